@@ -3,15 +3,22 @@
 """Writes docs/reference/errors.md: every error sentence in the sources, by exit code, with its hint.
 
   tools/errors_page.py > docs/reference/errors.md
+  tools/errors_page.py --check      says which errors tell nobody what to do
 
-It reads `throw KindError(MESSAGE, {.hint = ...})` and `CONVOY_CHECK(CONDITION, KindError, MESSAGE, ...)` where MESSAGE is a text or
-a format; what a format puts in is an ellipsis. Kinds and exit codes are those of convoy/core/base/error_types.h. Bugs of Convoy (70) and requests
-to stop (75) are left out. A message that is put together elsewhere and handed over in a variable is not found.
+It reads `KindError(MESSAGE, {.hint = ...})`, `node.error(MESSAGE, KEY, HINT)` and `CONVOY_CHECK(CONDITION, KindError, MESSAGE, ...)`, where
+MESSAGE is a text or a format; what a format puts in is an ellipsis. Kinds and exit codes are those of convoy/core/base/error_types.h. Bugs of
+Convoy (70) and requests to stop (75) are left out. A message that is put together elsewhere and handed over in a variable is not found, but its
+hint is asked for all the same. Errors that need no hint are in tests/docs/errors_without_hint.txt, with the reason.
 """
+import dataclasses
+import functools
 import pathlib
 import re
+import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
+WITHOUT_HINT = SOURCE / "tests/docs/errors_without_hint.txt"
+NO_HINT_ASKED = {"convoy/core/base/error.h", "convoy/core/base/error_types.h"}  # they define errors
 LEFT_OUT = {"StateError", "StopRequest"}
 TOKEN = re.compile(r'R"(\w*)\((.*?)\)\1"|"((?:[^"\\]|\\.)*)"|//[^\n]*|\'(?:[^\'\\]|\\.)+\'|.', re.S)
 ESCAPES = {"n": " ", "t": " ", '"': '"', "\\": "\\", "'": "'"}
@@ -72,43 +79,202 @@ def sentence_of(argument):
 
 
 def readable(text):
-    text = text.replace("{{", "\1").replace("}}", "\2")
-    text = re.sub(r"\{[^{}]*\}", "…", text).replace("\1", "{").replace("\2", "}")
-    text = re.sub(r"…( ?…)+", "…", re.sub(r"\s+", " ", text)).strip()
-    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+    return plain(text).replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
 
 
-def hint_of(argument):
-    code = "".join('"' + token.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"' if is_text else token
-                   for is_text, token in argument)
-    found = re.search(r"\.hint\s*=\s*", code)
-    if not found:
+@dataclasses.dataclass
+class Found:
+    """One place in the sources that makes an error. `hint` is "…" where it is put together at run time, and nothing where there is none."""
+    kind: str
+    message: str
+    hint: str
+    place: str
+
+
+def code_of(argument):
+    return "".join('"' + token.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"' if is_text else token
+                   for is_text, token in argument).strip()
+
+
+def members_of(code):
+    """The designated members of {.a = x, .b = y}: name to code."""
+    inside = code.strip()[1:-1]
+    found = {}
+    for argument in arguments_of(inside + ")"):
+        match = re.match(r"\.(\w+)\s*=\s*(.*)", code_of(argument), re.S)
+        if match:
+            found[match[1]] = match[2]
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def constants():
+    """Hints that have a name: constexpr const char* kHint = "..."."""
+    found = {}
+    for path in sources():
+        for name, value in re.findall(r'constexpr (?:const char\*(?: const)?|std::string_view) (k\w+) =\s*((?:"(?:[^"\\]|\\.)*"\s*)+);', path.read_text()):
+            found[name] = value
+    return found
+
+
+def split_top(code, marks):
+    """The parts of `code` between characters of `marks` that lie outside of brackets and texts; `::` is no mark."""
+    parts, depth = [""], 0
+    for is_text, token in tokens_of(code.replace("::", "\1")):
+        if is_text:
+            parts[-1] += code_of([(True, token)])
+            continue
+        depth += (token in "([{") - (token in ")]}")
+        if depth == 0 and token in marks:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return [part.replace("\1", "::").strip() for part in parts]
+
+
+def text_of_hint(code, before):
+    """What a person reads of a hint; `before`: the sources up to it. Nothing for an empty text."""
+    code = re.sub(r"^std::(?:move|string)\((.*)\)$", r"\1", code.strip(), flags=re.S)
+    parts = split_top(code, "?:")
+    if len(parts) > 1 and "?" in code:
+        texts = [text for part in parts[1:] if (text := text_of_hint(part, before))]
+        return "; or ".join(dict.fromkeys(text for text in texts if text != "…")) or "".join(texts[:1])
+    if re.fullmatch(r'(?:"(?:[^"\\]|\\.)*"\s*)+', code) or re.match(r"(?:::)?fmt::format\(", code):
+        whole = list(tokens_of(code))
+        inner = arguments_of(code[code.index("(") + 1:])[0] if code.endswith(")") and not code.startswith('"') else whole
+        return sentence_of(inner) or ("" if re.fullmatch(r'""', code) else "…")
+    name = code.split("::")[-1]
+    if name in constants():
+        return text_of_hint(constants()[name], "")
+    if re.fullmatch(r"\w+", code):  # a variable: what it was given last
+        given = list(re.finditer(rf"\b{code}\s*(?:=|\{{)\s*([^;]*);", before[-6000:]))
+        if given and code not in given[-1][1]:
+            return text_of_hint(given[-1][1], "") or "…"
+    if len(pieces := split_top(code, "+")) > 1:
+        return "".join(text_of_hint(piece, before) or "…" for piece in pieces)
+    return "" if code in ('""', "{}", "") else "…"
+
+
+def hint_of(arguments, before):
+    """The hint of an error from the arguments behind its message."""
+    if not arguments:
         return ""
-    return sentence_of(arguments_of(code[found.end():] + ")")[0])
+    if len(arguments) > 1:  # of a node: key, hint
+        return text_of_hint(code_of(arguments[1]), before)
+    code = code_of(arguments[0])
+    if code.startswith("{"):
+        members = members_of(code)
+        return text_of_hint(members["hint"], before) if "hint" in members else ""
+    if re.fullmatch(r"\w+", code):  # a location: its member, set before
+        given = list(re.finditer(rf"\b{code}(?:\.hint\s*=\s*([^;]*);|\{{([^;]*)\}};)", before[-3000:]))
+        for match in reversed(given):
+            hint = match[1] if match[1] is not None else members_of("{" + match[2] + "}").get("hint")
+            if hint is not None:
+                return text_of_hint(hint, before)
+        return "…" if re.search(rf"{code} = \w+\.location\(\)|{code} = \w*place_of\(", before[-3000:]) else ""
+    if call := re.match(r"([\w.>-]*)\((.*)\)$", code, re.S):
+        name, given = call[1], arguments_of(call[2] + ")")
+        if name.endswith("location"):  # of a setting: its key, its hint; or of an error that is handed on
+            hint = text_of_hint(code_of(given[-1]), before) if code_of(given[-1]) and ("resolved" not in name or len(given) > 1) else ""
+            return hint or ("…" if name.endswith((".location", "->location")) and not code_of(given[0]) else "")
+        last = code_of(given[-1])
+        return last.startswith(('"', "fmt", "k")) and text_of_hint(last, before) or "…"
+    return ""
 
 
-def errors_of(text, known):
+def is_error(code, before):
+    """Is this an error that is thrown again, and no text?"""
+    name = re.match(r"\*?(\w+)(?:[\w.>-]*\.error|_?\.front\(\))?$", code)
+    return bool(name) and ("error" in code or re.search(rf"Error&? {name[1]}\b", before) is not None)
+
+
+def errors_of(text, known, place):
     names = "|".join(known)
-    for match in re.finditer(rf"throw (?:[\w:]*::)?({names})\(", text):
+    line_of = lambda at: f"{place}:{text.count(chr(10), 0, at) + 1}"
+    for match in re.finditer(rf"(?<![\w~])(?:(throw) )?(?:\w+::)*({names})\(|[\w\])][.>]error\((?=\s*[\"f])", text):
+        kind = match.group(2) or "ConfigError"
         arguments = arguments_of(text[match.end():match.end() + 4000])
-        yield match.group(1), sentence_of(arguments[0]), hint_of(arguments[1]) if len(arguments) > 1 else ""
+        first = code_of(arguments[0])
+        is_message = '"' in first or re.match(r"(::)?fmt::format\(", first) or (match.group(1) and not is_error(first, text[:match.start()]))
+        # A copy of an error brings its hint along; a declaration has none.
+        if is_message and not first.startswith("const "):
+            yield Found(kind, sentence_of(arguments[0]), hint_of(arguments[1:], text[:match.start()]), line_of(match.start()))
     for match in re.finditer(r"CONVOY_CHECK\(", text):
         arguments = arguments_of(text[match.end():match.end() + 4000])
-        kind = "".join(token for _, token in arguments[1]).strip() if len(arguments) > 2 else ""
+        kind = code_of(arguments[1]) if len(arguments) > 2 else ""
         if kind in known:
-            yield kind, sentence_of(arguments[2]), ""
+            yield Found(kind, sentence_of(arguments[2]), "", line_of(match.start()))
+
+
+def sources():
+    return [path for path in sorted((SOURCE / "convoy").rglob("*")) if path.suffix in (".cpp", ".h") and not path.stem.endswith("_test")]
+
+
+def all_errors():
+    known = kinds()
+    for path in sources():
+        place = str(path.relative_to(SOURCE))
+        if place not in NO_HINT_ASKED:
+            yield from errors_of(path.read_text(), known, place)
+
+
+def plain(text):
+    """A format as a person reads it."""
+    text = text.replace("{{", "\1").replace("}}", "\2")
+    text = re.sub(r"\{[^{}]*\}", "…", text).replace("\1", "{").replace("\2", "}")
+    return re.sub(r"…( ?…)+", "…", re.sub(r"\s+", " ", text)).strip()
+
+
+def exceptions(text):
+    """[(word of the kind, pattern, reason)] of the list's lines."""
+    found = []
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("#"):
+            rule, reason = line.rsplit(" | ", 1)
+            word, pattern = rule.split(": ", 1)
+            found.append((word.strip(), pattern.strip(), reason.strip()))
+    return found
+
+
+def rule_of(error, words, listed):
+    """The line of the list that excuses an error, or nothing."""
+    for rule in listed:
+        word, pattern, _ = rule
+        shape = ".*".join(re.escape(part) for part in pattern.removeprefix("@").split("*"))
+        whole = error.place.split(":")[0] if pattern.startswith("@") else plain(error.message) or "…"
+        if word == words[error.kind][1] and re.fullmatch(shape, whole):
+            return rule
+    return None
+
+
+def faults(errors, listed):
+    """Errors without a hint that are not listed, and lines of the list that no such error needs."""
+    words = kinds()
+    used = set()
+    for error in errors:
+        if plain(error.hint) not in ("", "…"):
+            continue
+        if rule := rule_of(error, words, listed):
+            used.add(rule)
+        elif not error.hint:
+            yield f'{error.place}: a {error.kind} without a hint: "{plain(error.message) or "…"}": say what to do in .hint, or list it in tests/docs/{WITHOUT_HINT.name}'
+    for rule in listed:
+        if rule not in used:
+            yield f"tests/docs/{WITHOUT_HINT.name}: no error without a hint fits `{rule[0]}: {rule[1]}`"
 
 
 def page():
     known = kinds()
     found = {kind: {} for kind in known}
-    for path in sorted((SOURCE / "convoy").rglob("*")):
-        if path.suffix not in (".cpp", ".h") or path.stem.endswith("_test"):
+    listed = exceptions(WITHOUT_HINT.read_text())
+    for error in all_errors():
+        message = readable(error.message)
+        if len(re.findall(r"\w\w", message)) < 3:
             continue
-        for kind, message, hint in errors_of(path.read_text(), known):
-            message = readable(message)
-            if len(re.findall(r"\w\w", message)) >= 3:
-                found[kind].setdefault(message, set()).add(readable(hint))
+        hint = error.hint
+        if plain(hint) in ("", "…") and (rule := rule_of(error, known, listed)):
+            hint = rule[2]
+        found[error.kind].setdefault(message, set()).add(readable(hint))
     count = sum(len(messages) for messages in found.values())
     lines = ["# Errors by text", "",
              f"{count} messages, by exit code. Search this page for a part of the message without names and numbers, which are … here. The ten most common",
@@ -119,10 +285,18 @@ def page():
             continue
         lines += ["", f"## Exit code {code}: `{word}`", "", "| message | what to do |", "|---|---|"]
         for message in sorted(found[kind], key=lambda text: (text.lstrip("`…-. ").lower(), text)):
-            hints = sorted(found[kind][message] - {""})
+            hints = sorted(found[kind][message] - {"", "…"}) or ["…"]
             lines.append(f"| {message} | {'; or '.join(hints)} |".replace("|  |", "| |"))
     return "\n".join(lines) + "\n"
 
 
-if __name__ == "__main__":
+def main():
+    if sys.argv[1:] == ["--check"]:
+        found = list(faults(all_errors(), exceptions(WITHOUT_HINT.read_text())))
+        print("\n".join(found) or "each error says what to do")
+        sys.exit(1 if found else 0)
     print(page(), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -33,10 +33,11 @@ detail::NameOf names_of(const std::vector<ShardView>& shards) {
   for (const ShardView& shard : shards) names[shard.value.unsafeGetTensorImpl()] = shard.name;
   return [names = std::move(names)](const at::Tensor& parameter) {
     const auto found = names.find(parameter.unsafeGetTensorImpl());
-    CONVOY_CHECK(found != names.end(), ConfigError,
-                 "the optimizer has a parameter of shape [{}] that is not one of the model's: make "
-                 "it of the wrapper's parameters()",
-                 fmt::join(parameter.sizes(), ", "));
+    if (found == names.end())
+      throw ConfigError(
+          fmt::format("the optimizer has a parameter of shape [{}] that is not one of the model's",
+                      fmt::join(parameter.sizes(), ", ")),
+          {.hint = "make the optimizer of the wrapper's parameters()"});
     return found->second;
   };
 }
@@ -63,10 +64,12 @@ std::string state_name(const std::string& parameter, const std::string& key) {
 Piece state_piece(const ShardView& shard, const std::string& key, const at::Tensor& state) {
   const std::string name = state_name(shard.name, key);
   if (state.numel() == shard.value.numel()) return {name, shard.shape, shard.begin, state};
-  CONVOY_CHECK(shard.value.sizes() == at::IntArrayRef(shard.shape), ConfigError,
-               "the optimizer's `{}` has {} numbers for {} of the parameter's: such an optimizer "
-               "does not work on shards",
-               name, state.numel(), shard.value.numel());
+  if (shard.value.sizes() != at::IntArrayRef(shard.shape))
+    throw ConfigError(
+        fmt::format("the optimizer's `{}` has {} numbers for {} of the parameter's", name,
+                    state.numel(), shard.value.numel()),
+        {.hint =
+             "such an optimizer does not work on shards: take AdamW, or DistributedDataParallel"});
   return {name, state.sizes().vec(), 0, state};
 }
 
@@ -101,9 +104,12 @@ io::Json numbers_of_all(ProcessGroup& group, const io::Json& own) {
 
 at::Tensor read_cut(const GroupReader& reader, const ShardView& shard, const std::string& name) {
   const std::vector<int64_t>& stored = reader.shape(name);
-  CONVOY_CHECK(stored == shard.shape, CheckpointError,
-               "the checkpoint holds {} of shape [{}], the model needs [{}]", name,
-               fmt::join(stored, ", "), fmt::join(shard.shape, ", "));
+  if (stored != shard.shape)
+    throw CheckpointError(
+        fmt::format("the checkpoint holds {} of shape [{}], the model needs [{}]", name,
+                    fmt::join(stored, ", "), fmt::join(shard.shape, ", ")),
+        {.hint =
+             "make the model with the sizes that it was saved with, or name another checkpoint"});
   return reader.read(name, shard.begin, shard.value.numel()).view(shard.value.sizes());
 }
 
@@ -159,7 +165,9 @@ struct CheckpointFolder::State {
 
 CheckpointFolder::CheckpointFolder(std::filesystem::path folder,
                                    std::shared_ptr<ProcessGroup> group, int64_t keep) {
-  CONVOY_CHECK(keep >= 1, ConfigError, "at least one checkpoint must stay, found keep = {}", keep);
+  if (keep < 1)
+    throw ConfigError(fmt::format("at least one checkpoint must stay, found keep = {}", keep),
+                      {.hint = "give keep 1 or more"});
   state_ = std::make_unique<State>(State{detail::required(std::move(group)),
                                          checkpoint::CheckpointStore(std::move(folder), keep)});
 }

@@ -137,12 +137,14 @@ int ProcessGroup::local_rank() const { return internal_->local_rank; }
 at::Device ProcessGroup::device() const { return internal_->device; }
 
 void ProcessGroup::all_reduce(at::Tensor tensor, Reduce reduce) {
-  CONVOY_CHECK(reduce == Reduce::Sum || tensor.is_floating_point() || tensor.is_complex(),
-               ConfigError, "a mean over ranks needs a tensor of a floating type, found {}",
-               c10::toString(tensor.scalar_type()));
-  CONVOY_CHECK(can_be_summed(tensor.scalar_type()), ConfigError,
-               "no sum over ranks of tensors of {}: convert them, such as by to(torch::kLong)",
-               c10::toString(tensor.scalar_type()));
+  if (reduce != Reduce::Sum && !tensor.is_floating_point() && !tensor.is_complex())
+    throw ConfigError(fmt::format("a mean over ranks needs a tensor of a floating type, found {}",
+                                  c10::toString(tensor.scalar_type())),
+                      {.hint = "convert it, such as by to(torch::kFloat), or take Reduce::Sum"});
+  if (!can_be_summed(tensor.scalar_type()))
+    throw ConfigError(
+        fmt::format("no sum over ranks of tensors of {}", c10::toString(tensor.scalar_type())),
+        {.hint = "convert them, such as by to(torch::kLong)"});
   require_same_call(*internal_->group, call_of(Operation::AllReduce, tensor));
   in_place(tensor, [&](at::Tensor& dense) { internal_->group->all_reduce_sum(dense); });
   const at::NoGradGuard no_grad;
@@ -150,8 +152,10 @@ void ProcessGroup::all_reduce(at::Tensor tensor, Reduce reduce) {
 }
 
 void ProcessGroup::broadcast(at::Tensor tensor, int root) {
-  CONVOY_CHECK(root >= 0 && root < size(), ConfigError,
-               "a broadcast comes from a rank from 0 to {}, found {}", size() - 1, root);
+  if (root < 0 || root >= size())
+    throw ConfigError(
+        fmt::format("a broadcast comes from a rank from 0 to {}, found {}", size() - 1, root),
+        {.hint = "give a rank of this group"});
   require_same_call(*internal_->group, call_of(Operation::Broadcast, tensor, root));
   in_place(tensor, [&](at::Tensor& dense) { internal_->group->broadcast(dense, root); });
 }
@@ -179,9 +183,10 @@ void ProcessGroup::barrier() {
 void ProcessGroup::abort() { internal_->group->abort(); }
 
 std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
-  CONVOY_CHECK(options.timeout > std::chrono::seconds(0), ConfigError,
-               "InitOptions::timeout must be at least a second, found {} s",
-               options.timeout.count());
+  if (options.timeout <= std::chrono::seconds(0))
+    throw ConfigError(fmt::format("InitOptions::timeout must be at least a second, found {} s",
+                                  options.timeout.count()),
+                      {.hint = "such as std::chrono::seconds(600)"});
   comm::RankEnvironment environment = comm::read_rank_environment();
   environment.group = next_group();
   if (environment.local_world > 1) device::share_cpu_threads(environment.local_world);
@@ -219,8 +224,8 @@ int run_rank(const std::function<void()>& body) {
 namespace detail {
 
 std::shared_ptr<ProcessGroup> required(std::shared_ptr<ProcessGroup> group) {
-  CONVOY_CHECK(group != nullptr, ConfigError,
-               "no process group was given: pass what convoy::init() returned");
+  if (group == nullptr)
+    throw ConfigError("no process group was given", {.hint = "pass what convoy::init() returned"});
   return group;
 }
 

@@ -27,9 +27,11 @@ struct PerformanceProfiler::State {
 
 PerformanceProfiler::PerformanceProfiler(std::shared_ptr<ProcessGroup> group,
                                          std::filesystem::path folder, const ProfiledSteps& steps) {
-  CONVOY_CHECK(steps.first >= 1 && steps.count >= 1, ConfigError,
-               "a profile needs at least one step from step 1 on, found {} from {} on", steps.count,
-               steps.first);
+  if (steps.first < 1 || steps.count < 1)
+    throw ConfigError(
+        fmt::format("a profile needs at least one step from step 1 on, found {} from {} on",
+                    steps.count, steps.first),
+        {.hint = "such as {.first = 10, .count = 5}"});
   detail::required(group);
   std::unique_ptr<TraceClock> clock = device::make_device_clock(group->device());
   TraceClock* const of_device = clock.get();
@@ -37,8 +39,8 @@ PerformanceProfiler::PerformanceProfiler(std::shared_ptr<ProcessGroup> group,
                          .folder = std::move(folder),
                          .clock = std::move(clock),
                          .trace = telemetry::StepTrace(steps.count, steps.first, of_device)});
-  CONVOY_CHECK(!state_->flight().traces(), ConfigError,
-               "this group has a profiler already: end its life first");
+  if (state_->flight().traces())
+    throw ConfigError("this group has a profiler already", {.hint = "end its life first"});
   state_->flight().trace_to(&state_->trace);
   state_->flight().set_step(0);
 }
@@ -58,9 +60,11 @@ std::string PerformanceProfiler::finish() {
                                                          .world_size = group.size(),
                                                          .num_threads = at::get_num_threads()}));
   for (size_t rank = 0; rank < traces.size(); ++rank)
-    CONVOY_CHECK(!traces[rank].empty(), ConfigError,
-                 "rank {} has done no step that was to be traced: it has done {} of them", rank,
-                 state_->completed_steps);
+    if (traces[rank].empty())
+      throw ConfigError(
+          fmt::format("rank {} has done no step that was to be traced: it has done {} of them",
+                      rank, state_->completed_steps),
+          {.hint = "call finish() after the last of these steps, or trace earlier ones"});
   if (!group.is_leader()) return "";
   std::filesystem::create_directories(state_->folder / "traces");
   for (size_t rank = 0; rank < traces.size(); ++rank)

@@ -23,8 +23,10 @@ DistributedSampler::DistributedSampler(size_t num_rows, int num_ranks, int rank,
       rank_(static_cast<size_t>(rank)),
       options_(options),
       epoch_(std::make_shared<int64_t>(0)) {
-  CONVOY_CHECK(num_ranks >= 1 && rank >= 0 && rank < num_ranks, ConfigError,
-               "the rank must be from 0 to num_ranks - 1, found rank {} of {}", rank, num_ranks);
+  if (num_ranks < 1 || rank < 0 || rank >= num_ranks)
+    throw ConfigError(fmt::format("the rank must be from 0 to num_ranks - 1, found rank {} of {}",
+                                  rank, num_ranks),
+                      {.hint = "pass rank() and size() of the process group"});
   reset();
 }
 

@@ -122,12 +122,36 @@ def finds_planted_faults(source):
     plant("a link to no heading", lambda docs: add(docs / "tutorial.md", "\n[gone](how-to/models.md#gone)\n"))
 
 
+def faults_of_hints(source):
+    """Errors that say to nobody what to do; and whether such an error would be found."""
+    sys.path.insert(0, str(source / "tools"))
+    import errors_page
+    listed = errors_page.exceptions(errors_page.WITHOUT_HINT.read_text())
+    faults = list(errors_page.faults(errors_page.all_errors(), listed))
+    said = ['throw DataError("it is red", {.file = path, .hint = "paint it"});', 'errors.add(ConfigError(fmt::format("{} is red", key), at("x", "paint it")));',
+            'location.hint = "paint it"; throw IoError(said, location);', 'throw node.error("it is red", key, "paint it");', "throw DataError(error);", "const ConfigError twice = f(); throw ConfigError(twice);",
+            'throw DataError("it is red", {.hint = dry ? "paint it" : hint_of(path)});']
+    unsaid = ['throw DataError("it is red", {.file = path});', 'throw convoy::ConfigError(said + "red");', 'CONVOY_CHECK(!red, IoError, "it is red");',
+              'errors.add(ConfigError("it is red", resolved.location("x")));', 'throw node.error("it is red", key);', 'throw DataError("it is red", {.hint = ""});',
+              'throw DataError(text, {.file = path});', "throw ConfigError(words);", 'throw IoError("it is red", location);']
+    for text, wanted in [(text, 0) for text in said] + [(text, 1) for text in unsaid]:
+        found = list(errors_page.faults(errors_page.errors_of(text, errors_page.kinds(), "planted.cpp"), []))
+        if len(found) != wanted:
+            faults.append(f"tools/errors_page.py: {len(found)} errors without a hint in the planted `{text}`")
+    found = list(errors_page.faults([], [("data", "it is blue", "nobody looks")]))
+    if len(found) != 1:
+        faults.append("tools/errors_page.py: a line of the list that no error needs is not refused")
+    return faults
+
+
 def main():
     source = pathlib.Path(sys.argv[1]).resolve()
     faults = faults_of(source)
     errors = subprocess.run([sys.executable, source / "tools/errors_page.py"], check=True, capture_output=True, text=True).stdout
     if errors != (source / "docs/reference/errors.md").read_text():
         faults.append("docs/reference/errors.md is not what the sources say: tools/errors_page.py > docs/reference/errors.md")
+    faults += [line for line in errors.splitlines() if line.endswith(("| |", "| … |"))]
+    faults += faults_of_hints(source)
     if faults:
         sys.exit("\n".join(faults))
     finds_planted_faults(source)

@@ -197,7 +197,7 @@ int check(const Context& context, const ConfigCheckFlags& flags, const Words& wo
     if (!flags.hardware.empty())
       throw ConfigError(
           "--hardware applies only to trainings, found a configuration of task process",
-          {.key = "--hardware"});
+          {.key = "--hardware", .hint = "leave it out"});
     settings::ProcessSettings process;
     return say_ok(context, read_process(process, context, flags, arguments));
   }
@@ -238,8 +238,9 @@ int presets(const Context& context, const NoFlags&, const Words& arguments) {
     if (preset == texts.end()) {
       std::vector<std::string> names;
       for (const auto& [name, text] : texts) names.push_back(name);
-      throw ConfigError(fmt::format("there is no preset `{}`{}", arguments[0],
-                                    did_you_mean(arguments[0], names)));
+      throw ConfigError(
+          fmt::format("there is no preset `{}`{}", arguments[0], did_you_mean(arguments[0], names)),
+          {.hint = "`convoy config presets` lists them"});
     }
     fmt::print("{}", preset->second);
     return 0;
@@ -269,7 +270,8 @@ int prompts(const Context& context, const NoFlags&, const Words& arguments) {
     std::vector<std::string> names;
     for (const auto& [name, text] : texts) names.push_back(name);
     throw ConfigError(
-        fmt::format("there is no prompt `{}`{}", arguments[0], did_you_mean(arguments[0], names)));
+        fmt::format("there is no prompt `{}`{}", arguments[0], did_you_mean(arguments[0], names)),
+        {.hint = "`convoy config prompts` lists them"});
   }
   fmt::print("{}", prompt->second);
   return 0;

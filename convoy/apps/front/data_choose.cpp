@@ -135,7 +135,8 @@ data::SplitPlan plan_of(const settings::DataSplitFlags& flags,
                       {.key = "--names", .hint = "--names train,val --ratios 0.9 0.1"});
   if (!flags.counts.empty()) config::refuse_without_effect(flags, {"ratios"}, "with --counts");
   if (!flags.stratify.empty() && !flags.group.empty())
-    throw ConfigError("wanted one of --stratify and --group", {.key = "--group"});
+    throw ConfigError("wanted one of --stratify and --group",
+                      {.key = "--group", .hint = "leave one of them out"});
   size_t left = 0;
   for (size_t part = 0; part < sizes; ++part) {
     data::PartSize size{.name = names[part]};
@@ -151,7 +152,7 @@ data::SplitPlan plan_of(const settings::DataSplitFlags& flags,
   }
   if (left > 1)
     throw ConfigError("-1 means all remaining rows, and only one part may have it",
-                      {.key = "--counts"});
+                      {.key = "--counts", .hint = "give the other parts their number of rows"});
   if (!flags.stratify.empty()) plan.by = data::SplitBy::Strata;
   if (!flags.group.empty()) plan.by = data::SplitBy::Groups;
   plan.column = flags.stratify.empty() ? flags.group : flags.stratify;
@@ -195,7 +196,7 @@ ProcessPlan plan_of(Context& context, const settings::DataPrepareFlags& flags) {
   if (flags.config.empty()) {
     if (flags.ratios.size() != names.size())
       throw ConfigError(fmt::format("wanted three shares, found {}", flags.ratios.size()),
-                        {.key = "--ratios"});
+                        {.key = "--ratios", .hint = "such as --ratios 0.8 0.1 0.1"});
     for (size_t part = 0; part < names.size(); ++part)
       plan.parts.push_back({.name = names[part], .share = flags.ratios[part]});
   }

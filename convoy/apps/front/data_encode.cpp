@@ -33,7 +33,8 @@ int data_encode(Context& context, const std::vector<std::string>& arguments) {
   settings::TrainSettings train;
   read_train_config(train, words, flags.preset, context.log(), settings::Wanted::TrainInputs);
   if (train.task == "classify")
-    throw ConfigError("windows of sensors have no tokens", {.key = "task"});
+    throw ConfigError("windows of sensors have no tokens",
+                      {.key = "task", .hint = "`convoy train` reads the windows itself"});
   require_train_inputs(train);
   const auto folder = io::ModelFolder::open(train.model.name, train.model.revision).path();
   const text::Tokenizer tokenizer = text::Tokenizer::load(folder, train.data.eos_token);

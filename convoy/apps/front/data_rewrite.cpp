@@ -87,8 +87,9 @@ void keep_columns(const Row& row, const config::NameList& columns, Rewritten& ma
   Json& converted = made.row;
   for (const std::string& column : columns.names) {
     if (converted.contains(column))
-      throw ConfigError(fmt::format("the rows that are written have a column `{}` already", column),
-                        {.key = "--keep"});
+      throw ConfigError(
+          fmt::format("the rows that are written have a column `{}` already", column),
+          {.key = "--keep", .hint = "leave it out of --keep, or rename the column in the data"});
     const bool has_it = row.value.is_object() && row.value.contains(column);
     converted[column] = has_it ? row.value[column] : Json();
     std::erase(made.left, column);

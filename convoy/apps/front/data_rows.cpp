@@ -61,11 +61,14 @@ void require_output(const fs::path& output, const data::RowPass& pass, bool forc
 
 std::string text_or_file(const std::string& text, const std::string& file, const char* flag) {
   if (text.empty() == file.empty())
-    throw ConfigError(fmt::format("wanted one of --{} and --{}-file", flag, flag), {.key = flag});
+    throw ConfigError(
+        fmt::format("wanted one of --{} and --{}-file", flag, flag),
+        {.key = flag, .hint = fmt::format("give --{} TEXT or --{}-file FILE", flag, flag)});
   if (file.empty()) return text;
   std::string found = read_file(file);
   while (!found.empty() && (found.back() == '\n' || found.back() == '\r')) found.pop_back();
-  if (found.empty()) throw DataError("the file is empty", {.file = file});
+  if (found.empty())
+    throw DataError("the file is empty", {.file = file, .hint = "write the text into it"});
   return found;
 }
 

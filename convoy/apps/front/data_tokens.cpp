@@ -252,7 +252,8 @@ int run_tokens(Context& context, const std::vector<std::string>& arguments) {
                           return argument == "--text" || argument.starts_with("--text=");
                         }) != arguments.end();
   if (has_text == !flags.data.empty())
-    throw ConfigError("`convoy data tokens` needs one of --text and --data");
+    throw ConfigError("`convoy data tokens` needs one of --text and --data",
+                      {.hint = "--text TEXT for one text, --data FILE for rows"});
   check_flags(flags, has_text);
   const auto folder = io::ModelFolder::open_without_config(flags.model);
   const TokenView view(context, flags, folder.path());

@@ -118,7 +118,8 @@ void validate(const Context& context, const settings::DataValidateFlags& flags,
                                {"columns_not_read", report.unread.names()}})
                              .dump());
     if (report.rows == 0)
-      throw DataError("the data set has no rows", {.file = pass.dataset.files[0].string()});
+      throw DataError("the data set has no rows",
+                      {.file = pass.dataset.files[0].string(), .hint = "name a file with rows"});
     if (!report.unread.empty())
       context.log().warning(
           fmt::format("{}: {}", pass.dataset.name, report.unread.sentence("not read")));
@@ -157,7 +158,9 @@ std::vector<std::pair<settings::DataSettings, std::string>> data_of_run(
       add(path, train.task, train.data.schema);
   }
   if (sets.empty())
-    throw ConfigError("the configuration names no rows", {.key = "data.train_path"});
+    throw ConfigError(
+        "the configuration names no rows",
+        {.key = "data.train_path", .hint = "set data.train_path, or name the file with --data"});
   return sets;
 }
 
@@ -171,7 +174,8 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
   settings::TrainSettings train;
   read_train_config(train, {flags.config}, "", context.log(), settings::Wanted::TrainInputs);
   if (train.task == "classify")
-    throw ConfigError("windows of sensors have no tokens", {.key = "task"});
+    throw ConfigError("windows of sensors have no tokens",
+                      {.key = "task", .hint = "`convoy train` checks the windows itself"});
   require_train_inputs(train);
   const auto folder = io::ModelFolder::open(train.model.name, train.model.revision).path();
   const RowTokens tokens(folder, train.data.template_path,
@@ -213,8 +217,9 @@ int data_validate(Context& context, const std::vector<std::string>& arguments) {
   config::refuse_without_effect(flags, {"bad_rows"}, "here: every row is checked");
   if (!flags.config.empty() && words.empty()) return validate_run(context, flags);
   if (!flags.config.empty())
-    throw ConfigError(fmt::format("unexpected word `{}` with --config", words[0]),
-                      {.key = words[0]});
+    throw ConfigError(
+        fmt::format("unexpected word `{}` with --config", words[0]),
+        {.key = words[0], .hint = "the configuration names the rows: leave the word out"});
   take_words(words, flags.data, nullptr);
   const RowTokens tokens = row_tokens_of(flags, strict(data::Supervision::named(flags.supervise)));
   validate(context, flags,

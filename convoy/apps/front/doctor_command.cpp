@@ -145,8 +145,9 @@ int run_doctor(Context& context, const std::vector<std::string>& arguments) {
       config::parse_flags({config::list_fields(flags), config::list_fields(members),
                            config::list_fields(context.common)},
                           without_bare_ranks(arguments));
-  CONVOY_CHECK(rest.empty(), ConfigError,
-               "doctor takes flags only, found `{}`; --during looks at a run", rest[0]);
+  if (!rest.empty())
+    throw ConfigError(fmt::format("doctor takes flags only, found `{}`", rest[0]),
+                      {.hint = fmt::format("--during {} looks at a run", rest[0])});
   const Environment environment = config::process_environment();
   const monitor::DeviceSources sources = monitor::device_sources(environment);
   std::vector<Finding> findings;

@@ -24,8 +24,9 @@ struct AllFlags {
 
 VisibleGpus wanted_gpus(const AllFlags& flags, const Words& words, std::string_view action,
                         const monitor::DeviceSources& sources) {
-  CONVOY_CHECK(words.empty(), ConfigError, "gpus {} takes flags only, found `{}`", action,
-               words[0]);
+  if (!words.empty())
+    throw ConfigError(fmt::format("gpus {} takes flags only, found `{}`", action, words[0]),
+                      {.hint = fmt::format("`convoy gpus {} --help` lists them", action)});
   return visible_gpus(sources, config::process_environment(), flags.all);
 }
 

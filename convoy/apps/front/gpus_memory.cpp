@@ -27,7 +27,9 @@ struct MemoryFlags {
 };
 
 int check_memory(const Context& context, const MemoryFlags& flags, const Words& words) {
-  CONVOY_CHECK(words.size() <= 1, ConfigError, "gpus memory takes one run, found {}", words.size());
+  if (words.size() > 1)
+    throw ConfigError(fmt::format("gpus memory takes one run, found {}", words.size()),
+                      {.hint = "name one run; `convoy runs list` shows them"});
   const auto environment = config::process_environment();
   const monitor::DeviceSources sources = monitor::device_sources(environment);
   monitor::MemoryInputs inputs;

@@ -90,7 +90,9 @@ class Watch {
         interval_s_(flags.interval),
         most_looks_(flags.count) {
     news_ = Descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-    CONVOY_CHECK(news_.open(), IoError, "the system gives no event descriptor");
+    if (!news_.open())
+      throw IoError("the system gives no event descriptor",
+                    {.hint = "raise the limit of open files (ulimit -n)"});
   }
   ~Watch() { stop(); }
 
@@ -337,9 +339,12 @@ std::string value_or_empty(const std::map<std::string, std::string>& environment
 int run_monitor(Context& context, const std::vector<std::string>& arguments) {
   MonitorFlags flags;
   const std::vector<std::string> rest = context.parse(flags, arguments);
-  CONVOY_CHECK(rest.empty(), ConfigError, "gpus watch takes flags only, found `{}`", rest[0]);
-  CONVOY_CHECK(flags.schema == "v1" || flags.format == "csv", ConfigError,
-               "--schema seed is a CSV, found --format {}", flags.format);
+  if (!rest.empty())
+    throw ConfigError(fmt::format("gpus watch takes flags only, found `{}`", rest[0]),
+                      {.hint = "--interval SECONDS and --count N say how often to look"});
+  if (flags.schema != "v1" && flags.format != "csv")
+    throw ConfigError(fmt::format("--schema seed is a CSV, found --format {}", flags.format),
+                      {.hint = "leave --format out, or take --schema v1"});
   if (flags.schema == "seed" && flags.output.empty()) flags.output = "gpu_usage.csv";
   const auto environment = config::process_environment();
   const monitor::DeviceSources sources = monitor::device_sources(environment);

@@ -157,7 +157,8 @@ int run_help(Context& context, const Words& arguments) {
     return 0;
   }
   throw ConfigError(
-      fmt::format("there is no command `{}`{}", names[0], did_you_mean(names[0], known)));
+      fmt::format("there is no command `{}`{}", names[0], did_you_mean(names[0], known)),
+      {.hint = "`convoy --help` lists them"});
 }
 
 }  // namespace

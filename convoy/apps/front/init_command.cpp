@@ -74,8 +74,9 @@ std::string ask(const Question& question) {
               << std::flush;
     std::string answer;
     if (!std::getline(std::cin, answer))
-      throw ConfigError(fmt::format("no answer: {} is needed", question.flag + 2),
-                        {.key = question.flag + 2});
+      throw ConfigError(
+          fmt::format("no answer: {} is needed", question.flag + 2),
+          {.key = question.flag + 2, .hint = fmt::format("give {} VALUE", question.flag)});
     answer = std::string(trimmed(answer, " \t\r"));
     if (answer.empty()) answer = question.usual;
     if (answer.empty()) continue;

@@ -65,8 +65,9 @@ std::string variable(const Environment& environment, const std::string& name) {
 std::vector<std::string> command_of(const LaunchFlags& flags,
                                     const std::vector<std::string>& program,
                                     const Environment& environment) {
-  CONVOY_CHECK(!(flags.module && flags.no_python), ConfigError,
-               "--module and --no-python contradict each other");
+  if (flags.module && flags.no_python)
+    throw ConfigError("--module and --no-python contradict each other",
+                      {.hint = "leave one of them out"});
   const bool python =
       flags.run_path || flags.module || (!flags.no_python && program[0].ends_with(".py"));
   if (!python) return program;
@@ -102,7 +103,7 @@ void check_local_ranks(const Context& context, const launch::LogOptions& logs,
                        const launch::JobSetup& setup) {
   const int num_ranks = setup.adopted() ? setup.place.local_world_size : setup.num_local_ranks;
   for (const std::string& sentence : launch::absent_local_ranks(logs, num_ranks)) {
-    if (!setup.several_nodes()) throw ConfigError(sentence);
+    if (!setup.several_nodes()) throw ConfigError(sentence, {.hint = "local ranks count from 0"});
     context.log().warning(sentence);
   }
 }
@@ -136,14 +137,18 @@ std::string unread_timeout(const Environment& environment,
 
 double seconds_of(std::string_view name, const std::string& text) {
   const std::optional<double> seconds = text_as<double>(text);
-  CONVOY_CHECK(seconds, ConfigError, "{} must be a number of seconds, found `{}`", name, text);
+  if (!seconds)
+    throw ConfigError(
+        fmt::format("{} must be a number of seconds, found `{}`", name, text),
+        {.hint = fmt::format("set it to a number such as 30, or unset it: unset {}", name)});
   return *seconds;
 }
 
 launch::SetupRequest setup_request(const LaunchCommandFlags& flags,
                                    const Environment& environment) {
-  CONVOY_CHECK(flags.launch.logs_specs.empty(), ConfigError,
-               "--logs-specs names a Python entry point, which this program cannot load");
+  if (!flags.launch.logs_specs.empty())
+    throw ConfigError("--logs-specs names a Python entry point, which this program cannot load",
+                      {.hint = "leave it out; --log-dir and --redirects say where output goes"});
   launch::SetupRequest request;
   request.members = flags.members;
   request.standalone = flags.launch.standalone;

@@ -141,7 +141,10 @@ int run(int argument_count, char** argument_values) {
     return report(IoError("out of memory", {.hint = "free memory or use a machine with more"}),
                   json);
   } catch (const std::system_error& error) {
-    return report(IoError(fmt::format("the system refused: {}", error.what())), json);
+    return report(IoError(fmt::format("the system refused: {}", error.what()),
+                          {.hint = "raise the limits of this user (ulimit -a), or free memory and "
+                                   "disk space"}),
+                  json);
   } catch (const std::exception& error) {
     return report(StateError(fmt::format("a bug in Convoy: {}", error.what()),
                              {.hint = "please report it with the command line"}),

@@ -57,7 +57,8 @@ constexpr std::array kRefused = {
 int list_models(const Context& context, const ListFlags&, const Words& words) {
   if (!words.empty())
     throw ConfigError(
-        fmt::format("models list takes no model; `convoy models check {}` does", words.front()));
+        "models list takes no model",
+        {.hint = fmt::format("`convoy models check {}` looks at one", words.front())});
   if (context.common.json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const families::Family& family : families::all_families())

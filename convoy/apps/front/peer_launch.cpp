@@ -32,8 +32,10 @@ bool is_library_variable(std::string_view word) {
 int64_t number_of(const settings::RequestedValue& requested, std::string_view flag) {
   const auto number = text_as<int64_t>(requested.value);
   if (!number)
-    throw ConfigError(fmt::format("{}: wanted a number for --{}, found \"{}\"", requested.origin,
-                                  flag, requested.value));
+    throw ConfigError(
+        fmt::format("{}: wanted a number for --{}, found \"{}\"", requested.origin, flag,
+                    requested.value),
+        {.key = std::string(flag), .hint = fmt::format("write a whole number for --{}", flag)});
   return *number;
 }
 

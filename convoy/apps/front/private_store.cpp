@@ -107,8 +107,9 @@ int64_t free_port(const std::string& host) {
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = ::getaddrinfo(host.c_str(), nullptr, &wanted, &found); error != 0)
-    throw ConfigError(fmt::format("{} is no address: {}", host, ::gai_strerror(error)),
-                      {.key = "--host"});
+    throw ConfigError(
+        fmt::format("{} is no address: {}", host, ::gai_strerror(error)),
+        {.key = "--host", .hint = "give an address or a name of this machine, such as 127.0.0.1"});
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
   const Descriptor probe(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!probe.open() || ::bind(probe.get(), found->ai_addr, found->ai_addrlen) != 0)
@@ -198,7 +199,8 @@ void PrivateStore::give_to_server(const fs::path& path) const {
                                "store's folder, or start this command as one"});
   if (::chown(path.c_str(), user->pw_uid, user->pw_gid) != 0)
     throw IoError(fmt::format("{} cannot be given to {}: {}", path.string(), options_.user,
-                              std::strerror(errno)));
+                              std::strerror(errno)),
+                  {.hint = "start this command as that user, or name a folder on a local disk"});
 }
 
 void PrivateStore::make_cluster() {

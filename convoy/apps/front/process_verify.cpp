@@ -49,14 +49,19 @@ ordered_json summary(const process::VerifyCounts& counts, const std::string& out
 }
 
 int verify(const Context& context, const ProcessVerifyFlags& flags, const Words& rest) {
-  CONVOY_CHECK(rest.empty(), ConfigError, "`convoy process verify` takes flags only, found `{}`",
-               rest.front());
-  CONVOY_CHECK(!flags.data.empty(), ConfigError, "no rows given; name their file with --data");
-  CONVOY_CHECK(!flags.output.empty(), ConfigError,
-               "no output given; name the file of the verified rows with --output");
-  CONVOY_CHECK(flags.output != "-", ConfigError,
-               "the verified rows go into a file, not to standard output; name one with --output "
-               "rows.jsonl");
+  if (!rest.empty())
+    throw ConfigError(
+        fmt::format("`convoy process verify` takes flags only, found `{}`", rest.front()),
+        {.hint = "--data FILE --output FILE; `convoy process verify --help` lists the others"});
+  if (flags.data.empty())
+    throw ConfigError("no rows given", {.key = "--data", .hint = "name their file with --data"});
+  if (flags.output.empty())
+    throw ConfigError(
+        "no output given",
+        {.key = "--output", .hint = "name the file of the verified rows with --output"});
+  if (flags.output == "-")
+    throw ConfigError("the verified rows go into a file, not to standard output",
+                      {.key = "--output", .hint = "name one with --output rows.jsonl"});
   data::refuse_outputs_among_inputs({flags.output}, flags.data, {flags.data});
   const std::unique_ptr<data::RowWriter> writer = data::create_rows(flags.output);
   const process::VerifyCounts counts =

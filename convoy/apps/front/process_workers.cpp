@@ -66,7 +66,8 @@ ProcessWorkers find_process_workers(const Context& context,
     const launch::DeviceSelection gpus = gpus_of(context, settings.devices, why_none);
     workers.notes = gpus.notes;
     if (settings.devices == "cuda" && gpus.devices.empty())
-      throw DeviceError(fmt::format("--devices cuda: {}", why_none), {.key = "workers.devices"});
+      throw DeviceError(fmt::format("--devices cuda: {}", why_none),
+                        {.key = "workers.devices", .hint = "use --devices cpu, or fix that"});
     if (!gpus.devices.empty()) {
       workers.devices = "cuda";
       workers.has_bf16 =

@@ -108,8 +108,10 @@ int report_profile(const Context& context, const fs::path& folder,
 int report(Context& context, const std::vector<std::string>& arguments) {
   ReportFlags flags;
   const std::vector<std::string> words = context.parse(flags, arguments);
-  CONVOY_CHECK(words.size() == 1 || words.size() == 2, ConfigError,
-               "profile report needs a run, or two to compare, found {}", words.size());
+  if (words.size() != 1 && words.size() != 2)
+    throw ConfigError(
+        fmt::format("profile report needs a run, or two to compare, found {}", words.size()),
+        {.hint = "convoy profile report RUN, or RUN OTHER; `convoy runs list` shows them"});
   if (words.size() == 1 && has_traces(fs::path(words[0]) / kRanks))
     return report_profile(context, words[0],
                           profile::read_profiled_run(fs::path(words[0]) / kRanks));
@@ -136,17 +138,22 @@ ProfileInvocation read_profile_line(Context& context, const std::vector<std::str
       parse_launcher_flags({config::list_fields(found.flags), config::list_fields(found.ranks),
                             config::list_fields(found.har), config::list_fields(context.common)},
                            arguments, config::Positionals::Anywhere);
-  CONVOY_CHECK(!found.rest.empty() || !found.flags.preset.empty(), ConfigError,
-               "`convoy profile` needs the configuration of a training, or `report` and a run");
+  if (found.rest.empty() && found.flags.preset.empty())
+    throw ConfigError(
+        "`convoy profile` needs the configuration of a training, or `report` and a run",
+        {.hint = "convoy profile run.yaml"});
   if (const auto problem = settings::step_range_problem(found.flags.steps))
-    throw ConfigError("--steps: " + *problem, {.key = "--steps"});
-  CONVOY_CHECK(!settings::parse_step_range(found.flags.steps).empty(), ConfigError,
-               "--steps needs at least one step, found \"{}\"", found.flags.steps);
+    throw ConfigError("--steps: " + *problem, {.key = "--steps", .hint = "such as --steps 10:15"});
+  if (settings::parse_step_range(found.flags.steps).empty())
+    throw ConfigError(
+        fmt::format("--steps needs at least one step, found \"{}\"", found.flags.steps),
+        {.hint = "such as --steps 10:15"});
   const launch::Environment environment = launch::process_environment();
-  CONVOY_CHECK(!environment.contains("RANK"), ConfigError,
-               "profile starts its own ranks, but runs as a rank of a job here (RANK={}): run it "
-               "without a launcher, or give --profile-steps to each `convoy train`",
-               environment.at("RANK"));
+  if (environment.contains("RANK"))
+    throw ConfigError(
+        fmt::format("profile starts its own ranks, but runs as a rank of a job here (RANK={})",
+                    environment.at("RANK")),
+        {.hint = "run it without a launcher, or give --profile-steps to each `convoy train`"});
   return found;
 }
 
@@ -205,8 +212,9 @@ fs::path make_output_folder(const ProfileInvocation& found) {
     for (int next = 2; !fs::create_directory(folder); ++next)
       folder = wanted.string() + fmt::format("-{}", next);
   }
-  CONVOY_CHECK(!fs::exists(folder) || fs::is_empty(folder) || fs::exists(folder / kMark),
-               ConfigError, "{} is not a profile's folder: name a new folder", folder.string());
+  if (fs::exists(folder) && !fs::is_empty(folder) && !fs::exists(folder / kMark))
+    throw ConfigError(fmt::format("{} is not a profile's folder", folder.string()),
+                      {.hint = "name a new folder"});
   fs::create_directories(folder);
   fs::remove_all(folder / kRanks);
   fs::remove_all(folder / kOneRank);

@@ -241,7 +241,7 @@ int generate_remotely(const Context& context, const settings::GenerateFlags& fla
   if (is_typed == !flags.prompts.empty() ||
       std::find(typed.begin(), typed.end(), "") != typed.end())
     throw ConfigError("wanted --prompts FILE or --prompt TEXT (which is not empty) with --engine",
-                      {.key = "--prompts"});
+                      {.key = "--prompts", .hint = "give one of them"});
   config::refuse_without_effect(flags, {"template_path"}, kServersDecide);
   if (is_typed) config::refuse_without_effect(flags, {"bad_rows"}, "with --prompt");
   const Log log = context.log();
@@ -263,7 +263,9 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
   if (!flags.generate)
     throw ConfigError("the loss needs the weights, which servers do not give",
                       {.key = "--engine", .hint = "add --generate to measure answers alone"});
-  if (flags.data.empty()) throw ConfigError("wanted --data FILE with --engine", {.key = "--data"});
+  if (flags.data.empty())
+    throw ConfigError("wanted --data FILE with --engine",
+                      {.key = "--data", .hint = "such as --data rows.jsonl"});
   config::refuse_without_effect(flags, {"split", "samples"}, "with --engine and --data");
   const Scoring scoring(metrics, servers.model, flags.output_dir);
   const Log log = context.log();

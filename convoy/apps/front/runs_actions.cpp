@@ -34,8 +34,9 @@ std::vector<RunHistory> runs_named(const RunsFolderFlags& flags,
   std::set<fs::path> named;
   for (const std::string& word : words) {
     const fs::path folder = telemetry::resolve_run(word, flags.dir);
-    CONVOY_CHECK(named.insert(fs::weakly_canonical(folder)).second, ConfigError,
-                 "run `{}` is named twice", word);
+    if (!named.insert(fs::weakly_canonical(folder)).second)
+      throw ConfigError(fmt::format("run `{}` is named twice", word),
+                        {.hint = "name each run once"});
     runs.push_back(telemetry::read_run(folder));
   }
   return runs;
@@ -100,8 +101,9 @@ void print_plan(const Context& context, const std::vector<telemetry::RemovableRu
 
 int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
                        const std::vector<std::string>& words) {
-  CONVOY_CHECK(words.size() >= 2, ConfigError, "runs compare needs at least two runs, found {}",
-               words.size());
+  if (words.size() < 2)
+    throw ConfigError(fmt::format("runs compare needs at least two runs, found {}", words.size()),
+                      {.hint = "convoy runs compare RUN RUN; `convoy runs list` shows them"});
   const std::vector<RunHistory> runs = runs_named(flags, words);
   const telemetry::RunComparison comparison = telemetry::compare_runs(runs);
   if (context.common.json) {
@@ -136,17 +138,22 @@ int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
 
 int export_runs(const Context& context, const RunsExportFlags& flags,
                 const std::vector<std::string>& words) {
-  CONVOY_CHECK(!flags.output.empty(), ConfigError,
-               "runs export needs --output with .csv, .parquet or .jsonl");
+  if (flags.output.empty())
+    throw ConfigError(
+        "runs export needs --output",
+        {.key = "--output", .hint = "name a file that ends in .csv, .parquet or .jsonl"});
   data::require_row_format(flags.output);
-  CONVOY_CHECK(flags.force || !fs::exists(flags.output), ConfigError,
-               "{} exists; --force overwrites it", flags.output);
+  if (!flags.force && fs::exists(flags.output))
+    throw ConfigError("the output exists already",
+                      {.file = flags.output, .hint = "--force overwrites it; or name a new one"});
   const std::vector<RunHistory> runs =
       words.empty() ? readable_runs(flags.dir, context.log()) : runs_named(flags, words);
   const auto writer = data::create_rows(flags.output);
   int64_t rows = 0;
   for (const RunHistory& run : runs) rows += write_events(*writer, run);
-  CONVOY_CHECK(rows > 0, DataError, "no run under {} has a step or an evaluation", flags.dir);
+  if (rows <= 0)
+    throw DataError(fmt::format("no run under {} has a step or an evaluation", flags.dir),
+                    {.hint = "name a run with --dir FOLDER or by its name"});
   writer->finish();
   context.log().info(fmt::format("wrote {} of {} to {}", counted(rows, "row"),
                                  counted(static_cast<int64_t>(runs.size()), "run"), flags.output));
@@ -158,8 +165,9 @@ int clean_runs(const Context& context, const RunsCleanFlags& flags,
   const telemetry::CleaningRequest request = {.keep_best = flags.keep_best,
                                               .older_than_days = flags.older_than,
                                               .only_checkpoints = flags.checkpoints};
-  CONVOY_CHECK(words.empty() || (request.keep_best == 0 && request.older_than_days == 0),
-               ConfigError, "runs clean takes either runs, or --keep-best and --older-than");
+  if (!words.empty() && (request.keep_best != 0 || request.older_than_days != 0))
+    throw ConfigError("runs clean takes either runs, or --keep-best and --older-than",
+                      {.hint = "leave the runs or these flags out"});
   const std::vector<telemetry::RemovableRun> chosen =
       words.empty() ? telemetry::removable_runs(readable_runs(flags.dir, context.log()), request,
                                                 wall_clock_seconds())

@@ -89,7 +89,8 @@ std::string age_text(const RunHistory& run) {
 
 int list(const Context& context, const RunsFolderFlags& flags, const Words& words) {
   if (!words.empty())
-    throw ConfigError(fmt::format("runs list takes no run; `convoy runs show {}` does", words[0]));
+    throw ConfigError("runs list takes no run",
+                      {.hint = fmt::format("`convoy runs show {}` looks at one", words[0])});
   const std::vector<RunHistory> runs = readable_runs(flags.dir, context.log());
   if (context.common.json) {
     json records = json::array();
@@ -146,8 +147,9 @@ Words or_last(const Words& words) { return words.empty() ? Words{"last"} : words
 
 fs::path one_run(std::string_view action, const RunsFolderFlags& flags, const Words& words) {
   const Words named = or_last(words);
-  CONVOY_CHECK(named.size() == 1, ConfigError, "runs {} takes one run, found {}", action,
-               named.size());
+  if (named.size() != 1)
+    throw ConfigError(fmt::format("runs {} takes one run, found {}", action, named.size()),
+                      {.hint = "name one; `convoy runs list` shows them"});
   return telemetry::resolve_run(named.front(), flags.dir);
 }
 

@@ -46,7 +46,9 @@ int draw_series(const Context& context, const RunsDrawingFlags& flags, const std
   if (!flags.output.empty()) pictures::require_picture_name("--output", flags.output);
   const bool any = std::any_of(series.begin(), series.end(),
                                [](const auto& one) { return !one.points.empty(); });
-  CONVOY_CHECK(any, DataError, "the run has no {} figures yet", metric);
+  if (!any)
+    throw DataError(fmt::format("the run has no {} figures yet", metric),
+                    {.hint = "wait for the first step that is logged, or name another figure"});
   if (flags.ascii || (flags.output.empty() && ::isatty(STDOUT_FILENO) == 1)) {
     fmt::print("{}", charts::plot_text(series, terminal_options(context, flags)));
     return 0;

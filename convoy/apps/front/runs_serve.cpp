@@ -33,9 +33,10 @@ page::ChatOptions chat_options(const Context& context, const RunsServeFlags& fla
 
 int serve_runs(const Context& context, const RunsServeFlags& flags,
                const std::vector<std::string>& words) {
-  CONVOY_CHECK(words.empty(), ConfigError,
-               "runs serve shows all runs of a folder, found `{}`; --dir names another folder",
-               words.front());
+  if (!words.empty())
+    throw ConfigError(
+        fmt::format("runs serve shows all runs of a folder, found `{}`", words.front()),
+        {.hint = fmt::format("--dir {} names another folder", words.front())});
   if (!flags.chat)
     config::refuse_without_effect(flags, {"chat_idle", "devices", "threads"}, "without --chat");
   // Before any thread starts, so that no thread has the signals' default action.

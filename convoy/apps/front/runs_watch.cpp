@@ -44,7 +44,9 @@ bool wait_until(Clock::time_point when, const processes::SignalStream& signals) 
 }
 
 int watch(const Context& context, const RunsWatchFlags& flags, const Words& rest) {
-  CONVOY_CHECK(rest.empty(), ConfigError, "runs watch takes flags only, found `{}`", rest[0]);
+  if (!rest.empty())
+    throw ConfigError(fmt::format("runs watch takes flags only, found `{}`", rest[0]),
+                      {.hint = "--dir FOLDER names the folder of the runs"});
   monitor::DeviceReader devices(monitor::device_sources(launch::process_environment()));
   process::UsageCsv csv(flags.output);
   const processes::SignalStream signals(processes::default_stop_signals());

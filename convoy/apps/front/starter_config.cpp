@@ -92,7 +92,8 @@ void look_at_rows(const std::string& name, const RowsOfModel* model, StarterFact
     if (model == nullptr) continue;
     facts.row_tokens.push_back(model->tokens(data::convert_row(*row, schema, config).sample));
   }
-  if (facts.looked_at_rows == 0) throw DataError("there are no rows", {.file = name});
+  if (facts.looked_at_rows == 0)
+    throw DataError("there are no rows", {.file = name, .hint = "name a file with rows"});
   std::sort(facts.row_tokens.begin(), facts.row_tokens.end());
 }
 
@@ -190,7 +191,7 @@ sizing::Machine machine_of(const std::string& hardware) {
   for (const sizing::Machine& machine : sizing::known_machines()) names.push_back(machine.name);
   throw ConfigError(fmt::format("the hardware must be one of {}, found `{}`{}",
                                 fmt::join(names, ", "), hardware, did_you_mean(hardware, names)),
-                    {.key = "hardware"});
+                    {.key = "hardware", .hint = "--hardware auto takes this machine"});
 }
 
 void check_model(const std::string& model) {

@@ -32,8 +32,9 @@ struct ServeFlags {
 };
 
 int serve(const Context& context, const ServeFlags& flags, const Words& words) {
-  CONVOY_CHECK(words.empty(), ConfigError, "store serve takes flags only, found `{}`",
-               words.front());
+  if (!words.empty())
+    throw ConfigError(fmt::format("store serve takes flags only, found `{}`", words.front()),
+                      {.hint = "`convoy store serve --help` lists them"});
   processes::SignalStream signals(processes::default_stop_signals());
   PrivateStore store(
       {.folder = flags.data_dir, .host = flags.host, .port = flags.port, .user = flags.user},
@@ -49,7 +50,8 @@ int serve(const Context& context, const ServeFlags& flags, const Words& words) {
                                   pollfd{store.exited(), POLLIN, 0}};
     if (::poll(watched.data(), watched.size(), -1) < 0) continue;
     if (watched[1].revents != 0)
-      throw IoError(fmt::format("the server ended unexpectedly:\n{}", store.log_tail()));
+      throw IoError(fmt::format("the server ended unexpectedly:\n{}", store.log_tail()),
+                    {.hint = "start it again: the folder keeps all that was stored"});
     if (signals.asked_to_stop()) return 0;
   }
 }

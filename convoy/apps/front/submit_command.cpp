@@ -57,7 +57,8 @@ void make_log_folder(const fs::path& folder) {
   if (failure)
     throw IoError(
         fmt::format("the log folder {} cannot be made: {}", folder.string(), failure.message()),
-        {.file = folder.string()});
+        {.file = folder.string(),
+         .hint = "check permissions, or name another folder with --log-dir"});
 }
 
 // sbatch passes variables by name and ignores one that is not set. A script that is only written

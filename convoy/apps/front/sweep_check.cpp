@@ -116,8 +116,12 @@ int check_store(const Context& context, const SweepCheckFlags& flags) {
 }
 
 int check(const Context& context, const SweepCheckFlags& flags, const Words& rest) {
-  CONVOY_CHECK(rest.empty(), ConfigError, "sweep check takes flags only, found `{}`", rest.front());
-  CONVOY_CHECK(!flags.redo || !flags.store.empty(), ConfigError, "--redo needs --store STORE");
+  if (!rest.empty())
+    throw ConfigError(fmt::format("sweep check takes flags only, found `{}`", rest.front()),
+                      {.hint = "`convoy sweep check --help` lists them"});
+  if (flags.redo && flags.store.empty())
+    throw ConfigError("--redo needs --store STORE",
+                      {.hint = "name the store whose answers are computed again"});
   if (!flags.store.empty()) return check_store(context, flags);
   const auto gpus = gpus_of(context, flags.max_gpus);
   double seconds = 0;

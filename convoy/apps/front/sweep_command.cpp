@@ -194,7 +194,7 @@ void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& fil
       if (!value.file.empty() && value.readable && values[value.path].is_array() &&
           values[value.path].empty())
         errors.add(ConfigError(fmt::format("{}: wanted at least one entry, found none", value.path),
-                               resolved.location(value.path)));
+                               resolved.location(value.path, "write an entry, or remove the key")));
   };
   config::resolve(list, {.file = file}, refuse_empty_lists);
 }
@@ -224,7 +224,9 @@ void read_config(Context& context, WorkloadFlags& flags, RunFlags& run,
     read_file_of_flags(flags.section(), run, file);
   }
   const std::vector<std::string> rest = parse();
-  CONVOY_CHECK(rest.empty(), ConfigError, "this sweep takes flags only, found `{}`", rest.front());
+  if (!rest.empty())
+    throw ConfigError(fmt::format("this sweep takes flags only, found `{}`", rest.front()),
+                      {.hint = "every value has a flag: --help lists them"});
 }
 
 // True when the command line sets `key`, in either spelling.

@@ -29,15 +29,19 @@ struct SweepMergeFlags {
 };
 
 int merge(const Context& context, const SweepMergeFlags& flags, const Words& places) {
-  CONVOY_CHECK(!flags.into.empty() && !places.empty(), ConfigError,
-               "wanted stores to read, and --into STORE; found {} and --into `{}`",
-               counted(static_cast<int64_t>(places.size()), "store"), flags.into);
+  if (flags.into.empty() || places.empty())
+    throw ConfigError(
+        fmt::format("wanted stores to read, and --into STORE; found {} and --into `{}`",
+                    counted(static_cast<int64_t>(places.size()), "store"), flags.into),
+        {.hint = "convoy sweep merge STORE STORE --into STORE"});
   const std::string target = store_at(flags.into);
   // All of them before the target is made.
   std::vector<std::pair<std::string, std::unique_ptr<jobs::JobStore>>> stores;
   for (const std::string& place : places) {
     const std::string store = store_at(place);
-    CONVOY_CHECK(store != target, ConfigError, "{} cannot be merged into itself", target);
+    if (store == target)
+      throw ConfigError(fmt::format("{} cannot be merged into itself", target),
+                        {.hint = "name a new store with --into"});
     stores.emplace_back(store, jobs::open_store(store, {.access = jobs::Access::ReadOnly}));
   }
   make_folder_of_store(target);

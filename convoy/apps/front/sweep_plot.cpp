@@ -85,7 +85,8 @@ FigurePanel panel_of(const std::string& word) {
   if (word == "median") return FigurePanel::Median;
   if (word == "seeds") return FigurePanel::Seeds;
   if (word == "acceptance") return FigurePanel::Acceptance;
-  throw ConfigError(fmt::format("--panels: wanted median, seeds or acceptance, found `{}`", word));
+  throw ConfigError(fmt::format("--panels: wanted median, seeds or acceptance, found `{}`", word),
+                    {.hint = "such as --panels median,seeds"});
 }
 
 // Sets width and height from "1200x500", "5.5x2.5in", "140x60mm".
@@ -104,10 +105,11 @@ void read_size(const std::string& text, FigureOptions& options) {
   const auto fits = [&](double length) {
     return length * factor >= kLeast * kPixelsOfInch && length * factor <= kMost * kPixelsOfInch;
   };
-  CONVOY_CHECK(known && fits(width) && fits(height), ConfigError,
-               "--size: wanted WIDTHxHEIGHT such as 1200x500, 5.5x2.5in or 140x60mm, between {} "
-               "and {} inches, found `{}`",
-               kLeast, kMost, text);
+  if (!known || !fits(width) || !fits(height))
+    throw ConfigError(
+        fmt::format("--size: wanted WIDTHxHEIGHT between {} and {} inches, found `{}`", kLeast,
+                    kMost, text),
+        {.hint = "such as 1200x500, 5.5x2.5in or 140x60mm"});
   options.width = width * factor;
   options.height = height * factor;
 }

@@ -39,7 +39,9 @@ std::string kept_words(const jobs::Recovery& recovery) {
 }
 
 int recover(const Context& context, const SweepRecoverFlags& flags, const Words& rest) {
-  CONVOY_CHECK(rest.size() <= 1, ConfigError, "wanted one store at most, found {}", rest.size());
+  if (rest.size() > 1)
+    throw ConfigError(fmt::format("wanted one store at most, found {}", rest.size()),
+                      {.hint = "convoy sweep recover --store STORE"});
   const std::string named = rest.empty() ? flags.store : rest.front();
   const std::string store =
       named.empty() ? (std::filesystem::path(flags.results_dir) / "sweep.db").string() : named;

@@ -75,7 +75,9 @@ std::unique_ptr<jobs::JobStore> open_for_reading(const SweepReadFlags& flags) {
 // A positional word may also name the store.
 template <class Flags>
 Flags with_store(Flags flags, const Words& words) {
-  CONVOY_CHECK(words.size() <= 1, ConfigError, "wanted one store at most, found {}", words.size());
+  if (words.size() > 1)
+    throw ConfigError(fmt::format("wanted one store at most, found {}", words.size()),
+                      {.hint = "name one; `convoy sweep show --list` shows what it holds"});
   if (!words.empty()) flags.store = words.front();
   return flags;
 }
@@ -133,8 +135,9 @@ bool is_open(const SweepResults& results) {
 }
 
 int follow_sweep(const Context& context, jobs::JobStore& store, const SweepShowFlags& flags) {
-  CONVOY_CHECK(!context.common.json, ConfigError,
-               "--follow is for people: leave --json out, or look once");
+  if (context.common.json)
+    throw ConfigError("--follow is for people",
+                      {.key = "--follow", .hint = "leave --json out, or look once"});
   const bool on_terminal = ::isatty(STDOUT_FILENO) == 1;
   std::string shown;
   for (;;) {
@@ -181,10 +184,10 @@ std::string format_of(const SweepExportFlags& flags) {
   const std::string format = flags.format == "auto" ? "tidy" : flags.format;
   const bool fits = format == "parquet" ? is_parquet || ending.empty()
                                         : !is_parquet && ending != ".xlsx" && ending != ".xls";
-  CONVOY_CHECK(flags.output.empty() || fits, ConfigError,
-               "--format {} does not write a file that ends in {} (.csv, .json and .parquet are "
-               "written)",
-               flags.format, ending);
+  if (!flags.output.empty() && !fits)
+    throw ConfigError(
+        fmt::format("--format {} does not write a file that ends in {}", flags.format, ending),
+        {.hint = "name one that ends in .csv, .json or .parquet"});
   return format;
 }
 
@@ -192,11 +195,15 @@ int export_sweep(const Context& context, const SweepExportFlags& given, const Wo
   SweepExportFlags flags = with_store(given, words);
   flags.format = format_of(flags);
   const bool as_json = context.common.json || fs::path(flags.output).extension() == ".json";
-  CONVOY_CHECK(!as_json || flags.format == "tidy", ConfigError,
-               "JSON is written of --format tidy, found --format {}", flags.format);
+  if (as_json && flags.format != "tidy")
+    throw ConfigError(
+        fmt::format("JSON is written of --format tidy, found --format {}", flags.format),
+        {.hint = "leave --format out, or name an output that ends in .csv"});
   const SweepResults results = read(context, *open_for_reading(flags), flags);
   if (flags.format == "parquet") {
-    CONVOY_CHECK(!flags.output.empty(), ConfigError, "--format parquet needs --output FILE");
+    if (flags.output.empty())
+      throw ConfigError("--format parquet needs --output FILE",
+                        {.hint = "such as --output results.parquet"});
     write_or_print(context, flags.output, tidy_parquet(results));
     return 0;
   }
@@ -210,12 +217,15 @@ int export_sweep(const Context& context, const SweepExportFlags& given, const Wo
     return 0;
   }
   const WorkloadKind* const kind = experiments::find_workload(results.workload);
-  CONVOY_CHECK(kind != nullptr && kind->wide_csv != nullptr, ConfigError,
-               "workload `{}` has no wide format; the workloads with one are: {}", results.workload,
-               fmt::join(workloads_with_wide_format(), ", "));
+  if (kind == nullptr || kind->wide_csv == nullptr)
+    throw ConfigError(
+        fmt::format("workload `{}` has no wide format; the workloads with one are: {}",
+                    results.workload, fmt::join(workloads_with_wide_format(), ", ")),
+        {.hint = "leave --format out"});
   const std::vector<sweep::NamedFile> files = kind->wide_csv(results);
-  CONVOY_CHECK(files.size() == 1 || flags.output.empty(), ConfigError,
-               "the results are {} files; leave --output out", files.size());
+  if (files.size() != 1 && !flags.output.empty())
+    throw ConfigError(fmt::format("the results are {} files", files.size()),
+                      {.hint = "leave --output out"});
   for (const sweep::NamedFile& file : files) write_or_print(context, flags.output, file.text);
   return 0;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/train_inputs.h"
 
+#include <cerrno>
 #include <filesystem>
 
+#include "convoy/core/base/nearby_files.h"
 #include "convoy/core/io/foreign_checkpoint.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/data/datasets/dataset.h"
@@ -25,7 +27,8 @@ void look(std::vector<DataError>& missing, const char* key, const Look& look_for
 void require_there(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    throw DataError("there is no such file or folder", {.file = path});
+    throw DataError("there is no such file or folder",
+                    {.file = path, .hint = unreadable_file_hint(path, ENOENT)});
 }
 
 }  // namespace

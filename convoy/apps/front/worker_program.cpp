@@ -45,7 +45,8 @@ void become_worker(const Context& context, const std::string& command,
     ::setenv(name.c_str(), value.c_str(), 1);
   std::fflush(nullptr);
   ::execv(pointers[0], pointers.data());
-  throw ConfigError(fmt::format("{} could not be started: {}", words[0], std::strerror(errno)));
+  throw ConfigError(fmt::format("{} could not be started: {}", words[0], std::strerror(errno)),
+                    {.hint = "install convoy-worker beside convoy again"});
 }
 
 }  // namespace convoy::apps

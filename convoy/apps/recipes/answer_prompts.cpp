@@ -201,9 +201,11 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
     progress.leave_if_asked();
     for (generate::Completion& ended : engine.step()) {
       const int64_t prompt = ended.number / samples;
-      CONVOY_CHECK(ended.finish_reason != generate::FinishReason::NotFinite, NumericError,
-                   "the model's logits are not finite (prompt {}, token {})", prompt,
-                   ended.token_ids.size());
+      if (ended.finish_reason == generate::FinishReason::NotFinite)
+        throw NumericError(fmt::format("the model's logits are not finite (prompt {}, token {})",
+                                       prompt, ended.token_ids.size()),
+                           {.hint = "compute with --dtype fp32; if it stays, the weights hold NaN: "
+                                    "fetch the model again"});
       const auto tokens = static_cast<int64_t>(ended.token_ids.size());
       take({.prompt = prompt, .sample = ended.number % samples, .completion = std::move(ended)});
       progress.add(tokens);

@@ -59,7 +59,9 @@ std::vector<data::EncodedRow> rows_of_file(const LoadedModel& loaded, const std:
     rows.push_back(std::move(next->row));
   }
   encoded.finish(log);
-  if (rows.empty()) throw DataError("there are no rows to compare losses on", {.file = data});
+  if (rows.empty())
+    throw DataError("there are no rows to compare losses on",
+                    {.file = data, .hint = "name a file with rows"});
   return rows;
 }
 

@@ -71,7 +71,8 @@ void print_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
   answer_prompts(share, loaded, prompts.asked, options, log, [&](const Answer& answer) {
     in_order.add(answer.prompt * options.sampling.n + answer.sample, line(answer));
   });
-  CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
+  if (!std::cout.good())
+    throw IoError("stdout cannot be written", {.hint = "is the disk full or the pipe closed?"});
 }
 
 void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
@@ -202,8 +203,10 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   const std::vector<std::string>& typed = flags.prompt.names;
   const int sources = !flags.prompts.empty() + !typed.empty() + flags.interactive;
   const bool is_empty_prompt = std::find(typed.begin(), typed.end(), "") != typed.end();
-  CONVOY_CHECK(sources == 1 && !is_empty_prompt, ConfigError,
-               "wanted one of --prompts FILE, --prompt TEXT (which is not empty), --interactive");
+  if (sources != 1 || is_empty_prompt)
+    throw ConfigError(
+        "wanted one of --prompts FILE, --prompt TEXT (which is not empty), --interactive",
+        {.hint = "such as --prompt \"What is 2 + 3?\""});
   check_flags(run);
   const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
   RankShare share(run.ranks);

@@ -195,9 +195,11 @@ std::optional<GeneratingObjective::Answers> GeneratingObjective::answer(
   Rounds rounds(group, step_together);
   for (int64_t step = 0;; ++step) {
     for (const generate::Completion& ended : engine.step()) {
-      CONVOY_CHECK(ended.finish_reason != generate::FinishReason::NotFinite, NumericError,
-                   "the model's logits are not finite (validation row {}, token {})",
-                   ended.number + 1, ended.token_ids.size());
+      if (ended.finish_reason == generate::FinishReason::NotFinite)
+        throw NumericError(
+            fmt::format("the model's logits are not finite (validation row {}, token {})",
+                        ended.number + 1, ended.token_ids.size()),
+            {.hint = "lower train.learning_rate, or go on from an earlier checkpoint"});
       answers.texts[ended.number] = ended.text;
     }
     if (!rounds.is_due(step)) continue;

@@ -55,8 +55,10 @@ const gguf::Family& family_of_base(const io::ModelFolder& base,
   const std::string refusal =
       family == nullptr ? "llama.cpp has no such architecture" : models::gguf_refusal(spec);
   if (refusal.empty()) return *family;
-  throw DataError(fmt::format("adapters of this model have no form in GGUF: {}", refusal),
-                  {.file = base.path().string()});
+  throw DataError(
+      fmt::format("adapters of this model have no form in GGUF: {}", refusal),
+      {.file = base.path().string(),
+       .hint = "use the adapter in its own folder, with `convoy generate` or `convoy serve`"});
 }
 
 // The two tensors of a module in a LoRA file.

@@ -41,7 +41,9 @@ bool is_bitsandbytes(nn::CausalLm& model) {
 }
 
 void require_output(const settings::MergeFlags& flags) {
-  CONVOY_CHECK(!flags.output.empty(), ConfigError, "wanted --output FOLDER");
+  if (flags.output.empty())
+    throw ConfigError("wanted --output FOLDER",
+                      {.key = "output", .hint = "such as --output merged"});
   const std::filesystem::path output = flags.output;
   if (std::filesystem::exists(output) && !std::filesystem::is_empty(output))
     throw ConfigError("the output folder is not empty",
@@ -201,7 +203,11 @@ void Merging::run() {
 
 void merge_adapter(const settings::ModelSourceFlags& model, const settings::MergeFlags& flags,
                    const settings::RankFlags& ranks, const Log& log) {
-  CONVOY_CHECK(!model.adapter.empty(), ConfigError, "wanted --adapter FOLDER");
+  if (model.adapter.empty())
+    throw ConfigError(
+        "wanted --adapter FOLDER",
+        {.key = "adapter",
+         .hint = "convoy models merge --model FOLDER --adapter FOLDER --output FOLDER"});
   require_output(flags);
   Merging(model, flags, device::take_rank_device(ranks.devices, 0).device, log).run();
 }

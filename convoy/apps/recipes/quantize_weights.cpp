@@ -16,17 +16,21 @@ namespace {
 namespace fs = std::filesystem;
 
 void check_flags(const settings::QuantizeFlags& flags) {
-  CONVOY_CHECK(flags.model.empty() != flags.tensors.empty(), ConfigError,
-               "wanted one of --model FOLDER and --tensors FILE.safetensors");
-  CONVOY_CHECK(!flags.output.empty(), ConfigError, "wanted --output");
+  if (flags.model.empty() == flags.tensors.empty())
+    throw ConfigError("wanted one of --model FOLDER and --tensors FILE.safetensors",
+                      {.hint = "leave one of them out"});
+  if (flags.output.empty())
+    throw ConfigError("wanted --output",
+                      {.key = "output", .hint = "name a new folder or file, such as --output quantised"});
   if (flags.dtype != "auto" && !flags.dequantize)
     throw ConfigError("--dtype applies only with --dequantize; unquantised weights keep their type",
                       {.key = "dtype", .hint = "leave it out"});
   if (flags.double_quant && (flags.quantization == "int8" || flags.dequantize))
-    throw ConfigError("--double-quant applies only to nf4 and fp4", {.key = "double_quant"});
+    throw ConfigError("--double-quant applies only to nf4 and fp4",
+                      {.key = "double_quant", .hint = "leave it out"});
   if (!flags.skip_modules.names.empty() && (flags.model.empty() || flags.dequantize))
     throw ConfigError("--skip-modules applies only when a model is quantised",
-                      {.key = "skip_modules"});
+                      {.key = "skip_modules", .hint = "leave it out"});
   const fs::path output = flags.output;
   if (flags.model.empty() ? fs::exists(output) : fs::exists(output) && !fs::is_empty(output))
     throw ConfigError("the output exists already",

@@ -43,8 +43,11 @@ double timed_all_reduce(comm::Group& group, at::Tensor& numbers) {
   const int ranks = group.size();
   const auto wanted = static_cast<float>(ranks * (ranks + 1) / 2);
   const bool wrong = group.any(last != wanted || numbers[0].item<float>() != wanted);
-  CONVOY_CHECK(!wrong, CommError, "an all-reduce of {} numbers over {} ranks gave a wrong sum",
-               numbers.numel(), ranks);
+  if (wrong)
+    throw CommError(
+        fmt::format("an all-reduce of {} numbers over {} ranks gave a wrong sum", numbers.numel(),
+                    ranks),
+        {.hint = "run it on fewer hosts to find the one whose network or devices compute wrongly"});
   return seconds;
 }
 

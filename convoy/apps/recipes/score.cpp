@@ -111,7 +111,9 @@ class Scorer {
 
 void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& flags,
            const settings::RankFlags& ranks, const Log& given_log) {
-  CONVOY_CHECK(!flags.data.empty(), ConfigError, "wanted --data FILE");
+  if (flags.data.empty())
+    throw ConfigError("wanted --data FILE",
+                      {.key = "data", .hint = "such as --data rows.jsonl"});
   const Log log = log_of_rank(ranks.ranks_folder, given_log);
   RankShare share(ranks);
   const LoadedModel loaded =

@@ -19,11 +19,11 @@ void require_like_train(const data::SignalWindows& windows, const data::SignalWi
     throw DataError(
         fmt::format("wanted the channels of train ({}), found {}",
                     fmt::join(train.channel_names, ", "), fmt::join(windows.channel_names, ", ")),
-        {.file = folder});
+        {.file = folder, .hint = "give test the same files as train, one for each channel"});
   if (windows.window_rows != train.window_rows)
     throw DataError(fmt::format("wanted windows of {} rows as in train, found {}",
                                 train.window_rows, windows.window_rows),
-                    {.file = folder});
+                    {.file = folder, .hint = "cut the windows of test as those of train were cut"});
 }
 
 }  // namespace

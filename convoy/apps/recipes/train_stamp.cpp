@@ -31,7 +31,7 @@ void require_shape(const checkpoint::GroupReader& reader, const std::string& nam
                    const std::vector<int64_t>& shape) {
   if (reader.shape(name) != shape)
     throw CheckpointError(fmt::format("`{}` has another shape in the checkpoint", name),
-                          {.file = reader.place()});
+                          {.file = reader.place(), .hint = "start anew with --resume never"});
 }
 
 // Shares and stop: together with the data they decide every row of the run.

@@ -79,7 +79,8 @@ std::chrono::seconds EngineGroup::wait_after_failure(Engine& engine) {
 Descriptor EngineGroup::connect(size_t number) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
-    throw IoError(fmt::format("no line to an engine: {}", std::strerror(errno)));
+    throw IoError(fmt::format("no line to an engine: {}", std::strerror(errno)),
+                  {.hint = "raise the limit of open files (ulimit -n)"});
   const std::lock_guard lock(mutex_);
   engines_[number].socket = Descriptor(ends[0]);
   engines_[number].frames = {};

@@ -47,8 +47,8 @@ std::vector<std::string> read_api_keys(const std::string& file) {
   for (std::string line; std::getline(lines, line);)
     if (std::string key(trimmed(line, " \t\r")); !key.empty()) keys.push_back(std::move(key));
   if (keys.empty())
-    throw ConfigError("the file has no key; write one a line",
-                      {.file = file, .key = "--api-key-file"});
+    throw ConfigError("the file has no key",
+                      {.file = file, .key = "--api-key-file", .hint = "write one a line"});
   return keys;
 }
 

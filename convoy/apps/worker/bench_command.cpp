@@ -32,14 +32,18 @@ using Json = nlohmann::ordered_json;
 // simple quoting is enough.
 Json run_and_read(const std::string& command, const std::string& packages) {
   FILE* pipe = ::popen(command.c_str(), "r");
-  CONVOY_CHECK(pipe != nullptr, IoError, "`{}` cannot be started", command);
+  if (pipe == nullptr)
+    throw IoError(fmt::format("`{}` cannot be started", command),
+                  {.hint = "raise the limits of processes and open files (ulimit -u, ulimit -n)"});
   std::string output;
   std::array<char, 4096> chunk;
   while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), pipe))
     output.append(chunk.data(), count);
   const int status = ::pclose(pipe);
-  CONVOY_CHECK(status == 0, ConfigError, "`{}` failed with status {}: does it have {}?", command,
-               WEXITSTATUS(status), packages);
+  if (status != 0)
+    throw ConfigError(
+        fmt::format("`{}` failed with status {}", command, WEXITSTATUS(status)),
+        {.hint = fmt::format("install {} into its Python, or use --no-peer", packages)});
   while (!output.empty() && output.back() == '\n') output.pop_back();
   return Json::parse(output.substr(output.rfind('\n') + 1));
 }

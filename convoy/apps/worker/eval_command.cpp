@@ -93,8 +93,10 @@ int eval_command(const Arguments& arguments) {
     take_quantization(settings.tuning, model.held);
   } else {
     settings.model.max_seq_len = int64_t{1} << 30;  // the model's own limit
-    CONVOY_CHECK(!model.model.empty() && !flags.data.empty(), ConfigError,
-                 "wanted a config file, or --model FOLDER and --data FILE");
+    if (model.model.empty() || flags.data.empty())
+      throw ConfigError(
+          "wanted a config file, or --model FOLDER and --data FILE",
+          {.hint = "convoy eval run.yaml, or convoy eval --model FOLDER --data FILE"});
   }
   // A flag overrides the file.
   if (!flags.template_kwargs.empty()) {

@@ -28,7 +28,9 @@ int process_command(const Arguments& arguments) {
   CommonFlags worker;
   ProcessFlags flags;
   config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
-  CONVOY_CHECK(!flags.run_folder.empty(), ConfigError, "wanted --run-folder FOLDER");
+  if (flags.run_folder.empty())
+    throw ConfigError("wanted --run-folder FOLDER",
+                      {.hint = "run `convoy process`, which starts this program"});
   recipes::process_rows({.run_folder = flags.run_folder,
                          .devices = flags.devices,
                          .workers_on_host = flags.workers_on_host},

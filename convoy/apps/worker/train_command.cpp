@@ -36,8 +36,9 @@ int train_command(const Arguments& arguments) {
   TrainFlags flags;
   const std::vector<std::string> overrides =
       config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
-  CONVOY_CHECK(!flags.run_folder.empty() && !flags.config.empty(), ConfigError,
-               "wanted --run-folder FOLDER and --config FILE");
+  if (flags.run_folder.empty() || flags.config.empty())
+    throw ConfigError("wanted --run-folder FOLDER and --config FILE",
+                      {.hint = "run `convoy train`, which starts this program"});
   const std::atomic<bool>& stop_requested = handle_stop_signals();
   const recipes::FineTuneRequest request{.run_folder = flags.run_folder,
                                          .settings = {flags.config, overrides},

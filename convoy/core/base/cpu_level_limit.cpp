@@ -46,12 +46,16 @@ int limited_cpu_level(int best, int highest, std::string_view wanted) {
   const auto* const named = std::find(kCpuLevels.begin(), kCpuLevels.end(), wanted);
   const std::string usable =
       fmt::format("{}", fmt::join(kCpuLevels.begin(), kCpuLevels.begin() + best + 1, ", "));
-  CONVOY_CHECK(named != kCpuLevels.end(), ConfigError,
-               "CONVOY_CPU_LEVEL is '{}', which is no level of loops: this CPU has {}", wanted,
-               usable);
+  if (named == kCpuLevels.end())
+    throw ConfigError(
+        fmt::format("CONVOY_CPU_LEVEL is '{}', which is no level of loops: this CPU has {}", wanted,
+                    usable),
+        {.key = "CONVOY_CPU_LEVEL", .hint = "unset CONVOY_CPU_LEVEL, or set it to one of these"});
   const int level = std::min(static_cast<int>(named - kCpuLevels.begin()), highest);
-  CONVOY_CHECK(level <= best, ConfigError,
-               "CONVOY_CPU_LEVEL is '{}', which this CPU lacks: it has {}", wanted, usable);
+  if (level > best)
+    throw ConfigError(
+        fmt::format("CONVOY_CPU_LEVEL is '{}', which this CPU lacks: it has {}", wanted, usable),
+        {.key = "CONVOY_CPU_LEVEL", .hint = "unset CONVOY_CPU_LEVEL, or set it to one of these"});
   return level;
 }
 

@@ -26,8 +26,9 @@ void Descriptor::reset() {
 
 Pipe make_pipe() {
   int ends[2];
-  CONVOY_CHECK(::pipe2(ends, O_CLOEXEC) == 0, IoError, "could not create a pipe: {}",
-               std::strerror(errno));
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw IoError(fmt::format("could not create a pipe: {}", std::strerror(errno)),
+                  {.hint = "raise the limit of open files (ulimit -n, LimitNOFILE)"});
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 

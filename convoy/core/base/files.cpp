@@ -12,6 +12,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/nameless_file.h"
+#include "convoy/core/base/nearby_files.h"
 
 namespace convoy {
 namespace {
@@ -27,12 +28,16 @@ std::string errno_text(int code) { return std::strerror(code); }
 
 int open_for_read(const fs::path& path, struct stat& status) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    throw DataError(fmt::format("cannot read the file: {}", errno_text(errno)),
-                    {.file = path.string()});
+  if (descriptor < 0) {
+    const int code = errno;
+    throw DataError(fmt::format("cannot read the file: {}", errno_text(code)),
+                    {.file = path.string(), .hint = unreadable_file_hint(path, code)});
+  }
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor);
-    throw DataError("wanted a regular file", {.file = path.string()});
+    throw DataError("wanted a regular file",
+                    {.file = path.string(),
+                     .hint = "name a file; a folder, a pipe or a device cannot be read here"});
   }
   return descriptor;
 }
@@ -66,7 +71,7 @@ std::string read_file(const fs::path& path, int64_t max_bytes) {
     ::close(descriptor);
     throw DataError(fmt::format("the file has {} bytes, more than the {} allowed here",
                                 status.st_size, max_bytes),
-                    {.file = path.string()});
+                    {.file = path.string(), .hint = "name a smaller file"});
   }
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t done = 0;
@@ -78,8 +83,10 @@ std::string read_file(const fs::path& path, int64_t max_bytes) {
   }
   ::close(descriptor);
   if (done != bytes.size())
-    throw DataError(fmt::format("read {} of {} bytes", done, bytes.size()),
-                    {.file = path.string()});
+    throw DataError(
+        fmt::format("read {} of {} bytes", done, bytes.size()),
+        {.file = path.string(),
+         .hint = "the file was cut while it was read: run this again when nothing writes to it"});
   return bytes;
 }
 
@@ -195,8 +202,9 @@ MappedFile::MappedFile(const fs::path& path) : path_(path) {
   if (data == MAP_FAILED) {
     const int code = errno;
     ::close(descriptor_);
-    throw IoError(fmt::format("could not map the file: {}", errno_text(code)),
-                  {.file = path.string()});
+    throw IoError(
+        fmt::format("could not map the file: {}", errno_text(code)),
+        {.file = path.string(), .hint = "copy the file to a local disk and name it there"});
   }
   data_ = static_cast<const std::byte*>(data);
 }

@@ -9,6 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash_kernels.h"
+#include "convoy/core/base/nearby_files.h"
 
 namespace convoy {
 namespace {
@@ -123,9 +124,11 @@ bool equal_in_constant_time(std::string_view left, std::string_view right) {
 
 std::string sha256_hex_of_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw DataError(fmt::format("cannot read the file: {}", std::strerror(errno)),
-                    {.file = path.string()});
+  if (!file) {
+    const int code = errno;
+    throw DataError(fmt::format("cannot read the file: {}", std::strerror(code)),
+                    {.file = path.string(), .hint = unreadable_file_hint(path, code)});
+  }
   Sha256 hash;
   std::string chunk(1 << 20, '\0');
   while (file) {

@@ -36,7 +36,9 @@ Descriptor hold_name(const std::string& name) {
       ::listen(held.get(), 1) == 0)
     return held;
   if (errno != EADDRINUSE)
-    throw IoError(fmt::format("the name {} cannot be held: {}", name, std::strerror(errno)));
+    throw IoError(fmt::format("the name {} cannot be held: {}", name, std::strerror(errno)),
+                  {.hint = "raise the limit of open files (ulimit -n), and allow Unix sockets in "
+                           "this container"});
   return {};
 }
 

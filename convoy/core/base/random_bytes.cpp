@@ -16,7 +16,9 @@ std::string random_bytes(size_t count) {
   while (filled < count) {
     const ssize_t got = ::getrandom(bytes.data() + filled, count - filled, 0);
     if (got < 0 && errno == EINTR) continue;
-    CONVOY_CHECK(got > 0, IoError, "the kernel gave no random bytes: {}", std::strerror(errno));
+    if (got <= 0)
+      throw IoError(fmt::format("the kernel gave no random bytes: {}", std::strerror(errno)),
+                    {.hint = "allow the system call getrandom in this container"});
     filled += static_cast<size_t>(got);
   }
   return bytes;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace convoy {
 namespace {
@@ -54,6 +55,17 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string nearest = nearest_word(word, candidates);
   return nearest.empty() ? "" : fmt::format(", did you mean `{}`?", nearest);
+}
+
+std::vector<std::string> nearest_first(std::string_view word, std::vector<std::string> candidates) {
+  const std::string wanted = folded(word);
+  std::vector<std::pair<size_t, std::string>> found;
+  for (std::string& candidate : candidates)
+    found.emplace_back(edit_distance(wanted, folded(candidate)), std::move(candidate));
+  std::sort(found.begin(), found.end());
+  std::transform(found.begin(), found.end(), candidates.begin(),
+                 [](auto& pair) { return std::move(pair.second); });
+  return candidates;
 }
 
 }  // namespace convoy

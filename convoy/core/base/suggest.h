@@ -16,4 +16,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 // ", did you mean `x`?" or "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
+// The candidates, the smallest edit distance first; equal ones in the order of the alphabet.
+std::vector<std::string> nearest_first(std::string_view word, std::vector<std::string> candidates);
+
 }  // namespace convoy

@@ -44,7 +44,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto known = anchors_.find(anchor);
-    if (known == anchors_.end()) fail(mark, "this anchor contains itself");
+    if (known == anchors_.end())
+      fail(mark, "this anchor contains itself", "write the value out instead of *NAME");
     Node node = known->second;
     node.line = mark.line + 1;
     num_nodes_ += count_nodes(node);
@@ -84,8 +85,9 @@ class TreeBuilder : public YAML::EventHandler {
     bool drops_value = false;  // true while the value of a refused key is skipped
   };
 
-  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& message) const {
-    throw ConfigError(message, {.file = name_, .line = mark.line + 1});
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& message,
+                         const std::string& hint) const {
+    throw ConfigError(message, {.file = name_, .line = mark.line + 1, .hint = hint});
   }
 
   // The error concerns one key only, so reading goes on.
@@ -96,13 +98,14 @@ class TreeBuilder : public YAML::EventHandler {
 
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (tag != "?" && tag != "!" && !tag.empty())
-      report(ConfigError(fmt::format("the YAML tag {} has no meaning here; leave it out", tag),
-                         {.file = name_, .line = mark.line + 1}));
+      report(ConfigError(fmt::format("the YAML tag {} has no meaning here", tag),
+                         {.file = name_, .line = mark.line + 1, .hint = "leave it out"}));
   }
 
   Node make(NodeKind kind, const YAML::Mark& mark) {
     if (++num_nodes_ > kMaxNodes)
-      fail(mark, fmt::format("more than {} values in one file", kMaxNodes));
+      fail(mark, fmt::format("more than {} values in one file", kMaxNodes),
+           "rows belong into a data file; settings alone stand here");
     Node node;
     node.kind = kind;
     node.file = name_;
@@ -113,9 +116,10 @@ class TreeBuilder : public YAML::EventHandler {
   void open(NodeKind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     refuse_tag(mark, tag);
     if (stack_.size() >= kMaxDepth)
-      fail(mark, fmt::format("nested deeper than {} levels", kMaxDepth));
+      fail(mark, fmt::format("nested deeper than {} levels", kMaxDepth),
+           "no setting lies that deep: close the brackets, or indent less");
     if (!stack_.empty() && stack_.back().node.kind == NodeKind::Map && !stack_.back().has_key)
-      fail(mark, "a key must be a word");
+      fail(mark, "a key must be a word", "write KEY: VALUE, without a list or a map as the key");
     stack_.push_back({.node = make(kind, mark), .anchor = anchor, .key = {}});
   }
 
@@ -127,7 +131,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void add(Node node, YAML::anchor_t anchor) {
     if (num_nodes_ > kMaxNodes)
-      throw node.error(fmt::format("more than {} values in one file", kMaxNodes));
+      throw node.error(fmt::format("more than {} values in one file", kMaxNodes), "",
+                       "rows belong into a data file; settings alone stand here");
     if (anchor != 0) anchors_[anchor] = node;
     if (stack_.empty()) {
       root_ = std::move(node);
@@ -148,7 +153,9 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void take_key(Open& parent, const Node& node) const {
-    if (node.kind != NodeKind::Scalar) throw node.error("a key must be a word");
+    if (node.kind != NodeKind::Scalar)
+      throw node.error("a key must be a word", "",
+                       "write KEY: VALUE, without a list or a map as the key");
     const Node* const first = parent.node.find(node.text);
     if (node.text == "<<")
       report(node.error("merge keys (<<) are not supported", "<<",
@@ -179,11 +186,14 @@ void check_text(const std::string& text, const std::string& name) {
       throw ConfigError("a tab indents this line",
                         {.file = name, .line = line, .hint = "YAML needs spaces"});
     if (letter == '\0')
-      throw ConfigError("a zero byte: this is not a text file", {.file = name, .line = line});
+      throw ConfigError("a zero byte: this is not a text file",
+                        {.file = name, .line = line, .hint = "name the YAML file of the settings"});
     line += letter == '\n' ? 1 : 0;
     before = letter;
   }
-  if (!is_utf8(text)) throw ConfigError("this file is not UTF-8 text", {.file = name});
+  if (!is_utf8(text))
+    throw ConfigError("this file is not UTF-8 text",
+                      {.file = name, .hint = "save it as UTF-8: iconv -f latin1 -t utf-8 FILE"});
 }
 
 }  // namespace
@@ -232,9 +242,17 @@ Node parse_yaml(const std::string& text, const std::string& name, ErrorList* err
     }
     TreeBuilder second(name, errors);
     if (parser.HandleNextDocument(second))
-      throw ConfigError("a second document after ---", {.file = name, .line = second.take().line});
+      throw ConfigError(
+          "a second document after ---",
+          {.file = name,
+           .line = second.take().line,
+           .hint = "write all settings into one document; files are merged by include:"});
   } catch (const YAML::Exception& error) {
-    throw ConfigError("not valid YAML: " + error.msg, {.file = name, .line = error.mark.line + 1});
+    throw ConfigError(
+        "not valid YAML: " + error.msg,
+        {.file = name,
+         .line = error.mark.line + 1,
+         .hint = "a value with : or # needs quotes, and the keys of one section the same indent"});
   }
   return builder.take();
 }

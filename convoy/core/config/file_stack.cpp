@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
+
+#include "convoy/core/base/nearby_files.h"
 
 namespace convoy::config {
 namespace {
@@ -41,7 +44,8 @@ void FileStack::read(const std::filesystem::path& path, const Node* included_by)
   if (above != open_.end()) {
     std::string chain;
     for (auto file = above; file != open_.end(); ++file) chain += file->string() + " -> ";
-    throw included_by->error("circular include: " + chain + real.string(), "include");
+    throw included_by->error("circular include: " + chain + real.string(), "include",
+                             "take one of these includes out");
   }
   Node tree = load_with_place(path, included_by);
   open_.push_back(real);
@@ -59,7 +63,8 @@ Node FileStack::load_with_place(const std::filesystem::path& path, const Node* i
   std::error_code ignored;
   if (included_by != nullptr && !std::filesystem::exists(path, ignored))
     throw included_by->error(fmt::format("include: there is no file {}", path.string()), "include",
-                             "the path is relative to this file, or to the working directory");
+                             "the path is relative to this file, or to the working directory; " +
+                                 unreadable_file_hint(path, ENOENT));
   return load_yaml(path, &errors_);
 }
 
@@ -70,9 +75,11 @@ void FileStack::load_includes(const Node& tree, const std::filesystem::path& fol
   for (const Node& item : include->kind == NodeKind::List ? include->items : one) {
     if (num_includes_ > kMostIncludes) return;
     if (item.kind != NodeKind::Scalar)
-      errors_.add(item.error("include: wanted a file or a list of files", "include"));
+      errors_.add(item.error("include: wanted a file or a list of files", "include",
+                             "such as include: [base.yaml, more.yaml]"));
     else if (++num_includes_ > kMostIncludes)
-      errors_.add(item.error(fmt::format("more than {} includes", kMostIncludes), "include"));
+      errors_.add(item.error(fmt::format("more than {} includes", kMostIncludes), "include",
+                             "write some of these files into one"));
     else
       load(included_file(folder, item.text), &item);
   }

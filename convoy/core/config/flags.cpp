@@ -158,8 +158,9 @@ class FlagParser {
     const bool next_is_flag = has_next && arguments[at + 1].starts_with("--") &&
                               find(underscored(arguments[at + 1].substr(2))) != nullptr;
     if (!has_next || next_is_flag)
-      throw ConfigError(fmt::format("{} needs a value ({})", arguments[at], value_kind(field)),
-                        {.key = arguments[at]});
+      throw ConfigError(
+          fmt::format("{} needs a value ({})", arguments[at], value_kind(field)),
+          {.key = arguments[at], .hint = fmt::format("write {} VALUE", arguments[at])});
     size_t last = at + 1;
     std::string text = arguments[last];
     // "--dims 4 8 16", as argparse reads it.

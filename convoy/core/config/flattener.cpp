@@ -34,7 +34,7 @@ const Section* find_section(const Section& section, const std::string& key) {
 ConfigError unknown_key(const Node& node, const std::string& spelling, const std::string& meant) {
   return node.error(fmt::format("unknown key `{}`{}", spelling,
                                 meant.empty() ? "" : fmt::format(", did you mean `{}`?", meant)),
-                    spelling);
+                    spelling, meant.empty() ? "`convoy config schema` lists the keys" : "");
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ Layer Flattener::flatten(const Node& tree) {
   layer_.clear();
   if (tree.kind == NodeKind::Null) return {};
   if (tree.kind != NodeKind::Map) {
-    errors_.add(tree.error("wanted `key: value` lines"));
+    errors_.add(tree.error("wanted `key: value` lines", "", "such as train: {batch_size: 4}"));
     return {};
   }
   walk(tree, list_, "", "");
@@ -134,7 +134,7 @@ void Flattener::read_key(const std::string& key, Node node, const Section& secti
     if (node.kind != NodeKind::Map)
       throw node.error(fmt::format("{}: wanted a section with keys such as `{}`, found a value",
                                    spelling, child->fields.empty() ? "..." : child->fields[0].name),
-                       spelling);
+                       spelling, fmt::format("write its keys below {}, indented", spelling));
     walk(node, *child, canonical + child->name + ".", spelling + ".");
   } else if (node.kind == NodeKind::Map && has_keys_below(canonical + key + ".")) {
     walk(node, Section(), canonical + key + ".", spelling + ".");

@@ -96,8 +96,11 @@ class Reader {
     for (; letters > 0 && !done(); --letters) line_ += text_[at_++] == '\n' ? 1 : 0;
   }
 
-  [[noreturn]] void fail(const std::string& message) const {
-    throw ConfigError(message, {.file = name_, .line = line_});
+  [[noreturn]] void fail(const std::string& message,
+                         const std::string& hint =
+                             "a member is KEY: VALUE on a line of its own, each { and [ is closed "
+                             "by } and ], and a text with , : or # stands in quotes") const {
+    throw ConfigError(message, {.file = name_, .line = line_, .hint = hint});
   }
 
   Node make(NodeKind kind) const {
@@ -323,7 +326,8 @@ class Reader {
 
 Node parse_hjson(const std::string& text, const std::string& name, ErrorList* errors) {
   if (text.find('\0') != std::string::npos || !is_utf8(text))
-    throw ConfigError("this file is not UTF-8 text", {.file = name});
+    throw ConfigError("this file is not UTF-8 text",
+                      {.file = name, .hint = "save it as UTF-8: iconv -f latin1 -t utf-8 FILE"});
   return Reader(text, name, errors).read();
 }
 

@@ -15,7 +15,8 @@ std::string ImportedValue::quoted() const {
 std::filesystem::path find_named_file(const Node& value, const std::string& key) {
   namespace fs = std::filesystem;
   if (value.kind != NodeKind::Scalar || value.text.empty())
-    throw value.error(fmt::format("{}: wanted the path of a file", key), key);
+    throw value.error(fmt::format("{}: wanted the path of a file", key), key,
+                      fmt::format("such as {}: FILE", key));
   std::error_code ignored;
   const fs::path named = value.text;
   const fs::path beside = fs::path(value.file).parent_path() / named;

@@ -218,7 +218,8 @@ Client::~Client() = default;
 
 int64_t Client::send(Request request, OnEnd on_end) {
   if (!request.url.starts_with("http://") && !request.url.starts_with("https://"))
-    throw ConfigError(fmt::format("`{}` is no http:// or https:// address", request.url));
+    throw ConfigError(fmt::format("`{}` is no http:// or https:// address", request.url),
+                      {.hint = "write the whole address, such as http://HOST:PORT/v1"});
   request.headers.emplace_back("Expect:");  // libcurl would wait for a word after the head
   return thread_->send(std::move(request), std::move(on_end));
 }

@@ -62,8 +62,9 @@ AnswerJournal::AnswerJournal(const std::string& output, const std::string& key, 
   for (int64_t life = 0; descriptor_ < 0; ++life) {
     const fs::path file = folder_ / fmt::format("rank-{}-{}", rank, life);
     descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    CONVOY_CHECK(descriptor_ >= 0 || errno == EEXIST, IoError, "{} cannot be written: {}",
-                 file.string(), std::strerror(errno));
+    if (descriptor_ < 0 && errno != EEXIST)
+      throw IoError(fmt::format("{} cannot be written: {}", file.string(), std::strerror(errno)),
+                    {.hint = "free space there, allow writing, or name another output folder"});
   }
   write(key + "\n");
 }
@@ -91,8 +92,10 @@ void AnswerJournal::write(const std::string& line) {
   while (!left.empty()) {
     const ssize_t written = ::write(descriptor_, left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
-    CONVOY_CHECK(written >= 0, IoError, "{} cannot be written: {}", folder_.string(),
-                 std::strerror(errno));
+    if (written < 0)
+      throw IoError(
+          fmt::format("{} cannot be written: {}", folder_.string(), std::strerror(errno)),
+          {.hint = "free space there, and run the same command again: finished answers are kept"});
     left.remove_prefix(static_cast<size_t>(written));
   }
 }

@@ -14,7 +14,7 @@ JsonReader::JsonReader(Json value, std::string place)
       place_(std::move(place)) {
   if (!value_->is_object())
     throw DataError(fmt::format("wanted a JSON object, found {}", shown(*value_)),
-                    {.file = place_});
+                    {.file = place_, .hint = "write one object: { ... }"});
 }
 
 JsonReader::JsonReader(std::shared_ptr<const Json> document, const Json* value, std::string place,
@@ -26,7 +26,9 @@ JsonReader::JsonReader(std::shared_ptr<const Json> document, const Json* value, 
 
 void JsonReader::fail(const std::string& key, const std::string& message) const {
   throw DataError(fmt::format("{}{}: {}", prefix_, key, message),
-                  {.file = place_, .key = prefix_ + key});
+                  {.file = place_,
+                   .key = prefix_ + key,
+                   .hint = "correct the key in this file, or get the file again"});
 }
 
 const Json* JsonReader::find(const std::string& key) const {

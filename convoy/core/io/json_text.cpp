@@ -37,7 +37,7 @@ class DocumentBuilder {
   bool key(std::string& name) {
     if (!open_.back().keys.insert(name).second)
       throw DataError(fmt::format("the key `{:.100}` appears twice in one object", name),
-                      {.file = place_, .key = name});
+                      {.file = place_, .key = name, .hint = "keep one of them"});
     key_ = std::move(name);
     return true;
   }
@@ -45,7 +45,7 @@ class DocumentBuilder {
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) {
     throw DataError(
         fmt::format("not valid JSON at byte {}: {:.200}", position, json_reason(error.what())),
-        {.file = place_});
+        {.file = place_, .hint = "correct the file there, or get it again"});
   }
 
  private:
@@ -57,7 +57,7 @@ class DocumentBuilder {
   Json* append(Json value) {
     if (++num_values_ > limits_.max_values)
       throw DataError(fmt::format("more than {} JSON values", limits_.max_values),
-                      {.file = place_});
+                      {.file = place_, .hint = "name a smaller file"});
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -81,7 +81,7 @@ class DocumentBuilder {
   bool open(Json value) {
     if (std::ssize(open_) >= limits_.max_depth)
       throw DataError(fmt::format("JSON nested deeper than {} levels", limits_.max_depth),
-                      {.file = place_});
+                      {.file = place_, .hint = "write it with fewer levels"});
     open_.push_back({append(std::move(value)), {}});
     return true;
   }
@@ -105,10 +105,11 @@ Json parse_json(std::string_view text, const std::string& place, const JsonLimit
   if (std::ssize(text) > limits.max_bytes)
     throw DataError(fmt::format("{} bytes of JSON, more than the {} allowed here", text.size(),
                                 limits.max_bytes),
-                    {.file = place});
+                    {.file = place, .hint = "name a smaller file"});
   // The parser treats a NUL byte as the end of the text and would ignore the rest.
   if (const size_t at = text.find('\0'); at != std::string_view::npos)
-    throw DataError(fmt::format("not valid JSON: a NUL byte at byte {}", at), {.file = place});
+    throw DataError(fmt::format("not valid JSON: a NUL byte at byte {}", at),
+                    {.file = place, .hint = "the file is damaged or cut: get it again"});
   DocumentBuilder builder(place, limits);
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();

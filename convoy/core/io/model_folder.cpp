@@ -8,6 +8,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/nearby_files.h"
 #include "convoy/core/io/foreign_checkpoint.h"
 #include "convoy/core/io/hub_cache.h"
 
@@ -37,9 +38,22 @@ fs::path real_path(const fs::path& path) {
   std::error_code error;
   fs::path real = fs::canonical(path, error);
   if (error)
-    throw DataError(fmt::format("cannot follow the link: {}", error.message()),
-                    {.file = path.string()});
+    throw DataError(
+        fmt::format("cannot follow the link: {}", error.message()),
+        {.file = path.string(),
+         .hint = "the link leads nowhere: put the file itself there, or fetch the model again"});
   return real;
+}
+
+// For a name that may be a folder or a hub id, and is neither here.
+std::string way_to_model(const std::string& name, const std::string& revision) {
+  const std::string command = download_command(name, HubRepository::Model, revision);
+  std::error_code ignored;
+  const std::string beside = fs::is_directory(fs::path(name).parent_path(), ignored)
+                                 ? missing_folder_hint(name, "config.json", "")
+                                 : "";
+  if (!beside.empty()) return fmt::format("{}; or download it with `{}`", beside, command);
+  return fmt::format("download it with `{}`, or give another folder", command);
 }
 
 [[noreturn]] void throw_pickle(const fs::path& file) {
@@ -82,7 +96,10 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
     return folder;
   }
   if (fs::exists(name, ignored))
-    throw DataError("wanted a model folder or a GGUF file, found another file", {.file = name});
+    throw DataError(
+        "wanted a model folder or a GGUF file, found another file",
+        {.file = name,
+         .hint = "name the folder that holds config.json, or a file that ends in .gguf"});
   if (const size_t scheme = name.find("://"); scheme != std::string::npos) {
     const size_t path = name.find('/', scheme + 3);
     const std::string id = path == std::string::npos ? "" : name.substr(path + 1);
@@ -93,7 +110,12 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
                                                download_command(id, HubRepository::Model, revision))
                                  : "download it, and name its folder"});
   }
-  if (!looks_like_hub_id(name)) throw DataError("there is no such model folder", {.file = name});
+  if (!looks_like_hub_id(name))
+    throw DataError("there is no such model folder",
+                    {.file = name,
+                     .hint = missing_folder_hint(
+                         name, "config.json",
+                         "name a folder with config.json, a GGUF file, or a hub id ORG/NAME")});
   const fs::path cache = hub_cache_folder();
   const std::optional<HubSnapshot> snapshot = find_in_hub_cache(name, revision, cache);
   if (!snapshot)
@@ -102,8 +124,7 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
             "there is no folder `{}`, and the hub cache {} holds no revision `{}` of a model "
             "of that name",
             name, cache.string(), revision),
-        {.hint = fmt::format("download it with `{}`, or give another folder",
-                             download_command(name, HubRepository::Model, revision))});
+        {.hint = way_to_model(name, revision)});
   folder.path_ = snapshot->folder;
   folder.root_ = real_path(snapshot->repo_folder);
   folder.commit_ = snapshot->commit;
@@ -149,8 +170,10 @@ const JsonReader& ModelFolder::config() const {
 
 std::optional<fs::path> ModelFolder::find(const std::string& file_name) const {
   if (!is_single_path_component(file_name))
-    throw DataError(fmt::format("wanted a plain file name, found `{:.200}`", file_name),
-                    {.file = path_.string()});
+    throw DataError(
+        fmt::format("wanted a plain file name, found `{:.200}`", file_name),
+        {.file = path_.string(),
+         .hint = "the model's own files name others by their plain name: fetch the model again"});
   if (is_gguf()) {
     for (const fs::path& file : gguf_->files())
       if (file.filename() == file_name) return file;
@@ -168,7 +191,9 @@ std::optional<fs::path> ModelFolder::find(const std::string& file_name) const {
                       {.file = path.string(), .hint = "put the file itself into the folder"});
   }
   if (!fs::is_regular_file(real, ignored))
-    throw DataError("wanted a regular file", {.file = path.string()});
+    throw DataError(
+        "wanted a regular file",
+        {.file = path.string(), .hint = "put the file itself there, or fetch the model again"});
   return real;
 }
 
@@ -181,7 +206,9 @@ std::optional<std::string> ModelFolder::text(const std::string& file_name) const
 fs::path ModelFolder::require(const std::string& file_name) const {
   std::optional<fs::path> found = find(file_name);
   if (!found)
-    throw DataError(fmt::format("the folder has no {}", file_name), {.file = path_.string()});
+    throw DataError(fmt::format("the folder has no {}", file_name),
+                    {.file = path_.string(),
+                     .hint = "name the folder that holds it, or fetch the model again"});
   return *found;
 }
 
@@ -219,7 +246,8 @@ std::vector<std::string> ModelFolder::weight_file_names() const {
   for (const auto& entry : fs::directory_iterator(path_, ignored))
     if (is_pickle_name(entry.path().filename())) throw_pickle(entry.path());
   throw DataError(fmt::format("the folder has neither {} nor {}", kSingleFile, kIndexFile),
-                  {.file = path_.string()});
+                  {.file = path_.string(),
+                   .hint = "name the folder that holds the weights, or fetch the model again"});
 }
 
 }  // namespace convoy::io

@@ -16,7 +16,7 @@ std::optional<std::string> find_model_text(const fs::path& model, const std::str
     if (text && std::ssize(*text) > max_bytes)
       throw DataError(fmt::format("the {} of this file has {} bytes, more than {}", name,
                                   text->size(), max_bytes),
-                      {.file = model.string()});
+                      {.file = model.string(), .hint = "take the model in Hugging Face layout"});
     return text;
   }
   const fs::path file = model / name;

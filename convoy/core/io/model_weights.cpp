@@ -41,12 +41,13 @@ void remove_other_weights(const fs::path& folder, const std::set<std::string>& w
   }
   if (error)
     throw IoError(fmt::format("could not list the folder: {}", error.message()),
-                  {.file = folder.string()});
+                  {.file = folder.string(), .hint = "check its permissions"});
   for (const fs::path& path : others) {
     fs::remove(path, error);
     if (error)
-      throw IoError(fmt::format("could not remove the older weights: {}", error.message()),
-                    {.file = path.string()});
+      throw IoError(
+          fmt::format("could not remove the older weights: {}", error.message()),
+          {.file = path.string(), .hint = "allow writing into the folder, or name another output"});
   }
 }
 
@@ -102,7 +103,9 @@ ModelWeights::ModelWeights(const ModelFolder& folder) : place_(folder.path().str
                                     tensor.name, kWeightsIndexFile,
                                     entry == shard_by_tensor.end() ? "does not name"
                                                                    : "puts into " + entry->second),
-                        {.file = path->string(), .key = tensor.name});
+                        {.file = path->string(),
+                         .key = tensor.name,
+                         .hint = "shards and index are of two models: fetch the model again"});
     }
     add(std::move(shard));
   }
@@ -110,7 +113,9 @@ ModelWeights::ModelWeights(const ModelFolder& folder) : place_(folder.path().str
     if (find(tensor) == nullptr)
       throw DataError(fmt::format("{} puts the tensor `{:.200}` into {}, which lacks it",
                                   kWeightsIndexFile, tensor, shard),
-                      {.file = (folder.path() / shard).string(), .key = tensor});
+                      {.file = (folder.path() / shard).string(),
+                       .key = tensor,
+                       .hint = "fetch the model again"});
   std::sort(names_.begin(), names_.end());
 }
 
@@ -132,8 +137,11 @@ const TensorView* ModelWeights::find(const std::string& name) const {
 const TensorView& ModelWeights::require(const std::string& name) const {
   const TensorView* view = find(name);
   if (view == nullptr)
-    throw DataError(fmt::format("the weights lack the tensor `{}`", name),
-                    {.file = place_, .key = name});
+    throw DataError(
+        fmt::format("the weights lack the tensor `{}`", name),
+        {.file = place_,
+         .key = name,
+         .hint = "config.json asks for it: fetch the model again, or correct config.json"});
   return *view;
 }
 

@@ -21,7 +21,8 @@ void RowOutput::add(const std::string& line) {
     return;
   }
   std::cout << line + "\n" << std::flush;
-  CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
+  if (!std::cout.good())
+    throw IoError("stdout cannot be written", {.hint = "is the disk full or the pipe closed?"});
 }
 
 void RowOutput::finish() {

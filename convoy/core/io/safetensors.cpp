@@ -163,7 +163,7 @@ class HeaderReader {
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) {
     throw DataError(fmt::format("the header is not valid JSON at byte {}: {:.200}", position,
                                 std::string(error.what())),
-                    {.file = file_});
+                    {.file = file_, .hint = "the file is damaged or cut: get it again"});
   }
 
  private:
@@ -178,9 +178,10 @@ class HeaderReader {
   [[noreturn]] void fail(const std::string& message) const {
     const bool in_tensor = level_ == Level::Entry && !in_metadata_ && !entries.empty();
     const std::string name = in_tensor ? entries.back().name : "";
-    throw DataError(in_tensor ? fmt::format("header, tensor `{:.200}`: {}", name, message)
-                              : fmt::format("header: {}", message),
-                    {.file = file_, .key = name});
+    throw DataError(
+        in_tensor ? fmt::format("header, tensor `{:.200}`: {}", name, message)
+                  : fmt::format("header: {}", message),
+        {.file = file_, .key = name, .hint = "the file is damaged or cut: get it again"});
   }
 
   const std::string& file_;
@@ -233,7 +234,7 @@ void check_entry(const HeaderEntry& entry, const std::string& file) {
         fmt::format("tensor `{:.200}`: data_offsets {} to {} do not fit {} of shape [{}]",
                     entry.name, begin, end, dtype_name(*entry.dtype),
                     fmt::join(*entry.shape, ", ")),
-        {.file = file, .key = entry.name});
+        {.file = file, .key = entry.name, .hint = "the file is damaged or cut: get it again"});
 }
 
 }  // namespace
@@ -286,7 +287,7 @@ void copy_bytes(const TensorView& view, std::span<std::byte> destination) {
       throw DataError(
           fmt::format("tensor `{:.200}`: read {} of {} bytes; the file was cut while in use",
                       view.name, done, destination.size()),
-          {.key = view.name});
+          {.key = view.name, .hint = "run this again when nothing writes to the file"});
     done += static_cast<size_t>(count);
   }
 }
@@ -314,15 +315,16 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
       throw DataError(
           fmt::format("tensor `{:.200}` begins at byte {} of the data, wanted {}: a {}", entry.name,
                       begin, expected_begin, begin > expected_begin ? "hole" : "overlap"),
-          {.file = place, .key = entry.name});
+          {.file = place, .key = entry.name, .hint = "the file is damaged or cut: get it again"});
     if (end > std::ssize(data))
       throw DataError(
           fmt::format("tensor `{:.200}` ends at byte {} of the data, but there are only {}",
                       entry.name, end, data.size()),
           {.file = place, .key = entry.name, .hint = "the file was cut; fetch it again"});
     if (!by_name_.emplace(entry.name, tensors_.size()).second)
-      throw DataError(fmt::format("two tensors are called `{:.200}`", entry.name),
-                      {.file = place, .key = entry.name});
+      throw DataError(
+          fmt::format("two tensors are called `{:.200}`", entry.name),
+          {.file = place, .key = entry.name, .hint = "the file is damaged or cut: get it again"});
     expected_begin = end;
     tensors_.push_back({std::move(entry.name), *entry.dtype, std::move(*entry.shape),
                         data.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
@@ -331,7 +333,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   if (expected_begin != std::ssize(data))
     throw DataError(fmt::format("the tensors end at byte {} of the data, but there are {}",
                                 expected_begin, data.size()),
-                    {.file = place});
+                    {.file = place, .hint = "the file is damaged or cut: get it again"});
 }
 
 const TensorView* SafetensorsFile::find(const std::string& name) const {
@@ -342,8 +344,9 @@ const TensorView* SafetensorsFile::find(const std::string& name) const {
 const TensorView& SafetensorsFile::require(const std::string& name) const {
   const TensorView* view = find(name);
   if (view == nullptr)
-    throw DataError(fmt::format("the tensor `{}` is missing", name),
-                    {.file = path().string(), .key = name});
+    throw DataError(
+        fmt::format("the tensor `{}` is missing", name),
+        {.file = path().string(), .key = name, .hint = "fetch the model or adapter again"});
   return *view;
 }
 

@@ -121,16 +121,23 @@ bool is_relative_and_inside(const std::string& name) {
 
 void check_file(const fs::path& folder, const std::string& name, const JsonReader& entry) {
   if (!is_relative_and_inside(name))
-    throw DataError(fmt::format("the file name `{:.200}` leaves the snapshot folder", name));
+    throw DataError(fmt::format("the file name `{:.200}` leaves the snapshot folder", name),
+                    {.file = folder.string(),
+                     .hint = "the checkpoint is damaged: resume from an older one, or start anew "
+                             "with --resume never"});
   const int64_t bytes = entry.require_int("bytes", 0, INT64_MAX);
   const std::string crc = entry.require_string("crc32c");
   const fs::path path = folder / name;
   const FileRecord found = read_record(Descriptor(path), path);
   if (found.bytes != bytes)
-    throw DataError(fmt::format("{} has {} bytes, {} were saved", name, found.bytes, bytes));
+    throw DataError(fmt::format("{} has {} bytes, {} were saved", name, found.bytes, bytes),
+                    {.file = folder.string(),
+                     .hint = "resume from an older checkpoint, or start anew with --resume never"});
   if (crc_text(found.crc32c) != crc)
     throw DataError(fmt::format("{} was changed or damaged after saving (CRC32C {}, saved {})",
-                                name, crc_text(found.crc32c), crc));
+                                name, crc_text(found.crc32c), crc),
+                    {.file = folder.string(),
+                     .hint = "resume from an older checkpoint, or start anew with --resume never"});
 }
 
 std::optional<int64_t> step_of(const std::string& folder_name) {
@@ -184,8 +191,10 @@ VerifiedSnapshot verify_snapshot(const fs::path& named) {
         folder,
         {manifest.require_int("step", 0, INT64_MAX), manifest.require_object("content").value()}};
   } catch (const Error& error) {
-    throw CheckpointError(fmt::format("the checkpoint is not usable: {}", error.sentence()),
-                          {.file = folder.string()});
+    throw CheckpointError(
+        fmt::format("the checkpoint is not usable: {}", error.sentence()),
+        {.file = folder.string(),
+         .hint = "name an older checkpoint of the run, or start anew with --resume never"});
   }
 }
 

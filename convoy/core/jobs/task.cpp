@@ -34,8 +34,10 @@ std::string task_id(std::string_view workload, std::string_view version,
 
 std::string canonical_parameters(std::string_view json) {
   const nlohmann::json parsed = nlohmann::json::parse(json, nullptr, false);
-  CONVOY_CHECK(parsed.is_object() && !nested_deeper(json), ConfigError,
-               "task parameters: wanted a JSON object, found '{}'", json.substr(0, 200));
+  if (!parsed.is_object() || nested_deeper(json))
+    throw ConfigError(
+        fmt::format("task parameters: wanted a JSON object, found '{}'", json.substr(0, 200)),
+        {.hint = "write one object of names and values: {\"lr\": 0.1}"});
   return parsed.dump();
 }
 

@@ -27,8 +27,10 @@ std::string drawn(Drawn draw, const std::filesystem::path& file, const std::stri
 
 void require_picture_name(const std::string& flag, const std::filesystem::path& file) {
   const std::string ending = file.extension().string();
-  CONVOY_CHECK(ending == ".svg" || ending == ".png" || ending == ".pdf", ConfigError,
-               "{} needs a file that ends in .svg, .png or .pdf, found `{}`", flag, file.string());
+  if (ending != ".svg" && ending != ".png" && ending != ".pdf")
+    throw ConfigError(fmt::format("{} needs a file that ends in .svg, .png or .pdf, found `{}`",
+                                  flag, file.string()),
+                      {.key = flag, .hint = fmt::format("write {} picture.svg", flag)});
 }
 
 std::string picture_for(const std::filesystem::path& file, const std::string& svg) {

@@ -33,7 +33,7 @@ void check_reports(const LoggingSettings& logging, const config::Resolved& resol
       errors.add(
           ConfigError(fmt::format("logging.backend: wanted tensorboard or none, found `{}`{}", name,
                                   did_you_mean(name, {"tensorboard", "none"})),
-                      resolved.location("logging.backend")));
+                      resolved.location("logging.backend", "none turns these reports off")));
 }
 
 void fall_back_to_tensorboard(LoggingSettings& logging, config::Resolved& resolved) {

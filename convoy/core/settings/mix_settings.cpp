@@ -22,14 +22,15 @@ const std::vector<std::string>& known_names() {
   return kNames;
 }
 
-[[noreturn]] void fail(const std::string& key, const std::string& what) {
-  throw ConfigError(fmt::format("{}: {}", key, what), {.key = key});
+[[noreturn]] void fail(const std::string& key, const std::string& what, const std::string& hint) {
+  throw ConfigError(fmt::format("{}: {}", key, what), {.key = key, .hint = hint});
 }
 
 std::string text_of(const Json& item, const std::string& key, const char* name) {
   const auto found = item.find(name);
   if (found == item.end() || found->is_null()) return {};
-  if (!found->is_string()) fail(fmt::format("{}.{}", key, name), "wanted a text");
+  if (!found->is_string())
+    fail(fmt::format("{}.{}", key, name), "wanted a text", "write it in quotes");
   return found->get<std::string>();
 }
 
@@ -39,7 +40,8 @@ std::string task_of(const Json& item, const std::string& key) {
   if (type == "chat" || type == "sft") return "sft";
   fail(key + ".type",
        fmt::format("wanted cpt (text, all of it learnt) or chat (conversations), found {}",
-                   type.empty() ? "nothing" : "`" + type + "`"));
+                   type.empty() ? "nothing" : "`" + type + "`"),
+       "write type: cpt, or type: chat");
 }
 
 double weight_of(const Json& item, const std::string& key) {
@@ -47,7 +49,8 @@ double weight_of(const Json& item, const std::string& key) {
   if (found == item.end()) return 1;
   const double weight = found->is_number() ? found->get<double>() : NAN;
   if (!(weight > 0) || !std::isfinite(weight))
-    fail(key + ".weight", fmt::format("wanted a number above 0, found {}", found->dump()));
+    fail(key + ".weight", fmt::format("wanted a number above 0, found {}", found->dump()),
+         "write weight: 1, or take the data set out of the list");
   return weight;
 }
 
@@ -57,9 +60,10 @@ double val_ratio_of(const Json& item, const std::string& key) {
   const double ratio = found->is_number() ? found->get<double>() : NAN;
   if (!(ratio >= 0 && ratio < 1))
     fail(key + ".val_ratio",
-         fmt::format("wanted a share from 0 to below 1, found {}", found->dump()));
+         fmt::format("wanted a share from 0 to below 1, found {}", found->dump()),
+         "write val_ratio: 0.05, or leave it out");
   if (ratio > 0 && item.contains("val_path"))
-    fail(key + ".val_ratio", "wanted one of val_path and val_ratio");
+    fail(key + ".val_ratio", "wanted one of val_path and val_ratio", "leave one of them out");
   return ratio;
 }
 
@@ -69,7 +73,8 @@ MixedDataset dataset_of(const Json& item, const std::string& key, size_t number)
     if (std::find(known.begin(), known.end(), name) == known.end())
       fail(fmt::format("{}.{}", key, name),
            fmt::format("there is no such key{}; known: {}", did_you_mean(name, known),
-                       fmt::join(known, ", ")));
+                       fmt::join(known, ", ")),
+           "remove it, or write it as one of these");
   }
   MixedDataset dataset{.name = text_of(item, key, "name"),
                        .path = text_of(item, key, "path"),
@@ -78,7 +83,8 @@ MixedDataset dataset_of(const Json& item, const std::string& key, size_t number)
                        .task = task_of(item, key),
                        .schema = text_of(item, key, "schema"),
                        .weight = weight_of(item, key)};
-  if (dataset.path.empty()) fail(key + ".path", "wanted the rows of the data set");
+  if (dataset.path.empty())
+    fail(key + ".path", "wanted the rows of the data set", "write path: FILE");
   if (dataset.name.empty()) dataset.name = fmt::format("dataset-{}", number);
   if (dataset.schema.empty()) dataset.schema = "auto";
   return dataset;
@@ -93,7 +99,8 @@ std::vector<MixedDataset> mixed_datasets(const config::JsonList& list) {
     const std::string key = fmt::format("datasets[{}]", datasets.size());
     datasets.push_back(dataset_of(item, key, datasets.size() + 1));
     if (!names.insert(datasets.back().name).second)
-      fail(key + ".name", fmt::format("another data set is called `{}` too", datasets.back().name));
+      fail(key + ".name", fmt::format("another data set is called `{}` too", datasets.back().name),
+           "give each a name of its own");
   }
   return datasets;
 }

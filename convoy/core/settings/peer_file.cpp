@@ -42,8 +42,10 @@ PeerFile::PeerFile(const Node& root, std::string program, const std::vector<Peer
 
 void PeerFile::check_keys() {
   if (root_.kind != NodeKind::Map) {
-    errors_.add(root_.error(fmt::format("wanted {}'s sections in braces, found {}", program_,
-                                        root_.kind == NodeKind::Null ? "nothing" : shown(root_))));
+    errors_.add(
+        root_.error(fmt::format("wanted {}'s sections in braces, found {}", program_,
+                                root_.kind == NodeKind::Null ? "nothing" : shown(root_)),
+                    "", "write {\"SECTION\": {\"KEY\": VALUE}}, or name the file that holds it"));
     return;
   }
   check(root_, "");
@@ -65,7 +67,7 @@ void PeerFile::check_key(const Node& node, const std::string& path, const std::s
     if (node.kind != NodeKind::Null)
       errors_.add(
           node.error(fmt::format("{}: wanted a section, found {}", name_of(path), shown(node)),
-                     name_of(path)));
+                     name_of(path), "write its keys in braces"));
     return;
   }
   if (rule->action == PeerAction::Read || is_harmless(*rule, node)) return;
@@ -119,7 +121,7 @@ void PeerFile::refuse_unknown(const Node& node, const std::string& key, const st
   errors_.add(
       node.error(fmt::format("{} has no key `{}`{}", program_, name,
                              meant.empty() ? "" : fmt::format(", did you mean `{}`?", meant)),
-                 name));
+                 name, meant.empty() ? "remove it" : ""));
 }
 
 const Node* PeerFile::written(const std::string& path) const {

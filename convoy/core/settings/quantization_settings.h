@@ -58,6 +58,7 @@ struct QuantizationSettings {
   struct Problem {
     std::string key;
     std::string sentence;
+    std::string hint;
   };
   std::optional<Problem> problem(const std::string& mode) const;
 };

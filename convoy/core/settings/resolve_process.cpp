@@ -59,7 +59,10 @@ void check(const ProcessSettings& settings) {
   check_remote(settings);
   if (const auto problem = template_kwargs_problem(
           nlohmann::ordered_json::parse(settings.model.template_kwargs.json)))
-    throw ConfigError("model.template_kwargs: " + *problem, {.key = "model.template_kwargs"});
+    throw ConfigError("model.template_kwargs: " + *problem,
+                      {.key = "model.template_kwargs",
+                       .hint = "give --template-kwargs a map of the template's variables, such as "
+                               "{enable_thinking: false}"});
   const ProcessModelSettings& model = settings.model;
   if (model.double_quant && model.quantization != "nf4" && model.quantization != "fp4")
     throw ConfigError(
@@ -85,7 +88,8 @@ void check(const ProcessSettings& settings) {
         {.key = "workers.texts_in_store", .hint = "leave it out, or give --num-nodes"});
   if (settings.workers.world_size == 0)
     throw ConfigError("workers.world_size: wanted -1 or at least 1, found 0",
-                      {.key = "workers.world_size"});
+                      {.key = "workers.world_size",
+                       .hint = "-1 takes every device; give a number from 1 on for fewer"});
 }
 
 bool says_process(const config::Node& tree) {

@@ -32,11 +32,13 @@ void check_network(const ClassifySettings& classify, const config::Resolved& res
     errors.add(
         ConfigError(fmt::format("classify.kernel_sizes: wanted one for each of {} widths, found {}",
                                 classify.widths.size(), classify.kernel_sizes.size()),
-                    resolved.location("classify.kernel_sizes")));
+                    resolved.location("classify.kernel_sizes",
+                                      "such as widths [64, 128, 256] and kernel_sizes [5, 5, 3]")));
   for (size_t index = 0; index < classify.kernel_sizes.size(); ++index)
     if (const int64_t size = classify.kernel_sizes[index]; size % 2 == 0)
       errors.add(ConfigError(fmt::format("classify.kernel_sizes: wanted odd sizes, found {}", size),
-                             resolved.location(fmt::format("classify.kernel_sizes[{}]", index))));
+                             resolved.location(fmt::format("classify.kernel_sizes[{}]", index),
+                                               fmt::format("take {} or {}", size - 1, size + 1))));
   if (classify.freeze_encoder == "true" && classify.encoder_path.empty())
     errors.add(ConfigError(
         "classify.freeze_encoder is true, but there is no encoder to start from: it would never "
@@ -250,8 +252,11 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   if (all_readable(resolved, {"data.template_kwargs"}))
     if (const auto problem = template_kwargs_problem(
             nlohmann::ordered_json::parse(settings.data.template_kwargs.json)))
-      errors.add(ConfigError("data.template_kwargs: " + *problem,
-                             resolved.location("data.template_kwargs")));
+      errors.add(ConfigError(
+          "data.template_kwargs: " + *problem,
+          resolved.location(
+              "data.template_kwargs",
+              "give a map of the template's variables, such as {enable_thinking: false}")));
   if (all_readable(resolved, {"train.lr_scaling", "train.lr_reference_batch"}) &&
       settings.train.lr_scaling != "none" && settings.train.lr_reference_batch == 0)
     errors.add(ConfigError(
@@ -281,7 +286,8 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   if (resolved.whole())
     if (const auto problem = settings.tuning.quantization.problem(settings.tuning.mode)) {
       const std::string key = "tuning.quantization." + problem->key;
-      errors.add(ConfigError(key + ": " + problem->sentence, resolved.location(key)));
+      errors.add(
+          ConfigError(key + ": " + problem->sentence, resolved.location(key, problem->hint)));
     }
   check_classify(settings, resolved, errors);
 }

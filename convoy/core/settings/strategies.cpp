@@ -65,9 +65,10 @@ const StrategyFacts& strategy_named(std::string_view name) {
       });
   if (found != kStrategies.end()) return *found;
   const std::vector<std::string> words = strategy_words();
-  throw ConfigError(fmt::format("parallel.strategy must be one of {}, found `{}`{}",
-                                fmt::join(words, ", "), name, did_you_mean(name, words)),
-                    {.key = "parallel.strategy"});
+  throw ConfigError(
+      fmt::format("parallel.strategy must be one of {}, found `{}`{}", fmt::join(words, ", "), name,
+                  did_you_mean(name, words)),
+      {.key = "parallel.strategy", .hint = "--strategy auto chooses one for this machine"});
 }
 
 const StrategyFacts& strategy_for(std::string_view word, int64_t ranks) {

@@ -68,7 +68,10 @@ std::optional<std::string> template_kwargs_problem(const nlohmann::ordered_json&
 nlohmann::ordered_json template_kwargs(const config::JsonMap& given, const std::string& key) {
   nlohmann::ordered_json kwargs = nlohmann::ordered_json::parse(given.json);
   if (const auto problem = template_kwargs_problem(kwargs))
-    throw ConfigError(fmt::format("{}: {}", key, *problem), {.key = key});
+    throw ConfigError(
+        fmt::format("{}: {}", key, *problem),
+        {.key = key,
+         .hint = "give a map of the template's variables, such as {enable_thinking: false}"});
   return kwargs;
 }
 

@@ -56,7 +56,7 @@ RequestedValue num_gpus(const Node& node) {
   const std::string& text = node.text;
   if (text != "auto" && text_as<int64_t>(text).value_or(0) < 1)
     throw node.error(fmt::format("num_gpus: wanted a number of ranks or auto, found \"{}\"", text),
-                     "num_gpus");
+                     "num_gpus", "such as num_gpus: 2");
   return {text, node.where()};
 }
 

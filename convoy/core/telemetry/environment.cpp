@@ -44,7 +44,7 @@ ColorChoice color_choice(const std::string& word) {
   if (word == "always") return ColorChoice::Always;
   if (word == "never") return ColorChoice::Never;
   throw ConfigError(fmt::format("wanted auto, always or never, found `{}`", word),
-                    {.key = "color"});
+                    {.key = "color", .hint = "--color never writes plain text"});
 }
 
 bool use_color(ColorChoice choice, int descriptor, const TelemetryEnvironment& environment) {

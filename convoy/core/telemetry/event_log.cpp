@@ -87,7 +87,9 @@ void repair(const fs::path& path, const Log& log, std::optional<int64_t> restart
       log.detail(fmt::format("removed an incomplete line of {} bytes from {}", text.size() - length,
                              path.string()));
       if (::truncate(path.c_str(), static_cast<off_t>(length)) != 0)
-        throw IoError("could not remove an incomplete line", {.file = path.string()});
+        throw IoError("could not remove an incomplete line",
+                      {.file = path.string(),
+                       .hint = "allow this user to write the file, or name another run folder"});
     }
     if (!restart_after_step) return;
     std::string kept;
@@ -133,7 +135,9 @@ std::vector<ordered_json> read_events(const fs::path& path) {
     ordered_json row = parse_row(line);
     if (!is_event(row))
       throw DataError("wanted one JSON object with \"event\" per line",
-                      {.file = path.string(), .line = line_number});
+                      {.file = path.string(),
+                       .line = line_number,
+                       .hint = "remove this line, or take the file from a copy of the run folder"});
     if (row["event"] == "start") {
       const int64_t resume_step = member_or(row, "resume_step", int64_t{-1});
       for (auto entry = current.begin(); entry != current.end();) {

@@ -68,7 +68,8 @@ std::string render(const RankFlight& flight, size_t max_records, const char* sep
 }
 
 [[noreturn]] void refuse(const std::string& what) {
-  throw DataError("not a flight record: " + what);
+  throw DataError("not a flight record: " + what,
+                  {.hint = "name a flight-RANK.json as Convoy left it in the run folder"});
 }
 
 const Json& member(const Json& object, const char* key) {
@@ -166,7 +167,8 @@ std::filesystem::path write_flight_file(const std::filesystem::path& folder,
   const std::filesystem::path path = folder / fmt::format("flight-{}.json", flight.rank);
   std::ofstream file(path, std::ios::trunc);
   file << render(flight, kMaxRecords, "\n") << std::flush;
-  if (!file) throw IoError("cannot be written", {.file = path});
+  if (!file)
+    throw IoError("cannot be written", {.file = path, .hint = "check free space and permissions"});
   return path;
 }
 

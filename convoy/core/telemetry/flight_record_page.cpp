@@ -97,7 +97,8 @@ FlightPage::FlightPage(int rank) : rank_(rank) {
     const int number = errno;
     if (descriptor_ >= 0) ::close(descriptor_);
     throw IoError(
-        fmt::format("no flight record for rank {}: {}: {}", rank, what, std::strerror(number)));
+        fmt::format("no flight record for rank {}: {}: {}", rank, what, std::strerror(number)),
+        {.hint = "raise the limits of memory and open files (ulimit -v, ulimit -n)"});
   };
   descriptor_ = ::memfd_create("convoy-flight", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor_ < 0) fail("memfd_create");

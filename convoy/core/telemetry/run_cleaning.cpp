@@ -106,20 +106,23 @@ std::vector<RemovableRun> named_runs(const std::vector<RunHistory>& runs,
                                      const CleaningRequest& request) {
   std::vector<RemovableRun> chosen;
   for (const RunHistory& run : runs) {
-    CONVOY_CHECK(!goes_on(run), ConfigError, "{} is in progress: it cannot be removed", run.name);
+    if (goes_on(run))
+      throw ConfigError(fmt::format("{} is in progress: it cannot be removed", run.name),
+                        {.hint = "wait for its end, or stop it"});
     chosen.push_back(removable(run, request, "named"));
   }
   return chosen;
 }
 
 void remove_run(const RemovableRun& run) {
-  CONVOY_CHECK(!run_folder_is_held(run.folder), ConfigError,
-               "{} is in progress again: it is not removed", run.name);
+  if (run_folder_is_held(run.folder))
+    throw ConfigError(fmt::format("{} is in progress again: it is not removed", run.name),
+                      {.hint = "wait for its end, or stop it"});
   std::error_code error;
   fs::remove_all(run.path, error);
   if (error)
     throw IoError(fmt::format("cannot remove it: {}", error.message()),
-                  {.file = run.path.string()});
+                  {.file = run.path.string(), .hint = "check its permissions"});
 }
 
 }  // namespace convoy::telemetry

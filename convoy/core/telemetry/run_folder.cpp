@@ -104,8 +104,9 @@ int take_lock(const fs::path& folder) {
           fmt::format("the run folder is in use by {}", holder_text(path)),
           {.file = folder.string(), .hint = "wait for it, stop it, or name another run folder"});
     if (has_no_locks(code)) return -1;
-    throw IoError(fmt::format("could not lock the run folder: {}", std::strerror(code)),
-                  {.file = path.string()});
+    throw IoError(
+        fmt::format("could not lock the run folder: {}", std::strerror(code)),
+        {.file = path.string(), .hint = "put the run folder on another disk with --run-dir"});
   }
   const json holder = {
       {"pid", ::getpid()}, {"host", host_name()}, {"since", utc_text("%Y-%m-%dT%H:%M:%SZ")}};
@@ -143,15 +144,18 @@ RunFolder RunFolder::take_part(const fs::path& folder, const std::string& name,
   fs::create_directories(path, failure);
   if (!fs::is_directory(path))
     throw IoError(fmt::format("could not make the run folder: {}", failure.message()),
-                  {.file = path.string()});
+                  {.file = path.string(),
+                   .hint = "check free space and permissions, or name another --run-dir"});
   RunFolder run(fs::absolute(path).lexically_normal(), -1);
   fs::create_directories(run.logs_folder(), failure);
   return run;
 }
 
 RunFolder RunFolder::attach(const fs::path& folder) {
-  CONVOY_CHECK(fs::is_directory(folder), IoError, "wanted a run folder at {}, found none",
-               folder.string());
+  if (!fs::is_directory(folder))
+    throw IoError(fmt::format("wanted a run folder at {}, found none", folder.string()),
+                  {.hint = "the rank that should make it has ended, or this host does not see it: "
+                           "name a folder that all hosts share"});
   return RunFolder(fs::absolute(folder).lexically_normal(), -1);
 }
 

@@ -148,8 +148,10 @@ nlohmann::json read_run_record(const fs::path& file) {
 }
 
 RunHistory read_run(const fs::path& folder) {
-  CONVOY_CHECK(is_run_folder(folder), DataError,
-               "{} is no run folder: it has neither events.jsonl nor run.json", folder.string());
+  if (!is_run_folder(folder))
+    throw DataError(fmt::format("{} is no run folder: it has neither events.jsonl nor run.json",
+                                folder.string()),
+                    {.hint = "name a folder that a training made; `convoy runs list` shows them"});
   RunHistory run;
   run.path = folder;
   run.name = fs::absolute(folder).lexically_normal().filename().string();
@@ -181,8 +183,9 @@ std::string run_name(const fs::path& run, const fs::path& parent) {
 fs::path resolve_run(const std::string& word, const fs::path& parent) {
   if (is_run_folder(word)) return word;
   const std::vector<fs::path> runs = find_runs(parent);
-  CONVOY_CHECK(!runs.empty(), ConfigError, "no runs found under {}; --dir names another folder",
-               parent.string());
+  if (runs.empty())
+    throw ConfigError(fmt::format("no runs found under {}", parent.string()),
+                      {.hint = "--dir names another folder"});
   if (word == "last") return last_run(runs, parent);
   std::vector<std::string> names;
   std::vector<fs::path> named;
@@ -205,7 +208,8 @@ fs::path resolve_run(const std::string& word, const fs::path& parent) {
   std::string candidates;
   for (const fs::path& run : begun) candidates += " " + run_name(run, parent);
   throw ConfigError(
-      fmt::format("`{}` names or begins the names of {} runs:{}", word, begun.size(), candidates));
+      fmt::format("`{}` names or begins the names of {} runs:{}", word, begun.size(), candidates),
+      {.hint = "write more of the name"});
 }
 
 }  // namespace convoy::telemetry

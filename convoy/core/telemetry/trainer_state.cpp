@@ -157,10 +157,12 @@ TrainerState parse_trainer_state(std::string_view text) {
     take(fields, "save_steps", state.save_steps);
     take(fields, "total_flos", state.total_flos);
   } catch (const json::exception& error) {
-    throw CheckpointError(fmt::format("wanted a trainer_state.json, found: {}", error.what()));
+    throw CheckpointError(fmt::format("wanted a trainer_state.json, found: {}", error.what()),
+                          {.hint = "the file is damaged: resume from another checkpoint"});
   }
-  CONVOY_CHECK(state.log_history.is_array(), CheckpointError,
-               "wanted a list as log_history in trainer_state.json");
+  if (!state.log_history.is_array())
+    throw CheckpointError("wanted a list as log_history in trainer_state.json",
+                          {.hint = "the file is damaged: resume from another checkpoint"});
   return state;
 }
 

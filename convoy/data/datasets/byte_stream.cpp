@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/nearby_files.h"
 #include "convoy/data/datasets/parquet_plugin.h"
 
 namespace convoy::data {
@@ -50,11 +51,15 @@ std::ifstream open_plain(const fs::path& path) {
   if (!fs::is_regular_file(path, code))
     throw DataError(
         code ? fmt::format("cannot read the file: {}", code.message()) : "wanted a regular file",
-        {.file = path.string()});
+        {.file = path.string(),
+         .hint = code ? unreadable_file_hint(path, code.value())
+                      : "name a file of rows; a folder is read as a data set of its own"});
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw DataError(fmt::format("cannot read the file: {}", std::strerror(errno)),
-                    {.file = path.string()});
+  if (!file) {
+    const int failure = errno;
+    throw DataError(fmt::format("cannot read the file: {}", std::strerror(failure)),
+                    {.file = path.string(), .hint = unreadable_file_hint(path, failure)});
+  }
   return file;
 }
 
@@ -80,7 +85,10 @@ class PlainStream : public ByteStream {
 
   size_t read(std::span<char> into) override {
     file_.read(into.data(), static_cast<std::streamsize>(into.size()));
-    if (file_.bad()) throw DataError("reading the file failed", {.file = path_.string()});
+    if (file_.bad())
+      throw DataError(
+          "reading the file failed",
+          {.file = path_.string(), .hint = "copy the file to another disk and name it there"});
     return static_cast<size_t>(file_.gcount());
   }
 

@@ -80,7 +80,11 @@ bool calls_tools(const Json& message) {
 
 void RowFields::fail(const std::string& reason, std::string hint) const {
   throw DataError(fmt::format("row {}: {}", row_.index + 1, reason),
-                  {.file = row_.file, .line = row_.line, .hint = std::move(hint)});
+                  {.file = row_.file,
+                   .line = row_.line,
+                   .hint = hint.empty() ? "correct the row, or leave unreadable rows out with "
+                                          "--bad-rows skip (data.bad_rows: skip)"
+                                        : std::move(hint)});
 }
 
 const Json* RowFields::found(std::string_view key) const {

@@ -26,12 +26,16 @@ class CsvRows : public RowSource {
         ends_(byte_set(std::string("\r\n") + separator)) {
     line_ = reader_.line();
     if (!read_record(header_))
-      throw DataError("wanted a header line, found an empty file", location());
+      throw DataError(
+          "wanted a header line, found an empty file",
+          location(
+              "write the names of the columns on the first line, and a row on each further one"));
     check_text(header_);
     std::set<std::string_view> names;
     for (const std::string& name : header_)
       if (!names.insert(name).second)
-        throw DataError(fmt::format("the header names column `{}` twice", name), location());
+        throw DataError(fmt::format("the header names column `{}` twice", name),
+                        location("give each column a name of its own"));
   }
 
   std::optional<Row> next() override {
@@ -42,9 +46,10 @@ class CsvRows : public RowSource {
     const int64_t index = index_++;
     check_text(fields_);
     if (fields_.size() != header_.size())
-      throw DataError(fmt::format("wanted {} fields as in the header, found {}", header_.size(),
-                                  fields_.size()),
-                      location());
+      throw DataError(
+          fmt::format("wanted {} fields as in the header, found {}", header_.size(),
+                      fields_.size()),
+          location("put a field that holds a separator, a quote or a line end in quotes"));
     Row row{object_with_room(header_.size()), reader_.path().string(), line_, index};
     for (size_t column = 0; column < fields_.size(); ++column)
       add_member(row.value, header_[column], std::move(fields_[column]));
@@ -61,16 +66,18 @@ class CsvRows : public RowSource {
   }
 
  private:
-  ErrorLocation location() const { return {.file = reader_.path().string(), .line = line_}; }
+  ErrorLocation location(std::string hint) const {
+    return {.file = reader_.path().string(), .line = line_, .hint = std::move(hint)};
+  }
 
   void check_text(const std::vector<std::string>& fields) const {
     for (size_t column = 0; column < fields.size(); ++column) {
       if (const size_t nul = fields[column].find('\0'); nul != std::string::npos)
         throw DataError(fmt::format("NUL byte at byte {} of field {}", nul + 1, column + 1),
-                        location());
+                        location("remove it: tr -d '\\000' < FILE > NEW"));
       if (const auto bad = find_invalid_utf8(fields[column]))
         throw DataError(fmt::format("not valid UTF-8 at byte {} of field {}", *bad + 1, column + 1),
-                        location());
+                        location("save the file as UTF-8: iconv -f latin1 -t utf-8 FILE > NEW"));
     }
   }
 
@@ -108,7 +115,7 @@ class CsvRows : public RowSource {
     if (record_bytes_ > kMaxRowBytes)
       throw DataError(
           fmt::format("the row is longer than {} MiB; is a quote left open?", kMaxRowBytes >> 20),
-          location());
+          location("close the quote; a quote within a quoted field is written twice"));
   }
 
   void read_quoted(std::string& field) {
@@ -119,7 +126,9 @@ class CsvRows : public RowSource {
       take_until(kQuote, field);
       if (reader_.peek() == ByteReader::kEnd)
         throw DataError("a quote opened on this line is never closed",
-                        {.file = reader_.path().string(), .line = opened_line});
+                        {.file = reader_.path().string(),
+                         .line = opened_line,
+                         .hint = "close it; a quote within a quoted field is written twice"});
       reader_.get();
       if (reader_.peek() != '"') return;
       count_bytes(1);
@@ -139,7 +148,10 @@ class CsvRows : public RowSource {
     reader_.read_line(rest_, kMaxRowBytes);
     row_is_lost_ = true;
     ++index_;
-    throw DataError("wanted a separator or a line end after a closing quote", here);
+    throw DataError("wanted a separator or a line end after a closing quote",
+                    {.file = here.file,
+                     .line = here.line,
+                     .hint = "a quote within a quoted field is written twice"});
   }
 
   ByteReader reader_;

@@ -4,11 +4,13 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/nearby_files.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/io/hub_cache.h"
 #include "convoy/data/datasets/byte_stream.h"
@@ -105,7 +107,9 @@ void require_whole_snapshot(const std::vector<fs::path>& files, const DatasetFol
           "the file is not in the cache: its download is not whole",
           {.file = file.string(), .hint = dataset_download_hint(folder.hub_id, revision)});
     if (!fs::weakly_canonical(file).string().starts_with(root))
-      throw DataError("the link leaves the folder of its data set", {.file = file.string()});
+      throw DataError("the link leaves the folder of its data set",
+                      {.file = file.string(),
+                       .hint = "put the file itself there, or fetch the data set again"});
   }
 }
 
@@ -157,7 +161,8 @@ std::vector<std::string> known_keys() {
       known != nullptr || (io::looks_like_hub_id(name) && !names_rows(path) &&
                            (!path.has_parent_path() || !is_there(path.parent_path())));
   if (!may_be_id)
-    throw DataError("cannot read the file: No such file or directory", {.file = name});
+    throw DataError("cannot read the file: No such file or directory",
+                    {.file = name, .hint = unreadable_file_hint(path, ENOENT)});
   const std::string hub_id = known == nullptr ? name : known->hub_ids[0];
   const std::string nearest = known == nullptr ? nearest_word(name, known_keys()) : "";
   throw DataError(
@@ -178,7 +183,9 @@ std::vector<fs::path> matching_files(const std::string& pattern) {
   if (status == 0) files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
   std::erase_if(files, is_folder);
-  if (files.empty()) throw DataError("no file fits the pattern", {.file = pattern});
+  if (files.empty())
+    throw DataError("no file fits the pattern",
+                    {.file = pattern, .hint = "put the pattern in quotes, and check it with ls"});
   std::sort(files.begin(), files.end(), [](const fs::path& left, const fs::path& right) {
     return comes_before(left.string(), right.string());
   });
@@ -194,9 +201,11 @@ bool names_files(const std::string& name) {
 void use_files(Dataset& dataset, const DatasetRequest& request) {
   for (const std::string& part : listed_names(request.name)) {
     if (is_folder(part))
-      throw DataError("a list names files, and this is a folder", {.file = part});
+      throw DataError("a list names files, and this is a folder",
+                      {.file = part, .hint = "name the folder alone, or its files"});
     if (!is_there(part) && !is_pattern(part))
-      throw DataError("cannot read the file: No such file or directory", {.file = part});
+      throw DataError("cannot read the file: No such file or directory",
+                      {.file = part, .hint = unreadable_file_hint(part, ENOENT)});
     for (const fs::path& file : is_there(part) ? std::vector<fs::path>{part} : matching_files(part))
       dataset.files.push_back(file);
   }
@@ -346,7 +355,9 @@ Dataset find_dataset(const DatasetRequest& request) {
 }
 
 std::unique_ptr<RowSource> open_dataset(const Dataset& dataset, RowRange range) {
-  CONVOY_CHECK(range.first >= 0, ConfigError, "the first row is {}, wanted 0 or more", range.first);
+  if (range.first < 0)
+    throw ConfigError(fmt::format("the first row is {}, wanted 0 or more", range.first),
+                      {.hint = "rows count from 0"});
   return std::make_unique<ShardedRows>(dataset, range);
 }
 

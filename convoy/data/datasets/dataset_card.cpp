@@ -51,7 +51,8 @@ void add_paths(CardConfig& config, const std::string& split, const Node& paths) 
   } else if (paths.kind == NodeKind::List) {
     for (const Node& path : paths.items) add_paths(config, split, path);
   } else {
-    throw paths.error("wanted a path or a list of paths", "configs.data_files");
+    throw paths.error("wanted a path or a list of paths", "configs.data_files",
+                      "such as data_files: train.jsonl");
   }
 }
 
@@ -99,7 +100,10 @@ std::vector<CardConfig> read_dataset_card(const fs::path& folder) {
       for (const Node& node : list->items) configs.push_back(config_of(node));
   } catch (const ConfigError& error) {
     throw DataError(fmt::format("the list of files in the card cannot be read: {}", error.what()),
-                    error.location());
+                    {.file = error.location().file,
+                     .line = error.location().line,
+                     .key = error.location().key,
+                     .hint = "correct `configs` in the card, or name the files themselves"});
   }
   std::erase_if(configs, [](const CardConfig& config) {
     return config.patterns.empty() && config.folder.empty();

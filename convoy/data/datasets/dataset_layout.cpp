@@ -83,7 +83,8 @@ std::vector<fs::path> files_of(const fs::path& folder) {
     collect_files(folder, {}, 0, files);
   } catch (const fs::filesystem_error& error) {
     throw DataError(fmt::format("cannot read the folder: {}", error.code().message()),
-                    {.file = folder.string()});
+                    {.file = folder.string(),
+                     .hint = "run this as a user who may read it, or name the files themselves"});
   }
   std::sort(files.begin(), files.end(), [](const fs::path& left, const fs::path& right) {
     return comes_before(left.string(), right.string());

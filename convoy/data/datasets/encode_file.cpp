@@ -192,8 +192,9 @@ bool truncate_row(EncodedRow& row, const TruncationPolicy& policy) {
 EncodedFile encode_file(SampleReader& reader,
                         const std::function<EncodedRow(const Sample&)>& encode,
                         const TruncationPolicy& policy, int num_threads, const TakeRow& take) {
-  CONVOY_CHECK(policy.max_tokens >= 2, ConfigError, "model.max_seq_len is {}, wanted at least 2",
-               policy.max_tokens);
+  if (policy.max_tokens < 2)
+    throw ConfigError(fmt::format("model.max_seq_len is {}, wanted at least 2", policy.max_tokens),
+                      {.hint = "set it to 2 or more"});
   return FileEncoder(reader, encode, policy, take).run(num_threads);
 }
 

@@ -129,7 +129,8 @@ EncodedRow SampleEncoder::encode_text(const Sample& sample) const {
 void SampleEncoder::skip_empty_answer(EncodedRow& row, const char* answer) const {
   if (supervision_.empty_answers == EmptyAnswers::Learn) return;
   if (supervision_.empty_answers == EmptyAnswers::Error)
-    throw DataError(fmt::format("the {} is empty", answer));
+    throw DataError(fmt::format("the {} is empty", answer),
+                    {.hint = "write it, or set data.empty_answers: skip"});
   row.empty_answer = true;
   std::fill(row.supervised.begin(), row.supervised.end(), uint8_t{0});
 }
@@ -352,7 +353,7 @@ EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
     } else {
       row = plain_row(sample.kind == Kind::Text ? sample.text : sample.prompt);
     }
-    if (row.ids.empty()) throw DataError("the prompt has no tokens");
+    if (row.ids.empty()) throw DataError("the prompt has no tokens", {.hint = "write a text"});
     row.source_index = sample.index;
     row.supervised.assign(row.ids.size(), 0);
     return row;

@@ -23,10 +23,11 @@ struct EpochOrder::Permutation {
 
 EpochOrder::EpochOrder(int64_t num_items, const EpochOrderConfig& config)
     : num_items_(num_items), config_(config), last_order_(std::make_shared<Permutation>()) {
-  CONVOY_CHECK(config.batch_size >= 1 && config.grad_accum >= 1 && config.world_size >= 1,
-               ConfigError,
-               "wanted batch size, accumulation and world of at least 1, found {}, {}, {}",
-               config.batch_size, config.grad_accum, config.world_size);
+  if (config.batch_size < 1 || config.grad_accum < 1 || config.world_size < 1)
+    throw ConfigError(
+        fmt::format("wanted batch size, accumulation and world of at least 1, found {}, {}, {}",
+                    config.batch_size, config.grad_accum, config.world_size),
+        {.hint = "give each a number from 1 on"});
   const int64_t most_at_once = config.batch_size * config.world_size;
   if (config.global_batch > 0)
     config_.grad_accum = (config.global_batch + most_at_once - 1) / most_at_once;

@@ -34,7 +34,9 @@ class JsonLines : public RowSource {
       if (!fits) {
         text_.clear();
         throw DataError(fmt::format("the line is longer than {} MiB", kMaxRowBytes >> 20),
-                        location);
+                        {.file = location.file,
+                         .line = location.line,
+                         .hint = "write one row a line, or cut the row"});
       }
       return RawRow{{nullptr, location.file, location.line, index}, text_, 1};
     }
@@ -106,7 +108,9 @@ class JsonList : public RowSource {
     row_is_lost_ = false;
     const char* found = reader_.peek() == ByteReader::kEnd ? ", found the end of the file" : "";
     throw DataError(fmt::format("{}{} at byte {}", wanted, found, reader_.offset_bytes() + 1),
-                    location());
+                    {.file = reader_.path().string(),
+                     .line = reader_.line(),
+                     .hint = "write [ROW, ROW], or a row a line into a .jsonl file"});
   }
   void skip_space() {
     while (is_json_space(reader_.peek())) reader_.get();

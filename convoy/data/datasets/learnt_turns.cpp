@@ -168,8 +168,9 @@ LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const Rea
   std::vector<size_t>& empty = turns.unwritten.answers;
   if (std::find(roles.begin(), roles.end(), kAssistant) == roles.end()) empty.clear();
   if (empty_answers == EmptyAnswers::Error && !empty.empty())
-    throw DataError(fmt::format("message {} is an answer that the chat template does not write",
-                                empty.front()));
+    throw DataError(
+        fmt::format("message {} is an answer that the chat template does not write", empty.front()),
+        {.hint = "write a text into it, or set data.empty_answers: skip"});
   const std::vector<size_t> left_out =
       empty_answers == EmptyAnswers::Learn ? std::vector<size_t>() : empty;
   const ChatRenders means = renders_of(chat_template, chat, variables, renders);

@@ -62,20 +62,26 @@ bool epoch_ends(const MixConfig& config, const std::vector<int64_t>& counts) {
 }
 
 void check_parts(const MixConfig& config) {
-  CONVOY_CHECK(!config.parts.empty() && config.parts.size() <= 255, ConfigError,
-               "a mix has 1 to 255 data sets, found {}", config.parts.size());
+  if (config.parts.empty() || config.parts.size() > 255)
+    throw ConfigError(fmt::format("a mix has 1 to 255 data sets, found {}", config.parts.size()),
+                      {.hint = "list from 1 to 255 data sets under datasets"});
   double sum = 0;
   for (const MixPart& part : config.parts) {
-    CONVOY_CHECK(part.num_rows > 0, ConfigError, "the data set `{}` has no row to draw", part.name);
-    CONVOY_CHECK(part.weight > 0, ConfigError, "the data set `{}` has the weight {}", part.name,
-                 part.weight);
+    if (part.num_rows <= 0)
+      throw ConfigError(fmt::format("the data set `{}` has no row to draw", part.name),
+                        {.hint = "name a file with rows, or take the data set out of the mix"});
+    if (!(part.weight > 0))
+      throw ConfigError(fmt::format("the data set `{}` has the weight {}", part.name, part.weight),
+                        {.hint = "give a weight above 0, or take the data set out of the mix"});
     sum += part.weight;
   }
   for (const MixPart& part : config.parts)
-    CONVOY_CHECK(static_cast<double>(part.num_rows) * sum / part.weight <
-                     static_cast<double>(kMostEpochRows),
-                 ConfigError, "reading the data set `{}` once takes more than {} rows of an epoch",
-                 part.name, kMostEpochRows);
+    if (!(static_cast<double>(part.num_rows) * sum / part.weight <
+          static_cast<double>(kMostEpochRows)))
+      throw ConfigError(
+          fmt::format("reading the data set `{}` once takes more than {} rows of an epoch",
+                      part.name, kMostEpochRows),
+          {.hint = "raise its weight, or take it out of the mix"});
 }
 
 }  // namespace
@@ -85,7 +91,8 @@ MixStop mix_stop_named(const std::string& name) {
   if (name == "first_exhausted") return MixStop::FirstExhausted;
   throw ConfigError(
       fmt::format("wanted all_exhausted or first_exhausted as mix.stop, found `{}`", name),
-      {.key = "mix.stop"});
+      {.key = "mix.stop",
+       .hint = "all_exhausted reads every data set whole, first_exhausted ends with the smallest"});
 }
 
 MixSchedule::MixSchedule(const MixConfig& config) {

@@ -21,8 +21,10 @@ std::vector<std::vector<int64_t>> pack_best_fit_decreasing(std::span<const int64
   std::set<std::pair<int64_t, size_t>> free_tokens;  // (tokens left, block)
   for (const int64_t row : rows) {
     const int64_t length = length_of(row);
-    CONVOY_CHECK(length <= block_tokens, ConfigError,
-                 "packing: row {} has {} tokens, a block holds {}", row, length, block_tokens);
+    if (length > block_tokens)
+      throw ConfigError(
+          fmt::format("packing: row {} has {} tokens, a block holds {}", row, length, block_tokens),
+          {.hint = "raise model.max_seq_len, or let data.truncation cut the row"});
     const auto found = free_tokens.lower_bound({length, 0});
     size_t block = blocks.size();
     int64_t left = block_tokens;

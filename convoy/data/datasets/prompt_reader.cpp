@@ -94,7 +94,7 @@ void PromptReader::read_lines(const Take& take) const {
     take(std::move(row), line->index);
   }
   if (num_lines == 0)
-    throw DataError("the file has no prompt; write one per line", {.file = flags_.prompts});
+    throw DataError("the file has no prompt", {.file = flags_.prompts, .hint = "write one a line"});
   if (rows_own_bos > 0 && !chats_) log_.info(own_bos_notice(rows_own_bos));
 }
 

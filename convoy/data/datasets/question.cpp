@@ -26,11 +26,13 @@ std::string text_of(const Json& content) {
 
 std::string answer_of(const Sample& sample, const Json& turn) {
   if (turn.at("role") != "assistant")
-    fail(sample, "wanted a last turn of the assistant to compare with");
+    fail(sample, "wanted a last turn of the assistant to compare with",
+         "add the answer to the row");
   const auto content = turn.find("content");
   std::string text = content == turn.end() ? "" : text_of(*content);
   if (text.empty() && turn.contains("tool_calls"))
-    fail(sample, "the last turn of the assistant only calls tools: no text to compare with");
+    fail(sample, "the last turn of the assistant only calls tools: no text to compare with",
+         "end the row with an answer, or leave it out");
   return text;
 }
 
@@ -42,7 +44,9 @@ Question split_answer(const Sample& sample) {
   switch (sample.kind) {
     case Sample::Kind::Chat:
       question.reference = answer_of(sample, sample.messages.back());
-      if (sample.messages.size() == 1) fail(sample, "the assistant's turn answers no question");
+      if (sample.messages.size() == 1)
+        fail(sample, "the assistant's turn answers no question",
+             "put a turn of the user before it");
       prompt.messages.erase(prompt.messages.size() - 1);
       // In a prompt with a completion every message belongs to the question, even a last one of the
       // assistant.

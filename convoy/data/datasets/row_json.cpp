@@ -215,10 +215,20 @@ int64_t replace_invalid_utf8(std::string& json) {
 
 }  // namespace
 
+namespace {
+
+ErrorLocation with_way_out(ErrorLocation location) {
+  if (location.hint.empty())
+    location.hint = "correct the row, or leave unreadable rows out with --bad-rows skip";
+  return location;
+}
+
+}  // namespace
+
 JsonRowError::JsonRowError(std::string_view what, size_t byte, std::string_view reason,
                            const ErrorLocation& location)
     : DataError(fmt::format("{} at byte {}{}{}", what, byte, reason.empty() ? "" : ": ", reason),
-                location),
+                with_way_out(location)),
       what_(what),
       reason_(reason),
       byte_(byte) {}
@@ -244,7 +254,11 @@ Json parse_json_row(std::string_view text, const ErrorLocation& location) {
   } catch (const Json::parse_error& error) {
     throw JsonRowError("not valid JSON", error.byte, json_reason(error.what()), location);
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())), location);
+    throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())),
+                    {.file = location.file,
+                     .line = location.line,
+                     .key = location.key,
+                     .hint = "write the number as a text, in quotes"});
   }
 }
 
@@ -257,8 +271,11 @@ std::string json_row_text(const Json& row, int indent, int64_t number,
   try {
     return row.dump(indent);
   } catch (const Json::exception& error) {  // text that is not UTF-8
-    throw DataError(fmt::format("row {} cannot be written: {}", number, json_reason(error.what())),
-                    {.file = path.string()});
+    throw DataError(
+        fmt::format("row {} cannot be written: {}", number, json_reason(error.what())),
+        {.file = path.string(),
+         .hint =
+             "the text came from a file that is not UTF-8: read that one with --bad-rows replace"});
   }
 }
 

@@ -61,7 +61,10 @@ void BadRowList::add(const DataError& error, int64_t index, int64_t rows_seen, B
     throw DataError(
         fmt::format("{} of the first {} rows are unreadable, too many to skip; the last: {}",
                     count_, rows_seen, error.what()),
-        error.location());
+        {.file = error.location().file,
+         .line = error.location().line,
+         .key = error.location().key,
+         .hint = "name the rows' own format, or correct them: `convoy data validate` lists them"});
 }
 
 void BadRowList::add_replaced(int64_t characters) {

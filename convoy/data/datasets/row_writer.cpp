@@ -24,7 +24,9 @@ fs::path folder_of(const fs::path& path) {
 void require_row_format(const fs::path& path) {
   std::error_code code;
   if (path.filename().empty() || fs::is_directory(path, code))
-    throw ConfigError("the output is a folder, wanted the name of a file", {.file = path.string()});
+    throw ConfigError(
+        "the output is a folder, wanted the name of a file",
+        {.file = path.string(), .hint = "such as rows.jsonl, rows.csv or rows.parquet in it"});
   RowFormats::built_in().to_write(path);
 }
 

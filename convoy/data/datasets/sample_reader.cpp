@@ -92,8 +92,11 @@ std::string SampleReader::unread_columns() const {
 
 void SampleReader::require_samples() const {
   if (rows_seen_ > bad_.count()) return;
-  throw DataError(rows_seen_ == 0 ? "the file has no rows" : "no row is left: " + bad_.summary(),
-                  {.file = path_.string()});
+  throw DataError(
+      rows_seen_ == 0 ? "the file has no rows" : "no row is left: " + bad_.summary(),
+      {.file = path_.string(),
+       .hint = rows_seen_ == 0 ? "name a file with rows"
+                               : "`convoy data validate` lists what is wrong with the rows"});
 }
 
 void SampleReader::report_bad_row(const DataError& error, int64_t index) {

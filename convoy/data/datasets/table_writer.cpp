@@ -12,7 +12,8 @@ TableWriter::TableWriter(const std::filesystem::path& path)
 void TableWriter::write(const nlohmann::ordered_json& row) {
   if (!row.is_object())
     throw DataError(fmt::format("row {} is no object, which a table needs", rows_ + 1),
-                    {.file = path_.string()});
+                    {.file = path_.string(),
+                     .hint = "write JSON lines instead: name an output that ends in .jsonl"});
   spool_.add(json_row_text(row, -1, rows_ + 1, path_));
   columns_.add(row);
   ++rows_;

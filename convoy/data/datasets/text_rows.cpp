@@ -69,10 +69,12 @@ class TextFileRows : public RowSource {
     };
     if (const size_t nul = text_.find('\0'); nul != std::string::npos) {
       location.line = line_of(nul);
+      location.hint = "remove it: tr -d '\\000' < FILE > NEW";
       throw DataError("NUL byte, which no text has", location);
     }
     if (const auto bad = find_invalid_utf8(text_)) {
       location.line = line_of(*bad);
+      location.hint = "save the file as UTF-8: iconv -f latin1 -t utf-8 FILE > NEW";
       throw DataError("not valid UTF-8", location);
     }
   }

@@ -110,7 +110,8 @@ class UnfinishedFile {
  private:
   [[noreturn]] void fail(const char* what) const {
     throw IoError(fmt::format("could not {}: {}", what, std::strerror(errno)),
-                  {.file = path_.string()});
+                  {.file = path_.string(),
+                   .hint = "check free space and permissions, or name another data.cache_dir"});
   }
 
   std::filesystem::path path_;

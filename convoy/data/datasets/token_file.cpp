@@ -36,7 +36,9 @@ void write_at(int descriptor, int64_t at_bytes, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::pwrite(descriptor, bytes.data(), bytes.size(), at_bytes);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) throw IoError(fmt::format("could not write: {}", std::strerror(errno)));
+    if (count <= 0)
+      throw IoError(fmt::format("could not write: {}", std::strerror(errno)),
+                    {.hint = "free space on the disk of the token cache"});
     bytes.remove_prefix(static_cast<size_t>(count));
     at_bytes += count;
   }
@@ -52,7 +54,8 @@ void for_each_piece(int descriptor, int64_t begin_bytes, int64_t end_bytes,
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0)
       throw IoError(
-          fmt::format("could not read: {}", count == 0 ? "the file ended" : std::strerror(errno)));
+          fmt::format("could not read: {}", count == 0 ? "the file ended" : std::strerror(errno)),
+          {.hint = "put the token cache on another disk with data.cache_dir"});
     take({buffer.data(), static_cast<size_t>(count)});
     begin_bytes += count;
   }
@@ -86,7 +89,8 @@ TokenFileWriter::TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num
   // Bytes that are never written read as zeros: that is the padding.
   if (::ftruncate(descriptor_, size_bytes_) != 0)
     throw IoError(
-        fmt::format("could not make room for {} bytes: {}", size_bytes_, std::strerror(errno)));
+        fmt::format("could not make room for {} bytes: {}", size_bytes_, std::strerror(errno)),
+        {.hint = "free space on the disk of the token cache"});
   append(pieces_[Offsets], bytes_of(int64_t{0}));
 }
 

@@ -25,8 +25,9 @@ struct Place {
 };
 
 [[noreturn]] void refuse(const Place& place, const std::string& message, std::string hint = {}) {
-  throw ConfigError(message,
-                    {.file = place.file.string(), .key = place.path, .hint = std::move(hint)});
+  throw ConfigError(message, {.file = place.file.string(),
+                              .key = place.path,
+                              .hint = hint.empty() ? "correct the schema there" : std::move(hint)});
 }
 
 void check_schema(const json& schema, const Place& place);
@@ -266,12 +267,16 @@ JsonSchema::JsonSchema(json schema, const std::filesystem::path& file)
 JsonSchema JsonSchema::load(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   const std::string path = file.string();
-  if (nested_deeper(text)) throw ConfigError("the schema is nested too deep", {.file = path});
+  if (nested_deeper(text))
+    throw ConfigError("the schema is nested too deep",
+                      {.file = path, .hint = "write it with fewer levels"});
   try {
     return JsonSchema(json::parse(text), file);
   } catch (const json::exception& error) {
-    throw ConfigError(fmt::format("wanted a JSON schema: {}", json_reason(error.what())),
-                      {.file = path});
+    throw ConfigError(
+        fmt::format("wanted a JSON schema: {}", json_reason(error.what())),
+        {.file = path,
+         .hint = "name a file that holds a JSON schema: {\"type\": \"object\", ...}"});
   }
 }
 

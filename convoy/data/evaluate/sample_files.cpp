@@ -34,8 +34,8 @@ std::string text_of(const json& row, const char* key, const fs::path& path, int6
         {.file = path.string(),
          .line = line,
          .key = key,
-         .hint =
-             std::string_view(key) == "pred" ? "an empty text is a prediction that counts 0" : ""});
+         .hint = std::string_view(key) == "pred" ? "an empty text is a prediction that counts 0"
+                                                 : "write it in quotes"});
   return value->get<std::string>();
 }
 
@@ -47,7 +47,10 @@ std::vector<std::string> references_of(const json& row, const fs::path& path, in
   if (value->empty() || !are_texts)
     throw DataError(fmt::format("wanted \"ref\" as a text or a list of at least one text, found {}",
                                 value->empty() ? "an empty list" : "a list of other things"),
-                    {.file = path.string(), .line = line, .key = "ref"});
+                    {.file = path.string(),
+                     .line = line,
+                     .key = "ref",
+                     .hint = "write the right answer as a text, or a list of right answers"});
   return value->get<std::vector<std::string>>();
 }
 
@@ -84,7 +87,9 @@ std::vector<ScoredAnswer> read_samples(const fs::path& path) {
     const json row = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!row.is_object())
       throw DataError("wanted one JSON object per line",
-                      {.file = path.string(), .line = line_number});
+                      {.file = path.string(),
+                       .line = line_number,
+                       .hint = "write {\"pred\": TEXT, \"ref\": TEXT} on each line"});
     std::optional<std::string> input;
     if (row.contains("input")) input = text_of(row, "input", path, line_number);
     samples.push_back({.input = std::move(input),

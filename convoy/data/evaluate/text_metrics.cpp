@@ -35,8 +35,9 @@ void check_names(const std::vector<std::string>& names) {
     std::vector<std::string> known;
     for (const MetricFacts& facts : kFacts) known.emplace_back(facts.name);
     throw ConfigError(
-        fmt::format("`{}` is no metric; wanted some of {}", name, fmt::join(known, ", ")),
-        {.key = "metrics", .hint = did_you_mean(name, known)});
+        fmt::format("`{}` is no metric{}; wanted some of {}", name, did_you_mean(name, known),
+                    fmt::join(known, ", ")),
+        {.key = "metrics", .hint = "leave --metrics out for all of them"});
   }
 }
 

@@ -137,8 +137,9 @@ void BlobPart::write(int64_t begin, std::string_view bytes) {
     restart();
   }
   if (size_bytes_ + static_cast<int64_t>(bytes.size()) > file_.size_bytes)
-    throw DataError(fmt::format("{} is more than the {} bytes that the hub says", file_.path,
-                                file_.size_bytes));
+    throw DataError(
+        fmt::format("{} is more than the {} bytes that the hub says", file_.path, file_.size_bytes),
+        {.hint = "fetch again; if it stays, check HF_ENDPOINT"});
   hash_.update(bytes);
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(descriptor_.get(), bytes.data(), bytes.size(), size_bytes_);

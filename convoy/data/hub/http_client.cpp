@@ -26,7 +26,8 @@ struct Exchange {
     if (wants_bytes()) return request.on_bytes(answer, bytes);
     if (answer.body.size() + bytes.size() > HttpClient::kMostKeptBytes)
       throw DataError(fmt::format("{}: an answer of more than {} bytes", request.url,
-                                  HttpClient::kMostKeptBytes));
+                                  HttpClient::kMostKeptBytes),
+                      {.hint = "check HF_ENDPOINT: this is no answer of a hub"});
     answer.body += bytes;
   }
 };

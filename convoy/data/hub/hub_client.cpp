@@ -148,7 +148,10 @@ void HubClient::refuse(const HttpAnswer& answer, const std::string& url) const {
         {.hint = no_revision ? "--revision takes a branch, a tag or a commit"
                              : "check the name, and HF_ENDPOINT where it is set"});
   }
-  throw DataError(fmt::format("{} answers {}{}", url, answer.status, reason));
+  throw DataError(
+      fmt::format("{} answers {}{}", url, answer.status, reason),
+      {.hint =
+           "check HF_ENDPOINT, and run the same command again later: the downloaded part is kept"});
 }
 
 HttpAnswer HubClient::send_hop(HttpRequest& request, const std::string& url) {
@@ -170,7 +173,8 @@ HttpAnswer HubClient::ask(HttpRequest request) {
     if (tells_all) return answer;
     url = redirected_url(url, answer.header("location"));
   }
-  throw DataError(fmt::format("{} is redirected more than {} times", request.url, kMostRedirects));
+  throw DataError(fmt::format("{} is redirected more than {} times", request.url, kMostRedirects),
+                  {.hint = "check HF_ENDPOINT, and the proxy"});
 }
 
 void HubClient::wait(double seconds) const {
@@ -262,8 +266,10 @@ void HubClient::read_file(const std::string& commit, const RemoteFile& file, int
     if (at < 0) {
       at = answer.status == 206 ? range_begin(answer) : 0;
       if (answer.status == 206 && at != begin)
-        throw DataError(fmt::format("{}: asked for bytes from {} on, found `{:.100}`", url, begin,
-                                    answer.header("content-range")));
+        throw DataError(
+            fmt::format("{}: asked for bytes from {} on, found `{:.100}`", url, begin,
+                        answer.header("content-range")),
+            {.hint = "check HF_ENDPOINT: a mirror must answer with the bytes that were asked for"});
     }
     sink(at, bytes);
     at += static_cast<int64_t>(bytes.size());

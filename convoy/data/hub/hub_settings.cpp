@@ -61,8 +61,10 @@ int64_t seconds_or(const char* name, int64_t fallback) {
   if (text.empty()) return fallback;
   const int64_t seconds = text_as<int64_t>(text).value_or(0);
   if (seconds < 1 || seconds > 86400)
-    throw ConfigError(fmt::format("{} is `{}`: wanted seconds, from 1 to 86400", name, text),
-                      {.key = name});
+    throw ConfigError(
+        fmt::format("{} is `{}`: wanted seconds, from 1 to 86400", name, text),
+        {.key = name,
+         .hint = fmt::format("set it to a number of seconds, or unset it: unset {}", name)});
   return seconds;
 }
 

@@ -64,7 +64,8 @@ std::string redirected_url(const std::string& url, const std::string& location) 
     next = (slash < authority ? path + "/" : path.substr(0, slash + 1)) + location;
   }
   if (!is_web_address(next) || (url.starts_with("https://") && !next.starts_with("https://")))
-    throw DataError(fmt::format("{} redirects to `{:.200}`, which is not allowed", url, location));
+    throw DataError(fmt::format("{} redirects to `{:.200}`, which is not allowed", url, location),
+                    {.hint = "check HF_ENDPOINT: give it an https:// address"});
   return next;
 }
 

@@ -43,14 +43,20 @@ std::map<std::string, Source> find_sources(const fs::path& folder, const fs::pat
     for (const auto& entry : written) {
       if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() ||
           !entry.contains("template") || !entry["template"].is_string())
-        throw DataError("chat_template: wanted a list of {name, template}",
-                        {.file = config_file, .key = "chat_template"});
+        throw DataError(
+            "chat_template: wanted a list of {name, template}",
+            {.file = config_file,
+             .key = "chat_template",
+             .hint = "correct chat_template there, or name a template with --template-path"});
       sources[entry["name"].get<std::string>()] = {entry["template"].get<std::string>(),
                                                    config_file, true};
     }
   } else if (!written.is_null()) {
-    throw DataError("chat_template: wanted a string or a list of {name, template}",
-                    {.file = config_file, .key = "chat_template"});
+    throw DataError(
+        "chat_template: wanted a string or a list of {name, template}",
+        {.file = config_file,
+         .key = "chat_template",
+         .hint = "correct chat_template there, or name a template with --template-path"});
   }
   if (!fs::is_directory(folder)) return sources;
   if (const fs::path own = folder / "chat_template.jinja"; fs::exists(own))
@@ -89,7 +95,10 @@ std::string line_of(const std::string& text, int64_t line) {
   const std::string found = take_text(error);
   std::string message = fmt::format(
       "{}: {}", source.in_json ? "the chat template in this file" : "chat template", found);
-  ErrorLocation location{.file = source.file};
+  ErrorLocation location{
+      .file = source.file,
+      .hint =
+          "change the rows to what the template asks for, or name another with --template-path"};
   if (found.find("no attribute 'content'") != std::string::npos)
     location.hint =
         "this template needs a text in every turn: where `content` is null, beside tool calls, "
@@ -151,11 +160,13 @@ std::string members_of(const ordered_json& object) {
 
 std::string json_of(const ordered_json& messages) {
   if (!messages.is_array() || messages.empty())
-    throw DataError("wanted a conversation of at least one message");
+    throw DataError("wanted a conversation of at least one message",
+                    {.hint = "write [{\"role\": \"user\", \"content\": TEXT}]"});
   std::string text = "[";
   for (const ordered_json& message : messages) {
     if (!message.is_object())
-      throw DataError("wanted messages that are objects with role and content");
+      throw DataError("wanted messages that are objects with role and content",
+                      {.hint = "write [{\"role\": \"user\", \"content\": TEXT}]"});
     if (text.size() > 1) text += ',';
     text += is_normal(message) ? message.dump() : normalised(message).dump();
   }
@@ -262,7 +273,8 @@ Conversation ChatTemplate::read(const ordered_json& messages, const ordered_json
     text = fmt::format("{{{}{}\"messages\":{}}}", state_->defaults, members_of(variables),
                        json_of(messages));
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("the conversation is not valid UTF-8: {}", error.what()));
+    throw DataError(fmt::format("the conversation is not valid UTF-8: {}", error.what()),
+                    {.hint = "save the file of the conversation as UTF-8"});
   }
   return Conversation(std::make_unique<Conversation::State>(read_conversation(text, used), used,
                                                             state_->clock.seconds()));

@@ -11,12 +11,12 @@ nlohmann::ordered_json parse_checked_json(std::string_view text,
                                           const std::filesystem::path& file) {
   if (nested_deeper(text))
     throw DataError(fmt::format("JSON is nested more than {} levels deep", kMostJsonLevels),
-                    {.file = file.string()});
+                    {.file = file.string(), .hint = "the file is damaged or cut: get it again"});
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())),
-                    {.file = file.string()});
+                    {.file = file.string(), .hint = "the file is damaged or cut: get it again"});
   }
 }
 

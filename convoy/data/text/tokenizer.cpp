@@ -26,8 +26,11 @@ RustTokenizer create(const std::string& json, const std::string& setup, const st
     return RustTokenizer(handle);
   const std::string key = path.data == nullptr ? "" : take_text(path);
   const std::string message = take_text(error);
-  throw DataError(key.empty() ? message : fmt::format("{}: {}", key, message),
-                  {.file = file, .key = key});
+  throw DataError(
+      key.empty() ? message : fmt::format("{}: {}", key, message),
+      {.file = file,
+       .key = key,
+       .hint = "get the tokenizer's files again, or save them with a newer transformers"});
 }
 
 std::optional<int32_t> id_in(const ConvoyTokenizer* tokenizer, std::string_view token) {
@@ -103,7 +106,8 @@ Encoding Tokenizer::encode(std::string_view text, SpecialTokens special) const {
   ConvoyText error{};
   if (convoy_tokenizer_encode(state_->handle.get(), bytes_of(text), text.size(),
                               special == SpecialTokens::Add, &found, &error) != 0)
-    throw DataError(take_text(error));
+    throw DataError(take_text(error),
+                    {.file = state_->file, .hint = "get the tokenizer's files again"});
   Encoding encoding;
   encoding.ids.assign(found.ids, found.ids + found.size);
   encoding.begins.assign(found.begins, found.begins + found.size);
@@ -117,7 +121,8 @@ std::string Tokenizer::decode(const std::vector<int32_t>& ids, bool skip_special
   ConvoyText error{};
   if (convoy_tokenizer_decode(state_->handle.get(), ids.data(), ids.size(), skip_special_tokens,
                               &text, &error) != 0)
-    throw DataError(take_text(error), {.file = state_->file});
+    throw DataError(take_text(error),
+                    {.file = state_->file, .hint = "use the tokenizer that belongs to the model"});
   return take_text(text);
 }
 
@@ -125,7 +130,8 @@ std::string Tokenizer::piece(int32_t id) const {
   ConvoyText text{};
   ConvoyText error{};
   if (convoy_tokenizer_piece(state_->handle.get(), id, &text, &error) != 0)
-    throw DataError(take_text(error), {.file = state_->file});
+    throw DataError(take_text(error),
+                    {.file = state_->file, .hint = "use the tokenizer that belongs to the model"});
   return take_text(text);
 }
 

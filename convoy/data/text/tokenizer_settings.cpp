@@ -53,7 +53,9 @@ void read_declared_tokens(const ordered_json& root, const fs::path& file, nlohma
       throw DataError(fmt::format("added_tokens_decoder[`{}`]: wanted an id from 0 to {} and an "
                                   "object with content",
                                   key, kMaxTokenId),
-                      {.file = file.string(), .key = "added_tokens_decoder"});
+                      {.file = file.string(),
+                       .key = "added_tokens_decoder",
+                       .hint = "get the tokenizer's files again"});
     nlohmann::json token = added_token(value, false);
     token["id"] = id;
     tokens.emplace_back(id, std::move(token));
@@ -98,7 +100,9 @@ TokenizerSettings read_settings(const fs::path& folder) {
   if (!text) return settings;
   settings.bytes = *std::move(text);
   const ordered_json root = parse_checked_json(settings.bytes, file);
-  CONVOY_CHECK(root.is_object(), DataError, "{}: wanted a JSON object", file.string());
+  if (!root.is_object())
+    throw DataError(fmt::format("{}: wanted a JSON object", file.string()),
+                    {.hint = "get the tokenizer's files again"});
   read_declared_tokens(root, file, settings.added_tokens);
   read_named_tokens(root, settings);
   read_further_tokens(root, settings);

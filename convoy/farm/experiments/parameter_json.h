@@ -129,16 +129,22 @@ class ParameterWriter {
 template <class Parameters>
 void read_parameters(const std::string& json, const char* workload, Parameters& parameters) {
   const auto object = nlohmann::json::parse(json, nullptr, false);
-  CONVOY_CHECK(object.is_object() && !nested_deeper(json), ConfigError,
-               "wanted parameters as a JSON object, found `{}`", json.substr(0, 80));
+  if (!object.is_object() || nested_deeper(json))
+    throw ConfigError(
+        fmt::format("wanted parameters as a JSON object, found `{}`", json.substr(0, 80)),
+        {.hint = "write {\"NAME\": VALUE, ...}"});
   ParameterReader reader(object);
   each_field(parameters, reader);
   if (reader.read_count() == object.size()) return;
   ParameterWriter known;
   each_field(parameters, known);
   for (const auto& [key, value] : object.items())
-    CONVOY_CHECK(known.object().contains(key), ConfigError, "{} has no parameter `{}`", workload,
-                 key);
+    if (!known.object().contains(key)) {
+      std::vector<std::string> names;
+      for (const auto& [name, unused] : known.object().items()) names.push_back(name);
+      throw ConfigError(fmt::format("{} has no parameter `{}`", workload, key),
+                        {.key = key, .hint = fmt::format("there are {}", fmt::join(names, ", "))});
+    }
 }
 
 // Every key whose value differs from the default, sorted.

@@ -26,7 +26,9 @@ RowResult decode_result(const std::string& payload) {
             .state = result.at("state"),
             .cost = {result.at("texts"), result.at("prompt_tokens"), result.at("new_tokens")}};
   } catch (const json::exception& error) {
-    throw DataError(fmt::format("a result in the store belongs to no row: {}", error.what()));
+    throw DataError(fmt::format("a result in the store belongs to no row: {}", error.what()),
+                    {.hint = "the store of this run is damaged: start anew with another --run-dir, "
+                             "or restore a copy"});
   }
 }
 
@@ -71,10 +73,15 @@ class SegmentPass {
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& left, const Entry& right) { return left.index < right.index; });
     for (size_t place = 0; place < entries_.size(); ++place)
-      CONVOY_CHECK(entries_[place].index == static_cast<int64_t>(place), DataError,
-                   "the store has row {} where row {} should be", entries_[place].index, place);
-    CONVOY_CHECK(static_cast<int64_t>(entries_.size()) == run.rows, DataError,
-                 "the store has {} of {} rows", entries_.size(), run.rows);
+      if (entries_[place].index != static_cast<int64_t>(place))
+        throw DataError(fmt::format("the store has row {} where row {} should be",
+                                    entries_[place].index, place),
+                        {.hint = "the store of this run is damaged: start anew with another "
+                                 "--run-dir, or restore a copy"});
+    if (static_cast<int64_t>(entries_.size()) != run.rows)
+      throw DataError(fmt::format("the store has {} of {} rows", entries_.size(), run.rows),
+                      {.hint = "the store of this run is damaged: start anew with another "
+                               "--run-dir, or restore a copy"});
   }
 
   FinishedPass visit_all(const std::function<void(PublishedRow&)>& visit) {
@@ -154,12 +161,18 @@ FinishedPass visit_rows_in_store(jobs::JobStore& store, const RowRun& run,
       damaged.push_back(task.number);
       return;
     }
-    CONVOY_CHECK(row->stored.index == index - 1, DataError,
-                 "the store has row {} where row {} should be", row->stored.index, index - 1);
+    if (row->stored.index != index - 1)
+      throw DataError(
+          fmt::format("the store has row {} where row {} should be", row->stored.index, index - 1),
+          {.hint = "the store of this run is damaged: start anew with another --run-dir, or "
+                   "restore a copy"});
     visit(*row);
     ++pass.rows;
   });
-  CONVOY_CHECK(index == run.rows, DataError, "the store has {} of {} rows", index, run.rows);
+  if (index != run.rows)
+    throw DataError(fmt::format("the store has {} of {} rows", index, run.rows),
+                    {.hint = "the store of this run is damaged: start anew with another --run-dir, "
+                             "or restore a copy"});
   pass.reopened = damaged.empty() ? 0 : store.redo(damaged);
   return pass;
 }
@@ -187,9 +200,12 @@ InputRow read_input(RecordReader& reader, const std::string& parameters) {
   const PlannedRow planned = PlannedRow::parse(parameters);
   try {
     InputRow row = decode_input(reader.read(planned.record, RecordKind::Input));
-    CONVOY_CHECK(row.index == planned.index && row.hash == planned.hash, DataError,
-                 "the run's rows are not those of its plan: row {} where row {} should be",
-                 row.index, planned.index);
+    if (row.index != planned.index || row.hash != planned.hash)
+      throw DataError(
+          fmt::format("the run's rows are not those of its plan: row {} where row {} should be",
+                      row.index, planned.index),
+          {.hint = "the files of the run folder were changed: restore them, or start anew with "
+                   "another --run-dir"});
     return row;
   } catch (DataError& error) {
     if (std::holds_alternative<SegmentOffset>(planned.record))

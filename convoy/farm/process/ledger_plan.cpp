@@ -123,8 +123,11 @@ std::string input_record(InputRow& row) {
     row.hash = row_hash(row.value);
     return encode_input(row);
   } catch (const json::exception& error) {
-    throw DataError(fmt::format("row {} of the data set cannot be stored as text: {}",
-                                row.source_index, error.what()));
+    throw DataError(
+        fmt::format("row {} of the data set cannot be stored as text: {}", row.source_index,
+                    error.what()),
+        {.hint =
+             "the row is not UTF-8: save the file as UTF-8, or read it with --bad-rows replace"});
   }
 }
 
@@ -282,7 +285,9 @@ PlannedRow PlannedRow::parse(const std::string& parameters) {
       row.record = SegmentOffset{kInputSegment, facts.at("at"), facts.at("length")};
     return row;
   } catch (const json::exception& error) {
-    throw DataError(fmt::format("a task in the store is not a row: {}", error.what()));
+    throw DataError(fmt::format("a task in the store is not a row: {}", error.what()),
+                    {.hint = "the store of this run is damaged: start anew with another --run-dir, "
+                             "or restore a copy"});
   }
 }
 

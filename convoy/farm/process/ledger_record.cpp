@@ -20,7 +20,9 @@ auto decoded(std::string_view bytes, const char* what, Read&& read) {
   try {
     return read(ordered_json::parse(bytes));
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} cannot be read: {}", what, error.what()));
+    throw DataError(fmt::format("{} cannot be read: {}", what, error.what()),
+                    {.hint = "the store of this run is damaged: start anew with another --run-dir, "
+                             "or restore a copy"});
   }
 }
 
@@ -67,9 +69,11 @@ std::string encode_text(int64_t row_index, const KeptStep& step) {
 
 KeptStep decode_text(int64_t row_index, std::string_view bytes) {
   return decoded(bytes, "a text", [&](ordered_json record) {
-    CONVOY_CHECK(record.at("index") == row_index, DataError,
-                 "found a text of row {} in the place of row {}", record.at("index").dump(),
-                 row_index);
+    if (record.at("index") != row_index)
+      throw DataError(fmt::format("found a text of row {} in the place of row {}",
+                                  record.at("index").dump(), row_index),
+                      {.hint = "the store of this run is damaged: start anew with another "
+                               "--run-dir, or restore a copy"});
     KeptStep step{.key = record.at("key"), .result = {}};
     step.tries = record.value("tries", 1);
     step.result.finish = text_finish_named(record.at("finish").get<std::string>());
@@ -117,7 +121,9 @@ RecordPlace decode_place(const json& place) {
     if (place.is_string()) return place.get<std::string>();
     return SegmentOffset{place.at(0), place.at(1), place.at(2)};
   } catch (const json::exception& error) {
-    throw DataError(fmt::format("the place of a record cannot be read: {}", error.what()));
+    throw DataError(fmt::format("the place of a record cannot be read: {}", error.what()),
+                    {.hint = "the store of this run is damaged: start anew with another --run-dir, "
+                             "or restore a copy"});
   }
 }
 

@@ -43,7 +43,8 @@ void check_weights(const settings::EvaluateSettings& evaluate) {
   if (evaluate.weights.empty() || std::abs(sum - 1) > 1e-6)
     throw ConfigError(
         fmt::format("evaluate.weights: wanted weights that sum to 1, found {:.7g}", sum),
-        {.key = "evaluate.weights"});
+        {.key = "evaluate.weights",
+         .hint = "such as evaluate.weights: {correctness: 0.7, clarity: 0.3}"});
 }
 
 std::vector<FilterCondition> conditions_of(const settings::FilterSettings& filter,

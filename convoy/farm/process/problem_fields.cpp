@@ -49,7 +49,8 @@ std::optional<std::string> text_at(const Json& row, const std::string& key) {
   if (value->is_number()) return value->dump();
   throw DataError(
       fmt::format("`{}`: wanted text, found a value of type {}", key, value->type_name()),
-      {.key = key});
+      {.key = key,
+       .hint = "name another column with --problem-field, --solution-field or --answer-field"});
 }
 
 std::optional<std::string> plain_text(const Json& value) {
@@ -112,7 +113,8 @@ ProblemFields::ProblemFields(const data::KnownDataset* known, FieldNames names)
 RowFields ProblemFields::read(const Json& row) const {
   if (!row.is_object())
     throw DataError(
-        fmt::format("wanted an object as row, found a value of type {}", row.type_name()));
+        fmt::format("wanted an object as row, found a value of type {}", row.type_name()),
+        {.hint = "give rows that are JSON objects, or a table"});
   // The catalog's entry holds for rows as they are on the hub; the same name may stand for other
   // files.
   const bool is_known = known_ != nullptr && present(row, known_->problem_fields[0]) != nullptr;

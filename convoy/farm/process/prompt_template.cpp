@@ -146,7 +146,9 @@ PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
                                const std::vector<std::string>& known_names)
     : text_(file_content(text)), name_(name) {
   if (text_.find_first_not_of(" \t\r\n") == std::string::npos)
-    throw ConfigError("a prompt is empty", {.file = name});
+    throw ConfigError(
+        "a prompt is empty",
+        {.file = name, .hint = "write a prompt into it, such as Solve: {{ problem }}"});
   size_t at = 0;
   for (;;) {
     const size_t open = text_.find(kOpenField, at);
@@ -245,8 +247,8 @@ std::string PromptTemplate::render(const std::map<std::string, std::string>& val
     if (part.name.empty()) continue;
     const auto value = values.find(part.name);
     if (value == values.end())
-      throw DataError(
-          fmt::format("the row has no {}, which the prompt {} needs", part.name, name_));
+      throw DataError(fmt::format("the row has no {}, which the prompt {} needs", part.name, name_),
+                      {.hint = "name another column in the prompt, or leave such rows out"});
     rendered += value->second;
   }
   return rendered;

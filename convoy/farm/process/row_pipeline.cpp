@@ -18,8 +18,9 @@ bool waits(const RowState& row) {
 
 // A run without `generate` judges and improves the solutions that the data set has.
 void take_given_solution(RowState& row) {
-  CONVOY_CHECK(row.fields.solution && !row.fields.solution->empty(), DataError,
-               "the row has no solution, and there is no stage that generates one");
+  if (!row.fields.solution || row.fields.solution->empty())
+    throw DataError("the row has no solution, and there is no stage that generates one",
+                    {.hint = "add generate to --stages, or name the column with --solution-field"});
   Candidate candidate;
   candidate.versions.push_back(
       read_version({.key = {}, .result = {.text = *row.fields.solution}}, false));
@@ -62,7 +63,9 @@ NextSteps RowPipeline::next(const InputRow& input, std::span<const KeptStep> kep
   RowState row{.input = &input};
   RowTexts texts(kept);
   try {
-    if (!input.unreadable.empty()) throw DataError(input.unreadable);
+    if (!input.unreadable.empty())
+      throw DataError(input.unreadable,
+                      {.hint = "correct the row in the data set, or leave it out"});
     row.fields = fields_.read(input.value);
     row.golds = golds_of(row.fields);
     run_stages(row, texts);

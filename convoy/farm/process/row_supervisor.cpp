@@ -226,8 +226,9 @@ class RowsRun : public workers::SupervisedWork {
 }  // namespace
 
 RowSupervisorReport run_rows(const RowSupervisorOptions& options, const WorkerAssignment& task) {
-  CONVOY_CHECK(options.workers > 0, ConfigError, "a run needs at least one worker, found {}",
-               options.workers);
+  if (options.workers <= 0)
+    throw ConfigError(fmt::format("a run needs at least one worker, found {}", options.workers),
+                      {.hint = "give workers.world_size 1 or more"});
   return RowsRun(options, task).run();
 }
 

@@ -388,9 +388,10 @@ class Worker : public workers::WorkSource {
 RowWorkerFigures run_row_worker(const RowWorkerOptions& options, const RowRun& run,
                                 const RowProgram& program, TextEngine& engine,
                                 jobs::JobStore& store) {
-  CONVOY_CHECK(options.rows_in_flight > 0 && options.num_workers > 0, ConfigError,
-               "a worker needs at least one row, found {} rows of {} workers",
-               options.rows_in_flight, options.num_workers);
+  if (options.rows_in_flight <= 0 || options.num_workers <= 0)
+    throw ConfigError(fmt::format("a worker needs at least one row, found {} rows of {} workers",
+                                  options.rows_in_flight, options.num_workers),
+                      {.hint = "give workers.world_size 1 or more"});
   return Worker(options, run, program, engine, store).run();
 }
 

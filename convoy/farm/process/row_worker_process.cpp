@@ -18,8 +18,9 @@ constexpr const char* kNoteSign = "note ";
 
 std::string taken(const char* variable) {
   const char* const value = std::getenv(variable);
-  CONVOY_CHECK(value != nullptr, ConfigError, "a worker of `convoy process` needs {} from it",
-               variable);
+  if (value == nullptr)
+    throw ConfigError(fmt::format("a worker of `convoy process` needs {} from it", variable),
+                      {.hint = "run `convoy process`, which starts its workers"});
   std::string text = value;
   ::unsetenv(variable);
   return text;
@@ -73,7 +74,8 @@ WorkerAssignment WorkerAssignment::take_from_environment() {
     task.lease_ms = told.at("lease_ms");
     task.max_tries = told.at("max_tries");
   } catch (const json::exception& error) {
-    throw ConfigError(fmt::format("{} cannot be read: {}", kTaskVariable, error.what()));
+    throw ConfigError(fmt::format("{} cannot be read: {}", kTaskVariable, error.what()),
+                      {.hint = "run `convoy process`, which starts its workers"});
   }
   return task;
 }

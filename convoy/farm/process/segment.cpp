@@ -46,8 +46,9 @@ uint32_t crc_of(uint32_t kind, std::string_view bytes) {
 }
 
 Head head_of(RecordKind kind, std::string_view bytes) {
-  CONVOY_CHECK(bytes.size() < std::numeric_limits<uint32_t>::max(), DataError,
-               "a record of {} bytes; wanted less than 4 GiB", bytes.size());
+  if (bytes.size() >= std::numeric_limits<uint32_t>::max())
+    throw DataError(fmt::format("a record of {} bytes; wanted less than 4 GiB", bytes.size()),
+                    {.hint = "shorten the row or its text"});
   const auto number = static_cast<uint32_t>(kind);
   return {::htole32(kMagic), ::htole32(number), ::htole32(static_cast<uint32_t>(bytes.size())),
           ::htole32(crc_of(number, bytes))};
@@ -163,12 +164,16 @@ int SegmentReader::descriptor_of(const std::string& file) {
     return known->second.descriptor.get();
   }
   const fs::path path = folder_ / file;
-  CONVOY_CHECK(fs::path(file).filename() == file, DataError, "'{}' is not the name of a segment",
-               file);
+  if (fs::path(file).filename() != file)
+    throw DataError(fmt::format("'{}' is not the name of a segment", file),
+                    {.hint = "the store of this run is damaged: start anew with another --run-dir, "
+                             "or restore a copy"});
   Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!descriptor.open())
     throw DataError(fmt::format("the segment could not be opened: {}", std::strerror(errno)),
-                    {.file = path.string()});
+                    {.file = path.string(),
+                     .hint = "the run folder lacks the file or may not be read: restore it, or "
+                             "start anew with another --run-dir"});
   if (files_.size() >= kMostOpenFiles) {
     files_.erase(last_used_.back());
     last_used_.pop_back();
@@ -202,7 +207,9 @@ std::string SegmentReader::read(const SegmentOffset& place, RecordKind kind) {
   if (read_sound(place, kind, bytes)) return bytes;
   throw DataError(
       fmt::format("found no valid record of {} bytes at byte {}", place.length, place.offset),
-      {.file = (folder_ / place.file).string()});
+      {.file = (folder_ / place.file).string(),
+       .hint = "the store of this run is damaged: start anew with another --run-dir, or restore a "
+               "copy"});
 }
 
 int64_t for_each_record(
@@ -211,7 +218,9 @@ int64_t for_each_record(
   const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!descriptor.open())
     throw DataError(fmt::format("the segment could not be opened: {}", std::strerror(errno)),
-                    {.file = path.string()});
+                    {.file = path.string(),
+                     .hint = "the run folder lacks the file or may not be read: restore it, or "
+                             "start anew with another --run-dir"});
   const int64_t file_bytes = size_of(descriptor.get());
   int64_t offset = 0;
   RecordKind kind{};

@@ -25,7 +25,9 @@ TextFinish text_finish_named(std::string_view name) {
   for (const TextFinish finish : {TextFinish::Stop, TextFinish::Length, TextFinish::Error}) {
     if (text_finish_name(finish) == name) return finish;
   }
-  throw DataError(fmt::format("a text ended with '{}'; wanted stop, length or error", name));
+  throw DataError(fmt::format("a text ended with '{}'; wanted stop, length or error", name),
+                  {.hint = "the store of this run is damaged: start anew with another --run-dir, "
+                           "or restore a copy"});
 }
 
 }  // namespace convoy::process

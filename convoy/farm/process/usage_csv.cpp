@@ -28,7 +28,9 @@ UsageCsv::UsageCsv(const std::filesystem::path& path)
   const bool goes_on = begins_with_header(path);
   file_.open(path, goes_on ? std::ios::app : std::ios::trunc);
   if (!goes_on) file_ << header() << '\n' << std::flush;
-  if (!file_) throw IoError("the usage of devices cannot be written", {.file = path.string()});
+  if (!file_)
+    throw IoError("the usage of devices cannot be written",
+                  {.file = path.string(), .hint = "check free space and permissions"});
 }
 
 void UsageCsv::add(std::span<const monitor::DeviceReading> devices, const UsageFigures& figures) {
@@ -46,7 +48,9 @@ void UsageCsv::add(std::span<const monitor::DeviceReading> devices, const UsageF
   }
   if (!any) file_ << time << ',' << monitor::seed_csv_no_device() << ',' << work << '\n';
   file_.flush();
-  if (!file_) throw IoError("the usage of devices cannot be written", {.file = path_.string()});
+  if (!file_)
+    throw IoError("the usage of devices cannot be written",
+                  {.file = path_.string(), .hint = "check free space and permissions"});
 }
 
 }  // namespace convoy::process

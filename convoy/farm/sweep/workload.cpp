@@ -43,11 +43,13 @@ FixedSum FixedSum::parse(const std::string& text) {
   FixedSum sum;
   const bool negative = text.starts_with('-');
   const size_t first = negative ? 1 : 0;
-  CONVOY_CHECK(text.size() > first && text.size() - first <= 38, DataError,
-               "wanted a whole number, found `{}`", text);
+  if (text.size() <= first || text.size() - first > 38)
+    throw DataError(fmt::format("wanted a whole number, found `{}`", text),
+                    {.hint = "`convoy sweep recover --store STORE` saves the readable results"});
   for (size_t at = first; at < text.size(); ++at) {
-    CONVOY_CHECK(text[at] >= '0' && text[at] <= '9', DataError, "wanted a whole number, found `{}`",
-                 text);
+    if (text[at] < '0' || text[at] > '9')
+      throw DataError(fmt::format("wanted a whole number, found `{}`", text),
+                      {.hint = "`convoy sweep recover --store STORE` saves the readable results"});
     sum.units_ = sum.units_ * 10 + (negative ? -(text[at] - '0') : text[at] - '0');
   }
   return sum;
@@ -85,7 +87,9 @@ std::string Tally::json() const {
 
 Tally Tally::parse(const std::string& json) {
   const auto object = nlohmann::json::parse(json, nullptr, false);
-  CONVOY_CHECK(object.is_object(), DataError, "wanted a tally, found `{}`", json.substr(0, 80));
+  if (!object.is_object())
+    throw DataError(fmt::format("wanted a tally, found `{}`", json.substr(0, 80)),
+                    {.hint = "`convoy sweep recover --store STORE` saves the readable results"});
   try {
     Tally tally;
     object.at("guesses").get_to(tally.guesses);
@@ -95,7 +99,8 @@ Tally Tally::parse(const std::string& json) {
     tally.loss_squared = FixedSum::parse(object.at("loss_squared").get<std::string>());
     return tally;
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("a damaged tally: {}", error.what()));
+    throw DataError(fmt::format("a damaged tally: {}", error.what()),
+                    {.hint = "`convoy sweep recover --store STORE` saves the readable results"});
   }
 }
 

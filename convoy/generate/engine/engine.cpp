@@ -122,14 +122,19 @@ Engine::~Engine() = default;
 void Engine::submit(Request request) {
   check_request(request, pickable_ids_);
   const auto tokens = static_cast<int64_t>(request.prompt.size());
-  CONVOY_CHECK(tokens > 0, DataError, "prompt {} has no tokens", request.number);
-  CONVOY_CHECK(tokens < model_.max_positions(), DataError,
-               "prompt {} has {} tokens, the model reads at most {} with the answer",
-               request.number, tokens, model_.max_positions());
+  if (tokens <= 0)
+    throw DataError(fmt::format("prompt {} has no tokens", request.number),
+                    {.hint = "write a text into it"});
+  if (tokens >= model_.max_positions())
+    throw DataError(
+        fmt::format("prompt {} has {} tokens, the model reads at most {} with the answer",
+                    request.number, tokens, model_.max_positions()),
+        {.hint = "shorten the prompt"});
   const int64_t num_adapters = config_.adapters == nullptr ? 0 : config_.adapters->size();
-  CONVOY_CHECK(request.adapter >= 0 && request.adapter <= num_adapters, DataError,
-               "prompt {} needs adapter {}, the engine has {}", request.number, request.adapter,
-               num_adapters);
+  if (request.adapter < 0 || request.adapter > num_adapters)
+    throw DataError(fmt::format("prompt {} needs adapter {}, the engine has {}", request.number,
+                                request.adapter, num_adapters),
+                    {.hint = "load the adapter before the engine starts"});
   const int64_t most_tokens = std::min(tokens + request.max_new_tokens, model_.max_positions());
   if (!scheduler_.fits(most_tokens))
     throw DataError(

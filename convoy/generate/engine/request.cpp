@@ -19,20 +19,22 @@ void check_request(const Request& request, int64_t pickable_ids) {
   if (request.max_new_tokens < 1)
     throw ConfigError(
         fmt::format("max_new_tokens must be at least 1, found {}", request.max_new_tokens),
-        {.key = "max_new_tokens"});
+        {.key = "max_new_tokens", .hint = "give 1 or more"});
   if (request.num_likeliest < 0 || (request.num_likeliest > 0 && !request.wants_logprobs))
     throw ConfigError(fmt::format("top_logprobs must be at least 0, with logprobs, found {}",
                                   request.num_likeliest),
-                      {.key = "top_logprobs"});
+                      {.key = "top_logprobs", .hint = "add logprobs, or leave top_logprobs out"});
   for (const auto& [id, bias] : request.logit_bias)
     if (id < 0 || id >= pickable_ids || !std::isfinite(bias))
       throw ConfigError(fmt::format("logit_bias needs tokens from 0 to {} and finite numbers, "
                                     "found {}: {}",
                                     pickable_ids - 1, id, bias),
-                        {.key = "logit_bias"});
+                        {.key = "logit_bias",
+                         .hint = "name ids of the model's tokens, with numbers from -100 to 100"});
   for (const std::string& stop : request.stop)
     if (stop.empty())
-      throw ConfigError("stop must be a list of strings that are not empty", {.key = "stop"});
+      throw ConfigError("stop must be a list of strings that are not empty",
+                        {.key = "stop", .hint = "leave stop out"});
 }
 
 std::string_view finish_reason_name(FinishReason reason) {

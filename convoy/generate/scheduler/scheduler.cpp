@@ -14,7 +14,8 @@ constexpr int64_t kAdmissionsPerOldest = 8;
 void check(const SchedulerConfig& config) {
   const auto demand = [](bool holds, const char* key, int64_t found) {
     if (!holds)
-      throw ConfigError(fmt::format("{} must be at least 1, found {}", key, found), {.key = key});
+      throw ConfigError(fmt::format("{} must be at least 1, found {}", key, found),
+                        {.key = key, .hint = "give 1 or more"});
   };
   demand(config.block_tokens >= 1, "block_tokens", config.block_tokens);
   demand(config.max_rows >= 1, "batch_size", config.max_rows);

@@ -16,7 +16,7 @@ fs::path new_folder(const fs::path& parent, const std::string& begin) {
   std::string name = (parent / (begin + "XXXXXX")).string();
   if (::mkdtemp(name.data()) == nullptr)
     throw IoError(fmt::format("no log folder could be made here: {}", std::strerror(errno)),
-                  {.file = parent.string()});
+                  {.file = parent.string(), .hint = "choose another --log-dir"});
   return name;
 }
 

@@ -71,11 +71,13 @@ class Sharing {
     // The plan without a binding must not fail: such a node's ranks run elsewhere.
     if (near.empty() && binding_ == NumaBinding::None)
       return fair_share(machine_.cpus, rank, nodes_.size());
-    CONVOY_CHECK(!near.empty(), ConfigError,
-                 "--numa-binding: this process may use no CPU of NUMA node {}, where the device of "
-                 "local rank {} is; "
-                 "start it with a wider CPU mask, or without the binding",
-                 node, rank);
+    if (near.empty())
+      throw ConfigError(
+          fmt::format(
+              "--numa-binding: this process may use no CPU of NUMA node {}, where the device of "
+              "local rank {} is",
+              node, rank),
+          {.hint = "start it with a wider CPU mask, or leave --numa-binding out"});
     switch (binding_) {
       case NumaBinding::None:
         return fair_share(near, before, peers);
@@ -115,11 +117,11 @@ class Sharing {
 
   static CpuSet exclusive(const std::vector<Cpu>& near, int node, size_t before, size_t peers) {
     const Groups cores = cores_of(near);
-    CONVOY_CHECK(cores.size() >= peers, ConfigError,
-                 "--numa-binding exclusive: NUMA node {} has {} usable cores for {} ranks; start "
-                 "fewer ranks, or bind "
-                 "by node",
-                 node, cores.size(), peers);
+    if (cores.size() < peers)
+      throw ConfigError(
+          fmt::format("--numa-binding exclusive: NUMA node {} has {} usable cores for {} ranks",
+                      node, cores.size(), peers),
+          {.hint = "start fewer ranks, or take --numa-binding node"});
     return slice(cores, before, peers);
   }
 

@@ -179,8 +179,9 @@ std::vector<Visible> choose(const std::vector<Visible>& visible, const std::stri
   for (const std::string& wanted : entries_of(gpu_ids)) {
     const Visible& found = find_wanted(visible, wanted);
     for (const Visible& earlier : chosen)
-      CONVOY_CHECK(earlier.device.uuid != found.device.uuid, ConfigError,
-                   "--gpu-ids names {} twice", wanted);
+      if (earlier.device.uuid == found.device.uuid)
+        throw ConfigError(fmt::format("--gpu-ids names {} twice", wanted),
+                          {.hint = "name each device once"});
     chosen.push_back(found);
   }
   return chosen;

@@ -17,8 +17,10 @@ int rank_count(const std::string& wanted, const CountFacts& facts) {
         {.hint = "give a number, cpu, or auto"});
   }
   const int number = text_as<int>(wanted).value_or(0);
-  CONVOY_CHECK(number >= 1, ConfigError,
-               "--ranks: wanted auto, gpu, cpu or a number from 1 on, found `{}`", wanted);
+  if (number < 1)
+    throw ConfigError(
+        fmt::format("--ranks: wanted auto, gpu, cpu or a number from 1 on, found `{}`", wanted),
+        {.hint = "such as --ranks 2"});
   return number;
 }
 

@@ -73,23 +73,27 @@ class PlaceResolver {
 
   static void check_bounds(const RankSource& source) {
     const auto below = [](const Fact& value, const Fact& bound) {
-      CONVOY_CHECK(!value.known() || !bound.known() || value.number < bound.number, ConfigError,
-                   "the environment contradicts itself: {} is not below {}", value.text(),
-                   bound.text());
+      if (value.known() && bound.known() && !(value.number < bound.number))
+        throw ConfigError(fmt::format("the environment contradicts itself: {} is not below {}",
+                                      value.text(), bound.text()),
+                          {.hint = "correct or unset these variables, or give --env-source none"});
     };
     below(source.rank, source.world_size);
     below(source.local_rank, source.local_world_size);
     below(source.node_rank, source.num_nodes);
-    CONVOY_CHECK(source.local_world_size.number <= source.world_size.number, ConfigError,
-                 "the environment contradicts itself: {} is more than {}",
-                 source.local_world_size.text(), source.world_size.text());
+    if (source.local_world_size.number > source.world_size.number)
+      throw ConfigError(fmt::format("the environment contradicts itself: {} is more than {}",
+                                    source.local_world_size.text(), source.world_size.text()),
+                        {.hint = "correct or unset these variables, or give --env-source none"});
     if (source.ranks_per_node.empty()) return;
     const int64_t sum =
         std::accumulate(source.ranks_per_node.begin(), source.ranks_per_node.end(), int64_t{0});
-    CONVOY_CHECK(sum == source.world_size.number, ConfigError,
-                 "the environment contradicts itself: {} tasks on {} nodes by {}, but {}", sum,
-                 source.ranks_per_node.size(), source.local_world_size.variable,
-                 source.world_size.text());
+    if (sum != source.world_size.number)
+      throw ConfigError(
+          fmt::format("the environment contradicts itself: {} tasks on {} nodes by {}, but {}", sum,
+                      source.ranks_per_node.size(), source.local_world_size.variable,
+                      source.world_size.text()),
+          {.hint = "correct or unset these variables, or give --env-source none"});
   }
 
   void add_source_origin(const RankSource& chosen, const std::vector<RankSource>& seen) {
@@ -173,8 +177,10 @@ class PlaceResolver {
     if (text.empty()) return {1, "default"};
     const Environment maximum = {{"PET_NNODES", text.substr(text.find(':') + 1)}};
     const Fact nodes = Variables(maximum).number("PET_NNODES");
-    CONVOY_CHECK(nodes.number >= 1, ConfigError,
-                 "wanted N or MIN:MAX in the variable PET_NNODES, found `{}`", text);
+    if (nodes.number < 1)
+      throw ConfigError(
+          fmt::format("wanted N or MIN:MAX in the variable PET_NNODES, found `{}`", text),
+          {.hint = "such as PET_NNODES=2, or unset it"});
     return nodes;
   }
 
@@ -193,9 +199,10 @@ class PlaceResolver {
     std::string overrode = node.known() ? beaten("JOB_COMPLETION_INDEX", node.number) : "";
     if (!node.known()) node = variables_.number("JOB_COMPLETION_INDEX");
     if (!node.known() && nodes.number == 1) node = {0, "one node"};
-    CONVOY_CHECK(!node.known() || node.number < nodes.number, ConfigError,
-                 "the environment contradicts itself: {} is not below {}", node.text(),
-                 nodes.text());
+    if (node.known() && node.number >= nodes.number)
+      throw ConfigError(fmt::format("the environment contradicts itself: {} is not below {}",
+                                    node.text(), nodes.text()),
+                        {.hint = "correct or unset these variables, or give --env-source none"});
     place_.num_nodes = nodes.number;
     place_.node_rank = node.number;
     place_.origins.push_back({"source", place_.source,

@@ -56,8 +56,10 @@ void resolve_port(const Variables& variables, const ResolveOptions& options, Res
   const std::string& text = port.value();
   const bool digits = text.find_first_not_of("0123456789") == std::string::npos && text.size() < 6;
   place.master_port = digits ? std::stoi(text) : 0;
-  CONVOY_CHECK(place.master_port >= 1 && place.master_port <= kMaxPort, ConfigError,
-               "wanted a port from 1 to {} in {}, found `{}`", kMaxPort, port.by(), text);
+  if (place.master_port < 1 || place.master_port > kMaxPort)
+    throw ConfigError(
+        fmt::format("wanted a port from 1 to {} in {}, found `{}`", kMaxPort, port.by(), text),
+        {.hint = "give --master-port PORT"});
   place.origins.push_back(port.origin());
 }
 

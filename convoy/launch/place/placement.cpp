@@ -173,7 +173,8 @@ NumaBinding numa_binding_of(const std::string& word) {
   if (word == "core-complex" || word == "core_complex") return NumaBinding::CoreComplex;
   throw ConfigError(
       fmt::format("--numa-binding: wanted node, socket, exclusive or core-complex, found `{}`{}",
-                  word, did_you_mean(word, {"node", "socket", "exclusive", "core-complex"})));
+                  word, did_you_mean(word, {"node", "socket", "exclusive", "core-complex"})),
+      {.hint = "such as --numa-binding node"});
 }
 
 Placement plan_placement(const PlacementRequest& request, const DeviceSelection& devices,

@@ -113,7 +113,8 @@ int SourceChoice::by_name(const std::string& wanted) const {
     return static_cast<int>(index);
   }
   throw ConfigError(fmt::format("--env-source {}: the environment has no such source, found: {}",
-                                wanted, text_of_seen()));
+                                wanted, text_of_seen()),
+                    {.hint = "leave --env-source out to choose by what is set, or take none"});
 }
 
 int SourceChoice::innermost() const {

@@ -106,9 +106,10 @@ Fact Variables::first_number(const std::vector<std::string_view>& names) const {
     const Fact fact = number(name);
     if (!fact.known()) continue;
     if (!first.known()) first = fact;
-    CONVOY_CHECK(first.number == fact.number, ConfigError,
-                 "{} and {} mean the same and disagree; unset one of them", first.text(),
-                 fact.text());
+    if (first.number != fact.number)
+      throw ConfigError(
+          fmt::format("{} and {} mean the same and disagree", first.text(), fact.text()),
+          {.hint = "unset one of them"});
   }
   return first;
 }

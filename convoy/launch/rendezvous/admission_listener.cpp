@@ -30,7 +30,9 @@ AdmissionListener::AdmissionListener(Descriptor listener, JobToken token, Admiss
       token_(std::move(token)),
       limits_(limits),
       log_(std::move(log)) {
-  CONVOY_CHECK(poll_.open(), IoError, "epoll_create1 failed: {}", std::strerror(errno));
+  if (!poll_.open())
+    throw IoError(fmt::format("epoll_create1 failed: {}", std::strerror(errno)),
+                  {.hint = "raise the limit of open files (ulimit -n, LimitNOFILE)"});
   watch(listener_.get(), 0, EPOLLIN, EPOLL_CTL_ADD);
 }
 
@@ -39,8 +41,9 @@ void AdmissionListener::watch(int descriptor, uint64_t number, uint32_t events,
   epoll_event event{};
   event.events = events;
   event.data.u64 = number;
-  CONVOY_CHECK(::epoll_ctl(poll_.get(), operation, descriptor, &event) == 0, IoError,
-               "epoll_ctl failed: {}", std::strerror(errno));
+  if (::epoll_ctl(poll_.get(), operation, descriptor, &event) != 0)
+    throw IoError(fmt::format("epoll_ctl failed: {}", std::strerror(errno)),
+                  {.hint = "raise fs.epoll.max_user_watches (sysctl)"});
 }
 
 std::vector<Descriptor> AdmissionListener::serve(TimePoint now) {

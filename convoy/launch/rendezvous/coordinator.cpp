@@ -98,7 +98,9 @@ Coordinator::Service::Service(CoordinatorOptions options, JobToken token, BoundL
       poll_(::epoll_create1(EPOLL_CLOEXEC)),
       state_(options_, Clock::now()),
       table_(options_.max_store_bytes) {
-  CONVOY_CHECK(poll_.open(), IoError, "epoll_create1 failed: {}", std::strerror(errno));
+  if (!poll_.open())
+    throw IoError(fmt::format("epoll_create1 failed: {}", std::strerror(errno)),
+                  {.hint = "raise the limit of open files (ulimit -n, LimitNOFILE)"});
   watch(listener_.descriptor(), kListenerNumber, EPOLLIN, EPOLL_CTL_ADD);
   watch(wake_.descriptor(), kWakeNumber, EPOLLIN, EPOLL_CTL_ADD);
   thread_ = quiet_thread([this] { run(); });
@@ -118,8 +120,9 @@ void Coordinator::Service::watch(int descriptor, uint64_t number, uint32_t event
   epoll_event event{};
   event.events = events;
   event.data.u64 = number;
-  CONVOY_CHECK(::epoll_ctl(poll_.get(), operation, descriptor, &event) == 0, IoError,
-               "epoll_ctl failed: {}", std::strerror(errno));
+  if (::epoll_ctl(poll_.get(), operation, descriptor, &event) != 0)
+    throw IoError(fmt::format("epoll_ctl failed: {}", std::strerror(errno)),
+                  {.hint = "raise fs.epoll.max_user_watches (sysctl)"});
 }
 
 void Coordinator::Service::run() {

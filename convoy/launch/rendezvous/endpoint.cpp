@@ -105,7 +105,8 @@ std::string Endpoint::text() const {
 
 Endpoint parse_endpoint(std::string_view text, int default_port, std::string_view what) {
   const auto fail = [&] {
-    return ConfigError(fmt::format("{} must be HOST:PORT or [IPV6]:PORT, found `{}`", what, text));
+    return ConfigError(fmt::format("{} must be HOST:PORT or [IPV6]:PORT, found `{}`", what, text),
+                       {.hint = "such as node0:29500"});
   };
   Endpoint endpoint{std::string(text), default_port};
   std::string_view port;

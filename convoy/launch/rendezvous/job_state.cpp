@@ -15,9 +15,10 @@
 namespace convoy::rendezvous {
 JobState::JobState(CoordinatorOptions options, Clock::time_point now)
     : options_(std::move(options)), policy_(options_.restarts), last_tick_(now) {
-  CONVOY_CHECK(options_.min_nodes >= 1 && options_.min_nodes <= options_.max_nodes, ConfigError,
-               "--nnodes must be N or MIN:MAX with 1 <= MIN <= MAX, found {}:{}",
-               options_.min_nodes, options_.max_nodes);
+  if (options_.min_nodes < 1 || options_.min_nodes > options_.max_nodes)
+    throw ConfigError(fmt::format("--nnodes must be N or MIN:MAX with 1 <= MIN <= MAX, found {}:{}",
+                                  options_.min_nodes, options_.max_nodes),
+                      {.hint = "such as --nnodes 2, or --nnodes 1:4"});
   gather(now, /*membership_shrank=*/true);
 }
 

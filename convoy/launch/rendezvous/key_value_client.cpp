@@ -91,18 +91,20 @@ class KeyValueClient::Connection {
 
  private:
   void check_usable() const {
-    CONVOY_CHECK(!lost_, CommError, "the key-value store at {} does not answer",
-                 options_.store.text());
+    if (lost_)
+      throw CommError(
+          fmt::format("the key-value store at {} does not answer", options_.store.text()),
+          {.hint = "the launcher of the master node hangs or was cut off: look at its log"});
   }
 
   Frame answer(const std::string& key, std::chrono::milliseconds limit) {
     const Clock::time_point deadline = Clock::now() + limit;
     for (;;) {
       if (std::optional<Frame> frame = channel_.next()) return checked(std::move(*frame), key);
-      CONVOY_CHECK(!channel_.closed(), CommError,
-                   "the key-value store at {} closed the connection: the launcher of the master "
-                   "node has ended",
-                   options_.store.text());
+      if (channel_.closed())
+        throw CommError(
+            fmt::format("the key-value store at {} closed the connection", options_.store.text()),
+            {.hint = "the launcher of the master node has ended: look at its log"});
       // An answer that comes yet would be taken for that of the next question.
       lost_ = Clock::now() >= deadline;
       check_usable();
@@ -118,11 +120,15 @@ class KeyValueClient::Connection {
     if (frame.type() == "ok") return frame;
     const std::string kind = read_text(frame.head, "kind");
     const std::string words = read_text(frame.head, "words");
-    if (kind == "run_id") throw ConfigError(words, {.key = "TORCHELASTIC_RUN_ID"});
+    if (kind == "run_id")
+      throw ConfigError(
+          words, {.key = "TORCHELASTIC_RUN_ID",
+                  .hint = "give all nodes the same --rdzv-id, or unset TORCHELASTIC_RUN_ID"});
     if (kind == "timeout")
       throw CommError(fmt::format("the key `{}` of the key-value store was not set in time", key),
                       {.hint = "a rank that should set it has ended or hangs"});
-    throw CommError(fmt::format("the key-value store at {}: {}", options_.store.text(), words));
+    throw CommError(fmt::format("the key-value store at {}: {}", options_.store.text(), words),
+                    {.hint = "look at the log of the launcher of the master node"});
   }
 
   KeyValueOptions options_;

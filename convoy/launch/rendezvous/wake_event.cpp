@@ -13,7 +13,9 @@
 namespace convoy::rendezvous {
 
 WakeEvent::WakeEvent() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  CONVOY_CHECK(event_.open(), IoError, "an eventfd could not be made: {}", std::strerror(errno));
+  if (!event_.open())
+    throw IoError(fmt::format("an eventfd could not be made: {}", std::strerror(errno)),
+                  {.hint = "raise the limit of open files (ulimit -n, LimitNOFILE)"});
 }
 
 void WakeEvent::set() const {

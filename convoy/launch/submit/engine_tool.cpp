@@ -24,11 +24,14 @@ Descriptor memory_file(const std::string& text) {
   Descriptor file(::memfd_create("convoy-job", MFD_CLOEXEC));
   for (size_t done = 0; file.open() && done < text.size();) {
     const ssize_t written = ::write(file.get(), text.data() + done, text.size() - done);
-    if (written < 0 && errno != EINTR) throw IoError("the job's text does not fit into memory");
+    if (written < 0 && errno != EINTR)
+      throw IoError("the job's text does not fit into memory",
+                    {.hint = "free memory of this machine"});
     done += static_cast<size_t>(std::max<ssize_t>(written, 0));
   }
   if (!file.open() || ::lseek(file.get(), 0, SEEK_SET) != 0)
-    throw IoError(fmt::format("no memory file: {}", std::strerror(errno)));
+    throw IoError(fmt::format("no memory file: {}", std::strerror(errno)),
+                  {.hint = "raise the limit of open files (ulimit -n, LimitNOFILE)"});
   return file;
 }
 
@@ -62,7 +65,9 @@ std::string run_tool(std::vector<std::string> words, const std::string& input) {
   const Descriptor errors = memory_file("");
   std::vector<char*> arguments = argument_pointers(words);
   const pid_t child = ::fork();
-  if (child < 0) throw IoError(fmt::format("no process could be made: {}", std::strerror(errno)));
+  if (child < 0)
+    throw IoError(fmt::format("no process could be made: {}", std::strerror(errno)),
+                  {.hint = "raise the limit of processes (ulimit -u, pids.max)"});
   if (child == 0) {
     ::dup2(in.get(), STDIN_FILENO);
     ::dup2(out.get(), STDOUT_FILENO);
@@ -78,7 +83,9 @@ std::string run_tool(std::vector<std::string> words, const std::string& input) {
     throw ConfigError(fmt::format("{} is not here, so the job cannot be submitted", words[0]),
                       {.hint = "run this where the engine's tools are, or leave --go out and carry "
                                "the text there"});
-  throw ConfigError(fmt::format("{} refused the job: {}", words[0], trimmed(contents(errors))));
+  throw ConfigError(
+      fmt::format("{} refused the job: {}", words[0], trimmed(contents(errors))),
+      {.hint = "change the flags that it names; without --go the job's text is printed alone"});
 }
 
 }  // namespace
@@ -98,7 +105,8 @@ void become_mpi_job(const std::filesystem::path& script) {
   std::vector<std::string> words = {"bash", script.string()};
   std::vector<char*> arguments = argument_pointers(words);
   ::execvp(arguments[0], arguments.data());
-  throw ConfigError(fmt::format("bash could not be started: {}", std::strerror(errno)));
+  throw ConfigError(fmt::format("bash could not be started: {}", std::strerror(errno)),
+                    {.hint = "install bash"});
 }
 
 }  // namespace convoy::launch

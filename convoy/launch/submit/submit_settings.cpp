@@ -24,8 +24,10 @@ constexpr int64_t kSignalBefore_s = 90;  // submitit's and Lightning's
 
 [[noreturn]] void refuse(std::string_view flag, const std::string& wanted, std::string_view found,
                          std::string hint = {}) {
-  throw ConfigError(fmt::format("--{} needs {}; found `{}`", flag, wanted, found),
-                    {.key = std::string(flag), .hint = std::move(hint)});
+  throw ConfigError(
+      fmt::format("--{} needs {}; found `{}`", flag, wanted, found),
+      {.key = std::string(flag),
+       .hint = hint.empty() ? fmt::format("change --{}, or leave it out", flag) : std::move(hint)});
 }
 
 // The flags besides those of every engine (engine, go, output, name, nodes, nproc-per-node, env,
@@ -58,7 +60,8 @@ bool names_word(const List& list, std::string_view word) {
 
 void check_engine(SubmitSettings settings) {
   if (settings.engine.empty())
-    throw ConfigError("submit needs --engine slurm, kubernetes or mpi", {.key = "engine"});
+    throw ConfigError("submit needs --engine slurm, kubernetes or mpi",
+                      {.key = "engine", .hint = "such as --engine slurm"});
   const auto own =
       std::find_if(engine_flags().begin(), engine_flags().end(),
                    [&](const EngineFlags& flags) { return flags.engine == settings.engine; });
@@ -151,7 +154,8 @@ void check_ranks(const SubmitSettings& settings) {
   const std::string& ranks = settings.nproc_per_node;
   const bool counted = number(ranks).value_or(0) >= 1;
   if (settings.task_per_rank && !counted)
-    throw ConfigError("--task-per-rank needs --ranks with a number", {.key = "task-per-rank"});
+    throw ConfigError("--task-per-rank needs --ranks with a number",
+                      {.key = "task-per-rank", .hint = "such as --ranks 8"});
   if (!counted && ranks != "auto" && ranks != "gpu" && ranks != "cpu")
     refuse("nproc-per-node", "auto, gpu, cpu or a number from 1 up", ranks);
 }
@@ -235,10 +239,11 @@ std::vector<TravellingVariable> travelling_variables(const SubmitSettings& setti
          {"PET_", "SLURM_", "CONVOY_JOB_TOKEN", "JOB_COMPLETION_INDEX"})
       if (variable.name.starts_with(own))
         throw ConfigError(fmt::format("--env cannot set {}: the job sets it itself", variable.name),
-                          {.key = "env"});
+                          {.key = "env", .hint = "leave it out of --env"});
     for (const TravellingVariable& other : variables)
       if (other.name == variable.name)
-        throw ConfigError(fmt::format("--env names {} twice", variable.name), {.key = "env"});
+        throw ConfigError(fmt::format("--env names {} twice", variable.name),
+                          {.key = "env", .hint = "name it once"});
     variables.push_back(std::move(variable));
   }
   return variables;
@@ -268,10 +273,13 @@ void check_submit_settings(const SubmitSettings& settings,
   if (signal_before_seconds(settings) > 65'535)
     refuse("signal-before", "at most 65535 s", std::to_string(signal_before_seconds(settings)));
   if (settings.requeue && settings.no_requeue)
-    throw ConfigError("--requeue and --no-requeue contradict each other", {.key = "requeue"});
+    throw ConfigError("--requeue and --no-requeue contradict each other",
+                      {.key = "requeue", .hint = "leave one of them out"});
   if (settings.engine == "kubernetes") {
     if (settings.image.empty())
-      throw ConfigError("--engine kubernetes needs --image", {.key = "image"});
+      throw ConfigError("--engine kubernetes needs --image",
+                        {.key = "image",
+                         .hint = "--image names the container's image: --image REGISTRY/NAME:TAG"});
     check_directive_value("image", settings.image);
     if (!settings.name_space.empty() &&
         (!is_label(settings.name_space) || settings.name_space.size() > 63))

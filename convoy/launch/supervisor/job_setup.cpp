@@ -38,7 +38,7 @@ NodesRange nodes_of(const std::string& text) {
       colon == std::string::npos ? range.least : text_as<int>(text.substr(colon + 1)).value_or(-1);
   if (range.least < 1 || range.most < range.least)
     throw ConfigError(fmt::format("--nnodes needs N or MIN:MAX, at least 1, found `{}`", text),
-                      {.key = "nnodes"});
+                      {.key = "nnodes", .hint = "such as --nnodes 2, or --nnodes 1:4"});
   return range;
 }
 
@@ -220,7 +220,7 @@ void find_meeting_point(const SetupRequest& request, JobSetup& setup) {
   if (node_rank >= setup.nodes.most)
     throw ConfigError(fmt::format("wanted a node rank from 0 to {} in a job of {} nodes, found {}",
                                   setup.nodes.most - 1, setup.nodes.most, node_rank),
-                      {.key = "node_rank"});
+                      {.key = "node_rank", .hint = "node ranks count from 0"});
   setup.hosts_endpoint = conf.is_host.value_or(
       node_rank >= 0 ? node_rank == 0 : rendezvous::is_this_host(setup.endpoint.host));
   setup.may_join_endpoint = !conf.is_host && node_rank < 0;

@@ -31,7 +31,8 @@ std::string named_device(const std::optional<std::string>& list, int local_rank)
           "--virtual-local-rank needs a device for each rank, found CUDA_VISIBLE_DEVICES={} "
           "and no device for local rank {}",
           *list, local_rank),
-      {.key = "virtual_local_rank"});
+      {.key = "virtual_local_rank",
+       .hint = "leave --virtual-local-rank out, or start fewer ranks"});
 }
 
 std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& setup,

@@ -8,7 +8,9 @@ namespace convoy::launch {
 
 LaunchReport run_ranks(const LaunchSpec& spec, processes::SignalStream& signals, Peers* peers) {
   const int num_ranks = spec.job.num_local_ranks;
-  CONVOY_CHECK(num_ranks >= 1, ConfigError, "at least one rank is needed, found {}", num_ranks);
+  if (num_ranks < 1)
+    throw ConfigError(fmt::format("at least one rank is needed, found {}", num_ranks),
+                      {.hint = "give --ranks 1 or more"});
   CONVOY_INVARIANT(spec.ranks.empty() || static_cast<int>(spec.ranks.size()) == num_ranks,
                    "{} set-ups for {} ranks", spec.ranks.size(), num_ranks);
   return Attempt(spec, signals, peers).run();

@@ -27,7 +27,7 @@ constexpr int kHeartbeatsOfTorchrun = 3;  // its default for keep_alive_max_atte
 
 [[noreturn]] void refuse(const std::string& key, const char* wanted, const std::string& value) {
   throw ConfigError(fmt::format("{}: {} needs {}, found `{}`", kFlag, key, wanted, value),
-                    {.key = "rdzv_conf"});
+                    {.key = "rdzv_conf", .hint = fmt::format("correct {}, or leave it out", key)});
 }
 
 std::chrono::milliseconds duration_of(const std::string& key, const std::string& value) {
@@ -75,7 +75,7 @@ void set_heartbeats(const Heartbeats& wanted, RendezvousConf& conf) {
         fmt::format("{}: a node is called lost when it missed two heartbeats at least, found "
                     "keep_alive_max_attempt={}",
                     kFlag, wanted.most_missed.value_or(kHeartbeatsOfTorchrun)),
-        {.key = "rdzv_conf"});
+        {.key = "rdzv_conf", .hint = "such as --rdzv-conf keep_alive_max_attempt=3"});
 }
 
 // True when `key` is one of torchrun's keys without effect here; then a note says so.
@@ -111,7 +111,8 @@ RendezvousConf parse_rendezvous_conf(std::string_view text) {
         equals == entry.size() ? "" : trimmed(std::string_view(entry).substr(equals + 1), " "));
     if (key.empty() || value.empty())
       throw ConfigError(fmt::format("{} needs key=value pairs, found `{}`", kFlag, entry),
-                        {.key = "rdzv_conf"});
+                        {.key = "rdzv_conf",
+                         .hint = "such as --rdzv-conf join_timeout=600,keep_alive_interval=5"});
     if (key == "join_timeout") {
       conf.join_timeout = duration_of(key, value);
     } else if (key == "last_call_timeout") {

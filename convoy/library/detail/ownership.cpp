@@ -17,7 +17,9 @@ Ownership::Ownership(const std::vector<torch::optim::OptimizerParamGroup>& group
     : group_(required(std::move(group))) {
   for (const torch::optim::OptimizerParamGroup& each : groups)
     parameters_.insert(parameters_.end(), each.params().begin(), each.params().end());
-  CONVOY_CHECK(!parameters_.empty(), ConfigError, "ZeroOptimizer was given no parameters");
+  if (parameters_.empty())
+    throw ConfigError("ZeroOptimizer was given no parameters",
+                      {.hint = "make it of the wrapper's parameters()"});
   require_same_shapes();
   by_rank_.resize(static_cast<size_t>(group_->size()));
   std::vector<at::Tensor> largest_first = parameters_;
@@ -43,11 +45,14 @@ void Ownership::require_same_shapes() {
                        fmt::join(parameter.sizes(), ", "));
   const std::vector<std::string> all = group_->all_gather_bytes(own);
   for (size_t rank = 0; rank < all.size(); ++rank)
-    CONVOY_CHECK(all[rank] == all[0], ConfigError,
-                 "ZeroOptimizer needs the same parameters in the same order on all ranks: those of "
-                 "rank {} have other types or shapes than those of rank 0 (parts that "
-                 "FullyShardedDataParallel made are no replicas: give them to an optimizer itself)",
-                 rank);
+    if (all[rank] != all[0])
+      throw ConfigError(
+          fmt::format(
+              "ZeroOptimizer needs the same parameters in the same order on all ranks: those of "
+              "rank {} have other types or shapes than those of rank 0",
+              rank),
+          {.hint = "make the same module on all ranks; parts that FullyShardedDataParallel made go "
+                   "to an optimizer itself"});
 }
 
 bool Ownership::is_own(const at::Tensor& parameter) const {

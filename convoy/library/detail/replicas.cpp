@@ -47,7 +47,8 @@ std::vector<at::Tensor> cut_as(const at::Tensor& gradient, const std::vector<at:
 // The module itself, then a clone on each further device.
 std::vector<std::shared_ptr<torch::nn::Module>> clones_on(
     const std::shared_ptr<torch::nn::Module>& module, const std::vector<at::Device>& devices) {
-  CONVOY_CHECK(!devices.empty(), ConfigError, "DataParallel was given no device");
+  if (devices.empty())
+    throw ConfigError("DataParallel was given no device", {.hint = "name one device or more"});
   std::vector<std::shared_ptr<torch::nn::Module>> replicas = {module};
   for (size_t replica = 1; replica < devices.size(); ++replica)
     replicas.push_back(module->clone(devices[replica]));
@@ -163,9 +164,9 @@ class JoinedGraphs : public autograd::Node {
 
   autograd::variable_list apply(autograd::variable_list&&) override {
     const autograd::variable_list joined = std::exchange(*handed_, {});
-    CONVOY_CHECK(
-        !outputs_.empty(), ConfigError,
-        "backward ran through this DataParallel before: its graph is freed; run forward again");
+    if (outputs_.empty())
+      throw ConfigError("backward ran through this DataParallel before: its graph is freed",
+                        {.hint = "run forward again"});
     autograd::variable_list gradients;
     {
       const c10::MultiStreamGuard of_forward(streams_);
@@ -245,13 +246,17 @@ TensorLists Replicas::deal(const std::vector<at::Tensor*>& inputs) {
   std::optional<int64_t> rows;
   for (const at::Tensor* input : inputs) {
     if (!input->defined() || input->dim() == 0) continue;
-    CONVOY_CHECK(!rows || *rows == input->size(0), ConfigError,
-                 "DataParallel deals rows: all tensors must have the same number, found {} and {}",
-                 *rows, input->size(0));
+    if (rows && *rows != input->size(0))
+      throw ConfigError(
+          fmt::format(
+              "DataParallel deals rows: all tensors must have the same number, found {} and {}",
+              *rows, input->size(0)),
+          {.hint = "give tensors with the same number of rows"});
     rows = input->size(0);
   }
-  CONVOY_CHECK(rows && *rows > 0, ConfigError,
-               "DataParallel deals the rows of its arguments, but there are none");
+  if (!rows || *rows <= 0)
+    throw ConfigError("DataParallel deals the rows of its arguments, but there are none",
+                      {.hint = "give a tensor with rows as the first argument"});
   const auto count =
       static_cast<size_t>(std::min(*rows, static_cast<int64_t>(state_->devices.size())));
   TensorLists dealt(count);
@@ -282,9 +287,11 @@ void Replicas::join(const std::vector<at::Tensor*>& inputs, const TensorLists& d
     for (size_t at = 0; at < joined.size(); ++at) {
       std::vector<at::Tensor> pieces;
       for (const auto& of_replica : outputs) {
-        CONVOY_CHECK(of_replica.size() == joined.size(), ConfigError,
-                     "the replicas return {} and {} tensors: they cannot be joined", joined.size(),
-                     of_replica.size());
+        if (of_replica.size() != joined.size())
+          throw ConfigError(
+              fmt::format("the replicas return {} and {} tensors: they cannot be joined",
+                          joined.size(), of_replica.size()),
+              {.hint = "return as many tensors from each forward"});
         records = records || of_replica[at].requires_grad();
         pieces.push_back(as_rows(of_replica[at].detach()).to(state_->devices[0]));
       }

@@ -22,9 +22,11 @@ namespace convoy::detail {
 namespace {
 
 int64_t bucket_bytes_of(const DistributedDataParallelOptions& options) {
-  CONVOY_CHECK(options.bucket_cap_mb > 0, ConfigError,
-               "DistributedDataParallelOptions::bucket_cap_mb must be above 0, found {}",
-               options.bucket_cap_mb);
+  if (options.bucket_cap_mb <= 0)
+    throw ConfigError(
+        fmt::format("DistributedDataParallelOptions::bucket_cap_mb must be above 0, found {}",
+                    options.bucket_cap_mb),
+        {.hint = "such as 25"});
   return static_cast<int64_t>(std::ceil(options.bucket_cap_mb * (1 << 20)));
 }
 
@@ -46,9 +48,9 @@ struct Replication::State {
     make_equal();
     std::erase_if(parameters,
                   [](const nn::NamedTensor& each) { return !each.value.requires_grad(); });
-    CONVOY_CHECK(!parameters.empty(), ConfigError,
-                 "no parameter of the module requires grad: there is nothing to reduce; use the "
-                 "module itself");
+    if (parameters.empty())
+      throw ConfigError("no parameter of the module requires grad: there is nothing to reduce",
+                        {.hint = "use the module itself"});
     world = at::full({}, static_cast<double>(group->size()), at::kDouble);
     arrived.assign(parameters.size(), false);
     used.assign(parameters.size(), false);
@@ -89,13 +91,16 @@ struct Replication::State {
   // On the thread of backward. Autograd has let go of the gradient.
   void receive(size_t index, at::Tensor gradient) {
     const nn::NamedTensor& parameter = parameters[index];
-    CONVOY_CHECK(gradient.layout() == at::kStrided, ConfigError,
-                 "the gradient of {} is sparse: use an embedding with sparse(false)",
-                 parameter.name);
-    CONVOY_CHECK(!gradient.requires_grad(), ConfigError,
-                 "the gradient of {} cannot be averaged and differentiated again (backward with "
-                 "create_graph): take torch::autograd::grad of inputs or activations",
-                 parameter.name);
+    if (gradient.layout() != at::kStrided)
+      throw ConfigError(fmt::format("the gradient of {} is sparse", parameter.name),
+                        {.hint = "use an embedding with sparse(false)"});
+    if (gradient.requires_grad())
+      throw ConfigError(
+          fmt::format(
+              "the gradient of {} cannot be averaged and differentiated again (backward with "
+              "create_graph)",
+              parameter.name),
+          {.hint = "take torch::autograd::grad of inputs or activations"});
     parameter.value.mutable_grad() = std::move(gradient);
     used[index] = true;
     if (!synchronises) return;

@@ -68,9 +68,10 @@ struct Sharding::State {
     tree.units[0].core = &rest;
     make_equal();
     for (size_t unit = 0; unit < tree.units.size(); ++unit) share(unit);
-    CONVOY_CHECK(
-        !trained.empty(), ConfigError,
-        "no parameter of the module requires grad: there is nothing to shard for training");
+    if (trained.empty())
+      throw ConfigError(
+          "no parameter of the module requires grad: there is nothing to shard for training",
+          {.hint = "use the module itself"});
     gradients = std::make_unique<parallel::ShardedGradients>(
         parallel::GradientRanks{.sharing = ranks()}, trained, std::nullopt, nullptr,
         [this](const at::Tensor& gradient) { require_plain(gradient); });
@@ -144,16 +145,19 @@ struct Sharding::State {
   void require_none_frozen() const {
     for (const auto& flat : trained)
       for (const parallel::FlatRange& range : flat->parameters.ranges())
-        CONVOY_CHECK(range.parameter.value.requires_grad(), ConfigError,
-                     "{} was frozen after the module was sharded: freeze it before",
-                     range.parameter.name);
+        if (!range.parameter.value.requires_grad())
+          throw ConfigError(
+              fmt::format("{} was frozen after the module was sharded", range.parameter.name),
+              {.hint = "freeze it before"});
   }
 
   // Also where the last pass of several, as of a gradient penalty, enters the graph midway.
   void require_plain(const at::Tensor& gradient) {
-    CONVOY_CHECK(!gradient.requires_grad() && !makes_graph, ConfigError,
-                 "gradients of sharded parameters cannot be differentiated again (backward with "
-                 "create_graph): take torch::autograd::grad of inputs or activations");
+    if (gradient.requires_grad() || makes_graph)
+      throw ConfigError(
+          "gradients of sharded parameters cannot be differentiated again (backward with "
+          "create_graph)",
+          {.hint = "take torch::autograd::grad of inputs or activations"});
     if (pass != backward_pass()) begin_backward(/*create_graph=*/false);
   }
 
@@ -231,12 +235,13 @@ struct Sharding::State {
 
   void require_unwritten(parallel::FlatUnit& flat, const at::Tensor& before) const {
     const at::Tensor after = flat.parameters.piece_of_whole(group->rank());
-    CONVOY_CHECK(at::equal(after.view(at::kByte), before.view(at::kByte)) ||
-                     !at::equal(flat.own.view(at::kByte), before.view(at::kByte)),
-                 ConfigError,
-                 "values of {} or its neighbours were written within with_whole_parameters(), "
-                 "where they are lost: write them before the module is sharded, or into shards()",
-                 flat.parameters.ranges().front().parameter.name);
+    if (!at::equal(after.view(at::kByte), before.view(at::kByte)) &&
+        at::equal(flat.own.view(at::kByte), before.view(at::kByte)))
+      throw ConfigError(
+          fmt::format("values of {} or its neighbours were written within with_whole_parameters(), "
+                      "where they are lost",
+                      flat.parameters.ranges().front().parameter.name),
+          {.hint = "write them before the module is sharded, or into shards()"});
   }
 
   double clip_grad_norm(double max_norm) {

@@ -83,27 +83,29 @@ std::vector<nn::NamedTensor> parameters_of(torch::nn::Module& module) {
 
 void check_all_taken(torch::nn::Module& module) {
   for (const nn::NamedTensor& parameter : parameters_of(module))
-    CONVOY_CHECK(!parameter.value.requires_grad() || parallel::gives_gradient_away(parameter.value),
-                 ConfigError,
-                 "{} requires grad, and did not or was not there when the module was wrapped: its "
-                 "gradient would stay on this rank. Wrap the module anew after such a change",
-                 parameter.name);
+    if (parameter.value.requires_grad() && !parallel::gives_gradient_away(parameter.value))
+      throw ConfigError(
+          fmt::format(
+              "{} requires grad, and did not or was not there when the module was wrapped: its "
+              "gradient would stay on this rank",
+              parameter.name),
+          {.hint = "wrap the module anew after such a change"});
 }
 
 void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device) {
   for (const nn::NamedTensor& tensor : tensors) {
-    CONVOY_CHECK(
-        tensor.value.device() == device, ConfigError,
-        "{} lies on {}, but the process group works on {}; call module->to(group->device()) "
-        "first",
-        tensor.name, tensor.value.device().str(), device.str());
-    CONVOY_CHECK(!device::is_withheld(tensor.value), ConfigError,
-                 "{} is sharded already: a module has one wrapper, made of plain modules",
-                 tensor.name);
-    CONVOY_CHECK(!parallel::gives_gradient_away(tensor.value), ConfigError,
-                 "{} is in a DistributedDataParallel or FullyShardedDataParallel already: a module "
-                 "has one wrapper, made of plain modules",
-                 tensor.name);
+    if (tensor.value.device() != device)
+      throw ConfigError(fmt::format("{} lies on {}, but the process group works on {}", tensor.name,
+                                    tensor.value.device().str(), device.str()),
+                        {.hint = "call module->to(group->device()) first"});
+    if (device::is_withheld(tensor.value))
+      throw ConfigError(fmt::format("{} is sharded already", tensor.name),
+                        {.hint = "a module has one wrapper, made of plain modules"});
+    if (parallel::gives_gradient_away(tensor.value))
+      throw ConfigError(
+          fmt::format("{} is in a DistributedDataParallel or FullyShardedDataParallel already",
+                      tensor.name),
+          {.hint = "a module has one wrapper, made of plain modules"});
   }
 }
 

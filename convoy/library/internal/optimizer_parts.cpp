@@ -34,7 +34,8 @@ io::Json to_json(const c10::IValue& value, const std::string& key) {
     return list;
   }
   throw ConfigError(fmt::format("the optimizer's `{}` is a {}, which a checkpoint cannot hold", key,
-                                value.tagKind()));
+                                value.tagKind()),
+                    {.hint = "keep numbers, texts and tensors in the optimizer's state"});
 }
 
 c10::IValue from_json(const io::Json& json) {
@@ -111,9 +112,10 @@ void remember(torch::optim::Optimizer& optimizer, const OptimizerMemory& memory,
   OutputArchive states(archive.compilation_unit());
   OutputArchive groups(archive.compilation_unit());
   const size_t num_groups = optimizer.param_groups().size();
-  CONVOY_CHECK(memory.options.size() == num_groups, ConfigError,
-               "the optimizer has {} groups of parameters, the checkpoint {}", num_groups,
-               memory.options.size());
+  if (memory.options.size() != num_groups)
+    throw ConfigError(fmt::format("the optimizer has {} groups of parameters, the checkpoint {}",
+                                  num_groups, memory.options.size()),
+                      {.hint = "make the optimizer with the groups that it was saved with"});
   groups.write("param_groups/size", at::tensor(static_cast<int64_t>(num_groups), at::kLong));
   for (size_t index = 0; index < num_groups; ++index) {
     OutputArchive group(archive.compilation_unit());

@@ -8,10 +8,12 @@ namespace convoy::detail {
 
 void PassUnits::acquire(size_t unit) {
   if (unit == 0) in_forward_ = true;
-  CONVOY_CHECK(in_forward_ || all_whole_ || backward_pass() != -1, ConfigError,
-               "{} is a unit of a sharded module, and was called outside of its wrapper: call the "
-               "FullyShardedDataParallel, or the module within with_whole_parameters()",
-               tree_.units[unit].name);
+  if (!in_forward_ && !all_whole_ && backward_pass() == -1)
+    throw ConfigError(
+        fmt::format("{} is a unit of a sharded module, and was called outside of its wrapper",
+                    tree_.units[unit].name),
+        {.hint =
+             "call the FullyShardedDataParallel, or the module within with_whole_parameters()"});
   if (!all_whole_) units_.acquire(unit);
 }
 

@@ -112,7 +112,8 @@ DeviceGraph::DeviceGraph(at::Device device, DeviceGraph* shares_memory_with) {
     return;
   }
   const std::string reason = problem(device);
-  CONVOY_CHECK(reason.empty(), DeviceError, "{}", reason);
+  if (!reason.empty())
+    throw DeviceError(fmt::format("{}", reason), {.hint = "use --cuda-graphs off"});
   recording_ = std::make_unique<CudaGraph>(
       shares_memory_with == nullptr ? MemoryPool{0, 0} : shares_memory_with->recording_->pool());
 }

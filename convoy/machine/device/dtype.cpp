@@ -9,7 +9,8 @@ at::ScalarType parse_dtype(std::string_view name) {
   if (name == "fp32") return at::kFloat;
   if (name == "bf16") return at::kBFloat16;
   if (name == "fp16") return at::kHalf;
-  throw ConfigError(fmt::format("dtype must be fp32, bf16 or fp16, found `{}`", name));
+  throw ConfigError(fmt::format("dtype must be fp32, bf16 or fp16, found `{}`", name),
+                    {.hint = "take bf16, or fp32 where memory allows"});
 }
 
 std::string dtype_name(at::ScalarType dtype) {

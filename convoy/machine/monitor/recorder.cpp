@@ -46,7 +46,9 @@ Recorder::Recorder(RecorderOptions options, const Log& log)
     fs::create_directories(options_.output.parent_path(), failed);
   }
   if (!std::ofstream(options_.output, std::ios::app))
-    throw IoError("the file cannot be written", {.file = options_.output.string()});
+    throw IoError("the file cannot be written",
+                  {.file = options_.output.string(),
+                   .hint = "check free space and permissions, or name another --output"});
   file_ = std::make_unique<telemetry::AppendFile>(options_.output, log);
   std::error_code unknown;
   if (fs::is_regular_file(options_.output, unknown) && fs::file_size(options_.output, unknown) == 0)
@@ -80,13 +82,17 @@ void Recorder::add_prometheus(const MachineReading& reading) const {
   {
     std::ofstream file(temporary, std::ios::trunc);
     file << prometheus_text(reading, options_.identity) << std::flush;
-    if (!file) throw IoError("the file cannot be written", {.file = temporary.string()});
+    if (!file)
+      throw IoError("the file cannot be written",
+                    {.file = temporary.string(),
+                     .hint = "check free space and permissions, or name another --output"});
   }
   std::error_code failed;
   fs::rename(temporary, options_.output, failed);
   if (failed)
     throw IoError(fmt::format("the file cannot be replaced: {}", failed.message()),
-                  {.file = options_.output.string()});
+                  {.file = options_.output.string(),
+                   .hint = "check free space and permissions, or name another --output"});
 }
 
 void Recorder::write_meta(const DeviceReader& reader, const std::vector<HostGap>& host_gaps,

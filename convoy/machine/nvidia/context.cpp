@@ -16,10 +16,13 @@ constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;
 }  // namespace
 
 Context::Context(std::shared_ptr<const Driver> driver, int number) : driver_(std::move(driver)) {
-  CONVOY_CHECK(driver_->problem().empty(), ConfigError, "{}", driver_->problem());
-  CONVOY_CHECK(number >= 0 && number < driver_->device_count(), ConfigError,
-               "wanted GPU {}, found {} that this process may use", number,
-               driver_->device_count());
+  if (!driver_->problem().empty())
+    throw ConfigError(fmt::format("{}", driver_->problem()),
+                      {.hint = "install the GPU's driver, or compute on CPUs: --devices cpu"});
+  if (number < 0 || number >= driver_->device_count())
+    throw ConfigError(fmt::format("wanted GPU {}, found {} that this process may use", number,
+                                  driver_->device_count()),
+                      {.hint = "name a GPU that there is; CUDA_VISIBLE_DEVICES may hide some"});
   driver_->check(call().DeviceGet(&device_, number), "the GPU cannot be queried");
   int clock = 0;
   if (call().DeviceGetAttribute(&clock, kClockRate, device_) == 0 && clock > 0)

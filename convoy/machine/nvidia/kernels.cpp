@@ -73,8 +73,9 @@ Kernels::Kernels(const Context& context, KernelTexts texts, uint32_t block_threa
       texts_(texts),
       block_threads_(block_threads),
       starts_early_(starts_early(context)) {
-  CONVOY_CHECK(!texts_.empty(), ConfigError,
-               "this Convoy was built without its kernels for GPUs: there was no clang++");
+  if (texts_.empty())
+    throw ConfigError("this Convoy was built without its kernels for GPUs: there was no clang++",
+                      {.hint = "install clang and build again, or compute on CPUs: --devices cpu"});
 }
 
 Kernels::~Kernels() {

@@ -23,8 +23,10 @@ rlim_t DescriptorLimit::needed(int num_ranks) {
 }
 
 DescriptorLimit::DescriptorLimit(int num_ranks) {
-  CONVOY_CHECK(::getrlimit(RLIMIT_NOFILE, &before_) == 0, IoError,
-               "the limit of open files could not be read: {}", std::strerror(errno));
+  if (::getrlimit(RLIMIT_NOFILE, &before_) != 0)
+    throw IoError(
+        fmt::format("the limit of open files could not be read: {}", std::strerror(errno)),
+        {.hint = "allow the system call getrlimit in this container"});
   const rlim_t wanted = needed(num_ranks);
   if (before_.rlim_max < wanted)
     throw IoError(

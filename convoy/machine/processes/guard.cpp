@@ -69,7 +69,10 @@ Guard::Guard(const std::filesystem::path& scratch, const std::string& mark)
 void Guard::start() {
   Pipe pipe = make_pipe();
   const pid_t made = ::fork();
-  CONVOY_CHECK(made >= 0, IoError, "no process could be made: {}", std::strerror(errno));
+  if (made < 0)
+    throw IoError(
+        fmt::format("no process could be made: {}", std::strerror(errno)),
+        {.hint = "raise the limit of processes (ulimit -u, pids.max), or start fewer ranks here"});
   if (made == 0) stand_guard(pipe.read_end.get(), scratch_, mark_);
   pid_ = made;
   exited_ = process_descriptor(made);

@@ -41,7 +41,8 @@ SignalStream::SignalStream(const std::vector<int>& signals) : signals_(signals) 
     const int number = errno;
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     ::sigaction(SIGCHLD, &child_before_, nullptr);
-    throw IoError(fmt::format("signals could not be read: {}", std::strerror(number)));
+    throw IoError(fmt::format("signals could not be read: {}", std::strerror(number)),
+                  {.hint = "raise the limit of open files (ulimit -n, LimitNOFILE)"});
   }
 }
 

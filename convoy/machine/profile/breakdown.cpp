@@ -212,10 +212,13 @@ void measure_steps(const std::vector<RankTrace>& traces, Breakdown& breakdown) {
 
 Breakdown break_down(const std::vector<RankTrace>& traces) {
   const std::set<int64_t> numbers = shared_steps(traces);
-  CONVOY_CHECK(!numbers.empty(), ConfigError,
-               "the {} traces have no step in common: they belong to several runs, or to a run "
-               "that was too short",
-               traces.size());
+  if (numbers.empty())
+    throw ConfigError(
+        fmt::format(
+            "the {} traces have no step in common: they belong to several runs, or to a run "
+            "that was too short",
+            traces.size()),
+        {.hint = "profile the run again: convoy profile CONFIG"});
   const auto num_steps = static_cast<int64_t>(numbers.size());
   Breakdown breakdown{.world_size = traces.front().world_size,
                       .num_threads = traces.front().num_threads,

@@ -173,18 +173,20 @@ std::vector<RankTrace> read_rank_traces(const fs::path& run_folder) {
     if (!name.starts_with("rank-") || !name.ends_with(".json")) continue;
     traces.push_back(parse_rank_trace(read_file(entry.path()), entry.path().string()));
     const RankTrace& trace = traces.back();
-    CONVOY_CHECK(name == fmt::format("rank-{}.json", trace.rank), DataError,
-                 "{} is the trace of rank {}", entry.path().string(), trace.rank);
-    CONVOY_CHECK(
-        trace.world_size == traces.front().world_size, DataError,
-        "{} belongs to a run of {} ranks, {} to a run of {}: remove the traces of the other run",
-        entry.path().string(), trace.world_size, fmt::format("rank-{}.json", traces.front().rank),
-        traces.front().world_size);
+    if (name != fmt::format("rank-{}.json", trace.rank))
+      throw DataError(fmt::format("{} is the trace of rank {}", entry.path().string(), trace.rank),
+                      {.hint = "remove the file: it belongs to another run"});
+    if (trace.world_size != traces.front().world_size)
+      throw DataError(
+          fmt::format("{} belongs to a run of {} ranks, {} to a run of {}", entry.path().string(),
+                      trace.world_size, fmt::format("rank-{}.json", traces.front().rank),
+                      traces.front().world_size),
+          {.hint = "remove the traces of the other run"});
   }
-  CONVOY_CHECK(!traces.empty(), ConfigError,
-               "{} holds no traces: train with --profile-steps 10:15, or profile a training with "
-               "`convoy profile CONFIG`",
-               run_folder.string());
+  if (traces.empty())
+    throw ConfigError(fmt::format("{} holds no traces", run_folder.string()),
+                      {.hint = "train with --profile-steps 10:15, or profile a training with "
+                               "`convoy profile CONFIG`"});
   std::sort(traces.begin(), traces.end(),
             [](const RankTrace& left, const RankTrace& right) { return left.rank < right.rank; });
   return traces;

@@ -196,9 +196,10 @@ bool is_scaling(const ProfiledRun& first, const ProfiledRun& second) {
 }
 
 void require_one_unit(const ProfiledRun& first, const ProfiledRun& second) {
-  CONVOY_CHECK(first.unit == second.unit, ConfigError,
-               "{} counts {} and {} {}: two kinds of training are not compared", first.name,
-               first.unit, second.name, second.unit);
+  if (first.unit != second.unit)
+    throw ConfigError(fmt::format("{} counts {} and {} {}: two kinds of training are not compared",
+                                  first.name, first.unit, second.name, second.unit),
+                      {.hint = "name two runs of one kind of training"});
 }
 
 // Names the rank that causes most of the waiting, if there is one.

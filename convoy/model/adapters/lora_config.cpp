@@ -119,16 +119,21 @@ LoraConfig LoraConfig::from_settings(const settings::LoraSettings& settings) {
   config.exclude_names = excluded.names;
   config.exclude_pattern = excluded.pattern;
   for (const auto& [pattern, rank] : settings.rank_pattern)
-    CONVOY_CHECK(rank >= 1 && rank <= kMostRank, ConfigError,
-                 "tuning.lora.rank_pattern: wanted a rank from 1 to {} for `{}`, found {}",
-                 kMostRank, pattern, rank);
+    if (rank < 1 || rank > kMostRank)
+      throw ConfigError(
+          fmt::format("tuning.lora.rank_pattern: wanted a rank from 1 to {} for `{}`, found {}",
+                      kMostRank, pattern, rank),
+          {.key = "tuning.lora.rank_pattern",
+           .hint = "correct the rank, or leave the pattern out"});
   config.rank_pattern = settings.rank_pattern;
   config.alpha_pattern = settings.alpha_pattern;
   config.layers_to_transform = settings.layers_to_transform;
   config.modules_to_save = settings.modules_to_save.names;
   const std::vector<std::string>& targets = settings.target_modules.names;
-  CONVOY_CHECK(!targets.empty(), ConfigError,
-               "tuning.lora.target_modules is empty: wanted auto, all-linear or names");
+  if (targets.empty())
+    throw ConfigError("tuning.lora.target_modules is empty",
+                      {.key = "tuning.lora.target_modules",
+                       .hint = "such as auto, all-linear or [q_proj, v_proj]"});
   config.all_linear = targets.size() == 1 && (targets[0] == "auto" || targets[0] == "all-linear");
   if (!config.all_linear) {
     const ModuleChoice chosen = choose_modules(targets);

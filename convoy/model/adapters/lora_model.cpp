@@ -39,7 +39,9 @@ bool is_embedding(const std::string& tensor) {
 void require_shape(const io::TensorView& view, const std::string& name, const at::Tensor& value,
                    const fs::path& file) {
   if (view.shape == value.sizes().vec()) return;
-  ErrorLocation location{.file = file.string(), .key = name};
+  ErrorLocation location{.file = file.string(),
+                         .key = name,
+                         .hint = "the adapter belongs to another base model: name that one"};
   if (is_embedding(name) && !view.shape.empty())
     location.hint = fmt::format(
         "the adapter was trained with a vocabulary of {0} tokens: in Python, "
@@ -74,7 +76,7 @@ std::string module_of(const std::string& parameter) {
   const std::vector<std::string> known(endings.begin(), endings.end());
   throw ConfigError(fmt::format("{} `{}`{}; it has {}", problem, wrong.pattern,
                                 did_you_mean(wrong.pattern, known), fmt::join(known, ", ")),
-                    {.key = wrong.key});
+                    {.key = wrong.key, .hint = fmt::format("correct {}", wrong.key)});
 }
 
 // A name that no module answers to would otherwise train nothing, silently.
@@ -107,9 +109,10 @@ void check_layers_exist(const std::vector<int64_t>& layers,
     if (const auto layer = LoraConfig::layer_of(module)) known.insert(*layer);
   for (const int64_t layer : layers)
     if (!known.contains(layer))
-      throw ConfigError(fmt::format("the model has no layer {}; it has 0 to {}", layer,
-                                    known.empty() ? -1 : *known.rbegin()),
-                        {.key = "layers_to_transform"});
+      throw ConfigError(
+          fmt::format("the model has no layer {}; it has 0 to {}", layer,
+                      known.empty() ? -1 : *known.rbegin()),
+          {.key = "layers_to_transform", .hint = "leave it out of layers_to_transform"});
 }
 
 void refuse_tied_modules(const LoraConfig& config, nn::CausalLm& model) {
@@ -150,10 +153,13 @@ std::unordered_map<nn::Linear*, size_t> units_by_linear(nn::CausalLm& model) {
                       {.key = "exclude_modules", .hint = "leave fewer modules out"});
   whole.layers_to_transform.clear();
   if (targets_any())
-    throw ConfigError("no module that target_modules names lies in the layers to transform",
-                      {.key = "layers_to_transform"});
+    throw ConfigError(
+        "no module that target_modules names lies in the layers to transform",
+        {.key = "layers_to_transform",
+         .hint = "name layers that hold these modules, or leave layers_to_transform out"});
   throw ConfigError("no module of the model matches tuning.lora.target_modules",
-                    {.key = "target_modules"});
+                    {.key = "target_modules",
+                     .hint = "target_modules: auto trains all linear layers of the model"});
 }
 
 }  // namespace
@@ -295,8 +301,10 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
                      .hint = "`convoy models convert FILE.gguf FOLDER --base MODEL` makes one of a "
                              "LoRA file for llama.cpp"});
   if (!fs::is_regular_file(config_path))
-    throw DataError("the folder holds no adapter_config.json: it is not a PEFT adapter",
-                    {.file = adapter_folder.string()});
+    throw DataError(
+        "the folder holds no adapter_config.json: it is not a PEFT adapter",
+        {.file = adapter_folder.string(),
+         .hint = "name the folder that holds adapter_config.json, such as runs/NAME/adapter"});
   LoraModel lora(LoraConfig::from_peft_json(
       io::JsonReader(io::read_json_file(config_path), config_path.string())));
   const fs::path weights_path = adapter_folder / "adapter_model.safetensors";
@@ -337,7 +345,9 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
     if (!expected.contains(view.name))
       throw DataError(
           fmt::format("{} has no place in this model with this adapter_config.json", view.name),
-          {.file = weights_path.string(), .key = view.name});
+          {.file = weights_path.string(),
+           .key = view.name,
+           .hint = "the adapter belongs to another base model: name that one"});
   model.head().weight_changed();
   for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
   return lora;

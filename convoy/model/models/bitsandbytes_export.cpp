@@ -48,7 +48,8 @@ class Sources {
         return kernels::encode_weight(
             values.scalar_type() == at::kDouble ? values.to(at::kFloat) : values, format);
       } catch (const DataError& error) {
-        throw DataError(fmt::format("{}: {}", name, error.what()), {.file = place, .key = name});
+        throw DataError(fmt::format("{}: {}", name, error.what()),
+                        {.file = place, .key = name, .hint = error.location().hint});
       }
     };
     const BitsandbytesWeight weight = encode();
@@ -168,7 +169,7 @@ void write_bitsandbytes_model(const io::ModelFolder& source, const fs::path& fol
   }
   if (!any)
     throw ConfigError("skip_modules leaves out every linear layer, so nothing is quantised",
-                      {.key = "skip_modules"});
+                      {.key = "skip_modules", .hint = "leave fewer modules out"});
   std::map<std::string, std::string> files = model_files(source, {});
   nlohmann::json config = nlohmann::json::parse(files.at("config.json"));
   config["quantization_config"] = quantization_config_json(coding);

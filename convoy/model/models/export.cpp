@@ -136,8 +136,10 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
   for (const nn::NamedTensor& parameter : model.parameters()) {
     const auto own = config.own_dtypes.find(parameter.name);
     const at::ScalarType dtype = own == config.own_dtypes.end() ? config.dtype : own->second;
-    CONVOY_CHECK(dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf, ConfigError,
-                 "models are written in fp32, bf16 or fp16, not {}", at::toString(dtype));
+    if (dtype != at::kFloat && dtype != at::kBFloat16 && dtype != at::kHalf)
+      throw ConfigError(
+          fmt::format("models are written in fp32, bf16 or fp16, not {}", at::toString(dtype)),
+          {.hint = "write it as bf16: --dtype bf16"});
     const size_t unit = units.at(parameter.name);
     if (parameter.value.scalar_type() != dtype) {
       const nn::UnitUse use(model.residency(), unit);

@@ -321,8 +321,10 @@ std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadEl
   const std::string refusal =
       family == nullptr ? "llama.cpp has no such architecture" : gguf_refusal(spec);
   if (!refusal.empty())
-    throw DataError(fmt::format("this model cannot be written as GGUF: {}", refusal),
-                    {.file = source.path().string()});
+    throw DataError(
+        fmt::format("this model cannot be written as GGUF: {}", refusal),
+        {.file = source.path().string(),
+         .hint = "use the model in its own folder, with `convoy generate` or `convoy serve`"});
   std::vector<std::string> notices;
   if (spec.family == "mistral" && slides(spec))
     notices.push_back(

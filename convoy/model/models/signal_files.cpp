@@ -39,7 +39,9 @@ std::vector<fs::path> encoder_files(const fs::path& path) {
   }
   throw DataError(
       fmt::format("wanted a .safetensors file or a folder with {}, found neither", kModelFile),
-      {.file = path.string(), .key = "classify.encoder_path"});
+      {.file = path.string(),
+       .key = "classify.encoder_path",
+       .hint = "name the run folder of a training, or its model.safetensors"});
 }
 
 std::string shape_text(const std::vector<int64_t>& shape) {
@@ -60,7 +62,8 @@ std::vector<nn::NamedTensor> encoder_tensors(const nn::SignalClassifier& model) 
 ChannelPooling parse_channel_pooling(const std::string& name) {
   for (const auto& [known, pooling] : kPoolings)
     if (name == known) return pooling;
-  throw ConfigError(fmt::format("unknown pooling `{}`", name));
+  throw ConfigError(fmt::format("unknown pooling `{}`", name),
+                    {.hint = "flatten, average, first or joint"});
 }
 
 std::string channel_pooling_name(ChannelPooling pooling) {

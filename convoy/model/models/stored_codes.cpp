@@ -107,10 +107,13 @@ class StoredCodesReader {
     const io::TensorView* const absmax = find_(scales);
     if (absmax == nullptr || absmax->dtype != io::Dtype::F32 ||
         absmax->num_elements() != weight->shape[0])
-      throw DataError(fmt::format("{} holds int8, but {} is no F32 with one number for each of its "
-                                  "{} rows",
-                                  weight_, scales, weight->shape[0]),
-                      {.file = place_, .key = scales});
+      throw DataError(
+          fmt::format("{} holds int8, but {} is no F32 with one number for each of its "
+                      "{} rows",
+                      weight_, scales, weight->shape[0]),
+          {.file = place_,
+           .key = scales,
+           .hint = "fetch the model again, or quantise it again with `convoy models quantize`"});
     codes_.parts_[".absmax"] = *absmax;
     codes_.keys_.push_back(scales);
     take_weight_format();
@@ -122,18 +125,26 @@ class StoredCodesReader {
                          const std::vector<int64_t>& found) const {
     throw DataError(
         fmt::format("{}{}: wanted {}, found [{}]", weight_, suffix, wanted, fmt::join(found, ", ")),
-        {.file = place_, .key = weight_ + suffix});
+        {.file = place_,
+         .key = weight_ + suffix,
+         .hint = "fetch the model again, or quantise it again with `convoy models quantize`"});
   }
 
   const io::TensorView& take(const std::string& suffix, io::Dtype dtype) {
     const io::TensorView* const view = find_(weight_ + suffix);
     if (view == nullptr)
-      throw DataError(fmt::format("{} is quantised, but {}{} is missing", weight_, weight_, suffix),
-                      {.file = place_, .key = weight_ + suffix});
+      throw DataError(
+          fmt::format("{} is quantised, but {}{} is missing", weight_, weight_, suffix),
+          {.file = place_,
+           .key = weight_ + suffix,
+           .hint = "fetch the model again, or quantise it again with `convoy models quantize`"});
     if (view->dtype != dtype)
-      throw DataError(fmt::format("{}{}: wanted {}, found {}", weight_, suffix,
-                                  io::dtype_name(dtype), io::dtype_name(view->dtype)),
-                      {.file = place_, .key = weight_ + suffix});
+      throw DataError(
+          fmt::format("{}{}: wanted {}, found {}", weight_, suffix, io::dtype_name(dtype),
+                      io::dtype_name(view->dtype)),
+          {.file = place_,
+           .key = weight_ + suffix,
+           .hint = "fetch the model again, or quantise it again with `convoy models quantize`"});
     codes_.keys_.push_back(weight_ + suffix);
     return *view;
   }
@@ -190,9 +201,12 @@ class StoredCodesReader {
         take_sized(".absmax", nested ? io::Dtype::U8 : io::Dtype::F32, blocks);
     const at::Tensor map = device::copy_to_tensor(take_sized(".quant_map", io::Dtype::F32, 16));
     if (!at::equal(map, table_tensor(codes_.format_.type)))
-      throw DataError(fmt::format("{}.quant_map is not {}'s", weight_,
-                                  kernels::code_type_name(codes_.format_.type)),
-                      {.file = place_, .key = weight_ + ".quant_map"});
+      throw DataError(
+          fmt::format("{}.quant_map is not {}'s", weight_,
+                      kernels::code_type_name(codes_.format_.type)),
+          {.file = place_,
+           .key = weight_ + ".quant_map",
+           .hint = "fetch the model again, or quantise it again with `convoy models quantize`"});
     if (!nested) return;
     codes_.parts_[".nested_absmax"] =
         take_sized(".nested_absmax", io::Dtype::F32, divide_up(blocks, kernels::kNestedBlock));

@@ -52,7 +52,7 @@ CheckpointWeights::CheckpointWeights(const io::ModelFolder& folder,
     if (own.empty()) continue;
     if (!by_name_.emplace(own, &weights_.require(name)).second) {
       throw DataError(fmt::format("{} occurs twice, once as {}", own, name),
-                      {.file = place_, .key = own});
+                      {.file = place_, .key = own, .hint = "fetch the model again"});
     }
   }
   find_codes(spec, folder);
@@ -167,7 +167,8 @@ kernels::BitsandbytesWeight CheckpointWeights::read_bitsandbytes(const std::stri
   try {
     return kernels::encode_weight(read(name, dtype), *coding_of(name));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}", name, error.what()), {.file = place_, .key = name});
+    throw DataError(fmt::format("{}: {}", name, error.what()),
+                    {.file = place_, .key = name, .hint = error.location().hint});
   }
 }
 

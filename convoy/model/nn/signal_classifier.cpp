@@ -55,8 +55,9 @@ SignalClassifier::SignalClassifier(const SignalClassifierSpec& spec, uint64_t se
 SignalClassifier::SignalClassifier(const SignalClassifierSpec& spec, TorchInitialisation values,
                                    at::Device device)
     : spec_(spec), device_(device), encoder_(make_encoder(spec, values, device)) {
-  CONVOY_CHECK(spec.num_classes >= 2, ConfigError, "wanted at least two classes, found {}",
-               spec.num_classes);
+  if (spec.num_classes < 2)
+    throw ConfigError(fmt::format("wanted at least two classes, found {}", spec.num_classes),
+                      {.hint = "add windows with another label"});
   std::vector<int64_t> widths = spec.hidden;
   widths.push_back(spec.num_classes);
   int64_t inputs = encoder_.features();

@@ -14,22 +14,28 @@ namespace {
 std::string stage_name(size_t stage) { return fmt::format("encoder.{}", stage); }
 
 void check(const SignalEncoderSpec& spec) {
-  CONVOY_CHECK(spec.num_channels >= 1 && spec.window_rows >= 2, ConfigError,
-               "wanted windows of at least one channel and two rows, found {} and {}",
-               spec.num_channels, spec.window_rows);
-  CONVOY_CHECK(!spec.widths.empty() && spec.widths.size() == spec.kernel_sizes.size(), ConfigError,
-               "wanted as many kernel sizes as widths, and at least one, found {} and {}",
-               spec.kernel_sizes.size(), spec.widths.size());
+  if (spec.num_channels < 1 || spec.window_rows < 2)
+    throw ConfigError(
+        fmt::format("wanted windows of at least one channel and two rows, found {} and {}",
+                    spec.num_channels, spec.window_rows),
+        {.hint = "cut the data into longer windows"});
+  if (spec.widths.empty() || spec.widths.size() != spec.kernel_sizes.size())
+    throw ConfigError(
+        fmt::format("wanted as many kernel sizes as widths, and at least one, found {} and {}",
+                    spec.kernel_sizes.size(), spec.widths.size()),
+        {.hint = "give classify.widths and classify.kernel_sizes as many entries"});
   int64_t rows = spec.window_rows;
   for (size_t stage = 0; stage < spec.widths.size(); ++stage) {
-    CONVOY_CHECK(spec.widths[stage] >= 1 && spec.kernel_sizes[stage] >= 1 &&
-                     spec.kernel_sizes[stage] % 2 == 1,
-                 ConfigError, "wanted widths above 0 and odd kernel sizes, found {} and {}",
-                 spec.widths[stage], spec.kernel_sizes[stage]);
+    if (spec.widths[stage] < 1 || spec.kernel_sizes[stage] < 1 || spec.kernel_sizes[stage] % 2 != 1)
+      throw ConfigError(fmt::format("wanted widths above 0 and odd kernel sizes, found {} and {}",
+                                    spec.widths[stage], spec.kernel_sizes[stage]),
+                        {.hint = "such as classify.kernel_sizes: [5, 3]"});
     if (stage + 1 < spec.widths.size()) rows /= 2;
   }
-  CONVOY_CHECK(rows >= 1, ConfigError, "windows of {} rows are too short for {} stages",
-               spec.window_rows, spec.widths.size());
+  if (rows < 1)
+    throw ConfigError(fmt::format("windows of {} rows are too short for {} stages",
+                                  spec.window_rows, spec.widths.size()),
+                      {.hint = "give fewer classify.widths, or longer windows"});
 }
 
 }  // namespace

@@ -71,15 +71,20 @@ void take_part(io::SnapshotWriter& writer, int rank, const PendingSave& save) {
   const fs::path file = writer.folder() / part_file(rank);
   for (std::chrono::milliseconds pause{1}; !fs::exists(file);
        pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
-    if (save.is_cancelled()) throw CheckpointError("the save was cancelled");
+    if (save.is_cancelled())
+      throw CheckpointError(
+          "the save was cancelled",
+          {.hint = "the run goes on from its last whole checkpoint: --resume auto"});
     std::this_thread::sleep_for(pause);
   }
   const io::Json part = io::parse_json(read_file(file), file.string());
   fs::remove(file);
   if (part.contains("failed"))
-    throw CheckpointError(fmt::format("rank {} could not write its part: {}", rank,
-                                      part.at("failed").get<std::string>()),
-                          {.file = writer.folder().string()});
+    throw CheckpointError(
+        fmt::format("rank {} could not write its part: {}", rank,
+                    part.at("failed").get<std::string>()),
+        {.file = writer.folder().string(),
+         .hint = "free disk space, and go on from the last whole checkpoint with --resume auto"});
   for (const auto& [name, record] : part.at("files").items())
     writer.add_written(name, {.bytes = record.at("bytes").get<int64_t>(),
                               .crc32c = record.at("crc32c").get<uint32_t>()});
@@ -135,8 +140,10 @@ LoadedCheckpoint read_verified(const io::VerifiedSnapshot& snapshot,
       loaded.notices.push_back(fmt::format("{} was written by Convoy {}, this is {}",
                                            snapshot.folder.string(), version, CONVOY_VERSION));
   } catch (const DataError& error) {
-    throw CheckpointError(fmt::format("the checkpoint is not usable: {}", error.sentence()),
-                          {.file = snapshot.folder.string()});
+    throw CheckpointError(
+        fmt::format("the checkpoint is not usable: {}", error.sentence()),
+        {.file = snapshot.folder.string(),
+         .hint = "resume from an older checkpoint, or start anew with --resume never"});
   }
   return loaded;
 }
@@ -211,7 +218,9 @@ std::unique_ptr<PendingSave> CheckpointStore::start_save_together(comm::Group& g
   if (rank != 0) {
     const fs::path folder = group.all_gather_bytes("").front();
     return std::make_unique<PendingSave>([folder, rank, write_own](PendingSave&) {
-      if (folder.empty()) throw CheckpointError("rank 0 could not begin to save");
+      if (folder.empty())
+        throw CheckpointError("rank 0 could not begin to save",
+                              {.hint = "see the error of rank 0"});
       leave_part(folder, rank, write_own);
       return fs::path();
     });
@@ -261,7 +270,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_best() {
   if (notices.empty()) return std::nullopt;
   throw CheckpointError(
       fmt::format("the best checkpoint is not usable: {}", fmt::join(notices, ". ")),
-      {.file = store_.root().string()});
+      {.file = store_.root().string(), .hint = "evaluate the last checkpoint of the run instead"});
 }
 
 std::optional<int64_t> CheckpointStore::newest_step() const {

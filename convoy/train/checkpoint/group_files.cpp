@@ -58,7 +58,10 @@ GroupReader::GroupReader(const fs::path& folder, const std::string& group)
   const int num_ranks = ranks_of(folder, group);
   const auto open = [&](const std::string& name) -> const io::SafetensorsFile& {
     if (!fs::exists(folder / name))
-      throw CheckpointError(fmt::format("the checkpoint holds no {}", name), {.file = place_});
+      throw CheckpointError(
+          fmt::format("the checkpoint holds no {}", name),
+          {.file = place_,
+           .hint = "resume from an older checkpoint, or start anew with --resume never"});
     files_.push_back(std::make_unique<io::SafetensorsFile>(folder / name));
     return *files_.back();
   };
@@ -78,12 +81,17 @@ void GroupReader::add_pieces(const io::SafetensorsFile& file) {
   const std::string place = file.path().string();
   const auto listed = file.metadata().find(kPiecesKey);
   if (listed == file.metadata().end())
-    throw CheckpointError("the file does not name the tensors of its pieces", {.file = place});
+    throw CheckpointError(
+        "the file does not name the tensors of its pieces",
+        {.file = place,
+         .hint = "resume from an older checkpoint, or start anew with --resume never"});
   const io::Json list = io::parse_json(listed->second, place);
   for (const io::TensorView& view : file.tensors()) {
     if (!list.contains(view.name))
-      throw CheckpointError(fmt::format("`{}` is a piece of no tensor", view.name),
-                            {.file = place});
+      throw CheckpointError(
+          fmt::format("`{}` is a piece of no tensor", view.name),
+          {.file = place,
+           .hint = "resume from an older checkpoint, or start anew with --resume never"});
     const io::JsonReader piece(list.at(view.name), place);
     Entry& entry = entries_[view.name];
     entry.shape = list.at(view.name).at("shape").get<std::vector<int64_t>>();
@@ -100,7 +108,10 @@ std::vector<std::string> GroupReader::names() const {
 const GroupReader::Entry& GroupReader::require(const std::string& name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end())
-    throw CheckpointError(fmt::format("the checkpoint lacks `{}`", name), {.file = place_});
+    throw CheckpointError(
+        fmt::format("the checkpoint lacks `{}`", name),
+        {.file = place_,
+         .hint = "resume from an older checkpoint, or start anew with --resume never"});
   return found->second;
 }
 
@@ -124,7 +135,8 @@ at::Tensor GroupReader::read(const std::string& name, int64_t begin, int64_t cou
   if (done < count)
     throw CheckpointError(
         fmt::format("no file of the checkpoint holds element {} of `{}`", begin + done, name),
-        {.file = place_});
+        {.file = place_,
+         .hint = "resume from an older checkpoint, or start anew with --resume never"});
   return values.defined() ? values : at::empty({0});
 }
 

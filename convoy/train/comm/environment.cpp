@@ -21,9 +21,11 @@ int number_of(const char* name, int otherwise, int least, int most) {
   int number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
-  CONVOY_CHECK(error == std::errc() && stop == end && number >= least && number <= most,
-               ConfigError, "environment variable {} must be a number from {} to {}, found `{}`",
-               name, least, most, text);
+  if (error != std::errc() || stop != end || number < least || number > most)
+    throw ConfigError(
+        fmt::format("environment variable {} must be a number from {} to {}, found `{}`", name,
+                    least, most, text),
+        {.hint = fmt::format("correct or unset {}; `convoy launch` sets it", name)});
   return number;
 }
 
@@ -34,9 +36,11 @@ RankEnvironment read_rank_environment() {
   RankEnvironment environment;
   const bool has_rank = !text_of("RANK").empty();
   const bool has_world = !text_of("WORLD_SIZE").empty();
-  CONVOY_CHECK(has_rank == has_world, ConfigError,
-               "RANK and WORLD_SIZE must both be set or both be absent; only {} is set",
-               has_rank ? "RANK" : "WORLD_SIZE");
+  if (has_rank != has_world)
+    throw ConfigError(
+        fmt::format("RANK and WORLD_SIZE must both be set or both be absent; only {} is set",
+                    has_rank ? "RANK" : "WORLD_SIZE"),
+        {.hint = "set both or neither; `convoy launch` sets both"});
   environment.world = number_of("WORLD_SIZE", 1, 1, kMost);
   environment.rank = number_of("RANK", 0, 0, environment.world - 1);
   environment.local_world = number_of("LOCAL_WORLD_SIZE", environment.world, 1, environment.world);

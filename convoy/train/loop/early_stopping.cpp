@@ -11,9 +11,12 @@ double deciding_figure(const Evaluation& evaluation, const settings::TrainingSet
   const std::string name = settings.metric_for_best_model.substr(std::string_view("eval_").size());
   if (name == "loss") return evaluation.loss;
   const auto found = evaluation.others.find(name);
-  CONVOY_CHECK(found != evaluation.others.end(), ConfigError,
-               "train.metric_for_best_model is {}, which this task does not measure",
-               settings.metric_for_best_model);
+  if (found == evaluation.others.end())
+    throw ConfigError(
+        fmt::format("train.metric_for_best_model is {}, which this task does not measure",
+                    settings.metric_for_best_model),
+        {.key = "train.metric_for_best_model",
+         .hint = "train.metric_for_best_model=eval_loss is always measured"});
   return found->second;
 }
 

@@ -143,19 +143,24 @@ void AdamW::load_state(int64_t steps, const std::vector<NamedState>& state) {
   const std::vector<NamedState> own = this->state();
   for (const NamedState& entry : own) {
     const auto found = given.find(entry.name);
-    CONVOY_CHECK(found != given.end(), CheckpointError, "the optimizer state lacks {}", entry.name);
+    if (found == given.end())
+      throw CheckpointError(fmt::format("the optimizer state lacks {}", entry.name),
+                            {.hint = "start anew with --resume never"});
     const at::Tensor& value = found->second;
-    CONVOY_CHECK(
-        value.sizes() == entry.value.sizes() && value.scalar_type() == entry.value.scalar_type(),
-        CheckpointError, "optimizer state {}: wanted {} elements of {}, found {} of {}", entry.name,
-        entry.value.numel(), c10::toString(entry.value.scalar_type()), value.numel(),
-        c10::toString(value.scalar_type()));
+    if (value.sizes() != entry.value.sizes() || value.scalar_type() != entry.value.scalar_type())
+      throw CheckpointError(
+          fmt::format("optimizer state {}: wanted {} elements of {}, found {} of {}", entry.name,
+                      entry.value.numel(), c10::toString(entry.value.scalar_type()), value.numel(),
+                      c10::toString(value.scalar_type())),
+          {.hint = "restore the settings of the run, or start anew with --resume never"});
   }
-  CONVOY_CHECK(
-      given.size() == own.size(), CheckpointError,
-      "the optimizer state has {} tensors, this run needs {}: other parameters were trained, or "
-      "their moments were kept in another form",
-      given.size(), own.size());
+  if (given.size() != own.size())
+    throw CheckpointError(
+        fmt::format("the optimizer state has {} tensors, this run needs {}: other parameters were "
+                    "trained, or "
+                    "their moments were kept in another form",
+                    given.size(), own.size()),
+        {.hint = "restore the settings of the run, or start anew with --resume never"});
   const at::NoGradGuard no_grad;
   for (const NamedState& entry : own) entry.value.copy_(given[entry.name]);
   for (size_t index = 0; index < parameters_.size(); ++index) {

@@ -39,7 +39,10 @@ LearningRateSchedule::Kind LearningRateSchedule::parse_kind(const std::string& n
       {"warmup_cosine_lr", Kind::WarmupCosineLr},
   };
   const auto found = kinds.find(name);
-  CONVOY_CHECK(found != kinds.end(), ConfigError, "unknown lr_scheduler_type {}", name);
+  if (found == kinds.end())
+    throw ConfigError(fmt::format("unknown lr_scheduler_type {}", name),
+                      {.key = "train.lr_scheduler_type",
+                       .hint = "such as cosine or linear; docs/reference/config.md lists them"});
   return found->second;
 }
 
@@ -66,8 +69,10 @@ LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& set
   if (kind_ == Kind::CosineByEpoch)
     warmup_steps_ = std::llround(warmup_epochs_ * static_cast<double>(steps_per_epoch_));
   if (num_cycles_ < 0) num_cycles_ = kind_ == Kind::CosineWithRestarts ? 1.0 : 0.5;
-  CONVOY_CHECK(kind_ != Kind::Polynomial || learning_rate_ > lr_end_, ConfigError,
-               "lr_end ({}) must be smaller than learning_rate ({})", lr_end_, learning_rate_);
+  if (kind_ == Kind::Polynomial && !(learning_rate_ > lr_end_))
+    throw ConfigError(
+        fmt::format("lr_end ({}) must be smaller than learning_rate ({})", lr_end_, learning_rate_),
+        {.key = "train.lr_end", .hint = "lower lr_end, or raise learning_rate"});
 }
 
 double LearningRateSchedule::at(int64_t step) const { return learning_rate_ * factor(step); }

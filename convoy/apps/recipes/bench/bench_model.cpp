@@ -43,7 +43,9 @@ architecture::DecoderSpec geometry_spec(const std::string& name) {
                                          [&](const auto& each) { return name == each.name; });
   const bool is_small = small != kSmall.end();
   auto found = sizing::known_model(is_small ? "qwen2.5-0.5b" : model);
-  CONVOY_CHECK(found.has_value(), ConfigError, "unknown geometry `{}`", name);
+  if (!found.has_value())
+    throw ConfigError(fmt::format("unknown geometry `{}`", name),
+                      {.hint = "name a folder with config.json, or a model such as qwen2.5-0.5b"});
   architecture::DecoderSpec& spec = *found;
   if (is_small) {
     spec.hidden_size = small->hidden;
@@ -110,8 +112,10 @@ std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at:
 
 text::Tokenizer word_tokenizer(int64_t vocab_size) {
   std::string pattern = (std::filesystem::temp_directory_path() / "convoy-bench-XXXXXX").string();
-  CONVOY_CHECK(::mkdtemp(pattern.data()) != nullptr, IoError, "no folder can be made in {}",
-               std::filesystem::temp_directory_path().string());
+  if (::mkdtemp(pattern.data()) == nullptr)
+    throw IoError(
+        fmt::format("no folder can be made in {}", std::filesystem::temp_directory_path().string()),
+        {.hint = "set TMPDIR to a folder on a disk that is not full and may be written to"});
   const std::filesystem::path folder = pattern;
   nlohmann::json vocabulary =
       nlohmann::json::object();  // an ordered one looks a key up in linear time

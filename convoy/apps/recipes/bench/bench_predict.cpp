@@ -36,9 +36,11 @@ void check_training(const BenchPredictFlags& flags) {
          "a training step", "--decode and --prefill");
   refuse({{"context", flags.context != plain.context}}, "a training step", "--decode");
   if (flags.dtype != "bf16")
-    throw ConfigError("a training step is counted in bf16", {.key = "dtype"});
+    throw ConfigError("a training step is counted in bf16",
+                      {.key = "dtype", .hint = "leave --dtype out"});
   if (flags.tokens < 2)
-    throw ConfigError("a row to train on has two tokens or more", {.key = "tokens"});
+    throw ConfigError("a row to train on has two tokens or more",
+                      {.key = "tokens", .hint = "give --tokens 2 or more"});
   if (flags.recompute && flags.selective)
     throw ConfigError("--recompute computes all again that --selective does",
                       {.key = "selective", .hint = "give one of them"});

@@ -50,8 +50,8 @@ CommandLine command_of(const std::string& text) {
 
 bool is_on(const CommandLine& command) {
   if (command.argument != "on" && command.argument != "off")
-    throw ConfigError(
-        fmt::format("{} takes on or off, found `{}`", command.name, command.argument));
+    throw ConfigError(fmt::format("{} takes on or off, found `{}`", command.name, command.argument),
+                      {.hint = fmt::format("{} on, or {} off", command.name, command.name)});
   return command.argument == "on";
 }
 
@@ -67,7 +67,7 @@ bool is_on(const CommandLine& command) {
   std::replace(dashed.begin(), dashed.end(), '_', '-');
   for (const std::string& spelled : {flag, dashed})
     if (words.starts_with(spelled)) words.replace(0, spelled.size(), "/set " + name);
-  throw ConfigError(words);
+  throw ConfigError(words, {.hint = "/set alone shows the settings and their values"});
 }
 
 class Conversation {
@@ -167,7 +167,8 @@ class Conversation {
   }
 
   void require_turn() const {
-    CONVOY_CHECK(dialogue_.has_turns(), ConfigError, "nothing has been asked yet");
+    if (!dialogue_.has_turns())
+      throw ConfigError("nothing has been asked yet", {.hint = "type a question first"});
   }
 
   void set_system(const CommandLine& line) {
@@ -209,7 +210,8 @@ class Conversation {
 
   void require_base() const {
     if (options_.adapter == 0)
-      throw ConfigError(fmt::format("the base cannot answer: {}", options_.no_base_because));
+      throw ConfigError(fmt::format("the base cannot answer: {}", options_.no_base_because),
+                        {.hint = "/adapter on goes on with the adapter"});
   }
 
   void set_adapter(const CommandLine& line) {
@@ -228,10 +230,14 @@ class Conversation {
   }
 
   void save(const CommandLine& line) {
-    CONVOY_CHECK(!line.argument.empty(), ConfigError, "/save needs the name of a file");
+    if (line.argument.empty())
+      throw ConfigError("/save needs the name of a file",
+                        {.hint = "such as /save conversation.jsonl"});
     std::ofstream file(line.argument, std::ios::app);
     file << Json{{"messages", dialogue_.messages()}}.dump() << std::endl;
-    if (!file) throw IoError("the conversation cannot be written", {.file = line.argument});
+    if (!file)
+      throw IoError("the conversation cannot be written",
+                    {.file = line.argument, .hint = "name another file: /save FILE"});
     log_.info(fmt::format("the conversation is a row of {}", line.argument));
   }
 
@@ -277,8 +283,10 @@ class Conversation {
     while (!text) {
       const std::vector<generate::Completion> ended = engine_.step();
       if (!ended.empty()) {
-        CONVOY_CHECK(ended.front().finish_reason != generate::FinishReason::NotFinite, NumericError,
-                     "the model's logits are not finite");
+        if (ended.front().finish_reason == generate::FinishReason::NotFinite)
+          throw NumericError("the model's logits are not finite",
+                             {.hint = "compute with --dtype fp32; if it stays, the weights hold "
+                                      "NaN: fetch the model again"});
         text = ended.front().text;
         answer = ended.front();
         seconds = passed_seconds(start);
@@ -292,7 +300,8 @@ class Conversation {
       }
     }
     std::cout << certain.end(*text) << std::endl;
-    CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
+    if (!std::cout.good())
+      throw IoError("stdout cannot be written", {.hint = "is the disk full or the pipe closed?"});
     if (answer) tell_speed(*answer, first_seconds.value_or(0), seconds);
     return text;
   }

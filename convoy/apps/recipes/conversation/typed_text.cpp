@@ -70,7 +70,9 @@ TypedText::Read TypedText::read_line(std::string& line) {
       pending_.clear();
       return Read::Interrupt;
     }
-    CONVOY_CHECK(count >= 0, IoError, "stdin cannot be read: {}", std::strerror(errno));
+    if (count < 0)
+      throw IoError(fmt::format("stdin cannot be read: {}", std::strerror(errno)),
+                    {.hint = "start it in a terminal, or give --prompts FILE"});
     if (count > 0)
       pending_.append(bytes, static_cast<size_t>(count));
     else

@@ -116,7 +116,9 @@ class Config {
     const TensorPlace* const embedding = find_("token_embd.weight");
     if (embedding == nullptr || embedding->shape.size() != 2)
       throw DataError("there is no token_embd.weight of two dims",
-                      {.file = file_.path().string(), .key = "token_embd.weight"});
+                      {.file = file_.path().string(),
+                       .key = "token_embd.weight",
+                       .hint = "the file holds no language model, or is cut: get it again"});
     return embedding->shape[0];
   }
 
@@ -255,13 +257,15 @@ const Family& require_family(const File& file) {
                      .hint = type == "adapter"
                                  ? "`convoy models convert FILE.gguf FOLDER --base MODEL` makes a "
                                    "PEFT adapter of it, for --adapter"
-                                 : ""});
+                                 : "name a model's GGUF file"});
   if (const Family* const family = family_of_architecture(architecture)) return *family;
   std::set<std::string_view> known;
   for (const Family& family : families()) known.insert(family.architecture);
   throw DataError(fmt::format("general.architecture: `{:.60}` is not supported; there are {}",
                               architecture, fmt::join(known, ", ")),
-                  {.file = file.path().string(), .key = "general.architecture"});
+                  {.file = file.path().string(),
+                   .key = "general.architecture",
+                   .hint = "take the model in Hugging Face layout, or one of these architectures"});
 }
 
 Sizes read_sizes(const File& file) {

@@ -65,6 +65,8 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+constexpr const char* kGetAgain = "the file is damaged or cut: get it again";
+
 }  // namespace
 
 // Walks the header; every step checks that its bytes are there.
@@ -81,7 +83,7 @@ class HeaderParser {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message, const std::string& hint = "") const {
+  [[noreturn]] void fail(const std::string& message, const std::string& hint = kGetAgain) const {
     throw DataError(place_.empty() ? message : fmt::format("{}: {}", place_, message),
                     {.file = file_.path().string(), .key = key_, .hint = hint});
   }
@@ -127,7 +129,8 @@ class HeaderParser {
       fail("a big-endian GGUF file; only little-endian ones are read",
            "convert it with `gguf-convert-endian` of the Python package gguf");
     if (version != 2 && version != 3)
-      fail(fmt::format("version {} of GGUF; 2 and 3 are read", version));
+      fail(fmt::format("version {} of GGUF; 2 and 3 are read", version),
+           "take the model in Hugging Face layout");
     num_tensors_ = take_unsigned(8);
     num_keys_ = take_unsigned(8);
     // Each takes at least its length, its type and a byte.
@@ -309,7 +312,11 @@ const Value* File::find(const std::string& key) const {
 }
 
 void File::fail(const std::string& key, const std::string& message) const {
-  throw DataError(fmt::format("{}: {}", key, message), {.file = path().string(), .key = key});
+  throw DataError(fmt::format("{}: {}", key, message),
+                  {.file = path().string(),
+                   .key = key,
+                   .hint = "the file's writer left it so: get a file of another source, or the "
+                           "model in Hugging Face layout"});
 }
 
 std::optional<int64_t> File::integer(const std::string& key, int64_t least, int64_t most) const {
@@ -376,7 +383,7 @@ void File::read(int64_t offset, std::span<std::byte> out) const {
     if (count <= 0)
       throw DataError(
           fmt::format("read {} of {} bytes; the file was cut while in use", done, out.size()),
-          {.file = path().string()});
+          {.file = path().string(), .hint = "run this again when nothing writes to the file"});
     done += static_cast<size_t>(count);
   }
 }

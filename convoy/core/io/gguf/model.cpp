@@ -134,7 +134,9 @@ void Model::list_tensors() {
       if (permuted && num_rows % sizes.head_dim != 0)
         throw DataError(fmt::format("tensor `{}`: {} rows are no whole heads of {}", place.name,
                                     num_rows, sizes.head_dim),
-                        {.file = file->path().string(), .key = place.name});
+                        {.file = file->path().string(),
+                         .key = place.name,
+                         .hint = "the file does not fit its own metadata: get it again"});
       if (dtype && !permuted && !plus_one) {
         view.dtype = *dtype;
         view.descriptor = file->descriptor();
@@ -165,7 +167,9 @@ void Model::list_tensors() {
                     unknown.begin() + static_cast<ptrdiff_t>(std::min<size_t>(5, unknown.size())),
                     ", "),
           unknown.size() > 5 ? ", ..." : ""),
-      {.file = first().path().string(), .key = unknown.front()});
+      {.file = first().path().string(),
+       .key = unknown.front(),
+       .hint = "take the model in Hugging Face layout"});
 }
 
 const TensorPlace* Model::find(const std::string& name) const {

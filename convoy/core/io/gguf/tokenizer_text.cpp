@@ -317,7 +317,9 @@ std::string tokenizer_json_text(const File& file) {
   if (model == "llama") return sentencepiece_text(file);
   throw DataError(
       fmt::format("{}: `{:.100}` is not supported; gpt2 and llama are", kModelKey, model),
-      {.file = file.path().string(), .key = kModelKey});
+      {.file = file.path().string(),
+       .key = kModelKey,
+       .hint = "take the model in Hugging Face layout"});
 }
 
 std::string tokenizer_config_text(const File& file) {

@@ -143,7 +143,9 @@ void PostgresSession::connect() {
   const std::array<const char*, 9> values = {"convoy", "5",    user_timeout.c_str(), "10",   "5",
                                              "3",      "UTF8", url_.c_str(),         nullptr};
   connection_ = libpq_->connectdb_params(words.data(), values.data(), 1);
-  if (connection_ == nullptr) throw IoError("no memory for a connection to PostgreSQL");
+  if (connection_ == nullptr)
+    throw IoError("no memory for a connection to PostgreSQL",
+                  {.hint = "end other programs of this machine"});
   if (libpq_->status(connection_) != CONNECTION_OK) throw_lost();
   libpq_->set_notice_processor(
       connection_, [](void*, const char*) {}, nullptr);
@@ -331,16 +333,21 @@ void PostgresSession::throw_failure(const std::string& state, const std::string&
   if (starts("40")) throw RetryTransaction(fmt::format("PostgreSQL: {}", said), location);
   if (starts("53") || starts("58"))
     throw IoError(fmt::format("PostgreSQL is out of disk space or has a disk error: {}", said),
-                  location);
+                  {.file = name_,
+                   .hint = "free space on the disk of the server, and run the same command again"});
   if (starts("55P03") || starts("57014"))
     throw IoError(
         fmt::format("a row was locked by another process for more than {} ms", busy_limit_ms_),
-        location);
+        {.file = name_,
+         .hint = "look for a stopped process that uses the store; pg_stat_activity lists them"});
   if (starts("25006") || starts("42501"))
-    throw IoError(fmt::format("the job store cannot be written: {}", said), location);
+    throw IoError(fmt::format("the job store cannot be written: {}", said),
+                  {.file = name_,
+                   .hint = "name a user who may write to it, and no read-only copy of the server"});
   if (starts("XX") || starts("42") || starts("23"))
     throw_damaged(name_, fmt::format("{} ({})", said, state));
-  throw IoError(fmt::format("PostgreSQL: {} ({})", said, state), location);
+  throw IoError(fmt::format("PostgreSQL: {} ({})", said, state),
+                {.file = name_, .hint = "the server's log tells more; run the same command again"});
 }
 
 }  // namespace convoy::jobs

@@ -42,7 +42,8 @@ std::filesystem::path sqlite_path(const std::string& store) {
     throw ConfigError(
         fmt::format("job store: wanted a path, sqlite:PATH, postgresql://... or \"host=... "
                     "dbname=...\", found '{}://...'",
-                    store.substr(0, scheme)));
+                    store.substr(0, scheme)),
+        {.hint = "name a file such as runs.db, or a PostgreSQL server"});
   return store;
 }
 

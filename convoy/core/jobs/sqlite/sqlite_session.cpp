@@ -390,9 +390,10 @@ void SqliteSession::throw_failure(int code) const {
       [[fallthrough]];
     case SQLITE_NOMEM:
     case SQLITE_TOOBIG:
-      throw IoError(fmt::format("the job store cannot be used: {} (code {}, errno {})", said, code,
-                                database_ == nullptr ? 0 : ::sqlite3_system_errno(database_)),
-                    location);
+      throw IoError(
+          fmt::format("the job store cannot be used: {} (code {}, errno {})", said, code,
+                      database_ == nullptr ? 0 : ::sqlite3_system_errno(database_)),
+          with_hint("check the store's disk with dmesg, or name a store on another disk"));
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH:
     case SQLITE_SCHEMA:

@@ -20,9 +20,10 @@ Json conversation_with_answer(const Sample& sample) {
   const bool is_chat =
       sample.kind == Sample::Kind::Chat || sample.kind == Sample::Kind::ChatPromptCompletion;
   if (is_chat && messages.size() > 1 && messages.back()["role"] == "assistant") return messages;
-  throw DataError(fmt::format("row {}: wanted a conversation that ends with an assistant's turn",
-                              sample.index + 1),
-                  {.file = sample.file, .line = sample.line});
+  throw DataError(
+      fmt::format("row {}: wanted a conversation that ends with an assistant's turn",
+                  sample.index + 1),
+      {.file = sample.file, .line = sample.line, .hint = "add the answer, or leave the row out"});
 }
 
 std::string trimmed_text(const std::string& text) { return std::string(trimmed(text, " \t\r\n")); }
@@ -69,7 +70,9 @@ Json RowRenderer::input_and_target(const Sample& sample) const {
     messages.erase(messages.size() - 1);
     const std::string input = template_->render(messages, sample.variables, true).text;
     if (!whole.starts_with(input))
-      throw DataError("the template writes the turns before the last answer differently with it");
+      throw DataError(
+          "the template writes the turns before the last answer differently with it",
+          {.hint = "take a plain template of `system` and `user`, or write other rows"});
     std::string target = whole.substr(input.size());
     while (target.ends_with('\n')) target.pop_back();
     if (!end_mark_.empty() && target.ends_with(end_mark_))
@@ -84,7 +87,8 @@ std::string RowRenderer::render_pair(const Json& messages) const {
   if (messages.size() != user + 2 || messages[user]["role"] != "user")
     throw DataError(
         fmt::format("a template of `system` and `user` holds one turn of the user, found {} turns",
-                    messages.size()));
+                    messages.size()),
+        {.hint = "take a chat template, which writes any number of turns"});
   const Json variables = {
       {"system", has_system ? trimmed_text(content_text(messages[0])) : std::string()},
       {"user", trimmed_text(content_text(messages[user]))}};

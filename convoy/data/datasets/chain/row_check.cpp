@@ -41,11 +41,16 @@ void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked)
   if (count_supervised(row) == 0)
     throw DataError(fmt::format("row {}: none of its {} tokens is supervised", sample.index + 1,
                                 row.ids.size()),
-                    {.file = sample.file, .line = sample.line});
+                    {.file = sample.file,
+                     .line = sample.line,
+                     .hint = "see the mask with `convoy data tokens --data`, and choose another "
+                             "--supervise or a longer --max-seq-len"});
   if (checked.is_long && policy.truncation == Truncation::Error)
     throw DataError(fmt::format("row {} has {} tokens, more than {}", sample.index + 1,
                                 row.ids.size(), policy.max_tokens),
-                    {.file = sample.file, .line = sample.line});
+                    {.file = sample.file,
+                     .line = sample.line,
+                     .hint = "raise --max-seq-len, or let data.truncation cut it"});
   checked.losses.add(sample, row);
   const bool keeps_a_side =
       policy.truncation == Truncation::KeepStart || policy.truncation == Truncation::KeepEnd;
@@ -72,11 +77,12 @@ void refuse_empty_answers(const Sample& sample) {
       (is_pair && trimmed(sample.completion, " \t\r\n").empty()) ||
       (!is_text && !is_pair &&
        (has_empty(sample.messages) || has_empty(sample.completion_messages))))
-    throw DataError(fmt::format("row {}: the {} is empty", sample.index + 1,
-                                is_text   ? "text"
-                                : is_pair ? "completion"
-                                          : "answer"),
-                    {.file = sample.file, .line = sample.line});
+    throw DataError(
+        fmt::format("row {}: the {} is empty", sample.index + 1,
+                    is_text   ? "text"
+                    : is_pair ? "completion"
+                              : "answer"),
+        {.file = sample.file, .line = sample.line, .hint = "write it, or leave the row out"});
 }
 
 Checked checked_row(const RowCheck& check, ReadRow read) {

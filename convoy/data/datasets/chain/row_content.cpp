@@ -80,7 +80,10 @@ std::string column_text(const Row& row, const std::string& column) {
   if (found == row.value.end())
     throw DataError(
         fmt::format("row {}: wanted the column `{}`, which is missing", row.index + 1, column),
-        {.file = row.file, .line = row.line, .key = column});
+        {.file = row.file,
+         .line = row.line,
+         .key = column,
+         .hint = "name a column that every row has"});
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 

@@ -25,7 +25,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpeakers
 // All turns of the sample. `schema`: the target, for messages.
 Json conversation(const Sample& sample, std::string_view schema) {
   if (sample.kind == Kind::Text)
-    fail(sample, fmt::format("plain text has no turns, which {} needs", schema));
+    fail(sample, fmt::format("plain text has no turns, which {} needs", schema),
+         "write the schema text, or name the schema of the rows with --schema");
   if (sample.kind == Kind::PromptCompletion)
     return Json::array({{{"role", "user"}, {"content", sample.prompt}},
                         {{"role", "assistant"}, {"content", sample.completion}}});
@@ -38,13 +39,15 @@ Json conversation(const Sample& sample, std::string_view schema) {
 std::string plain_text(const Sample& sample, const Json& message, std::string_view schema) {
   for (const auto& [key, value] : message.items())
     if (key != "role" && key != "content" && !(schema == "sharegpt" && is_turn_weight_key(key)))
-      fail(sample, fmt::format("{} has no room for the message's `{}`", schema, key));
+      fail(sample, fmt::format("{} has no room for the message's `{}`", schema, key),
+           "write messages, which keep it");
   return content_text(message);
 }
 
 void require_no_variables(const Sample& sample, std::string_view schema) {
   if (sample.variables.is_null() || sample.variables.empty()) return;
-  fail(sample, fmt::format("{} has no room for `{}`", schema, sample.variables.begin().key()));
+  fail(sample, fmt::format("{} has no room for `{}`", schema, sample.variables.begin().key()),
+       "write messages, which keep it");
 }
 
 struct Exchange {
@@ -90,7 +93,8 @@ Json sharegpt_row(const Sample& sample) {
     for (const auto& [ours, theirs] : kSpeakers)
       if (ours == role) speaker = theirs;
     if (speaker.empty())
-      fail(sample, fmt::format("sharegpt has no speaker for the role `{}`", role));
+      fail(sample, fmt::format("sharegpt has no speaker for the role `{}`", role),
+           "write messages, which have any role");
     Json turn = {{"from", speaker}, {"value", plain_text(sample, message, "sharegpt")}};
     for (const auto& [key, value] : message.items())
       if (is_turn_weight_key(key)) turn[key] = value;
@@ -126,7 +130,8 @@ Json prompt_completion_row(const Sample& sample) {
     prompt = conversation(sample, "prompt_completion");
     const bool ends_with_answer = prompt.size() > 1 && prompt.back()["role"] == "assistant";
     if (!ends_with_answer)
-      fail(sample, "prompt_completion needs a conversation that ends with an assistant's turn");
+      fail(sample, "prompt_completion needs a conversation that ends with an assistant's turn",
+           "write messages, or add the answer to the row");
     completion = Json::array({prompt.back()});
     prompt.erase(prompt.size() - 1);
   }
@@ -143,7 +148,8 @@ void require_texts(const Sample& sample, std::string_view schema) {
 
 Json rendered_row(const Sample& sample) {
   require_texts(sample, "rendered");
-  if (sample.kind == Kind::Text) fail(sample, "plain text has no target, which rendered needs");
+  if (sample.kind == Kind::Text)
+    fail(sample, "plain text has no target, which rendered needs", "write the schema text");
   return {{"input", sample.prompt}, {"target", sample.completion}};
 }
 

@@ -62,8 +62,10 @@ class Splitter {
       : pass_(pass), plan_(plan), keyed_(scratch) {}
 
   RowParts run() {
-    CONVOY_CHECK(!plan_.parts.empty() && plan_.parts.size() <= 255, ConfigError,
-                 "a data set is split into 1 to 255 parts, found {}", plan_.parts.size());
+    if (plan_.parts.empty() || plan_.parts.size() > 255)
+      throw ConfigError(
+          fmt::format("a data set is split into 1 to 255 parts, found {}", plan_.parts.size()),
+          {.hint = "split into fewer parts"});
     if (plan_.by == SplitBy::Rows)
       by_rows();
     else
@@ -169,7 +171,7 @@ std::vector<int64_t> part_sizes(const std::vector<PartSize>& parts, int64_t num_
       std::any_of(parts.begin(), parts.end(), [](const PartSize& part) { return part.rows < 0; });
   if (has_shares && !(std::abs(shares - 1.0) <= 1e-6))
     throw ConfigError(fmt::format("the shares of the parts sum to {:.6g}, wanted 1", shares),
-                      {.key = "--ratios"});
+                      {.key = "--ratios", .hint = "such as --ratios 0.8 0.1 0.1"});
   if (counted > num_rows || (!has_shares && counted < num_rows))
     throw ConfigError(fmt::format("the parts have {} rows, the data set {}", counted, num_rows),
                       {.key = "--counts", .hint = "-1 for one of them: all that is left"});

@@ -122,7 +122,9 @@ class ArrowCompressor : public Compressor {
     try {
       action();
     } catch (const std::exception& error) {
-      throw IoError(fmt::format("the bytes cannot be packed: {}", error.what()));
+      throw IoError(
+          fmt::format("the bytes cannot be packed: {}", error.what()),
+          {.hint = "write the file without compression: leave .gz or .zst out of its name"});
     }
   }
 

@@ -37,9 +37,11 @@ template <class ArrayType>
 nlohmann::ordered_json text_of(const arrow::Array& array, int64_t at) {
   const auto text = static_cast<const ArrayType&>(array).GetView(at);
   if (text.size() > kMaxRowBytes)
-    throw DataError(fmt::format("a value is longer than {} MiB", kMaxRowBytes >> 20));
+    throw DataError(fmt::format("a value is longer than {} MiB", kMaxRowBytes >> 20),
+                    {.hint = "write the value into rows of its own"});
   if (const auto bad = find_invalid_utf8(text))
-    throw DataError(fmt::format("a value is not valid UTF-8 at byte {}", *bad + 1));
+    throw DataError(fmt::format("a value is not valid UTF-8 at byte {}", *bad + 1),
+                    {.hint = "store binary values as a list of numbers, or leave the column out"});
   return std::string(text);
 }
 
@@ -70,7 +72,8 @@ nlohmann::ordered_json map_of(const arrow::Array& array, int64_t at, int depth) 
     const nlohmann::ordered_json key = to_json(*map.keys(), item, depth + 1);
     if (!key.is_string())
       throw DataError(fmt::format("a map with keys of type {} cannot be read; wanted texts",
-                                  map.keys()->type()->ToString()));
+                                  map.keys()->type()->ToString()),
+                      {.hint = "write the map with text keys, or as a list of pairs"});
     value[key.get<std::string>()] = to_json(*map.items(), item, depth + 1);
   }
   return value;
@@ -78,7 +81,8 @@ nlohmann::ordered_json map_of(const arrow::Array& array, int64_t at, int depth) 
 
 nlohmann::ordered_json to_json(const arrow::Array& array, int64_t at, int depth) {
   if (depth > kMaxJsonDepth)
-    throw DataError(fmt::format("columns nested deeper than {} levels", kMaxJsonDepth));
+    throw DataError(fmt::format("columns nested deeper than {} levels", kMaxJsonDepth),
+                    {.hint = "write it with fewer levels"});
   if (array.IsNull(at)) return nullptr;
   switch (array.type_id()) {
     case arrow::Type::BOOL:
@@ -138,7 +142,8 @@ nlohmann::ordered_json to_json(const arrow::Array& array, int64_t at, int depth)
     default: {  // times, decimals and the like, as text
       const auto scalar = array.GetScalar(at);
       if (!scalar.ok() || arrow::is_nested(array.type_id()))
-        throw DataError(fmt::format("a value of type {} cannot be read", array.type()->ToString()));
+        throw DataError(fmt::format("a value of type {} cannot be read", array.type()->ToString()),
+                        {.hint = "cast the column to text, a number or a list in the file"});
       return (*scalar)->ToString();
     }
   }
@@ -189,17 +194,18 @@ class ParquetRows : public RowSource {
     try {
       action();
     } catch (const DataError& error) {
-      throw DataError(fmt::format("row {}: {}", index_, error.what()), {.file = path_.string()});
+      throw DataError(fmt::format("row {}: {}", index_, error.what()),
+                      {.file = path_.string(), .hint = error.location().hint});
     } catch (const std::bad_alloc&) {
       throw DataError("the Parquet file asks for more memory than there is",
-                      {.file = path_.string()});
+                      {.file = path_.string(), .hint = "write the file with smaller row groups"});
     } catch (
         const std::exception& error) {  // parquet::ParquetException and what its decoders throw
       // The library's reasons may quote bytes of the file.
       const std::string_view reason = find_invalid_utf8(error.what()) ? "unreadable" : error.what();
       throw DataError(fmt::format("not a valid Parquet file: {}{}", reason,
                                   index_ > 0 ? fmt::format(" (behind row {})", index_) : ""),
-                      {.file = path_.string()});
+                      {.file = path_.string(), .hint = "write the file again, or get it again"});
     }
   }
   void open() {

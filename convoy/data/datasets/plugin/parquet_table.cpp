@@ -65,10 +65,11 @@ extern "C" __attribute__((visibility("default"))) std::string* convoy_parquet_by
   try {
     return new std::string(convoy::data::bytes_of(columns));
   } catch (const std::bad_alloc&) {
-    throw convoy::DataError("the table needs more memory than there is");
+    throw convoy::DataError("the table needs more memory than there is",
+                            {.hint = "write CSV instead: name an output that ends in .csv"});
   } catch (const std::exception& error) {
-    throw convoy::DataError(
-        fmt::format("the table cannot be written as Parquet: {}", error.what()));
+    throw convoy::DataError(fmt::format("the table cannot be written as Parquet: {}", error.what()),
+                            {.hint = "write CSV instead: name an output that ends in .csv"});
   }
 }
 

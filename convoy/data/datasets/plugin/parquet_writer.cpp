@@ -182,10 +182,12 @@ class ArrowParquetWriter : public ParquetWriter {
     try {
       action();
     } catch (const std::bad_alloc&) {
-      throw IoError("the rows need more memory than there is");
+      throw IoError("the rows need more memory than there is",
+                    {.hint = "write JSON lines instead: name an output that ends in .jsonl"});
     } catch (const std::exception& error) {
       stream_->rethrow();
-      throw IoError(fmt::format("the rows cannot be written as Parquet: {}", error.what()));
+      throw IoError(fmt::format("the rows cannot be written as Parquet: {}", error.what()),
+                    {.hint = "write JSON lines instead: name an output that ends in .jsonl"});
     }
   }
 

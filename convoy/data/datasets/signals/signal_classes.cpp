@@ -29,7 +29,10 @@ NamedLabel parse_named_label(const std::string& row, const ErrorLocation& locati
   const auto label = text_as<int64_t>(std::string_view(row).substr(0, label_end));
   if (!label || label_end == std::string::npos || name_begin == std::string::npos)
     throw DataError(fmt::format("wanted `LABEL NAME` with a whole number, found `{}`", row),
-                    location);
+                    {.file = location.file,
+                     .line = location.line,
+                     .key = location.key,
+                     .hint = "write a line such as 1 WALKING"});
   return {*label, row.substr(name_begin)};
 }
 
@@ -44,7 +47,11 @@ std::map<int64_t, std::string> read_named_labels(const fs::path& path) {
     const auto one = parse_named_label(
         line.substr(begin, line.find_last_not_of(kLineBlanks) + 1 - begin), location);
     if (!names.emplace(one.label, one.name).second)
-      throw DataError(fmt::format("label {} stands on an earlier line too", one.label), location);
+      throw DataError(fmt::format("label {} stands on an earlier line too", one.label),
+                      {.file = location.file,
+                       .line = location.line,
+                       .key = location.key,
+                       .hint = "keep one of them"});
   }
   if (names.empty())
     throw DataError("the file names no class",

@@ -106,7 +106,8 @@ class NumberLines {
       if (stop == at_ || (stop != end_ && !is_blank(*stop) && *stop != '\n') ||
           !std::isfinite(rounded))
         fail(fmt::format("wanted a finite number at place {} of the line, found `{}`", count + 1,
-                         word_at(at_, end_)));
+                         word_at(at_, end_)),
+             "a line holds the numbers of one window, with blanks between them");
       values.push_back(rounded);
       at_ = stop;
     }
@@ -133,7 +134,7 @@ class NumberLines {
     return static_cast<int64_t>(value);
   }
 
-  [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const {
+  [[noreturn]] void fail(const std::string& message, const std::string& hint) const {
     throw DataError(
         message, {.file = path_.string(), .line = line_, .key = "classify.data_dir", .hint = hint});
   }
@@ -162,10 +163,13 @@ Channel read_channel(const fs::path& path) {
     if (channel.windows == 0) channel.rows = count;
     if (count != channel.rows || count == 0)
       lines.fail(
-          fmt::format("wanted {} numbers as in the first line, found {}", channel.rows, count));
+          fmt::format("wanted {} numbers as in the first line, found {}", channel.rows, count),
+          "all windows of a file have the same length: correct this line");
     ++channel.windows;
   }
-  if (channel.windows == 0) throw DataError("the file holds no windows", {.file = path.string()});
+  if (channel.windows == 0)
+    throw DataError("the file holds no windows",
+                    {.file = path.string(), .hint = "write the numbers of a window on each line"});
   return channel;
 }
 
@@ -228,8 +232,11 @@ std::vector<Channel> read_channels(const std::vector<fs::path>& paths, int64_t t
 
 void require_windows(int64_t found, int64_t wanted, const fs::path& path) {
   if (found != wanted)
-    throw DataError(fmt::format("wanted {} lines, one for each window, found {}", wanted, found),
-                    {.file = path.string()});
+    throw DataError(
+        fmt::format("wanted {} lines, one for each window, found {}", wanted, found),
+        {.file = path.string(),
+         .hint =
+             "this file and those of the channels belong to different data: get the folder again"});
 }
 
 }  // namespace
@@ -255,7 +262,9 @@ SignalWindows read_signal_split(const fs::path& folder, const std::string& split
       throw DataError(
           fmt::format("wanted {} numbers a line as in {}, found {}", windows.window_rows,
                       paths[0].filename().string(), channels[index].rows),
-          {.file = paths[index].string(), .line = 1});
+          {.file = paths[index].string(),
+           .line = 1,
+           .hint = "all channels have windows of one length: this file belongs to other data"});
   }
   windows.values.resize(channels[0].values.size() * channels.size());
   for (size_t index = 0; index < channels.size(); ++index)

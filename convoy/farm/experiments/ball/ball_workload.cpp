@@ -109,8 +109,10 @@ std::unique_ptr<sweep::GuessExperiment> BallWorkload::guesses(const sweep::Cell&
 
 std::vector<sweep::DescentOutcome> BallWorkload::descend(
     const std::vector<sweep::Cell>& cells) const {
-  CONVOY_CHECK(cells.empty(), ConfigError, "workload ball has points only, found method `{}`",
-               cells.front().method);
+  if (!cells.empty())
+    throw ConfigError(
+        fmt::format("workload ball has points only, found method `{}`", cells.front().method),
+        {.hint = "leave descents out: this workload guesses points"});
   return {};
 }
 

@@ -145,10 +145,12 @@ std::vector<std::string> MfFlags::notices() const {
 }
 
 sweep::SweepPlan plan_mf(const MfFlags& flags) {
-  CONVOY_CHECK(flags.gnc || flags.gd, ConfigError,
-               "--no-gnc and --no-gd together leave nothing to compute");
+  if (!flags.gnc && !flags.gd)
+    throw ConfigError("--no-gnc and --no-gd together leave nothing to compute",
+                      {.hint = "leave one of them out"});
   if (!flags.widths.empty() && !flags.depths.empty())
-    throw ConfigError("wanted widths or depths, found both", {.key = "depths"});
+    throw ConfigError("wanted widths or depths, found both",
+                      {.key = "depths", .hint = "leave one of --widths and --depths out"});
   const std::vector<int64_t> axis = axis_of(flags);
   sweep::check_distinct(axis, flags.over_depths() ? "depths" : "widths");
   const auto num_seeds = static_cast<double>(sweep::num_chosen_seeds(flags.seeds, flags.num_seeds));

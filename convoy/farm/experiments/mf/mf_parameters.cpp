@@ -77,7 +77,7 @@ void check_shape(const MfParameters& p) {
   if (p.num_entries() > kMostEntries)
     throw ConfigError(fmt::format("n_rows x n_cols: wanted at most {} entries, found {}",
                                   kMostEntries, p.num_entries()),
-                      {.key = "n_rows"});
+                      {.key = "n_rows", .hint = "lower --n-rows or --n-cols"});
   check_whole("width", p.width, 1, 4096);
   check_whole("depth", p.depth, 1, 1000);
   const int64_t hidden = p.depth == 1 ? 0 : (p.depth - 2) * p.width * p.width;
@@ -85,7 +85,7 @@ void check_shape(const MfParameters& p) {
   if (hidden + p.width * (p.n_rows + p.n_cols) > kMostWeights)
     throw ConfigError(fmt::format("width {} at depth {} has more than {} weights", p.width, p.depth,
                                   kMostWeights),
-                      {.key = "width"});
+                      {.key = "width", .hint = "lower the width or the depth"});
   check_whole("gt_rank", p.gt_rank, 1, 1024);
 }
 
@@ -94,7 +94,7 @@ void check_given(const MfParameters& p) {
   if (!p.truth.empty() && p.truth.size() != entries)
     throw ConfigError(
         fmt::format("truth: wanted {} entries, n_rows x n_cols, found {}", entries, p.truth.size()),
-        {.key = "truth"});
+        {.key = "truth", .hint = "leave truth out, and the seed draws it"});
   if (p.measurements.empty()) return;
   bool right = std::ssize(p.measurements) == p.num_measurements && !p.completion;
   for (const auto& one : p.measurements) right = right && one.size() == entries;
@@ -102,7 +102,7 @@ void check_given(const MfParameters& p) {
     throw ConfigError(
         fmt::format("measurements: wanted {} lists of {} entries, and completion false",
                     p.num_measurements, entries),
-        {.key = "measurements"});
+        {.key = "measurements", .hint = "leave measurements out, and the seed draws them"});
 }
 
 }  // namespace
@@ -118,14 +118,14 @@ MfActivation parse_activation(const std::string& word) {
     if (word == activation_word(known)) return known;
   if (word == "Leaky ReLU") return MfActivation::LeakyReLU;
   throw ConfigError(fmt::format("activation: wanted Linear, Tanh or LeakyReLU, found `{}`", word),
-                    {.key = "activation"});
+                    {.key = "activation", .hint = "such as --activation Tanh"});
 }
 
 MfPrior parse_prior(const std::string& word) {
   for (const auto known : {MfPrior::Gauss, MfPrior::Uniform})
     if (word == prior_word(known)) return known;
   throw ConfigError(fmt::format("gnc_init: wanted gauss or unif, found `{}`", word),
-                    {.key = "gnc_init"});
+                    {.key = "gnc_init", .hint = "such as --gnc-init gauss"});
 }
 
 std::string shortcut_refusal(const MfParameters& p, MfShortcut shortcut) {
@@ -152,12 +152,13 @@ void MfParameters::check() const {
   if (num_entries() < 2)
     throw ConfigError(
         "n_rows x n_cols: wanted at least 2 entries, to train and to test on, found 1",
-        {.key = "n_rows"});
+        {.key = "n_rows", .hint = "raise --n-rows or --n-cols"});
   if (num_measurements < 1 || num_measurements >= num_entries())
     throw ConfigError(fmt::format("num_measurements: wanted 1 to {}, so that some of {} x {} "
                                   "entries are left to test on, found {}",
                                   num_entries() - 1, n_rows, n_cols, num_measurements),
-                      {.key = "num_measurements"});
+                      {.key = "num_measurements",
+                       .hint = "lower --num-measurements, or raise --n-rows or --n-cols"});
   check_given(*this);
   const std::string refusal = shortcut_refusal(*this, shortcut);
   if (!refusal.empty())

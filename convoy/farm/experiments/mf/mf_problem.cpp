@@ -124,8 +124,9 @@ MfProblem draw_mf_problem(const MfParameters& parameters, int64_t seed) {
     problem.targets.push_back(dot(one.data(), problem.truth.data(), problem.num_entries));
   problem.span =
       parameters.completion ? problem.measurements : orthonormal_basis(problem.measurements);
-  CONVOY_CHECK(problem.span.size() < problem.num_entries, ConfigError,
-               "num_measurements: the measurements leave nothing to test on");
+  if (problem.span.size() >= problem.num_entries)
+    throw ConfigError("num_measurements: the measurements leave nothing to test on",
+                      {.hint = "lower --num-measurements"});
   problem.num_tested = problem.num_entries - static_cast<uint32_t>(problem.span.size());
   return problem;
 }

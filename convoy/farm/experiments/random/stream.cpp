@@ -7,8 +7,9 @@ namespace convoy::experiments {
 namespace {
 
 uint32_t word_of(int64_t seed, const char* name) {
-  CONVOY_CHECK(seed >= 0 && seed <= int64_t{0xFFFFFFFF}, ConfigError,
-               "wanted a {} from 0 to 4294967295, found {}", name, seed);
+  if (seed < 0 || seed > int64_t{0xFFFFFFFF})
+    throw ConfigError(fmt::format("wanted a {} from 0 to 4294967295, found {}", name, seed),
+                      {.hint = "give a number in that range"});
   return static_cast<uint32_t>(seed);
 }
 

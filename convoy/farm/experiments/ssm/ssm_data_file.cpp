@@ -29,10 +29,12 @@ std::string reason_of(const nlohmann::json::parse_error& error) {
 
 nlohmann::json parse_text(const std::string& text, const std::string& file) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos)
-    throw DataError(fmt::format("{}, found an empty file", kWanted), {.file = file});
+    throw DataError(
+        fmt::format("{}, found an empty file", kWanted),
+        {.file = file, .hint = "write [{\"alpha\": x, \"w\": [..]}, ...], an entry for each seed"});
   if (nested_deeper(text))
     throw DataError(fmt::format("JSON nested deeper than {} levels", kMostJsonLevels),
-                    {.file = file});
+                    {.file = file, .hint = "write a flat list of entries"});
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
@@ -45,9 +47,10 @@ nlohmann::json parse_text(const std::string& text, const std::string& file) {
     const std::string whole = error.what();
     const size_t quote = whole.find('\'');
     const std::string number = whole.substr(quote + 1, whole.rfind('\'') - quote - 1);
-    throw DataError(fmt::format("the number {:.40} is out of range at {}", number,
-                                position_text(text, std::min(text.find(number), text.size()))),
-                    {.file = file});
+    throw DataError(
+        fmt::format("the number {:.40} is out of range at {}", number,
+                    position_text(text, std::min(text.find(number), text.size()))),
+        {.file = file, .hint = "write a number that fits into a double, below 1.8e308"});
   }
 }
 
@@ -70,7 +73,7 @@ SsmDataEntry read_entry(const nlohmann::json& entry, size_t seed, const std::str
         fmt::format("the entry of seed {}: wanted {{\"alpha\": x, \"w\": [..]}} or {{\"alpha\": x, "
                     "\"w_sequences\": [[..], ..]}}, found {}",
                     seed, entry.dump().substr(0, 100)),
-        {.file = file});
+        {.file = file, .hint = "correct the entry of this seed"});
   }
 }
 
@@ -81,8 +84,12 @@ std::vector<SsmDataEntry> read_ssm_data(const std::string& text, const std::stri
   if (!list.is_array())
     throw DataError(fmt::format("{}, found {}", kWanted,
                                 list.is_null() ? "null" : fmt::format("one {}", list.type_name())),
-                    {.file = file, .hint = list.is_object() ? "put it in [ and ]" : ""});
-  if (list.empty()) throw DataError(fmt::format("{}, found an empty one", kWanted), {.file = file});
+                    {.file = file,
+                     .hint = list.is_object() ? "put it in [ and ]"
+                                              : "write an entry for each seed into [ and ]"});
+  if (list.empty())
+    throw DataError(fmt::format("{}, found an empty one", kWanted),
+                    {.file = file, .hint = "write an entry for each seed into [ and ]"});
   std::vector<SsmDataEntry> entries;
   for (const auto& entry : list) entries.push_back(read_entry(entry, entries.size(), file));
   return entries;

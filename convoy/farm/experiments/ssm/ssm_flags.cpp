@@ -60,9 +60,11 @@ SsmInit init_of(const std::string& word) {
 void read_schedule_parameters(const config::OrderedMap<double>& parameters, SsmDescent& descent) {
   for (const auto& [name, value] : parameters) {
     if (name == "step_size") {
-      CONVOY_CHECK(value == std::floor(value) && value >= 1 && value < 0x1p53, ConfigError,
-                   "--gd-scheduler-params: step_size needs a whole number from 1 on, found {}",
-                   value);
+      if (value != std::floor(value) || !(value >= 1) || !(value < 0x1p53))
+        throw ConfigError(
+            fmt::format("--gd-scheduler-params: step_size needs a whole number from 1 on, found {}",
+                        value),
+            {.hint = "such as --gd-scheduler-params step_size=100"});
       descent.step_size = static_cast<int64_t>(value);
     } else if (name == "step_gamma" || (name == "gamma" && descent.schedule == SsmSchedule::Step)) {
       descent.step_gamma = value;
@@ -115,8 +117,9 @@ SsmShortcut shortcut_of(const SsmFlags& flags, const SsmParameters& parameters, 
                                : flags.shortcut == "two_randoms" ? SsmShortcut::TwoRandoms
                                                                  : SsmShortcut::Projection;
   const std::string refusal = shortcut_refusal(problem, shortcut);
-  CONVOY_CHECK(refusal.empty(), ConfigError,
-               "--shortcut: {} (seed {}); `auto` takes it where it can", refusal, seed);
+  if (!refusal.empty())
+    throw ConfigError(fmt::format("--shortcut: {} (seed {})", refusal, seed),
+                      {.hint = "--shortcut auto takes it where it can"});
   return shortcut;
 }
 
@@ -198,8 +201,9 @@ std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
 }
 
 sweep::SweepPlan plan_ssm(const SsmFlags& flags) {
-  CONVOY_CHECK(flags.gnc || flags.gd, ConfigError,
-               "--no-gnc without --gd leaves nothing to compute");
+  if (!flags.gnc && !flags.gd)
+    throw ConfigError("--no-gnc without --gd leaves nothing to compute",
+                      {.hint = "leave --no-gnc out, or add --gd"});
   const auto num_seeds = static_cast<double>(sweep::num_chosen_seeds(flags.seeds, flags.num_seeds));
   sweep::check_cell_count(
       static_cast<double>(flags.student_dims.size() * flags.teacher_ranks.size()) * num_seeds *

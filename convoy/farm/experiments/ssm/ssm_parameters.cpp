@@ -81,29 +81,39 @@ void check_range(const SsmParameters& p) {
 }
 
 void check_together(const SsmParameters& p) {
-  CONVOY_CHECK(!p.input_e1 || p.num_sequences == 1, ConfigError,
-               "input_e1 needs num_sequences 1, found {}", p.num_sequences);
-  CONVOY_CHECK(!p.input_e1 || p.w.empty(), ConfigError, "input_e1 sets w: leave out one of them");
-  CONVOY_CHECK(!p.alpha || p.teacher_rank == 1, ConfigError, "alpha needs teacher_rank 1, found {}",
-               p.teacher_rank);
-  CONVOY_CHECK(p.w.empty() || std::ssize(p.w) == p.num_sequences, ConfigError,
-               "w: wanted {} sequence(s), as num_sequences, found {}", p.num_sequences, p.w.size());
+  if (p.input_e1 && p.num_sequences != 1)
+    throw ConfigError(fmt::format("input_e1 needs num_sequences 1, found {}", p.num_sequences),
+                      {.hint = "leave --input-e1 out, or give --num-sequences 1"});
+  if (p.input_e1 && !p.w.empty())
+    throw ConfigError("input_e1 sets w: leave out one of them",
+                      {.hint = "leave --input-e1 or w out"});
+  if (p.alpha && p.teacher_rank != 1)
+    throw ConfigError(fmt::format("alpha needs teacher_rank 1, found {}", p.teacher_rank),
+                      {.hint = "leave alpha out, or give --teacher-ranks 1"});
+  if (!p.w.empty() && std::ssize(p.w) != p.num_sequences)
+    throw ConfigError(fmt::format("w: wanted {} sequence(s), as num_sequences, found {}",
+                                  p.num_sequences, p.w.size()),
+                      {.hint = "give --num-sequences that number, or correct w"});
   for (const auto& row : p.w)
-    CONVOY_CHECK(std::ssize(row) == p.sequence_length - 1, ConfigError,
-                 "w: wanted {} entries, sequence_length less 1, found {}", p.sequence_length - 1,
-                 row.size());
+    if (std::ssize(row) != p.sequence_length - 1)
+      throw ConfigError(
+          fmt::format("w: wanted {} entries, sequence_length less 1, found {}",
+                      p.sequence_length - 1, row.size()),
+          {.hint = "give --sequence-length one more than the entries of w, or correct w"});
   const bool second = p.w2_that_minimizes_loss || p.w2_that_maximizes_loss;
-  CONVOY_CHECK(p.w_that_minimizes_loss + p.w2_that_minimizes_loss + p.w2_that_maximizes_loss <= 1,
-               ConfigError,
-               "only one of w_that_minimizes_loss, w2_that_minimizes_loss and "
-               "w2_that_maximizes_loss can be set");
-  CONVOY_CHECK(!second || p.num_sequences == 2, ConfigError,
-               "w2_that_...: wanted num_sequences 2, found {}", p.num_sequences);
-  CONVOY_CHECK(
-      !(second || p.w_that_minimizes_loss) || (p.teacher_rank == 1 && p.sequence_length >= 3),
-      ConfigError,
-      "a w that minimizes or maximizes the loss needs teacher_rank 1 and "
-      "sequence_length 3 or more");
+  if (!(p.w_that_minimizes_loss + p.w2_that_minimizes_loss + p.w2_that_maximizes_loss <= 1))
+    throw ConfigError(
+        "only one of w_that_minimizes_loss, w2_that_minimizes_loss and "
+        "w2_that_maximizes_loss can be set",
+        {.hint = "leave the others out"});
+  if (second && p.num_sequences != 2)
+    throw ConfigError(fmt::format("w2_that_...: wanted num_sequences 2, found {}", p.num_sequences),
+                      {.hint = "give --num-sequences 2"});
+  if ((second || p.w_that_minimizes_loss) && (p.teacher_rank != 1 || p.sequence_length < 3))
+    throw ConfigError(
+        "a w that minimizes or maximizes the loss needs teacher_rank 1 and "
+        "sequence_length 3 or more",
+        {.hint = "give --teacher-ranks 1 and --sequence-length 3 or more"});
 }
 
 }  // namespace

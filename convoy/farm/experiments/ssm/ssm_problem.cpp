@@ -57,14 +57,16 @@ void choose_second_entries(SsmProblem& problem) {
     // r_eff + alpha = (w_11 excess_1 + w_21 excess_2) / (w_11^2 + w_21^2): cancelled, or doubled.
     const double wanted =
         (p.w2_that_maximizes_loss ? 1 : -1) * first[0] * excess(first, alpha, true);
-    CONVOY_CHECK(second[0] != 0, ConfigError,
-                 "w2_that_...: wanted a second sequence with w_1 other than 0");
+    if (second[0] == 0)
+      throw ConfigError("w2_that_...: wanted a second sequence with w_1 other than 0",
+                        {.hint = "take another seed, or give w in --data-file"});
     second[1] = (wanted / second[0] - excess(second, alpha, false)) / slope;
   }
   for (const auto& w : problem.w)
     for (const double entry : w)
-      CONVOY_CHECK(std::isfinite(entry), ConfigError, "w: a value is not finite (alpha = {})",
-                   alpha);
+      if (!std::isfinite(entry))
+        throw ConfigError(fmt::format("w: a value is not finite (alpha = {})", alpha),
+                          {.hint = "take another seed, or give alpha and w in --data-file"});
 }
 
 void draw_data(SsmProblem& problem) {

@@ -164,7 +164,9 @@ std::unique_ptr<sweep::GuessExperiment> shortcut_experiment(const SsmProblem& pr
                                                             Precision precision, CpuLevel level) {
   const SsmShortcut shortcut = problem.parameters.shortcut;
   const std::string refusal = shortcut_refusal(problem, shortcut);
-  CONVOY_CHECK(refusal.empty(), ConfigError, "shortcut: {}", refusal);
+  if (!refusal.empty())
+    throw ConfigError(fmt::format("shortcut: {}", refusal),
+                      {.hint = "--shortcut auto takes it where it can"});
   if (shortcut == SsmShortcut::TwoRandoms)
     return std::make_unique<TwoRandomGuesses>(problem, precision, level);
   return std::make_unique<ProjectedGuesses>(problem, precision, level);

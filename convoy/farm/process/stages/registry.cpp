@@ -33,11 +33,12 @@ std::vector<const Stage*> stages_named(const std::vector<std::string>& names) {
           fmt::format("stages: unknown stage `{}`{}", name, did_you_mean(name, known)),
           {.key = key, .hint = fmt::format("there are {}", fmt::join(known, ", "))});
     if (std::find(chosen.begin(), chosen.end(), &*stage) != chosen.end())
-      throw ConfigError(fmt::format("stages: {} is there twice", name), {.key = key});
+      throw ConfigError(fmt::format("stages: {} is there twice", name),
+                        {.key = key, .hint = "name each stage once"});
     if (name == "generate" && !chosen.empty())
       throw ConfigError(
           fmt::format("stages: generate must come first, found {} before it", chosen.front()->name),
-          {.key = key});
+          {.key = key, .hint = "put generate first"});
     if (name == "improve" && std::none_of(chosen.begin(), chosen.end(), [](const Stage* before) {
           return before->name == "verify" || before->name == "evaluate";
         }))
@@ -45,7 +46,9 @@ std::vector<const Stage*> stages_named(const std::vector<std::string>& names) {
                         {.key = key, .hint = "put verify or evaluate before improve"});
     chosen.push_back(&*stage);
   }
-  CONVOY_CHECK(!chosen.empty(), ConfigError, "stages: wanted at least one, found none");
+  if (chosen.empty())
+    throw ConfigError("stages: wanted at least one, found none",
+                      {.hint = "such as --stages generate,verify"});
   return chosen;
 }
 

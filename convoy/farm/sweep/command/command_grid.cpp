@@ -51,8 +51,9 @@ nlohmann::json environment_of(const CommandFlags& flags) {
   nlohmann::json environment = nlohmann::json::object();
   for (const std::string& text : flags.env.names) {
     const size_t equals = text.find('=');
-    CONVOY_CHECK(equals != std::string::npos && equals > 0, ConfigError,
-                 "--env needs NAME=VALUE, found `{}`", text);
+    if (equals == std::string::npos || equals == 0)
+      throw ConfigError(fmt::format("--env needs NAME=VALUE, found `{}`", text),
+                        {.hint = "such as --env OMP_NUM_THREADS=1"});
     environment[text.substr(0, equals)] = text.substr(equals + 1);
   }
   return environment;
@@ -119,20 +120,26 @@ void check_flags(const CommandFlags& flags) {
   check_sweep_name(flags.name);
   const std::vector<std::string>& results = flags.result.names;
   const std::set<std::string> distinct(results.begin(), results.end());
-  CONVOY_CHECK(distinct.size() == results.size() && !distinct.contains(""), ConfigError,
-               "--result: wanted names, none twice, found {}", fmt::join(results, ", "));
-  CONVOY_CHECK(!flags.persistent || !results.empty(), ConfigError,
-               "--persistent needs --result NAME, a name in each answer");
-  CONVOY_CHECK(flags.prune == 0 || !results.empty(), ConfigError,
-               "--prune needs --result NAME, a name in each line of progress");
-  CONVOY_CHECK(flags.prune == 0 || !flags.persistent, ConfigError,
-               "--prune ends programs, and a --persistent one stays: leave one of them out");
+  if (distinct.size() != results.size() || distinct.contains(""))
+    throw ConfigError(
+        fmt::format("--result: wanted names, none twice, found {}", fmt::join(results, ", ")),
+        {.hint = "such as --result loss,accuracy"});
+  if (flags.persistent && results.empty())
+    throw ConfigError("--persistent needs --result NAME, a name in each answer",
+                      {.hint = "such as --result loss"});
+  if (flags.prune != 0 && results.empty())
+    throw ConfigError("--prune needs --result NAME, a name in each line of progress",
+                      {.hint = "such as --result loss"});
+  if (flags.prune != 0 && flags.persistent)
+    throw ConfigError("--prune ends programs, and a --persistent one stays",
+                      {.hint = "leave one of them out"});
 }
 
 int64_t seed_in(const std::string& text) {
   const auto seed = text_as<int64_t>(text);
-  CONVOY_CHECK(seed.has_value(), ConfigError, "--cells: wanted a whole number as seed, found `{}`",
-               text);
+  if (!seed.has_value())
+    throw ConfigError(fmt::format("--cells: wanted a whole number as seed, found `{}`", text),
+                      {.hint = "write whole numbers into the column `seed`"});
   return *seed;
 }
 
@@ -190,8 +197,14 @@ std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
     NamedValues grid{.name = choice.name, .values = {}};
     for (const GridBlock& block : only_names(blocks, {choice.name}))
       for (const auto& row : block.rows) grid.values.push_back(row.front());
-    CONVOY_CHECK(!grid.values.empty(), ConfigError, "--redo: `{}` is not a name of the grid",
-                 choice.name);
+    if (grid.values.empty()) {
+      std::vector<std::string> names;
+      for (const GridBlock& block : blocks)
+        names.insert(names.end(), block.names.begin(), block.names.end());
+      throw ConfigError(
+          fmt::format("--redo: `{}` is not a name of the grid", choice.name),
+          {.key = "--redo", .hint = fmt::format("the grid has {}", fmt::join(names, ", "))});
+    }
     for (const std::string& value : choice.values)
       wanted[choice.name].insert(value_of_grid(grid, value));
   }

@@ -68,7 +68,8 @@ CellCommand command_of(const Cell& cell) {
     return command;
   } catch (const nlohmann::json::exception& error) {
     throw ConfigError(fmt::format("wanted the parameters of a command, found `{}`: {}",
-                                  cell.parameters.str().substr(0, 80), error.what()));
+                                  cell.parameters.str().substr(0, 80), error.what()),
+                      {.hint = "`convoy sweep recover --store STORE` saves the readable results"});
   }
 }
 

@@ -33,7 +33,10 @@ class CsvReader {
   }
 
   [[noreturn]] void refuse(const std::string& what) const {
-    throw DataError(fmt::format("line {}: {}", begin_line_, what), {.file = file_});
+    throw DataError(fmt::format("line {}: {}", begin_line_, what),
+                    {.file = file_,
+                     .hint = "the first line names the columns, each further one has a value for "
+                             "each; a value with a comma or a quote stands in quotes"});
   }
 
  private:
@@ -84,7 +87,9 @@ CsvRows read_csv(std::string_view text, const std::string& file) {
       reader.refuse(fmt::format("wanted {} values, found {}", csv.names.size(), row.size()));
     csv.rows.push_back(std::move(row));
   }
-  if (csv.rows.empty()) throw DataError("it has no row", {.file = file});
+  if (csv.rows.empty())
+    throw DataError("it has no row",
+                    {.file = file, .hint = "write a row for each cell below the names"});
   return csv;
 }
 

@@ -62,8 +62,9 @@ std::vector<nlohmann::json> choices_of(const FunctionSweep& sweep) {
 }
 
 SweepPlan plan_of(const FunctionSweep& sweep, const Workload& workload) {
-  CONVOY_CHECK(!sweep.name.empty() && !sweep.seeds.empty() && sweep.value, ConfigError,
-               "a sweep of a function needs a name, seeds and the function");
+  if (sweep.name.empty() || sweep.seeds.empty() || !sweep.value)
+    throw ConfigError("a sweep of a function needs a name, seeds and the function",
+                      {.hint = "set name, seeds and value of the FunctionSweep"});
   check_sweep_name(sweep.name);
   check_distinct(sweep.seeds, "seeds");
   SweepPlan plan{.label = sweep.name,

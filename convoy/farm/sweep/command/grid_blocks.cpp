@@ -36,8 +36,10 @@ std::vector<std::string> shown_row(std::vector<std::string> row) {
 void check_rows(const std::string& flag, const GridBlock& block) {
   std::set<std::vector<std::string>> seen;
   for (const auto& row : block.rows)
-    CONVOY_CHECK(seen.insert(shown_row(row)).second, ConfigError, "{}: {} are there twice, for {}",
-                 flag, fmt::join(row, ", "), fmt::join(block.names, ", "));
+    if (!seen.insert(shown_row(row)).second)
+      throw ConfigError(fmt::format("{}: {} are there twice, for {}", flag, fmt::join(row, ", "),
+                                    fmt::join(block.names, ", ")),
+                        {.hint = "write it once"});
 }
 
 GridBlock zip_block(const std::vector<std::string>& texts) {
@@ -45,9 +47,11 @@ GridBlock zip_block(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const NamedValues axis = named_values("--zip", text);
     if (block.names.empty()) block.rows.resize(axis.values.size());
-    CONVOY_CHECK(axis.values.size() == block.rows.size(), ConfigError,
-                 "--zip takes as many values of each name: {} of {}, but {} of {}",
-                 block.rows.size(), block.names.front(), axis.values.size(), axis.name);
+    if (axis.values.size() != block.rows.size())
+      throw ConfigError(
+          fmt::format("--zip takes as many values of each name: {} of {}, but {} of {}",
+                      block.rows.size(), block.names.front(), axis.values.size(), axis.name),
+          {.hint = "give each name as many values"});
     block.names.push_back(axis.name);
     for (size_t row = 0; row < block.rows.size(); ++row)
       block.rows[row].push_back(axis.values[row]);
@@ -84,11 +88,14 @@ void check_names(const std::vector<GridBlock>& blocks, bool seeds_from_file) {
   std::set<std::string> seen;
   for (const GridBlock& block : blocks)
     for (const std::string& name : block.names) {
-      CONVOY_CHECK(name != "seed" || seeds_from_file, ConfigError,
-                   "`seed` is no name of a grid: seeds are --num-seeds or --seeds");
-      CONVOY_CHECK(name != "cell", ConfigError,
-                   "`cell` is the name of a cell's number; choose another");
-      CONVOY_CHECK(seen.insert(name).second, ConfigError, "values of `{}` are given twice", name);
+      if (name == "seed" && !seeds_from_file)
+        throw ConfigError("`seed` is no name of a grid",
+                          {.hint = "seeds are --num-seeds N or --seeds 0,1,2"});
+      if (name == "cell")
+        throw ConfigError("`cell` is the name of a cell's number", {.hint = "choose another name"});
+      if (!seen.insert(name).second)
+        throw ConfigError(fmt::format("values of `{}` are given twice", name),
+                          {.hint = "give each name in one of --grid, --zip, --space and --cells"});
     }
 }
 
@@ -96,8 +103,9 @@ void check_names(const std::vector<GridBlock>& blocks, bool seeds_from_file) {
 
 NamedValues named_values(const std::string& flag, const std::string& text) {
   const size_t equals = text.find('=');
-  CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
-               "{} needs NAME=A,B,C, found `{}`", flag, text);
+  if (equals == std::string::npos || equals == 0 || equals + 1 >= text.size())
+    throw ConfigError(fmt::format("{} needs NAME=A,B,C, found `{}`", flag, text),
+                      {.hint = fmt::format("such as {} lr=0.1,0.01", flag)});
   try {
     return {.name = text.substr(0, equals), .values = listed_values(text.substr(equals + 1))};
   } catch (const ConfigError& error) {
@@ -107,8 +115,9 @@ NamedValues named_values(const std::string& flag, const std::string& text) {
 }
 
 std::vector<GridBlock> blocks_of(const CommandFlags& flags) {
-  CONVOY_CHECK(flags.space.names.empty() == (flags.samples == 0), ConfigError,
-               "--space NAME=LOW..HIGH and --samples N belong together");
+  if (flags.space.names.empty() != (flags.samples == 0))
+    throw ConfigError("--space NAME=LOW..HIGH and --samples N belong together",
+                      {.hint = "such as --space lr=1e-5..1e-2,log --samples 20"});
   std::vector<GridBlock> blocks;
   bool seeds_from_file = false;
   if (!flags.cells.empty()) {
@@ -120,8 +129,9 @@ std::vector<GridBlock> blocks_of(const CommandFlags& flags) {
   if (!flags.zip.names.empty()) blocks.push_back(zip_block(flags.zip.names));
   if (flags.samples > 0) blocks.push_back(sample_block(flags));
   check_names(blocks, seeds_from_file);
-  CONVOY_CHECK(!seeds_from_file || (flags.seeds.empty() && flags.num_seeds == 1), ConfigError,
-               "{} has a column `seed`: leave --seeds and --num-seeds out", flags.cells);
+  if (seeds_from_file && (!flags.seeds.empty() || flags.num_seeds != 1))
+    throw ConfigError(fmt::format("{} has a column `seed`", flags.cells),
+                      {.hint = "leave --seeds and --num-seeds out"});
   return blocks;
 }
 

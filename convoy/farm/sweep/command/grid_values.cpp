@@ -26,12 +26,16 @@ std::string spelling(const nlohmann::json& value) {
 }  // namespace
 
 void check_grid_values(const std::string& name, const std::vector<nlohmann::json>& values) {
-  CONVOY_CHECK(!values.empty(), ConfigError, "the grid has no value of `{}`", name);
+  if (values.empty())
+    throw ConfigError(fmt::format("the grid has no value of `{}`", name),
+                      {.hint = "give it a value, or leave the name out"});
   std::map<nlohmann::json, nlohmann::json> known;
   for (const nlohmann::json& value : values) {
     const auto [first, added] = known.emplace(shown_value(value), value);
-    CONVOY_CHECK(added, ConfigError, "the grid has a value of `{}` twice, as {} and as {}", name,
-                 spelling(first->second), spelling(value));
+    if (!added)
+      throw ConfigError(fmt::format("the grid has a value of `{}` twice, as {} and as {}", name,
+                                    spelling(first->second), spelling(value)),
+                        {.hint = "write it once"});
   }
 }
 

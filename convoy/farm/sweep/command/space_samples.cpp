@@ -91,10 +91,14 @@ uint32_t sobol_word(const Directions& directions, uint64_t point) {
 
 SpaceAxis SpaceAxis::parse(const std::string& text) {
   const size_t equals = text.find('=');
-  CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
-               "--space needs NAME=LOW..HIGH[,log][,int] or NAME=A,B,C, found `{}`", text);
+  if (equals == std::string::npos || equals == 0 || equals + 1 >= text.size())
+    throw ConfigError(
+        fmt::format("--space needs NAME=LOW..HIGH[,log][,int] or NAME=A,B,C, found `{}`", text),
+        {.hint = "such as --space lr=1e-5..1e-2,log"});
   SpaceAxis axis{.name = std::string(trimmed(std::string_view(text).substr(0, equals), kSpaces))};
-  CONVOY_CHECK(!axis.name.empty(), ConfigError, "--space: no name before `=`, found `{}`", text);
+  if (axis.name.empty())
+    throw ConfigError(fmt::format("--space: no name before `=`, found `{}`", text),
+                      {.hint = "such as --space lr=1e-5..1e-2,log"});
   std::vector<std::string> parts = listed_values(text.substr(equals + 1));
   const size_t dots = parts.front().find("..");
   if (dots == std::string::npos) {
@@ -106,23 +110,28 @@ SpaceAxis SpaceAxis::parse(const std::string& text) {
   };
   const auto low = bound(std::string_view(parts.front()).substr(0, dots));
   const auto high = bound(std::string_view(parts.front()).substr(dots + 2));
-  CONVOY_CHECK(low && high && *low < *high, ConfigError,
-               "--space {}: wanted two numbers, the lower first, found `{}`", axis.name,
-               parts.front());
+  if (!low || !high || !(*low < *high))
+    throw ConfigError(fmt::format("--space {}: wanted two numbers, the lower first, found `{}`",
+                                  axis.name, parts.front()),
+                      {.hint = "such as 1e-5..1e-2"});
   axis.low = *low;
   axis.high = *high;
   for (size_t at = 1; at < parts.size(); ++at) {
     axis.logarithmic = axis.logarithmic || parts[at] == "log";
     axis.whole = axis.whole || parts[at] == "int";
-    CONVOY_CHECK(parts[at] == "log" || parts[at] == "int", ConfigError,
-                 "--space {}: wanted log or int after the range, found `{}`", axis.name, parts[at]);
+    if (parts[at] != "log" && parts[at] != "int")
+      throw ConfigError(fmt::format("--space {}: wanted log or int after the range, found `{}`",
+                                    axis.name, parts[at]),
+                        {.hint = "such as --space width=16..256,log,int"});
   }
-  CONVOY_CHECK(!axis.logarithmic || axis.low > 0, ConfigError,
-               "--space {}: a logarithmic range begins above 0, found {}", axis.name, axis.low);
-  CONVOY_CHECK(
-      !axis.whole || (std::floor(axis.low) == axis.low && std::floor(axis.high) == axis.high),
-      ConfigError, "--space {}: wanted whole numbers, found {}..{}", axis.name, axis.low,
-      axis.high);
+  if (axis.logarithmic && !(axis.low > 0))
+    throw ConfigError(fmt::format("--space {}: a logarithmic range begins above 0, found {}",
+                                  axis.name, axis.low),
+                      {.hint = "raise the lower end, or leave log out"});
+  if (axis.whole && (std::floor(axis.low) != axis.low || std::floor(axis.high) != axis.high))
+    throw ConfigError(fmt::format("--space {}: wanted whole numbers, found {}..{}", axis.name,
+                                  axis.low, axis.high),
+                      {.hint = "round them, or leave int out"});
   return axis;
 }
 
@@ -142,10 +151,10 @@ std::string SpaceAxis::value(double share) const {
 
 std::vector<std::vector<double>> unit_points(Sampling sampling, size_t axes, int64_t count,
                                              int64_t seed) {
-  CONVOY_CHECK(sampling == Sampling::Random || axes <= kMostSobolAxes, ConfigError,
-               "wanted {} parameters at most for Sobol's sequence, found {}; --sampling random "
-               "takes any number",
-               kMostSobolAxes, axes);
+  if (sampling != Sampling::Random && axes > kMostSobolAxes)
+    throw ConfigError(fmt::format("wanted {} parameters at most for Sobol's sequence, found {}",
+                                  kMostSobolAxes, axes),
+                      {.hint = "--sampling random takes any number"});
   std::vector<std::vector<double>> points(static_cast<size_t>(count), std::vector<double>(axes));
   for (size_t axis = 0; axis < axes; ++axis) {
     const bool sobol = sampling == Sampling::Sobol;

@@ -110,10 +110,13 @@ class FigureMaker {
 
   void check() const {
     if (options_.x_scale == AxisScale::Log)
-      CONVOY_CHECK(!figure_.values.empty() && figure_.values.front() > 0, ConfigError,
-                   "--log-x needs positive numbers as values of `{}`", figure_.axis);
-    CONVOY_CHECK(!shows(options_.panels, FigurePanel::Acceptance) || has_guesses(), ConfigError,
-                 "--panels acceptance: no cell of this sweep guesses");
+      if (figure_.values.empty() || !(figure_.values.front() > 0))
+        throw ConfigError(
+            fmt::format("--log-x needs positive numbers as values of `{}`", figure_.axis),
+            {.hint = "leave --log-x out"});
+    if (shows(options_.panels, FigurePanel::Acceptance) && !has_guesses())
+      throw ConfigError("--panels acceptance: no cell of this sweep guesses",
+                        {.hint = "take --panels median or seeds"});
   }
 
   bool has_guesses() const {

@@ -121,8 +121,9 @@ FigureLines figure_lines(const SweepResults& results, const std::string& axis) {
   const std::vector<std::string> groups = groups_of_cells(results, grouping);
   const std::map<std::string, double> places = place_texts(figure, texts);
   const bool of_programs = is_of_programs(results);
-  CONVOY_CHECK(axis.empty() || !places.empty(), ConfigError, "--x: no cell has a parameter `{}`",
-               axis);
+  if (!axis.empty() && places.empty())
+    throw ConfigError(fmt::format("--x: no cell has a parameter `{}`", axis),
+                      {.hint = "name a parameter of the sweep, or leave --x out"});
   std::map<std::pair<std::string, std::string>, size_t> known;
   std::vector<std::map<double, std::vector<const CellResult*>>> cells;
   for (size_t at = 0; at < results.cells.size(); ++at) {

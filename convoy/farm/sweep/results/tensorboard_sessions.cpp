@@ -180,8 +180,9 @@ class SessionFolder {
     std::error_code failed;
     fs::create_directories(folder_ / place, failed);
     if (failed)
-      throw IoError(fmt::format("the folder cannot be made: {}", failed.message()),
-                    {.file = (folder_ / place).string()});
+      throw IoError(
+          fmt::format("the folder cannot be made: {}", failed.message()),
+          {.file = (folder_ / place).string(), .hint = "check free space and permissions"});
     return EventWriter(folder_ / place, log_);
   }
 
@@ -232,9 +233,9 @@ void remove_events(const fs::path& folder) {
 void require_sessions_folder(const fs::path& folder) {
   std::error_code failed;
   if (!fs::exists(folder, failed) || fs::exists(folder / kSessionsFile, failed)) return;
-  CONVOY_CHECK(fs::is_empty(folder, failed), ConfigError,
-               "{} holds other files than a sweep's sessions: name a new folder for them",
-               folder.string());
+  if (!fs::is_empty(folder, failed))
+    throw ConfigError(fmt::format("{} holds other files than a sweep's sessions", folder.string()),
+                      {.hint = "name a new folder for them"});
 }
 
 std::string write_tensorboard_sessions(const SweepResults& results, const fs::path& folder,

@@ -212,7 +212,8 @@ CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& recor
     if (!(guessed ? read_own_tally(payload, cell) : read_own_descent(payload, cell)))
       read_parsed(payload, guessed, cell);
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("the result of task {} is damaged: {}", record.id, error.what()));
+    throw DataError(fmt::format("the result of task {} is damaged: {}", record.id, error.what()),
+                    {.hint = "`convoy sweep recover --store STORE` saves the readable results"});
   }
   if (guessed && !planned.is_whole(cell.tally)) {
     cell.state = CellState::Failed;

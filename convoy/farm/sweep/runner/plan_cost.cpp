@@ -82,8 +82,10 @@ class MeasuringProcess {
   explicit MeasuringProcess(const std::function<double()>& job) {
     Pipe pipe = make_pipe();
     pid_ = ::fork();
-    CONVOY_CHECK(pid_ >= 0, IoError, "a process to measure with cannot be started: {}",
-                 std::strerror(errno));
+    if (pid_ < 0)
+      throw IoError(
+          fmt::format("a process to measure with cannot be started: {}", std::strerror(errno)),
+          {.hint = "raise the limit of processes (ulimit -u, pids.max)"});
     output_ = std::move(pipe.read_end);
     if (pid_ > 0) return;
     ::setsid();

@@ -150,7 +150,8 @@ const PlannedCell& PlannedCellReader::read(const std::string& parameters) {
     return planned_;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("wanted the parameters of a sweep's cell, found `{}`: {}",
-                                parameters.substr(0, 80), error.what()));
+                                parameters.substr(0, 80), error.what()),
+                    {.hint = "`convoy sweep recover --store STORE` saves the readable results"});
   }
 }
 
@@ -179,8 +180,9 @@ int64_t checkpoint_block(int64_t guess) {
 
 void check_cell_count(double num_cells) {
   constexpr double kMost = 10'000'000;
-  CONVOY_CHECK(num_cells <= kMost, ConfigError, "wanted {:.0f} cells at most, found {:.0f}", kMost,
-               num_cells);
+  if (!(num_cells <= kMost))
+    throw ConfigError(fmt::format("wanted {:.0f} cells at most, found {:.0f}", kMost, num_cells),
+                      {.hint = "give fewer values or seeds"});
 }
 
 void check_distinct(const std::vector<int64_t>& values, const std::string& key) {

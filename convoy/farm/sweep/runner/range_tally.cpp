@@ -56,7 +56,8 @@ RangeTally RangeTally::parse(const std::string& text) {
       range.blocks_.push_back({block.at("block").get<int64_t>(), Tally::parse(block.dump())});
     return range;
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("a damaged range of guesses: {}", error.what()));
+    throw DataError(fmt::format("a damaged range of guesses: {}", error.what()),
+                    {.hint = "`convoy sweep recover --store STORE` saves the readable results"});
   }
 }
 

@@ -49,7 +49,7 @@ Severity severity_of(const std::string& word, const std::string& key) {
   if (found == kSeverityWords.end())
     throw ConfigError(
         fmt::format("{}: wanted debug, info, warning or error, found `{}`", key, word),
-        {.key = key});
+        {.key = key, .hint = "such as info"});
   return static_cast<Severity>(found - kSeverityWords.begin());
 }
 

@@ -155,8 +155,10 @@ std::vector<SweepName> unique_beginning(const std::vector<SweepName>& sweeps,
       found.push_back(one);
       names.insert(one.name);
     }
-  CONVOY_CHECK(names.size() < 2, ConfigError, "`{}` is the beginning of {}: write more of the name",
-               beginning, fmt::join(names, " and "));
+  if (names.size() >= 2)
+    throw ConfigError(
+        fmt::format("`{}` is the beginning of {}", beginning, fmt::join(names, " and ")),
+        {.hint = "write more of the name"});
   return found;
 }
 

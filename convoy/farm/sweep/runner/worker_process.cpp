@@ -29,11 +29,13 @@ std::vector<double> values_at_step(jobs::JobStore& store, const std::vector<int6
 }  // namespace
 
 void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make) {
-  CONVOY_CHECK(!flags.groups.empty() && flags.groups.size() == flags.cells_per_claim.size(),
-               ConfigError, "--groups and --cells-per-claim need one number per group");
+  if (flags.groups.empty() || flags.groups.size() != flags.cells_per_claim.size())
+    throw ConfigError("--groups and --cells-per-claim need one number per group",
+                      {.hint = "run `convoy sweep`, which starts its workers"});
   const char* const store_name = std::getenv(kWorkerStoreVariable);
-  CONVOY_CHECK(store_name != nullptr, ConfigError, "a worker needs its store in {}",
-               kWorkerStoreVariable);
+  if (store_name == nullptr)
+    throw ConfigError(fmt::format("a worker needs its store in {}", kWorkerStoreVariable),
+                      {.hint = "run `convoy sweep`, which starts its workers"});
   const std::string store_url = store_name;
   ::unsetenv(kWorkerStoreVariable);
   workers::WorkerProcess process;

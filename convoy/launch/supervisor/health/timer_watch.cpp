@@ -29,19 +29,24 @@ TimerWatch::TimerWatch(std::filesystem::path path, WallClock wall_clock)
     : path_(std::move(path)), wall_clock_(std::move(wall_clock)) {
   struct stat found {};
   if (::lstat(path_.c_str(), &found) == 0) {
-    CONVOY_CHECK(S_ISFIFO(found.st_mode), ConfigError,
-                 "{} needs a path where a named pipe can be made, found a file at {}", kVariable,
-                 path_.string());
+    if (!S_ISFIFO(found.st_mode))
+      throw ConfigError(
+          fmt::format("{} needs a path where a named pipe can be made, found a file at {}",
+                      kVariable, path_.string()),
+          {.hint = fmt::format("unset {}, or name a path where nothing lies", kVariable)});
     ::unlink(path_.c_str());
   }
-  CONVOY_CHECK(::mkfifo(path_.c_str(), 0600) == 0, IoError, "no named pipe could be made at {}: {}",
-               path_.string(), std::strerror(errno));
+  if (::mkfifo(path_.c_str(), 0600) != 0)
+    throw IoError(
+        fmt::format("no named pipe could be made at {}: {}", path_.string(), std::strerror(errno)),
+        {.hint = "name a path on a local disk that may be written to"});
   // Open for writing too: a pipe without writers would be readable all the time.
   pipe_ = Descriptor(::open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (pipe_.open()) return;
   const int number = errno;
   ::unlink(path_.c_str());
-  throw IoError(fmt::format("{} cannot be read: {}", path_.string(), std::strerror(number)));
+  throw IoError(fmt::format("{} cannot be read: {}", path_.string(), std::strerror(number)),
+                {.hint = "name a path on a local disk that may be written to"});
 }
 
 TimerWatch::~TimerWatch() { ::unlink(path_.c_str()); }

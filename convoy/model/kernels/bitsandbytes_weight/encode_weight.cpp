@@ -137,8 +137,9 @@ void nest(BitsandbytesWeight& weight, const at::Tensor& absmax) {
 }
 
 void require_finite(const at::Tensor& part) {
-  CONVOY_CHECK(part.isfinite().all().item<bool>(), DataError,
-               "a weight that is not finite cannot be quantised");
+  if (!part.isfinite().all().item<bool>())
+    throw DataError("a weight that is not finite cannot be quantised",
+                    {.hint = "fetch the model again: it holds NaN or infinity"});
 }
 
 // bitsandbytes rounds to fp16 first.
@@ -149,8 +150,9 @@ void encode_int8(const at::Tensor& weight, BitsandbytesWeight& coded) {
     const at::Tensor part = weight.narrow(0, row, rows);
     require_finite(part);
     const at::Tensor half = part.to(at::kHalf);
-    CONVOY_CHECK(half.isfinite().all().item<bool>(), DataError,
-                 "int8 quantisation rounds to fp16 first, which holds no weight beyond 65504");
+    if (!half.isfinite().all().item<bool>())
+      throw DataError("int8 quantisation rounds to fp16 first, which holds no weight beyond 65504",
+                      {.hint = "take --quantization nf4"});
     const at::Tensor wide = half.to(at::kFloat);
     const at::Tensor largest = wide.abs().amax({1});
     coded.absmax.narrow(0, row, rows).copy_(largest);
@@ -185,9 +187,11 @@ BitsandbytesWeight encode_weight(const at::Tensor& weight, const BitsandbytesFor
                        (format.type != CodeType::Int8 || weight.dim() == 2),
                    "encode_weight needs fp32, bf16 or fp16 on the CPU");
   const bool power_of_two = (format.block & (format.block - 1)) == 0;
-  CONVOY_CHECK(power_of_two && format.block >= 32 && format.block <= 4096, ConfigError,
-               "blocks have 32, 64, 128, 256, 512, 1024, 2048 or 4096 elements, found {}",
-               format.block);
+  if (!power_of_two || format.block < 32 || format.block > 4096)
+    throw ConfigError(
+        fmt::format("blocks have 32, 64, 128, 256, 512, 1024, 2048 or 4096 elements, found {}",
+                    format.block),
+        {.hint = "leave the block size out: 64 is the usual one"});
   const at::NoGradGuard no_grad;
   BitsandbytesWeight coded = declare_bitsandbytes_weight(format, weight.sizes(), dtype, at::kCPU);
   if (format.type == CodeType::Int8)

@@ -101,15 +101,18 @@ IntegerWeight quantize_weight(const at::Tensor& weight_OI, const IntegerFormat& 
           (weight_OI.scalar_type() == at::kFloat || weight_OI.scalar_type() == at::kBFloat16),
       "quantize_weight needs fp32 or bf16 [O, I]");
   const int64_t group = format.group_inputs;
-  CONVOY_CHECK(format.weight == WeightFormat::Int8 || group == 32 || group == 64 || group == 128,
-               ConfigError, "int4 weights need groups of 32, 64 or 128 inputs, found {}", group);
+  if (format.weight != WeightFormat::Int8 && group != 32 && group != 64 && group != 128)
+    throw ConfigError(
+        fmt::format("int4 weights need groups of 32, 64 or 128 inputs, found {}", group),
+        {.hint = "take --weights int8"});
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> codes, scales, offsets;
   for (int64_t row = 0; row < weight_OI.size(0); row += kRowsAtOnce) {
     const at::Tensor wide_OI =
         weight_OI.narrow(0, row, std::min(kRowsAtOnce, weight_OI.size(0) - row)).to(at::kFloat);
-    CONVOY_CHECK(wide_OI.isfinite().all().item<bool>(), DataError,
-                 "a weight that is not finite cannot be quantised");
+    if (!wide_OI.isfinite().all().item<bool>())
+      throw DataError("a weight that is not finite cannot be quantised",
+                      {.hint = "fetch the model again: it holds NaN or infinity"});
     const Parts parts =
         format.weight == WeightFormat::Int8 ? to_int8(wide_OI) : to_int4(wide_OI, format);
     codes.push_back(parts.codes_OI);

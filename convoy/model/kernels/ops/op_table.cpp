@@ -85,8 +85,10 @@ bool takes_cuda_ops(at::Device device) {
 }
 
 OpTable cuda_ops(const std::string& kernels) {
-  CONVOY_CHECK(kernels.empty() || kernels == "own" || kernels == "aten", ConfigError,
-               "CONVOY_CUDA_KERNELS needs own or aten, found {}", kernels);
+  if (!kernels.empty() && kernels != "own" && kernels != "aten")
+    throw ConfigError(fmt::format("CONVOY_CUDA_KERNELS needs own or aten, found {}", kernels),
+                      {.key = "CONVOY_CUDA_KERNELS",
+                       .hint = "unset it: Convoy's own kernels are the usual ones"});
   OpTable table = kernels == "aten" ? aten_op_table() : own_kernel_op_table();
   table.attention = kAttentionCuda;
   return table;

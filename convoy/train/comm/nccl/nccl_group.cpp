@@ -231,7 +231,8 @@ std::unique_ptr<Group> NcclGroup::split(int color, std::string_view name) {
 // Also ends kernels of the device that wait for a peer.
 void NcclGroup::abort() {
   watch_->fail(std::make_exception_ptr(
-      CommError("an earlier error has ended the group of devices", {.rank = rank()})));
+      CommError("an earlier error has ended the group of devices",
+                {.hint = "see the first error of a rank", .rank = rank()})));
 }
 
 }  // namespace convoy::comm

@@ -8,9 +8,10 @@
 namespace convoy::parallel {
 
 Replicate::Replicate(comm::Group& group) : group_(group) {
-  CONVOY_CHECK(group.size() == 1, ConfigError,
-               "parallel.strategy `none` runs on one rank, found {} ranks (use auto or ddp)",
-               group.size());
+  if (group.size() != 1)
+    throw ConfigError(
+        fmt::format("parallel.strategy `none` runs on one rank, found {} ranks", group.size()),
+        {.key = "parallel.strategy", .hint = "use auto or ddp"});
 }
 
 void Replicate::prepare(std::vector<nn::Unit> units) {

@@ -86,11 +86,12 @@ void FlatParameters::lay_over(bool memory) {
   for (size_t index = 0; index < withheld_.size(); ++index) {
     const at::Storage& whole = whole_.flat().storage();
     const FlatRange& range = ranges_[index];
-    CONVOY_CHECK(
-        range.parameter.value.storage().is_alias_of(memory ? withheld_[index] : whole), ConfigError,
-        "{} was given other memory since it was sharded (torch::load or to() of the "
-        "module): load or move the module before it is sharded, or load a CheckpointFolder",
-        range.parameter.name);
+    if (!range.parameter.value.storage().is_alias_of(memory ? withheld_[index] : whole))
+      throw ConfigError(
+          fmt::format("{} was given other memory since it was sharded (torch::load or to() of the "
+                      "module)",
+                      range.parameter.name),
+          {.hint = "load or move the module before it is sharded, or load a CheckpointFolder"});
     range.parameter.value.unsafeGetTensorImpl()->set_storage_keep_dtype(memory ? whole
                                                                                : withheld_[index]);
   }
