@@ -120,7 +120,7 @@ class CausalLm {
   virtual int64_t max_positions() const = 0;
   virtual const std::string& family() const = 0;  // "qwen2", "llama", ...
   // Matmul weights per token and attention width (heads * head_dim), for FLOP counts
-  // (docs/benchmarks.md).
+  // (docs/reference/job-figures.md).
   virtual int64_t matmul_parameters() const = 0;
   virtual int64_t attention_width() const = 0;
 
