@@ -101,7 +101,7 @@ def finds_planted_faults(source):
             shutil.copytree(source / "docs", copy / "docs")
             for page in source.glob("*.md"):
                 shutil.copy(page, copy)
-            for other in ["LICENSE", "examples", "tests", "convoy", "presets", "layers.toml"]:
+            for other in ["LICENSE", "bench", "examples", "tests", "convoy", "presets", "layers.toml"]:
                 (copy / other).symlink_to(source / other)
             change(copy / "docs")
             found = faults_of(copy)
