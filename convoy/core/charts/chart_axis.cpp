@@ -13,7 +13,7 @@ namespace convoy::charts {
 namespace {
 
 constexpr double kDecadesOfLinear = 2;  // more are drawn on a logarithmic axis by themselves
-constexpr double kPad = 0.04;           // of the axis, beyond the outermost swept values
+constexpr double kPad = 0.04;  // share of the axis left empty beyond the outermost swept values
 
 bool spans_decades(const AxisRange& range) {
   return !range.empty() && range.low > 0 && std::log10(range.high / range.low) > kDecadesOfLinear;

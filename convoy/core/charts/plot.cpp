@@ -354,7 +354,7 @@ std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& o
 }
 
 std::string plot_svg(const PlotFigure& figure) {
-  constexpr double kLeastShareOfAxes = 0.6;  // of the height
+  constexpr double kLeastShareOfAxes = 0.6;  // share of the figure's height
   // In letters' heights: large letters make a panel larger.
   constexpr double kLeastWidth = 20, kLeastHeight = 14, kUprightRoom = 8;
   constexpr size_t kMostTitleLines = 4;
