@@ -18,7 +18,7 @@ namespace convoy::apps {
 struct MemoryFit {
   sizing::Machine machine;
   sizing::EstimateRequest request;  // with one row where the batch is measured at the start
-  sizing::MemoryPlan memory = {};   // of one rank
+  sizing::MemoryPlan memory = {};   // for one rank
   // Largest micro-batch that fits, in rows; 0 = not even one row fits.
   int64_t most_rows = 0;
 

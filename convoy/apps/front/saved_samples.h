@@ -29,8 +29,8 @@ class Scoring {
   std::string report_metric_;
 };
 
-// `arguments`: those of `convoy eval`, without rank and device flags. Returns the exit code. Throws
-// DataError, ConfigError.
+// `arguments`: the arguments of `convoy eval`, without rank and device flags. Returns the exit
+// code. Throws DataError, ConfigError.
 int evaluate_saved_samples(Context& context, const std::vector<std::string>& arguments);
 
 }  // namespace convoy::apps

@@ -46,7 +46,7 @@ class ChatEngine {
 
   ChatOptions options_;
   Log log_;
-  std::mutex mutex_;  // of all below but the thread
+  std::mutex mutex_;  // guards all members below but the thread
   std::condition_variable changed_;
   std::deque<std::unique_ptr<http::Exchange>> waiting_;  // for an engine with wanted_
   std::vector<std::string> wanted_;

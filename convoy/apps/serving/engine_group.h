@@ -42,7 +42,7 @@ class EngineGroup {
   // Passes the request to all engines that are ready. The answer: their metrics as one text.
   // Thread-safe, does not block.
   void take_metrics(std::unique_ptr<http::Exchange> exchange);
-  // Answers those that wait for an engine. Thread-safe.
+  // Answers the requests that wait for an engine with this error. Thread-safe.
   void refuse_waiting(const ApiError& error);
   bool any_ready() const;    // thread-safe
   int64_t requests() const;  // thread-safe: open ones
@@ -79,7 +79,7 @@ class EngineGroup {
     explicit Metrics(std::shared_ptr<http::Exchange> client) : exchange(std::move(client)) {}
     ~Metrics();
     std::shared_ptr<http::Exchange> exchange;
-    std::vector<std::string> texts;  // of the group and its engines
+    std::vector<std::string> texts;  // metrics of the group and its engines
   };
 
   struct Open {

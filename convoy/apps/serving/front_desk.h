@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where requests arrive, on the threads of the HTTP server: it answers those that need no engine,
-// checks keys, and passes the rest on. Thread-safe.
+// Where requests arrive, on the threads of the HTTP server: it answers requests that need no
+// engine, checks keys, and passes the rest on. Thread-safe.
 #pragma once
 
 #include <atomic>

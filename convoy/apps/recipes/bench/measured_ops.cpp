@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 // LibTorch calls back without an object.
 struct Meter {
   at::Device device = at::kCPU;
-  double own_seconds = 0;  // of a call that does next to nothing
+  double own_seconds = 0;  // the cost of a call that does next to nothing
   int64_t begun = 0;
   std::map<std::string, std::vector<double>> found = {};
 };

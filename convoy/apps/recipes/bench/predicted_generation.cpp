@@ -64,9 +64,9 @@ class StepOfGeneration {
                  .shares_prefixes = false,
                  .records_steps = records ? std::nullopt : std::optional(false)}) {}
 
-  // All that comes before. A first pass makes tables for its positions, and a first step after a
-  // prompt may differ from those that follow it: so a pass of each kind has been before, of a
-  // decode step where its context has room for one.
+  // Runs the steps before the counted one. A first pass makes tables for its positions, and the
+  // first step after a prompt may differ from later ones. So one pass of each kind runs first: a
+  // prompt, and a decode step if the context has room for it.
   void prepare() {
     if (flags_.prefill) {
       submit(flags_.tokens, 2);

@@ -19,7 +19,7 @@
 namespace convoy::recipes {
 
 struct AnsweringOptions {
-  std::string model_name;     // of the model itself, for the metrics
+  std::string model_name;     // the base model's name, for the metrics
   int64_t engine_number = 0;  // among the engines of the server, for the metrics
   int64_t most_rows = 0;      // running and waiting; a request beyond them gets 429
 };

@@ -41,7 +41,7 @@ void read_tool_call(Json& call, const std::string& place) {
   FieldReader fields(call, place);
   FieldReader function(function_of(fields, place), place + ".function");
   fields.text("id");
-  fields.find("index");  // of a stream, from which clients put calls together
+  fields.find("index");  // clients use it to join the parts of a streamed call
   fields.require_nothing_else();
   function.text("name");
   const Json* given = function.find("arguments");

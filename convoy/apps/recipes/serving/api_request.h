@@ -23,7 +23,7 @@ enum class ApiKind { Chat, Completion };
 struct ApiRequest {
   ApiKind kind = ApiKind::Chat;
   std::string model;
-  Json messages;  // of Chat
+  Json messages;  // for ApiKind::Chat
   Json tools;     // that its answer may call; null: none
   // Texts, or ids: of Completion.
   std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;

@@ -46,7 +46,7 @@ class ToolCallReader {
         may_begin_(format == ToolFormat::Llama3Json) {}
 
   Found take(std::string_view more);
-  Found end();  // of the text: what was held back
+  Found end();  // the text is complete: returns the part that was held back
 
  private:
   void read_hermes(Found& found, bool is_whole);

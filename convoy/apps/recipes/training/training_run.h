@@ -48,7 +48,7 @@ struct TrainingRun {
   // describes the job with all its nodes.
   const comm::RankEnvironment planned;
   const device::RankDevice rank_device;
-  const std::string dtype;  // of products: "fp32" or "bf16"
+  const std::string dtype;  // type of products: "fp32" or "bf16"
   const Log log;            // quiet on all ranks but 0
   const telemetry::RunFolder folder;
   checkpoint::CheckpointStore checkpoints;
