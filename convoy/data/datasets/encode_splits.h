@@ -39,7 +39,7 @@ struct SplitReport {
   // For the whole file: unreadable rows, unread columns, and row_warnings.h.
   std::vector<std::string> warnings;
   bool from_cache = false;
-  std::string content_hash;  // of the source files
+  std::string content_hash;  // hash of the source files
 
   // By the names that the token cache and `data encode --json` have for them.
   template <class Report, class Visit>
@@ -75,7 +75,7 @@ struct EncodedSplits {
 
 struct EncodeInputs {
   const settings::DataSettings& data;
-  std::string task;  // "sft", "pretrain", or "mixed": those of `datasets`
+  std::string task;  // "sft", "pretrain", or "mixed": the parts of `datasets`
   int64_t max_seq_len = 0;
   uint64_t seed = 0;  // seed of the split shuffle
   const text::Tokenizer& tokenizer;

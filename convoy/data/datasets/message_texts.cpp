@@ -93,7 +93,7 @@ class MarkedTexts {
 };
 
 struct ReadMarks {
-  std::string text;  // without them
+  std::string text;  // the written text without the marks
   std::vector<TextMark> marks;
   std::vector<bool> is_written;  // by text
 };

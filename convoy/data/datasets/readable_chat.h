@@ -15,7 +15,7 @@ namespace convoy::data {
 
 struct ReadableChat {
   nlohmann::ordered_json messages;
-  text::Conversation conversation;  // of `messages`
+  text::Conversation conversation;  // made from `messages`
   text::RenderedChat rendered;      // all of them
   MessageTexts texts;               // in `rendered`
 };
