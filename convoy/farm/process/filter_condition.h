@@ -25,8 +25,8 @@ class FilterCondition {
   std::string text_;
   std::string name_;
   std::string comparison_;
-  std::string word_;   // of names that have words
-  double number_ = 0;  // of the others
+  std::string word_;   // for names whose values are words
+  double number_ = 0;  // for names whose values are numbers
   bool is_number_ = false;
 };
 

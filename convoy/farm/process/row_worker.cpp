@@ -372,14 +372,14 @@ class Worker : public workers::WorkSource {
   std::vector<jobs::NewNote> notes_;               // written, not in the store
   std::vector<jobs::Completion> completions_;      // the same
   RowWorkerFigures figures_;
-  std::map<std::string, StageTokens> tokens_by_stage_;  // of this worker's texts
+  std::map<std::string, StageTokens> tokens_by_stage_;  // counts this worker's texts
   bool kept_any_ = false;
   int64_t alone_ = 0;  // the last suspect that was begun
   int64_t last_number_ = 0;
   int64_t num_begun_ = 0;  // rows that are in flight
   int64_t num_open_ = 0;   // when last asked
   Clock::time_point last_keep_ = Clock::now();
-  Clock::duration keep_time_{};  // of the last
+  Clock::duration keep_time_{};  // how long the last keep took
   Clock::time_point next_claim_, next_tell_;
 };
 

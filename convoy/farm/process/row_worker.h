@@ -44,7 +44,7 @@ struct RowWorkerOptions {
   // The time that a finished text may wait; ten times as long for a slow store. Zero: all texts of
   // a step of the engine are kept before the next step.
   std::chrono::milliseconds keep_within{50};
-  int max_tries = 3;                       // of a text whose error may be temporary
+  int max_tries = 3;                       // tries of a text whose error may be temporary
   std::function<bool()> stop_wanted = {};  // asked after every step; once true, stays so
   std::function<void(const RowWorkerFigures&, const EngineFigures&)> tell = {};  // once a second
 };

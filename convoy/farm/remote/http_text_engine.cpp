@@ -44,7 +44,7 @@ constexpr std::chrono::seconds kLongRest{30};
 class Mailbox {
  public:
   struct Letter {
-    int64_t number = 0;  // of a text; of a server where it is a look at that one
+    int64_t number = 0;  // a text's number; a server's if `is_look`
     bool is_look = false;
     http::RequestResult result;
   };
@@ -143,9 +143,9 @@ class HttpTextEngine final : public process::TextEngine {
  private:
   struct Text {
     ApiText api;
-    std::pair<int64_t, int64_t> place;  // among those that are ready
+    std::pair<int64_t, int64_t> place;  // in ready_, while the text waits there
     int tries = 0;                      // that failed by an answer
-    int lone_breaks = 0;                // of them, of this text's connection alone
+    int lone_breaks = 0;                // breaks of this text's connection while others held
     int busy = 0;                       // refusals for load
     bool is_sent = false;
     bool has_newer_limit = false;  // as it was sent

@@ -56,7 +56,7 @@ class ServerLoad {
     double limit = 16;
     bool starts_slowly = true;
     bool is_set_aside = false;
-    int rounds = 0;                    // of trouble in a row
+    int rounds = 0;                    // consecutive rounds of trouble
     Clock::time_point last_full = {};  // with as many requests as it may have
     // A request sent before it belongs to the round of trouble that is over.
     Clock::time_point last_trouble = {};

@@ -73,7 +73,7 @@ class MfSteps {
           layer.outputs * rows, [&](uint32_t place) __attribute__((always_inline)) {
             double value = 0;
             if (number == 0) {
-              value = weights[place];  // of the identity
+              value = weights[place];  // the first input is the identity matrix
             } else {
               const double* weight = weights + place / rows * layer.inputs;
               const double* from = in + place % rows;

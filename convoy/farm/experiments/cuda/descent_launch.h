@@ -33,7 +33,8 @@ struct DescentNumbers {
 
 // Problems of one shape.
 struct MfDescentLaunch {
-  double* memory = nullptr;  // of the first problem; the next `places.end` further on
+  // The first problem's memory; the next one begins `places.end` further on.
+  double* memory = nullptr;
   uint32_t num_problems = 0;
   uint32_t num_steps = 0;
   const DescentLayer* layers = nullptr;

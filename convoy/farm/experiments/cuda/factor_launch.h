@@ -12,7 +12,7 @@
 
 namespace convoy::experiments::cuda {
 
-// Rows and columns of the matrices that have kernels of their own: those of the papers.
+// Matrices of this many rows and columns, as in the papers, have kernels of their own.
 inline constexpr uint32_t kPaperSide = 5;
 
 // Matrices are by columns, and units of hidden layers like columns.
@@ -30,7 +30,7 @@ struct FactorLaunch {
   uint32_t first_guess = 0;  // lower half of its index
   uint32_t num_guesses = 0;
 
-  uint32_t num_rows = 0;  // of the check
+  uint32_t num_rows = 0;  // rows that the check compares
   const CheckRow* rows = nullptr;
   const float* coefficients = nullptr;
   float limit = 0;

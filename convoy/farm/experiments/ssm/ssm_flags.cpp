@@ -122,8 +122,8 @@ SsmShortcut shortcut_of(const SsmFlags& flags, const SsmParameters& parameters, 
 
 void add_cells(sweep::SweepPlan& plan, const SsmFlags& flags, int64_t seed,
                SsmParameters parameters) {
-  // A descent leaves out parameters that only guesses use, and guesses those that only a descent
-  // uses.
+  // A descent leaves out parameters that only guesses use, and guesses leave out parameters that
+  // only a descent uses.
   if (flags.gnc) {
     parameters.descent = {};
     parameters.shortcut = shortcut_of(flags, parameters, seed);

@@ -33,7 +33,8 @@ struct TextDemand {
   int64_t new_tokens = 0;
 };
 
-// A column of every row of the output, behind those that all rows have; null where it did not run.
+// A column that a stage adds to every row of the output, behind the common columns; null if the
+// stage did not run.
 struct StageColumn {
   std::string_view name;
   nlohmann::ordered_json (*value)(const RowState& row);
@@ -68,8 +69,8 @@ struct Stage {
 
 // Every stage there is.
 const std::vector<Stage>& all_stages();
-// Those of the settings, in their order. Throws ConfigError: an unknown one, one twice, one before
-// what it needs.
+// The stages that the settings name, in their order. Throws ConfigError if one is unknown, stands
+// twice, or stands before a stage that it needs.
 std::vector<const Stage*> stages_named(const std::vector<std::string>& names);
 
 // The numbers of a candidate's texts within the row, for their random draws: no two texts share

@@ -53,7 +53,7 @@ class PersistentProgram {
     std::string output;  // after the last line
     std::string errors_tail;
     bool answered = false;      // at least once
-    std::optional<int> status;  // of wait, once it was reaped
+    std::optional<int> status;  // the exit status from wait, once it was reaped
   };
   enum class Turn { Answer, Ended, TimedOut, NeverRead };
 

@@ -67,8 +67,8 @@ bool go_with_axis(const std::vector<std::string>& values) {
   return rises || falls;
 }
 
-// The cells of programs at the places of a line are a series where their other values go with the
-// axis, as those of --zip do.
+// Is the line a series? It is if the other values of its cells change together with the axis, as
+// values of --zip do.
 bool is_series(const FigureLine& line, const std::set<std::string>& names) {
   std::map<std::string, std::vector<std::string>> values;
   for (const LinePlace& place : line.places) {

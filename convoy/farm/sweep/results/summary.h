@@ -27,12 +27,12 @@ struct SeedSummary {
   double position = 0;  // as a number; the row's number when it is not one
   double median = 0, low = 0, high = 0;  // quartiles; NaN without any value
   double prior_mean = 0, theory = 0;     // medians over seeds of the closed forms; NaN = none
-  std::vector<Spread> more = {};  // of further results, in the order of SweepResults::metrics
+  std::vector<Spread> more = {};         // further results, in the order of SweepResults::metrics
   int64_t values = 0, failed = 0, censored = 0, partial = 0, former = 0;
-  double accepted_share = 0;  // of all guesses together; NaN without guesses
+  double accepted_share = 0;  // over all guesses together; NaN without guesses
 
   int64_t all() const { return values + failed + censored + partial + former; }
-  std::vector<Spread> spreads() const;  // of every result
+  std::vector<Spread> spreads() const;  // one for every result
   std::string counts_text() const;      // "8", "7 of 8, 1 failed"
 };
 

@@ -79,7 +79,7 @@ int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
 void check_sweep_name(const std::string& name);
 
 struct SweepPlan {
-  std::string label;  // of the sweep, as people name it: "ssm"
+  std::string label;  // the sweep's name for people: "ssm"
   std::string workload;
   std::string mode;  // "exact" or "fast" where the workload has both, else ""
   std::string version;

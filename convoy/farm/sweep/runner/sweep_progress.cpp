@@ -113,7 +113,7 @@ SweepProgress::Amount SweepProgress::read_store() {
       Task& task = tasks[at++];
       if (!task.finished) read_task(record, task);
     });
-    double planned = 0, needed = 0;  // of cells with a rule that ended
+    double planned = 0, needed = 0;  // sums over finished cells with a stop rule
     for (const Task& task : tasks)
       if (task.has_rule && task.finished) {
         planned += static_cast<double>(task.planned);

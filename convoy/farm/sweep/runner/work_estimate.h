@@ -41,7 +41,7 @@ class WorkEstimate {
     SweepWork done;
   };
   double core_seconds(const SweepWork& work) const;
-  double descent_seconds() const;  // of one; 0 = unknown
+  double descent_seconds() const;  // for one descent; 0 = unknown
   double laid_out_seconds(int64_t descents, const std::vector<BusyWorker>& workers) const;
 
   double measured_ = 0, expected_ = 0;  // seconds, of guesses

@@ -23,7 +23,7 @@ struct WorkerMessage {
     Idle,        // nothing to do now: the store waits for others
     Note,        // for people, under -v
     Warning,     // for people, once
-    Failure,     // of a range or cell, for the log
+    Failure,     // a range or cell failed; for the log
     CellFailed,  // a cell will not be tried again; `text`: way_of() its failure
   };
   Kind kind = Kind::Idle;
