@@ -20,8 +20,8 @@ enum class WorkKind {
   OwnKernel,  // a kernel of Convoy
   Upload,
   Download,
-  Collective,      // of ranks, beside the device's work: after what came before it
-  CollectiveWait,  // of the device, for the end of one
+  Collective,      // between ranks, beside the device's work, after everything before it
+  CollectiveWait,  // the device waits for the end of a collective
 };
 
 // FlashAttention is a product whose blocks of queries (backward: of keys) are tiles that nothing

@@ -22,7 +22,7 @@ struct GpuInfo {
   std::string why_none = {};
   std::vector<Nvml::Broken> broken = {};
   std::vector<Device> devices = {};          // instances after their GPU
-  std::vector<DeviceReading> readings = {};  // of the same
+  std::vector<DeviceReading> readings = {};  // readings of `devices`
   NvmlVersions versions = {};
   HostFacts host = {};
 };

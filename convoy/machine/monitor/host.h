@@ -60,7 +60,7 @@ constexpr size_t kNumHostMetrics = static_cast<size_t>(HostMetric::JobMem) + 1;
 
 struct HostMetricFacts {
   HostMetric metric;
-  const char* name;  // of the column; its end is the unit
+  const char* name;  // the column's name; its end is the unit
   const char* prometheus;
   int decimals;
   const char* meaning;

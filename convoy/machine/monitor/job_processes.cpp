@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of /proc are small, and made anew for each reader.
+// Files of /proc are small, and the kernel writes them for each reader.
 std::optional<std::string> text_if_there(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.open()) return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides whether the ranks of a run fit on their devices: joins each rank's own figures with those
-// of the device and the host. The ranks' own figures decide; NVML's show the memory of other
+// Decides whether the ranks of a run fit on their devices: joins each rank's own figures with the
+// figures of device and host. The ranks' own figures decide; NVML's show the memory of other
 // programs.
 #pragma once
 
@@ -54,7 +54,7 @@ struct MemoryReport {
   std::optional<RunMemory> run = {};
   std::vector<Pool> pools = {};
   MemoryFit fit = MemoryFit::Unknown;
-  std::string words = {};      // of the fit
+  std::string words = {};      // the fit in words
   std::string imbalance = {};  // one sentence; empty with one rank
 };
 

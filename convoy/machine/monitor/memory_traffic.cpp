@@ -51,7 +51,7 @@ std::optional<uint64_t> config_of(const fs::path& unit, const std::string& event
 }
 
 struct EventWords {
-  const char* name;   // of the file that describes it
+  const char* name;   // name of the file that describes the event
   const char* event;  // used when the kernel has no such file
   bool writes;
 };

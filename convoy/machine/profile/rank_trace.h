@@ -22,7 +22,7 @@ struct NamedSpan {
 struct TracedCollective {
   std::string name;  // "world all_reduce"
   std::string group;
-  int64_t sequence = 0;  // of its group, alike on every rank
+  int64_t sequence = 0;  // number within its group, alike on every rank
   int64_t bytes = 0;
   Span flight;  // from its entry until it is done, whether or not its rank waits
   Span wait;    // while its rank waits for it; empty when it did not
