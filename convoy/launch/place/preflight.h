@@ -22,7 +22,7 @@ struct Finding {
 };
 
 struct PreflightRequest {
-  int num_ranks = 1;  // of this host
+  int num_ranks = 1;  // ranks on this host
   bool uses_gpus = false;
   std::string endpoint_addr = {};  // bound here when this node hosts it; empty = every address
   int endpoint_port = 0;           // 0 = no fixed port

@@ -39,7 +39,7 @@ bool step_of_this_job(const Variables& variables) {
   });
 }
 
-// SLURM_GTIDS lists the tasks of this node; a batch script has it anew, "0", beside an inherited
+// SLURM_GTIDS lists the tasks of this node; in a batch script it is "0" again, beside an inherited
 // step's count.
 bool tasks_of_this_step(const Variables& variables, const RankSource& source) {
   if (!variables.has("SLURM_GTIDS") || !source.local_world_size.known()) return true;

@@ -33,7 +33,7 @@ class NodeClocks {
 
  private:
   struct Asked {
-    std::optional<int64_t> sent_ns;    // of the question that waits for its answer
+    std::optional<int64_t> sent_ns;    // when the unanswered question was sent
     std::vector<ClockSample> samples;  // the latest
     Clock::time_point next = {};
     int num_asked = 0;

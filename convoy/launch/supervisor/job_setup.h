@@ -28,7 +28,7 @@ struct OwnProgram {
   // Why what they load cannot compute on GPUs, empty = it can; asked only where there are some.
   std::function<std::string()> why_no_cuda = {};
   int devices_of_rank = 1;  // GPUs that a single rank computes on; 0 = all
-  bool one_rank = false;    // of one rank by nature: GPUs without a rank are not announced
+  bool one_rank = false;    // the job has one rank by nature: idle GPUs are not announced
 };
 
 struct SetupRequest {
@@ -52,7 +52,7 @@ struct EnclosingTorchrun {
 
 struct JobSetup {
   ResolvedPlace place;
-  EnclosingTorchrun enclosing;  // of an adopted rank
+  EnclosingTorchrun enclosing;  // around an adopted rank
   NodesRange nodes;
   int num_local_ranks = 1;
   Placement placement;
@@ -60,11 +60,12 @@ struct JobSetup {
   std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
   std::string visible_variable = "CUDA_VISIBLE_DEVICES";  // or HIP_VISIBLE_DEVICES
   std::string visible_devices;    // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
-  RendezvousConf rdzv_conf;       // of --rdzv-conf
-  rendezvous::Endpoint endpoint;  // of the rendezvous; empty host = one node
+  RendezvousConf rdzv_conf;       // from --rdzv-conf
+  rendezvous::Endpoint endpoint;  // the rendezvous; empty host = one node
   int wanted_node_rank = -1;      // -1 = any that is free
-  rendezvous::Endpoint master;  // of one node, by the user's flags; empty host, port 0 = not given
-  int fixed_port = 0;           // of one node: where rank 0 shall listen, by the user's word
+  // If there is one node, by the user's flags; empty host, port 0 = not given.
+  rendezvous::Endpoint master;
+  int fixed_port = 0;  // if there is one node: where rank 0 shall listen, by the user's flag
   bool hosts_endpoint = false;  // here
   // Known by its address only: another launcher of this host may hold it.
   bool may_join_endpoint = false;

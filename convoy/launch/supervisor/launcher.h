@@ -37,8 +37,9 @@ struct RankEnd {
   std::filesystem::path log_file;  // empty: there is none
   // Kept with the logs; empty: the rank left none, or logs are not kept.
   std::filesystem::path error_file;
-  bool after_first_failure = false;  // it had been asked to end by then
-  bool after_stop = false;  // it had been asked to stop by then, or to make room for a resize
+  bool after_first_failure = false;  // it ended after it had been asked to end
+  // It ended after it had been asked to stop, or to make room for a resize.
+  bool after_stop = false;
   KilledFor killed_for = KilledFor::Nothing;
   bool out_of_memory = false;  // the kernel killed it for its memory: exit_code is 12
   bool silent = false;         // ended by the launcher: its heartbeat stopped, see `sentence`
@@ -122,7 +123,7 @@ struct LaunchReport {
   int stop_signal = 0;  // the signal that asked the launcher to stop, if any
   // This launcher itself got a stop signal; one before that time is the same request, not a hurry.
   std::optional<std::chrono::steady_clock::time_point> stop_repeats_until;
-  std::vector<RankEnd> ends;    // of this host, in the order in which ranks ended
+  std::vector<RankEnd> ends;    // ends of this host's ranks, in the order in which they ended
   bool killed_by_stop = false;  // a second stop signal, or ranks that needed longer than the grace
   bool ended_early = false;  // the first to end did so in good order, but the others did not follow
   bool resized = false;      // ended for a change of members
