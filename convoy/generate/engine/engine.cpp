@@ -55,12 +55,13 @@ struct Engine::Row {
   AnswerText answer;
   std::vector<float> logprobs;
   std::vector<std::vector<kernels::TokenLogprob>> likeliest;
-  int64_t unread_place = -1;  // of its unread token among those of its step; below 0: there is none
+  // Place of its unread token among the tokens that its step drew; below 0: there is none.
+  int64_t unread_place = -1;
 };
 
 namespace {
 
-// Ids that only the device has, among those of a step.
+// The ids of a step that only the device has.
 struct UnreadIds {
   std::vector<int64_t> tokens;  // places in the step
   std::vector<int64_t> places;  // in the ids of the step before
@@ -196,7 +197,7 @@ std::vector<Completion> Engine::step() {
   c10::OptionalStreamGuard on_stream;
   if (const auto stream = stream_of_steps()) on_stream.reset_stream(*stream);
   const auto begin = std::chrono::steady_clock::now();
-  // Rows of a failed step begin anew, from tokens that the host has.
+  // Rows of a failed step start again, from tokens that the host has.
   if (std::exchange(step_failed_, true)) read_down_to(0);
   scheduler_.hold_admissions(fewest_admissions());
   const std::vector<scheduler::PlannedRow> plan = plan_step();

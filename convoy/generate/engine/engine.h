@@ -48,7 +48,7 @@ struct EngineConfig {
   // Steps of single tokens are recorded and then started as a whole (device::DeviceGraph); nothing:
   // on CUDA devices that can. Not with adapters to serve, or a model whose weights come and go.
   std::optional<bool> records_steps = {};
-  adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
+  adapters::ServedAdapters* adapters = nullptr;  // adapters of this model; outlives the engine
   std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
   std::shared_ptr<const device::DeviceClaim> claim = {};  // held as long as the engine
 };
@@ -67,7 +67,7 @@ class Engine {
   void submit(Request request);
   void cancel(int64_t number);                    // at any time; nothing is returned of it
   bool has_begun(int64_t number) const;           // an unfinished request, which may wait again
-  std::string text_so_far(int64_t number) const;  // of an unfinished request
+  std::string text_so_far(int64_t number) const;  // for an unfinished request
   // The tokens that are read; until the next call of step().
   AnswerTokens tokens_so_far(int64_t number) const;
   int64_t unfinished() const { return std::ssize(rows_) + std::ssize(ended_); }
@@ -139,7 +139,7 @@ class Engine {
   };
   std::map<std::pair<int64_t, int64_t>, StepKind> step_kinds_;
   RecordedStep* first_recorded_ = nullptr;  // whose memory the others share
-  std::optional<c10::Stream> stream_;       // of all steps, where they are recorded
+  std::optional<c10::Stream> stream_;       // runs all steps, if they are recorded
   std::vector<Completion> ended_;           // not returned: of this step, or read before it failed
   bool step_failed_ = false;
   EngineFigures figures_;

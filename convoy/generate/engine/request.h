@@ -56,12 +56,13 @@ struct AnswerTokens {
 struct Completion {
   int64_t number = 0;
   int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;            // of those, taken from a shared prefix
+  int64_t cached_tokens = 0;            // prompt tokens taken from a shared prefix
   std::string text = {};                // without end token, stop string and special tokens
   std::vector<int32_t> token_ids = {};  // all that were generated, the end token included
   int64_t text_tokens = 0;              // the first of these, which begin in `text`
-  std::vector<float> logprobs = {};     // of each, when requested: by the model, before any rule
-  std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // of each, when requested
+  // For each token, when requested: by the model, before any rule.
+  std::vector<float> logprobs = {};
+  std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // for each token, when requested
   FinishReason finish_reason = FinishReason::Length;
 
   AnswerTokens tokens() const { return {token_ids, logprobs, likeliest}; }
