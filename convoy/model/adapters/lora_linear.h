@@ -27,7 +27,7 @@ struct Dropout {
 class LoraLinear final : public nn::LinearAdapter {
  public:
   // a_RI and b_OR: fp32 leaves that require grad. magnitude_O: the same for DoRA, else undefined.
-  // `factors`: those of all adapters of the model; null: its own alone.
+  // `factors`: the factors of all adapters of the model; null: this adapter's own alone.
   LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
              Dropout dropout, std::shared_ptr<RoundedFactors> factors = nullptr);
 
@@ -65,7 +65,7 @@ class LoraLinear final : public nn::LinearAdapter {
   }
   at::Tensor dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
                           uint64_t key) const;
-  // Computed anew only after W, A or B changed: micro-batches of a step, passes that recompute and
+  // Computed again only after W, A or B changed: micro-batches of a step, passes that recompute and
   // evaluations share one.
   const at::Tensor& norm(const nn::Linear& base) const;
 

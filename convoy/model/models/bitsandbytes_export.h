@@ -30,8 +30,8 @@ void write_bitsandbytes_model(const io::ModelFolder& source, const std::filesyst
 void write_decoded_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                          std::optional<at::ScalarType> dtype, const Advance& advance);
 
-// The same of a .safetensors file. Every tensor of floats that has elements is coded (int8: those
-// of two dimensions), any other copied.
+// The same of a .safetensors file. Every tensor of floats that has elements is coded (int8: only
+// tensors of two dimensions), any other copied.
 void write_bitsandbytes_tensors(const std::filesystem::path& source,
                                 const std::filesystem::path& output,
                                 const kernels::BitsandbytesFormat& format, const Advance& advance);

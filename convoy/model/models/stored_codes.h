@@ -29,7 +29,7 @@ class StoredCodes {
 
   const kernels::BitsandbytesFormat& format() const { return format_; }
   const std::vector<int64_t>& shape() const { return shape_; }
-  at::ScalarType dtype() const { return dtype_; }  // of the weight that it was
+  at::ScalarType dtype() const { return dtype_; }  // type of the original weight
   // Names in the file beside the weight's own.
   const std::vector<std::string>& keys() const { return keys_; }
 

@@ -128,7 +128,7 @@ class CausalLm {
   virtual KvGeometry kv_geometry() const = 0;
 };
 
-// Elements of all parameters; of a weight in codes those that it was.
+// Elements of all parameters; for a weight in codes the elements of the original weight.
 int64_t count_parameters(CausalLm& model);
 
 }  // namespace convoy::nn

@@ -154,7 +154,7 @@ TEST_F(Joined, AreOneProductOfCodesWhoseRowsMayFollowEachOther) {
   }
 }
 
-// Groups of inputs lie within a row: the codes are those of each map by itself.
+// Groups of inputs lie within a row: the codes equal the codes of each map by itself.
 TEST_F(Joined, AreQuantisedAsOneMap) {
   for (const kernels::IntegerFormat& format :
        std::vector<kernels::IntegerFormat>{{kernels::WeightFormat::Int8},

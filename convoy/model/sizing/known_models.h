@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Models and machines that presets are made for, so that their memory can be computed without them.
-// Sizes of models are those of their config.json on the hub.
+// Sizes of models come from their config.json on the hub.
 #pragma once
 
 #include <cstdint>

@@ -129,7 +129,7 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
     gathered.push_back(travelling);
     packed.push_back(unit.packed_bytes);
   }
-  // The unit in use and the next ones; packed copies are those of the unit in use.
+  // The unit in use and the next ones are gathered; only the unit in use has packed copies.
   const int64_t prefetch = question.prefetch_blocks > 0 ? question.prefetch_blocks : on_cpu ? 1 : 2;
   const auto at_a_time = static_cast<size_t>(1 + prefetch);
   plan.exchange_bytes +=

@@ -29,7 +29,7 @@ struct ConvStageOptions {
   bool training = false;
   bool bf16 = false;  // products of bf16 matrices, summed in fp32
   double epsilon = 1e-5;
-  double momentum = 0.1;  // of the batch in the running statistics
+  double momentum = 0.1;  // share of the batch in the running statistics
 };
 
 // x [N, L, C] fp32 -> [N, L / 2, O] (Pool::Pairs) or [N, O] (Pool::Mean), fp32. Differentiable in x

@@ -38,7 +38,7 @@ class IntegerPanels {
   struct Rows {
     const Element* a = nullptr;
     int64_t stride_a = 0;
-    const float* group_sums = nullptr;  // of the first row; null as above
+    const float* group_sums = nullptr;  // begins at the first row; null if there are no offsets
     const RoundedBlock* rounded = nullptr;
     int64_t count = 0;
   };

@@ -29,8 +29,9 @@ struct Backward {
       gradients;
 };
 
-// While one lives, ops that its thread records do not keep the outputs that ops add to it, which
-// cost little beside a product: their backward computes them anew, once for all that keep the same.
+// While such an object lives, ops recorded on its thread do not keep the outputs that are added to
+// it, because these cost little beside a product. Backward computes such an output again, once for
+// all ops that need it.
 class RecomputedOutputs {
  public:
   RecomputedOutputs();

@@ -89,7 +89,7 @@ void store(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& c
   start_store(keys, cache, launch_of(keys, values, cache, rows));
 }
 
-// A lane rotates elements of one half of a head with those of another lane.
+// A lane rotates elements of one half of a head together with elements that another lane holds.
 bool fits_transform(const HeadTransform& transform, const PagedCache& cache) {
   const int64_t features = cache.shape.head_dim;
   const auto fits = [](const at::Tensor& tensor, int64_t width) {

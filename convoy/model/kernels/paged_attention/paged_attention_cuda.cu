@@ -60,8 +60,8 @@ struct TokenTeam {
   }
 };
 
-// The share of one team in the attention of kHeads heads: sums of values weighed by
-// 2^(score - top). `top` and `divisor` are those of the head that the lane owns.
+// The share of one team in the attention of kHeads heads: sums of values weighed by 2^(score -
+// top). `top` and `divisor` belong to the head that the lane owns.
 template <class Element, class Stored, int kHeads>
 struct TeamAttention {
   // Tokens that a team has in flight at once. With many heads the registers of more would leave one

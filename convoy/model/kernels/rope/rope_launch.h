@@ -12,7 +12,7 @@ struct RopeHeads {
   const void* x = nullptr;
   void* y = nullptr;  // contiguous
   uint64_t heads = 0;
-  int64_t token_stride = 0;  // of x, in elements
+  int64_t token_stride = 0;  // x, in elements
   int64_t head_stride = 0;
 };
 
@@ -22,7 +22,7 @@ struct RopeLaunch {
   const float* sin = nullptr;
   const int64_t* positions = nullptr;  // per token
   uint64_t tokens = 0;
-  uint64_t half = 0;  // of a head's features
+  uint64_t half = 0;  // half of a head's features
   float direction = 1;
   uint32_t vectors = 0;  // halves may be read and written by vectors
 };

@@ -77,8 +77,8 @@ struct Masses {
 
 // The likeliest ids of a row up to one of them.
 struct Cut {
-  uint32_t pattern = 0;            // of the last kept logit; 0: all
-  uint32_t last_id = 0xffffffffu;  // of equal logits
+  uint32_t pattern = 0;  // bits of the last kept logit; 0: all are kept
+  uint32_t last_id = 0xffffffffu;  // last kept id among equal logits
 
   CONVOY_DEVICE bool keeps(uint32_t of, uint32_t id) const {
     return of > pattern || (of == pattern && id <= last_id);
