@@ -98,7 +98,7 @@ class CheckpointStore {
   // is valid.
   std::optional<LoadedCheckpoint> load_newest();
   std::optional<LoadedCheckpoint> load_best();
-  std::optional<int64_t> newest_step() const;  // of all that are there, not verified
+  std::optional<int64_t> newest_step() const;  // the newest of all that are there, not verified
 
  private:
   io::SnapshotStore store_;

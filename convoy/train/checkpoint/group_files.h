@@ -25,7 +25,7 @@ namespace convoy::checkpoint {
 // Elements of a tensor in row-major order.
 struct Piece {
   std::string name;
-  std::vector<int64_t> shape;  // of the whole tensor
+  std::vector<int64_t> shape;  // the whole tensor's shape
   int64_t begin = 0;
   at::Tensor values;  // as many elements as the piece has
 };
@@ -47,7 +47,7 @@ class GroupReader {
   // lies on the CPU in the stored type.
   const std::vector<int64_t>& shape(const std::string& name) const;
   at::Tensor read(const std::string& name, int64_t begin, int64_t count) const;  // [count]
-  at::Tensor read(const std::string& name) const;                                // of its shape
+  at::Tensor read(const std::string& name) const;                                // the whole tensor
 
  private:
   struct Part {

@@ -14,7 +14,7 @@ struct RankEnvironment {
   int local_rank = 0;
   int local_world = 1;
   int replicas = 1;    // ranks that are threads of this process; else 1
-  int group = 0;       // of this process's groups of these ranks, in the order of joining
+  int group = 0;       // counts this process's groups with these ranks, in the order of joining
   int full_world = 1;  // CONVOY_FULL_WORLD_SIZE: of an elastic job with all its nodes; else `world`
   std::string master_address = "127.0.0.1";
   int master_port = 29500;

@@ -35,7 +35,7 @@ class CheckpointSaver {
   const LoopParts& parts_;
   const bool in_background_;
   std::unique_ptr<checkpoint::PendingSave> pending_;
-  telemetry::CheckpointEvent event_;  // of pending_
+  telemetry::CheckpointEvent event_;  // belongs to pending_
   std::chrono::steady_clock::time_point begun_;
 };
 

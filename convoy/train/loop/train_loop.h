@@ -37,7 +37,7 @@ struct LoopParts {
   telemetry::TrainingLog* log;                // rank 0's; null elsewhere
   telemetry::FlightWriter& flight;            // gets the step and the phase
   checkpoint::NamedFiles files_alongside;     // added to each checkpoint
-  std::vector<nn::NamedTensor> buffers = {};  // of the model, saved beside the parameters
+  std::vector<nn::NamedTensor> buffers = {};  // the model's buffers, saved beside the parameters
   // Set by a signal: the step is finished, an evaluation is not; the state is saved, the loop
   // returns.
   const std::atomic<bool>& stop_requested;

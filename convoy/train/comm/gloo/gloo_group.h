@@ -38,7 +38,7 @@ class GlooGroup : public Group {
 
  private:
   struct Backend;  // keeps c10d's and Gloo's headers in one source file
-  struct Part {    // of the job's ranks, as this group numbers them
+  struct Part {    // this group's part of the job's ranks
     int rank;
     int size;
     std::string_view name;

@@ -72,7 +72,7 @@ class FlatParameters {
   void read(size_t range, int64_t begin, const at::Tensor& out) const;
 
   std::vector<FlatRange> ranges_;
-  std::vector<at::Tensor> values_;  // by range, flat: of those that had memory
+  std::vector<at::Tensor> values_;  // by range, flat; only ranges that had memory
   const nn::DeferredValues* deferred_;
   device::RefillableTensor whole_;
   std::vector<at::Storage> withheld_;  // by range; empty: parameters are as whole() is
