@@ -27,12 +27,12 @@ struct GroupAccess;
 
 enum class Reduce { Sum, Mean };
 
-// Driven by one thread. Collective functions are called by all ranks in the same order; they block,
-// and those of tensors of device() let its current stream wait instead. A failed one throws, of
-// device() a later call does, and leaves the group unusable: let the error end the rank. Tensors
-// lie on the CPU or on device(); any strides. Sums take float, double, half, bfloat16, int, long
-// and complex; all other functions take any type. Before each the ranks compare what they call:
-// where functions, types, shapes or roots differ all throw CommError.
+// Driven by one thread. Collective functions are called by all ranks in the same order. On the CPU
+// they block. On a GPU they return at once and make the current stream wait; an error is thrown by
+// a later call. After an error the group is unusable: let the error end the rank. Tensors lie on
+// the CPU or on device(), with any strides. Sums take float, double, half, bfloat16, int, long and
+// complex; all other functions take any type. Before each collective the ranks compare what they
+// call: if functions, types, shapes or roots differ, all ranks throw CommError.
 class ProcessGroup {
  public:
   ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()

@@ -130,8 +130,9 @@ struct Replicas::State {
 
   std::vector<std::shared_ptr<torch::nn::Module>> modules;
   std::vector<at::Device> devices;
-  TensorLists parameters, buffers;       // by replica
-  std::vector<int64_t> copied_versions;  // of the module's parameters, on other devices
+  TensorLists parameters, buffers;  // by replica
+  // Versions of the module's parameters when other devices copied them.
+  std::vector<int64_t> copied_versions;
   ReplicaThreads threads;
 };
 

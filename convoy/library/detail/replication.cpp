@@ -154,7 +154,7 @@ struct Replication::State {
          .rank = group->rank()});
   }
 
-  // Collective. Those that the first pass left out come last.
+  // Collective. Parameters that the first pass left out come last.
   void lay_out_buckets() {
     for (size_t index = parameters.size(); index-- > 0;)
       if (!arrived[index]) arrivals.push_back(index);
