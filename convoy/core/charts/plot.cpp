@@ -178,8 +178,8 @@ class ChartPainter {
     canvas_.end_group();
   }
 
-  // Marks of one place: side by side around it, or as one without a colour where the room before
-  // and behind does not do. Each neighbour has half of what lies between.
+  // Draws marks that share an x side by side, or as one grey mark if there is no room. Each
+  // neighbour has half of the space between.
   void paint_marks(std::span<const RowMark> marks, double base, double before, double behind) {
     const auto width_of = [&](const RowMark& mark) {
       const std::string count = mark.count > 1 ? std::to_string(mark.count) : "";

@@ -27,7 +27,7 @@ class ProgramRecord {
   std::string of(const std::vector<std::string>& argv);
 
  private:
-  // Told by the kernel; as long as it is the same, the bytes are.
+  // From stat(); equal values mean an unchanged file.
   struct Version {
     uint64_t device = 0, inode = 0;
     int64_t size_bytes = 0, modified_ns = 0, changed_ns = 0;
