@@ -48,7 +48,7 @@ class ProcessGroup {
   // Collective. `tensor` of every rank, of one shape and type, becomes the sum or the mean over
   // ranks. Throws ConfigError for a type that cannot be summed, and for a mean of int and long.
   void all_reduce(torch::Tensor tensor, Reduce reduce = Reduce::Sum);
-  // Collective. `tensor`, of one shape and type everywhere, becomes that of rank `root`. Throws
+  // Collective. `tensor`, of one shape and type everywhere, gets the values of rank `root`. Throws
   // ConfigError for a root that is no rank.
   void broadcast(torch::Tensor tensor, int root = 0);
   // Collective. [size(), ...] from `tensor` of one shape and type everywhere.

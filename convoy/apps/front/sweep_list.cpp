@@ -84,7 +84,7 @@ ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
   return row;
 }
 
-// Those in which a sweep of the same workload differs.
+// The settings in which another sweep of the same workload differs.
 ordered_json own_settings(const ordered_json& row, const ordered_json& rows) {
   ordered_json own = ordered_json::object();
   if (row["settings"].is_null()) return own;

@@ -85,7 +85,7 @@ class EngineGroup {
   struct Open {
     std::shared_ptr<http::Exchange> exchange;
     PromptPrefixes prefixes = {};
-    std::shared_ptr<Metrics> metrics = nullptr;  // that the answer is a part of
+    std::shared_ptr<Metrics> metrics = nullptr;  // metrics that the answer is a part of
     std::optional<size_t> engine = {};           // nothing: waits for one
     int tries = 0;
     bool started = false;
@@ -118,7 +118,7 @@ class EngineGroup {
   std::vector<Engine> engines_;
   EngineChoice choice_;
   int64_t dead_engines_ = 0;
-  int64_t lost_requests_ = 0;  // that ended with an error because their engine died
+  int64_t lost_requests_ = 0;  // requests that ended with an error because their engine died
   std::map<uint64_t, Open> open_;
   std::deque<uint64_t> waiting_;  // for an engine
   uint64_t next_number_ = 1;

@@ -277,7 +277,7 @@ ChartAxis x_axis(const std::vector<PlotSeries>& series, const PlotOptions& optio
 }
 
 std::string number_label(double value) {
-  constexpr double kLeast = 1e-3, kMost = 1e6;  // that are written without a power of ten
+  constexpr double kLeast = 1e-3, kMost = 1e6;  // limits of values written without a power of ten
   if (value == 0) return "0";
   // Labels are round numbers: six digits cut the rest of the binary rounding error.
   const double magnitude = std::fabs(value);

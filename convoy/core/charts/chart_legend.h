@@ -27,7 +27,7 @@ class ChartLegend {
     const PlotSeries* series = nullptr;
     int color = 0;    // kInkColor where series of several colours share it
     double left = 0;  // the legend's left edge
-    size_t row = 0;   // its first one
+    size_t row = 0;   // its first row
     std::vector<std::string> lines{};
   };
 

@@ -31,7 +31,7 @@ struct ChartWords {
   ChartWords(const std::string& text, double width, double wanted_size, size_t most_lines,
              bool bold = false);
   double line_height() const { return 1.2 * size; }
-  // Beyond that of one line.
+  // The height beyond one line.
   double more_height() const;
 };
 

@@ -51,7 +51,7 @@ struct PlotSeries {
   bool whiskers = false;  // all points have
   std::vector<PlotBar> bars{};
   std::string seed{};   // the seed whose results these are, for programs that read the figure
-  std::string title{};  // that browsers show under the pointer
+  std::string title{};  // text that browsers show under the pointer
 };
 
 // Marks above the data, for results without a value. Marks that share an x stand side by side; if

@@ -125,9 +125,9 @@ class JobStore {
   virtual std::vector<Group> groups() = 0;
 
   // Adds the tasks that the group lacks and returns their number; 1e5 take about a second. Uses
-  // transactions of many tasks each: after a kill, call it again. If the list's digest equals that
-  // of the list last added to the group, its tasks are not read; otherwise each task may be read
-  // twice.
+  // transactions of many tasks each: after a kill, call it again. If the list's digest equals the
+  // digest of the list last added to the group, its tasks are not read; otherwise each task may be
+  // read twice.
   virtual int64_t add(int64_t group, const TaskList& tasks) = 0;
   int64_t add(int64_t group, std::span<const NewTask> tasks);
 

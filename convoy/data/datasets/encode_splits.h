@@ -28,7 +28,7 @@ struct SplitReport {
   int64_t rows_unsupervised = 0;  // dropped: nothing to learn after truncation
   int64_t rows_truncated = 0;
   int64_t rows_split = 0;         // truncation = split: longer ones
-  int64_t windows = 0;            // the rows that those became
+  int64_t windows = 0;            // the rows that the split rows became
   int64_t rows_dropped_long = 0;  // truncation = drop
   int64_t fields_cut = 0;         // max_field_chars
   int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read

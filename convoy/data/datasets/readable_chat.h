@@ -16,7 +16,7 @@ namespace convoy::data {
 struct ReadableChat {
   nlohmann::ordered_json messages;
   text::Conversation conversation;  // made from `messages`
-  text::RenderedChat rendered;      // all of them
+  text::RenderedChat rendered;      // the whole conversation as text
   MessageTexts texts;               // in `rendered`
 };
 

@@ -23,7 +23,7 @@ namespace convoy::experiments {
 
 // The folders and devices that a sweep's flags name.
 struct SweepPlaces {
-  std::string checkpoint_dir;          // folder of the store; empty = that of the results
+  std::string checkpoint_dir;          // folder of the store; empty = the results' folder
   std::string figures_dir;             // empty = no figures
   std::string compute_device = "cpu";  // sweep::RunOptions
   int64_t max_gpus = -1;

@@ -49,7 +49,7 @@ struct Version {
 struct Candidate {
   int64_t number = 0;
   std::vector<Version> versions = {};  // as they came
-  size_t kept = 0;                     // which of them stands
+  size_t kept = 0;                     // index of the version that stands
   bool waiting = false;                // for a text that was asked for
 
   const Version& best() const { return versions[kept]; }

@@ -370,7 +370,7 @@ class Worker : public workers::WorkSource {
   std::deque<int64_t> ready_;                      // held, and not begun
   std::deque<int64_t> suspects_;                   // the same, to run alone
   std::vector<jobs::NewNote> notes_;               // written, not in the store
-  std::vector<jobs::Completion> completions_;      // the same
+  std::vector<jobs::Completion> completions_;      // written, not in the store
   RowWorkerFigures figures_;
   std::map<std::string, StageTokens> tokens_by_stage_;  // counts this worker's texts
   bool kept_any_ = false;

@@ -144,7 +144,7 @@ class HttpTextEngine final : public process::TextEngine {
   struct Text {
     ApiText api;
     std::pair<int64_t, int64_t> place;  // in ready_, while the text waits there
-    int tries = 0;                      // that failed by an answer
+    int tries = 0;                      // tries that an answer ended
     int lone_breaks = 0;                // breaks of this text's connection while others held
     int busy = 0;                       // refusals for load
     bool is_sent = false;
@@ -301,7 +301,7 @@ class HttpTextEngine final : public process::TextEngine {
     ended_.push_back(std::move(result));
   }
 
-  using Rest = std::optional<std::chrono::milliseconds>;  // that the server asks for
+  using Rest = std::optional<std::chrono::milliseconds>;  // wait that the server asks for
 
   // The server's trouble, not the text's.
   void suffer(int64_t number, Trouble trouble, const std::string& why, Rest rest = {}) {
@@ -426,7 +426,7 @@ class HttpTextEngine final : public process::TextEngine {
     refuse_answer(servers_, address(text), first.answer);
   }
 
-  // The whole time in which requests run counts as that of new tokens: how a server divides it
+  // The whole time in which requests run counts as time for new tokens: how a server divides it
   // cannot be seen.
   void count_time() {
     const auto now = Clock::now();
@@ -447,7 +447,7 @@ class HttpTextEngine final : public process::TextEngine {
   Clock::time_point told_rest_until_ = {};               // further rests until then are not told
   std::unordered_map<int64_t, Text> texts_;              // unfinished, by number
   std::set<std::pair<int64_t, int64_t>> ready_;          // their places, in the order of sending
-  std::multimap<Clock::time_point, int64_t> delayed_;    // until then
+  std::multimap<Clock::time_point, int64_t> delayed_;    // by the time at which they may be sent
   std::map<std::string, std::vector<Refusal>> refused_;  // their texts wait; by settings
   std::unordered_set<std::string> answered_settings_;
   std::vector<TextResult> ended_;  // handed out by the next step

@@ -82,7 +82,7 @@ struct Engine::Inputs {
   std::vector<kernels::PagedRows> paged;  // by layer group
   UnreadIds unread;
   at::Tensor unread_tokens_U, unread_places_U;
-  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: those are all tokens
+  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: all tokens are last ones
   std::vector<std::shared_ptr<Row>> drawing;
   std::optional<TokenDraw> draw;  // where a row draws
 

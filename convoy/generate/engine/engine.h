@@ -138,7 +138,7 @@ class Engine {
     std::unique_ptr<RecordedStep> recorded;
   };
   std::map<std::pair<int64_t, int64_t>, StepKind> step_kinds_;
-  RecordedStep* first_recorded_ = nullptr;  // whose memory the others share
+  RecordedStep* first_recorded_ = nullptr;  // the other recorded steps share its memory
   std::optional<c10::Stream> stream_;       // runs all steps, if they are recorded
   std::vector<Completion> ended_;           // not returned: of this step, or read before it failed
   bool step_failed_ = false;

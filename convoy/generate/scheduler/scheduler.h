@@ -27,7 +27,7 @@ inline constexpr int32_t kUnreadToken = INT32_MIN;
 
 struct SchedulerConfig {
   int64_t block_tokens = 16;
-  int64_t max_rows = 16;      // that run at a time
+  int64_t max_rows = 16;      // rows that run at a time
   int64_t step_tokens = 512;  // prompt tokens and new ones together in a step; new ones always go
   bool shares_prefixes = true;
   std::vector<LayerGroup> groups = {};

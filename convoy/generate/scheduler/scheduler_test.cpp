@@ -187,7 +187,7 @@ class SimulatedEngine {
   SchedulerConfig config_;
   Reading reading_;
   Scheduler scheduler_;
-  std::map<int64_t, int32_t> unread_;  // that the device has
+  std::map<int64_t, int32_t> unread_;  // tokens that only the device has
   std::vector<int64_t> finished_;      // finished in this step
   std::vector<std::vector<uint64_t>> slots_;
   std::map<int64_t, Limit> limits_;

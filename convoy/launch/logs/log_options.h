@@ -37,7 +37,7 @@ enum class LogLayout {
 // A choice of streams of local ranks, in the syntax of torchrun's --redirects and --tee.
 class StreamSelection {
  public:
-  StreamSelection() = default;  // none
+  StreamSelection() = default;  // selects no stream
 
   // "0" none, "1" stdout, "2" stderr, "3" both, for every rank; or "0:3,12:1", where ranks that
   // are not named have none. Throws ConfigError that names `flag`.

@@ -46,7 +46,7 @@ struct PlacementRequest {
   ThreadRule threads = ThreadRule::Torchrun;
   std::string omp_num_threads = {};  // from the environment; empty = unset
   bool virtual_local_rank = false;
-  int devices_of_rank = 1;            // that a single rank computes on; 0 = all
+  int devices_of_rank = 1;            // devices that a single rank computes on; 0 = all
   bool announce_idle_devices = true;  // names devices that no rank is planned for
 };
 

@@ -103,7 +103,7 @@ class KeyValueClient::Connection {
                    "the key-value store at {} closed the connection: the launcher of the master "
                    "node has ended",
                    options_.store.text());
-      // An answer that comes yet would be taken for that of the next question.
+      // A late answer would be taken for the answer to the next question.
       lost_ = Clock::now() >= deadline;
       check_usable();
       pollfd watched{channel_.descriptor(),

@@ -66,7 +66,7 @@ struct JobSetup {
   // If there is one node, by the user's flags; empty host, port 0 = not given.
   rendezvous::Endpoint master;
   int fixed_port = 0;  // if there is one node: where rank 0 shall listen, by the user's flag
-  bool hosts_endpoint = false;  // here
+  bool hosts_endpoint = false;  // this launcher hosts the endpoint
   // Known by its address only: another launcher of this host may hold it.
   bool may_join_endpoint = false;
   std::string run_id = "none";
@@ -85,8 +85,8 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
 // Empty = not checked.
 struct CheckedFiles {
   std::filesystem::path log_folder = {};
-  std::string program = {};  // that ranks become
-  std::string script = {};   // that it reads
+  std::string program = {};  // program that ranks become
+  std::string script = {};   // script that the program reads
 };
 
 // Program, ports, limits and folders that this node's part needs.

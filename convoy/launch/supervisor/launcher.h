@@ -32,7 +32,7 @@ struct RankEnd {
   int signal = 0;
   std::string sentence;            // the rank's own error, from its error file; else empty
   std::string json_line;           // the same for scripts; else empty
-  std::string error_text;          // that file, whole
+  std::string error_text;          // the whole error file
   std::string last_lines;          // the last lines it wrote
   std::filesystem::path log_file;  // empty: there is none
   // Kept with the logs; empty: the rank left none, or logs are not kept.
@@ -78,7 +78,7 @@ class Peers {
 struct RankSetup {
   std::map<std::string, std::string> environment;
   std::vector<int> cpus;         // it may run on these only; empty = as the launcher
-  std::string device_uuid = {};  // that it is to compute on; empty = CPUs
+  std::string device_uuid = {};  // device that it is to compute on; empty = CPUs
 };
 
 enum class OnDeviceFault {
@@ -129,7 +129,7 @@ struct LaunchReport {
   bool resized = false;      // ended for a change of members
   int root_cause = -1;       // index into ends; -1 = no failure, or not here
   std::optional<PeerOrder> peer_failure;      // the root cause is on another node
-  std::chrono::milliseconds failure_grace{};  // that ranks had, for KilledFor::FailureGrace
+  std::chrono::milliseconds failure_grace{};  // time that ranks had, for KilledFor::FailureGrace
   std::vector<int> unkillable;                // ranks that were still there after KILL and the wait
   std::string diagnosis;  // the ranks that did not enter a collective; empty = unknown
   std::string diagnosis_json;

@@ -36,8 +36,8 @@ struct JobSpec {
   Log log;
 };
 
-// Blocks until the job has ended here. The report is that of the last attempt, its exit code that
-// of the job. Throws as run_ranks and NodeLink do.
+// Blocks until the job has ended here. The report describes the last attempt; its exit code is the
+// job's. Throws as run_ranks and NodeLink do.
 LaunchReport run_job(const JobSpec& spec);
 
 }  // namespace convoy::launch

@@ -212,7 +212,7 @@ class JoinedGraphs : public autograd::Node {
   HandedGradients handed_;
   TensorLists leaves_;                // the replicas' inputs
   TensorLists outputs_;               // by replica, as many as are joined
-  std::vector<c10::Stream> streams_;  // that the forward pass ran on
+  std::vector<c10::Stream> streams_;  // streams that the forward pass ran on
 };
 
 // Above JoinedGraphs: lies on the device of the joined outputs, and waits for nothing.

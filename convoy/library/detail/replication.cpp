@@ -192,7 +192,7 @@ struct Replication::State {
   std::shared_ptr<ProcessGroup> group;
   DistributedDataParallelOptions options;
   int64_t bucket_bytes;
-  std::vector<nn::NamedTensor> parameters;  // that require grad
+  std::vector<nn::NamedTensor> parameters;  // parameters that require grad
   std::vector<nn::NamedTensor> buffers;
   at::Tensor world;                  // the number of ranks
   std::vector<at::Tensor> averages;  // by parameter; views of the buckets once these are there

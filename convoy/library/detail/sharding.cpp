@@ -271,7 +271,7 @@ struct Sharding::State {
   PassUnits passes;
   Flats trained, frozen;
   std::unique_ptr<parallel::ShardedGradients> gradients;
-  std::vector<OwnShard> shards;  // that train
+  std::vector<OwnShard> shards;  // shards that train
   std::vector<WithheldGradient> withheld_gradients;
   bool gradients_withheld = false;  // they are in .grad
   bool synchronised = true;         // outside of NoSync

@@ -59,7 +59,7 @@ struct Prediction {
   double exposed_seconds = 0;  // part of `seconds` that would go away if collectives took no time
   std::vector<LinkTotal> collectives;
   std::vector<WorkTotal> totals;       // the device's work, the longest first
-  std::vector<ProductTotal> products;  // as well
+  std::vector<ProductTotal> products;  // products, the longest first
 };
 
 // As a CUDA graph, which the host starts in microseconds whatever its length (2.5 us and 1 ns a

@@ -56,7 +56,7 @@ struct Work {
   double flops = 0;
   ProductShape product = {};
   int64_t collective = 0;  // number of the one that is started or waited for
-  double link_bytes = 0;   // that it sends from each rank
+  double link_bytes = 0;   // bytes that it sends from each rank
 
   double& bytes_of(Content content) { return bytes[static_cast<size_t>(content)]; }
   double bytes_of(Content content) const { return bytes[static_cast<size_t>(content)]; }

@@ -21,7 +21,7 @@ bool is_float(io::Dtype dtype);
 
 // A CPU tensor that owns its memory, in the stored type.
 at::Tensor copy_to_tensor(const io::TensorView& view);
-// Its own memory too, converted.
+// A CPU tensor that owns its memory, converted to `dtype`.
 at::Tensor copy_to_tensor(const io::TensorView& view, at::ScalarType dtype);
 
 // A source over `tensor`, which is read when it is written; keeps the tensor alive. `reader`:

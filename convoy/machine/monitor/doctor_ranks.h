@@ -18,7 +18,7 @@ struct NetworkFacts {
   std::map<std::string, std::string> interfaces = {};  // by numeric address
   std::string wanted_interface = {};                   // GLOO_SOCKET_IFNAME
   std::string master = {};                         // node 0, as the flags name it; empty = one host
-  std::vector<std::string> master_addresses = {};  // that the name resolves to here
+  std::vector<std::string> master_addresses = {};  // addresses that the name resolves to here
   bool is_master = false;                          // this node is node 0
 
   // True when the named host resolves to this host itself: no other rank can be reached.

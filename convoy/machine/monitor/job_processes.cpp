@@ -29,7 +29,7 @@ std::optional<std::string> text_if_there(const fs::path& path) {
 
 struct CpuTicks {
   int64_t own = 0;
-  int64_t ended_children = 0;  // that were waited for
+  int64_t ended_children = 0;  // ended children that were waited for
 };
 
 // The name in /proc/PID/stat may hold any byte, so fields are counted from its end: the state is

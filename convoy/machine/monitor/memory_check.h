@@ -46,7 +46,7 @@ struct MemoryReport {
   struct Pool {  // a device of this host, or its memory
     std::string label;
     std::optional<int64_t> total_mib, used_mib, kept_mib;  // kept by the driver
-    std::optional<int64_t> processes = {};                 // that compute there
+    std::optional<int64_t> processes = {};                 // processes that compute there
     std::vector<int> ranks = {};
     std::optional<int64_t> others_mib = {};    // used beside these ranks' reserved memory
     std::optional<int64_t> headroom_mib = {};  // at the ranks' peaks; without a run: free now
@@ -62,7 +62,7 @@ struct MemoryInputs {
   std::optional<RunMemory> run = {};
   std::vector<DeviceReading> devices = {};
   HostFacts facts = {};
-  std::string host = {};  // this one
+  std::string host = {};  // this host's name
 };
 MemoryReport check_memory(const MemoryInputs& inputs);
 

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kTrafficMib = 1 << 20;
-constexpr double kLineBytes = 64;  // that one command of a controller moves
+constexpr double kLineBytes = 64;  // bytes that one command of a controller moves
 
 // "0x04" and "255".
 uint64_t number_of(const std::string& text) {

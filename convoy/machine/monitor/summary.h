@@ -66,7 +66,7 @@ class Summary {
     std::optional<double> last_power;
     double memory_total_mib = 0;
     std::vector<uint64_t> xids;
-    std::string problem;  // the last
+    std::string problem;  // the last problem
     double silent_s = 0;
   };
   double joules(const DeviceSums& sums) const;

@@ -75,7 +75,7 @@ class LoraLinear final : public nn::LinearAdapter {
   double scaling_;
   Dropout dropout_;
   std::shared_ptr<RoundedFactors> factors_;
-  size_t number_;  // its own there
+  size_t number_;  // this adapter's number in factors_
   mutable Norm norm_;
 };
 

@@ -57,7 +57,7 @@ struct TrainTensors {
 struct LoadedCheckpoint {
   std::filesystem::path folder;
   TrainState state;
-  std::vector<std::string> notices;  // which newer checkpoints were refused, and why
+  std::vector<std::string> notices;  // newer checkpoints that were refused, and why
   GroupReader group(const std::string& name) const { return {folder, name}; }
 };
 

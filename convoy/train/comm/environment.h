@@ -22,7 +22,7 @@ struct RankEnvironment {
   // CONVOY_STORE_ADDRESS: host:port of the coordinator's store, which is preferred to the file;
   // needs CONVOY_JOB_TOKEN.
   std::string store_address;
-  // CONVOY_OWN_ADDRESS: the address by which other hosts reach this one; empty = that of the
+  // CONVOY_OWN_ADDRESS: the address by which other hosts reach this one; empty = the address of the
   // interface that routes to MASTER_ADDR.
   std::string own_address;
   std::string gloo_interface;  // GLOO_SOCKET_IFNAME: the user's own choice; goes before both

@@ -28,7 +28,7 @@ struct LoopParts {
   TrainingObjective& objective;
   // The trained parameters, as checkpoints name them.
   const std::vector<nn::NamedTensor>& parameters;
-  std::string parameter_group;  // file name of those in a checkpoint, without ".safetensors"
+  std::string parameter_group;  // their file name in a checkpoint, without ".safetensors"
   parallel::Strategy& strategy;
   optim::AdamW& optimizer;
   const optim::LearningRateSchedule& schedule;

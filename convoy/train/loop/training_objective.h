@@ -23,7 +23,7 @@ namespace convoy::train {
 struct StepTotals {
   int64_t rows = 0;
   int64_t tokens = 0;             // 0 where rows have none
-  int64_t supervised_tokens = 0;  // the same
+  int64_t supervised_tokens = 0;  // 0 where rows have none
   double weight = 0;              // divides the step's sum of losses
   double flops = -1;              // the model's products, over all ranks; below 0 = not counted
 };

@@ -34,7 +34,7 @@ class LogprobWriter {
   ApiKind kind_;
   const text::Tokenizer& tokenizer_;
   size_t given_ = 0;     // tokens
-  int64_t letters_ = 0;  // that these begin
+  int64_t letters_ = 0;  // letters that begin in these tokens
 };
 
 }  // namespace convoy::recipes

@@ -132,7 +132,7 @@ class SqlStore : public JobStore {
   std::function<bool(std::chrono::milliseconds)> keep_waiting_;
   std::optional<int64_t> now_ms_;
   std::optional<bool> has_notes_table_;  // asked once in a transaction; true for ever
-  std::map<int64_t, Group> groups_;      // those seen; they never change
+  std::map<int64_t, Group> groups_;      // groups seen so far; they never change
   int64_t results_at_risk_ = 0;          // committed, yet lost by a power cut
   std::chrono::steady_clock::time_point oldest_at_risk_{};
 };

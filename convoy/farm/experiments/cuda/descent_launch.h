@@ -51,7 +51,7 @@ inline constexpr uint32_t kDescentParts = 8;    // kBlockWeights: of sums over w
 
 // One problem of `ssm`. Values of weights that only fill the last parts are 0.
 struct SsmDescentProblem {
-  // Its first in the launch's memory.
+  // Places of its first values, rows and epochs in the launch's memory.
   uint64_t values = 0;  // padded_weights; then as many of each of Adam's moments
   uint64_t rows = 0;
   uint64_t epochs = 0;
@@ -61,7 +61,7 @@ struct SsmDescentProblem {
   uint32_t num_weights = 0, padded_weights = 0;
   uint32_t num_powers = 0, num_rows = 0;
   uint32_t num_epochs = 0;
-  uint32_t is_adam = 0, is_adaptive = 0;  // or not
+  uint32_t is_adam = 0, is_adaptive = 0;  // 0 or 1
   uint32_t unused = 0;
 };
 

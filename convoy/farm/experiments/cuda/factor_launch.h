@@ -24,7 +24,7 @@ struct FactorLaunch {
   uint32_t n_rows = 0, n_cols = 0;
   MfActivation activation = MfActivation::Linear;
   float negative_slope = 0;
-  uint32_t normalize = 0;  // or not
+  uint32_t normalize = 0;  // 0 or 1
   float softening = 0;
 
   uint32_t first_guess = 0;  // lower half of its index

@@ -56,7 +56,7 @@ SsmInit init_of(const std::string& word) {
   return known.at(word);
 }
 
-// As the schedulers of PyTorch name them; `gamma` is that of the chosen one.
+// As the schedulers of PyTorch name them; `gamma` belongs to the chosen one.
 void read_schedule_parameters(const config::OrderedMap<double>& parameters, SsmDescent& descent) {
   for (const auto& [name, value] : parameters) {
     if (name == "step_size") {

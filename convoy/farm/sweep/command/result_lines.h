@@ -19,9 +19,10 @@ namespace convoy::sweep {
 // The value of a key in a line.
 struct KeyInLine {
   bool held = false;
-  std::optional<nlohmann::json> object = {};  // that has it; none = the line cannot be read
-  bool not_finite = false;                    // which a line that cannot be read has for the key
-  bool without_object = false;                // it is "loss: nan": it counts after an object alone
+  // Object that has the key; none = the line cannot be read.
+  std::optional<nlohmann::json> object = {};
+  bool not_finite = false;      // the line cannot be read and gives the key such a value
+  bool without_object = false;  // it is "loss: nan": it counts after an object alone
 };
 
 // A line is one JSON object, or text and objects: of several the last with the key counts. Colours
@@ -49,7 +50,7 @@ class ResultLines {
     std::optional<nlohmann::json> value = {};  // none: it cannot be read
   };
   std::map<std::string, Last> last_;
-  std::string last_line_;  // that is not blank, its beginning
+  std::string last_line_;  // beginning of the last line that is not blank
 };
 
 }  // namespace convoy::sweep

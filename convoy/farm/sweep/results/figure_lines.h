@@ -49,8 +49,8 @@ struct FigureMeasure {
   bool is_value() const { return kind == Kind::Result && result == 0; }
 };
 
-// That of this name: a result, or value, train_loss, accepted_share, seconds; every result where it
-// is empty. Throws ConfigError for another one.
+// The measure of this name: a result, or value, train_loss, accepted_share, seconds; every result
+// if the name is empty. Throws ConfigError for another name.
 std::vector<FigureMeasure> figure_measures(const SweepResults& results, const std::string& name);
 
 // NaN where the cell has none.

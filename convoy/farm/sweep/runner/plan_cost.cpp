@@ -35,7 +35,7 @@ double seconds_from(Clock::time_point begin) {
 
 // The cells of equal method and parameters.
 struct CellSet {
-  std::vector<Cell> some;  // a few of them
+  std::vector<Cell> some;  // a few of the set's cells
   double work = 0;         // guesses, or steps of all of them
   int64_t steps = 0;       // steps of one cell
   double foretold = 1;     // seconds, in a unit that all sets share

@@ -21,7 +21,7 @@ class RangeTally {
   // `right` holds the guesses that follow. Associative, bit for bit.
   void append(const RangeTally& right);
   void add_time(int64_t microseconds) { microseconds_ += microseconds; }
-  void add_gpu(const std::string& name);  // that took part
+  void add_gpu(const std::string& name);  // a GPU that took part
 
   Tally total() const;
   int64_t microseconds() const { return microseconds_; }

@@ -264,7 +264,7 @@ bool SweepProgress::log_line_is_due() {
 void SweepProgress::finish() {
   refresh();
   computed_.clear();
-  // The last figure is that of the whole run.
+  // The last rate is the whole run's.
   const double elapsed = Seconds(Clock::now() - begin_.when).count();
   rate_ = stored_.guesses > begin_.guesses
               ? static_cast<double>(stored_.guesses - begin_.guesses) / std::max(elapsed, 1e-3)

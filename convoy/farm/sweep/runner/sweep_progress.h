@@ -43,7 +43,7 @@ class SweepProgress {
  private:
   struct Amount {
     int64_t units = 0;    // what the bar counts: guesses, or cells where there are no guesses
-    int64_t guesses = 0;  // that were computed: a cell may end before its planned ones
+    int64_t guesses = 0;  // computed guesses: a cell may end before its planned ones
     int64_t accepted = 0;
     int64_t cells = 0;
     SweepWork done, left;

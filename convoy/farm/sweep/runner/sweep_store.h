@@ -45,8 +45,8 @@ int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
 struct LackingCell {
   int64_t task = 0;
   PlannedCell planned;
-  int64_t guesses = 0;  // that were made
-  int64_t units = 0;    // that count as made
+  int64_t guesses = 0;  // guesses that were made
+  int64_t units = 0;    // guesses that count as made
   bool is_open = false;
 };
 std::vector<LackingCell> cells_lacking_guesses(jobs::JobStore& store, const StoredSweep& sweep);

@@ -2,8 +2,8 @@
 //
 // The time that a sweep still takes. Guesses cost what the workload foretells times a factor that
 // is measured; descents cost their measured mean. Both go by the pace of the last seconds, of all
-// workers of all runners together. Where descents are left and a pace would be that of too few of
-// them, they are laid out over the workers, and the guesses beside them.
+// workers of all runners together. If descents are left and too few have ended to give a pace, they
+// are laid out over the workers, with the guesses beside them.
 #pragma once
 
 #include <cstdint>

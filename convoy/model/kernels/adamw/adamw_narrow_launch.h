@@ -39,7 +39,8 @@ struct NarrowAdamWParameter {
 // of their magnitude: of positive numbers, then of negative ones.
 inline constexpr uint32_t kCodeBucketBits = 15;  // low bits of a float that do not select a bucket
 inline constexpr uint32_t kFirstCodeBucket = 100 << 8;  // 2^-27: numbers below have the code of 0
-inline constexpr uint32_t kCodeBuckets = (127 << 8) + 1 - kFirstCodeBucket;  // up to that of 1
+// Up to the bucket of 1.
+inline constexpr uint32_t kCodeBuckets = (127 << 8) + 1 - kFirstCodeBucket;
 struct CodeTable {
   float values[256];
   float thresholds[256];

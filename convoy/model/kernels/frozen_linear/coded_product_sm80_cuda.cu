@@ -334,7 +334,7 @@ class WarpProduct {
   OwnRing& ring_;
   const uint32_t lane_, output_warp_, input_warp_, input_warps_, chunks_, tasks_;
   uint32_t ahead_task_, ahead_chunk_;  // where the next copies begin
-  uint32_t slot_ = 0;                  // that is read next
+  uint32_t slot_ = 0;  // slot that is read next
   float sums_[kOutputTiles][kRowTiles][4];
 };
 

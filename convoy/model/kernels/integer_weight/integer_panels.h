@@ -64,7 +64,7 @@ class IntegerPanels {
   at::Tensor words_;    // int32 [panels, words of k, 32]
   at::Tensor scales_;   // [panels, G, 32], fp32 for Int8 and else bf16
   at::Tensor offsets_;  // the same, of Int4Zero
-  // Their memory: asking a tensor for it takes a twentieth of a row's product.
+  // The tensors' memory: asking a tensor for it takes a twentieth of a row's product.
   const uint32_t* codes_;
   const void* scale_values_;
   const at::BFloat16* offset_values_ = nullptr;

@@ -19,8 +19,8 @@ CONVOY_DEVICE void exchange_if(bool condition, float& a, float& b) {
   b = as_float(as_bits(b) ^ different);
 }
 
-// Sums `values` over a team of 2 * distance lanes. Each lane gets the sum of one of them: lane l of
-// the team that of index l / (team / kCount).
+// Sums `values` over a team of 2 * distance lanes. Each lane gets the sum of one value: lane l of
+// the team gets index l / (team / kCount).
 template <int kCount>
 CONVOY_DEVICE float scattered_sum(const float (&values)[kCount], uint32_t lane, uint32_t distance) {
   if constexpr (kCount == 1) {

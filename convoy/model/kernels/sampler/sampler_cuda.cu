@@ -3,10 +3,10 @@
 // A block of threads picks the next token of one row, without a sort. Where the order of ids
 // counts, each thread takes a segment of neighbours, so that sums by id are scans over threads. A
 // cut (top-k, top-p) is a search for the lowest kept logit among ordered bit patterns: a pass over
-// the row tries kProbes of them, and does next to nothing for the logits below all. That of top-p
-// begins where all lower ids together have less than it leaves out. Equal logits are kept by rising
-// id. The row stays in cache after the first pass. Weights are 2^(scale * (logit - largest)) in
-// fp32, sums of a thread too, sums over threads fp64. Reference: sampler_aten.cpp.
+// the row tries kProbes of them, and does next to nothing for the logits below all. The search for
+// top-p begins where all lower ids together have less than it leaves out. Equal logits are kept by
+// rising id. The row stays in cache after the first pass. Weights are 2^(scale * (logit - largest))
+// in fp32, sums of a thread too, sums over threads fp64. Reference: sampler_aten.cpp.
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"

@@ -56,7 +56,7 @@ class GlooGroup : public Group {
   GroupCollectives collectives_;
   int exceptions_at_start_;
   std::atomic<bool> aborted_ = false;
-  GlooGroup* const whole_;         // that this one was split from; null: none
+  GlooGroup* const whole_;         // group that this one was split from; null: none
   std::mutex parts_mutex_;         // abort() comes from any thread
   std::vector<GlooGroup*> parts_;  // split from this one and alive
   int splits_ = 0;
