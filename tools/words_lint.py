@@ -8,7 +8,8 @@
 Faults below convoy/: a comment line wider than 100 columns; a comment that opens with What, Who, Whose or Of; a text with "wants",
 "knows" or "speaks"; a comment behind a declaration that goes on in the next line, or that breaks the declaration in two.
 Faults of comments in all sources: a pronoun in the place of a noun ("those of", "those that"), "by then", "anew", "what it has"; a
-comment behind code that opens with "of", "that is" or "whose", or that names nothing ("of it", "the same").
+comment behind code that opens with "of", "that is" or "whose", or that names nothing ("of it", "the same"); a name in backticks that
+a genitive explains ("`rows`: of the plan").
 In scripts, CMake files and pages: a comment line wider than 100 columns, and "cannot" in two words.
 """
 import pathlib
@@ -33,6 +34,8 @@ NAME_AND_COMMENT = re.compile(r"^\s+\w+(?:\s*=.*|\{.*\})?[;,]\s+//")
 RIDDLE = re.compile(r"\b(?:those (?:of|that|which)|by then|anew|what it has)\b", re.I)
 # Behind code: a genitive or a clause without its noun.
 NO_NOUN = re.compile(r"^(?:of|which|whose|that (?:is|are|was|were|has|have|had|can|may|it|they|this|any))\b", re.I)
+# "`rows`: of the plan": a parameter is explained by a genitive.
+GENITIVE = re.compile(r"(?<=`): of\b")
 FUNCTION_WORDS = set(
     "a above again all alone also an and another are as at be before behind below beside between both but by either each every few "
     "first for from here if in into is it its last many neither next no none not off on only or other others out own rest same so some "
@@ -85,7 +88,7 @@ def riddles_of(text):
     faults = []
     for block, is_behind in blocks_of(lines, comments_of(text)[0]):
         words = " ".join(line for _, line in block)
-        for match in RIDDLE.finditer(words):
+        for match in sorted([*RIDDLE.finditer(words), *GENITIVE.finditer(words)], key=lambda found: found.start()):
             end, line = 0, block[0][0]
             for at, part in block:
                 if match.start() < end + len(part) + 1:
@@ -178,6 +181,7 @@ def self_test():
         ("// The rows that it takes are those\n" + "// that nobody has.", 1, "those that"),
         ("// A row.\n//\n// The others wait by\n// then.", 3, "by then"),
         ("int n = 0;  // counted an" + "ew", 1, "anew"),
+        ("// `rows`: of the plan.", 1, ": of"),
         ("int n = 0;  // of the plan", 1, 'opens with "of"'),
         ("int n = 0;  // that are" + " open", 1, 'opens with "that are"'),
         ("int n = 0;  // whose rows it has", 1, 'opens with "whose"'),

@@ -78,11 +78,11 @@ struct InitOptions {
 // Collective. Joins the ranks that the environment names, each call as another group: RANK,
 // WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as `convoy launch` and
 // torchrun set them. Without RANK and WORLD_SIZE this process is the only rank. Several ranks on a
-// host share its CPUs: each computes with as many threads as fall to it, or with OMP_NUM_THREADS.
-// Freed memory up to 512 MiB stays with the process for the next step, unless
-// MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES is set. Throws ConfigError when
-// only one of RANK and WORLD_SIZE is set or a value is no number, DeviceError without the GPU, and
-// CommError when not all ranks come in time.
+// host share its CPUs: each computes with an equal share of threads, or with OMP_NUM_THREADS. Freed
+// memory up to 512 MiB stays with the process for the next step, unless MALLOC_TRIM_THRESHOLD_,
+// MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES is set. Throws ConfigError when only one of RANK and
+// WORLD_SIZE is set or a value is no number, DeviceError without the GPU, and CommError when not
+// all ranks come in time.
 std::shared_ptr<ProcessGroup> init(const InitOptions& options = {});
 
 // Runs `body` and returns the exit code for main(): 0, Error::code() of a convoy::Error, or 1 after

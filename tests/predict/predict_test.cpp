@@ -197,7 +197,7 @@ TEST(BenchPredict, DrawingWithATemperatureIsCountedToo) {
   EXPECT_EQ(launches_by_op(bench_predict(flags, "cpu")), likeliest);
 }
 
-// Golden, too: of the draw of 16 tokens of 152,064, beside picking the likeliest.
+// Golden, too: the cost of drawing 16 tokens of 152,064, beyond picking the likeliest.
 TEST(BenchPredict, DrawFromAVocabularyOf152kTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kQwen7B), 16, 64);

@@ -16,7 +16,7 @@ namespace convoy::apps {
 // Measures answers as the flags of metrics say.
 class Scoring {
  public:
-  // `title`: of the report; `folder`: for metrics.json, empty = none. Throws ConfigError.
+  // `title`: the report's title; `folder`: for metrics.json, empty = none. Throws ConfigError.
   Scoring(const settings::MetricFlags& flags, std::string title, std::string folder);
   // Writes the files and prints the figures. Throws IoError.
   void report(const Context& context, const std::vector<evaluate::ScoredAnswer>& samples) const;

@@ -31,7 +31,7 @@ std::string time_text(int64_t milliseconds) {
   return text;
 }
 
-// Words of the command, where the cells are of one.
+// The words of the command, if the cells have one.
 void add_content(ordered_json& row, const SweepResults& results) {
   row["grid"] = sweep::grid_json(results);
   row["states"] = ordered_json::object();

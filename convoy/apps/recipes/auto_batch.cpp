@@ -240,7 +240,7 @@ void Search::attempt(Candidate next, Likely likely) {
   }
 }
 
-// The first peak: of a nearly empty micro-batch.
+// Measures the first peak, with a nearly empty micro-batch.
 void Search::measure_least(const Candidate& one_row) {
   const double per_token =
       static_cast<double>(formula(8192).total_bytes() - formula(4096).total_bytes()) / 4096;

@@ -34,7 +34,7 @@ struct ModelRequest {
   at::Device device = at::kCPU;
   bool joins_projections = false;     // for inference alone, as `weights`
   bool deferred = false;              // parameters come without memory
-  std::string weights = "model";      // or int8, int4: of linear maps, for inference alone
+  std::string weights = "model";      // or int8, int4: linear maps alone, for inference
   std::string activations = "model";  // or int8, beside weights of 8 or 4 bits on CPUs
   models::WeightCoding coding = {};
 };

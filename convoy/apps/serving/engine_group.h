@@ -27,8 +27,8 @@ namespace convoy::serving {
 
 class EngineGroup {
  public:
-  // `pool`: of `convoy-worker serve`, one worker for each engine; `input` is filled in. An engine
-  // that was ready and gives no sign for `silence_limit` is killed. Starts nothing yet.
+  // `pool`: starts `convoy-worker serve`, one worker for each engine; `input` is filled in. An
+  // engine that was ready and gives no sign for `silence_limit` is killed. Starts nothing yet.
   EngineGroup(processes::PoolOptions pool, const Log& log,
               std::chrono::seconds silence_limit = std::chrono::minutes(5));
   ~EngineGroup();  // kills what is left; open exchanges end without an answer

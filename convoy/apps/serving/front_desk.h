@@ -19,7 +19,7 @@ std::vector<std::string> read_api_keys(const std::string& file);
 
 class FrontDesk {
  public:
-  // `keys`: a request must carry one of them; empty: none is asked for. `engines` must outlive it.
+  // `keys`: a request must carry one of them; empty: none is required. `engines` must outlive it.
   FrontDesk(std::vector<std::string> model_names, std::vector<std::string> keys,
             EngineGroup& engines)
       : model_names_(std::move(model_names)), keys_(std::move(keys)), engines_(engines) {}

@@ -22,7 +22,7 @@ constexpr double kTitleRow = 1.7, kMarkRow = 1.45, kLabelRow = 1.6, kTickLength 
 // Axes, marks and curves of one panel.
 class ChartPainter {
  public:
-  // `size`: of the panel, without legend and caption.
+  // `size`: the panel's size without legend and caption.
   ChartPainter(SvgCanvas& canvas, const PlotPanel& panel, ChartPoint size)
       : canvas_(canvas),
         series_(panel.series),

@@ -20,7 +20,7 @@
 namespace convoy::data {
 
 struct SplitReport {
-  std::string name;  // "train", "val", "test"; of a mix "train of NAME"
+  std::string name;  // "train", "val", "test"; for a mix "train of NAME"
   std::vector<std::string> files;
   std::string schema;  // as detected or forced
   int64_t rows_read = 0;

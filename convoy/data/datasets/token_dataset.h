@@ -32,7 +32,7 @@ struct EncodedRow {
   // One token lies over the end of the prompt and the start of the completion; it is learnt.
   bool crosses_seam = false;
   bool own_weights = false;  // its turns say themselves what is learnt of them
-  // In the loss, of every token; counts only where supervised. Empty: 1 for all.
+  // The weight of every token in the loss; counts only where supervised. Empty: 1 for all.
   std::vector<float> weights = {};
 };
 

@@ -18,7 +18,7 @@ class FilterCondition {
   // everything, and neither less nor more.
   bool holds(const nlohmann::ordered_json& figures) const;
   const std::string& text() const { return text_; }
-  // The stage that finds out what is asked for; empty: it is known of every text.
+  // The stage that finds out the figure; empty: every text has it.
   std::string_view stage() const;
 
  private:

@@ -231,7 +231,7 @@ class Worker : public workers::WorkSource {
         {.lease = row.lease, .key = std::move(key), .payload = encode_place(place).dump()});
   }
 
-  // Everything that the row can have now is asked for, or it is finished.
+  // Requests everything that the row can have now, or finishes it.
   void advance(HeldRow& row) {
     NextSteps next = program_.next(row.input, row.kept);
     if (next.finished) {

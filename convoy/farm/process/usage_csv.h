@@ -15,7 +15,7 @@
 
 namespace convoy::process {
 
-// Figures over all workers of this host. Shares are of the time since the last tick.
+// Figures over all workers of this host. Shares refer to the time since the last tick.
 struct UsageFigures {
   double tokens_per_second = 0;
   int64_t running = 0;  // requests

@@ -374,7 +374,7 @@ class HttpTextEngine final : public process::TextEngine {
           (answer.status != 403 && answered_settings_.contains(text.api.settings)))
         return end_refused(number, answer);
     }
-    // One text that is asked for again stands for the others.
+    // One text that is requested again stands for the others.
     std::vector<Refusal>& refusals = refused_[text.api.settings];
     refusals.insert(text.tries > 0 ? refusals.begin() : refusals.end(),
                     {number, std::move(answer)});
@@ -444,9 +444,9 @@ class HttpTextEngine final : public process::TextEngine {
   std::vector<bool> has_newer_limit_;       // by server
   std::vector<std::vector<Break>> breaks_;  // by server; they wait for a look at it
   bool told_busy_ = false;
-  Clock::time_point told_rest_until_ = {};               // further rests until then are not told
-  std::unordered_map<int64_t, Text> texts_;              // unfinished, by number
-  std::set<std::pair<int64_t, int64_t>> ready_;          // their places, in the order of sending
+  Clock::time_point told_rest_until_ = {};       // further rests are not reported before this time
+  std::unordered_map<int64_t, Text> texts_;      // unfinished, by number
+  std::set<std::pair<int64_t, int64_t>> ready_;  // their places, in the order of sending
   std::multimap<Clock::time_point, int64_t> delayed_;    // by the time at which they may be sent
   std::map<std::string, std::vector<Refusal>> refused_;  // their texts wait; by settings
   std::unordered_set<std::string> answered_settings_;

@@ -46,7 +46,8 @@ struct EngineConfig {
   // take together are always read at once.
   std::optional<bool> reads_late = {};
   // Steps of single tokens are recorded and then started as a whole (device::DeviceGraph); nothing:
-  // on CUDA devices that can. Not with adapters to serve, or a model whose weights come and go.
+  // on CUDA devices that can. Not with adapters to serve, or a model whose weights are loaded and
+  // released.
   std::optional<bool> records_steps = {};
   adapters::ServedAdapters* adapters = nullptr;  // adapters of this model; outlives the engine
   std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
@@ -95,8 +96,8 @@ class Engine {
   // Queues a step; returns true where a row draws in it.
   bool start(const std::vector<scheduler::PlannedRow>& plan);
   void announce(const Drawn& drawn);
-  // All that the pass and the draw need on the device, which the caller sends. `planned_keys`: of
-  // kernels::PagedRows.
+  // Everything that the pass and the draw need on the device; the caller sends it. `planned_keys`:
+  // as kernels::PagedRows takes them.
   Inputs list_inputs(const std::vector<scheduler::PlannedRow>& plan, int64_t planned_keys,
                      device::Upload& upload);
   void run(const nn::TokenBatch& batch, const at::Tensor& drawing_R, std::optional<TokenDraw>& draw,
@@ -140,7 +141,7 @@ class Engine {
   std::map<std::pair<int64_t, int64_t>, StepKind> step_kinds_;
   RecordedStep* first_recorded_ = nullptr;  // the other recorded steps share its memory
   std::optional<c10::Stream> stream_;       // runs all steps, if they are recorded
-  std::vector<Completion> ended_;           // not returned: of this step, or read before it failed
+  std::vector<Completion> ended_;  // not returned yet: from this step, or read before it failed
   bool step_failed_ = false;
   EngineFigures figures_;
   StepCosts costs_;

@@ -27,13 +27,14 @@ struct Request {
   int64_t adapter = 0;                 // 0 = none, else the engine's adapter number `adapter`
   bool wants_logprobs = false;
   bool shows_special_tokens = false;  // in the text, but for end tokens
-  int64_t num_likeliest = 0;  // with wants_logprobs: of the most likely tokens of each place too
+  int64_t num_likeliest = 0;  // with wants_logprobs: also this many likeliest tokens of each place
 
   // All its tokens are drawn by one rule, whatever the tokens before.
   bool draws_alike() const;
 };
 
-// Throws ConfigError on a rule out of range. `pickable_ids`: of the vocabulary.
+// Throws ConfigError on a rule out of range. `pickable_ids`: ids of the vocabulary that may be
+// drawn.
 void check_request(const Request& request, int64_t pickable_ids);
 
 // Stop: an end token or a stop string. Length: a limit cut the text. NotFinite: the model's logits

@@ -7,7 +7,7 @@
 
 namespace convoy::scheduler {
 
-// running, waiting and kv_use are of now, the others count since the engine was made.
+// running, waiting and kv_use show the present state; the others count since the engine was made.
 struct EngineFigures {
   int64_t running = 0;  // requests
   int64_t waiting = 0;

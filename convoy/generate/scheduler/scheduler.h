@@ -6,7 +6,7 @@
 // When blocks run short a row gives its own back and computes again later. Plans are a pure
 // function of the calls before. One thread.
 //
-// No request starves: of some admissions the oldest request takes one whatever its priority,
+// No request starves: every few admissions the oldest request takes one whatever its priority,
 // nothing overtakes it while it waits for room, and the oldest row that runs is never put back.
 #pragma once
 

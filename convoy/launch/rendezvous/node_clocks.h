@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The offsets of the clocks of a job's nodes from this host's: decides when each node is asked for
+// The offsets of the clocks of a job's nodes from this host's: decides when to ask each node for
 // its time, and evaluates its answers. Each node with a wrong clock is reported once. For the
 // coordinator's thread; questions and answers travel over its connections.
 #pragma once

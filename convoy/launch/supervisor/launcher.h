@@ -58,7 +58,7 @@ struct PeerOrder {
   int exit_code = 0;       // Fail: the job's
   std::string sentence;    // Fail: the root cause, with node and rank
   int rank = -1;           // Fail: that failed; -1 = none, or unknown
-  std::string last_lines;  // Fail: of that rank
+  std::string last_lines;  // for Fail: the rank's last lines
   int signal = 0;  // Stop, Resize: by which ranks there were asked to save and leave; 0 = TERM
 };
 

@@ -16,7 +16,7 @@ struct DeviceClaim {
   int holder_process = 0;  // process that has the device; 0 = unknown
 };
 
-// Devices are told apart by their UUID, whatever their number in this process; simulated ones by
+// A device is identified by its UUID, whatever its number in this process; a simulated one by
 // process and number.
 DeviceClaim claim_device(at::Device device);
 

@@ -18,8 +18,8 @@ struct ProcessMemory {
 // Zeros where /proc is not readable.
 ProcessMemory process_memory();
 
-// Memory of a rank on its device: of the process on the CPU, elsewhere the device memory of its
-// tensors.
+// Memory of a rank on its device: on the CPU the process's memory, elsewhere the device memory of
+// its tensors.
 struct RankMemory {
   int64_t held_bytes = 0;
   int64_t peak_bytes = 0;

@@ -37,8 +37,8 @@ struct DeviceFault {
 
 class FaultWatch {
  public:
-  // `uuids`: of GPUs, or of MIG instances, whose GPU is watched. NVML is opened by the thread:
-  // where there is none, nothing is found.
+  // `uuids`: GPUs to watch, or MIG instances whose GPU is watched. The thread opens NVML; without
+  // NVML it finds nothing.
   FaultWatch(const DeviceSources& sources, std::string host, std::set<std::string> uuids);
   ~FaultWatch();  // Blocks for up to 0.1 s, and as long as the driver does
   FaultWatch(const FaultWatch&) = delete;

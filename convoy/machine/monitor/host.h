@@ -88,7 +88,7 @@ struct HostGap {
   std::string reason;
 };
 
-// Rates are of the time since the reading before; the first reading has none. One thread.
+// Rates are averages since the previous reading; the first reading has none. One thread.
 class HostReader {
  public:
   explicit HostReader(const DeviceSources& sources = {}, WatchedJob job = WatchedJob::None);

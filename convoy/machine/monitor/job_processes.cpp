@@ -46,7 +46,7 @@ std::optional<CpuTicks> ticks_of(const fs::path& process) {
   return CpuTicks{user + system, children_user + children_system};
 }
 
-// Resident pages that are of no file and not shared.
+// Resident pages that belong to no file and are not shared.
 int64_t own_pages(const fs::path& process) {
   std::istringstream fields(text_if_there(process / "statm").value_or(""));
   int64_t size = 0, resident = 0, shared = 0;

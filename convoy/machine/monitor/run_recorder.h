@@ -54,7 +54,7 @@ class RunRecorder {
   nlohmann::ordered_json stop();
   // After stop(): one sentence on unequal or lost GPUs, or empty.
   std::string balance() const;
-  // After stop(): of the last training that was seen to begin. Nothing where none was.
+  // After stop(): the record of the last training that was seen to begin. Nothing if none was seen.
   std::optional<TrainingRecord> training() const;
   // After stop(): why a figure of the host is not known; empty = it is.
   std::string host_gap(HostMetric metric) const;

@@ -49,8 +49,8 @@ pid_t parent_of(pid_t pid) {
   return parent;
 }
 
-// Kernels without CONFIG_PROC_CHILDREN have no list of children; then every process is asked for
-// its parent.
+// Kernels without CONFIG_PROC_CHILDREN have no list of children; then the parent of every process
+// is read.
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
   const std::filesystem::path threads = "/proc/" + std::to_string(pid) + "/task";

@@ -53,7 +53,7 @@ class LoraLinear final : public nn::LinearAdapter {
   const at::Tensor& magnitude() const { return magnitude_O_; }
 
  private:
-  // Row norms of W + scaling * B A, and the versions of the tensors that they are of.
+  // Row norms of W + scaling * B A, and the versions of W, A and B from which they were computed.
   struct Norm {
     at::Tensor value_O;
     at::Tensor weight_OI;

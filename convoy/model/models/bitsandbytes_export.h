@@ -25,8 +25,9 @@ using Advance = std::function<void(int64_t done, int64_t total)>;
 // source is quantised already.
 void write_bitsandbytes_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                               const WeightCoding& coding, const Advance& advance);
-// The way back. `dtype`: of every weight; none: each as it was, and as the source stores what is no
-// code. Throws ConfigError where there are no codes.
+// The way back. `dtype`: the type of every weight; none: each weight gets its original type, and
+// tensors that are no codes stay as the source stores them. Throws ConfigError where there are no
+// codes.
 void write_decoded_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                          std::optional<at::ScalarType> dtype, const Advance& advance);
 

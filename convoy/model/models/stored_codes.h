@@ -22,8 +22,8 @@ using FindTensor = std::function<const io::TensorView*(const std::string& name)>
 // The entries of a file for one coded weight. Its views are the file's.
 class StoredCodes {
  public:
-  // Nothing where `weight` is stored as numbers, or not at all. Throws DataError where what belongs
-  // to it is not all there, or does not fit together. `place`: of the file, for errors.
+  // Nothing if `weight` is stored as numbers, or not at all. Throws DataError if a part of it is
+  // missing, or the parts do not fit together. `place`: the file's name, for errors.
   static std::optional<StoredCodes> find(const std::string& weight, const FindTensor& find,
                                          const std::string& place);
 

@@ -22,7 +22,7 @@ struct Machine {
   std::string words;  // "2x RTX 4090"
   Hardware hardware = Hardware::Gpu;
   int devices = 1;           // a rank on each
-  int64_t device_bytes = 0;  // as the driver reports them; of a CPU: the host's memory
+  int64_t device_bytes = 0;  // as the driver reports them; for a CPU the host's memory
 };
 const std::vector<Machine>& known_machines();
 const Machine* known_machine(const std::string& name);  // null: none

@@ -83,7 +83,7 @@ std::vector<StateSharing> sharings_of(const Strategies& strategies) {
   return sharings;
 }
 
-// Under threads of one process (replicas) the bytes are of the whole process.
+// Under threads of one process (replicas) the bytes count the whole process.
 MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing);
 
 // The least recomputation with which the plan leaves a tenth of `usable_bytes`: nothing where they

@@ -30,8 +30,8 @@ struct AttentionShape {
   std::vector<int64_t> windows = {};  // by layer: keys that a query sees; 0 = all before it
 };
 
-// `row_tokens`: of each row of the global batch; `supervised_tokens`: of all, for which alone the
-// head is computed.
+// `row_tokens`: the tokens of each row of the global batch. `supervised_tokens`: the supervised
+// tokens of all rows; the head is computed for these alone.
 double step_flops(const ProductWeights& weights, const AttentionShape& attention,
                   std::span<const int64_t> row_tokens, int64_t supervised_tokens);
 

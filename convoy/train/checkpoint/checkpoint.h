@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training state on disk: saved atomically, loaded only when every byte matches. Rank 0 saves the
-// state that all ranks hold alike; of sharded state each rank saves its part, into one folder that
-// all of them see. Tensors lie in files of their group (group_files.h), everything else in the
+// state that all ranks hold alike. Each rank saves its part of the sharded state, into one folder
+// that all of them see. Tensors lie in files of their group (group_files.h), everything else in the
 // manifest.
 #pragma once
 

@@ -35,7 +35,7 @@ std::string group_file(const std::string& group);
 void write_pieces(io::SnapshotWriter& writer, const std::string& group, int rank, int num_ranks,
                   const std::vector<Piece>& pieces);
 
-// Maps the files; reads what is asked for.
+// Maps the files; reads only the requested elements.
 class GroupReader {
  public:
   // Throws CheckpointError: the folder holds no such group, or files of ranks are missing.

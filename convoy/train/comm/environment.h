@@ -13,9 +13,10 @@ struct RankEnvironment {
   int world = 1;
   int local_rank = 0;
   int local_world = 1;
-  int replicas = 1;    // ranks that are threads of this process; else 1
-  int group = 0;       // counts this process's groups with these ranks, in the order of joining
-  int full_world = 1;  // CONVOY_FULL_WORLD_SIZE: of an elastic job with all its nodes; else `world`
+  int replicas = 1;  // ranks that are threads of this process; else 1
+  int group = 0;     // counts this process's groups with these ranks, in the order of joining
+  // CONVOY_FULL_WORLD_SIZE: for an elastic job with all its nodes; else `world`.
+  int full_world = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 29500;
   std::string store_file;  // CONVOY_STORE_FILE: rendezvous by a file on this host; empty = TCP

@@ -41,8 +41,8 @@ struct BenchTrainingConfig {
 
 class BenchTraining {
  public:
-  // `model`: of mode qlora with its weights in kQloraFormat. `values`: where it came without
-  // values, for a strategy that shards them. Logs the planned memory. Collective. Throws
+  // `model`: in mode qlora its weights are in kQloraFormat. `values`: the model's values if it came
+  // without them, for a strategy that shards them. Logs the planned memory. Collective. Throws
   // ConfigError.
   BenchTraining(const BenchTrainingConfig& config, std::unique_ptr<nn::CausalLm> model,
                 comm::Group& group, const Log& log, const nn::DeferredValues* values = nullptr);

@@ -48,7 +48,7 @@ class AnsweringEngine {
   void begin(ReadRequest& read);
   std::vector<generate::Request> rows_of(const AskedAnswers& asked);
   void submit(const std::vector<generate::Request>& rows);
-  // `began` and `now`: of the step that was just run.
+  // `began` and `now`: begin and end of the step that was just run.
   void grow(int64_t number, Row& row, ServerMetrics::Clock::time_point began,
             ServerMetrics::Clock::time_point now);
   void end(generate::Completion completion, ServerMetrics::Clock::time_point began,

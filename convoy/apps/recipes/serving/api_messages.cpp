@@ -13,8 +13,8 @@ namespace {
   throw ApiError(400, fmt::format("`{}` {}", place, problem), place);
 }
 
-// {"type": "function", "function": {"name": ...}}, of a tool or a call: its function. `place`: of
-// the whole.
+// Returns the function of a tool or a call {"type": "function", "function": {"name": ...}}.
+// `place`: where the whole object stands.
 const Json& function_of(FieldReader& fields, const std::string& place) {
   const std::string type = fields.text("type");
   if (!type.empty() && type != "function")

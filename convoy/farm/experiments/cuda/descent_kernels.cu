@@ -155,7 +155,7 @@ class MfSteps {
     wait_for_block();
   }
 
-  // `sums` are of four interleaved parts of the squared gradients.
+  // `sums`: sums over four interleaved parts of the squared gradients.
   CONVOY_DEVICE void update(double (&sums)[4]) {
     const double* const gradients = at(launch_.places.gradients);
     for_block(

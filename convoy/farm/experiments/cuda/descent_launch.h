@@ -47,7 +47,7 @@ struct MfDescentLaunch {
 };
 
 inline constexpr uint32_t kDescentPowers = 16;  // kMaxSsmPower
-inline constexpr uint32_t kDescentParts = 8;    // kBlockWeights: of sums over weights
+inline constexpr uint32_t kDescentParts = 8;    // kBlockWeights: parts of sums over weights
 
 // One problem of `ssm`. Values of weights that only fill the last parts are 0.
 struct SsmDescentProblem {

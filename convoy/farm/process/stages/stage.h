@@ -83,7 +83,7 @@ DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind k
 Version read_version(const KeptStep& step, bool prompt_opens_think);
 
 void verify_version(const RowState& row, Version& version);
-// Judges one version. False while its judgement is asked for.
+// Judges one version. False while its judgement is under way.
 bool evaluate_version(const StageInputs& inputs, const RowState& row, const Candidate& candidate,
                       size_t number, Version& version);
 // The part of a judgement that is shown to the writer of the next version.

@@ -81,7 +81,7 @@ size_t closing_brace(std::string_view line, size_t at) {
   return std::string_view::npos;
 }
 
-// "train": of a larger object stands before it.
+// A key of a larger object, such as "train":, stands before it.
 bool follows_a_key(std::string_view before) {
   before = trimmed(before, kBlanks);
   if (!before.ends_with(':')) return false;

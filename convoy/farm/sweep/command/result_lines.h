@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The results of a program in the lines of its stdout: of each key the last line that holds it
+// The results of a program in the lines of its stdout. For each key the last line that holds it
 // counts, whether it can be read or not. So a diverged run never has the value of an older line.
 // One thread.
 #pragma once
@@ -25,9 +25,9 @@ struct KeyInLine {
   bool without_object = false;  // it is "loss: nan": it counts after an object alone
 };
 
-// A line is one JSON object, or text and objects: of several the last with the key counts. Colours
-// are left out. A line that names the key as an object would, in any language, holds it too, and
-// one that gives it a value without an object where that is not finite.
+// A line is one JSON object, or text with objects in it; the last object with the key counts.
+// Colours are left out. Two further kinds of lines hold the key: a line that names it as an object
+// would, in any language, and a line without an object that gives it a value that is not finite.
 KeyInLine key_in_line(const OutputLine& line, const std::string& key);
 
 class ResultLines {

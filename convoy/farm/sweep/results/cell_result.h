@@ -51,7 +51,7 @@ struct CellResult {
   // The result of that place in SweepResults::metrics; NaN: none.
   double metric(size_t place) const;
   double standard_error() const;  // NaN: none
-  // 95 %: of a mean mean +- 1.96 standard errors; NaN where there is none.
+  // The 95 % interval; for a mean, mean +- 1.96 standard errors. NaN if there is none.
   double low() const;
   double high() const;
   double accepted_share() const;  // NaN without guesses

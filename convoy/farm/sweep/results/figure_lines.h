@@ -45,7 +45,7 @@ struct FigureMeasure {
   Kind kind = Kind::Result;
   size_t result = 0;  // for Kind::Result: its place in SweepResults::metrics
 
-  // The one that tables and closed forms are of.
+  // True for the measure that tables and closed forms show.
   bool is_value() const { return kind == Kind::Result && result == 0; }
 };
 

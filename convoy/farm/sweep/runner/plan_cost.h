@@ -19,8 +19,8 @@ struct DescentSteps {
   int64_t usual = 0;
 };
 
-// Workers of one kind. `measured` of them are timed at once, and stand for `workers`; of a GPU that
-// this process has opened, one.
+// Workers of one kind. `measured` of them are timed at once, and stand for `workers`. For a GPU
+// that this process has opened only one is timed.
 struct CostEngine {
   const Workload* workload = nullptr;
   int64_t workers = 1;

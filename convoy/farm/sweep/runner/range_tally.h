@@ -15,8 +15,8 @@ namespace convoy::sweep {
 
 class RangeTally {
  public:
-  // Adds a tally of guesses that follow those added so far; `block` never falls. Without a stop
-  // rule all guesses are of block 0.
+  // Adds a tally of the next guesses; `block` never falls. Without a stop rule all guesses belong
+  // to block 0.
   void add(int64_t block, const Tally& tally);
   // `right` holds the guesses that follow. Associative, bit for bit.
   void append(const RangeTally& right);

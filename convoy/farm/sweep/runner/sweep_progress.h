@@ -24,7 +24,8 @@ namespace convoy::sweep {
 
 class SweepProgress {
  public:
-  // Reads what is done already. `workers`: of this runner. Everything given must outlive it.
+  // Reads what is done already. `workers`: workers of this runner. Everything given must outlive
+  // it.
   SweepProgress(const SweepPlan& plan, const Workload& workload, jobs::JobStore& store,
                 const StoredSweep& sweep, int64_t workers, telemetry::ColorChoice color,
                 LogLevel level);

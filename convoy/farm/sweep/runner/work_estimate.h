@@ -28,7 +28,7 @@ struct BusyWorker {
 class WorkEstimate {
  public:
   // Adds measured times of this runner's workers: their microseconds against the predicted ones (0:
-  // of descents).
+  // they ran descents).
   void measure(int64_t microseconds, int64_t expected_microseconds, int64_t descents);
   // Totals at a moment, on any monotonic clock.
   void note(double now_seconds, const SweepWork& done);

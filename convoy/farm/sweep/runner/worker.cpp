@@ -313,7 +313,7 @@ class Worker : public workers::WorkSource {
       options_.tell({.kind = WorkerMessage::Kind::CellFailed, .text = way_of(failure)});
   }
 
-  // `begin`: of its computation.
+  // `begin`: when its computation began.
   void add(jobs::Completion completion, Clock::time_point begin) {
     if (pending_.empty()) oldest_pending_ = begin;
     pending_.push_back(std::move(completion));

@@ -31,7 +31,7 @@ struct WorkerMessage {
   int64_t guesses = 0;                // Computed, Stored
   int64_t accepted = 0;               // Computed, Stored
   int64_t cells = 0;                  // Computed: descents; Stored: cells that have their result
-  int64_t microseconds = 0;           // Computed: of this worker
+  int64_t microseconds = 0;           // for Computed: this worker's time
   int64_t expected_microseconds = 0;  // Computed: as the workload foretells them; 0 for descents
   std::string text{};                 // Note, Warning, Failure, CellFailed
 

@@ -35,8 +35,8 @@ struct NarrowAdamWParameter {
   uint16_t gradient_is_bf16 = 0;
 };
 
-// A dynamic map: what DynamicCode::nearest() reads, for numbers from -1 to 1. `lowest` is by bucket
-// of their magnitude: of positive numbers, then of negative ones.
+// A dynamic map: what DynamicCode::nearest() reads, for numbers from -1 to 1. `lowest` is indexed
+// by the bucket of the magnitude: first for positive numbers, then for negative ones.
 inline constexpr uint32_t kCodeBucketBits = 15;  // low bits of a float that do not select a bucket
 inline constexpr uint32_t kFirstCodeBucket = 100 << 8;  // 2^-27: numbers below have the code of 0
 // Up to the bucket of 1.

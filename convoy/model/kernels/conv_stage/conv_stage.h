@@ -24,8 +24,8 @@ struct ConvStageTensors {
 
 struct ConvStageOptions {
   Pool pool = Pool::Pairs;
-  // True: the norm is of this batch, and the running statistics take it up. False: of those, and
-  // nothing is differentiable.
+  // True: the norm uses the statistics of this batch, and the running statistics take them up.
+  // False: the norm uses the running statistics, and nothing is differentiable.
   bool training = false;
   bool bf16 = false;  // products of bf16 matrices, summed in fp32
   double epsilon = 1e-5;

@@ -57,8 +57,8 @@ class RecomputedOutputs {
 // Differentiable once: a second derivative throws StateError.
 at::Tensor with_backward(const at::Tensor& output, Backward backward);
 
-// The same of an op with several outputs. `grads`: of the outputs in their order, undefined where
-// nothing came back, which is not so of all; not always contiguous.
+// The same for an op with several outputs. `grads`: gradients of the outputs in their order. Some,
+// but not all, may be undefined because nothing came back; they need not be contiguous.
 struct JointBackward {
   const char* op;
   std::vector<at::Tensor> inputs;

@@ -12,7 +12,7 @@
 
 namespace convoy::kernels {
 
-// Blocks are of a multiple of as many tokens.
+// A block holds a multiple of this many tokens.
 inline constexpr int64_t kBlockTokensStep = 32;
 
 enum class CacheElement {

@@ -127,7 +127,7 @@ class RowSteps {
 
   const PagedDecodeLaunch& launch_;
   uint32_t (&ends_)[kBlockThreads];
-  uint32_t all_ = 0, of_first_ = 0;  // steps: of all rows, of the first kBlockThreads
+  uint32_t all_ = 0, of_first_ = 0;  // steps: in all rows, in the first kBlockThreads rows
 };
 
 // Deals the shares of a block of threads out in parts. One thread does, ahead of the others: in
@@ -135,7 +135,7 @@ class RowSteps {
 struct Dealer {
   static constexpr uint32_t kPlaces = 3;  // the part before may still be read while one is added
 
-  uint32_t all, share;    // steps: of all rows' tasks, of a share
+  uint32_t all, share;  // steps: in all rows' tasks, in a share
   uint32_t number, left;  // the current share, and the steps that are left in it
   uint32_t row, at;       // the next step: its row, and its number among all of that row
   Part parts[kPlaces];    // without heads: there are no more

@@ -17,7 +17,7 @@ struct RopeHeads {
 };
 
 struct RopeLaunch {
-  RopeHeads parts[2] = {};  // queries and keys; of a single tensor the second has no heads
+  RopeHeads parts[2] = {};  // queries and keys; for a single tensor the second has no heads
   const float* cos = nullptr;
   const float* sin = nullptr;
   const int64_t* positions = nullptr;  // per token

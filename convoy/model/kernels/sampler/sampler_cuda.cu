@@ -220,7 +220,7 @@ class RowSampler {
     return BlockTeam::joined(own);
   }
 
-  // Weights of what `cut` keeps: of all, and from a pattern on.
+  // Weights of the logits that `cut` keeps: the sum of all, and the sum from a pattern on.
   struct Weights {
     float all, from;
 

@@ -264,8 +264,8 @@ struct SimdKernels {
   // of C are equally far apart.
   void (*add_scaled)(const float* from, const float* scales, float* c, int64_t stride, int64_t m,
                      int64_t n, bool accumulate);
-  // Values of a coded weight: of `count` nibbles from element `first` on, the even one in the upper
-  // half of its byte; of bytes of a row.
+  // Values of a coded weight. decode_nibbles: `count` nibbles from element `first` on, the even one
+  // in the upper half of its byte. decode_bytes: the bytes of a row.
   void (*decode_nibbles)(const uint8_t* codes, int64_t first, const NibbleScale& scale, Element* to,
                          int64_t count);
   void (*decode_bytes)(const int8_t* codes, float absmax, Element* to, int64_t count);
