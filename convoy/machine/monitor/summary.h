@@ -30,7 +30,7 @@ class RunningFigure {
   int64_t count_ = 0;
   double sum_ = 0, least_ = 0, most_ = 0;
   std::vector<float> kept_;
-  int64_t stride_ = 1;  // every how many values one is kept
+  int64_t stride_ = 1;  // one of this many values is kept
 };
 
 // The cost of the watching itself.

@@ -13,7 +13,7 @@ std::array<int64_t, 2> versions_of(const RoundedFactors::Pair& leaves) {
   return {leaves.a_RI._version(), leaves.b_OR._version()};
 }
 
-// Are these views the only holders of `memory`? A view holds the tensor that it shows.
+// Do these views show `memory`, and are they its only holders beside the caller?
 bool have_alone(const at::Tensor& memory, const std::vector<at::Tensor*>& views) {
   return std::all_of(views.begin(), views.end(),
                      [&](const at::Tensor* view) {

@@ -61,7 +61,7 @@ std::string_view finish_reason(generate::FinishReason reason, bool calls_tools) 
   return generate::finish_reason_name(reason);
 }
 
-// Moves the calls of the text into `calls`.
+// Returns the message of `text`, whose calls it puts into `calls`.
 Json message_of(const AnswerHead& head, int64_t choice, const std::string& text,
                 std::vector<ToolCall>& calls) {
   ToolCallReader reader(head.tool_format, head.begins_in_thoughts);

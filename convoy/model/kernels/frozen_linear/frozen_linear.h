@@ -33,7 +33,7 @@ class FrozenLinear {
   FrozenLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O);
 
   // Frees the packed copy; the next product packs the weight's current values. A quantised or coded
-  // weight has no packed copy: nothing happens.
+  // weight has no other form than its packed one, which stays.
   void release_packed();
 
   // Differentiable in x only.

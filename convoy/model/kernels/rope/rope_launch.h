@@ -12,7 +12,7 @@ struct RopeHeads {
   const void* x = nullptr;
   void* y = nullptr;  // contiguous
   uint64_t heads = 0;
-  int64_t token_stride = 0;  // x, in elements
+  int64_t token_stride = 0;  // between tokens of x, in elements
   int64_t head_stride = 0;
 };
 
