@@ -22,7 +22,7 @@ RANK_BODY(LibraryGroup) {
   const int size = group->size(), rank = group->rank();
   for (const at::ScalarType dtype :
        {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kInt, at::kLong}) {
-    at::Tensor sum = at::ones({3, 2}, dtype).t() * (rank + 1);  // of other strides
+    at::Tensor sum = at::ones({3, 2}, dtype).t() * (rank + 1);  // has other strides
     group->all_reduce(sum);
     EXPECT_TRUE(sum.equal(at::full({2, 3}, size * (size + 1) / 2, dtype))) << dtype;
     at::Tensor value = at::full({5}, rank, dtype);

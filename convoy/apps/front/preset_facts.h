@@ -20,7 +20,7 @@ struct PresetFacts {
   // Set for presets with a line "# machine: NAME"; else null.
   const sizing::Machine* machine = nullptr;
   settings::TrainSettings settings = {};
-  sizing::MemoryPlan memory = {};  // of one device
+  sizing::MemoryPlan memory = {};  // for one device
 
   bool fits() const { return memory.total_bytes() <= machine->device_bytes; }
 };

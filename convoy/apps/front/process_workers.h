@@ -30,7 +30,7 @@ struct ProcessWorkers {
   std::string text() const;  // "2 workers on cuda"
 };
 
-// Those that ask servers: one, unless the settings say more.
+// The workers that ask servers: one, unless the settings say more.
 ProcessWorkers http_workers(const settings::WorkerSettings& settings);
 
 // Read-only. Throws ConfigError, DeviceError.

@@ -122,8 +122,9 @@ using AnswerLines = std::map<io::AnswerJournal::Place, std::string>;
 // Says what becomes of the answers where some prompts have none.
 enum class Incomplete { Written, Unused };
 
-// The lines of all answers for the output `path`. Those that are finished are kept beside it until
-// `use` has returned with all of them: they have cost something. Throws remote::refuse_failures().
+// The lines of all answers for the output `path`. Finished answers are kept beside it until `use`
+// has returned with all of them, because they have cost something. Throws
+// remote::refuse_failures().
 void with_kept_answers(const remote::Servers& servers, const RemotePrompts& prompts,
                        remote::RemoteQuestions questions, const std::string& path, const Log& log,
                        Incomplete incomplete, const std::function<void(const AnswerLines&)>& use) {

@@ -196,8 +196,8 @@ void read_config(const Context& context, const TrainInvocation& found, bool may_
   run.resolved->decided("run_name", "name of the config file");
 }
 
-// Gives the configuration to the ranks of a node that takes part. Its folder may be that of rank
-// 0's node, whose files must stay.
+// Gives the configuration to the ranks of a node that takes part. Its folder may be the folder of
+// rank 0's node, whose files must stay.
 void give_config(const Context& context, const TrainInvocation& found, const RunConfig& run,
                  RunParts& parts) {
   if (run.is_here) {

@@ -47,7 +47,7 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
 
 struct EngineSurroundings {
   int64_t longest_row_tokens = 0;  // prompt and answer together; 0 = the model's positions
-  int engines_on_host = 1;         // that share the memory of the CPU
+  int engines_on_host = 1;         // engines that share the memory of the CPU
   // A training keeps its memory on the device: the engine takes half of the rest.
   bool is_beside_training = false;
 };

@@ -56,7 +56,8 @@ class ExportProgress {
   std::optional<telemetry::Progress> shown_;
 };
 
-// Weights from their files: of a quantised one the last that was decoded stays in memory, whole.
+// Weights from their files. If the model is quantised, the weight that was decoded last stays in
+// memory, whole.
 models::ReadElements read_files(const io::ModelFolder& folder) {
   struct Decoded {
     std::string name;

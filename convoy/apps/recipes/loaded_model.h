@@ -39,7 +39,7 @@ struct ModelRequest {
   at::Device device = at::kCPU;
   bool joins_projections = false;     // for inference alone, as `weights`
   bool deferred = false;              // parameters come without memory
-  std::string weights = "model";      // or int8, int4: of linear maps, for inference alone
+  std::string weights = "model";      // or int8, int4: linear maps alone, for inference
   std::string activations = "model";  // or int8, beside weights of 8 or 4 bits on CPUs
   models::WeightCoding coding = {};
 };
@@ -70,10 +70,10 @@ struct LoadedModel {
   text::Tokenizer tokenizer;
   std::optional<text::ChatTemplate> chat_template;
   std::unique_ptr<nn::CausalLm> model;
-  std::unique_ptr<nn::DeferredValues> values;  // of a model created without values; else null
+  std::unique_ptr<nn::DeferredValues> values;  // not null: the model was created without values
   std::optional<adapters::LoraModel> lora;
-  std::vector<int32_t> end_ids;       // of every text: by the files of model and adapter
-  std::vector<int32_t> turn_end_ids;  // beside them, of answers in chats: by the template
+  std::vector<int32_t> end_ids;       // end every text: named by the files of model and adapter
+  std::vector<int32_t> turn_end_ids;  // end answers in chats too: named by the template
   // The chat template's text where it is not the folder's: of ModelRequest::template_path, or the
   // chat_template.jinja of the adapter.
   std::string given_template;

@@ -77,7 +77,7 @@ struct TrainingLog::Window {
   int64_t run_tokens = 0;
   int64_t run_supervised_tokens = 0;
   double run_flops = 0;
-  double run_step_seconds = 0;  // of the steps only
+  double run_step_seconds = 0;  // steps only, without evaluations and saves
   double begin_seconds = log_clock_seconds();
   ProgressFigures shown;
   json eval_figures = json::object();  // the latest of each name

@@ -94,7 +94,7 @@ struct TrainingLogOptions {
   std::vector<std::string> printed_metrics = {"perplexity", "accuracy"};
   // Name of the evaluation metric that decides the best model.
   std::string best_name = "loss";
-  bool greater_is_better = false;  // for that metric
+  bool greater_is_better = false;  // when best_name's values are compared
   bool counts_tokens = true;       // else rows are samples of another kind: speed is samples/s
   double peak_flops = 0;  // per second, that the devices of all ranks can do together; 0 = unknown
   // Parameters of this run for TensorBoard; not written when it has no values.
@@ -118,7 +118,7 @@ class TrainingLog {
   void checkpoint(const CheckpointEvent& event);
   void warning(std::string_view message);
   void failure(const Error& error);
-  // One TensorBoard point each, in addition to those of steps and evaluations.
+  // One TensorBoard point each, in addition to the points of steps and evaluations.
   void scalars(int64_t step, const std::map<std::string, double>& values);
   // No further step follows: ends the progress line, and other lines may be printed. Call it once.
   void close_progress();

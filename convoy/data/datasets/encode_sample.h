@@ -42,7 +42,7 @@ struct Sample {
   std::string beside_prompt{};
   std::string file{};  // source file, for errors
   int64_t line = 0;    // 1-based; 0 when the format has no lines
-  int64_t index = 0;   // 0-based row number; negative: of no row
+  int64_t index = 0;   // 0-based row number; negative: there is no row
 };
 
 // A conversation, through the chat template.

@@ -311,8 +311,8 @@ class Reading {
   const ordered_json& variables_;
   const bool add_generation_prompt_;
   const Losses losses_;
-  std::optional<DataError> loss_;   // of the first form that the template renders
-  std::optional<DataError> error_;  // of the last one that it does not
+  std::optional<DataError> loss_;   // what the first form loses that the template renders
+  std::optional<DataError> error_;  // why the template refuses the last form that it refuses
   bool is_refused_ = false;
 };
 

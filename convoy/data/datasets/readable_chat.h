@@ -15,8 +15,8 @@ namespace convoy::data {
 
 struct ReadableChat {
   nlohmann::ordered_json messages;
-  text::Conversation conversation;  // of `messages`
-  text::RenderedChat rendered;      // all of them
+  text::Conversation conversation;  // made from `messages`
+  text::RenderedChat rendered;      // the whole conversation as text
   MessageTexts texts;               // in `rendered`
 };
 

@@ -258,8 +258,8 @@ TEST(ReadableChat, CallsWithoutContentAreReadAsTheTemplateAsksForThem) {
   const std::string each = "{% for m in messages %}";
   struct Wanted {
     std::string source;
-    std::string bare;   // of null and of none
-    std::string empty;  // of ""
+    std::string bare;   // the text for a content of null and for none
+    std::string empty;  // the text for a content of ""
   };
   for (const Wanted& wanted : std::vector<Wanted>{
            // As DeepSeek's: only a content of null is handled.

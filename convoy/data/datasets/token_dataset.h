@@ -28,11 +28,11 @@ struct EncodedRow {
   bool calls_unread = false;
   bool reasoning_unread = false;
   bool text_unread = false;                   // a part of the text of a message
-  std::vector<std::string> keys_unread = {};  // of Sample::further_keys
+  std::vector<std::string> keys_unread = {};  // from Sample::further_keys
   // One token lies over the end of the prompt and the start of the completion; it is learnt.
   bool crosses_seam = false;
   bool own_weights = false;  // its turns say themselves what is learnt of them
-  // In the loss, of every token; counts only where supervised. Empty: 1 for all.
+  // The weight of every token in the loss; counts only where supervised. Empty: 1 for all.
   std::vector<float> weights = {};
 };
 
@@ -57,8 +57,9 @@ class TokenDataset {
   int64_t source_index(int64_t row) const;
   int64_t total_tokens() const;
   int64_t total_supervised_tokens() const;
-  const std::string& content_hash() const;      // SHA-256 over ids, masks, weights and order
-  const std::vector<NamedRows>& parts() const;  // of a joined data set; else empty
+  const std::string& content_hash() const;  // SHA-256 over ids, masks, weights and order
+  // The parts of a joined data set; empty: it is one data set.
+  const std::vector<NamedRows>& parts() const;
 
  private:
   friend class TokenCache;

@@ -45,7 +45,7 @@ class Planner {
                       : fmt::format("gpu {}", device.gpu);
   }
 
-  // Those that the first rank computes on, when it is the only one.
+  // The number of devices that the first rank computes on, if it is the only rank.
   int devices_of_single_rank() const {
     const auto all = static_cast<int>(devices_.devices.size());
     return request_.devices_of_rank == 0 ? all : std::min(all, request_.devices_of_rank);

@@ -38,7 +38,7 @@ int64_t sum_of_largest(std::vector<int64_t> values, size_t count) {
   return sum;
 }
 
-// A chunk of kernels/cross_entropy: the CPU's own, or that of head_products.h.
+// A chunk of kernels/cross_entropy: the CPU's own, or the chunk of head_products.h.
 int64_t rows_of_logits(const TrainingShape& shape, int64_t tokens) {
   constexpr int64_t kLogitBytesOnCpu = 128 << 20, kMostRowsOnCpu = 256;
   constexpr int64_t kLogitBytes = 256 << 20, kMostRows = 4096;
@@ -136,7 +136,7 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
     gathered.push_back(travelling);
     packed.push_back(unit.packed_bytes);
   }
-  // The unit in use and the next ones; packed copies are those of the unit in use.
+  // The unit in use and the next ones are gathered; only the unit in use has packed copies.
   const int64_t prefetch = question.prefetch_blocks > 0 ? question.prefetch_blocks : on_cpu ? 1 : 2;
   const auto at_a_time = static_cast<size_t>(1 + prefetch);
   plan.exchange_bytes +=

@@ -16,7 +16,7 @@ namespace convoy::train {
 
 struct MicroBatch {
   MicroBatchPosition place;
-  LabelledBatch batch;  // of no tokens where the rank has no rows for it
+  LabelledBatch batch;  // empty if the rank has no rows for it
 };
 
 // StepTotals::flops of a step whose rows have these tokens.

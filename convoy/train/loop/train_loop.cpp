@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 struct RankFigures {
   double loss_sum = 0;
   double hits = 0;
-  double squares = 0;  // of the gradients in its shards
+  double squares = 0;  // squared norm of the gradients in its shards
   double peak_bytes = 0;
   double held_bytes = 0;
   double reserved_bytes = 0;
@@ -83,7 +83,7 @@ class Loop {
   checkpoint::Progress progress_;
   int64_t steps_per_epoch_;
   int64_t total_steps_;
-  std::optional<Evaluation> evaluation_;  // of the last step
+  std::optional<Evaluation> evaluation_;  // evaluation after the last step
   CheckpointSaver saver_;
   bool stop_ = false;
   double waited_seconds_ = 0;  // in collectives, at the last report

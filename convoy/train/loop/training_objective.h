@@ -23,9 +23,9 @@ namespace convoy::train {
 struct StepTotals {
   int64_t rows = 0;
   int64_t tokens = 0;             // 0 where rows have none
-  int64_t supervised_tokens = 0;  // the same
+  int64_t supervised_tokens = 0;  // 0 where rows have none
   double weight = 0;              // divides the step's sum of losses
-  double flops = -1;              // of the model's products, over all ranks; below 0 = not counted
+  double flops = -1;              // the model's products, over all ranks; below 0 = not counted
 };
 
 // One micro-batch of this rank, without its content.
@@ -46,7 +46,7 @@ struct StepRange {
 struct PassOptions {
   uint64_t draw_key = 0;  // random numbers are drawn from it
   nn::Recompute recompute = nn::Recompute::Nothing;
-  bool keeps_inputs_on_host = false;  // of recomputed blocks
+  bool keeps_inputs_on_host = false;  // inputs of recomputed blocks wait on the host
   double noise_alpha = 0;             // NEFTune; 0 = none
 };
 
@@ -69,7 +69,7 @@ struct Evaluation {
 struct StepOutcome {
   double loss = 0;
   int64_t rows = 0;
-  int64_t hits = 0;  // of rows, where the objective counts them
+  int64_t hits = 0;  // rows answered right, if the objective counts them
   double learning_rate = 0;
   double seconds = 0;  // it took this rank
 };

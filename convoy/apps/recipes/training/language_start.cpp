@@ -288,8 +288,8 @@ LoadedModel load_base(const TrainingRun& run) {
   return base;
 }
 
-// Collective. The rows of a resumed run have the date of its first start, and those of all ranks
-// the same one.
+// Collective. All ranks render rows with the same date; a resumed run keeps the date of its first
+// start.
 void share_clock(const TrainingRun& run, LoadedModel& base, const FoundCheckpoint& checkpoint) {
   if (!base.chat_template || !base.chat_template->clock().is_read()) return;
   text::TemplateClock& clock = base.chat_template->clock();

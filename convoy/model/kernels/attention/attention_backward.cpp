@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Backward from the log-sum-exp of forward (arXiv 2205.14135): weights P are computed anew block by
-// block. With dP = dO V^T and delta = rowsum(dO * O): dS = scale P (dP - delta), dQ = dS K, dK =
+// Backward from the log-sum-exp of forward (arXiv 2205.14135): weights P are computed again block
+// by block. With dP = dO V^T and delta = rowsum(dO * O): dS = scale P (dP - delta), dQ = dS K, dK =
 // dS^T Q, dV = P^T dO. The last two are computed transposed, [E, S], because then P and dS are
 // packed as they lie; each query head has its own sums, added in head order at the end, so results
 // do not depend on the number of threads.

@@ -27,7 +27,7 @@ inline constexpr int64_t kFewQueries = 8;
 struct Inputs {
   at::Tensor q_THE;  // last dimension contiguous, here and in the rows
   std::vector<CachedRow> rows;
-  std::vector<int64_t> row_starts;  // of queries
+  std::vector<int64_t> row_starts;  // where the queries of each row begin
   AttentionConfig config;
 
   int64_t num_rows() const { return static_cast<int64_t>(rows.size()); }

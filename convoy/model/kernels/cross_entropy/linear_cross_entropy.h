@@ -18,8 +18,8 @@ inline constexpr int64_t kIgnoredLabel = -100;
 // for the device.
 class LabelledTokens {
  public:
-  // `labels`: one per token, kIgnoredLabel where there is none. `weights`: one per token, of its
-  // loss; empty: 1 for all. Async.
+  // `labels`: one per token, kIgnoredLabel where there is none. `weights`: one per token,
+  // multiplies its loss; empty: 1 for all. Async.
   explicit LabelledTokens(std::span<const int64_t> labels, at::Device device = at::kCPU,
                           std::span<const float> weights = {});
 

@@ -68,7 +68,7 @@ at::Tensor pack(const at::Tensor& b_KN) {
 
 // The division of a product into tasks. No bit of the result depends on it.
 struct Grid {
-  int64_t rows;  // of a task
+  int64_t rows;  // in a task
   int64_t columns;
   int64_t row_groups;
   int64_t column_blocks;

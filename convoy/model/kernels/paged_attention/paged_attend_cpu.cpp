@@ -32,7 +32,7 @@ struct Unit {
   int64_t kv_head = 0;
   int64_t first_query = 0;
   int64_t num_queries = 0;
-  int64_t position = 0;  // of the first query among the row's keys
+  int64_t position = 0;  // place of the first query among the row's keys
   int64_t first_split = 0;
   int64_t end_split = 0;
 
@@ -41,7 +41,7 @@ struct Unit {
 
 // The results of a unit's queries for one split, by query row.
 struct Part {
-  std::vector<float> sums;  // of weights times values, [rows, padded features]
+  std::vector<float> sums;  // sums of weights times values, [rows, padded features]
   std::vector<float> totals;
   std::vector<float> log_sum_exp;  // kNothing: no key of the split is visible
 
@@ -286,8 +286,8 @@ class Attention {
     }
   }
 
-  // Stored numbers are whole steps. The scales of keys go into the scores, those of values into the
-  // weights, which lie in the place of the scores until then.
+  // Stored numbers are whole steps. Scales of keys go into the scores. Scales of values go into the
+  // weights, which replace the scores in the same memory.
   void scale_weights(const Unit& unit, int64_t origin, int64_t end,
                      Scratch<Element>& scratch) const {
     for (int64_t key = origin; key < end; key += block_tokens_)
@@ -340,7 +340,7 @@ class Attention {
   int64_t block_tokens_;
   int64_t split_keys_;
   int64_t most_rows_ = 0;
-  std::vector<Unit> units_;  // those of most work first
+  std::vector<Unit> units_;  // units with most work first
 };
 
 }  // namespace

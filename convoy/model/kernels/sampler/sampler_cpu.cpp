@@ -38,7 +38,7 @@ int64_t first_of_largest(const LargestLogit& largest) {
 template <class Element>
 class RowSampler {
  public:
-  // `unread_ids`: of SamplingRow::unread_id.
+  // `unread_ids`: the ids that SamplingRow::unread_id points into.
   RowSampler(int64_t num_ids, const int64_t* unread_ids)
       : num_ids_(num_ids), unread_ids_(unread_ids) {}
 
