@@ -28,7 +28,7 @@ struct StarterFacts {
   bool plain_text = false;     // rows to continue, not to answer
   int64_t looked_at_rows = 0;  // rows of the data that were read
   bool looked_at_all_rows = true;
-  std::vector<int64_t> row_tokens = {};  // of these, rising; empty = the model reads none here
+  std::vector<int64_t> row_tokens = {};  // their lengths, rising; empty = the model reads none here
   sizing::Machine machine = {};
 };
 

@@ -31,9 +31,9 @@ struct ModelRequest {
   std::string adapter = {};  // PEFT folder; empty = none
   // fp32 or bf16; auto: by the rule of sizing/compute_dtype.h for the device.
   std::string dtype = "fp32";
-  std::string dtype_reason = {};        // of a type that the caller chose by the rule; empty = none
+  std::string dtype_reason = {};        // why the rule chose `dtype`; empty = the caller named it
   std::string dtype_flag = "--dtype ";  // what names another type
-  bool has_bf16 = true;                 // of a device that is no CPU
+  bool has_bf16 = true;                 // asked only for a device that is no CPU
   std::string template_path = {};
   std::string eos_token = {};  // in place of the tokenizer's; empty = its own
   at::Device device = at::kCPU;

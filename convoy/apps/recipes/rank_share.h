@@ -66,7 +66,7 @@ class RankShare {
 
  private:
   device::RankDevice rank_device_;
-  std::optional<device::FreeCoreThreads> threads_;  // of a CPU
+  std::optional<device::FreeCoreThreads> threads_;  // on CPUs only
   telemetry::FlightWriter flight_;                  // outlives the group
   std::unique_ptr<comm::Group> group_;
   std::optional<telemetry::SharedCounts> counts_;

@@ -13,9 +13,9 @@ namespace convoy {
 
 // Seconds, as far as they are known.
 struct CpuTimes {
-  double at = 0;    // of a clock that goes on steadily
-  double busy = 0;  // of all processes together, on the CPUs of this one
-  double own = 0;   // of this process
+  double at = 0;    // seconds of a clock that goes on steadily
+  double busy = 0;  // seconds of all processes, on the CPUs of this one
+  double own = 0;   // seconds of this process
 };
 
 // Seconds that `cpus` have worked by the text of /proc/stat; nullopt where it does not name them.

@@ -18,7 +18,7 @@ namespace convoy::sizing {
 struct DtypeQuestion {
   Hardware hardware = Hardware::Cpu;
   bool gpu_has_bf16 = true;
-  std::string cpu_level = {};  // of kCpuLevels; empty = unknown
+  std::string cpu_level = {};  // one of kCpuLevels; empty = unknown
   // The memory of the work in fp32, and of the machine; 0 = unknown. Not what is free at the
   // moment: the type must not change with the load of the machine.
   int64_t fp32_bytes = 0;

@@ -16,7 +16,7 @@ using architecture::ParameterDeclaration;
 namespace {
 
 constexpr int64_t kGeneratedFloatBytes = 4;
-constexpr int64_t kKvBlockTokens = 32;  // of the engine
+constexpr int64_t kKvBlockTokens = 32;  // a block of the engine
 
 // Elements of a model, by what becomes of them.
 struct Elements {
@@ -48,7 +48,7 @@ int64_t coded_bytes(const Elements& elements, const GenerationRequest& request) 
   return elements.of_blocks / 2 + (request.double_quant ? scales : scales * kGeneratedFloatBytes);
 }
 
-// Codes of 8 bits share a scale by output; those of 4 bits scale and offset by 32 inputs.
+// Codes of 8 bits share a scale by output; codes of 4 bits share scale and offset by 32 inputs.
 void add_integer_weights(const Elements& elements, const GenerationRequest& request,
                          int64_t element_bytes, bool tied, GenerationMemory& memory) {
   constexpr int64_t kGroup = 32;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of an engine that generates, for a model of which only config.json is known. Bytes are
-// those of its process on a CPU, of its device on a GPU.
+// The memory of an engine that generates, for a model of which only config.json is known: bytes of
+// the process on a CPU, of the device on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace convoy::sizing {
 // The rows that an engine computes together at the most.
 struct GenerationRows {
   int64_t rows = 16;
-  int64_t row_tokens = 0;     // of the longest: prompt and answer
-  int64_t step_tokens = 512;  // of a step, of prompts and new ones together
-  int64_t kv_blocks = 0;      // of keys and values; 0 = enough for all rows
+  int64_t row_tokens = 0;     // the longest row: prompt and answer
+  int64_t step_tokens = 512;  // a step's, prompts and new tokens together
+  int64_t kv_blocks = 0;      // blocks of keys and values; 0 = enough for all rows
   int64_t kv_bytes = 0;       // bound of their bytes; 0 = none
   bool int8_kv = false;
   bool operator==(const GenerationRows&) const = default;
@@ -25,8 +25,8 @@ struct GenerationRows {
 
 struct GenerationRequest {
   std::string dtype = "bf16";         // fp32 or bf16
-  std::string weights = "model";      // of linear maps: or int8, int4
-  std::string quantization = "none";  // of the linear maps of blocks: or nf4, fp4, int8
+  std::string weights = "model";      // the linear maps' type; or int8, int4
+  std::string quantization = "none";  // the format of the blocks' linear maps; or nf4, fp4, int8
   bool double_quant = false;
   GenerationRows rows = {};
   Hardware hardware = Hardware::Cpu;

@@ -36,8 +36,8 @@ inline constexpr int64_t kSerialWork = 1 << 19;
 // Calls body(begin, end) over rows in parallel, in parts worth a thread's while.
 void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& body);
 
-// Runs body(task) for every task, each thread taking the next one when it is free. `work`: of all
-// tasks together. `make_body` is called once per thread, so the body may own scratch memory.
+// Runs body(task) for every task, each thread taking the next one when it is free. The tasks have
+// `work` together. `make_body` is called once per thread, so the body may own scratch memory.
 using TaskBody = std::function<void(int64_t)>;
 void for_tasks(int64_t tasks, int64_t work, const std::function<TaskBody()>& make_body);
 
