@@ -107,9 +107,12 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
 // Tokens of the largest micro-batch of any rank.
 int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
                                    const data::TokenDataset& rows) {
-  if (settings.train.packing) return settings.train.batch_rows() * settings.model.max_seq_len;
-  std::vector<int64_t> lengths;
-  for (int64_t row = 0; row < rows.num_rows(); ++row) lengths.push_back(rows.length_tokens(row));
+  const int64_t together = settings::rows_of_item(settings.task_facts());
+  if (settings.train.packing)
+    return settings.train.batch_rows() * together * settings.model.max_seq_len;
+  std::vector<int64_t> lengths(static_cast<size_t>(rows.num_rows() / together), 0);
+  for (int64_t row = 0; row < rows.num_rows(); ++row)
+    lengths[static_cast<size_t>(row / together)] += rows.length_tokens(row);
   std::sort(lengths.rbegin(), lengths.rend());
   const auto most = std::min(lengths.size(), static_cast<size_t>(settings.train.batch_rows()));
   return std::accumulate(lengths.begin(), lengths.begin() + static_cast<ptrdiff_t>(most),
