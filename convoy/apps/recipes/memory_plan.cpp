@@ -117,7 +117,7 @@ std::vector<int64_t> lengths_of(const data::TokenDataset& rows) {
 int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
                                    const data::TokenDataset& rows, int64_t ranks) {
   const settings::TrainingSettings& train = settings.train;
-  if (settings.task == "mixed") {
+  if (settings.task_facts().data == settings::TaskData::Mix) {
     if (train.packing) return train.batch_rows() * settings.model.max_seq_len;
     const std::vector<int64_t> lengths = lengths_of(rows);
     const auto most = std::min<ptrdiff_t>(std::ssize(lengths), train.batch_rows());
@@ -130,7 +130,8 @@ int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
                                     .block_tokens = settings.model.max_seq_len,
                                     .shuffle = settings.data.shuffle,
                                     .balance_tokens = settings.data.balance_tokens,
-                                    .seed = static_cast<uint64_t>(settings.seed)});
+                                    .seed = static_cast<uint64_t>(settings.seed),
+                                    .rows_of_item = settings::rows_of_item(settings.task_facts())});
   return plan.largest_micro_batch(0, train::total_steps(train, plan.steps_per_epoch())).tokens;
 }
 

@@ -257,9 +257,10 @@ struct TrainingSettings {
         .at_least(1);
     visit("load_best_model_at_end", load_best_model_at_end,
           "export the best checkpoint instead of the last");
-    visit("metric_for_best_model", metric_for_best_model,
-          "evaluation metric that decides the best checkpoint; eval_accuracy needs task classify, "
-          "text metrics need predict_with_generate")
+    visit(
+        "metric_for_best_model", metric_for_best_model,
+        "evaluation metric that decides the best checkpoint; eval_accuracy needs task classify or "
+        "preferences, text metrics need predict_with_generate")
         .one_of(best_metric_names());
     visit("greater_is_better", greater_is_better,
           "direction of metric_for_best_model; must match the metric")

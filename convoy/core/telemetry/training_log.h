@@ -48,6 +48,7 @@ struct StepMetrics {
   // Seconds blocked in collectives since the step before, by rank, or empty. The rank that waits
   // least delays the others.
   std::vector<double> rank_wait_seconds{};
+  std::map<std::string, double> others{};  // rewards/margins, ...: the same names in each step
 };
 
 struct EvalMetrics {
@@ -96,6 +97,7 @@ struct TrainingLogOptions {
   std::string best_name = "loss";
   bool greater_is_better = false;  // when best_name's values are compared
   bool counts_tokens = true;       // else rows are samples of another kind: speed is samples/s
+  bool has_perplexity = true;      // of evaluations with tokens: their loss is one of tokens
   double peak_flops = 0;  // per second, that the devices of all ranks can do together; 0 = unknown
   // Parameters of this run for TensorBoard; not written when it has no values.
   HparamsSession hparams = {};

@@ -34,7 +34,14 @@ struct EncodedRow {
   bool own_weights = false;  // its turns say themselves what is learnt of them
   // The weight of every token in the loss; counts only where supervised. Empty: 1 for all.
   std::vector<float> weights = {};
+  // Above 0: a pair of rows, one behind the other, and the number of tokens of the first.
+  int64_t first_of_pair = 0;
 };
+
+// The rows that it holds: itself, or both of a pair.
+std::vector<EncodedRow> rows_of_pair(EncodedRow row);
+// The opposite, of two.
+EncodedRow pair_of_rows(EncodedRow chosen, const EncodedRow& rejected);
 
 struct NamedRows;
 

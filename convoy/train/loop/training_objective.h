@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "convoy/core/io/json_text.h"
 #include "convoy/data/datasets/epoch_order.h"
@@ -53,6 +54,8 @@ struct PassOptions {
 struct MicroBatchLoss {
   at::Tensor sum;   // over the micro-batch, not divided; differentiable
   at::Tensor hits;  // number of rows answered rightly, int64; undefined: not counted
+  // Sums of further figures over the micro-batch, fp64, as many in each; undefined: none.
+  at::Tensor figures;
 };
 
 // The result of an evaluation, the same on every rank.
@@ -90,6 +93,12 @@ class TrainingObjective {
   // The loss of the micro-batch from take(). Without rows it is a value that adds nothing to the
   // sum, for strategies that need every rank in every pass.
   virtual MicroBatchLoss loss(const PassOptions& options) = 0;
+  // The number of MicroBatchLoss::figures, and what a step records of their sums over its global
+  // batch, by name.
+  virtual int64_t num_figures() const { return 0; }
+  virtual std::map<std::string, double> step_figures(const std::vector<double>& /*sums*/) const {
+    return {};
+  }
 
   virtual bool has_validation() const = 0;
   // Collective. Blocks. `stop_requested` is called between batches: when it is true on any rank,

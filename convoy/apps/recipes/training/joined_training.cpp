@@ -22,8 +22,13 @@ telemetry::Hparams hparams_of(const settings::TrainSettings& settings) {
                                {"weight_decay", train.weight_decay},
                                {"epochs", train.epochs},
                                {"seed", static_cast<double>(settings.seed)}};
-  if (settings.task == "classify") return values;
+  const settings::TaskData data = settings.task_facts().data;
+  if (data == settings::TaskData::Windows) return values;
   values["model"] = settings.model.name;
+  if (data == settings::TaskData::Pairs) {
+    values["beta"] = settings.preference.beta;
+    if (settings.task_facts().chooses_loss) values["loss"] = settings.preference.loss;
+  }
   values["max_seq_len"] = static_cast<double>(settings.model.max_seq_len);
   values["mode"] = settings.tuning.mode;
   if (settings.tuning.mode == "full") return values;

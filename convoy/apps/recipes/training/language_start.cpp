@@ -202,16 +202,18 @@ SharedInput rows_of(const data::EncodedSplits& splits, const std::string& split)
 
 data::BatchPlan plan_of(const TrainingRun& run, const LanguageInput& input,
                         const settings::TrainSettings& settings) {
-  return {input.splits.train,
-          {.batch_size = settings.train.batch_rows(),
-           .world_size = run.planned.world,
-           .global_batch = global_batch(run, input.checkpoint, settings),
-           .packing = settings.train.packing,
-           .block_tokens = settings.model.max_seq_len,
-           .shuffle = settings.data.shuffle,
-           .balance_tokens = settings.data.balance_tokens,
-           .seed = static_cast<uint64_t>(settings.seed),
-           .mix = {input.splits.mix, data::mix_stop_named(settings.mix.stop)}}};
+  return {
+      input.splits.train,
+      {.batch_size = settings.train.batch_rows(),
+       .world_size = run.planned.world,
+       .global_batch = global_batch(run, input.checkpoint, settings),
+       .packing = settings.train.packing,
+       .block_tokens = settings::rows_of_item(settings.task_facts()) * settings.model.max_seq_len,
+       .shuffle = settings.data.shuffle,
+       .balance_tokens = settings.data.balance_tokens,
+       .seed = static_cast<uint64_t>(settings.seed),
+       .rows_of_item = settings::rows_of_item(settings.task_facts()),
+       .mix = {input.splits.mix, data::mix_stop_named(settings.mix.stop)}}};
 }
 
 SettledBatch batch_with(const TrainingRun& run, const LanguageInput& input,

@@ -79,7 +79,7 @@ void give_up(const TrainingRun& run, const Underway& underway) {
     tell(error, underway);
     throw;
   } catch (const std::exception& foreign) {
-    const bool classifies = underway.settings.task == "classify";
+    const bool classifies = underway.settings.task_facts().data == settings::TaskData::Windows;
     if (!classifies && dynamic_cast<const c10::OutOfMemoryError*>(&foreign) != nullptr) {
       const IoError error =
           full_device(run.rank_device.device.str(), held_memory(underway.model, underway.optimizer),

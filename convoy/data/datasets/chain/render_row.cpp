@@ -14,6 +14,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json conversation_with_answer(const Sample& sample) {
+  if (sample.is_pair)
+    throw DataError("a preference has two completions, and a rendered row has one",
+                    {.hint = "`convoy data tokens --schema preference` shows both"});
   Json messages = sample.messages;
   if (sample.kind == Sample::Kind::ChatPromptCompletion)
     for (const Json& message : sample.completion_messages) messages.push_back(message);

@@ -23,6 +23,9 @@ class LabelledTokens {
   explicit LabelledTokens(std::span<const int64_t> labels, at::Device device = at::kCPU,
                           std::span<const float> weights = {});
 
+  // The same labels with other weights, fp32 [N] on their device.
+  LabelledTokens weighted(at::Tensor weights_N) const;
+
   int64_t num_tokens() const { return num_tokens_; }  // with and without a label
   int64_t num_labels() const { return tokens_N_.size(0); }
   const at::Tensor& tokens_N() const { return tokens_N_; }    // int64, ascending
