@@ -20,7 +20,7 @@ using nlohmann::json;
 using testing::ConvoyProgram;
 using testing::golden_folder;
 
-constexpr double kTolerance = 1e-5;  // of figures above 1, relative
+constexpr double kTolerance = 1e-5;  // relative for figures above 1
 
 fs::path preferences_folder() { return golden_folder().parent_path() / "preferences"; }
 

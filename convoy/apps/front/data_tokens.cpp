@@ -191,7 +191,7 @@ class TokenView {
     show_row(sides[1], true, "rejected", shared);
   }
 
-  // `side`: of a preference, whose sides begin with `shared` equal tokens.
+  // A preference has two sides, which begin with `shared` equal tokens; `side` is one of them.
   void show_row(const data::EncodedRow& row, bool numbered, const char* side = nullptr,
                 int64_t shared = 0) const {
     std::vector<std::string> pieces;

@@ -15,10 +15,10 @@ namespace convoy::settings {
 
 // The input of a task.
 enum class TaskData {
-  Rows,     // of data.train_path, each learnt by itself
-  Mix,      // of the weighted data sets of `datasets`
-  Windows,  // of sensors: no language model
-  Pairs,    // of data.train_path: a preferred and a rejected completion of one prompt
+  Rows,     // rows of data.train_path, each learnt by itself
+  Mix,      // rows of the weighted data sets of `datasets`
+  Windows,  // windows of sensors: no language model
+  Pairs,    // a preferred and a rejected completion of one prompt, in data.train_path
 };
 
 struct TaskFacts {

@@ -97,7 +97,7 @@ struct TrainingLogOptions {
   std::string best_name = "loss";
   bool greater_is_better = false;  // when best_name's values are compared
   bool counts_tokens = true;       // else rows are samples of another kind: speed is samples/s
-  bool has_perplexity = true;      // of evaluations with tokens: their loss is one of tokens
+  bool has_perplexity = true;      // an evaluation's loss is a mean over tokens
   double peak_flops = 0;  // per second, that the devices of all ranks can do together; 0 = unknown
   // Parameters of this run for TensorBoard; not written when it has no values.
   HparamsSession hparams = {};

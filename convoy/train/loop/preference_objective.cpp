@@ -151,7 +151,7 @@ MicroBatchLoss PreferenceObjective::loss(const PassOptions& options) {
   const at::Tensor whole = losses.loss_P.sum();
   whole.backward();
 
-  const at::Tensor factors_R = log_probability_R.grad().neg();  // of -log p
+  const at::Tensor factors_R = log_probability_R.grad().neg();  // factors for -log p
   std::vector<at::Tensor> factors_T;
   for (size_t row = 0; row + 1 < starts.size(); ++row)
     factors_T.push_back(

@@ -26,7 +26,7 @@ struct ReferenceScores {
 class PreferenceObjective : public TrainingObjective {
  public:
   // `model`, `plan` and `validation`, which may be empty, outlive it. `eval_batch_size`: pairs.
-  // `reference`: of every row that the steps of begin() read.
+  // `reference` has every row that the steps of begin() read.
   PreferenceObjective(nn::CausalLm& model, const data::BatchPlan& plan,
                       const data::TokenDataset& validation, int64_t eval_batch_size,
                       objectives::PairObjective loss, ReferenceScores reference);

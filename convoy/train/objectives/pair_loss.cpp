@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formulas are those of the papers (settings/preference_settings.h names them), in the form of
+// The formulas come from the papers (settings/preference_settings.h names them), in the form of
 // TRL 1.16 where a paper leaves a choice. p and q are the chosen and the rejected completion's
 // logarithm of the ratio to the reference.
 #include "convoy/train/objectives/pair_loss.h"

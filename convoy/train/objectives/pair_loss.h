@@ -17,7 +17,7 @@ namespace convoy::objectives {
 struct CompletionScores {
   at::Tensor log_probability_P;
   at::Tensor reference_P;  // the same of the reference; undefined: there is none
-  at::Tensor tokens_P;     // of the completion
+  at::Tensor tokens_P;     // tokens of the completion
 };
 
 struct PairLosses {
