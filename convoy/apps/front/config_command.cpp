@@ -139,8 +139,9 @@ RankBatch batch_on_ranks(const Context& context, const settings::TrainSettings& 
                          int64_t ranks) {
   const settings::TaskData data = train.task_facts().data;
   const std::string unit = data == settings::TaskData::Windows ? "window"
-                           : train.train.packing                                  ? "block"
-                                                                                  : "row";
+                           : train.train.packing               ? "block"
+                           : data == settings::TaskData::Pairs ? "pair"
+                                                               : "row";
   RankBatch batch{.ranks = ranks};
   if (train.train.chooses_batch()) {
     batch.rows = train.train.global_batch_size;

@@ -288,7 +288,9 @@ ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& conf
 
 ConvertedRow convert_to_learn(const Row& row, const SchemaConfig& config) {
   ConvertedRow converted = convert_row(row, detect_schema(row, config), config);
-  if (converted.schema == Schema::Text || !row.value.is_object()) return converted;
+  const bool has_one_answer =
+      converted.schema != Schema::Text && converted.schema != Schema::Preference;
+  if (!has_one_answer || !row.value.is_object()) return converted;
   for (const std::string_view key : kJudgements) {
     const auto found = row.value.find(key);
     const auto is_good = found == row.value.end() ? std::nullopt : judgement(*found);

@@ -55,7 +55,7 @@ struct MicroBatchLoss {
   at::Tensor sum;   // over the micro-batch, not divided; differentiable
   at::Tensor hits;  // number of rows answered rightly, int64; undefined: not counted
   // Sums of further figures over the micro-batch, fp64, as many in each; undefined: none.
-  at::Tensor figures;
+  at::Tensor figures = {};
 };
 
 // The result of an evaluation, the same on every rank.
