@@ -123,15 +123,16 @@ int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
     const auto most = std::min<ptrdiff_t>(std::ssize(lengths), train.batch_rows());
     return std::accumulate(lengths.end() - most, lengths.end(), int64_t{0});
   }
+  const int64_t together = settings::rows_of_item(settings.task_facts());
   const data::BatchPlan plan(rows, {.batch_size = train.batch_rows(),
                                     .world_size = ranks,
                                     .global_batch = data::wanted_global_batch(train, ranks),
                                     .packing = train.packing,
-                                    .block_tokens = settings.model.max_seq_len,
+                                    .block_tokens = together * settings.model.max_seq_len,
                                     .shuffle = settings.data.shuffle,
                                     .balance_tokens = settings.data.balance_tokens,
                                     .seed = static_cast<uint64_t>(settings.seed),
-                                    .rows_of_item = settings::rows_of_item(settings.task_facts())});
+                                    .rows_of_item = together});
   return plan.largest_micro_batch(0, train::total_steps(train, plan.steps_per_epoch())).tokens;
 }
 
