@@ -12,6 +12,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/settings/resolve_train.h"
 #include "convoy/core/telemetry/progress.h"
+#include "convoy/model/sizing/training_request.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 
@@ -44,7 +45,7 @@ TEST(PresetsOfMachines, RecomputeNoMoreThanTheirMemoryAsksFor) {
     const auto model = *sizing::known_model(preset.settings.model.name);
     sizing::EstimateRequest request = estimate_request(preset.settings, *preset.machine);
     const int64_t device_bytes = preset.machine->device_bytes;
-    settle_recompute(model, preset.settings, device_bytes, request);
+    sizing::settle_recompute(model, preset.settings, device_bytes, request);
     // Without recomputation it would leave less than a tenth.
     if (preset.name == "h200x2") {
       EXPECT_EQ(request.recompute, architecture::Recompute::Selective);
@@ -71,7 +72,7 @@ TEST(PresetsOfMachines, PrintTheEstimateOfTheFormula) {
     if (preset.machine == nullptr) continue;
     const auto model = sizing::known_model(preset.settings.model.name);
     sizing::EstimateRequest request = estimate_request(preset.settings, *preset.machine);
-    settle_recompute(*model, preset.settings, preset.machine->device_bytes, request);
+    sizing::settle_recompute(*model, preset.settings, preset.machine->device_bytes, request);
     const sizing::MemoryPlan plan = sizing::estimate_memory(*model, request);
     EXPECT_EQ(json[preset.name]["memory"]["total_bytes"], plan.total_bytes());
     EXPECT_NE(table.out.find(telemetry::bytes_text(plan.total_bytes()) + " of " +
