@@ -311,7 +311,7 @@ TEST_F(TrainInputs, WhatIsMissingIsSaidWithEverythingElse) {
       error_of("model: {name: m}\ndata: {train_path: rows.jsonl}\neval:\n  every: 5\n  zzz: 1\n");
   EXPECT_EQ(elsewhere,
             "run.yaml:4: unknown key `eval.every`, did you mean `train.eval_steps`?\n"
-            "run.yaml:5: unknown key `eval.zzz`\n2 errors");
+            "run.yaml:5: unknown key `eval.zzz` (`convoy config schema` lists the keys)\n2 errors");
   // In a file that cannot be read nothing is missed.
   EXPECT_EQ(error_of("model: [\n").find("not set"), std::string::npos);
 }
