@@ -6,7 +6,7 @@ numbers, to find by bisection the largest with which the same run ends well.
 
     python3 bench/auto_batch.py --bin build/bin [--case 3] [--no-bisection]
 
-Prints one line of JSON per case and a table for docs/benchmarks.md.
+Prints one line of JSON per case and a table for docs/benchmarks-log.md.
 """
 import argparse
 import json

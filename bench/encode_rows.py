@@ -3,7 +3,7 @@
 
 usage: python encode_rows.py [--convoy PROGRAM] [--rows N] [--num-proc N] [--rounds N] [--model FOLDER]
 
-The rows are those of examples/sums with other names and numbers, as `messages`. The peer is the usual script: load_dataset("json"),
+The rows are made from examples/sums with other names and numbers, as `messages`. The peer is the usual script: load_dataset("json"),
 map(batched=False) with apply_chat_template and the prefix for the mask, num_proc processes. Convoy's figure is the whole of
 `convoy data encode`, hashing of the file included. The tokenizer alone: encode_batch of the rendered texts, on all cores.
 Memory is the largest sum of private memory of all processes of a side, sampled."""

@@ -31,7 +31,7 @@ constexpr size_t kLineBytes = 100;
 
 struct Cost {
   double seconds = 0;
-  double cpu_seconds = 0;  // of whoever moves the bytes
+  double cpu_seconds = 0;  // used by the program that moves the bytes
 };
 
 double seconds_of(const timeval& time) {

@@ -2,7 +2,7 @@
 #   bin/                     convoy, convoy-worker (`convoy --version` shows the LibTorch found)
 #   lib/convoy/              private shared libraries: the Parquet plugin with Arrow
 #   lib/libconvoy.a          the library: the objects of the layers behind the public headers
-#   include/convoy/          the public headers, flat; detail/ holds those that they include
+#   include/convoy/          the public headers, flat; detail/ holds headers that they include
 #   lib/cmake/Convoy/        find_package(Convoy): Convoy::convoy, Convoy::sweep for function sweeps
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

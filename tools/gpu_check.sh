@@ -327,7 +327,7 @@ peak_tflops() {
   esac
 }
 
-# "41.2 % of 989.4 TFLOP/s": tokens/s x FLOPs a token (docs/benchmarks.md has the formula).
+# "41.2 % of 989.4 TFLOP/s": tokens/s x FLOPs a token, as docs/reference/job-figures.md has them.
 share_of_peak() {
   local speed flops most
   most=$(peak_tflops)

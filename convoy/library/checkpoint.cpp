@@ -59,8 +59,8 @@ std::string state_name(const std::string& parameter, const std::string& key) {
   return parameter + "/" + key;
 }
 
-// A state has a number for each of the parameter's, and is cut as that is; or it is of a whole
-// parameter.
+// A state has one number for each element of the parameter and is cut like the parameter, or it
+// belongs to a whole parameter.
 Piece state_piece(const ShardView& shard, const std::string& key, const at::Tensor& state) {
   const std::string name = state_name(shard.name, key);
   if (state.numel() == shard.value.numel()) return {name, shard.shape, shard.begin, state};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Some ranks save in one way, others continue in another: the losses are those of a run that
-// nothing broke.
+// Some ranks save in one way, others continue in another: the losses equal an unbroken run's.
 #include "convoy/library/checkpoint.h"
 
 #include <gtest/gtest.h>

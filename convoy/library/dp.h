@@ -31,9 +31,9 @@ class DataParallel {
   // forward() of every replica on its rows: tensor arguments [rows, ...] are cut along their first
   // dimension, all others are copied. Returns what the replicas return, tensors joined along the
   // first dimension; a number of each replica, such as a loss, becomes a row of the result. With
-  // fewer rows than replicas some of these rest. Buffers of the module change as those of the first
-  // replica. Blocks; throws the error of the first replica that fails, and ConfigError when tensors
-  // differ in rows or there are none.
+  // fewer rows than replicas some replicas do nothing. The module's buffers become the first
+  // replica's. Blocks; throws the error of the first replica that fails, and ConfigError when
+  // tensors differ in rows or there are none.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     return replicas_.template forward<detail::ModuleOf<Holder>>(

@@ -36,8 +36,8 @@ namespace convoy {
 // row-major order.
 struct ShardView {
   std::string name;            // "blocks.0.weight", as the module without Convoy names it
-  std::vector<int64_t> shape;  // of the whole parameter
-  int64_t begin = 0;           // of the piece in the flattened parameter
+  std::vector<int64_t> shape;  // the whole parameter's shape
+  int64_t begin = 0;           // where the piece begins in the flattened parameter
   torch::Tensor value;         // [elements of the piece]: a leaf that requires grad
 };
 
@@ -51,9 +51,8 @@ class FsdpUnitImpl : public detail::UnitBase<Holder> {
 // A module holder around another one, or around a shared_ptr to a module, for a part of a network
 // that FullyShardedDataParallel gathers as one. C++ modules have no hooks, so the network wraps its
 // parts where it makes them. forward() takes all arguments of the part's forward(), default ones
-// too, and returns tensors, or tuples, lists or maps of them; unit->module() is the part. Names of
-// parameters are those of the network without units; without sharding a unit is its part and no
-// more.
+// too, and returns tensors, or tuples, lists or maps of them; unit->module() is the part.
+// Parameters have the same names as without units; without sharding a unit is its part and no more.
 template <class Holder>
 class FsdpUnit : public torch::nn::ModuleHolder<FsdpUnitImpl<Holder>> {
  public:
@@ -99,8 +98,8 @@ class FullyShardedDataParallel {
 
   // The pieces of this rank, for an optimizer that treats each element by itself (SGD, Adam, AdamW,
   // RMSprop, Adagrad). A parameter of which this rank holds nothing is not among them. Norms, the
-  // largest value and cat() of pieces and of their gradients throw ConfigError: they would not be
-  // those of the whole parameters.
+  // largest value and cat() of pieces and of their gradients throw ConfigError: they would differ
+  // from the results over whole parameters.
   std::vector<torch::Tensor> parameters() const {
     std::vector<torch::Tensor> values;
     for (const ShardView& shard : shards()) values.push_back(shard.value);

@@ -101,8 +101,8 @@ int report(Error error, const comm::RankEnvironment& environment) {
   return static_cast<int>(error.code());
 }
 
-// Each backward pass takes the memory of its gradients anew. By default glibc gives freed memory at
-// the top of the heap back to the system, which clears it page by page the next time.
+// Each backward pass allocates its gradients again. By default glibc gives freed memory at the top
+// of the heap back to the system, which clears it page by page the next time.
 void keep_freed_memory() {
   for (const char* own_choice :
        {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"})

@@ -27,12 +27,12 @@ struct GroupAccess;
 
 enum class Reduce { Sum, Mean };
 
-// Driven by one thread. Collective functions are called by all ranks in the same order; they block,
-// and those of tensors of device() let its current stream wait instead. A failed one throws, of
-// device() a later call does, and leaves the group unusable: let the error end the rank. Tensors
-// lie on the CPU or on device(); any strides. Sums take float, double, half, bfloat16, int, long
-// and complex; all other functions take any type. Before each the ranks compare what they call:
-// where functions, types, shapes or roots differ all throw CommError.
+// Driven by one thread. Collective functions are called by all ranks in the same order. On the CPU
+// they block. On a GPU they return at once and make the current stream wait; an error is thrown by
+// a later call. After an error the group is unusable: let the error end the rank. Tensors lie on
+// the CPU or on device(), with any strides. Sums take float, double, half, bfloat16, int, long and
+// complex; all other functions take any type. Before each collective the ranks compare what they
+// call: if functions, types, shapes or roots differ, all ranks throw CommError.
 class ProcessGroup {
  public:
   ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()
@@ -48,7 +48,7 @@ class ProcessGroup {
   // Collective. `tensor` of every rank, of one shape and type, becomes the sum or the mean over
   // ranks. Throws ConfigError for a type that cannot be summed, and for a mean of int and long.
   void all_reduce(torch::Tensor tensor, Reduce reduce = Reduce::Sum);
-  // Collective. `tensor`, of one shape and type everywhere, becomes that of rank `root`. Throws
+  // Collective. `tensor`, of one shape and type everywhere, gets the values of rank `root`. Throws
   // ConfigError for a root that is no rank.
   void broadcast(torch::Tensor tensor, int root = 0);
   // Collective. [size(), ...] from `tensor` of one shape and type everywhere.
@@ -78,11 +78,11 @@ struct InitOptions {
 // Collective. Joins the ranks that the environment names, each call as another group: RANK,
 // WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as `convoy launch` and
 // torchrun set them. Without RANK and WORLD_SIZE this process is the only rank. Several ranks on a
-// host share its CPUs: each computes with as many threads as fall to it, or with OMP_NUM_THREADS.
-// Freed memory up to 512 MiB stays with the process for the next step, unless
-// MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES is set. Throws ConfigError when
-// only one of RANK and WORLD_SIZE is set or a value is no number, DeviceError without the GPU, and
-// CommError when not all ranks come in time.
+// host share its CPUs: each computes with an equal share of threads, or with OMP_NUM_THREADS. Freed
+// memory up to 512 MiB stays with the process for the next step, unless MALLOC_TRIM_THRESHOLD_,
+// MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES is set. Throws ConfigError when only one of RANK and
+// WORLD_SIZE is set or a value is no number, DeviceError without the GPU, and CommError when not
+// all ranks come in time.
 std::shared_ptr<ProcessGroup> init(const InitOptions& options = {});
 
 // Runs `body` and returns the exit code for main(): 0, Error::code() of a convoy::Error, or 1 after

@@ -12,6 +12,7 @@
 #include "convoy/library/network_test.h"
 #include "convoy/library/sampler.h"
 #include "files/temporary_folder.h"
+#include "load/slowdown.h"
 
 namespace convoy::detail {
 namespace {
@@ -21,7 +22,7 @@ RANK_BODY(LibraryGroup) {
   const int size = group->size(), rank = group->rank();
   for (const at::ScalarType dtype :
        {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kInt, at::kLong}) {
-    at::Tensor sum = at::ones({3, 2}, dtype).t() * (rank + 1);  // of other strides
+    at::Tensor sum = at::ones({3, 2}, dtype).t() * (rank + 1);  // has other strides
     group->all_reduce(sum);
     EXPECT_TRUE(sum.equal(at::full({2, 3}, size * (size + 1) / 2, dtype))) << dtype;
     at::Tensor value = at::full({5}, rank, dtype);
@@ -177,7 +178,7 @@ TEST(ProcessGroup, RankThatThrowsEndsTheOthers) {
   EXPECT_EQ(results[1].exit_code, 1) << results[1].output;
   EXPECT_NE(results[1].output.find("my own mistake"), std::string::npos) << results[1].output;
   EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
-  EXPECT_LT(results[0].seconds, 50);
+  EXPECT_LT(results[0].seconds, 50 * testing::slowdown());
 }
 
 TEST(RunRank, LeavesItsErrorToTheLauncher) {

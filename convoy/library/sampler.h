@@ -45,7 +45,7 @@ class DistributedSampler : public torch::data::samplers::Sampler<> {
   void set_epoch(int64_t epoch) { *epoch_ = epoch; }
   int64_t epoch() const { return *epoch_; }
   size_t rows_of_rank() const;          // equal on every rank; drop_last: rounded down, else up
-  std::vector<size_t> indices() const;  // of this rank, in the order of the epoch
+  std::vector<size_t> indices() const;  // this rank's, in the order of the epoch
 
   // As a data loader calls them: a pass over the rows begins, of `new_size` rows if it says so.
   void reset(std::optional<size_t> new_size = std::nullopt) override;
@@ -60,7 +60,7 @@ class DistributedSampler : public torch::data::samplers::Sampler<> {
   size_t rank_;
   DistributedSamplerOptions options_;
   std::shared_ptr<int64_t> epoch_;
-  std::vector<size_t> order_;  // of this pass
+  std::vector<size_t> order_;  // the order of this pass
   size_t handed_out_ = 0;
 };
 

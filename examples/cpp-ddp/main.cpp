@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two spirals, told apart by a small network on any number of ranks:
+// A small network learns to distinguish two spirals, on any number of ranks:
 //   convoy launch --ranks 2 -- cpp_ddp      or      torchrun --nproc-per-node 2 --no-python cpp_ddp
 #include <convoy/convoy.h>
 #include <torch/torch.h>

@@ -73,7 +73,7 @@ TEST_F(EngineOnACard, LeavesHalfToATraining) {
   EXPECT_EQ(beside.claim, nullptr);
 }
 
-// Other processes come and go: a run that repeats has to plan the same steps.
+// Other processes start and end meanwhile: a run that repeats has to plan the same steps.
 TEST_F(EngineOnACard, DeterministicRunsTakeNoNoticeOfOthers) {
   const recipes::LoadedModel model = loaded(simulated::device(1));
   settings::EngineFlags flags;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The commands of users on the simulated device: train, stop and resume, score, generate, merge.
-// The resulting files have the bytes of those that the CPU writes with the same table of ops.
+// The resulting files have the same bytes as the CPU's files with the same table of ops.
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 

@@ -39,7 +39,7 @@ def states(source):
 
 
 def pages(source):
-    """Every page but those of the past, and the table itself."""
+    """Every page but pages about the past, and the table itself."""
     found = [*source.glob("*.md"), *(source / "docs").rglob("*.md"), *(source / "examples").rglob("*.md"), *(source / "convoy").rglob("*.md")]
     past = {source / "CHANGELOG.md", source / TABLE}
     return sorted(page for page in found if page not in past and "decisions" not in page.parts)

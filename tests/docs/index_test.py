@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/README.md is the index: it links to each page below docs/ exactly once. No link of a page leads nowhere, some block of
 a page uses each command, by the flags that its help names, and docs/reference/errors.md is what the sources say. Nothing wants, knows or speaks in a page, and no
-sentence begins with What, Who, Whose or Of.
+sentence begins with What, Who, Whose or Of. tests/README.md and examples/README.md name every folder beside them.
 
   index_test.py SOURCE_FOLDER
 """
@@ -63,6 +63,15 @@ def strange_layers(source):
     return sorted(name for name in names - layers if "/" not in name or not (source / name).is_dir())
 
 
+def unnamed_folders(source):
+    """Folders that the map beside them does not name."""
+    for place in ("tests", "examples"):
+        text = (source / place / "README.md").read_text()
+        for folder in sorted((source / place).iterdir()):
+            if folder.is_dir() and not folder.name.startswith(("_", ".")) and f"`{folder.name}" not in text:
+                yield f"{place}/README.md does not name {folder.name}"
+
+
 def faults_of(source):
     """What is wrong with the pages of a copy of the repository."""
     docs = source / "docs"
@@ -74,13 +83,14 @@ def faults_of(source):
         times = named.count(page)
         if times != 1:
             faults.append(f"docs/README.md links {page.relative_to(docs)} {times} times, not once")
-    for page in [*pages, index, source / "README.md", source / "CONTRIBUTING.md", source / "CHANGELOG.md"]:
+    maps = [source / place / "README.md" for place in ("tests", "examples", "bench")]
+    for page in [*pages, index, *maps, source / "README.md", source / "CONTRIBUTING.md", source / "CHANGELOG.md"]:
         for link, target, heading in targets_of(page):
             if not target.exists():
                 faults.append(f"{page.relative_to(source)} links {link}, which is not there")
             elif heading and target.suffix == ".md" and heading not in headings_of(target):
                 faults.append(f"{page.relative_to(source)} links {link}, which has no such heading")
-    for page in [*pages, index, source / "README.md", source / "CONTRIBUTING.md"]:
+    for page in [*pages, index, *maps, source / "README.md", source / "CONTRIBUTING.md"]:
         if page not in [docs / name for name in GENERATED]:
             faults += [f"{page.relative_to(source)} riddles: {found.group(0)!r}" for found in RIDDLE.finditer(without_code(page.read_text()))]
             faults += [f"{page.relative_to(source)} types {flag} of `convoy {command}`, whose help says {name}"
@@ -88,6 +98,7 @@ def faults_of(source):
     errors = (docs / "reference/errors.md").read_text()
     faults += [f"a message of the sources riddles: {found.group(0)!r}" for found in re.finditer(r".*\b(?:wants|knows|speaks)\b.*", errors)]
     faults += [f"the glossary names the layer {name}, which layers.toml lacks" for name in strange_layers(source)]
+    faults += unnamed_folders(source)
     faults += [f"no block of a page uses `convoy {name}`" for name in commands_without_use(source, pages)]
     return faults
 
@@ -101,7 +112,7 @@ def finds_planted_faults(source):
             shutil.copytree(source / "docs", copy / "docs")
             for page in source.glob("*.md"):
                 shutil.copy(page, copy)
-            for other in ["LICENSE", "examples", "tests", "convoy", "presets", "layers.toml"]:
+            for other in ["LICENSE", "bench", "examples", "tests", "convoy", "presets", "layers.toml"]:
                 (copy / other).symlink_to(source / other)
             change(copy / "docs")
             found = faults_of(copy)
@@ -119,6 +130,16 @@ def finds_planted_faults(source):
     plant("a command that no page uses", lambda docs: add(docs / "reference/commands.md", "\n## convoy sing\n"))
     plant("an older flag", lambda docs: add(docs / "tutorial.md", "\n`convoy train run.yaml --output-dir a`\n"))
     plant("a layer that is none", lambda docs: add(docs / "reference/glossary.md", "| ship | It sails. | `sea` |\n"))
+    def add_folder(docs):
+        examples = docs.parent / "examples"
+        real = examples.resolve()
+        examples.unlink()
+        examples.mkdir()
+        for child in real.iterdir():
+            (examples / child.name).symlink_to(child)
+        (examples / "unheard").mkdir()
+
+    plant("a folder that the map of examples lacks", add_folder)
     plant("a link to no heading", lambda docs: add(docs / "tutorial.md", "\n[gone](how-to/models.md#gone)\n"))
 
 

@@ -87,7 +87,7 @@ class FakeDriver {
   int missing_barrier = -1;
   PtxResults results = PtxResults::Exact;
   PtxAllocations allocations;
-  std::mutex mutex;  // of the allocations
+  std::mutex mutex;  // guards the allocations
 
  private:
   void read_failure(const std::string& text) {

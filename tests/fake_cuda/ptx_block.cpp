@@ -102,7 +102,7 @@ void PtxBlock::meet(uint32_t first, uint32_t end) {
 }
 
 // shfl.sync.bfly: each lane gets the number of the lane whose number differs in the bits of the
-// operand. shfl.sync.idx: that of the lane that the operand names.
+// operand. shfl.sync.idx: the number of the lane that the operand names.
 void PtxBlock::shuffle(uint32_t first, const PtxInstruction& instruction) {
   std::array<uint64_t, kWarpThreads> given;
   for (uint32_t lane = 0; lane < kWarpThreads; ++lane)

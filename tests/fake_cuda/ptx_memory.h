@@ -55,7 +55,7 @@ class PtxMemory {
       for (uint64_t at = address / 4; at * 4 < address + bytes; ++at)
         writes ? write(global_words_[at], address) : read(global_words_[at], address);
   }
-  void begin_stretch() { moved_.clear(); }  // of a warp, up to its next shuffle or barrier
+  void begin_stretch() { moved_.clear(); }  // a warp's, up to its next shuffle or barrier
   void count(uint64_t address, uint64_t bytes, bool writes) {
     if (measures_ && moved_.insert(2 * address + (writes ? 1 : 0)).second)
       (writes ? traffic_.written_bytes : traffic_.read_bytes) += bytes;
@@ -68,7 +68,8 @@ class PtxMemory {
   void wait_for_copies(uint64_t groups);
 
   void begin_block();
-  void begin_thread(uint32_t thread) { thread_ = thread; }  // of its block: makes what follows
+  // Thread of the block that makes the next accesses.
+  void begin_thread(uint32_t thread) { thread_ = thread; }
   void pass_barrier() { ++epoch_; }
 
  private:

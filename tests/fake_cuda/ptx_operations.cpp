@@ -75,7 +75,7 @@ void multiply_add_integer(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = static_cast<uint32_t>(n[i.from[0]] * n[i.from[1]] + n[i.from[2]]);
 }
 
-// Bit n of the table is the result for the bits of n: of a the highest one, of c the lowest.
+// Bit n of the table is the result for the bits of n: a's bit is the highest, c's the lowest.
 void look_up_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
   const auto a = static_cast<uint32_t>(n[i.from[0]]), b = static_cast<uint32_t>(n[i.from[1]]),
              c = static_cast<uint32_t>(n[i.from[2]]);
@@ -113,7 +113,7 @@ void extract_signed_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = static_cast<uint32_t>(moved >> (32 - length));
 }
 
-enum class Space { Own, Global, Shared };  // Own: of the thread, or the parameters
+enum class Space { Own, Global, Shared };  // Own: the thread's memory, or the parameters
 
 template <class T, Space kSpace>
 uint8_t* place_of(const PtxInstruction& i, Numbers n, bool writes, PtxMemory& memory) {

@@ -32,15 +32,15 @@ struct PtxInstruction {
   enum class Kind { Operation, Jump, Exit, Shuffle, ShuffleFromLane, MatrixProduct, Barrier };
 
   Kind kind = Kind::Operation;
-  Run run = nullptr;   // of an operation
+  Run run = nullptr;   // for an operation
   uint32_t place = 0;  // its own index
   int64_t guard = -1;  // register; -1 = always
   bool guard_value = true;
   uint32_t to[4] = {};
   uint32_t from[10] = {};
-  uint32_t count = 1;   // of a vector
-  int64_t offset = 0;   // of an address
-  int64_t target = -1;  // of a jump: an index
+  uint32_t count = 1;   // elements of a vector
+  int64_t offset = 0;   // added to an address
+  int64_t target = -1;  // index that a jump goes to
 };
 
 // All threads of a warp do it together.

@@ -78,7 +78,7 @@ bool Communicator::meet() const {
 void Communicator::join() {
   const std::string fault = fault_of_joining(rank());
   if (fault == "join_fail") {
-    // The others must be waiting by then: one that comes later finds no memory to open.
+    // Waits until the others wait too: a rank that comes later would find no memory to open.
     if (await([this] { return slots_.is_opened_by_all(); })) state_ = kSystemError;
   } else if (fault == "join_hang") {
     await([] { return false; });

@@ -18,7 +18,7 @@ FAKE int nvmlInit_v2() {
   const char* const result = std::getenv("FAKE_NVML_INIT");
   if (result != nullptr) return std::atoi(result);
   const int others = world.users;
-  // A driver that was dead is begun anew.
+  // A driver that was dead starts again.
   if (others > 0 && !world.told.contains("dead_ticks")) {
     ++world.users;
     return kSuccess;

@@ -54,7 +54,7 @@ constexpr int kSuccess = 0, kInvalid = 2, kNotSupported = 3, kNoPermission = 4, 
 struct Thing {
   json told;
   int index = 0;
-  Thing* parent = nullptr;  // of an instance
+  Thing* parent = nullptr;  // for an instance: its GPU
   long tick = 0;
   double energy_j = 0;
   std::map<std::string, double> counters;

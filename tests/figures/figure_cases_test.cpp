@@ -110,7 +110,7 @@ void expect_marked_and_counted(const testing::Drawing& drawing, const SweepResul
 // Figures side by side, each below its name.
 class Sheet {
  public:
-  // `scale`: of the figures.
+  // `scale`: the size of the figures.
   Sheet(size_t columns, double scale) : columns_(columns), scale_(scale) {}
 
   void add(const std::string& name, const std::string& svg, const testing::Drawing& drawing) {

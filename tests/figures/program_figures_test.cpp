@@ -84,7 +84,7 @@ TEST(Figures, SamplesOfASpaceArePointsWithoutALine) {
       EXPECT_EQ(svg.substr(at, svg.find("</g>", at) - at).find("<polyline"), svg.npos) << x << svg;
     const auto drawing = testing::DrawingReader(svg).read();
     EXPECT_EQ(drawing.all_words().find("lr="), std::string::npos) << drawing.all_words();
-    // A median of each sample, also of those that share a place.
+    // A median of each sample, also of samples that share a place.
     size_t medians = 0;
     for (const testing::DrawnCurve& curve : drawing.curves)
       if (curve.panel == 1 && curve.part == "series") medians += curve.points.size();

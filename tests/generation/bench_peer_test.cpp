@@ -57,6 +57,7 @@ TEST_F(BenchPeer, IsTransformersUnlessNamed) {
   const std::string found = peer("--weights int4");
   EXPECT_NE(found.find("hf_generate.py"), std::string::npos) << found;
   EXPECT_EQ(found.find("--file-type"), std::string::npos) << found;
+  EXPECT_NE(found.find("--threads 1"), std::string::npos) << "as many as Convoy: " << found;
 }
 
 TEST_F(BenchPeer, LlamaCppRefusesWhatItsFilesLack) {

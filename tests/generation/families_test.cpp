@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Greedy answers of every family equal those of transformers (tests/golden/generation), however the
-// engine came to them: alone, in mixed batches, in pieces, from shared prefixes, after rows were
-// put back.
+// Greedy answers of every family equal transformers' (tests/golden/generation), however the engine
+// came to them: alone, in mixed batches, in pieces, from shared prefixes, after rows were put back.
 #include <gtest/gtest.h>
 
 #include <algorithm>

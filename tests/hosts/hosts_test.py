@@ -24,7 +24,7 @@ CONVOY = os.path.join(BIN, "convoy")
 PROBE = os.path.join(SOURCE, "tests/hosts/rank_probe.py")
 TOKEN = "the token of the hosts test 0123456789"
 PORT = 29400
-# Times for what has to come are those of an idle machine; a busy one gets so many of them.
+# Time limits that fit an idle machine are multiplied by this for a busy one.
 PATIENCE = 20
 
 

@@ -40,7 +40,7 @@ inline at::Tensor sample(at::IntArrayRef sizes, at::ScalarType dtype, uint64_t s
 
 struct OpErrors {
   double output = 0;
-  std::vector<double> gradients;  // by input; of inputs that do not require grad: 0
+  std::vector<double> gradients;  // by input; 0 for inputs that do not require grad
 
   double worst() const {
     double worst = output;

@@ -151,7 +151,7 @@ struct TransformSample {
   NormOrder order = NormOrder::CastThenScale;
 };
 
-// q, k and v are columns of one product. The steps are those of other devices, one kernel each.
+// q, k and v are columns of one product. The steps are one kernel each, as on other devices.
 TEST(OwnPagedAttention, TransformsAndStoresAsInSteps) {
   const at::NoGradGuard no_grad;
   for (const at::ScalarType type : kTypes)

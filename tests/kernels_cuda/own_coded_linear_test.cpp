@@ -78,7 +78,7 @@ std::vector<CodedSample> coded_samples(at::IntArrayRef shape) {
 }
 
 // Shapes with whole vectors of codes, whose last chunk is short, whose outputs end within a tile;
-// those of which no vector can be read; rows of each number of tiles, of several passes, and too
+// shapes of which no vector can be read; rows of each number of tiles, of several passes, and too
 // many.
 TEST(OwnCodedLinear, IsThatOfLibTorch) {
   for (const auto& [outputs, inputs, row_counts] :

@@ -139,8 +139,8 @@ TEST_F(PlantedFaults, AMissingBarrierOfTheGradientInPlaceIsFound) {
       harmless += std::memcmp(found.data(), wanted.data(), found.size() * sizeof(float)) == 0;
     } catch (const PtxError&) {
     }
-  // Those of the path by single elements, and the one after the row's sum: the next row comes after
-  // others.
+  // Harmless are the barriers of the path by single elements, and the one after the row's sum: the
+  // next row comes after others.
   EXPECT_EQ(static_cast<size_t>(harmless), barriers_of(text).size() / 2 + 1);
 }
 
@@ -216,7 +216,7 @@ class DecodeOnHost {
  private:
   static constexpr uint32_t kHeads = 8, kFeatures = 128;
   std::string kernel_;
-  uint32_t blocks_;  // that take the shares in turn
+  uint32_t blocks_;  // blocks that take the shares in turn
   uint32_t keys_;
   std::vector<int32_t> table_;
   std::vector<gpu::DecodeRow> rows_;
@@ -358,8 +358,8 @@ TEST_F(PlantedFaults, EveryMissingBarrierOfACodedProductIsFound) {
     }
 }
 
-// min.u32 keeps a place within outputs, rows and inputs: those of the copies that a warp starts
-// with, and of later ones.
+// min.u32 keeps a place within outputs, rows and inputs, in the copies that a warp starts with and
+// in later ones.
 TEST_F(PlantedFaults, EveryMissingBoundOfACodedProductIsFound) {
   const std::string text = text_of("coded_product_groups_1");
   int bounds = 0;

@@ -272,7 +272,7 @@ TEST_F(FailureModes, L11_LaunchersOfOneHostNeedNoNodeRanks) {
   EXPECT_TRUE(nothing_left());
 }
 
-// The port lies below those that the kernel gives to connections.
+// The port lies below the ports that the kernel gives to connections.
 TEST_F(FailureModes, L12_AnElasticJobGoesOnWithoutANodeThatIsStopped) {
   const std::string port = std::to_string(29'501 + ::getpid() % 490);
   const auto node = [&](const std::string& name) {

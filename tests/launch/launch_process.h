@@ -38,7 +38,7 @@ struct LaunchEnd {
   std::string output;
   std::string errors;
 
-  std::string last_line() const;  // of stderr
+  std::string last_line() const;  // the last line of stderr
 };
 
 struct LaunchStart {
@@ -97,7 +97,7 @@ class LaunchTest : public ::testing::Test {
   // Waits until the file has this many lines: ranks report their progress that way. False after a
   // while.
   bool wait_for_lines(const std::string& name, long lines) const;
-  std::vector<pid_t> numbers(const std::string& name) const;  // that ranks wrote
+  std::vector<pid_t> numbers(const std::string& name) const;  // numbers that ranks wrote
 
   // Processes that carry this test's mark, zombies aside, this one aside.
   std::vector<pid_t> survivors() const;

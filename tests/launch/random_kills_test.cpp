@@ -209,8 +209,8 @@ TEST_F(RandomKills, LeaveNothingAndTheNextStartWorks) {
 }
 
 TEST_F(RandomKills, AtAnyMomentOfTheStart) {
-  // From the first instruction of the launcher to the last of its start, when what it has made so
-  // far is least known.
+  // From the first instruction of the launcher to the last one of its start, while least is known
+  // of the files and processes that it has made.
   const int starts = wanted_kills() / 4;
   for (int life = 0; life < starts; ++life) {
     SCOPED_TRACE(fmt::format("CONVOY_KILL_SEED={}, life {}", seed_, life));

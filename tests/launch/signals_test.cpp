@@ -77,8 +77,8 @@ TEST_F(Signals, L06_AfterTheStart) {
 }
 
 TEST_F(Signals, L06_WhileRanksEndByThemselves) {
-  // The signal falls into the end of the job: the code is that of a finished job or of a stopped
-  // one, and nothing is left.
+  // The signal falls into the end of the job: the code says that the job finished or that it was
+  // stopped, and nothing is left.
   for (int wait_ms = 0; wait_ms < 24; wait_ms += 2) {
     const auto launch = start(shell(2, kReady + "sleep 0.05"));
     std::this_thread::sleep_for(milliseconds(60 + wait_ms));

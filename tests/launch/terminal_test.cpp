@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy launch` in a terminal: what a person types, Ctrl-C included, and what is on the screen by
-// then.
+// `convoy launch` in a terminal: what a person types, Ctrl-C included, and what the screen then
+// shows.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class Terminal : public LaunchTest {
     const std::lock_guard lock(mutex_);
     return shown_;
   }
-  // As it is on the screen by then; the terminal makes "\r\n" of the end of a line.
+  // Waits until the screen shows these words; the terminal makes "\r\n" of the end of a line.
   bool wait_until_shown(const std::string& words) {
     return wait_until([&] { return shown().find(words) != std::string::npos; },
                       milliseconds(20'000));

@@ -3,7 +3,7 @@
 
     python3 pages_test.py SOURCE_FOLDER PROGRAM_FOLDER [--fix]
 
-A block of a page that follows `<!-- machine: NAME -->` holds command lines after "$ " and what each prints. --fix writes it anew.
+A block of a page that follows `<!-- machine: NAME -->` holds command lines after "$ " and what each prints. --fix rewrites it.
 """
 import difflib
 import os

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's sharding between ranks, on simulated devices: the values are those of one process
-// that computes all rows on its CPU.
+// The library's sharding between ranks, on simulated devices: the values equal one process's that
+// computes all rows on its CPU.
 #include <ATen/ATen.h>
 #include <c10/util/accumulate.h>
 #include <gtest/gtest.h>

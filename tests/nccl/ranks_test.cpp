@@ -74,7 +74,7 @@ RANK_BODY(Collectives) {
   EXPECT_EQ(one.group().all_gather_bytes(one.rank() == 0 ? "a" : "bcd")[1], "bcd");
 }
 
-// Moments of a trace are those of the device: a collective is done when its stream has got there,
+// Moments of a trace come from the device: a collective is done when its stream has got there,
 // before its rank waits for it.
 RANK_BODY(TracedByTheDevice) {
   OneRank one;

@@ -18,13 +18,14 @@ using nlohmann::json;
 
 namespace {
 
-// CONVOY_TEST_DEVICES runs the same on other devices, in the type of what is compared.
-std::string flags_of_devices(const std::string& arguments) {
-  const char* const devices = std::getenv("CONVOY_TEST_DEVICES");
-  if (devices == nullptr) return "";
+// Everything is computed in the type of what is compared. CONVOY_TEST_DEVICES runs the same on
+// other devices.
+std::string flags_of_all(const std::string& arguments) {
   const bool takes_dtype = arguments.starts_with("score") || arguments.starts_with("eval") ||
                            arguments.starts_with("generate");
-  return fmt::format(" --devices {}{}", devices, takes_dtype ? " --dtype fp32" : "");
+  const char* const devices = std::getenv("CONVOY_TEST_DEVICES");
+  return fmt::format("{}{}", takes_dtype ? " --dtype fp32" : "",
+                     devices == nullptr ? "" : fmt::format(" --devices {}", devices));
 }
 
 }  // namespace
@@ -32,7 +33,7 @@ std::string flags_of_devices(const std::string& arguments) {
 Outcome ConvoyProgram::run(const std::string& arguments) const {
   const std::string command =
       fmt::format("OMP_NUM_THREADS=1 '{}/convoy' {}{} 2>&1", std::getenv("CONVOY_BIN_DIR"),
-                  arguments, flags_of_devices(arguments));
+                  arguments, flags_of_all(arguments));
   const ScriptEnd end = run_command(command);
   return {end.code, end.out};
 }

@@ -244,8 +244,8 @@ TEST(Invariance, LoraUnderRanksAccumulationAndPacking) {
   expect_invariance("qwen3", {{"lora", {{"r", 4}, {"dropout", 0}, {"use_dora", true}}}});
 }
 
-// The figures that training reports for its exported adapter equal those of `eval`, on any number
-// of ranks.
+// The figures that training reports for its exported adapter equal the figures of `eval`, on any
+// number of ranks.
 TEST(Evaluation, AfterTrainingEqualsEvalOfTheExport) {
   const ConvoyProgram convoy;
   const std::string model = convoy.model("qwen2").string();

@@ -69,7 +69,7 @@ std::string behind_hashes(const std::string& text) {
   return answer;
 }
 
-// The accuracy that the checker finds is that of a plain comparison, and the rows are in order.
+// The accuracy that the checker finds equals a plain comparison's, and the rows are in order.
 TEST_F(Pipeline, SumsComeBackInOrderWithTheirAnswersChecked) {
   const std::vector<Json> got =
       done("sums.json", fmt::format("--dataset {} --num-examples 40 --stages generate,verify "
@@ -158,7 +158,7 @@ TEST_F(Pipeline, AFinishedRunIsPublishedAgainWithoutWork) {
 }
 
 // Coordinator and worker die while some rows are finished and others are not; what was kept is not
-// made again, and the bytes are those of an unbroken run.
+// made again, and the bytes equal an unbroken run's.
 TEST_F(Pipeline, AKilledRunGoesOnToTheSameBytes) {
   const std::string arguments = fmt::format(
       "--dataset {} --num-examples 24 --stages generate,verify --deterministic", sums());

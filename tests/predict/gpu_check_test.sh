@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# gpu_check_test.sh SOURCE: tools/gpu_check.sh holds predictions against measurements, here those of
-# a file.
+# gpu_check_test.sh SOURCE: tools/gpu_check.sh compares predictions with measurements, which here
+# come from a file.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

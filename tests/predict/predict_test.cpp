@@ -17,7 +17,7 @@ TEST(BenchPredict, CountsOfASmallModelAreThoseCountedByHand) {
   const testing::TemporaryFolder folder;
   const Json result = bench_predict(decode_of(write_config(folder.path(), kSmall), 3, 40), "cpu");
   const auto launches = launches_by_op(result);
-  // Four products a layer, that of q, k and v with its biases; the head.
+  // Four products a layer, of which the joined one of q, k and v has biases; the head.
   EXPECT_EQ(launches.at("addmm"), 2);
   EXPECT_EQ(launches.at("mm"), 2 * 3 + 1);
   EXPECT_EQ(launches.at("rms_norm_bf16"), 2 * 2 + 1) << "with the residual's sums";
@@ -197,7 +197,7 @@ TEST(BenchPredict, DrawingWithATemperatureIsCountedToo) {
   EXPECT_EQ(launches_by_op(bench_predict(flags, "cpu")), likeliest);
 }
 
-// Golden, too: of the draw of 16 tokens of 152,064, beside picking the likeliest.
+// Golden, too: the cost of drawing 16 tokens of 152,064, beyond picking the likeliest.
 TEST(BenchPredict, DrawFromAVocabularyOf152kTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kQwen7B), 16, 64);

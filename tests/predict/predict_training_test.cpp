@@ -23,9 +23,9 @@ TEST(BenchPredict, TrainingCountsOfASmallModelAreThoseCountedByHand) {
   EXPECT_EQ(launches.at("gated_activation_backward_bf16"), 2);
   EXPECT_EQ(launches.at("cross_entropy_gradient_bf16"), 1);
   EXPECT_EQ(launches.at("adamw"), 1);
-  // Of seven maps of four inputs a layer: their own and that of B forward, three backward (W, B and
-  // its gradient); of each input one forward (A) and two backward (A and its gradient). But for the
-  // gradients of the embedding; of the head two.
+  // A layer has seven maps of four inputs. Each map has two products forward (W and B) and three
+  // backward (W, B and its gradient); each input has one forward (A) and two backward (A and its
+  // gradient). The embedding's gradients are left out; the head has two products.
   EXPECT_EQ(products_in(launches), 2 * (7 * (2 + 3) + 4 * (1 + 2)) - (3 + 1) + 2);
   EXPECT_EQ(lora["uploads"], 3) << "the batch, the labels and their places";
   EXPECT_EQ(lora["downloads"], 2) << "loss and gradient norm";
@@ -38,13 +38,13 @@ TEST(BenchPredict, TrainingCountsOfASmallModelAreThoseCountedByHand) {
   EXPECT_EQ(products_in(qlora), products_in(launches));
 }
 
-// The products of a step are those of its formula, and one more of FlashAttention's backward, which
+// The products of a step agree with its formula, and FlashAttention's backward has one more, which
 // computes the scores again.
 TEST(BenchPredict, TrainingComputesWhatTheModelNeeds) {
   const testing::TemporaryFolder folder;
   const std::string config = write_config(folder.path(), kSmall);
   const double pairs = 3 * 50 * 51 / 2.0;
-  const double scores = 2 * 2.0 * pairs * 64;  // of both layers
+  const double scores = 2 * 2.0 * pairs * 64;  // both layers
   // The adapters of the first queries, keys and values have no gradient of x either.
   const double left_out = 2.0 * 3 * 50 * 3 * 16 * 64;
   for (const char* mode : {"lora", "full", "qlora"}) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`convoy process --engine` against servers of OpenAI's HTTP API that can fail (text_server.py): the rows are those of a
-server without faults, and no text is answered twice. CONVOY_BIN_DIR says where convoy is."""
+"""`convoy process --engine` against servers of OpenAI's HTTP API that can fail (text_server.py): the rows equal the rows of
+a server without faults, and no text is answered twice. CONVOY_BIN_DIR says where convoy is."""
 
 import fcntl
 import json

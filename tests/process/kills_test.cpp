@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Workers, the coordinator and all of them killed at random times, and resumed with other numbers
-// of workers: the output is that of an unbroken run, byte for byte, and a kill costs no more than
+// of workers: the output equals an unbroken run's, byte for byte, and a kill costs no more than
 // what was in flight.
 #include <fmt/format.h>
 

@@ -18,8 +18,8 @@ namespace convoy::process {
 struct NoopEngineOptions {
   int64_t batch = 32;                      // requests that run at once
   std::chrono::microseconds step_time{0};  // slept in each step, as a device would take
-  int64_t tokens_per_step = 1;             // of each running request
-  int64_t min_tokens = 1;                  // of a text
+  int64_t tokens_per_step = 1;             // for each running request
+  int64_t min_tokens = 1;                  // shortest text
   int64_t max_tokens = 1;
   // Asked once per request when its text would be ready: an error in its place. Empty = never.
   std::function<std::string(const TextRequest&)> error_of = {};

@@ -148,7 +148,16 @@ class TextServer:
             self.lock.wait_for(lambda: self.answers_left is None or self.answers_left > 0)
             if self.answers_left is not None:
                 self.answers_left -= 1
-        self.respond(handler, 200, answer)
+        # Counted first: who has the answer may look at the count at once.
+        self.count_answer(body, 1)
+        try:
+            self.respond(handler, 200, answer)
+        except OSError:
+            self.count_answer(body, -1)
+            raise
+
+    def count_answer(self, body, by):
         with self.lock:
-            self.answered[self.prompt_of(body)] += 1
+            self.answered[self.prompt_of(body)] += by
+            self.answered += collections.Counter()  # without zeros
             self.lock.notify_all()

@@ -80,7 +80,7 @@ inline pid_t start_rank(const std::map<std::string, std::string>& environment,
 
 }  // namespace detail
 
-// Blocks until all ranks ended; after 60 s they are killed.
+// Blocks until all ranks ended; after ten minutes, which no busy machine needs, they are killed.
 inline std::vector<RankResult> start_ranks(int count, const std::string& body,
                                            const RankStart& start = {}) {
   const TemporaryFolder folder;
@@ -112,7 +112,7 @@ inline std::vector<RankResult> start_ranks(int count, const std::string& body,
       pids[rank] = 0;
       --running;
     }
-    if (seconds > 60 && !killed) {
+    if (seconds > 600 && !killed) {
       for (const pid_t pid : pids)
         if (pid != 0) kill(pid, SIGKILL);
       killed = true;

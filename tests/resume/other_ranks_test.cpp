@@ -58,7 +58,7 @@ TEST(OtherRanks, AnotherBatchIsRefused) {
       << ended.errors;
 }
 
-// The batch of an elastic job is that of all its nodes, whichever are present.
+// The batch of an elastic job counts all its nodes, whichever are present.
 TEST(OtherRanks, NodesOfAnElasticJobComeAndGo) {
   const TrainFixture fixture;
   const Settings length = {"train.epochs=60", "train.save_steps=50"};

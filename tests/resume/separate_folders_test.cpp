@@ -42,7 +42,8 @@ class SeparateFolders : public ::testing::Test {
       EXPECT_NE(ended.errors.find(words), std::string::npos) << ended.errors;
     }
   }
-  // The nodes' result is that of the same ranks on one node, which `a` has trained as "unbroken".
+  // The nodes' result equals the result of the same ranks on one node, which `a` has trained as
+  // "unbroken".
   void expect_result_of_one_node() const {
     expect_same_result(a_, "unbroken", "run");
     for (const char* name : {"checkpoints", "adapter", "events.jsonl"}) {

@@ -106,7 +106,7 @@ TEST_F(Rows, ATemplateThatReadsOnlyTextsGetsTheTextOfTheParts) {
   expect(run("generate", "--prompts " + image), 10, "image.jsonl:1");
 }
 
-// The figures of weighed turns, from those of the same turns one by one.
+// The figures of weighed turns, from the figures of the same turns one by one.
 TEST_F(Rows, WeightsOfTurnsReachScoresEvaluationsAndTraining) {
   const auto row = [](const char* first, const char* second) {
     return fmt::format(

@@ -1,7 +1,7 @@
 """Many clients at once against `convoy serve` whose engines are killed: each request gets an answer or an honest error.
 
 load.py CONVOY MODEL [--clients 200] [--seconds 600] [--kill-every 5] [--engines 2]
-Greedy answers must be those of a quiet server. Ends with 1 when a request got anything else. Prints one JSON line.
+Greedy answers must equal the answers of a quiet server. Ends with 1 when a request got anything else. Prints one JSON line.
 """
 import argparse
 import collections

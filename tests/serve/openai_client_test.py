@@ -26,7 +26,7 @@ LONG = dict(prompt=PROMPT, max_tokens=400, temperature=1, extra_body={"min_p": 0
 
 @contextlib.contextmanager
 def served(*flags):
-    command = [CONVOY, "serve", "--model", MODEL, "--served-name", "tally", "--port", "0", *flags]
+    command = [CONVOY, "serve", "--model", MODEL, "--served-name", "tally", "--port", "0", "--dtype", "fp32", *flags]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     lines = []
     for line in server.stderr:
@@ -68,7 +68,7 @@ def samples_of(server):
 
 
 def generated(*flags):
-    words = [CONVOY, "generate", "--model", MODEL, "--greedy", "--json", "-q", *flags]
+    words = [CONVOY, "generate", "--model", MODEL, "--greedy", "--dtype", "fp32", "--json", "-q", *flags]
     return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/skips.py finds every kind of skip in what ctest wrote, and refuses those that nobody listed.
+# tools/skips.py finds every kind of skip in what ctest wrote, and refuses skips that nobody listed.
 #   skips_test.sh SOURCE_FOLDER
 set -euo pipefail
 source=$1

@@ -50,6 +50,25 @@ for ranks in 1 2; do
 done
 same prompt-1.txt prompt-2.txt
 
+cpus=$(env -u OMP_NUM_THREADS nproc)  # nproc counts no more than the variable
+if [ "$cpus" -gt 1 ]; then
+  say "generate: other work at the start takes threads away, and no bit depends on it"
+  busy=()
+  for cpu in $(seq "$cpus"); do
+    timeout 60 sh -c 'while :; do :; done' &
+    busy+=($!)
+  done
+  ask=(generate --model "$model" --prompts prompts.jsonl --n 2 --temperature 1.5 --max-new-tokens 24 --batch-size 3)
+  env -u OMP_NUM_THREADS "$convoy" "${ask[@]}" --output beside.jsonl 2>err || fail "generate beside other work: $(cat err)"
+  kill "${busy[@]}"
+  wait "${busy[@]}" 2>/dev/null || true
+  grep -q "^1 thread (of $cpus cores; .* are busy with other work): --threads N" err || fail "the threads are said: $(cat err)"
+  same answers-1.jsonl beside.jsonl
+  "$convoy" "${ask[@]}" --threads 3 --output three.jsonl 2>err || fail "generate --threads 3: $(cat err)"
+  if grep -q 'busy with other work' err; then fail "the user chose"; fi
+  same answers-1.jsonl three.jsonl
+fi
+
 say "eval: every figure is the same"
 for ranks in 1 2 3; do
   "$convoy" eval --model "$model" --data seven.jsonl --generate --max-new-tokens 24 --batch-size 2 --json --nproc $ranks \

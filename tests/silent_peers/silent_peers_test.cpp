@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranks that stop, skip, crash, leave or dawdle, under the launcher: the named rank, the message
-// and the exit code. The ranks are this same program; rows are those of the fault table in
-// shared/design/reliability.md, L numbers those of launch.md section 12.
+// and the exit code. The ranks are this same program; rows and L numbers are listed in
+// docs/explanation/failure-modes.md.
 #include <gtest/gtest.h>
 
 #include <csignal>

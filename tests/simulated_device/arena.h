@@ -48,7 +48,7 @@ class Arena {
   char* device_begin_ = nullptr;
   // Counted from the beginning of the window: memory beyond was never given out.
   size_t used_bytes_ = 0;
-  size_t open_bytes_ = 0;  // of the device's view, from its beginning
+  size_t open_bytes_ = 0;  // what the device's view covers, from its beginning
   std::map<char*, size_t> free_;
   std::set<std::pair<size_t, char*>> free_by_size_;
   std::map<char*, size_t> taken_;

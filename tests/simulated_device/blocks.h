@@ -34,9 +34,9 @@ struct Block {
   char* address = nullptr;
   size_t bytes = 0;
   c10::Device device = c10::kCPU;  // the CPU: pinned memory
-  size_t stream = 0;               // that it was allocated on
+  size_t stream = 0;               // stream that it was allocated on
   OpName allocated_by;
-  std::vector<size_t> recorded_streams;  // that keep it from being used again while they use it
+  std::vector<size_t> recorded_streams;  // streams that keep it from being reused while they use it
   std::vector<Access> accesses;
   // For pinned blocks: copies that may still run, as far as the host can tell. The host may not
   // write to them, nor read their results.

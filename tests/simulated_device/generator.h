@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random numbers of a device: those that the CPU's generator gives for the same seed, from a state
+// Random numbers of a device: the same as the CPU's generator gives for the same seed, from a state
 // of the device's own.
 #pragma once
 

@@ -29,7 +29,8 @@ def prompts(folder):
 
 
 def answers(folder, model, *words):
-    ended = run("generate", "--model", model, "--prompts", prompts(folder), "--greedy", "--max-new-tokens", 32, "--json", *words)
+    ended = run("generate", "--model", model, "--prompts", prompts(folder), "--greedy", "--max-new-tokens", 32, "--dtype", "fp32", "--json",
+                *words)
     return [json.loads(line) for line in ended.stdout.splitlines()], ended.stderr
 
 

@@ -39,7 +39,7 @@ TEST_F(SweepCheck, StoresAreMergedAndTheirResultsCountOnce) {
   EXPECT_EQ(again["results"], 0);
   EXPECT_EQ(again["known"], 3);
   EXPECT_EQ(json::parse(run({"show", "--list", "--store", "c.db", "--json"}).output).size(), 2u);
-  // The numbers and times are those of the stores that were read.
+  // The numbers and times come from the stores that were read.
   EXPECT_EQ(run({"export", "--store", "c.db", "--name", "run"}).output,
             run({"export", "--results-dir", "b"}).output);
   std::vector<std::string> more = sweep("3", "c");
@@ -113,7 +113,8 @@ TEST_F(SweepCheck, MergedPartsOfAGridAreOneSweepAndOtherCommandsStayApart) {
   EXPECT_EQ(list.back()["grid"]["x"], json::array({1, 2, 3}));
 }
 
-// As earlier versions left them: the result of one cell is of no guess, that of another of some.
+// As earlier versions left them: the result of one cell counts no guess, the result of another
+// counts some.
 TEST_F(SweepCheck, CellsOfAStoreThatLackGuessesAreNamedAndComputedAgain) {
   const std::vector<std::string> sweep = {"ssm",   "--seeds",        "0",    "1",
                                           "2",     "--student-dims", "5",    "--gnc-num-samples",

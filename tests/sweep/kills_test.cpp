@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers, runner and all of them killed at random times: the results are those of an unbroken run,
-// byte for byte, and a kill costs one range of each worker that it ends.
+// Workers, runner and all of them killed at random times: the results equal an unbroken run's, byte
+// for byte, and a kill costs one range of each worker that it ends.
 #include <fmt/format.h>
 #include <signal.h>
 

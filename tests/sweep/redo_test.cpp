@@ -17,7 +17,7 @@ using nlohmann::json;
 
 class SweepRedo : public SweepTest {
  protected:
-  // x = 1 and 2 at seeds 0 and 1; the value is that of `program.sh` times x.
+  // x = 1 and 2 at seeds 0 and 1; the value is the number in `program.sh` times x.
   static std::vector<std::string> command(const std::vector<std::string>& flags = {}) {
     std::vector<std::string> words = {"run",      "--grid", "x=1,2",     "--num-seeds", "2",
                                       "--result", "loss",   "--workers", "1",           "--json"};

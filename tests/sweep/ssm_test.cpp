@@ -122,7 +122,7 @@ TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
   }
 }
 
-// The tables of the former lie beside those of the latter, and a list tells the sweeps apart.
+// The tables of both sweeps lie side by side, and a list distinguishes the sweeps.
 TEST_F(SweepSsm, SweepsOfOtherSettingsHaveFilesOfTheirOwn) {
   const std::vector<std::string> base = {"ssm", "--num-seeds",   "1",      "--student-dims", "20",
                                          "30",  "--figures-dir", "figures"};
@@ -292,7 +292,7 @@ TEST_F(SweepSsm, ShowPlotAndExportReadTheStore) {
   EXPECT_GT(std::filesystem::file_size(path("a.pdf")), 5000u);
 }
 
-// Types and nulls are those that another reader sees.
+// Another reader sees the same types and nulls.
 const char* const kReadParquet = R"py(
 import csv, sys
 import pyarrow.parquet as parquet

@@ -24,7 +24,7 @@ struct SweepEnd {
   std::string output;
   std::string errors;
 
-  std::string last_line() const;  // of stderr
+  std::string last_line() const;  // the last line of stderr
 };
 
 // A running `convoy sweep`, its stdout and stderr in files.
@@ -69,8 +69,8 @@ class SweepTest : public ::testing::Test {
   // The one file in `folder` whose name begins so; its text.
   std::string file_beginning(const std::string& folder, const std::string& beginning) const;
   void write(const std::string& name, const std::string& content) const;
-  // Processes of this test whose command line begins so: that of a runner holds the command of its
-  // programs.
+  // Processes of this test whose command line begins so. The beginning matters: a runner's command
+  // line holds the command of its programs.
   std::vector<pid_t> processes(const std::string& words) const;
   // Until `condition` holds; false after a minute.
   static bool wait_until(const std::function<bool()>& condition);

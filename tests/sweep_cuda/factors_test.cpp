@@ -31,7 +31,7 @@ class FactorsOnGpu : public SweepGpuTest {
 INSTANTIATE_TEST_SUITE_P(Fake, FactorsOnGpu, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Real, FactorsOnGpu, ::testing::Values(true));
 
-// Those of the papers have kernels of their own, one for each precision and prior.
+// The papers' sizes have kernels of their own, one for each precision and prior.
 TEST_P(FactorsOnGpu, AreThoseOfTheCpuForEveryKernel) {
   for (const Precision precision : {Precision::Exact, Precision::Fast})
     for (const char* prior : {"gauss", "unif"})

@@ -41,7 +41,7 @@ class SweepOnGpus : public SweepTest {
     return run(arguments);
   }
 
-  // The same of factorisations: of a width for each kind of kernel.
+  // The same for factorisations, with one width for each kind of kernel.
   SweepEnd sweep_mf(const std::string& device, const std::string& folder,
                     const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {"mf",

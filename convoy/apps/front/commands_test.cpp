@@ -108,7 +108,7 @@ TEST(Commands, HelpShowsTheFirstTwelveFlagsAndAllOnRequest) {
   });
 }
 
-// The flags of `eval --per-row` stand beside those of `eval`.
+// The flags of `eval --per-row` are flags of `eval` too.
 TEST(Commands, NoTwoFlagsOfACommandShareASpelling) {
   for_each_command([](const Command& command, const std::string& words) {
     std::set<std::string> spellings;

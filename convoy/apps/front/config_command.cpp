@@ -137,9 +137,11 @@ struct RankBatch {
 // Throws ConfigError for settings that contradict each other on this number of ranks.
 RankBatch batch_on_ranks(const Context& context, const settings::TrainSettings& train,
                          int64_t ranks) {
-  const std::string unit = train.task == "classify" ? "window"
-                           : train.train.packing    ? "block"
-                                                    : "row";
+  const settings::TaskData data = train.task_facts().data;
+  const std::string unit = data == settings::TaskData::Windows ? "window"
+                           : train.train.packing               ? "block"
+                           : data == settings::TaskData::Pairs ? "pair"
+                                                               : "row";
   RankBatch batch{.ranks = ranks};
   if (train.train.chooses_batch()) {
     batch.rows = train.train.global_batch_size;

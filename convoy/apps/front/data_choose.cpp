@@ -175,7 +175,7 @@ ErrorLocation empty_part_location(const settings::DataSplitFlags& flags,
 
 struct ProcessPlan {
   uint64_t seed = 42;
-  std::vector<fs::path> paths = {};  // of train, val, test
+  std::vector<fs::path> paths = {};  // outputs for train, val and test
   std::vector<data::PartSize> parts = {};
 };
 

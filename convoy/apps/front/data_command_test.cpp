@@ -51,6 +51,33 @@ TEST_F(DataCommand, ExistingOutputsAreRefusedWithoutForce) {
   }
 }
 
+TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
+  write_file_atomic(folder_.path() / "pairs.jsonl",
+                    R"({"prompt": "1 + 1 = ", "chosen": "2", "rejected": "11"})"
+                    "\n"
+                    R"({"prompt": "2 + 2 = ", "chosen": "4", "rejected": "22"})"
+                    "\n");
+  const std::string model =
+      fmt::format("--model {}/examples/tally-3m", std::getenv("CONVOY_SOURCE_DIR"));
+  const auto shown = data("tokens --data pairs.jsonl --schema preference --limit 1 " + model);
+  ASSERT_EQ(shown.code, 0) << shown.out;
+  for (const char* part : {"row 0: both sides begin with the same", "row 0, chosen: ",
+                           "row 0, rejected: ", "every token behind the prompt counts"})
+    EXPECT_NE(shown.out.find(part), std::string::npos) << part << ": " << shown.out;
+  const auto json = data("tokens --data pairs.jsonl --schema preference --json --quiet " + model);
+  for (const char* part : {"\"side\":\"chosen\"", "\"side\":\"rejected\"", "\"shared_tokens\":"})
+    EXPECT_NE(json.out.find(part), std::string::npos) << part << ": " << json.out;
+  const auto checked = data("validate pairs.jsonl --schema preference " + model);
+  EXPECT_EQ(checked.code, 0) << checked.out;
+  EXPECT_NE(checked.out.find("2 rows good, all preference"), std::string::npos) << checked.out;
+  EXPECT_EQ(data("stats pairs.jsonl --schema preference " + model).code, 0);
+  // One side would be lost.
+  const auto converted = data("convert pairs.jsonl a.jsonl --schema preference --to messages");
+  EXPECT_NE(converted.code, 0);
+  EXPECT_NE(converted.out.find("a preference has two completions"), std::string::npos)
+      << converted.out;
+}
+
 TEST_F(DataCommand, ColumnsThatAreNotKeptAreNamedOnce) {
   write_file_atomic(folder_.path() / "wide.jsonl",
                     R"({"prompt": "1+1", "completion": "2", "id": 7, "source": "a", "none": null})"

@@ -32,7 +32,7 @@ int data_encode(Context& context, const std::vector<std::string>& arguments) {
   const std::vector<std::string> words = context.parse(flags, arguments);
   settings::TrainSettings train;
   read_train_config(train, words, flags.preset, context.log(), settings::Wanted::TrainInputs);
-  if (train.task == "classify")
+  if (train.task_facts().data == settings::TaskData::Windows)
     throw ConfigError("windows of sensors have no tokens",
                       {.key = "task", .hint = "`convoy train` reads the windows itself"});
   require_train_inputs(train);

@@ -38,8 +38,9 @@ std::string text_or_file(const std::string& text, const std::string& file, const
 
 // The work of a sub-command, for its report.
 struct DataWork {
-  std::string action;                                               // "convert"
-  nlohmann::ordered_json flags = nlohmann::ordered_json::object();  // that differ from the defaults
+  std::string action;  // "convert"
+  // Flags that differ from their defaults.
+  nlohmann::ordered_json flags = nlohmann::ordered_json::object();
   int64_t rows_read = 0;
   int64_t rows_bad = 0;
   int64_t rows_written = 0;

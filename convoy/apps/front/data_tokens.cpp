@@ -130,7 +130,7 @@ class TokenView {
       if (flags_.render)
         show_text_of(next->sample, text, true);
       else
-        show_row(next->row, true);
+        show_sides(next->row);
     }
     rows.finish(log);
   }
@@ -175,12 +175,34 @@ class TokenView {
     fmt::print("{}\n", line.dump());
   }
 
-  void show_row(const data::EncodedRow& row, bool numbered) const {
+  // The row, or the chosen and the rejected one of a preference.
+  void show_sides(const data::EncodedRow& row) const {
+    if (row.first_of_pair == 0) return show_row(row, true);
+    const std::vector<data::EncodedRow> sides = data::rows_of_pair(row);
+    const std::vector<int32_t>& chosen = sides[0].ids;
+    const std::vector<int32_t>& rejected = sides[1].ids;
+    const auto [at, other] =
+        std::mismatch(chosen.begin(), chosen.end(), rejected.begin(), rejected.end());
+    const int64_t shared = at - chosen.begin();
+    if (!json_)
+      fmt::print("row {}: both sides begin with the same {}\n", row.source_index,
+                 counted(shared, "token"));
+    show_row(sides[0], true, "chosen", shared);
+    show_row(sides[1], true, "rejected", shared);
+  }
+
+  // A preference has two sides, which begin with `shared` equal tokens; `side` is one of them.
+  void show_row(const data::EncodedRow& row, bool numbered, const char* side = nullptr,
+                int64_t shared = 0) const {
     std::vector<std::string> pieces;
     for (const int32_t id : row.ids) pieces.push_back(tokenizer_.piece(id));
     if (json_) {
       ordered_json line = ordered_json::object();
       if (numbered) line["index"] = row.source_index;
+      if (side != nullptr) {
+        line["side"] = side;
+        line["shared_tokens"] = shared;
+      }
       line["ids"] = row.ids;
       line["pieces"] = pieces;
       line["mask"] = row.supervised;
@@ -189,7 +211,8 @@ class TokenView {
       return;
     }
     const auto learnt = std::count(row.supervised.begin(), row.supervised.end(), uint8_t{1});
-    if (numbered) fmt::print("row {}: ", row.source_index);
+    if (numbered)
+      fmt::print("row {}{}: ", row.source_index, side == nullptr ? "" : fmt::format(", {}", side));
     fmt::print("{}, {} supervised (*)\n", counted(std::ssize(row.ids), "token"), learnt);
     const std::vector<double> weights = weights_of(row);
     for (size_t token = 0; token < row.ids.size(); ++token)

@@ -148,7 +148,7 @@ std::vector<std::pair<settings::DataSettings, std::string>> data_of_run(
     data.schema = schema;
     sets.emplace_back(std::move(data), task);
   };
-  if (train.task == "mixed") {
+  if (train.task_facts().data == settings::TaskData::Mix) {
     for (const settings::MixedDataset& dataset : settings::mixed_datasets(train.datasets))
       for (const std::string& path : {dataset.path, dataset.val_path})
         add(path, dataset.task, dataset.schema);
@@ -173,7 +173,7 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
       "with --config, which sets it");
   settings::TrainSettings train;
   read_train_config(train, {flags.config}, "", context.log(), settings::Wanted::TrainInputs);
-  if (train.task == "classify")
+  if (train.task_facts().data == settings::TaskData::Windows)
     throw ConfigError("windows of sensors have no tokens",
                       {.key = "task", .hint = "`convoy train` checks the windows itself"});
   require_train_inputs(train);

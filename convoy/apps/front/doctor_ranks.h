@@ -14,7 +14,7 @@ namespace convoy::apps {
 
 struct RanksToTry {
   launch::MemberFlags members;
-  int num_gpus = 0;          // that ranks here can compute on
+  int num_gpus = 0;          // GPUs that ranks here can compute on
   bool has_gpus = false;     // there are some, whether ranks can use them or not
   bool has_libtorch = true;  // else there is nothing to start
 };

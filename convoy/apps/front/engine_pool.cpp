@@ -38,6 +38,7 @@ processes::PoolOptions engine_pool(const Context& context, const EngineWishes& w
   settings::WorkerSettings wanted;
   wanted.devices = wishes.devices == "gpu" ? "cuda" : wishes.devices;
   wanted.world_size = wishes.engines;
+  wanted.threads = wishes.threads;
   ProcessWorkers engines = find_process_workers(context, wanted);
   for (const std::string& note : engines.notes) context.log().warning(note);
   const bool on_cpus = engines.devices == "cpu";
@@ -49,7 +50,8 @@ processes::PoolOptions engine_pool(const Context& context, const EngineWishes& w
   pool.workers = engines.count;
   pool.environment = std::move(engines.environment);
   if (on_cpus && engines.count > 1) {
-    pool.environment.resize(static_cast<size_t>(engines.count), worker_environment(context));
+    pool.environment.resize(static_cast<size_t>(engines.count),
+                            worker_environment(context, wishes.threads));
     pool.cpus = cpu_slices(machine, engines.count);
   }
   return pool;

@@ -14,6 +14,7 @@ namespace convoy::apps {
 struct EngineWishes {
   std::string devices = "auto";
   int64_t engines = 0;  // 0: one for each GPU, on CPUs one for each NUMA node
+  int64_t threads = 0;  // CPU threads of each engine; 0: not asked
 };
 
 // `words`: flags of each. The mask of signals is the caller's to set. Throws ConfigError,

@@ -80,7 +80,7 @@ std::string launch_line(const Words& words) {
 std::string of_torchrun(const Words& arguments) {
   std::string hint =
       fmt::format("torchrun's command line goes to `convoy launch`: {}", launch_line(arguments));
-  // A program of a guide has a command of its own; torchrun's flags are those of `convoy train`.
+  // A program of a guide has a command of its own; `convoy train` takes torchrun's flags.
   const auto script = std::find_if(arguments.begin(), arguments.end(), [](const std::string& word) {
     return word.ends_with("main_multi_gpu.py");
   });

@@ -211,7 +211,7 @@ int print_explanation(const Context& context, const launch::JobSetup& setup,
                       std::vector<launch::Origin> rows,
                       const std::vector<launch::Origin>& libraries) {
   launch::ResolvedPlace place = setup.place;
-  place.notes = setup.notes;  // those of the flags too
+  place.notes = setup.notes;  // includes the notes about flags
   if (context.common.json) {
     rows.insert(rows.end(), libraries.begin(), libraries.end());
     fmt::print("{}\n", launch::explain_json(place, rows));

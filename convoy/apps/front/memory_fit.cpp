@@ -15,18 +15,11 @@
 #include "convoy/core/io/model_folder.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/model/architecture/families/family.h"
+#include "convoy/model/sizing/compute_dtype.h"
+#include "convoy/model/sizing/training_request.h"
 
 namespace convoy::apps {
 namespace {
-
-// Under `auto`, chooses the first strategy that fits, as training does; the last when none fits.
-void choose_strategy(const architecture::DecoderSpec& model, int64_t device_bytes,
-                     sizing::EstimateRequest& request) {
-  for (const settings::StrategyFacts& strategy : settings::strategies_of_processes()) {
-    request.sharing = sizing::sharing_of(strategy);
-    if (sizing::estimate_memory(model, request).total_bytes() <= device_bytes) return;
-  }
-}
 
 int64_t most_rows_of(const architecture::DecoderSpec& model, int64_t device_bytes,
                      sizing::EstimateRequest request) {
@@ -89,11 +82,11 @@ std::optional<MemoryFit> memory_fit(const architecture::DecoderSpec& model,
   // The ranks of a host without GPUs share its memory.
   if (machine.hardware == sizing::Hardware::Cpu && ranks > 1) machine.device_bytes /= ranks;
   if (ranks > 0) machine.devices = static_cast<int>(ranks);
-  MemoryFit fit{.machine = machine, .request = estimate_request(settings, machine)};
-  if (settings.parallel.strategy == "auto" && machine.devices > 1)
-    choose_strategy(model, machine.device_bytes, fit.request);
+  const std::string dtype = sizing::choose_training_dtype(settings, machine, model).dtype;
+  MemoryFit fit{.machine = machine, .request = sizing::request_in(settings, machine, dtype)};
+  sizing::choose_sharing(model, settings, machine, fit.request);
   fit.most_rows = most_rows_of(model, machine.device_bytes, fit.request);
-  settle_recompute(model, settings, machine.device_bytes, fit.request);
+  sizing::settle_recompute(model, settings, machine.device_bytes, fit.request);
   fit.memory = sizing::estimate_memory(model, fit.request);
   return fit;
 }

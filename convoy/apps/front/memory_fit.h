@@ -18,7 +18,7 @@ namespace convoy::apps {
 struct MemoryFit {
   sizing::Machine machine;
   sizing::EstimateRequest request;  // with one row where the batch is measured at the start
-  sizing::MemoryPlan memory = {};   // of one rank
+  sizing::MemoryPlan memory = {};   // for one rank
   // Largest micro-batch that fits, in rows; 0 = not even one row fits.
   int64_t most_rows = 0;
 
@@ -31,7 +31,8 @@ struct MemoryFit {
 // Sizes from its config.json, or by its name; empty when neither is known.
 std::optional<architecture::DecoderSpec> sizes_of(const settings::ModelSettings& model);
 
-// `ranks`: of the whole job, 0 = one per device. Empty when the machine's memory is unknown.
+// `ranks`: number of ranks in the whole job, 0 = one per device. Empty when the machine's memory is
+// unknown.
 std::optional<MemoryFit> memory_fit(const architecture::DecoderSpec& model,
                                     const settings::TrainSettings& settings,
                                     sizing::Machine machine, int64_t ranks);

@@ -4,6 +4,7 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/core/settings/model_export_flags.h"
+#include "convoy/launch/supervisor/launch_flags.h"
 
 namespace convoy::apps {
 namespace {
@@ -11,9 +12,12 @@ namespace {
 // Reports a wrong flag before the worker starts.
 template <class Flags>
 int run_model_file(Context& context, const char* command, const Words& arguments) {
+  launch::ThreadFlags computing;
   Flags flags;
-  context.parse(flags, arguments);
-  become_worker(context, command, arguments);
+  const Words left = config::take_flags(
+      {config::list_fields(computing)},
+      {config::list_fields(flags), config::list_fields(context.common)}, arguments);
+  become_worker(context, command, left, computing.threads);
 }
 
 int run_export(Context& context, const Words& arguments) {
@@ -36,7 +40,7 @@ Command models_export_action() {
               "q4_k_m\n"
               "convoy models export runs/r/model --format ollama --output my-model\n"
               "convoy models export models/base --adapter runs/r/adapter --adapter-only",
-          .flags = {flags_of<settings::ModelExportFlags>()},
+          .flags = {flags_of<settings::ModelExportFlags>(), flags_of<launch::ThreadFlags>()},
           .run = run_export};
 }
 
@@ -48,7 +52,7 @@ Command models_convert_action() {
           .examples =
               "convoy models convert model-q8_0.gguf models/model --dtype bf16\n"
               "convoy models convert adapter.gguf adapters/a --base models/model",
-          .flags = {flags_of<settings::ModelConvertFlags>()},
+          .flags = {flags_of<settings::ModelConvertFlags>(), flags_of<launch::ThreadFlags>()},
           .run = run_convert};
 }
 

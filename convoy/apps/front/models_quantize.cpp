@@ -4,15 +4,18 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/core/settings/quantization_settings.h"
+#include "convoy/launch/supervisor/launch_flags.h"
 
 namespace convoy::apps {
 namespace {
 
 int run_quantize(Context& context, const std::vector<std::string>& arguments) {
+  launch::ThreadFlags computing;
   settings::QuantizeFlags flags;
   const std::vector<std::string> left = config::take_flags(
-      {}, {config::list_fields(flags), config::list_fields(context.common)}, arguments);
-  become_worker(context, "quantize", left);
+      {config::list_fields(computing)},
+      {config::list_fields(flags), config::list_fields(context.common)}, arguments);
+  become_worker(context, "quantize", left, computing.threads);
 }
 
 }  // namespace
@@ -31,7 +34,7 @@ Command models_quantize_action() {
           "convoy models quantize --model tally-nf4 --output tally-fp32 --dequantize --dtype fp32\n"
           "convoy models quantize --tensors a.safetensors --output b.safetensors --quantization "
           "fp4",
-      .flags = {flags_of<settings::QuantizeFlags>()},
+      .flags = {flags_of<settings::QuantizeFlags>(), flags_of<launch::ThreadFlags>()},
       .run = run_quantize};
 }
 

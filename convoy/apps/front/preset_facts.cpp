@@ -9,6 +9,8 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/settings/resolve_train.h"
 #include "convoy/core/telemetry/progress.h"
+#include "convoy/model/sizing/compute_dtype.h"
+#include "convoy/model/sizing/training_request.h"
 
 namespace convoy::apps {
 namespace {
@@ -32,14 +34,8 @@ void add_machine(const std::string& text, PresetFacts& preset) {
                    "preset {} trains `{}`, whose sizes are not in the table of models", preset.name,
                    preset.settings.model.name);
   sizing::EstimateRequest request = estimate_request(preset.settings, *preset.machine);
-  settle_recompute(*model, preset.settings, preset.machine->device_bytes, request);
+  sizing::settle_recompute(*model, preset.settings, preset.machine->device_bytes, request);
   preset.memory = sizing::estimate_memory(*model, request);
-}
-
-// Bytes of both moments and their scales per block of 256 (optim/state_format).
-int64_t moment_bytes_of_256(const std::string& type) {
-  if (type == "int8") return 520;
-  return type == "bf16" ? 1024 : 2048;
 }
 
 std::string batch_text(const settings::TrainSettings& settings) {
@@ -53,45 +49,8 @@ std::string batch_text(const settings::TrainSettings& settings) {
 
 sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings,
                                          const sizing::Machine& machine) {
-  const settings::TrainingSettings& train = settings.train;
-  sizing::EstimateRequest request{
-      .mode = settings.tuning.mode,
-      .quantization = settings.tuning.quantization.format(settings.tuning.mode == "qlora"),
-      .double_quant = settings.tuning.quantization.double_quant,
-      .dtype = settings.model.dtype != "auto" ? settings.model.dtype
-               : train.computes_in_bf16()     ? "bf16"
-                                              : "fp32",
-      .lora_rank = settings.tuning.lora.r,
-      .dora = settings.tuning.lora.use_dora,
-      .drops_dora = settings.tuning.lora.dropout > 0,
-      .sharing =
-          sizing::sharing_of(settings::strategy_for(settings.parallel.strategy, machine.devices)),
-      .ranks = machine.devices,
-      .batch_rows = train.batch_size.value.value_or(1),
-      .row_tokens = settings.model.max_seq_len,
-      .accumulates = train.grad_accum.value.value_or(2) > 1,
-      .recompute = train.gradient_checkpointing == "auto"
-                       ? architecture::Recompute::Blocks
-                       : architecture::recompute_of(train.gradient_checkpointing),
-      .keep_whole_below = settings.parallel.keep_whole_below,
-      .bucket_bytes = settings.parallel.bucket_mb << 20,
-      .moment_bytes_of_256 = moment_bytes_of_256(train.moment_type()),
-      .has_masters = train.optimizer.master_weights == "fp32",
-      .pages_moments = train.optim.starts_with("paged_"),
-      .offloads_inputs = train.activation_offload == "cpu",
-      .hardware = machine.hardware};
-  const config::NameList& targets = settings.tuning.lora.target_modules;
-  if (targets.names != std::vector<std::string>{"auto"} &&
-      targets.names != std::vector<std::string>{"all-linear"})
-    request.lora_targets = targets.names;
-  return request;
-}
-
-void settle_recompute(const architecture::DecoderSpec& model,
-                      const settings::TrainSettings& settings, int64_t device_bytes,
-                      sizing::EstimateRequest& request) {
-  if (settings.train.gradient_checkpointing == "auto")
-    request.recompute = sizing::choose_recompute(model, request, device_bytes);
+  return sizing::request_in(settings, machine,
+                            sizing::choose_training_dtype(settings, machine, {}).dtype);
 }
 
 std::vector<PresetFacts> preset_facts() {

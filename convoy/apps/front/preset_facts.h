@@ -20,7 +20,7 @@ struct PresetFacts {
   // Set for presets with a line "# machine: NAME"; else null.
   const sizing::Machine* machine = nullptr;
   settings::TrainSettings settings = {};
-  sizing::MemoryPlan memory = {};  // of one device
+  sizing::MemoryPlan memory = {};  // for one device
 
   bool fits() const { return memory.total_bytes() <= machine->device_bytes; }
 };
@@ -31,11 +31,6 @@ std::vector<PresetFacts> preset_facts();
 // The memory estimate request of a run with these settings. `batch_size: auto` counts as one row.
 sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings,
                                          const sizing::Machine& machine);
-// Under `auto` the least recomputation that fits, of which estimate_request() takes the most.
-void settle_recompute(const architecture::DecoderSpec& model,
-                      const settings::TrainSettings& settings, int64_t device_bytes,
-                      sizing::EstimateRequest& request);
-
 // The table that `convoy config presets` prints.
 std::string machine_presets_text(const std::vector<PresetFacts>& presets);
 

@@ -17,8 +17,8 @@ namespace convoy::apps {
 
 class ProcessProgress {
  public:
-  // `events` and `store` must outlive this object. Counts the store's rows, including those of
-  // other hosts.
+  // `events` and `store` must outlive this object. Counts the store's rows, including rows of other
+  // hosts.
   ProcessProgress(telemetry::EventLog& events, jobs::JobStore& store, const process::RowRun& run)
       : events_(events), store_(store), run_(run) {}
 

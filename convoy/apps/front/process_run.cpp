@@ -161,14 +161,24 @@ class Processing {
     remote::look_at_servers(*servers_, client, log_);
   }
 
+  static void settle_dtype(settings::ProcessSettings& settings, const process::ModelFacts& facts,
+                           const ProcessWorkers& workers, const Log& log) {
+    if (settings.model.dtype != "auto" || workers.devices == "http") return;
+    sizing::DtypeQuestion question = workers.dtype_question();
+    question.fp32_bytes = facts.parameters * static_cast<int64_t>(sizeof(float));
+    question.saves_memory = settings.engine.low_memory;
+    const sizing::DtypeChoice choice = sizing::choose_dtype(question);
+    settings.model.dtype = choice.dtype;
+    log.info(fmt::format("computing in {}", choice.text("--dtype ")));
+  }
+
   // Sets the values that depend on model and machine. Returns the planned memory as text.
   static std::string settle(ProcessConfig& config, const process::ModelFacts& facts,
                             const ProcessWorkers& workers, const Log& log) {
     process::settle_prompts(config.settings, facts);
     log.info(settle_process_sampling(config, facts.sampling));
+    settle_dtype(config.settings, facts, workers, log);
     std::string memory = process::fit_memory(config.settings, facts);
-    std::string& dtype = config.settings.model.dtype;
-    if (dtype == "auto" && workers.devices != "http") dtype = workers.dtype();
     process::require_possible_requests(config.settings, facts);
     return memory;
   }
@@ -283,6 +293,7 @@ class Processing {
     record.hosts = {telemetry::host_name()};
     record.devices.assign(static_cast<size_t>(workers_.count), workers_.devices);
     record.world_size = workers_.count;
+    record.threads = settings().workers.threads;
     record.data_hashes = {{dataset.name, data_hash}};
     folder.write_identity(record);
   }

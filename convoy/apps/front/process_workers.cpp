@@ -8,7 +8,9 @@
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/cpu_level_limit.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/usable_memory.h"
 #include "convoy/launch/place/devices.h"
 #include "convoy/launch/place/environment_resolver.h"
 
@@ -41,6 +43,13 @@ launch::DeviceSelection gpus_of(const Context& context, const std::string& wante
 
 std::string ProcessWorkers::text() const {
   return fmt::format("{} on {}", counted(count, "worker"), devices);
+}
+
+sizing::DtypeQuestion ProcessWorkers::dtype_question() const {
+  if (devices == "cuda") return {.hardware = sizing::Hardware::Gpu, .gpu_has_bf16 = has_bf16};
+  return {.hardware = sizing::Hardware::Cpu,
+          .cpu_level = std::string(kCpuLevels[static_cast<size_t>(best_cpu_level())]),
+          .machine_bytes = total_memory_bytes() / count};
 }
 
 ProcessWorkers http_workers(const settings::WorkerSettings& settings) {
@@ -81,7 +90,8 @@ ProcessWorkers find_process_workers(const Context& context,
     workers.count = settings.world_size > 0 ? settings.world_size : 1;
     workers.environment.resize(static_cast<size_t>(workers.count));
   }
-  for (auto& environment : workers.environment) environment.merge(worker_environment(context));
+  for (auto& environment : workers.environment)
+    environment.merge(worker_environment(context, settings.threads));
   return workers;
 }
 

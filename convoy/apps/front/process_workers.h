@@ -11,6 +11,7 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/core/settings/process_settings.h"
 #include "convoy/generate/scheduler/engine_defaults.h"
+#include "convoy/model/sizing/compute_dtype.h"
 
 namespace convoy::apps {
 
@@ -21,15 +22,15 @@ struct ProcessWorkers {
   std::vector<std::map<std::string, std::string>> environment = {};  // by worker
   std::vector<std::string> notes = {};
 
-  // model.dtype with `auto` resolved: one type for all workers of a run.
-  std::string dtype() const { return devices == "cuda" && has_bf16 ? "bf16" : "fp32"; }
+  // The question that settles model.dtype: auto, one type for all workers of a run.
+  sizing::DtypeQuestion dtype_question() const;
   scheduler::Hardware hardware() const {
     return devices == "cuda" ? scheduler::Hardware::Gpu : scheduler::Hardware::Cpu;
   }
   std::string text() const;  // "2 workers on cuda"
 };
 
-// Those that ask servers: one, unless the settings say more.
+// The workers that ask servers: one, unless the settings say more.
 ProcessWorkers http_workers(const settings::WorkerSettings& settings);
 
 // Read-only. Throws ConfigError, DeviceError.

@@ -198,7 +198,8 @@ std::vector<std::string> train_words(const ProfileInvocation& found, Ranks wante
   return words;
 }
 
-// A new folder, or that of an earlier profile, whose trainings are removed. Removes nothing else.
+// A new folder, or the folder of an earlier profile, whose trainings are removed. Removes nothing
+// else.
 fs::path make_output_folder(const ProfileInvocation& found) {
   fs::path folder = found.flags.output_dir;
   if (folder.empty()) {

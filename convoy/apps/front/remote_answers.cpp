@@ -122,8 +122,9 @@ using AnswerLines = std::map<io::AnswerJournal::Place, std::string>;
 // Says what becomes of the answers where some prompts have none.
 enum class Incomplete { Written, Unused };
 
-// The lines of all answers for the output `path`. Those that are finished are kept beside it until
-// `use` has returned with all of them: they have cost something. Throws remote::refuse_failures().
+// The lines of all answers for the output `path`. Finished answers are kept beside it until `use`
+// has returned with all of them, because they have cost something. Throws
+// remote::refuse_failures().
 void with_kept_answers(const remote::Servers& servers, const RemotePrompts& prompts,
                        remote::RemoteQuestions questions, const std::string& path, const Log& log,
                        Incomplete incomplete, const std::function<void(const AnswerLines&)>& use) {
@@ -222,7 +223,7 @@ void check_remote_flags(const RemoteFlags& flags) {
   config::refuse_without_effect(flags.model,
                                 {"adapter", "revision", "dtype", "quantization", "double_quant"},
                                 kServersDecide);
-  config::refuse_without_effect(flags.ranks.devices, {"devices"}, kServersDecide);
+  config::refuse_without_effect(flags.ranks.devices, {"devices", "threads"}, kServersDecide);
   config::refuse_without_effect(
       flags.ranks.members,
       {"nproc_per_node", "gpu_ids", "shutdown_timeout", "failure_grace", "numa_binding"},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/core/base/usable_cpus.h"
 #include "convoy/core/charts/plot.h"
 #include "convoy/core/telemetry/run_history.h"
 
@@ -86,6 +87,7 @@ struct RunsServeFlags : RunsFolderFlags {
   bool chat = false;
   double chat_idle = 300;
   std::string devices = "auto";
+  int64_t threads = 0;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -98,6 +100,10 @@ struct RunsServeFlags : RunsFolderFlags {
         .at_least(0);
     visit("devices", devices, "with --chat: compute on cpu or cuda (gpu is the same)")
         .one_of({"auto", "cpu", "cuda", "gpu"});
+    visit("threads", threads,
+          "with --chat: CPU threads of the model; 0 = OMP_NUM_THREADS, else all")
+        .at_least(0)
+        .at_most(kMostThreads);
   }
 };
 

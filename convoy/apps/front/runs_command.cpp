@@ -179,8 +179,8 @@ int show(const Context& context, const RunsFolderFlags& flags, const Words& word
                                        record["best_eval_step"].get<int64_t>()));
   line("last event", age_text(run) + " ago");
   if (identity.is_object())
-    for (const char* key :
-         {"version", "task", "created", "world_size", "hosts", "devices", "data_hashes", "stamp"})
+    for (const char* key : {"version", "task", "created", "world_size", "hosts", "devices",
+                            "threads", "data_hashes", "stamp"})
       if (identity.contains(key) && !identity[key].empty()) print_field(key, identity[key]);
   if (metrics.is_object() && !metrics.empty()) {
     fmt::print("\n");

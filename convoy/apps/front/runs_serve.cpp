@@ -20,8 +20,8 @@ page::ChatOptions chat_options(const Context& context, const RunsServeFlags& fla
                                const processes::SignalStream& signals) {
   if (!flags.chat) return {};
   const auto pool = [&context, &flags, &signals](const std::vector<std::string>& words) {
-    processes::PoolOptions one =
-        engine_pool(context, {.devices = flags.devices, .engines = 1}, words);
+    processes::PoolOptions one = engine_pool(
+        context, {.devices = flags.devices, .engines = 1, .threads = flags.threads}, words);
     one.signals = signals.mask_for_ranks();
     return one;
   };
@@ -37,7 +37,8 @@ int serve_runs(const Context& context, const RunsServeFlags& flags,
     throw ConfigError(
         fmt::format("runs serve shows all runs of a folder, found `{}`", words.front()),
         {.hint = fmt::format("--dir {} names another folder", words.front())});
-  if (!flags.chat) config::refuse_without_effect(flags, {"chat_idle", "devices"}, "without --chat");
+  if (!flags.chat)
+    config::refuse_without_effect(flags, {"chat_idle", "devices", "threads"}, "without --chat");
   // Before any thread starts, so that no thread has the signals' default action.
   processes::SignalStream signals(processes::default_stop_signals());
   page::PageServer server({.runs = std::filesystem::absolute(flags.dir).lexically_normal(),

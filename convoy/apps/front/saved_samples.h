@@ -16,7 +16,7 @@ namespace convoy::apps {
 // Measures answers as the flags of metrics say.
 class Scoring {
  public:
-  // `title`: of the report; `folder`: for metrics.json, empty = none. Throws ConfigError.
+  // `title`: the report's title; `folder`: for metrics.json, empty = none. Throws ConfigError.
   Scoring(const settings::MetricFlags& flags, std::string title, std::string folder);
   // Writes the files and prints the figures. Throws IoError.
   void report(const Context& context, const std::vector<evaluate::ScoredAnswer>& samples) const;
@@ -29,8 +29,8 @@ class Scoring {
   std::string report_metric_;
 };
 
-// `arguments`: those of `convoy eval`, without rank and device flags. Returns the exit code. Throws
-// DataError, ConfigError.
+// `arguments`: the arguments of `convoy eval`, without rank and device flags. Returns the exit
+// code. Throws DataError, ConfigError.
 int evaluate_saved_samples(Context& context, const std::vector<std::string>& arguments);
 
 }  // namespace convoy::apps

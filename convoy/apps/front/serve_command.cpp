@@ -76,8 +76,11 @@ int run_serve(Context& context, const Words& arguments) {
   const std::vector<std::string> keys = keys_for(flags.server);
   const std::vector<std::string> names = serving::served_names(flags.model, flags.answers);
   processes::SignalStream signals(processes::default_stop_signals());
-  processes::PoolOptions pool = engine_pool(
-      context, {.devices = flags.devices.devices, .engines = flags.server.engines}, words);
+  processes::PoolOptions pool = engine_pool(context,
+                                            {.devices = flags.devices.devices,
+                                             .engines = flags.server.engines,
+                                             .threads = flags.devices.threads},
+                                            words);
   pool.signals = signals.mask_for_ranks();
   const int64_t count = pool.workers;
   serving::EngineGroup engines(std::move(pool), context.log(),

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/cpu_level_limit.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/base/usable_memory.h"
@@ -22,13 +23,17 @@
 #include "convoy/data/text/tokenizer.h"
 #include "convoy/machine/monitor/devices.h"
 #include "convoy/model/architecture/families/family.h"
+#include "convoy/model/sizing/compute_dtype.h"
 
 namespace convoy::apps {
 namespace {
 
-constexpr int64_t kRowsLookedAt = 200;
+constexpr int64_t kRowsLookedAt = 20'000;
+constexpr int64_t kRowsWithoutModel = 200;  // looked at for their schema alone
 constexpr int64_t kUsualRowTokens = 512;
-constexpr int64_t kLeastRowTokens = 128;
+constexpr int64_t kRowTokensStep = 64;
+constexpr int64_t kMostRowTokens = 8192;
+constexpr int kFirstGpuWithBf16 = 8;  // major compute capability
 
 sizing::Machine this_machine() {
   const monitor::GpuList here =
@@ -37,13 +42,19 @@ sizing::Machine this_machine() {
     return {.name = "cpu",
             .words = "the CPUs of this host",
             .hardware = sizing::Hardware::Cpu,
-            .device_bytes = usable_memory_bytes()};
+            .device_bytes = usable_memory_bytes(),
+            .cpu_level = std::string(kCpuLevels[static_cast<size_t>(best_cpu_level())])};
   int64_t least = here.gpus.front().device.memory_bytes;
   for (const monitor::Gpu& gpu : here.gpus) least = std::min(least, gpu.device.memory_bytes);
+  const bool has_bf16 =
+      std::all_of(here.gpus.begin(), here.gpus.end(), [](const monitor::Gpu& gpu) {
+        return gpu.device.compute_major == 0 || gpu.device.compute_major >= kFirstGpuWithBf16;
+      });
   return {.name = "gpu",
           .words = fmt::format("{}x {}", here.gpus.size(), here.gpus.front().device.name),
           .devices = static_cast<int>(here.gpus.size()),
-          .device_bytes = least};
+          .device_bytes = least,
+          .has_bf16 = has_bf16};
 }
 
 // Shows rows as the model reads them. Needs the model's folder on this host.
@@ -67,38 +78,73 @@ class RowsOfModel {
 void look_at_rows(const std::string& name, const RowsOfModel* model, StarterFacts& facts) {
   const data::SchemaConfig config;
   const auto rows = data::open_dataset(data::find_dataset({.name = name}));
-  while (facts.looked_at_rows < kRowsLookedAt) {
-    const auto row = rows->next();
-    if (!row) break;
+  while (const auto row = rows->next()) {
+    if (facts.looked_at_rows == kRowsLookedAt) {
+      facts.looked_at_all_rows = false;
+      break;
+    }
     const data::Schema schema = data::detect_schema(*row, config);
     if (facts.looked_at_rows++ == 0) {
       facts.schema = data::schema_name(schema);
       facts.plain_text = schema == data::Schema::Text;
     }
+    if (model == nullptr && facts.looked_at_rows == kRowsWithoutModel) break;
     if (model == nullptr) continue;
-    facts.longest_row_tokens = std::max(
-        facts.longest_row_tokens, model->tokens(data::convert_row(*row, schema, config).sample));
+    facts.row_tokens.push_back(model->tokens(data::convert_row(*row, schema, config).sample));
   }
   if (facts.looked_at_rows == 0)
     throw DataError("there are no rows", {.file = name, .hint = "name a file with rows"});
+  std::sort(facts.row_tokens.begin(), facts.row_tokens.end());
 }
 
-int64_t row_tokens(const StarterFacts& facts) {
+struct RowLength {
   int64_t tokens = kUsualRowTokens;
-  if (facts.longest_row_tokens > 0) {
-    tokens = kLeastRowTokens;
-    // Rows that were not read may be a little longer.
-    while (tokens * 10 < facts.longest_row_tokens * 11 && tokens < 8192) tokens *= 2;
-  }
+  std::string reason = "tokens of the longest row; data.truncation decides about longer ones";
+};
+
+// The longest row; where a few rows are far longer than the others, the longest of 99 %.
+RowLength row_length(const StarterFacts& facts) {
+  RowLength length;
   // A model that is known only by its name has no max_positions here.
   const bool is_bounded = facts.model && facts.model->max_positions > 0;
-  return is_bounded ? std::min(tokens, facts.model->max_positions) : tokens;
+  const int64_t positions = is_bounded ? facts.model->max_positions : 0;
+  const std::vector<int64_t>& rows = facts.row_tokens;
+  if (!rows.empty()) {
+    const int64_t longest = rows.back();
+    const int64_t of_most = rows[(rows.size() * 99 - 1) / 100];
+    const int64_t wanted = longest > 2 * of_most ? of_most : longest;
+    length.tokens = (wanted + kRowTokensStep - 1) / kRowTokensStep * kRowTokensStep;
+    length.tokens = std::min(length.tokens, kMostRowTokens);
+  }
+  if (is_bounded) length.tokens = std::min(length.tokens, positions);
+  if (rows.empty()) return length;
+  const auto longer =
+      std::distance(std::upper_bound(rows.begin(), rows.end(), length.tokens), rows.end());
+  length.reason = fmt::format(
+      "the longest of {}{} has {} tokens{}", facts.looked_at_all_rows ? "" : "the first ",
+      counted(facts.looked_at_rows, "row"), rows.back(),
+      length.tokens == positions ? fmt::format(", and the model has {} positions", positions)
+                                 : std::string());
+  length.reason += longer > 0 ? fmt::format("; {} longer, about which data.truncation decides",
+                                            counted(longer, "row is", "rows are"))
+                              : std::string();
+  return length;
+}
+
+// The type that the training takes on the machine.
+sizing::DtypeChoice dtype_of(const StarterAnswers& answers, const StarterFacts& facts,
+                             int64_t tokens) {
+  settings::TrainSettings settings;
+  settings.tuning.mode = answers.mode;
+  settings.model.max_seq_len = tokens;
+  settings.train.batch_size = 1;
+  return sizing::choose_training_dtype(settings, facts.machine, facts.model);
 }
 
 sizing::EstimateRequest request_of(const StarterAnswers& answers, const StarterFacts& facts,
-                                   int64_t tokens) {
+                                   int64_t tokens, const std::string& dtype) {
   return {.mode = answers.mode,
-          .dtype = facts.machine.hardware == sizing::Hardware::Cpu ? "fp32" : "bf16",
+          .dtype = dtype,
           .sharing = sizing::sharing_of(settings::strategy_for("auto", facts.machine.devices)),
           .ranks = facts.machine.devices,
           .row_tokens = tokens,
@@ -108,21 +154,17 @@ sizing::EstimateRequest request_of(const StarterAnswers& answers, const StarterF
 
 // Settings that depend on memory.
 struct MemoryChoices {
-  bool bf16 = true;
+  sizing::DtypeChoice dtype = {};
   architecture::Recompute recompute = architecture::Recompute::Selective;
   std::string sentence = {};
 };
 
 MemoryChoices choose(const StarterAnswers& answers, const StarterFacts& facts, int64_t tokens) {
-  MemoryChoices choices;
+  MemoryChoices choices{.dtype = dtype_of(answers, facts, tokens)};
   if (!facts.model || facts.machine.device_bytes == 0) return choices;
-  sizing::EstimateRequest request = request_of(answers, facts, tokens);
+  sizing::EstimateRequest request = request_of(answers, facts, tokens, choices.dtype.dtype);
   const auto total = [&] { return sizing::estimate_memory(*facts.model, request).total_bytes(); };
   const int64_t roomy = facts.machine.device_bytes / 2;
-  if (facts.machine.hardware == sizing::Hardware::Cpu) {
-    choices.bf16 = total() > roomy;
-    if (choices.bf16) request.dtype = "bf16";
-  }
   for (const auto recompute : {architecture::Recompute::Nothing, architecture::Recompute::Selective,
                                architecture::Recompute::Blocks}) {
     request.recompute = choices.recompute = recompute;
@@ -190,7 +232,8 @@ StarterFacts look_at(const StarterAnswers& answers, std::vector<std::string>& no
 }
 
 std::string starter_config(const StarterAnswers& answers, const StarterFacts& facts) {
-  const int64_t tokens = row_tokens(facts);
+  const RowLength length = row_length(facts);
+  const int64_t tokens = length.tokens;
   const MemoryChoices choices = choose(answers, facts, tokens);
   const bool full = answers.mode == "full";
   std::string text = fmt::format("# {} of {} on {}, for {}\n", full ? "All weights" : answers.mode,
@@ -198,13 +241,7 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
   if (!choices.sentence.empty()) text += fmt::format("# By formula, {}.\n", choices.sentence);
   text += fmt::format("task: {}\n\nmodel:\n  name: {}\n", facts.plain_text ? "pretrain" : "sft",
                       quoted(answers.model));
-  text += fmt::format(
-      "  max_seq_len: {}  # tokens of the longest row{}; data.truncation decides about longer "
-      "ones\n\n",
-      tokens,
-      facts.longest_row_tokens > 0 ? fmt::format(" ({} in the first {})", facts.longest_row_tokens,
-                                                 counted(facts.looked_at_rows, "row"))
-                                   : "");
+  text += fmt::format("  max_seq_len: {}  # {}\n\n", tokens, length.reason);
   text += fmt::format("tuning:\n  mode: {}\n", answers.mode);
   if (!full)
     text +=
@@ -220,13 +257,13 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
       "  grad_accum: auto  # auto: steps of about target_tokens_per_device_step tokens\n"
       "  target_tokens_per_device_step: 4096  # more make fewer and larger steps\n"
       "  packing: {}  # true: whole rows side by side in blocks of max_seq_len\n"
-      "  bf16: {}  # true: compute in bf16; false: in fp32\n"
+      "  bf16: auto  # auto: {} here ({}); true: compute in bf16; false: in fp32\n"
       "  gradient_checkpointing: {}  # selective: compute norms and activations again in backward; "
       "true: "
       "whole blocks, for a third more time\n"
       "  eval_steps: 0  # 0: evaluate at the end of each epoch\n"
       "  save_steps: 0  # 0: save at the end of each epoch\n",
-      full ? "1e-5" : "2e-4", facts.plain_text, choices.bf16,
+      full ? "1e-5" : "2e-4", facts.plain_text, choices.dtype.dtype, choices.dtype.reason,
       architecture::gradient_checkpointing_of(choices.recompute));
   text += fmt::format(
       "\ndata:\n  train_path: {}\n"

@@ -24,10 +24,11 @@ struct StarterAnswers {
 // Facts of the model and the data. A fact is empty or 0 when its files are not on this host.
 struct StarterFacts {
   std::optional<architecture::DecoderSpec> model = {};
-  std::string schema = {};         // schema of the first row
-  bool plain_text = false;         // rows to continue, not to answer
-  int64_t looked_at_rows = 0;      // rows of the data that were read
-  int64_t longest_row_tokens = 0;  // among these
+  std::string schema = {};     // schema of the first row
+  bool plain_text = false;     // rows to continue, not to answer
+  int64_t looked_at_rows = 0;  // rows of the data that were read
+  bool looked_at_all_rows = true;
+  std::vector<int64_t> row_tokens = {};  // their lengths, rising; empty = the model reads none here
   sizing::Machine machine = {};
 };
 

@@ -50,7 +50,7 @@ std::vector<std::shared_ptr<experiments::cuda::Device>> gpus_of(const Context& c
   return gpus;
 }
 
-// One sweep of a store: the cells that it has, and those that are wrong.
+// One sweep of a store: its number of cells, and the wrong ones.
 struct CheckedSweep {
   sweep::SweepName name;
   int64_t cells = 0;

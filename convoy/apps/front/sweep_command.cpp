@@ -353,7 +353,7 @@ CommandLine read_command_line(Context& context, std::vector<std::string> argumen
   }
 }
 
-// The name is that of the plan: where nothing was run, a table that is there is of these results.
+// The file's name comes from the plan. So if nothing was run, an existing table has these results.
 void write_wide_table(const Context& context, const RunFlags& run, const std::string& name,
                       const sweep::RunReport& report, const SweepResults& results) {
   std::error_code none;

@@ -31,7 +31,7 @@ std::string time_text(int64_t milliseconds) {
   return text;
 }
 
-// Words of the command, where the cells are of one.
+// The words of the command, if the cells have one.
 void add_content(ordered_json& row, const SweepResults& results) {
   row["grid"] = sweep::grid_json(results);
   row["states"] = ordered_json::object();
@@ -84,7 +84,7 @@ ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
   return row;
 }
 
-// Those in which a sweep of the same workload differs.
+// The settings in which another sweep of the same workload differs.
 ordered_json own_settings(const ordered_json& row, const ordered_json& rows) {
   ordered_json own = ordered_json::object();
   if (row["settings"].is_null()) return own;

@@ -15,8 +15,8 @@ namespace convoy::apps {
 std::string read_if_possible(jobs::JobStore& store, const sweep::SweepName& name,
                              sweep::SweepResults& results);
 
-// Prints them, the last run at the end, with the settings in which those of one workload differ.
-// Returns the exit code.
+// Prints the store's sweeps, the last run at the end, with the settings in which sweeps of one
+// workload differ. Returns the exit code.
 int list_sweeps(const Context& context, jobs::JobStore& store);
 
 }  // namespace convoy::apps

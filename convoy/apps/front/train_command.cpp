@@ -54,8 +54,15 @@ struct RunParts {
   std::string devices;  // "cpu" or "cuda"
   fs::path folder;
   fs::path config;
+  bool tell_busy_cores = false;
   std::vector<std::string> overrides = {};  // over the configuration that rank 0 sends
 };
+
+// One rank computes on all cores of the host, by nobody's choice.
+bool takes_all_cores(const TrainFlags& flags, const launch::JobSetup& setup) {
+  return !setup.on_gpus && !setup.adopted() && setup.num_local_ranks == 1 && flags.threads == 0 &&
+         setup.placement.ranks.at(0).threads > 1;
+}
 
 std::vector<std::string> worker_command(const Context& context, const TrainFlags& flags,
                                         const RunParts& run) {
@@ -72,6 +79,7 @@ std::vector<std::string> worker_command(const Context& context, const TrainFlags
     words.push_back(field);
   }
   if (flags.dry_run) words.push_back("--dry-run");
+  if (run.tell_busy_cores) words.push_back("--tell-busy-cores");
   if (context.common.quiet) words.push_back("--quiet");
   if (context.common.verbose) words.push_back("--verbose");
   if (context.common.json) words.push_back("--json");
@@ -188,8 +196,8 @@ void read_config(const Context& context, const TrainInvocation& found, bool may_
   run.resolved->decided("run_name", "name of the config file");
 }
 
-// Gives the configuration to the ranks of a node that takes part. Its folder may be that of rank
-// 0's node, whose files must stay.
+// Gives the configuration to the ranks of a node that takes part. Its folder may be the folder of
+// rank 0's node, whose files must stay.
 void give_config(const Context& context, const TrainInvocation& found, const RunConfig& run,
                  RunParts& parts) {
   if (run.is_here) {
@@ -307,7 +315,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   processes::ScratchFolder scratch;
   RunParts parts{.devices = devices_of(setup),
                  .folder = scratch.path(),
-                 .config = scratch.path() / "config.yaml"};
+                 .config = scratch.path() / "config.yaml",
+                 .tell_busy_cores = takes_all_cores(flags, setup)};
   if (flags.dry_run) {
     if (run.is_here) {
       say_fit_without_weights(context, setup, run);

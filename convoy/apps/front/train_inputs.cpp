@@ -35,7 +35,8 @@ void require_there(const std::string& path) {
 
 std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train) {
   std::vector<DataError> missing;
-  if (train.task == "classify") {
+  const settings::TaskData kind = train.task_facts().data;
+  if (kind == settings::TaskData::Windows) {
     const settings::ClassifySettings& classify = train.classify;
     if (!classify.data_dir.empty())
       look(missing, "classify.data_dir", [&] { require_there(classify.data_dir); });
@@ -48,7 +49,7 @@ std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train
       const auto base = io::base_of_adapter_folder(train.model.name);
       io::ModelFolder::open(base.value_or(train.model.name), train.model.revision);
     });
-  if (train.task == "mixed")
+  if (kind == settings::TaskData::Mix)
     for (const settings::MixedDataset& dataset : settings::mixed_datasets(train.datasets))
       for (const std::string& name : {dataset.path, dataset.val_path})
         if (!name.empty()) look(missing, "datasets", [&] { data::find_dataset({.name = name}); });
@@ -57,8 +58,11 @@ std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train
       {"data.val_path", &train.data.val_path},
       {"data.test_path", &train.data.test_path}};
   for (const auto& [key, name] : datasets)
-    if (!name->empty() && train.task != "mixed")
+    if (!name->empty() && kind != settings::TaskData::Mix)
       look(missing, key, [&name = name] { data::find_dataset({.name = *name}); });
+  if (const std::string& reference = train.preference.reference;
+      train.has_reference() && reference != "base" && reference != "start")
+    look(missing, "preference.reference", [&] { io::ModelFolder::open(reference); });
   const std::pair<const char*, const std::string*> paths[] = {
       {"data.template_path", &train.data.template_path},
       {"tuning.lora.adapter", &train.tuning.lora.adapter}};

@@ -133,6 +133,8 @@ std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& 
                                                      config::list_fields(defaults)))
     words.push_back(std::move(word));
   if (of.flags.devices != "auto") words.insert(words.end(), {"--devices", of.flags.devices});
+  if (of.flags.threads > 0)
+    words.insert(words.end(), {"--threads", std::to_string(of.flags.threads)});
   if (train.train.resume_from_checkpoint != "auto") words.insert(words.end(), {"--resume", "auto"});
   return launch::shell_words(words);
 }

@@ -25,22 +25,23 @@ std::filesystem::path worker_program(const Context& context) {
   return path;
 }
 
-std::map<std::string, std::string> worker_environment(const Context& context) {
+std::map<std::string, std::string> worker_environment(const Context& context, int64_t threads) {
   std::map<std::string, std::string> environment = {
       {"LD_LIBRARY_PATH", libtorch_library_path(context.program)}};
   if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
     environment["GOMP_SPINCOUNT"] = "10000";
+  if (threads > 0) environment["OMP_NUM_THREADS"] = std::to_string(threads);
   return environment;
 }
 
 void become_worker(const Context& context, const std::string& command,
-                   const std::vector<std::string>& arguments) {
+                   const std::vector<std::string>& arguments, int64_t threads) {
   std::vector<std::string> words = {worker_program(context).string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  for (const auto& [name, value] : worker_environment(context))
+  for (const auto& [name, value] : worker_environment(context, threads))
     ::setenv(name.c_str(), value.c_str(), 1);
   std::fflush(nullptr);
   ::execv(pointers[0], pointers.data());

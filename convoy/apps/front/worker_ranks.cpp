@@ -18,6 +18,7 @@ launch::SetupRequest worker_request(const Context& context, const launch::Device
   launch::SetupRequest request;
   request.own_program = {
       .devices = devices.devices == "gpu" ? "cuda" : devices.devices,
+      .threads = static_cast<int>(devices.threads),
       .why_no_cuda = [program = context.program] { return why_no_cuda(program); }};
   return request;
 }
@@ -51,7 +52,7 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   if (setup.num_local_ranks == 1) {
     if (!setup.visible_devices.empty())
       ::setenv("CUDA_VISIBLE_DEVICES", setup.visible_devices.c_str(), 1);
-    become_worker(context, command, words);
+    become_worker(context, command, words, ranks.devices.threads);
   }
   if (!alone.empty())
     throw ConfigError(fmt::format("{} runs on one rank, found {}", alone, setup.num_local_ranks),

@@ -80,6 +80,39 @@ TEST_F(WorkerRanks, AFailingRankEndsTheOthersWithItsCode) {
   EXPECT_TRUE(contains(end.out, "{\"code\":10,")) << end.out;
 }
 
+TEST_F(WorkerRanks, EachRankGetsTheThreadsAskedForWhateverTheEnvironmentSays) {
+  const std::string tell = "echo \"$OMP_NUM_THREADS threads of $*\"";
+  for (const char* command :
+       {"generate --model m --prompt p", "eval --model m --data d", "score --model m --data d",
+        "models merge --model m --adapter a --output o", "models quantize --model m --output o",
+        "models export m", "models convert m.gguf o", "bench peak", "bench train --no-peer"}) {
+    for (const char* variable : {"", "OMP_NUM_THREADS=2"}) {
+      const auto end = convoy(fmt::format("{} --threads 3", command), tell, variable);
+      EXPECT_EQ(end.code, 0) << command << end.out;
+      EXPECT_TRUE(contains(end.out, "3 threads of ")) << command << end.out;
+      EXPECT_FALSE(contains(end.out, "--threads")) << command << end.out;
+    }
+    const auto left_alone = convoy(command, tell, "OMP_NUM_THREADS=2");
+    EXPECT_TRUE(contains(left_alone.out, "2 threads of ")) << command << left_alone.out;
+  }
+  const auto two = convoy("score --model m --data d --ranks 2 --threads 5", tell);
+  EXPECT_EQ(two.code, 0) << two.out;
+  EXPECT_TRUE(contains(two.out, "5 threads of ")) << two.out << "each, not together";
+}
+
+TEST_F(WorkerRanks, AWrongNumberOfThreadsIsRefusedByName) {
+  for (const char* number : {"-1", "two", "4097", "1.5", "2,1", "''"}) {
+    const auto end =
+        convoy(fmt::format("generate --model m --prompt p --threads {}", number), "echo started");
+    EXPECT_EQ(end.code, 2) << number << end.out;
+    EXPECT_TRUE(contains(end.out, "threads")) << number << end.out;
+    EXPECT_FALSE(contains(end.out, "started")) << number << end.out;
+  }
+  const auto end = convoy("generate --model m --prompt p --engine http://127.0.0.1:1 --threads 2",
+                          "echo started");
+  EXPECT_TRUE(contains(end.out, "--threads has no effect with --engine")) << end.out;
+}
+
 TEST_F(WorkerRanks, WrongUseIsRefusedBeforeAnythingStarts) {
   const auto talk = convoy("generate --model m --interactive --nproc 2", "echo started");
   EXPECT_EQ(talk.code, 2);

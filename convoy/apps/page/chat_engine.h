@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine process that answers questions to the model of a run: started by the first question,
-// replaced by that of another run, ended when nobody has asked for a while.
+// replaced by the engine of another run, ended when nobody has asked for a while.
 #pragma once
 
 #include <chrono>
@@ -34,8 +34,9 @@ class ChatEngine {
   ChatEngine(const ChatEngine&) = delete;
   ChatEngine& operator=(const ChatEngine&) = delete;
 
-  // Answers a request of OpenAI's API by the engine with these flags: 503 while that of another run
-  // is answering, 500 with the reason when it does not start. Thread-safe, does not block.
+  // Answers a request of OpenAI's API by the engine with these flags: 503 while the engine of
+  // another run is answering, 500 with the reason when it does not start. Thread-safe, does not
+  // block.
   void take(const std::vector<std::string>& flags, std::unique_ptr<http::Exchange> exchange);
 
  private:
@@ -46,7 +47,7 @@ class ChatEngine {
 
   ChatOptions options_;
   Log log_;
-  std::mutex mutex_;  // of all below but the thread
+  std::mutex mutex_;  // guards all members below but the thread
   std::condition_variable changed_;
   std::deque<std::unique_ptr<http::Exchange>> waiting_;  // for an engine with wanted_
   std::vector<std::string> wanted_;

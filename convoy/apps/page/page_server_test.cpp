@@ -103,7 +103,7 @@ class Page : public ::testing::Test {
     write_file_atomic(runs_ / name / "events.jsonl", events);
   }
 
-  // Its name.
+  // Returns the sweep's name.
   std::string write_sweep(const std::string& folder) {
     fs::create_directories(runs_ / folder);
     const sweep::SweepPlan plan = sweep::plan_command({}, {"true"});

@@ -24,11 +24,18 @@ using io::Json;
 
 // Each node's own keys: files are compared by content instead of path, and the run's name is rank
 // 0's.
-constexpr std::array<const char*, 11> kOwnKeys = {
-    "run_name",           "model.name",           "data.train_path",
-    "data.val_path",      "data.test_path",       "data.cache_dir",
-    "data.template_path", "train.output_dir",     "tuning.lora.adapter",
-    "classify.data_dir",  "classify.encoder_path"};
+constexpr std::array<const char*, 12> kOwnKeys = {"run_name",
+                                                  "model.name",
+                                                  "data.train_path",
+                                                  "data.val_path",
+                                                  "data.test_path",
+                                                  "data.cache_dir",
+                                                  "data.template_path",
+                                                  "train.output_dir",
+                                                  "tuning.lora.adapter",
+                                                  "classify.data_dir",
+                                                  "classify.encoder_path",
+                                                  "preference.reference"};
 
 Json placed(const comm::StoreBarrier& store_barrier, Json json) {
   json["host"] = telemetry::host_name();
@@ -122,7 +129,7 @@ Json missing_places(const settings::TrainSettings& settings) {
     std::error_code unreadable;
     if (!place.empty() && !fs::exists(place, unreadable)) missing[key] = place;
   };
-  if (settings.task == "classify") {
+  if (settings.task_facts().data == settings::TaskData::Windows) {
     look("classify.data_dir", settings.classify.data_dir);
     look("classify.encoder_path", settings.classify.encoder_path);
     return missing;

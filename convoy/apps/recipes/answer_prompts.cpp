@@ -96,13 +96,6 @@ std::shared_ptr<const device::DeviceClaim> claim_of(at::Device device,
   return claim;
 }
 
-int64_t longest_row(const std::vector<AskedPrompt>& prompts,
-                    const settings::SamplingFlags& sampling) {
-  size_t longest = 0;
-  for (const AskedPrompt& prompt : prompts) longest = std::max(longest, prompt.ids.size());
-  return static_cast<int64_t>(longest) + sampling.max_new_tokens.value.value();
-}
-
 std::optional<bool> records_steps(const std::string& cuda_graphs, at::Device device) {
   if (cuda_graphs == "auto") return {};
   if (cuda_graphs == "off") return false;
@@ -115,6 +108,25 @@ std::optional<bool> records_steps(const std::string& cuda_graphs, at::Device dev
 }
 
 }  // namespace
+
+int64_t longest_row(const std::vector<AskedPrompt>& prompts,
+                    const settings::SamplingFlags& sampling) {
+  size_t longest = 0;
+  for (const AskedPrompt& prompt : prompts) longest = std::max(longest, prompt.ids.size());
+  return static_cast<int64_t>(longest) + sampling.max_new_tokens.value.value();
+}
+
+sizing::GenerationRows rows_together(const settings::EngineFlags& flags, at::Device device,
+                                     int64_t row_tokens) {
+  const scheduler::EngineDefaults defaults = scheduler::engine_defaults(
+      device.is_cpu() ? scheduler::Hardware::Cpu : scheduler::Hardware::Gpu,
+      device::device_memory_bytes(device));
+  return {.rows = flags.batch_size.value.value_or(defaults.max_rows),
+          .row_tokens = row_tokens,
+          .step_tokens = flags.prefill_chunk.value.value_or(defaults.step_tokens),
+          .kv_blocks = flags.kv_blocks.value.value_or(0),
+          .int8_kv = flags.kv_dtype == "int8"};
+}
 
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
                                      const EngineSurroundings& surroundings, const Log& log) {

@@ -47,10 +47,18 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
 
 struct EngineSurroundings {
   int64_t longest_row_tokens = 0;  // prompt and answer together; 0 = the model's positions
-  int engines_on_host = 1;         // that share the memory of the CPU
+  int engines_on_host = 1;         // engines that share the memory of the CPU
   // A training keeps its memory on the device: the engine takes half of the rest.
   bool is_beside_training = false;
 };
+
+// Tokens of the longest prompt and its answer. `sampling`: settled.
+int64_t longest_row(const std::vector<AskedPrompt>& prompts,
+                    const settings::SamplingFlags& sampling);
+
+// The most rows that an engine with these flags computes together, of `row_tokens`.
+sizing::GenerationRows rows_together(const settings::EngineFlags& flags, at::Device device,
+                                     int64_t row_tokens);
 
 // The device settles the values that the user has left open (scheduler/engine_defaults.h): an
 // engine takes a whole GPU for itself. Throws ConfigError where another engine of this host has it

@@ -80,7 +80,7 @@ class Search {
   // Bytes by which a device was full earlier than it reported.
   int64_t lost_bytes_ = 0;
   sizing::PeakLine line_{1};      // owned memory, of the rank that has least left after it
-  sizing::PeakLine resident_{1};  // of the rank with the largest use
+  sizing::PeakLine resident_{1};  // for the rank with the largest use
   int64_t most_rows_ = 1;
   Candidate best_;
   std::optional<data::BatchPlan> plan_;
@@ -240,7 +240,7 @@ void Search::attempt(Candidate next, Likely likely) {
   }
 }
 
-// The first peak: of a nearly empty micro-batch.
+// Measures the first peak, with a nearly empty micro-batch.
 void Search::measure_least(const Candidate& one_row) {
   const double per_token =
       static_cast<double>(formula(8192).total_bytes() - formula(4096).total_bytes()) / 4096;

@@ -40,7 +40,7 @@ bool settle_batch(const settings::TrainingSettings& wished, int64_t batch_rows,
 
 struct RowLimit {
   int64_t rows = 1;
-  std::string bound = {};  // that it comes from: "the rows" or "the epoch"
+  std::string bound = {};  // the origin of the limit: "the rows" or "the epoch"
 };
 // The maximum rows of a micro-batch that is reasonable for the settings and the data.
 RowLimit most_batch_rows(const settings::TrainingSettings& wished, const BatchItems& items);
@@ -65,7 +65,7 @@ struct BatchSearch {
 
 struct BatchChoice {
   int64_t batch_rows = 1;
-  std::string bound;        // limiting factor: "memory", or that of RowLimit
+  std::string bound;        // limiting factor: "memory", or RowLimit::bound
   int64_t limit_bytes = 0;  // limit of the rank with the least left
   int64_t owned_bytes = 0;  // used by it, of that limit
   // Predicted resident memory, by the line through smaller sizes.

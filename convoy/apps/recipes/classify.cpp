@@ -265,7 +265,7 @@ void refuse_settings_of_language_models(const settings::TrainSettings& settings)
     if (is_asked)
       throw ConfigError("this is a setting of language models, and the task is classify",
                         {.key = key, .hint = "leave it out; windows come from classify.data_dir"});
-  if (!settings.train.computes_in_bf16() && settings.model.dtype == "bf16")
+  if (settings.train.wished_dtype() == "fp32" && settings.model.dtype == "bf16")
     throw ConfigError("bf16 products are off (train.bf16, --no-amp), and model.dtype asks for them",
                       {.key = "model.dtype", .hint = "leave out one of the two"});
 }

@@ -26,8 +26,8 @@ struct ClassifyResults {
   const train::EpochHistory& history;
   const checkpoint::Progress& progress;
   int64_t steps_per_epoch = 1;
-  std::optional<train::WindowFigures> test = {};  // of the best model; empty: no test windows
-  double seconds = 0;                             // of this process
+  std::optional<train::WindowFigures> test = {};  // the best model's; empty: no test windows
+  double seconds = 0;                             // this process's run time
 };
 
 // Writes training_results.json, and with test windows confusion_matrix.svg and .png; logs the

@@ -24,7 +24,7 @@ void report_batch(const Log& log, const settings::TrainingSettings& train,
 // The parts of that report. "learning rate: 0.0002 x 64 / 16 (lr_scaling linear) = 0.0008"; empty
 // when nothing is scaled.
 std::string scaling_sentence(const settings::TrainingSettings& train, int64_t global_batch);
-// A warning about the scaling; empty: none. `schedule`: of the run.
+// A warning about the scaling; empty: none. `schedule`: the run's schedule.
 std::string scaling_warning(const settings::TrainingSettings& train, int64_t global_batch,
                             const optim::LearningRateSchedule& schedule);
 

@@ -38,7 +38,8 @@ std::string warning(const std::string& rule, int64_t global_batch, const std::st
 TEST(LearningRateScaling, WithoutWarmUpItIsWarnedOf) {
   EXPECT_NE(warning("linear", 64, "cosine", 0).find("scaled by 4"), std::string::npos);
   EXPECT_NE(warning("sqrt", 64, "linear", 0).find("without warm-up"), std::string::npos);
-  EXPECT_NE(warning("linear", 64, "constant", 0.1), "");  // that schedule does not warm up
+  // The schedule "constant" does not warm up.
+  EXPECT_NE(warning("linear", 64, "constant", 0.1), "");
   EXPECT_EQ(warning("linear", 64, "cosine", 0.1), "");
   EXPECT_EQ(warning("linear", 8, "cosine", 0), "");  // scaled down
   EXPECT_EQ(warning("none", 64, "cosine", 0), "");

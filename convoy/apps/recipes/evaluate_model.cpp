@@ -150,6 +150,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
       model_request(run.model, engine, settings.data.template_path, share.rank_device());
   request.eos_token = settings.data.eos_token;
   const LoadedModel loaded = load_model(request, log);
+  share.follow_free_cores(log);
   const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,
@@ -182,7 +183,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                        {.limit = flags.limit,
                         .rows = rows_of_split(settings.data, wants_val ? splits.val : splits.test)},
                        log);
-    const settings::SamplingSources sources{.model = model_sampling(loaded)};
+    const settings::SamplingSources sources{.model = model_sampling(loaded.folder)};
     log.info(settings::sampling_line(run.sampling, sources));
     samples = answer_questions(share, loaded, questions,
                                settings::settle_sampling(run.sampling, sources), engine, log);

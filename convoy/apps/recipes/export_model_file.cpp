@@ -56,7 +56,8 @@ class ExportProgress {
   std::optional<telemetry::Progress> shown_;
 };
 
-// Weights from their files: of a quantised one the last that was decoded stays in memory, whole.
+// Weights from their files. If the model is quantised, the weight that was decoded last stays in
+// memory, whole.
 models::ReadElements read_files(const io::ModelFolder& folder) {
   struct Decoded {
     std::string name;
@@ -172,9 +173,8 @@ void export_model_file(const settings::ModelExportFlags& flags, const Log& log) 
     adapter = start->adapter;
   }
   if (flags.adapter_only && adapter.empty())
-    throw ConfigError(
-        "--adapter-only needs --adapter FOLDER",
-        {.hint = "leave --adapter-only out to write the model itself"});
+    throw ConfigError("--adapter-only needs --adapter FOLDER",
+                      {.hint = "leave --adapter-only out to write the model itself"});
   const Places places = places_of(flags, flags.model);
   const Source source = source_of(model, adapter, flags, log);
   if (flags.adapter_only) {

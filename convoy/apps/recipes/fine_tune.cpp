@@ -11,12 +11,14 @@
 #include "convoy/apps/recipes/step_flops.h"
 #include "convoy/apps/recipes/train_stamp.h"
 #include "convoy/apps/recipes/training/language_start.h"
+#include "convoy/apps/recipes/training/reference_scores.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/datasets/answer_ends.h"
 #include "convoy/machine/device/dtype.h"
 #include "convoy/machine/device/memory.h"
+#include "convoy/machine/device/threads.h"
 #include "convoy/model/models/export.h"
 #include "convoy/train/comm/exchange.h"
 #include "convoy/train/parallel/trained_parameters.h"
@@ -104,16 +106,18 @@ struct FineTune : JoinedTraining {
   const LanguageInput& input;
   const SettledBatch& batch;
   const models::ResultEnds& ends;
+  const train::ReferenceScores& reference;
 
   void report_plan() const;
   std::map<std::string, std::string> record(telemetry::TrainingLogOptions& options) const;
-  std::unique_ptr<train::LanguageObjective> make_objective(telemetry::TrainingLog* log) const;
+  std::unique_ptr<train::TrainingObjective> make_objective(telemetry::TrainingLog* log) const;
   checkpoint::NamedFiles files_alongside() const;
   nlohmann::json conclude(const train::LoopResult& result,
-                          const train::LanguageObjective& objective,
+                          const train::TrainingObjective& objective,
                           telemetry::TrainingLog* log) const;
 
  private:
+  bool learns_pairs() const { return settings.task_facts().data == settings::TaskData::Pairs; }
   void report_speed(const nlohmann::json& figures) const;
   void use_best(const checkpoint::Progress& progress) const;
   nlohmann::json memory_figures(bool has_trained) const;
@@ -134,7 +138,10 @@ void FineTune::report_plan() const {
   if (!input.splits.policy.empty()) run.log.info(input.splits.policy);
   for (size_t part = 0; part < input.splits.mix.size(); ++part)
     run.log.info(mix_text(input.splits, *batch.plan.mix_schedule(), part));
-  report_batch(run.log, settings.train, order, settings.train.packing ? "block" : "row");
+  report_batch(run.log, settings.train, order,
+               settings.train.packing ? "block"
+               : learns_pairs()       ? "pair"
+                                      : "row");
 }
 
 std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOptions& options) const {
@@ -142,7 +149,11 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
   options.tensorboard_folder = run.folder.tensorboard_folder();
   options.model_config_json = input.base.folder.text("config.json").value();
   options.best_name = settings.train.best_metric_name();
-  options.printed_metrics = {"perplexity"};
+  options.has_perplexity = !learns_pairs();
+  if (learns_pairs())
+    options.printed_metrics = {"accuracy", "rewards/margins"};
+  else
+    options.printed_metrics = {"perplexity"};
   if (evaluation.predict_with_generate)
     for (const std::string& name : evaluation.measured_metrics(options.best_name))
       options.printed_metrics.push_back(name);
@@ -153,8 +164,15 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
   return hashes;
 }
 
-std::unique_ptr<train::LanguageObjective> FineTune::make_objective(
+std::unique_ptr<train::TrainingObjective> FineTune::make_objective(
     telemetry::TrainingLog* /*log*/) const {
+  if (learns_pairs()) {
+    auto preferences = std::make_unique<train::PreferenceObjective>(
+        *input.base.model, batch.plan, input.splits.val, settings.train.rows_of_evaluation_batch(),
+        objectives::PairObjective(settings), reference);
+    preferences->count_flops(input.trained.step_flops);
+    return preferences;
+  }
   std::unique_ptr<train::LanguageObjective> objective;
   if (settings.train.generating_evaluation.predict_with_generate)
     objective = std::make_unique<GeneratingObjective>(
@@ -257,7 +275,7 @@ nlohmann::json FineTune::figures_of(const train::LoopResult& result) const {
 }
 
 nlohmann::json FineTune::conclude(const train::LoopResult& result,
-                                  const train::LanguageObjective& /*objective*/,
+                                  const train::TrainingObjective& /*objective*/,
                                   telemetry::TrainingLog* log) const {
   if (log != nullptr) log->close_progress();
   const bool has_trained = result.progress.step > checkpoint.progress.step;
@@ -283,13 +301,16 @@ nlohmann::json FineTune::conclude(const train::LoopResult& result,
   return figures;
 }
 
-ExitCode train_from(TrainingRun& run, LoadedModel& base) {
-  const LanguageInput input = find_language_input(run, base);
+ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpoint) {
+  const LanguageInput input = find_language_input(run, base, std::move(checkpoint));
   SettledBatch batch = settled_batch(run, input);
   const Agreed agreed =
       agree(run, input.checkpoint, batch.stamp, [&] { return shared_inputs(run, input); });
   const std::unique_ptr<comm::Group> group = join(run, agreed);
   Underway underway{.settings = batch.settings, .model = base.model.get(), .group = group.get()};
+  const std::optional<train::ReferenceScores> reference =
+      or_give_up(run, underway, [&] { return reference_scores(run, input, batch, *group); });
+  if (!reference) return ExitCode::Stopped;
   PreparedState prepared =
       or_give_up(run, underway, [&] { return prepare_state(run, input, batch.settings, *group); });
   underway.optimizer = &prepared.optimizer;
@@ -309,7 +330,8 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base) {
                                   .model = base.model.get()},
                                  input,
                                  batch,
-                                 ends});
+                                 ends,
+                                 *reference});
   });
 }
 
@@ -323,9 +345,14 @@ ExitCode fine_tune_rank(const FineTuneRequest& request, const settings::TrainSet
                   log);
   return or_give_up(run, {.settings = run.settings}, [&] {
     prepare_rank(run);
+    std::optional<OtherWork> others;
+    if (request.tell_busy_cores && run.environment.replicas == 1) others.emplace();
+    FoundCheckpoint checkpoint = find_checkpoint(run);
     LoadedModel base = load_base(run);
+    if (const std::string told = others ? device::too_many_threads(*others) : ""; !told.empty())
+      run.log.info(told);
     return or_give_up(run, {.settings = run.settings, .model = base.model.get()},
-                      [&] { return train_from(run, base); });
+                      [&] { return train_from(run, base, std::move(checkpoint)); });
   });
 }
 

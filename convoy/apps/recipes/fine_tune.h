@@ -22,6 +22,7 @@ struct FineTuneRequest {
   std::string devices = "cpu";               // as for device::take_rank_device
   std::vector<std::string> forced_fields{};  // stamp fields that may differ from the checkpoint
   bool plan_only = false;                    // --dry-run: print the plan, train nothing
+  bool tell_busy_cores = false;              // says so where other work takes cores
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
 };
 

@@ -29,7 +29,8 @@ ExitCode run_rank(const FineTuneRequest& request, const settings::TrainSettings&
                   const std::shared_ptr<comm::StoreBarrier>& store_barrier,
                   const std::atomic<bool>& stop_requested, const Log& log) {
   return or_tell(*store_barrier, [&] {
-    const auto train = settings.task == "classify" ? classify_rank : fine_tune_rank;
+    const auto train =
+        settings.task_facts().data == settings::TaskData::Windows ? classify_rank : fine_tune_rank;
     return train(request, settings, store_barrier, stop_requested, log);
   });
 }

@@ -208,9 +208,21 @@ TEST_F(FineTuned, AResultIsUsedWithTheTemplateOfItsTraining) {
       EXPECT_EQ(written_by(request), "<|start|>user a<|end|><|start|>assistant") << folder;
     }
   }
-  // Without one of its own an adapter says nothing of it, and a flag comes first.
+  // A run that continues the adapter trains with its template, and has it too.
+  const fs::path first = folder_ / "first";
+  fs::rename(run(), first);
   config_["data"]["template_path"] = "";
   config_["tuning"]["mode"] = "lora";
+  for (const bool as_model : {false, true}) {
+    config_["model"]["name"] = as_model ? (first / "adapter").string() : model().string();
+    config_["tuning"]["lora"]["adapter"] = as_model ? "" : (first / "adapter").string();
+    fs::remove_all(run());
+    ASSERT_EQ(train(), ExitCode::Done);
+    EXPECT_EQ(read_file(run() / "adapter/chat_template.jinja"), own);
+  }
+  config_["model"]["name"] = model().string();
+  config_["tuning"]["lora"].erase("adapter");
+  // Without one of its own an adapter says nothing of it, and a flag comes first.
   fs::remove_all(run());
   ASSERT_EQ(train(), ExitCode::Done);
   EXPECT_FALSE(fs::exists(run() / "adapter/chat_template.jinja"));

@@ -18,6 +18,7 @@
 #include "convoy/core/io/model_fingerprint.h"
 #include "convoy/core/io/row_output.h"
 #include "convoy/data/datasets/prompt_reader.h"
+#include "convoy/model/architecture/families/family.h"
 
 namespace convoy::recipes {
 namespace {
@@ -114,7 +115,7 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
 }
 
 settings::SamplingSources sampling_sources(const LoadedModel& loaded) {
-  return {.model = model_sampling(loaded)};
+  return {.model = model_sampling(loaded.folder)};
 }
 
 // Why the base cannot answer beside the adapter; empty: it can.
@@ -125,21 +126,47 @@ std::string no_base_because(const GenerateRun& run, const LoadedModel& loaded) {
   return run.engine.cuda_graphs == "on" ? "--cuda-graphs on records the adapter's steps" : "";
 }
 
-void converse_with(const LoadedModel& loaded, const data::SampleEncoder& encoder,
-                   const nlohmann::ordered_json& template_kwargs, const GenerateRun& run,
-                   const Log& log) {
+Prompts encode_prompts(const OpenedModel& model, const settings::GenerateFlags& flags,
+                       const Log& log) {
+  const data::SampleEncoder encoder(model.tokenizer, model.template_or_null(), data::Supervision());
+  bool is_chat = false;  // the prompt that was encoded last
+  const data::PromptReader reader(
+      flags, model.chat_template.has_value(),
+      [&](const data::Sample& sample) {
+        is_chat = data::is_chat(sample);
+        return encoder.encode_prompt(sample);
+      },
+      log);
+  Prompts prompts;
+  reader.read([&](data::EncodedRow row, int64_t source_index) {
+    prompts.asked.push_back({std::move(row.ids), is_chat});
+    prompts.source_indices.push_back(source_index);
+  });
+  return prompts;
+}
+
+void converse_with(OpenedModel opened, const GenerateRun& run, const Log& log) {
+  settings::EngineFlags for_one = run.engine;
+  if (for_one.batch_size.is_auto()) for_one.batch_size = 1;
+  const int64_t positions = families::read_decoder_spec(opened.folder).max_positions;
+  say_generation_memory(opened, for_one, rows_together(for_one, opened.request.device, positions),
+                        1, log);
+  const LoadedModel loaded = load_weights(std::move(opened), log);
+  const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
+                                    data::Supervision());
+  const data::PromptReader reader(
+      run.flags, loaded.chat_template.has_value(),
+      [&](const data::Sample& sample) { return encoder.encode_prompt(sample); }, log);
   const std::string no_base = no_base_because(run, loaded);
   std::optional<adapters::ServedAdapters> beside;
   if (no_base.empty()) beside.emplace(*loaded.model, *loaded.lora);
-  settings::EngineFlags for_one = run.engine;
-  if (for_one.batch_size.is_auto()) for_one.batch_size = 1;
   generate::EngineConfig config = engine_config(for_one, loaded, {}, log);
   config.adapters = beside ? &*beside : nullptr;
   generate::Engine engine(*loaded.model, loaded.tokenizer, config);
   converse(engine, encoder,
            {.model = run.model.model,
             .system_prompt = run.flags.system_prompt,
-            .template_kwargs = template_kwargs,
+            .template_kwargs = reader.variables(),
             .sampling = run.sampling,
             .sources = sampling_sources(loaded),
             .turn_end_ids = loaded.turn_end_ids,
@@ -183,33 +210,25 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   check_flags(run);
   const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
   RankShare share(run.ranks);
-  const LoadedModel loaded = load_model(
+  OpenedModel opened = open_model(
       model_request(run.model, run.engine, flags.template_path, share.rank_device()), log);
-  if (flags.chat == "on" && !loaded.chat_template)
+  if (flags.chat == "on" && !opened.chat_template)
     throw ConfigError(
-        fmt::format("--chat on, but {} has no chat template", loaded.folder.path().string()),
+        fmt::format("--chat on, but {} has no chat template", opened.folder.path().string()),
         {.key = "--chat", .hint = "leave it out, or name one with --template-path"});
   const at::NoGradGuard no_grad;
-  const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
-                                    data::Supervision());
-  const settings::SamplingSources below = sampling_sources(loaded);
+  const settings::SamplingSources below{.model = model_sampling(opened.folder)};
   log.info(settings::sampling_line(run.sampling, below));
-  bool is_chat = false;  // the prompt that was encoded last
-  const data::PromptReader reader(
-      flags, loaded.chat_template.has_value(),
-      [&](const data::Sample& sample) {
-        is_chat = data::is_chat(sample);
-        return encoder.encode_prompt(sample);
-      },
-      log);
-  if (flags.interactive) return converse_with(loaded, encoder, reader.variables(), run, log);
-  Prompts prompts;
-  reader.read([&](data::EncodedRow row, int64_t source_index) {
-    prompts.asked.push_back({std::move(row.ids), is_chat});
-    prompts.source_indices.push_back(source_index);
-  });
+  if (flags.interactive) return converse_with(std::move(opened), run, log);
+  const Prompts prompts = encode_prompts(opened, flags, log);
   AnswerOptions options{.sampling = settings::settle_sampling(run.sampling, below),
                         .engine = run.engine};
+  sizing::GenerationRows rows = rows_together(run.engine, opened.request.device,
+                                              longest_row(prompts.asked, options.sampling));
+  rows.rows = std::clamp<int64_t>(std::ssize(prompts.asked) * options.sampling.n, 1, rows.rows);
+  say_generation_memory(opened, run.engine, rows, share.size(), log);
+  const LoadedModel loaded = load_weights(std::move(opened), log);
+  share.follow_free_cores(log);
   const bool text_alone = prints_text_alone(run);
   options.progress = {.label = "generate", .unit = "answer"};
   if (text_alone) options.progress.style = telemetry::ProgressStyle::None;

@@ -3,19 +3,25 @@
 
 #include <limits>
 
+#include "convoy/apps/recipes/compute_machine.h"
+#include "convoy/core/base/bytes_text.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/io/foreign_checkpoint.h"
+#include "convoy/core/telemetry/progress.h"
 #include "convoy/data/datasets/answer_ends.h"
 #include "convoy/data/text/tokenizer_settings.h"
 #include "convoy/machine/device/determinism.h"
 #include "convoy/machine/device/dtype.h"
+#include "convoy/machine/device/memory.h"
 #include "convoy/machine/device/refillable_tensor.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
 #include "convoy/model/models/registry.h"
+#include "convoy/model/sizing/compute_dtype.h"
+#include "convoy/model/sizing/memory_estimate.h"
 
 namespace convoy::recipes {
 
@@ -125,9 +131,48 @@ std::string take_adapter_template(const ModelRequest& request, const io::ModelFo
   return read_file(path);
 }
 
+sizing::DtypeChoice dtype_of(const ModelRequest& request, const io::ModelFolder& folder) {
+  if (request.dtype != "auto") return {request.dtype, request.dtype_reason};
+  sizing::DtypeQuestion question = sizing::dtype_question(
+      compute_machine({.device = request.device, .has_bf16 = request.has_bf16}));
+  question.fp32_bytes = sizing::count_parameters(families::read_decoder_spec(folder)) *
+                        static_cast<int64_t>(sizeof(float));
+  return sizing::choose_dtype(question);
+}
+
+// Shows how far the weights are read, where that takes longer than a moment.
+class LoadProgress {
+ public:
+  explicit LoadProgress(const Log& log) : is_quiet_(log.level() == LogLevel::Quiet) {}
+  ~LoadProgress() {
+    if (progress_) progress_->finish();
+  }
+  LoadProgress(const LoadProgress&) = delete;
+  LoadProgress& operator=(const LoadProgress&) = delete;
+
+  void update(int64_t done, int64_t total) {
+    if (is_quiet_) return;
+    if (!progress_)
+      progress_.emplace(telemetry::ProgressOptions{
+          .label = "load", .unit = "tensor", .total = total, .quiet_seconds = 1});
+    progress_->update({.done = done});
+  }
+
+ private:
+  bool is_quiet_;
+  std::optional<telemetry::Progress> progress_;
+};
+
+void say_loading(const ModelRequest& request, const io::ModelFolder& folder,
+                 const sizing::DtypeChoice& dtype, const Log& log) {
+  log.info(fmt::format("loading {} ({}) in {}", request.name,
+                       bytes_text(io::ModelWeights(folder).total_bytes()),
+                       dtype.text(request.dtype_flag)));
+}
+
 }  // namespace
 
-LoadedModel load_model(const ModelRequest& given, const Log& log) {
+OpenedModel open_model(const ModelRequest& given, const Log& log) {
   ModelRequest request = given;
   if (request.name.empty())
     throw ConfigError("no model given",
@@ -149,12 +194,69 @@ LoadedModel load_model(const ModelRequest& given, const Log& log) {
   std::string given_template = request.template_path.empty()
                                    ? take_adapter_template(request, folder, chat_template, log)
                                    : read_file(request.template_path);
-  const at::ScalarType dtype = device::parse_dtype(request.dtype);
+  const sizing::DtypeChoice dtype = dtype_of(request, folder);
+  say_loading(request, folder, dtype, log);
+  return {.request = std::move(request),
+          .dtype = dtype.dtype,
+          .folder = std::move(folder),
+          .tokenizer = std::move(tokenizer),
+          .chat_template = std::move(chat_template),
+          .given_template = std::move(given_template)};
+}
+
+void say_generation_memory(const OpenedModel& model, const settings::EngineFlags& engine,
+                           const sizing::GenerationRows& rows, int processes_on_host,
+                           const Log& log) {
+  const ModelRequest& request = model.request;
+  const bool on_cpu = request.device.is_cpu();
+  const std::optional<models::WeightCoding> stored =
+      models::read_quantization_config(model.folder.config());
+  const auto& format = stored && stored->format ? stored->format : request.coding.format;
+  const int64_t usable_bytes = device::usable_rank_memory_bytes(request.device, processes_on_host);
+  sizing::GenerationRequest question{
+      .dtype = model.dtype,
+      .weights = engine.weights,
+      .quantization = format ? std::string(kernels::code_type_name(format->type)) : "none",
+      .double_quant = format && format->nested,
+      .rows = rows,
+      .hardware = on_cpu ? sizing::Hardware::Cpu : sizing::Hardware::Gpu,
+      .program_bytes = on_cpu ? device::process_memory().resident_bytes : 0};
+  const architecture::DecoderSpec spec = families::read_decoder_spec(model.folder);
+  sizing::GenerationMemory memory = sizing::plan_generation(spec, question);
+  const int64_t all_bytes = usable_bytes + question.program_bytes;
+  // As engine_config(): keys and values share what the weights leave.
+  const int64_t left = all_bytes - question.program_bytes - memory.weight_bytes;
+  if (usable_bytes > 0 && engine.kv_blocks.is_auto())
+    memory.kv_bytes = std::min(memory.kv_bytes, std::max<int64_t>(left / 2, 0));
+  const std::string text = fmt::format("memory of an engine: {}", memory.text());
+  if (usable_bytes > 0 && memory.total_bytes() > all_bytes)
+    log.warning(
+        fmt::format("{}, which does not fit: there are {}; take --dtype bf16, --weights "
+                    "int8 or int4, --kv-dtype int8, or fewer rows (--batch-size)",
+                    text, bytes_text(all_bytes)));
+  else
+    log.info(text);
+}
+
+LoadedModel load_model(const ModelRequest& request, const Log& log) {
+  return load_weights(open_model(request, log), log);
+}
+
+LoadedModel load_weights(OpenedModel opened, const Log& log) {
+  const ModelRequest& request = opened.request;
+  io::ModelFolder folder = std::move(opened.folder);
+  text::Tokenizer tokenizer = std::move(opened.tokenizer);
+  std::optional<text::ChatTemplate> chat_template = std::move(opened.chat_template);
+  std::string given_template = std::move(opened.given_template);
+  const at::ScalarType dtype = device::parse_dtype(opened.dtype);
+  LoadProgress progress(log);
   std::unique_ptr<nn::DeferredValues> values;
   if (request.deferred) values = std::make_unique<nn::DeferredValues>();
   std::unique_ptr<nn::CausalLm> model =
       values ? models::declare_causal_lm(folder, dtype, request.device, *values, request.coding)
-             : models::load_causal_lm(folder, dtype, request.device, request.coding);
+             : models::load_causal_lm(
+                   folder, dtype, request.device, request.coding,
+                   [&](int64_t done, int64_t total) { progress.update(done, total); });
   require_vocabulary(tokenizer, model->vocab_size(), folder);
   if (request.joins_projections && !request.deferred) model->join_projections();
   std::optional<adapters::LoraModel> lora;
@@ -212,15 +314,13 @@ void read_values(LoadedModel& loaded) {
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
                            const device::RankDevice& rank_device) {
   device::require_dtype(rank_device, flags.dtype);
-  const bool takes_bf16 = !rank_device.device.is_cpu() && rank_device.has_bf16;
   const settings::QuantizationFlags& held = flags.held;
   require_one_format(held.quantization, held.double_quant);
   return {.name = flags.model,
           .revision = flags.revision,
           .adapter = flags.adapter,
-          .dtype = flags.dtype != "auto" ? flags.dtype
-                   : takes_bf16          ? "bf16"
-                                         : "fp32",
+          .dtype = flags.dtype,
+          .has_bf16 = rank_device.has_bf16,
           .template_path = template_path,
           .device = rank_device.device,
           .coding = weight_coding(held.quantization, held.double_quant, held.block_size,
@@ -241,8 +341,8 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
   return request;
 }
 
-settings::ModelSampling model_sampling(const LoadedModel& loaded) {
-  const auto& config = loaded.folder.generation_config();
+settings::ModelSampling model_sampling(const io::ModelFolder& folder) {
+  const auto& config = folder.generation_config();
   return config ? settings::read_model_sampling(config->value(), config->place())
                 : settings::ModelSampling();
 }

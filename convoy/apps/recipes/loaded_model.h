@@ -21,6 +21,7 @@
 #include "convoy/model/models/quantization_config.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/model/nn/deferred_values.h"
+#include "convoy/model/sizing/generation_memory.h"
 
 namespace convoy::recipes {
 
@@ -28,13 +29,17 @@ struct ModelRequest {
   std::string name;  // folder or hub id
   std::string revision = "main";
   std::string adapter = {};  // PEFT folder; empty = none
+  // fp32 or bf16; auto: by the rule of sizing/compute_dtype.h for the device.
   std::string dtype = "fp32";
+  std::string dtype_reason = {};        // why the rule chose `dtype`; empty = the caller named it
+  std::string dtype_flag = "--dtype ";  // what names another type
+  bool has_bf16 = true;                 // asked only for a device that is no CPU
   std::string template_path = {};
   std::string eos_token = {};  // in place of the tokenizer's; empty = its own
   at::Device device = at::kCPU;
   bool joins_projections = false;     // for inference alone, as `weights`
   bool deferred = false;              // parameters come without memory
-  std::string weights = "model";      // or int8, int4: of linear maps, for inference alone
+  std::string weights = "model";      // or int8, int4: linear maps alone, for inference
   std::string activations = "model";  // or int8, beside weights of 8 or 4 bits on CPUs
   models::WeightCoding coding = {};
 };
@@ -46,15 +51,29 @@ struct AdapterStart {
 };
 std::optional<AdapterStart> adapter_start(const std::string& name, const Log& log);
 
+// A model before its weights are read.
+struct OpenedModel {
+  ModelRequest request;  // with the base and adapter where the name is an adapter's
+  std::string dtype;     // settled
+  io::ModelFolder folder;
+  text::Tokenizer tokenizer;
+  std::optional<text::ChatTemplate> chat_template;
+  std::string given_template;  // as of LoadedModel
+
+  const text::ChatTemplate* template_or_null() const {
+    return chat_template ? &*chat_template : nullptr;
+  }
+};
+
 struct LoadedModel {
   io::ModelFolder folder;
   text::Tokenizer tokenizer;
   std::optional<text::ChatTemplate> chat_template;
   std::unique_ptr<nn::CausalLm> model;
-  std::unique_ptr<nn::DeferredValues> values;  // of a model created without values; else null
+  std::unique_ptr<nn::DeferredValues> values;  // not null: the model was created without values
   std::optional<adapters::LoraModel> lora;
-  std::vector<int32_t> end_ids;       // of every text: by the files of model and adapter
-  std::vector<int32_t> turn_end_ids;  // beside them, of answers in chats: by the template
+  std::vector<int32_t> end_ids;       // end every text: named by the files of model and adapter
+  std::vector<int32_t> turn_end_ids;  // end answers in chats too: named by the template
   // The chat template's text where it is not the folder's: of ModelRequest::template_path, or the
   // chat_template.jinja of the adapter.
   std::string given_template;
@@ -92,7 +111,15 @@ void quantize_linears(nn::CausalLm& model, const std::string& weights,
 void require_vocabulary(const text::Tokenizer& tokenizer, int64_t vocab_size,
                         const io::ModelFolder& folder);
 
+// Says what will be loaded, and in which type. Throws DataError, ConfigError.
+OpenedModel open_model(const ModelRequest& request, const Log& log);
+// Says the memory of an engine for these rows before the weights are read, and warns where it is
+// more than is free. `processes_on_host`: that share the memory of a CPU.
+void say_generation_memory(const OpenedModel& model, const settings::EngineFlags& engine,
+                           const sizing::GenerationRows& rows, int processes_on_host,
+                           const Log& log);
 // Returns the model ready for inference: no parameter is trainable. Throws DataError, ConfigError.
+LoadedModel load_weights(OpenedModel opened, const Log& log);
 LoadedModel load_model(const ModelRequest& request, const Log& log);
 
 // Reads the values of parameters that were created without them, and releases their source.
@@ -106,7 +133,7 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
                            const std::string& template_path, const device::RankDevice& rank_device);
 
 // Reads what the model's generation_config.json says of sampling. Throws DataError.
-settings::ModelSampling model_sampling(const LoadedModel& loaded);
+settings::ModelSampling model_sampling(const io::ModelFolder& folder);
 
 // Ids that end the texts of an adapter: its generation_config.json's, and the EOS of a tokenizer
 // that was saved beside it. Throws DataError.

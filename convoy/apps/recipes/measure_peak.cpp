@@ -111,12 +111,11 @@ Peak measured(at::Device device, at::ScalarType dtype) {
 
 }  // namespace
 
-nlohmann::ordered_json measure_peak(const std::string& devices, int64_t threads, const Log& log) {
+nlohmann::ordered_json measure_peak(const std::string& devices, const Log& log) {
   const device::RankDevice rank_device = device::take_rank_device(devices, 0);
   device::share_cpu_threads(1);
-  if (threads > 0) at::set_num_threads(static_cast<int>(threads));
   const std::string kind = at::DeviceTypeName(rank_device.device.type(), /*lower_case=*/true);
-  std::filesystem::path file = threads > 0 ? "" : sizing::peaks_file();
+  std::filesystem::path file = device::chosen_threads() > 0 ? "" : sizing::peaks_file();
   nlohmann::ordered_json result = {
       {"bench", "peak"}, {"device", kind}, {"peaks", nlohmann::ordered_json::array()}};
   for (const std::string dtype : {"fp32", "bf16"}) {

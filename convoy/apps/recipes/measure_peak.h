@@ -10,9 +10,9 @@
 
 namespace convoy::recipes {
 
-// Measures fp32 and bf16 on "cpu" (with `threads`; 0 = usable CPUs) or "cuda" (one GPU), some
-// seconds each. Saves the result for trainings when all CPUs were used. Returns {"bench": "peak",
+// Measures fp32 and bf16 on "cpu" or "cuda" (one GPU), some seconds each. Saves the result for
+// trainings unless the user chose the number of threads. Returns {"bench": "peak",
 // "device", "peaks": [{"dtype", "flops_per_second", "by"}], "file"}. Throws DeviceError, IoError.
-nlohmann::ordered_json measure_peak(const std::string& devices, int64_t threads, const Log& log);
+nlohmann::ordered_json measure_peak(const std::string& devices, const Log& log);
 
 }  // namespace convoy::recipes

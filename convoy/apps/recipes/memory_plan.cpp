@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "convoy/apps/recipes/optimizer_settings.h"
+#include "convoy/data/datasets/batch_plan.h"
 #include "convoy/data/datasets/effective_batch.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/nn/linear.h"
+#include "convoy/train/loop/train_loop.h"
 #include "convoy/train/parallel/strategy.h"
 
 namespace convoy::recipes {
@@ -104,16 +106,41 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   if (dora_at_work == 0) shape.recomputed = of_norms_and_activations / blocks;
 }
 
-// Tokens of the largest micro-batch of any rank.
-int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
-                                   const data::TokenDataset& rows) {
-  if (settings.train.packing) return settings.train.batch_rows() * settings.model.max_seq_len;
+std::vector<int64_t> lengths_of(const data::TokenDataset& rows) {
   std::vector<int64_t> lengths;
   for (int64_t row = 0; row < rows.num_rows(); ++row) lengths.push_back(rows.length_tokens(row));
-  std::sort(lengths.rbegin(), lengths.rend());
-  const auto most = std::min(lengths.size(), static_cast<size_t>(settings.train.batch_rows()));
-  return std::accumulate(lengths.begin(), lengths.begin() + static_cast<ptrdiff_t>(most),
-                         int64_t{0});
+  std::sort(lengths.begin(), lengths.end());
+  return lengths;
+}
+
+// Tokens of the largest micro-batch of any rank; of data sets that are mixed, a bound.
+int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
+                                   const data::TokenDataset& rows, int64_t ranks) {
+  const settings::TrainingSettings& train = settings.train;
+  if (settings.task_facts().data == settings::TaskData::Mix) {
+    if (train.packing) return train.batch_rows() * settings.model.max_seq_len;
+    const std::vector<int64_t> lengths = lengths_of(rows);
+    const auto most = std::min<ptrdiff_t>(std::ssize(lengths), train.batch_rows());
+    return std::accumulate(lengths.end() - most, lengths.end(), int64_t{0});
+  }
+  const data::BatchPlan plan(rows, {.batch_size = train.batch_rows(),
+                                    .world_size = ranks,
+                                    .global_batch = data::wanted_global_batch(train, ranks),
+                                    .packing = train.packing,
+                                    .block_tokens = settings.model.max_seq_len,
+                                    .shuffle = settings.data.shuffle,
+                                    .balance_tokens = settings.data.balance_tokens,
+                                    .seed = static_cast<uint64_t>(settings.seed),
+                                    .rows_of_item = settings::rows_of_item(settings.task_facts())});
+  return plan.largest_micro_batch(0, train::total_steps(train, plan.steps_per_epoch())).tokens;
+}
+
+// A lower bound for batches of `rows_together` of these rows, the last of which may have fewer.
+int64_t least_tokens_of(const std::vector<int64_t>& lengths, int64_t rows_together) {
+  const int64_t rest = std::ssize(lengths) % rows_together;
+  const int64_t fewest = rest > 0 ? rest : rows_together;
+  const auto end = lengths.begin() + std::min<ptrdiff_t>(fewest, std::ssize(lengths));
+  return std::accumulate(lengths.begin(), end, int64_t{0});
 }
 
 int64_t bytes_of(const std::vector<nn::NamedTensor>& tensors) {
@@ -195,12 +222,29 @@ int64_t memory_beside(nn::CausalLm& model, int replicas) {
       device::process_memory().resident_bytes - replicas * bytes_of(model.parameters()), 0);
 }
 
+int64_t least_batch_tokens(const settings::TrainSettings& settings, const data::TokenDataset& rows,
+                           const data::TokenDataset& evaluated) {
+  const settings::TrainingSettings& train = settings.train;
+  const bool evaluates =
+      evaluated.num_rows() > 0 && (train.eval_strategy != "no" || train.final_eval);
+  // Answers are decoded a token of each at a time.
+  if (evaluates && train.generating_evaluation.predict_with_generate) return 1;
+  int64_t least = train.packing ? settings.model.max_seq_len
+                                : least_tokens_of(lengths_of(rows), train.batch_rows());
+  if (evaluates)
+    least =
+        std::min(least, least_tokens_of(lengths_of(evaluated), train.rows_of_evaluation_batch()));
+  return least;
+}
+
 sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
                                        const data::TokenDataset& rows,
+                                       const data::TokenDataset& evaluated,
                                        const comm::RankEnvironment& environment) {
   sizing::MemoryQuestion question = question_of(settings, environment);
   question.shape = training_shape(model, settings.tuning.lora.dropout > 0);
-  question.micro_batch_tokens = largest_micro_batch_tokens(settings, rows);
+  question.micro_batch_tokens = largest_micro_batch_tokens(settings, rows, environment.world);
+  question.least_batch_tokens = least_batch_tokens(settings, rows, evaluated);
   question.program_bytes = memory_beside(model, environment.replicas);
   return question;
 }

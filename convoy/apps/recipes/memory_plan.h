@@ -28,9 +28,15 @@ sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
                                      const nn::SignalClassifier& model,
                                      const comm::RankEnvironment& environment, bool bf16);
 
+// A lower bound for the tokens of the smallest batch: of training, and of the rows that are
+// evaluated in between.
+int64_t least_batch_tokens(const settings::TrainSettings& settings, const data::TokenDataset& rows,
+                           const data::TokenDataset& evaluated);
+
 // With train.gradient_checkpointing: auto as `selective`, until it is settled.
 sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
                                        const data::TokenDataset& rows,
+                                       const data::TokenDataset& evaluated,
                                        const comm::RankEnvironment& environment);
 
 }  // namespace convoy::recipes

@@ -67,8 +67,13 @@ void process_rows(const ProcessRowsRequest& request, const Log& log) {
   process::run_row_worker_process(task, [&]() -> process::WorkerEquipment {
     process::PipelinePlan plan = process::read_pipeline_plan(request.run_folder);
     const device::RankDevice rank_device = device::take_rank_device(request.devices, 0);
-    device::share_cpu_threads(static_cast<int>(request.workers_on_host));
+    const auto workers = static_cast<int>(request.workers_on_host);
+    device::share_cpu_threads(workers);
+    std::optional<device::FreeCoreThreads> threads;
+    if (rank_device.device.is_cpu()) threads.emplace(workers);
     loaded.emplace(load_model(worker_model(plan.settings, rank_device), log));
+    const std::string reduced = threads ? threads->take() : "";
+    if (!reduced.empty()) log.warning(reduced);  // workers are quiet
     process::WorkerEquipment equipment;
     equipment.engine = make_text_engine(
         *loaded, engine_options(plan, *loaded, task, request.workers_on_host), log);

@@ -15,7 +15,7 @@ namespace convoy::recipes {
 struct ProcessRowsRequest {
   std::filesystem::path run_folder;
   std::string devices = "cpu";  // "cpu" or "cuda": then the one that is visible
-  int64_t workers_on_host = 1;  // that share its CPUs
+  int64_t workers_on_host = 1;  // workers that share its CPUs
 };
 
 // Works until no row of the run is open, or until a stop is requested. Blocks. Throws as

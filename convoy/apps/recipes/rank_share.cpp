@@ -10,7 +10,6 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/tensor_memory.h"
-#include "convoy/machine/device/threads.h"
 
 namespace convoy::recipes {
 namespace {
@@ -78,7 +77,18 @@ RankShare::RankShare(const settings::RankFlags& ranks) {
   rank_device_ = device::take_rank_device(ranks.devices, environment.local_rank);
   device::keep_tensor_memory();
   device::share_cpu_threads(environment.local_world);
+  if (rank_device_.device.is_cpu()) threads_.emplace(environment.local_world);
   group_ = comm::join_group(environment, kPatience, &flight_, rank_device_.device);
+}
+
+void RankShare::follow_free_cores(const Log& log) {
+  if (!threads_) return;
+  if (const std::string reduced = threads_->take(); !reduced.empty()) log.info(reduced);
+}
+
+void RankShare::say_busy_cores(const Log& log) const {
+  if (!threads_) return;
+  if (const std::string told = threads_->keep(); !told.empty()) log.info(told);
 }
 
 int64_t RankShare::report_done(int64_t own) {

@@ -17,6 +17,7 @@
 #include "convoy/core/telemetry/flight_record_writer.h"
 #include "convoy/core/telemetry/shared_counts.h"
 #include "convoy/machine/device/rank_device.h"
+#include "convoy/machine/device/threads.h"
 #include "convoy/train/comm/group.h"
 
 namespace convoy::recipes {
@@ -45,6 +46,11 @@ class RankShare {
   int size() const { return group_->size(); }
   comm::Group& group() { return *group_; }
   const device::RankDevice& rank_device() const { return rank_device_; }
+  // For commands that end, when the model is there: a process that computes alone goes on with as
+  // many threads as there are free cores. Says it where they are fewer than all.
+  void follow_free_cores(const Log& log);
+  // For a server, in its place: says where other work takes its cores.
+  void say_busy_cores(const Log& log) const;
   bool leads() const { return rank() == 0; }  // it writes what is written, and shows the progress
   bool owns(int64_t number) const { return number % size() == rank(); }
 
@@ -60,7 +66,8 @@ class RankShare {
 
  private:
   device::RankDevice rank_device_;
-  telemetry::FlightWriter flight_;  // outlives the group
+  std::optional<device::FreeCoreThreads> threads_;  // on CPUs only
+  telemetry::FlightWriter flight_;                  // outlives the group
   std::unique_ptr<comm::Group> group_;
   std::optional<telemetry::SharedCounts> counts_;
 };

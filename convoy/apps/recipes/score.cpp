@@ -102,7 +102,7 @@ class Scorer {
   std::vector<data::EncodedRow> batch_;
   std::vector<PlacedLine> lines_;  // scored here and not written
   int64_t num_batches_ = 0;        // ended
-  int64_t num_rows_ = 0;           // in them
+  int64_t num_rows_ = 0;           // in the ended batches
   int64_t num_scored_ = 0;         // scored on this rank
   int64_t num_written_ = 0;
 };
@@ -118,6 +118,7 @@ void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& 
   RankShare share(ranks);
   const LoadedModel loaded =
       load_model(model_request(model_flags, flags.template_path, share.rank_device()), log);
+  share.follow_free_cores(log);
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervision::named(flags.supervise));
   data::EncodedRows encoded(

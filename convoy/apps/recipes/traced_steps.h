@@ -19,7 +19,7 @@ namespace convoy::recipes {
 
 // Identity of a rank, for its trace.
 struct TracedPlace {
-  const telemetry::RunFolder& folder;  // of the rank's node
+  const telemetry::RunFolder& folder;  // the run folder on the rank's node
   const comm::RankEnvironment& rank;
   c10::Device device;
 };

@@ -50,6 +50,21 @@ void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
   stamp.set("lora.targets", sha256_hex(lora.to_peft_json(lora.target_names)).substr(0, 16));
 }
 
+// Everything that decides the loss of a pair.
+std::string objective_text(const settings::TrainSettings& settings) {
+  const settings::PreferenceSettings& preference = settings.preference;
+  std::string text = fmt::format("{} beta {}", settings.task, preference.beta);
+  if (!settings.task_facts().chooses_loss) return text;
+  text += fmt::format(" {} smoothing {} margin {} normalised {} sft {}", preference.loss,
+                      preference.label_smoothing, preference.target_margin,
+                      preference.length_normalised, preference.sft_weight);
+  if (!settings.has_reference()) return text;
+  const std::string& reference = preference.reference;
+  const bool is_own = reference == "base" || reference == "start";
+  return text + " reference " +
+         (is_own ? reference : io::model_fingerprint(io::ModelFolder::open(reference)));
+}
+
 }  // namespace
 
 void stamp_settings(checkpoint::Stamp& stamp, const settings::TrainSettings& settings) {
@@ -94,6 +109,8 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
       chat && chat->clock().is_read())
     stamp.set_informational(kTemplateClock, fmt::format("{}", chat->clock().seconds()));
   stamp.set("global_batch", batch.global_batch);
+  if (settings.task_facts().data == settings::TaskData::Pairs)
+    stamp.set("objective", objective_text(settings));
   // The weights continue from the checkpoint, so another start adapter would be ignored silently.
   if (base.lora && !settings.tuning.lora.adapter.empty())
     stamp.set("start_adapter", adapter_hash(settings.tuning.lora.adapter));

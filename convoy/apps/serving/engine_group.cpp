@@ -272,7 +272,7 @@ void EngineGroup::forget_gone_clients() {
   });
 }
 
-// It computes no step and hangs, or was stopped. Its death comes as any other.
+// Kills engines that give no sign of life. Their death is handled like any other.
 void EngineGroup::kill_silent() {
   for (size_t number = 0; number < engines_.size(); ++number) {
     Engine& engine = engines_[number];

@@ -27,8 +27,8 @@ namespace convoy::serving {
 
 class EngineGroup {
  public:
-  // `pool`: of `convoy-worker serve`, one worker for each engine; `input` is filled in. An engine
-  // that was ready and gives no sign for `silence_limit` is killed. Starts nothing yet.
+  // `pool`: starts `convoy-worker serve`, one worker for each engine; `input` is filled in. An
+  // engine that was ready and gives no sign for `silence_limit` is killed. Starts nothing yet.
   EngineGroup(processes::PoolOptions pool, const Log& log,
               std::chrono::seconds silence_limit = std::chrono::minutes(5));
   ~EngineGroup();  // kills what is left; open exchanges end without an answer
@@ -42,7 +42,7 @@ class EngineGroup {
   // Passes the request to all engines that are ready. The answer: their metrics as one text.
   // Thread-safe, does not block.
   void take_metrics(std::unique_ptr<http::Exchange> exchange);
-  // Answers those that wait for an engine. Thread-safe.
+  // Answers the requests that wait for an engine with this error. Thread-safe.
   void refuse_waiting(const ApiError& error);
   bool any_ready() const;    // thread-safe
   int64_t requests() const;  // thread-safe: open ones
@@ -79,13 +79,13 @@ class EngineGroup {
     explicit Metrics(std::shared_ptr<http::Exchange> client) : exchange(std::move(client)) {}
     ~Metrics();
     std::shared_ptr<http::Exchange> exchange;
-    std::vector<std::string> texts;  // of the group and its engines
+    std::vector<std::string> texts;  // metrics of the group and its engines
   };
 
   struct Open {
     std::shared_ptr<http::Exchange> exchange;
     PromptPrefixes prefixes = {};
-    std::shared_ptr<Metrics> metrics = nullptr;  // that the answer is a part of
+    std::shared_ptr<Metrics> metrics = nullptr;  // metrics that the answer is a part of
     std::optional<size_t> engine = {};           // nothing: waits for one
     int tries = 0;
     bool started = false;
@@ -118,7 +118,7 @@ class EngineGroup {
   std::vector<Engine> engines_;
   EngineChoice choice_;
   int64_t dead_engines_ = 0;
-  int64_t lost_requests_ = 0;  // that ended with an error because their engine died
+  int64_t lost_requests_ = 0;  // requests that ended with an error because their engine died
   std::map<uint64_t, Open> open_;
   std::deque<uint64_t> waiting_;  // for an engine
   uint64_t next_number_ = 1;

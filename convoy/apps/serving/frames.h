@@ -24,7 +24,7 @@ enum class FrameKind : uint8_t {
   Whole,  // payload: head_text() and the body
   Start,  // payload: head_text()
   Part,
-  End,  // of an exchange; without Whole or Start before it nothing was answered
+  End,  // ends an exchange; without Whole or Start before it nothing was answered
 };
 
 struct Frame {

@@ -19,7 +19,7 @@
 namespace convoy::serving {
 namespace {
 
-// Those that an engine answers.
+// The paths that an engine answers.
 constexpr std::string_view kPostPaths[] = {"/v1/chat/completions", "/v1/completions", "/tokenize",
                                            "/detokenize"};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where requests arrive, on the threads of the HTTP server: it answers those that need no engine,
-// checks keys, and passes the rest on. Thread-safe.
+// Where requests arrive, on the threads of the HTTP server: it answers requests that need no
+// engine, checks keys, and passes the rest on. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ std::vector<std::string> read_api_keys(const std::string& file);
 
 class FrontDesk {
  public:
-  // `keys`: a request must carry one of them; empty: none is asked for. `engines` must outlive it.
+  // `keys`: a request must carry one of them; empty: none is required. `engines` must outlive it.
   FrontDesk(std::vector<std::string> model_names, std::vector<std::string> keys,
             EngineGroup& engines)
       : model_names_(std::move(model_names)), keys_(std::move(keys)), engines_(engines) {}

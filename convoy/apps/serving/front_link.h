@@ -20,7 +20,7 @@
 
 namespace convoy::serving {
 
-// The environment's number of an engine among those of its server.
+// The environment variable with the engine's number within its server.
 inline constexpr const char* kEngineVariable = "CONVOY_ENGINE_NUMBER";
 
 class FrontLink;

@@ -15,7 +15,7 @@ struct MetricFamily {
 }  // namespace
 
 std::string merged_metrics(const std::vector<std::string>& texts) {
-  std::vector<std::string> order;  // of the HELP lines
+  std::vector<std::string> order;  // metrics in the order of their HELP lines
   std::map<std::string, MetricFamily> families;
   for (const std::string& text : texts) {
     std::istringstream lines(text);

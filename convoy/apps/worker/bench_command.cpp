@@ -20,6 +20,7 @@
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/machine/device/threads.h"
 
 namespace convoy::apps {
 namespace {
@@ -80,11 +81,13 @@ Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags,
                                                            : "python3";
   std::string work = fmt::format(" --dtype {} --geometry {} --devices {} {}", flags.dtype,
                                  flags.geometry, devices, benchmark.work);
-  if (flags.threads > 0) work += fmt::format(" --threads {}", flags.threads);
   const std::string own = fmt::format("'{}' bench {} --no-peer{}{}", program.string(),
                                       benchmark.name, work, benchmark.own);
-  const std::string peer = fmt::format(
-      "'{}' '{}'{}{}", python, peer_script(program, benchmark.script), work, benchmark.for_peer);
+  std::string of_peer = work + benchmark.for_peer;
+  if (const int threads = device::chosen_threads(); threads > 0)
+    of_peer += fmt::format(" --threads {}", threads);
+  const std::string peer =
+      fmt::format("'{}' '{}'{}", python, peer_script(program, benchmark.script), of_peer);
   Json result = {{"bench", benchmark.name}, {"convoy", Json::array()}, {"peer", Json::array()}};
   for (int64_t round = 0; round < flags.rounds; ++round) {
     result["convoy"].push_back(run_and_read(own, "enough memory"));
@@ -170,9 +173,8 @@ void print_generate(const Json& result) {
                            memory.peer, memory.ratio);
 }
 
-int bench_peak(const settings::BenchFlags& flags, const std::string& devices,
-               const CommonFlags& worker) {
-  const Json result = recipes::measure_peak(devices, flags.threads, worker.log());
+int bench_peak(const std::string& devices, const CommonFlags& worker) {
+  const Json result = recipes::measure_peak(devices, worker.log());
   if (worker.json) {
     std::cout << result.dump() << std::endl;
     return 0;
@@ -267,16 +269,14 @@ int bench_command(const Arguments& arguments) {
   }
   if (name == "peak") {
     parse({}, words);
-    settings::BenchFlags others = flags;
     settings::BenchFlags defaults;
-    others.threads = defaults.threads;
     const auto refused =
-        config::flags_that_differ(config::list_fields(others), config::list_fields(defaults));
+        config::flags_that_differ(config::list_fields(flags), config::list_fields(defaults));
     if (!refused.empty())
       throw ConfigError(fmt::format("bench peak measures each dtype by itself and does not take {}",
                                     refused.front()),
                         {.key = refused.front(), .hint = "give --devices and --threads"});
-    return bench_peak(flags, ranks.devices, worker);
+    return bench_peak(ranks.devices, worker);
   }
   throw ConfigError(
       name.empty() || name.starts_with("-")

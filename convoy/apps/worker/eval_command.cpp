@@ -79,7 +79,13 @@ int eval_command(const Arguments& arguments) {
   if (!positionals.empty()) {
     const config::Resolved resolved = read_train_config(
         settings, positionals, "", recipes::log_of_rank(run.ranks.ranks_folder, worker.log()));
-    if (settings.task == "classify")
+    if (settings.task_facts().data == settings::TaskData::Pairs)
+      throw ConfigError(
+          fmt::format("eval measures single answers, found task {}", settings.task),
+          {.key = "task",
+           .hint = "the run's own evaluations have loss, rewards and accuracy of pairs; or add "
+                   "task=sft and --data with rows of answers"});
+    if (settings.task_facts().data == settings::TaskData::Windows)
       throw ConfigError("eval applies only to language models, found task classify",
                         {.key = "task",
                          .hint = "`convoy train` tests the best model of such a run itself: its "

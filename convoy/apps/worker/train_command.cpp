@@ -16,6 +16,7 @@ struct TrainFlags {
   std::string devices = "cpu";
   config::NameList force_stamp;
   bool dry_run = false;
+  bool tell_busy_cores = false;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -24,6 +25,7 @@ struct TrainFlags {
     visit("devices", devices, "cpu or cuda");
     visit("force_stamp", force_stamp, "checkpoint stamp field that may differ");
     visit("dry_run", dry_run, "print the plan and stop");
+    visit("tell_busy_cores", tell_busy_cores, "nobody has chosen the number of threads");
   }
 };
 
@@ -43,6 +45,7 @@ int train_command(const Arguments& arguments) {
                                          .devices = flags.devices,
                                          .forced_fields = flags.force_stamp.names,
                                          .plan_only = flags.dry_run,
+                                         .tell_busy_cores = flags.tell_busy_cores,
                                          .color = telemetry::color_choice(worker.color)};
   return static_cast<int>(recipes::fine_tune(request, stop_requested, worker.log()));
 }

@@ -20,4 +20,8 @@ int limited_cpu_level(int best, int highest, std::string_view wanted);
 // The same with the text of CONVOY_CPU_LEVEL.
 int limited_cpu_level(int best, int highest);
 
+// The number of the highest level that this machine has, or of the lower one that CONVOY_CPU_LEVEL
+// names. Throws ConfigError as above.
+int best_cpu_level();
+
 }  // namespace convoy

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostNamed = 5;
-constexpr size_t kMostLookedAt = 10'000;  // of a folder; the rest is not looked at
+constexpr size_t kMostLookedAt = 10'000;  // entries of a folder; the rest is not looked at
 
 // Endings that stand for each other: settings, and rows.
 constexpr std::array<std::array<std::string_view, 6>, 2> kFileKinds = {

@@ -9,8 +9,9 @@
 
 namespace convoy {
 
-// For the errno of an open() for reading. A missing file: those of its kind (the same ending, or
-// one that is read in its place) that lie in its folder, at most five, the nearest spelling first.
+// For the errno of an open() for reading. A missing file: the files of its kind (the same ending,
+// or one that is read in its place) that lie in its folder, at most five, the nearest spelling
+// first.
 std::string unreadable_file_hint(const std::filesystem::path& path, int code);
 
 // For a missing folder: the folders beside it that hold a file `inside`, in the same order; or

@@ -10,8 +10,8 @@ struct TerminalSize {
   int64_t rows = 0;
 };
 
-// The size of the terminal that this descriptor is. Where it is none, the columns are those of the
-// variable COLUMNS.
+// The size of the terminal that this descriptor is. If it is no terminal, the variable COLUMNS
+// gives the columns.
 TerminalSize terminal_size(int descriptor);
 
 }  // namespace convoy

@@ -8,6 +8,10 @@
 
 namespace convoy {
 
+// Most threads that one process may be told to compute with: OpenMP ends a program that it cannot
+// give as many as it was told.
+inline constexpr int kMostThreads = 4096;
+
 // The smaller of the affinity mask and the cgroup quota; at least 1.
 int usable_cpus();
 

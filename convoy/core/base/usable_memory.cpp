@@ -27,11 +27,17 @@ int64_t number_in(const fs::path& path) {
   return file >> number ? number : 0;  // "max" is no number
 }
 
-// Bytes left in the group; -1 = no limit.
-int64_t left_in_group(const fs::path& folder, bool unified) {
+// Bytes that the group may have; -1 = no limit.
+int64_t limit_of_group(const fs::path& folder, bool unified) {
   constexpr int64_t kNoLimit = int64_t{1} << 60;  // v1 says about 2^63
   const int64_t limit = number_in(folder / (unified ? "memory.max" : "memory.limit_in_bytes"));
-  if (limit <= 0 || limit > kNoLimit) return -1;
+  return limit <= 0 || limit > kNoLimit ? -1 : limit;
+}
+
+// Bytes left in the group; -1 = no limit.
+int64_t left_in_group(const fs::path& folder, bool unified) {
+  const int64_t limit = limit_of_group(folder, unified);
+  if (limit < 0) return -1;
   const int64_t used = number_in(folder / (unified ? "memory.current" : "memory.usage_in_bytes"));
   const int64_t cached =
       number_after(folder / "memory.stat", unified ? "inactive_file" : "total_inactive_file");
@@ -47,6 +53,15 @@ int64_t usable_memory_bytes(const KernelFolders& kernel) {
     if (left > 0 && (usable == 0 || left < usable)) usable = left;
   });
   return usable;
+}
+
+int64_t total_memory_bytes(const KernelFolders& kernel) {
+  int64_t total = number_after(kernel.proc / "meminfo", "MemTotal:") * 1024;
+  visit_cgroups("memory", kernel, [&](const fs::path& folder, bool unified) {
+    const int64_t limit = limit_of_group(folder, unified);
+    if (limit > 0 && (total == 0 || limit < total)) total = limit;
+  });
+  return total;
 }
 
 }  // namespace convoy

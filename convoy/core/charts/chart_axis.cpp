@@ -13,7 +13,7 @@ namespace convoy::charts {
 namespace {
 
 constexpr double kDecadesOfLinear = 2;  // more are drawn on a logarithmic axis by themselves
-constexpr double kPad = 0.04;           // of the axis, beyond the outermost swept values
+constexpr double kPad = 0.04;  // share of the axis left empty beyond the outermost swept values
 
 bool spans_decades(const AxisRange& range) {
   return !range.empty() && range.low > 0 && std::log10(range.high / range.low) > kDecadesOfLinear;
@@ -277,7 +277,7 @@ ChartAxis x_axis(const std::vector<PlotSeries>& series, const PlotOptions& optio
 }
 
 std::string number_label(double value) {
-  constexpr double kLeast = 1e-3, kMost = 1e6;  // that are written without a power of ten
+  constexpr double kLeast = 1e-3, kMost = 1e6;  // limits of values written without a power of ten
   if (value == 0) return "0";
   // Labels are round numbers: six digits cut the rest of the binary rounding error.
   const double magnitude = std::fabs(value);

@@ -22,7 +22,7 @@ constexpr std::array<ChartColor, 7> kPalette = {{{0, 114, 178},
 
 // In heights of letters.
 constexpr double kSample = 2.4, kGap = 0.5, kBetween = 1.4, kRow = 1.5, kAbove = 0.6;
-constexpr size_t kMostLinesOfEntry = 4;  // of an entry that is wider than the figure
+constexpr size_t kMostLinesOfEntry = 4;  // for an entry that is wider than the figure
 
 std::vector<std::string> first_lines(std::vector<std::string> lines, double width, double size) {
   if (lines.size() <= kMostLinesOfEntry) return lines;

@@ -26,8 +26,8 @@ class ChartLegend {
   struct Entry {
     const PlotSeries* series = nullptr;
     int color = 0;    // kInkColor where series of several colours share it
-    double left = 0;  // of the legend
-    size_t row = 0;   // its first one
+    double left = 0;  // the legend's left edge
+    size_t row = 0;   // its first row
     std::vector<std::string> lines{};
   };
 

@@ -9,8 +9,8 @@
 
 namespace convoy::charts {
 
-// Letters are measured as those of Arial. Where a machine has no font of these widths, its own are
-// wider by up to so much: lines and columns leave this room.
+// Letters are measured in Arial. A machine without a font of Arial's widths may draw them wider by
+// up to this factor; lines and columns leave room for that.
 constexpr double kWidestFont = 1.12;
 
 // `text`, shortened with an ellipsis to `width` pixels.
@@ -31,7 +31,7 @@ struct ChartWords {
   ChartWords(const std::string& text, double width, double wanted_size, size_t most_lines,
              bool bold = false);
   double line_height() const { return 1.2 * size; }
-  // Beyond that of one line.
+  // The height beyond one line.
   double more_height() const;
 };
 

@@ -22,7 +22,7 @@ constexpr double kTitleRow = 1.7, kMarkRow = 1.45, kLabelRow = 1.6, kTickLength 
 // Axes, marks and curves of one panel.
 class ChartPainter {
  public:
-  // `size`: of the panel, without legend and caption.
+  // `size`: the panel's size without legend and caption.
   ChartPainter(SvgCanvas& canvas, const PlotPanel& panel, ChartPoint size)
       : canvas_(canvas),
         series_(panel.series),
@@ -178,8 +178,8 @@ class ChartPainter {
     canvas_.end_group();
   }
 
-  // Marks of one place: side by side around it, or as one without a colour where the room before
-  // and behind does not do. Each neighbour has half of what lies between.
+  // Draws marks that share an x side by side, or as one grey mark if there is no room. Each
+  // neighbour has half of the space between.
   void paint_marks(std::span<const RowMark> marks, double base, double before, double behind) {
     const auto width_of = [&](const RowMark& mark) {
       const std::string count = mark.count > 1 ? std::to_string(mark.count) : "";
@@ -354,7 +354,7 @@ std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& o
 }
 
 std::string plot_svg(const PlotFigure& figure) {
-  constexpr double kLeastShareOfAxes = 0.6;  // of the height
+  constexpr double kLeastShareOfAxes = 0.6;  // share of the figure's height
   // In letters' heights: large letters make a panel larger.
   constexpr double kLeastWidth = 20, kLeastHeight = 14, kUprightRoom = 8;
   constexpr size_t kMostTitleLines = 4;

@@ -39,11 +39,11 @@ struct PlotSeries {
   std::vector<PlotPoint> points{};
   int color = 0;  // index into the palette; series of one run share it
   Marker marker = Marker::None;
-  bool hollow = false;  // of the marker
+  bool hollow = false;  // the marker is drawn as an outline
   Dash dash = Dash::Solid;
   bool joined = true;    // a line from point to point
   bool bridged = false;  // a thin dotted line over each gap
-  double weight = 1;     // of lines and markers
+  double weight = 1;     // scales the width of lines and the size of markers
   double opacity = 1;
   bool smooth = false;  // faint raw line under a smoothed one
   // Points that no line joins, and points alone, have whiskers in place of the shade.
@@ -51,11 +51,11 @@ struct PlotSeries {
   bool whiskers = false;  // all points have
   std::vector<PlotBar> bars{};
   std::string seed{};   // the seed whose results these are, for programs that read the figure
-  std::string title{};  // that browsers show under the pointer
+  std::string title{};  // text that browsers show under the pointer
 };
 
-// Marks above the data at a place of the x axis, as of what has no value. Those of one place stand
-// side by side, or are one without a colour where there is no room.
+// Marks above the data, for results without a value. Marks that share an x stand side by side; if
+// there is no room, one grey mark stands for them.
 struct RowMark {
   double x = 0;
   int color = 0;
@@ -70,7 +70,7 @@ struct MarkRow {
 // Auto: logarithmic where all values are positive and span more than two decades.
 enum class AxisScale { Linear, Log, Auto };
 
-// The scale that Auto takes for these values; those that are not finite do not count.
+// The scale that Auto takes for these values. Values that are not finite do not count.
 AxisScale automatic_scale(const std::vector<double>& values);
 
 struct PlotOptions {
@@ -108,7 +108,7 @@ struct PlotPanel {
 struct PlotFigure {
   std::string title{};
   std::string caption{};  // below, broken into lines
-  double scale = 1;       // of the picture; the numbers of the panels are before it
+  double scale = 1;       // enlarges the picture; the numbers of the panels are before it
   std::vector<PlotPanel> panels{};
 };
 std::string plot_svg(const PlotFigure& figure);

@@ -60,7 +60,7 @@ std::string opacity_of(const char* name, double opacity) {
   return opacity == 1 ? "" : fmt::format(" {}=\"{:.2g}\"", name, opacity);
 }
 
-constexpr double kRaisedShare = 0.72;  // of the size of the other letters
+constexpr double kRaisedShare = 0.72;  // raised letters, as a share of the size of the others
 
 // A text in pieces: what is not raised, what is, what is not, ...
 std::vector<std::string_view> pieces_of(std::string_view text) {
@@ -102,8 +102,8 @@ constexpr std::array<int, 95> kAdvances = {
     667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278,  556, 556, 222, 222, 500,
     222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500,  500, 334, 260, 334, 584};
 
-// By the first byte of a letter: from U+3000 on they are those of East Asia and pictures,
-// which are as wide as they are high.
+// By the first byte of a letter. Letters from U+3000 on are East Asian or pictures, which are as
+// wide as they are high.
 int advance_beyond_ascii(unsigned char first) { return first >= 0xe3 ? 1000 : 600; }
 
 double advance(std::string_view text) {

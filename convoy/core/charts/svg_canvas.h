@@ -32,7 +32,7 @@ struct LineStyle {
 };
 
 enum class Marker { None, Disc, Square, Diamond, Up, Down, Cross };
-constexpr int kNumMarkers = 5;  // that are filled: Disc to Down
+constexpr int kNumMarkers = 5;  // filled markers: Disc to Down
 
 struct MarkerStyle {
   Marker shape = Marker::Disc;
@@ -52,7 +52,7 @@ struct TextStyle {
   bool upward = false;  // rotated a quarter to the left
 };
 
-// The width of `text` in the fonts that figures name and in that of pictures, which have the same.
+// The width of `text` in the fonts that figures name. The font of pictures has the same width.
 double text_width(std::string_view text, double size, bool bold = false);
 
 class SvgCanvas {

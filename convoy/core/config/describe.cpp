@@ -133,6 +133,7 @@ struct SchemaOf {
   json operator()(int64_t*) const { return number("integer"); }
   json operator()(double*) const { return number("number"); }
   json operator()(std::string*) const { return text(); }
+  json operator()(AutoOr<bool>*) const { return or_auto({{"type", "boolean"}}); }
   json operator()(AutoOr<int64_t>*) const { return or_auto(number("integer")); }
   json operator()(AutoOr<double>*) const { return or_auto(number("number")); }
   json operator()(NameList*) const { return {{"anyOf", {text(), list(text())}}}; }

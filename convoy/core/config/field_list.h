@@ -18,9 +18,10 @@
 namespace convoy::config {
 
 using ValueRef =
-    std::variant<bool*, int64_t*, double*, std::string*, AutoOr<int64_t>*, AutoOr<double>*,
-                 NameList*, std::vector<std::string>*, std::vector<int64_t>*, std::vector<double>*,
-                 OrderedMap<int64_t>*, OrderedMap<double>*, JsonMap*, JsonList*>;
+    std::variant<bool*, int64_t*, double*, std::string*, AutoOr<bool>*, AutoOr<int64_t>*,
+                 AutoOr<double>*, NameList*, std::vector<std::string>*, std::vector<int64_t>*,
+                 std::vector<double>*, OrderedMap<int64_t>*, OrderedMap<double>*, JsonMap*,
+                 JsonList*>;
 
 struct Field {
   std::string name;

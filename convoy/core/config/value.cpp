@@ -89,14 +89,15 @@ std::string boolean_hint(const std::string& word) {
   return {};
 }
 
-bool read_bool(const Node& node, const std::string& path) {
-  if (node.kind != NodeKind::Scalar) refuse(path, "true or false", node);
+bool read_bool(const Node& node, const std::string& path,
+               const std::string& wanted = "true or false") {
+  if (node.kind != NodeKind::Scalar) refuse(path, wanted, node);
   const std::string& text = node.text;
   if (text == "true" || text == "True" || text == "TRUE") return true;
   if (text == "false" || text == "False" || text == "FALSE") return false;
   // Shells have no booleans: 1 and 0 are usual in environment variables and on the command line.
   if (!node.origin.empty() && (text == "1" || text == "0")) return text == "1";
-  refuse(path, "true or false", node, boolean_hint(text));
+  refuse(path, wanted, node, boolean_hint(text));
 }
 
 std::string read_text(const Node& node, const std::string& path) {
@@ -117,6 +118,8 @@ template <class T>
 void read_auto(AutoOr<T>& target, const Node& node, const std::string& path) {
   if (node.kind == NodeKind::Scalar && node.text == "auto") {
     target.value.reset();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    target.value = read_bool(node, path, "true, false or auto");
   } else if constexpr (std::is_same_v<T, int64_t>) {
     target.value = read_integer(node, path, "an integer or auto");
   } else {
@@ -325,6 +328,7 @@ std::string value_kind(const Field& field) {
     std::string operator()(int64_t*) const { return "integer"; }
     std::string operator()(double*) const { return "number"; }
     std::string operator()(std::string*) const { return "text"; }
+    std::string operator()(AutoOr<bool>*) const { return "true, false or auto"; }
     std::string operator()(AutoOr<int64_t>*) const { return "integer or auto"; }
     std::string operator()(AutoOr<double>*) const { return "number or auto"; }
     std::string operator()(NameList*) const { return "text or list of text"; }

@@ -15,8 +15,8 @@ struct Answer {
   std::string body = {};
 
   std::string header(const std::string& name) const;  // "" when absent
-  // Takes a line of an answer's head. A further status line begins the answer anew: what came
-  // before it was interim, or of a proxy.
+  // Takes a line of an answer's head. A further status line starts the answer over: the lines
+  // before it were interim or a proxy's.
   void take_line(std::string_view line);
 };
 

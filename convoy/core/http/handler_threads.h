@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads for a handler that reads files or computes, so that those of the server go on.
+// Threads for a handler that reads files or computes, so that the server's threads do not block.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@ class HandlerThreads {
  public:
   // `handler`: called on several threads at once, and throws nothing.
   HandlerThreads(int num_threads, Server::Handler handler);
-  ~HandlerThreads();  // after the requests that are handled; those that wait get no answer
+  ~HandlerThreads();  // waits for the requests being handled; waiting ones get no answer
   HandlerThreads(const HandlerThreads&) = delete;
   HandlerThreads& operator=(const HandlerThreads&) = delete;
 

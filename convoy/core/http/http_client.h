@@ -39,7 +39,7 @@ struct RequestResult {
 
 struct ClientLimits {
   std::chrono::milliseconds connect_time = std::chrono::seconds(15);
-  std::chrono::milliseconds whole_time = std::chrono::seconds(600);  // of a request
+  std::chrono::milliseconds whole_time = std::chrono::seconds(600);  // for a request and its answer
   size_t answer_bytes = size_t{64} << 20;
   std::string certificates = {};  // file of trusted certificates; empty = the system's
 };

@@ -50,12 +50,14 @@ class Exchange {
 };
 
 struct ServerLimits {
-  int64_t body_bytes = 16 << 20;    // of a request; a larger one is answered with 413
-  int64_t pending_bytes = 4 << 20;  // of an answer in parts that its client does not read
+  // Most bytes of a request's body; a larger one is answered with 413.
+  int64_t body_bytes = 16 << 20;
+  int64_t pending_bytes = 4 << 20;  // most unread bytes of an answer in parts
   // Connections. For a further one the oldest without an answer under way is closed.
   int64_t clients = 1024;
   std::chrono::milliseconds request_time = std::chrono::seconds(30);  // for a request to come
-  std::chrono::milliseconds silence_time = std::chrono::seconds(30);  // of a client that reads
+  // For a client that reads nothing.
+  std::chrono::milliseconds silence_time = std::chrono::seconds(30);
 };
 
 struct ErrorAnswer {

@@ -29,7 +29,8 @@ class ModelFolder {
   static ModelFolder open_without_config(const std::string& name,
                                          const std::string& revision = "main");
 
-  const std::filesystem::path& path() const { return path_; }  // of a GGUF file: the file
+  // The file, if the model is a GGUF file.
+  const std::filesystem::path& path() const { return path_; }
   bool is_gguf() const { return gguf_ != nullptr; }
   const std::string& commit() const { return commit_; }  // hub commit, or "" for a plain folder
   const JsonReader& config() const;  // config.json. Throws StateError after open_without_config

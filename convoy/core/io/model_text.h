@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The small files of a model by its path alone: of a folder, or made from a GGUF file.
+// The small files of a model by its path alone: a folder's files, or files made from a GGUF file.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,7 @@ struct TensorView {
   int64_t file_offset = 0;
   // Not null: `bytes` are the file's own, which only this turns into elements.
   const StoredElements* stored = nullptr;
-  int64_t first_element = 0;  // of `stored`
+  int64_t first_element = 0;  // where this tensor begins in `stored`
 
   int64_t num_elements() const;
   // Part of the flattened tensor, as a view of shape [count].

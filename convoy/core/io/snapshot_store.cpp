@@ -275,7 +275,7 @@ int64_t SnapshotStore::next_sequence() {
     else
       next = std::max(next, sequence + 1);
   }
-  return next + num_unreadable;  // above those too, should they come back
+  return next + num_unreadable;  // above unreadable ones too, should they come back
 }
 
 fs::path SnapshotStore::save(const SaveRequest& request,

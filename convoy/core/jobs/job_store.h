@@ -125,9 +125,9 @@ class JobStore {
   virtual std::vector<Group> groups() = 0;
 
   // Adds the tasks that the group lacks and returns their number; 1e5 take about a second. Uses
-  // transactions of many tasks each: after a kill, call it again. If the list's digest equals that
-  // of the list last added to the group, its tasks are not read; otherwise each task may be read
-  // twice.
+  // transactions of many tasks each: after a kill, call it again. If the list's digest equals the
+  // digest of the list last added to the group, its tasks are not read; otherwise each task may be
+  // read twice.
   virtual int64_t add(int64_t group, const TaskList& tasks) = 0;
   int64_t add(int64_t group, std::span<const NewTask> tasks);
 
@@ -167,8 +167,8 @@ class JobStore {
   // Reopens failed tasks; their attempts start at zero. Finished units stay, except when all units
   // of the task were done. Returns the number of tasks.
   virtual int64_t reopen_failed(int64_t group) = 0;
-  // Reopens those of these tasks that have a result, with all their units and without notes. Their
-  // results are kept as former results. Returns the number of tasks.
+  // Reopens each of these tasks that has a result, with all its units and without notes. Its result
+  // is kept as a former result. Returns the number of reopened tasks.
   virtual int64_t redo(std::span<const int64_t> tasks) = 0;
   // Oldest first.
   virtual std::vector<FormerResult> former_results(int64_t group) = 0;
@@ -185,8 +185,8 @@ class JobStore {
                                    const std::function<void(const TaskRecord&)>& visit) = 0;
 
   // Writes down the store's clock as this process has it, in milliseconds since 1970, under a name
-  // that no other process has, and returns those of all names. All are of one clock in PostgreSQL;
-  // in a file each is its host's.
+  // that no other process has, and returns the clocks of all names. In PostgreSQL all times come
+  // from the server's one clock; in a file each comes from the clock of its host.
   virtual std::map<std::string, int64_t> tell_clock(const std::string& name) = 0;
   virtual void forget_clock(const std::string& name) = 0;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers killed at random while they claim and complete: the final table is that of an unbroken
-// run.
+// Workers killed at random while they claim and complete: the final table equals an unbroken run's.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rebuilds a damaged store from its sound rows: rows with a correct checksum are kept, tasks that
-// depended on lost rows are open again, and the same sweep computes them anew.
+// depended on lost rows are open again, and the same sweep computes them again.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace convoy::jobs {
 
 struct Recovery {
   bool was_sound = false;
-  int64_t groups = 0;   // after it
-  int64_t tasks = 0;    // after it
-  int64_t results = 0;  // after it
+  int64_t groups = 0;   // left after the recovery
+  int64_t tasks = 0;    // left after the recovery
+  int64_t results = 0;  // left after the recovery
   // Number of tasks that lost their result or some of their ranges, and are open again.
   int64_t reopened = 0;
   // Number of damaged rows that were read and removed. Rows that cannot be read are not counted.

@@ -53,7 +53,7 @@ TEST(AccelerateFile, OfSeveralGpus) {
   const Read ddp = read_file_named("accelerate_ddp.yaml");
   EXPECT_EQ(ddp.error, "");
   EXPECT_EQ(ddp.settings.parallel.strategy, "ddp");
-  EXPECT_TRUE(ddp.settings.train.bf16);
+  EXPECT_EQ(ddp.settings.train.wished_dtype(), "bf16");
   EXPECT_EQ(ddp.launch_request.ranks_of_node.value, "2");
   EXPECT_TRUE(ddp.launch_request.ranks_of_node.origin.ends_with("accelerate_ddp.yaml:11"));
   EXPECT_EQ(ddp.launch_request.nodes.value, "");
@@ -73,7 +73,7 @@ TEST(AccelerateFile, OfDeepSpeedOnSeveralNodes) {
   EXPECT_EQ(zero2.error, "");
   EXPECT_EQ(zero2.settings.parallel.strategy, "zero2");
   EXPECT_EQ(zero2.settings.train.grad_accum, 4);
-  EXPECT_FALSE(zero2.settings.train.bf16);
+  EXPECT_EQ(zero2.settings.train.wished_dtype(), "fp32");
   EXPECT_EQ(zero2.launch_request.ranks_of_node.value, "4");
   EXPECT_EQ(zero2.launch_request.nodes.value, "2");
   EXPECT_EQ(zero2.launch_request.node_rank.value, "1");
@@ -140,7 +140,7 @@ TEST(AccelerateFile, PrecisionIsComparedByWhatIsComputed) {
   EXPECT_NE(found("no", {"train.fp16=true", "train.bf16=false"}).error.find("train.fp16 is true"),
             std::string::npos);
   EXPECT_NE(found("no", {"train.bf16=true"}).error.find("train.bf16 is true"), std::string::npos);
-  EXPECT_FALSE(found("no", {}).settings.train.computes_in_bf16());
+  EXPECT_EQ(found("no", {}).settings.train.wished_dtype(), "fp32");
 }
 
 TEST(AccelerateFile, SeveralProcessesMayShareTheirStateAsOthersSay) {

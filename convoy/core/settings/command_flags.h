@@ -65,7 +65,8 @@ struct ModelFlags : ModelSourceFlags {
   }
   template <class Visitor>
   void compute_fields(Visitor& visit) {
-    visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
+    visit("dtype", dtype,
+          "compute type; auto = bf16 on GPUs that have it and CPUs with AVX2, else fp32")
         .one_of({"auto", "fp32", "bf16"});
     held.fields(visit);
   }
@@ -316,7 +317,6 @@ struct MergeFlags {
 struct BenchFlags {
   std::string dtype = "bf16";
   std::string geometry = "small";
-  int64_t threads = 0;
   int64_t rounds = 1;
   bool no_peer = false;
   std::string peer_python;
@@ -327,7 +327,6 @@ struct BenchFlags {
     visit("geometry", geometry, "model size")
         .one_of({"tiny", "small", "smollm2-135m", "qwen05b", "llama-3.2-1b", "qwen15b", "qwen7b",
                  "qwen2.5-7b", "llama-3.1-8b"});
-    visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
     visit("rounds", rounds, "number of rounds in which both run in turn").at_least(1);
     visit("no_peer", no_peer, "no peer (transformers, PEFT) beside it; it runs with one rank only");
     visit("peer_python", peer_python,

@@ -77,7 +77,7 @@ TEST_F(DeepSpeedFile, ReadsTheFileOfSftPlay) {
   const TrainSettings settings = read(read_file(peer_file("sft_play_z2.json")));
   EXPECT_EQ(settings.parallel.strategy, "zero2");
   EXPECT_EQ(settings.parallel.offload, "none");
-  EXPECT_TRUE(settings.train.bf16);
+  EXPECT_EQ(settings.train.wished_dtype(), "bf16");
   EXPECT_EQ(origins_["parallel.strategy"], (folder_.path() / "ds.json").string() + ":9");
   EXPECT_TRUE(said("zero_optimization.cpu_offload is deprecated"));
   EXPECT_TRUE(said("zero_optimization.overlap_comm (line 12)"));
@@ -117,7 +117,7 @@ TEST_F(DeepSpeedFile, RefusesNvmeByItsNameTwice) {
 TEST_F(DeepSpeedFile, Fp16ComputesInBf16AndSaysSo) {
   const TrainSettings settings = read(R"({"fp16": {"enabled": true, "loss_scale": 0}})");
   EXPECT_TRUE(settings.train.fp16);
-  EXPECT_TRUE(settings.train.computes_in_bf16());
+  EXPECT_EQ(settings.train.wished_dtype(), "bf16");
   EXPECT_TRUE(said("fp16.enabled: computing in bf16"));
   EXPECT_TRUE(said("fp16.loss_scale"));
 }
@@ -177,7 +177,7 @@ TEST_F(DeepSpeedFile, OptimizerAndScheduleBecomeSettings) {
   EXPECT_EQ(settings.train.schedule.min_lr_ratio, 0.2);
   EXPECT_EQ(settings.train.schedule.warmup.warmup_type, "linear");
   EXPECT_EQ(settings.train.max_grad_norm, 0.5);
-  EXPECT_FALSE(settings.train.bf16);
+  EXPECT_EQ(settings.train.wished_dtype(), "fp32");
   // WarmupDecayLR begins and ends at its own floor.
   const TrainSettings decay = read(R"({"scheduler": {"type": "WarmupDecayLR", "params": {
       "warmup_min_lr": 1e-6, "warmup_max_lr": 1e-4, "warmup_num_steps": 3}}})");

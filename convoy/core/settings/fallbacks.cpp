@@ -68,7 +68,7 @@ void fall_back_to_the_loss(TrainingSettings& train, config::Resolved& resolved) 
 void warn_of_idle_early_stop(const TrainSettings& settings, config::Resolved& resolved) {
   const TrainingSettings& train = settings.train;
   if (train.early_stopping_patience == 0 || train.eval_strategy != "no" ||
-      settings.task == "classify")
+      settings.task_facts().data == TaskData::Windows)
     return;
   resolved.warn(fmt::format(
       "{}: train.early_stopping_patience is {}, and there are no evaluations "

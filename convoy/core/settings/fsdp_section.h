@@ -10,7 +10,7 @@
 
 namespace convoy::settings {
 
-// The keys of accelerate's fsdp_config: `section` = "fsdp_config.fsdp_"; of transformers': "".
+// The keys of fsdp_config. `section`: "fsdp_config.fsdp_" for accelerate's, "" for transformers'.
 std::vector<PeerKey> fsdp_keys(const std::string& section);
 
 // Reads the FSDP keys of `file`.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/core/base/usable_cpus.h"
 #include "convoy/core/config/field.h"
 #include "convoy/core/settings/activation_words.h"
 #include "convoy/core/settings/remote_settings.h"
@@ -35,7 +36,8 @@ struct ProcessModelSettings {
           "model folder in Hugging Face layout, GGUF file, or hub id found in the local hub cache");
     visit("adapter", adapter, "PEFT adapter folder");
     visit("revision", revision, "hub revision looked up in the cache");
-    visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
+    visit("dtype", dtype,
+          "compute type; auto = bf16 on GPUs that have it and CPUs with AVX2, else fp32")
         .one_of({"auto", "fp32", "bf16"});
     visit("quantization", quantization,
           "quantise linear layers while loading, in bitsandbytes' format; auto = as stored in the "
@@ -208,6 +210,7 @@ struct WorkerSettings {
   std::string store;
   bool texts_in_store = false;
   std::string devices = "auto";
+  int64_t threads = 0;
   config::AutoOr<int64_t> batch_size;
   int64_t lease_s = 60;
   int64_t max_tries = 3;
@@ -228,6 +231,11 @@ struct WorkerSettings {
     visit("texts_in_store", texts_in_store,
           "rows and texts travel through the store: the nodes need no common folder");
     visit("devices", devices, "devices of the workers").one_of({"auto", "cpu", "cuda"});
+    visit("threads", threads,
+          "CPU threads of each worker; 0 = OMP_NUM_THREADS, else the host's cores divided by its "
+          "workers")
+        .at_least(0)
+        .at_most(kMostThreads);
     visit("batch_size", batch_size,
           "rows in flight in each worker; auto = 64 on CPUs, 256 on GPUs, "
           "512 for each server")

@@ -27,10 +27,10 @@ std::map<std::string, std::string> values_of(ProcessSettings& settings) {
 
 // The servers settle these.
 constexpr std::array kOfLoadedModels = {
-    "model.adapter",      "model.revision",      "model.dtype",          "model.quantization",
-    "model.double_quant", "model.template_path", "workers.devices",      "engine.low_memory",
-    "engine.memory_gib",  "engine.kv_blocks",    "engine.prefill_chunk", "engine.kv_dtype",
-    "engine.weights",     "engine.activations",  "engine.cuda_graphs"};
+    "model.adapter",      "model.revision",      "model.dtype",        "model.quantization",
+    "model.double_quant", "model.template_path", "workers.devices",    "workers.threads",
+    "engine.low_memory",  "engine.memory_gib",   "engine.kv_blocks",   "engine.prefill_chunk",
+    "engine.kv_dtype",    "engine.weights",      "engine.activations", "engine.cuda_graphs"};
 
 [[noreturn]] void refuse_effectless(const std::string& path, const std::string& where) {
   throw ConfigError(fmt::format("{} ({}) has no effect {}", path, process_flag(path), where),

@@ -13,6 +13,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/describe.h"
+#include "convoy/core/settings/check_preference.h"
 #include "convoy/core/settings/fallbacks.h"
 #include "convoy/core/settings/step_range.h"
 #include "convoy/core/settings/strategies.h"
@@ -58,18 +59,36 @@ std::map<std::string, std::string> section_values(const TrainSettings& settings,
   return values;
 }
 
-// A setting of the other task would have no effect. Detected by value, because a run's own
+// A setting of another task would have no effect. Detected by value, because a run's own
 // configuration includes the defaults.
-void check_classify(const TrainSettings& settings, const config::Resolved& resolved,
-                    config::ErrorList& errors) {
-  if (!resolved.whole()) return;
-  if (settings.task == "classify") return check_network(settings.classify, resolved, errors);
-  const auto defaults = section_values({}, "classify.");
-  for (const auto& [path, value] : section_values(settings, "classify."))
+void refuse_section(const TrainSettings& settings, std::string_view section, TaskData data,
+                    const config::Resolved& resolved, config::ErrorList& errors) {
+  const std::string tasks = tasks_that_read(data);
+  const auto defaults = section_values({}, section);
+  for (const auto& [path, value] : section_values(settings, section))
     if (value != defaults.at(path))
       errors.add(ConfigError(
-          fmt::format("{} applies only to task classify, found task {}", path, settings.task),
-          resolved.location(path, "add task: classify, or remove it")));
+          fmt::format("{} applies only to task {}, found task {}", path, tasks, settings.task),
+          resolved.location(path, fmt::format("add task: {}, or remove it", tasks))));
+}
+
+void check_sections_of_tasks(const TrainSettings& settings, const config::Resolved& resolved,
+                             config::ErrorList& errors) {
+  if (!resolved.whole()) return;
+  const TaskData data = settings.task_facts().data;
+  if (data == TaskData::Windows)
+    check_network(settings.classify, resolved, errors);
+  else
+    refuse_section(settings, "classify.", TaskData::Windows, resolved, errors);
+  if (data == TaskData::Pairs)
+    check_preference(settings, resolved, errors);
+  else
+    refuse_section(settings, "preference.", TaskData::Pairs, resolved, errors);
+  if (data != TaskData::Pairs && settings.data.schema == "preference")
+    errors.add(ConfigError(fmt::format("data.schema preference applies only to task {}, found "
+                                       "task {}",
+                                       tasks_that_read(TaskData::Pairs), settings.task),
+                           resolved.location("data.schema", "remove it")));
 }
 
 void check_schedule(const ScheduleSettings& schedule, const config::Resolved& resolved,
@@ -136,7 +155,7 @@ void check_best_metric(const TrainSettings& settings, const config::Resolved& re
 void check_generating_evaluation(const TrainSettings& settings, const config::Resolved& resolved,
                                  config::ErrorList& errors) {
   if (!resolved.whole() || !settings.train.generating_evaluation.predict_with_generate ||
-      settings.task == "sft")
+      settings.task_facts().has_answers)
     return;
   errors.add(ConfigError(
       fmt::format("train.predict_with_generate is true, but rows of task {} have no answers",
@@ -179,7 +198,7 @@ void check_of_adapters_and_text(const TrainSettings& settings, const config::Res
         resolved.location("tuning.lora.adapter",
                           "merge it into its base first (convoy models merge), or remove it")));
   if (all_readable(resolved, {"task", "train.neftune_noise_alpha"}) &&
-      settings.task == "classify" && settings.train.neftune_noise_alpha > 0)
+      settings.task_facts().data == TaskData::Windows && settings.train.neftune_noise_alpha > 0)
     errors.add(ConfigError(
         "train.neftune_noise_alpha applies to embeddings, which task classify does not have",
         resolved.location("train.neftune_noise_alpha", "remove it")));
@@ -188,7 +207,7 @@ void check_of_adapters_and_text(const TrainSettings& settings, const config::Res
 void check_mix(const TrainSettings& settings, const config::Resolved& resolved,
                config::ErrorList& errors) {
   if (!all_readable(resolved, {"task", "datasets"})) return;
-  if (settings.task != "mixed" && !settings.datasets.empty())
+  if (settings.task_facts().data != TaskData::Mix && !settings.datasets.empty())
     errors.add(
         ConfigError(fmt::format("datasets apply only to task mixed, found task {}", settings.task),
                     resolved.location("datasets", "add task: mixed")));
@@ -206,7 +225,7 @@ void check_batch(const TrainSettings& settings, const config::Resolved& resolved
   const char* const key = train.batch_size.is_auto()   ? "train.batch_size"
                           : train.grad_accum.is_auto() ? "train.grad_accum"
                                                        : "train.auto_find_batch_size";
-  if (settings.task == "classify")
+  if (settings.task_facts().data == TaskData::Windows)
     errors.add(
         ConfigError(fmt::format("{} is chosen for language models, found task classify", key),
                     resolved.location(key, "write a number")));
@@ -246,6 +265,11 @@ void decide_split(TrainSettings& settings, config::Resolved& resolved) {
   resolved.decided("data.split.val_ratio", "nothing is evaluated");
 }
 
+bool measures_accuracy(const TrainSettings& settings) {
+  const TaskData data = settings.task_facts().data;
+  return data == TaskData::Windows || data == TaskData::Pairs;
+}
+
 void check_combinations(const TrainSettings& settings, const config::Resolved& resolved,
                         config::ErrorList& errors) {
   check_split(settings.data.split, resolved, errors);
@@ -265,10 +289,10 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
                     settings.train.lr_scaling),
         resolved.location("train.lr_scaling", "train.lr_reference_batch=ROWS")));
   if (all_readable(resolved, {"task", "train.metric_for_best_model"}) &&
-      settings.train.metric_for_best_model == "eval_accuracy" && settings.task != "classify")
+      settings.train.metric_for_best_model == "eval_accuracy" && !measures_accuracy(settings))
     errors.add(ConfigError(fmt::format("train.metric_for_best_model eval_accuracy applies only to "
-                                       "task classify, found task {}",
-                                       settings.task),
+                                       "task classify, {}, found task {}",
+                                       tasks_that_read(TaskData::Pairs), settings.task),
                            resolved.location("train.metric_for_best_model", "eval_loss")));
   if (all_readable(resolved, {"logging.profile_steps"}))
     if (const auto problem = step_range_problem(settings.logging.profile_steps))
@@ -289,7 +313,7 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
       errors.add(
           ConfigError(key + ": " + problem->sentence, resolved.location(key, problem->hint)));
     }
-  check_classify(settings, resolved, errors);
+  check_sections_of_tasks(settings, resolved, errors);
 }
 
 // No file is used unless it is named, but the files that SFT-Play writes are looked for and
@@ -318,7 +342,8 @@ ErrorLocation where_rows_may_be() {
 
 void check_inputs(const TrainSettings& settings, const config::Resolved& resolved,
                   config::ErrorList& errors) {
-  if (settings.task == "classify") {
+  const TaskData data = settings.task_facts().data;
+  if (data == TaskData::Windows) {
     if (settings.classify.data_dir.empty())
       errors.add(ConfigError(
           "classify.data_dir is not set: a folder of windows is needed",
@@ -328,11 +353,11 @@ void check_inputs(const TrainSettings& settings, const config::Resolved& resolve
   if (settings.model.name.empty() && all_readable(resolved, {"model.name"}))
     errors.add(ConfigError("model.name is not set: a model folder or a hub id is needed",
                            {.key = "model.name", .hint = "model.name=PATH"}));
-  if (settings.task == "mixed" && settings.datasets.empty() && all_readable(resolved, {"datasets"}))
+  if (data == TaskData::Mix && settings.datasets.empty() && all_readable(resolved, {"datasets"}))
     errors.add(
         ConfigError("task mixed needs data sets to mix",
                     resolved.location("task", "datasets: [{path: .., type: cpt, weight: 1}]")));
-  if (settings.task != "mixed" && settings.data.train_path.empty() &&
+  if (data != TaskData::Mix && settings.data.train_path.empty() &&
       all_readable(resolved, {"data.train_path"}))
     errors.add(ConfigError("data.train_path is not set: a file of training rows is needed",
                            where_rows_may_be()));

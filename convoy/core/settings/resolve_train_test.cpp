@@ -394,6 +394,53 @@ TEST(TrainSettings, WrittenFileReadsBackTheSame) {
   EXPECT_TRUE(second.notices().empty());
 }
 
+TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
+  const auto error_of = [](const std::vector<std::string>& assignments) {
+    try {
+      with(assignments);
+      return std::string();
+    } catch (const ConfigError& error) {
+      return error.sentence();
+    }
+  };
+  EXPECT_EQ(error_of({"task=dpo", "preference.loss=robust", "preference.label_smoothing=0.1"}), "");
+  EXPECT_EQ(error_of({"task=orpo", "preference.beta=0.5"}), "");
+  EXPECT_EQ(error_of({"task=dpo", "preference.loss=simpo", "preference.target_margin=1.5"}), "");
+  EXPECT_TRUE(with({"task=dpo", "train.metric_for_best_model=rewards/accuracies"})
+                  .train.larger_is_better());
+  const std::vector<std::pair<std::vector<std::string>, const char*>> refused = {
+      {{"preference.beta=0.5"}, "preference.beta applies only to task dpo, orpo, found task sft"},
+      {{"task=orpo", "preference.loss=ipo"}, "preference.loss: task orpo does not read it"},
+      {{"task=dpo", "preference.loss=hinge", "preference.label_smoothing=0.1"},
+       "label_smoothing: loss hinge does not read it"},
+      {{"task=dpo", "preference.target_margin=1"}, "target_margin: loss sigmoid does not read it"},
+      {{"task=dpo", "preference.loss=simpo", "preference.reference=other"},
+       "reference: loss simpo does not read it"},
+      {{"task=dpo", "preference.reference=start"}, "no adapter is continued"},
+      {{"task=dpo", "data.supervise=all"}, "compares whole completions"},
+      {{"task=dpo", "data.truncation=split"}, "are not split"},
+      {{"task=dpo", "data.schema=text"}, "reads preferences, found text"},
+      {{"data.schema=preference"}, "schema preference applies only to task dpo, orpo"},
+      {{"task=dpo", "train.predict_with_generate=true"}, "have no answers"},
+      {{"task=dppo"}, "task must be one of"}};
+  for (const auto& [assignments, mention] : refused)
+    EXPECT_NE(error_of(assignments).find(mention), std::string::npos)
+        << mention << ": " << error_of(assignments);
+}
+
+TEST(TrainSettings, KeysOfOtherTrainersOfPreferencesAreHinted) {
+  for (const auto& [key, ours] : std::vector<std::pair<std::string, std::string>>{
+           {"train.beta=0.1", "preference.beta"},
+           {"train.loss_type=ipo", "preference.loss"},
+           {"rl=dpo", "task"},
+           {"pref_beta=0.1", "preference.beta"},
+           {"train.rpo_alpha=1", "preference.sft_weight"},
+           {"simpo_gamma=0.5", "preference.target_margin"}})
+    EXPECT_NE(fate(key).find(ours), std::string::npos) << key << ": " << fate(key);
+  EXPECT_NE(fate("train.precompute_ref_log_probs=true").find("before the first step"),
+            std::string::npos);
+}
+
 TEST(TrainSettings, ClassifyWantsItsOwnSettingsAndOnlyThere) {
   EXPECT_EQ(with({"task=classify", "classify.mode=average"}).classify.pooling, "average");
   EXPECT_EQ(with({"task=causal-lm"}).task, "sft");

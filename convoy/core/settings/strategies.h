@@ -22,9 +22,9 @@ struct StrategyFacts {
   std::string_view summary;
   std::string_view other_name = {};  // is accepted too
   bool spans_processes = false;      // ranks are processes; `auto` tries it
-  bool cuts_states = false;          // of the optimizer states
+  bool cuts_states = false;          // each rank holds a piece of the optimizer states
   bool cuts_gradients = false;       // after every micro-batch
-  bool cuts_values = false;          // of the parameters
+  bool cuts_values = false;          // each rank holds a piece of the parameters
 };
 
 // For strategies that span processes, `auto` takes the first that fits: each later one holds less

@@ -44,10 +44,12 @@ void check_precision(const ImportedValue& precision, const TrainingSettings& tra
                      const config::Resolved& resolved, config::ErrorList& errors) {
   const bool wanted = precision.node.text == "true";
   if (!resolved.value("train.bf16").readable || !resolved.value("train.fp16").readable ||
-      train.computes_in_bf16() == wanted)
+      train.wished_dtype() == (wanted ? "bf16" : "fp32"))
     return;
-  const std::string ours = train.fp16 && !train.bf16 ? "train.fp16" : "train.bf16";
-  add_mismatch(precision, ours, wanted ? "false" : "true", resolved, errors);
+  const std::string ours =
+      train.fp16 && !train.bf16.value.value_or(false) ? "train.fp16" : "train.bf16";
+  const std::string value = train.wished_dtype() == "auto" ? "auto" : wanted ? "false" : "true";
+  add_mismatch(precision, ours, value, resolved, errors);
 }
 
 RequestedValue num_gpus(const Node& node) {

@@ -186,6 +186,56 @@ std::vector<KeyRule> best_metric_rules() {
   return rules;
 }
 
+// Keys of TRL's, axolotl's and LLaMA-Factory's trainers of preferences, with and without their
+// section.
+std::vector<KeyRule> preference_rules() {
+  static constexpr std::pair<const char*, const char*> kNames[] = {
+      {"rl", "task"},
+      {"stage", "task"},
+      {"rlhf_type", "task"},
+      {"beta", "preference.beta"},
+      {"rl_beta", "preference.beta"},
+      {"dpo_beta", "preference.beta"},
+      {"pref_beta", "preference.beta"},
+      {"orpo_alpha", "preference.beta"},
+      {"loss_type", "preference.loss"},
+      {"loss", "preference.loss"},
+      {"pref_loss", "preference.loss"},
+      {"dpo_loss_type", "preference.loss"},
+      {"label_smoothing", "preference.label_smoothing"},
+      {"dpo_label_smoothing", "preference.label_smoothing"},
+      {"simpo_gamma", "preference.target_margin"},
+      {"cpo_simpo_gamma", "preference.target_margin"},
+      {"rpo_alpha", "preference.sft_weight"},
+      {"pref_ftx", "preference.sft_weight"},
+      {"cpo_alpha", "preference.sft_weight"},
+      {"ref_model", "preference.reference"},
+      {"ref_model_name_or_path", "preference.reference"}};
+  std::vector<KeyRule> rules;
+  for (const auto& [name, key] : kNames)
+    for (const std::string section : {"", "train."})
+      rules.push_back({section + name, {}, KeyAction::Suggest, "", key});
+  for (const std::string section : {"", "train."}) {
+    rules.push_back({section + "precompute_ref_log_probs",
+                     {},
+                     KeyAction::Notice,
+                     "log-probabilities of the reference are computed once, before the first step",
+                     ""});
+    rules.push_back({section + "max_prompt_length",
+                     {},
+                     KeyAction::Refuse,
+                     "a prompt and its completion are cut together: model.max_seq_len and "
+                     "data.truncation",
+                     ""});
+  }
+  rules.push_back({"train.metric_for_best_model",
+                   {"eval_rewards/accuracies", "rewards/accuracies"},
+                   KeyAction::Replace,
+                   "",
+                   "eval_accuracy"});
+  return rules;
+}
+
 // Keys of axolotl, LLaMA-Factory, TRL, MLX and torchtune that have another name here.
 std::vector<KeyRule> names_elsewhere() {
   static constexpr std::pair<const char*, const char*> kNames[] = {
@@ -231,7 +281,7 @@ const std::vector<KeyRule>& train_key_rules() {
     std::vector<KeyRule> all = top_level_rules();
     for (std::vector<KeyRule> part :
          {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
-          truncation_rules(), best_metric_rules(), names_elsewhere()})
+          truncation_rules(), preference_rules(), best_metric_rules(), names_elsewhere()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -12,7 +12,9 @@
 #include "convoy/core/settings/classify_settings.h"
 #include "convoy/core/settings/data_settings.h"
 #include "convoy/core/settings/mix_settings.h"
+#include "convoy/core/settings/preference_settings.h"
 #include "convoy/core/settings/strategies.h"
+#include "convoy/core/settings/tasks.h"
 #include "convoy/core/settings/training_settings.h"
 #include "convoy/core/settings/tuning_settings.h"
 
@@ -115,7 +117,19 @@ struct TrainSettings {
   LoggingSettings logging;
   GenerationSettings generation;
   ClassifySettings classify;
+  PreferenceSettings preference;
   ParallelSettings parallel;
+
+  // The type of the products: bf16 or fp32; auto: sizing/compute_dtype.h chooses.
+  std::string wished_dtype() const {
+    return model.dtype != "auto" ? model.dtype : train.wished_dtype();
+  }
+
+  const TaskFacts& task_facts() const { return task_named(task); }
+  // Task dpo has losses with and without; others have none.
+  bool has_reference() const {
+    return task_facts().chooses_loss && pair_loss_named(preference.loss).has_reference;
+  }
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -123,12 +137,7 @@ struct TrainSettings {
         .at_least(0);
     visit("run_name", run_name, "name of the run; empty = name of the config file")
         .alias_at_root("train.run_name");
-    visit("task", task,
-          "sft: conversations and completions; pretrain: plain text; mixed: the weighted "
-          "data sets of `datasets`; classify: sensor windows")
-        .one_of({"sft", "pretrain", "mixed", "classify"})
-        .alias("mode")
-        .alias("task_mode");
+    visit("task", task, task_help()).one_of(task_words()).alias("mode").alias("task_mode");
     visit("model", model, "the base model");
     visit("tuning", tuning, "what is trained");
     visit("train", train, "optimisation, cadence, output");
@@ -138,6 +147,7 @@ struct TrainSettings {
     visit("logging", logging, "where figures go");
     visit("generation", generation, "sampling for eval --generate and generate").alias("gen");
     visit("classify", classify, "classes of sensor windows: data, network, loss");
+    visit("preference", preference, "learning from preferences: loss, reference");
     visit("parallel", parallel, "how ranks share the work");
   }
 };

@@ -110,7 +110,7 @@ struct TrainingSettings {
   std::string lr_scaling = "none";
   int64_t lr_reference_batch = 0;
   bool packing = false;
-  bool bf16 = true;
+  AutoOr<bool> bf16;
   bool fp16 = false;
   bool deterministic = false;
   std::string gradient_checkpointing = "false";
@@ -140,7 +140,11 @@ struct TrainingSettings {
   // otherwise.
   int64_t batch_rows() const { return batch_size.value.value(); }
   int64_t accumulation() const { return grad_accum.value.value(); }
-  bool computes_in_bf16() const { return bf16 || fp16; }
+  // The type that bf16 and fp16 ask for: bf16, fp32, or auto.
+  std::string wished_dtype() const {
+    if (!fp16 && bf16.is_auto()) return "auto";
+    return fp16 || *bf16.value ? "bf16" : "fp32";
+  }
   int64_t rows_of_evaluation_batch() const {
     return eval_batch_size > 0 ? eval_batch_size : batch_rows();
   }
@@ -205,7 +209,10 @@ struct TrainingSettings {
         .alias_at_root("sample_packing")
         .alias_at_root("neat_packing")
         .alias_at_root("packing");
-    visit("bf16", bf16, "compute in bf16; trained weights keep an fp32 master");
+    visit("bf16", bf16,
+          "compute in bf16, where trained weights keep an fp32 master; auto = bf16 where it is as "
+          "fast "
+          "as fp32 on the device: GPUs from compute capability 8.0, CPUs with AVX2");
     visit("fp16", fp16, "for other trainers' files: computes in bf16, which needs no loss scaling");
     visit("deterministic", deterministic,
           "on GPUs, use LibTorch's deterministic algorithms, at a cost in speed; CPUs are always "
@@ -250,9 +257,10 @@ struct TrainingSettings {
         .at_least(1);
     visit("load_best_model_at_end", load_best_model_at_end,
           "export the best checkpoint instead of the last");
-    visit("metric_for_best_model", metric_for_best_model,
-          "evaluation metric that decides the best checkpoint; eval_accuracy needs task classify, "
-          "text metrics need predict_with_generate")
+    visit(
+        "metric_for_best_model", metric_for_best_model,
+        "evaluation metric that decides the best checkpoint; eval_accuracy needs task classify or "
+        "preferences, text metrics need predict_with_generate")
         .one_of(best_metric_names());
     visit("greater_is_better", greater_is_better,
           "direction of metric_for_best_model; must match the metric")

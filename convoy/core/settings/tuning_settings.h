@@ -28,7 +28,7 @@ struct ModelSettings {
     visit("revision", revision, "hub revision looked up in the cache");
     visit("max_seq_len", max_seq_len, "longest row in tokens; longer rows follow data.truncation")
         .at_least(2);
-    visit("dtype", dtype, "compute type of the weights; auto = bf16 when train.bf16, else fp32")
+    visit("dtype", dtype, "compute type of the weights; auto = as train.bf16 says")
         .one_of({"auto", "fp32", "bf16"})
         .alias("bnb_4bit_compute_dtype")
         .alias_at_root("tuning.bnb_4bit_compute_dtype")

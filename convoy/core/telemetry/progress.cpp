@@ -169,6 +169,9 @@ void Progress::update(const ProgressFigures& figures) {
   if (finished_ || options_.style == ProgressStyle::None) return;
   last_ = figures;
   const double now = options_.now_seconds();
+  if (options_.quiet_seconds > 0 &&
+      now - begin_seconds_ < (bar_ ? options_.quiet_seconds : options_.line_seconds))
+    return;
   if (bar_) {
     if (shown_done_ >= 0 && now - shown_seconds_ < kFrameSeconds) return;
     draw_bar(figures);
@@ -195,7 +198,8 @@ void Progress::finish() {
     draw_bar(last_);
     write("\n");
     bar_on_screen_ = false;
-  } else if (last_.done != shown_done_ && last_.done > options_.start) {
+  } else if (last_.done != shown_done_ && last_.done > options_.start &&
+             (options_.quiet_seconds == 0 || shown_done_ >= 0)) {
     write(line_text(last_));
   }
 }

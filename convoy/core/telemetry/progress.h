@@ -26,6 +26,8 @@ struct ProgressOptions {
   ColorChoice color = ColorChoice::Auto;
   double line_seconds =
       30;  // Lines: one line per max(line_seconds, 5 % of the work), and the first and last
+  double quiet_seconds =
+      0;  // a bar comes no sooner than this, and a line no sooner than line_seconds
   std::function<double()> now_seconds{};  // a monotonic clock; empty = the system's
 };
 

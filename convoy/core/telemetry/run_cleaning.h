@@ -28,9 +28,10 @@ struct RemovableRun {
   int64_t bytes = 0;
 };
 
-// With keep_best: all trainings of `runs` beyond the best. Without it: those that never took a step
-// and left nothing (no adapter, model, checkpoint or samples). With only_checkpoints: those that
-// finished and have checkpoints. Ranked by the lowest evaluation loss, else by the last loss.
+// With keep_best: all trainings of `runs` beyond the best. Without it: trainings that never took a
+// step and left nothing (no adapter, model, checkpoint or samples). With only_checkpoints:
+// trainings that finished and have checkpoints. Ranked by the lowest evaluation loss, else by the
+// last loss.
 std::vector<RemovableRun> removable_runs(const std::vector<RunHistory>& runs,
                                          const CleaningRequest& request, double now_seconds);
 

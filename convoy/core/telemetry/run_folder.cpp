@@ -195,7 +195,8 @@ void RunFolder::write_identity(const RunIdentity& identity) const {
                     {"resume_step", identity.resume_step},
                     {"world_size", identity.world_size},
                     {"hosts", identity.hosts},
-                    {"devices", identity.devices}});
+                    {"devices", identity.devices},
+                    {"threads", identity.threads}});
   const json config = identity.config_json.empty()
                           ? before.value("config", json(nullptr))
                           : json::parse(identity.config_json, nullptr, /*allow_exceptions=*/false);
@@ -209,6 +210,7 @@ void RunFolder::write_identity(const RunIdentity& identity) const {
       {"world_size", identity.world_size},
       {"hosts", identity.hosts},
       {"devices", identity.devices},
+      {"threads", identity.threads},
       {"config", config},
       {"origins",
        identity.origins.empty() ? before.value("origins", json::object()) : json(identity.origins)},

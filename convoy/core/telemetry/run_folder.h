@@ -24,6 +24,7 @@ struct RunIdentity {
   std::map<std::string, std::string> data_hashes{};  // split or file -> SHA-256
   std::map<std::string, std::string> stamp{};        // must be equal in a resumed run
   int64_t world_size = 1;
+  int64_t threads = 0;       // CPU threads of each rank; 0 = each worker's own rule
   int64_t resume_step = -1;  // -1 = from the beginning
 };
 

@@ -44,7 +44,7 @@ TEST(SlowRank, EqualRanksAndShortSpikesAreNot) {
 TEST(SlowRank, IsNamedAgainAfterItKeptUp) {
   SlowRankWatch slow;
   EXPECT_EQ(watch(slow, 21, 0.8, {0.4, 0}).size(), 1U);
-  EXPECT_EQ(watch(slow, 20, 0.8, {0, 0.4}).size(), 1U);  // now the other one
+  EXPECT_EQ(watch(slow, 20, 0.8, {0, 0.4}).size(), 1U);  // now the other rank
   EXPECT_TRUE(watch(slow, 20, 0.4, {0.01, 0.01}).empty());
   EXPECT_EQ(watch(slow, 20, 0.8, {0, 0.4}).size(), 1U);
 }

@@ -25,7 +25,7 @@ namespace convoy::telemetry {
 struct TracedRank {
   int rank = 0;
   int world_size = 1;
-  int num_threads = 0;  // that it computes with; 0 = not known
+  int num_threads = 0;  // threads that it computes with; 0 = not known
 };
 
 class StepTrace {
@@ -51,7 +51,7 @@ class StepTrace {
   void done(uint64_t number);
 
   bool empty() const;         // no step has ended yet
-  int64_t num_steps() const;  // that have ended
+  int64_t num_steps() const;  // number of steps that have ended
   // `call` is called once, by the thread that ends the last step. Set it before the first step.
   void when_done(std::function<void()> call) { when_done_ = std::move(call); }
   // True when it holds kMostEvents and has dropped later ones.

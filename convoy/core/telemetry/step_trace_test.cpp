@@ -67,7 +67,7 @@ TEST(StepTrace, CollectivesGoFromTheirStartToTheirOwnEnd) {
   EXPECT_EQ(edges[0]["pid"], 3);
   const json waited = events(trace, "wait").at(0);
   EXPECT_LE(edges[0]["ts"].get<double>(), edges[1]["ts"].get<double>());
-  EXPECT_LE(edges[1]["ts"].get<double>(), waited["ts"].get<double>());  // it was done by then
+  EXPECT_LE(edges[1]["ts"].get<double>(), waited["ts"].get<double>());  // the wait ends later
 }
 
 TEST(StepTrace, ACollectiveThatFailedIsLeftOut) {

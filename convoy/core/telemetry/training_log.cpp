@@ -70,6 +70,7 @@ std::string_view end_word(RunEnd how) {
 
 struct TrainingLog::Window {
   double loss_sum = 0;  // since the last point
+  std::map<std::string, double> other_sums{};
   int64_t steps = 0;
   double run_loss_sum = 0;  // since this process began
   int64_t run_steps = 0;
@@ -77,7 +78,7 @@ struct TrainingLog::Window {
   int64_t run_tokens = 0;
   int64_t run_supervised_tokens = 0;
   double run_flops = 0;
-  double run_step_seconds = 0;  // of the steps only
+  double run_step_seconds = 0;  // steps only, without evaluations and saves
   double begin_seconds = log_clock_seconds();
   ProgressFigures shown;
   json eval_figures = json::object();  // the latest of each name
@@ -127,6 +128,7 @@ void TrainingLog::step(const StepMetrics& metrics) {
                                 : rate(static_cast<double>(amount), metrics.seconds);
   Window& window = *window_;
   window.loss_sum += metrics.loss;
+  for (const auto& [name, value] : metrics.others) window.other_sums[name] += value;
   ++window.steps;
   window.run_loss_sum += metrics.loss;
   ++window.run_steps;
@@ -148,9 +150,15 @@ void TrainingLog::step(const StepMetrics& metrics) {
                   {"step", metrics.step}};
     if (metrics.grad_norm >= 0 || std::isnan(metrics.grad_norm))
       entry["grad_norm"] = metrics.grad_norm;
+    for (const auto& [name, sum] : window.other_sums) {
+      const double mean = sum / static_cast<double>(window.steps);
+      entry[name] = mean;
+      scalar("train/" + name, metrics.step, mean);
+    }
     state_.log_history.push_back(std::move(entry));
     write_step_scalars(metrics, mean_loss, per_second);
     window.loss_sum = 0;
+    window.other_sums.clear();
     window.steps = 0;
   }
   window.shown.done = metrics.step;
@@ -175,6 +183,7 @@ void TrainingLog::write_step_event(const StepMetrics& metrics, double per_second
                       {"loss", metrics.loss},
                       {"learning_rate", metrics.learning_rate}};
   put_if_known(row, "grad_norm", metrics.grad_norm);
+  for (const auto& [name, value] : metrics.others) row[name] = value;
   if (metrics.rows > 0) row["rows"] = metrics.rows;
   if (options_.counts_tokens) {
     row["tokens"] = metrics.tokens;
@@ -228,7 +237,8 @@ void TrainingLog::evaluation(const EvalMetrics& metrics) {
     scalar(metrics.split + "/" + name, metrics.step, value);
   }
   state_.log_history.push_back(std::move(entry));
-  if (options_.counts_tokens) {
+  const bool has_perplexity = options_.counts_tokens && options_.has_perplexity;
+  if (has_perplexity) {
     figures["perplexity"] = std::exp(metrics.loss);
     window_->eval_figures[metrics.split + "_perplexity"] = figures["perplexity"];
     scalar(metrics.split + "/perplexity", metrics.step, figures["perplexity"]);
@@ -238,7 +248,7 @@ void TrainingLog::evaluation(const EvalMetrics& metrics) {
                       {"epoch", metrics.epoch},
                       {"split", metrics.split},
                       {"loss", metrics.loss}};
-  if (options_.counts_tokens) row["perplexity"] = figures["perplexity"];
+  if (has_perplexity) row["perplexity"] = figures["perplexity"];
   row["rows"] = metrics.rows;
   if (options_.counts_tokens) row["supervised_tokens"] = metrics.supervised_tokens;
   row["seconds"] = metrics.seconds;

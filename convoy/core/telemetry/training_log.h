@@ -48,6 +48,7 @@ struct StepMetrics {
   // Seconds blocked in collectives since the step before, by rank, or empty. The rank that waits
   // least delays the others.
   std::vector<double> rank_wait_seconds{};
+  std::map<std::string, double> others{};  // rewards/margins, ...: the same names in each step
 };
 
 struct EvalMetrics {
@@ -94,8 +95,9 @@ struct TrainingLogOptions {
   std::vector<std::string> printed_metrics = {"perplexity", "accuracy"};
   // Name of the evaluation metric that decides the best model.
   std::string best_name = "loss";
-  bool greater_is_better = false;  // for that metric
+  bool greater_is_better = false;  // when best_name's values are compared
   bool counts_tokens = true;       // else rows are samples of another kind: speed is samples/s
+  bool has_perplexity = true;      // an evaluation's loss is a mean over tokens
   double peak_flops = 0;  // per second, that the devices of all ranks can do together; 0 = unknown
   // Parameters of this run for TensorBoard; not written when it has no values.
   HparamsSession hparams = {};
@@ -118,7 +120,7 @@ class TrainingLog {
   void checkpoint(const CheckpointEvent& event);
   void warning(std::string_view message);
   void failure(const Error& error);
-  // One TensorBoard point each, in addition to those of steps and evaluations.
+  // One TensorBoard point each, in addition to the points of steps and evaluations.
   void scalars(int64_t step, const std::map<std::string, double>& values);
   // No further step follows: ends the progress line, and other lines may be printed. Call it once.
   void close_progress();

@@ -155,6 +155,28 @@ TEST(TrainingLog, FansOutToRowsHistoryAndFigures) {
   EXPECT_EQ(figures["train_loss"], 2.5);
 }
 
+TEST(TrainingLog, FurtherFiguresOfStepsAreInRowsAndAsMeansInTheHistory) {
+  const TestFolder folder;
+  TrainingLogOptions options = options_for(folder.path());
+  options.logging_steps = 2;
+  options.has_perplexity = false;
+  TrainingLog log(options, Log(LogLevel::Quiet));
+  for (const int64_t step : {1, 2, 3, 4}) {
+    StepMetrics metrics = step_of(step, 2);
+    metrics.others = {{"rewards/margins", 0.5 * static_cast<double>(step)}};
+    log.step(metrics);
+  }
+  log.evaluation({.step = 4, .loss = 0.5, .rows = 3, .others = {{"accuracy", 0.75}}});
+  EXPECT_EQ(last_row(folder.path(), "step")["rewards/margins"], 2);
+  const json& history = log.trainer_state().log_history;
+  EXPECT_EQ(history[0]["rewards/margins"], 0.75);
+  EXPECT_EQ(history[1]["rewards/margins"], 1.75);
+  EXPECT_EQ(history[2]["eval_accuracy"], 0.75);
+  const json evaluation = last_row(folder.path(), "eval");
+  EXPECT_EQ(evaluation["accuracy"], 0.75);
+  EXPECT_FALSE(evaluation.contains("perplexity"));
+}
+
 TEST(TrainingLog, AResumedRunContinuesItsHistoryAndReplacesRerunSteps) {
   const TestFolder folder;
   std::string saved;

@@ -16,7 +16,7 @@ constexpr int64_t kLargestModulus = 3000;
 
 // Whole numbers that are congruent to one of `residues`.
 struct ResidueClasses {
-  std::string name = {};  // of what is congruent; empty: nothing is told
+  std::string name = {};  // the number that is congruent; empty: it has no name
   int64_t modulus = 1;
   std::set<int64_t> residues = {};
   bool is_solved = true;  // false: 2n = 3 (mod 5), or 4k + 1
@@ -110,7 +110,8 @@ std::optional<ResidueClasses> classes_of(const Node& node, Steps& steps) {
   for (const Node& child : node.children) {
     const std::optional<ResidueClasses> one = classes_of(child, steps);
     if (!one) return std::nullopt;
-    // Several remainders of one divisor are a choice, those of several divisors a system.
+    // Several remainders of one divisor are alternatives; remainders of several divisors are a
+    // system.
     all = all ? joined(*all, *one, node.open == 'o' || all->modulus == one->modulus) : one;
     if (!all) return std::nullopt;
   }

@@ -24,7 +24,7 @@ struct Point {
 Number evaluate(const Node& node, const Point& point, Steps& steps);
 
 void collect_symbols(const Node& node, std::set<std::string>& into);
-std::set<std::string> symbols_of(const Node& node);  // those with a name
+std::set<std::string> symbols_of(const Node& node);  // symbols with a name
 bool contains_constant(const Node& node, std::string_view name);
 
 constexpr int kSamplePoints = 24;

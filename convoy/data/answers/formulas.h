@@ -11,7 +11,7 @@
 namespace convoy::answers {
 
 struct Formula {
-  size_t begin;  // of its opening sign
+  size_t begin;  // place of its opening sign
   size_t end;    // behind its closing sign
   std::string_view content;
 };

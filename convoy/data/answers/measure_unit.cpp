@@ -109,7 +109,7 @@ struct UnitReader {
   std::span<const Token> tokens;
   size_t at;
   size_t last_name = 0;
-  bool has_loose_letter = false;  // that may be algebra's
+  bool has_loose_letter = false;  // a letter may be algebra's
   bool has_power = false;
   bool has_neighbours = false;  // "m s": without a sign between them
 

@@ -19,8 +19,8 @@ struct Conditioned {
   const std::vector<std::string>& conditions;
 };
 
-// `verdict`: of the answers with their letters as they stand. Yes only where the letters, or those
-// of one order of new names, agree in formula and conditions.
+// `verdict`: the comparison of the answers with their letters as they stand. Yes only if the
+// letters, or one renaming of them, agree in formula and conditions.
 Verdict with_parameters(const Conditioned& gold, const Conditioned& prediction, Verdict verdict,
                         const CheckLimits& limits, Steps& steps);
 

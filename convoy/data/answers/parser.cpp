@@ -224,7 +224,7 @@ Node Parser::set_expression() {
   return left;
 }
 
-// x = 1, 3 (mod 4): the modulus is that of all.
+// x = 1, 3 (mod 4): the modulus belongs to all.
 void Parser::share_modulus(std::vector<Node>& all) {
   for (size_t last = all.size(); last-- > 1;) {
     if (all[last].kind != Kind::Congruence || !all[last].children[1].name.empty()) continue;

@@ -15,8 +15,9 @@
 namespace convoy::answers {
 
 struct Parsed {
-  std::optional<Node> node = {};             // none: not understood
-  std::vector<std::string> conditions = {};  // "k:Z", "k>=0": of the symbols, beside the answer
+  std::optional<Node> node = {};  // none: not understood
+  // "k:Z", "k>=0": conditions on the symbols, beside the answer.
+  std::vector<std::string> conditions = {};
   bool divides_product = false;  // 1/2x was read: what is below the line has two readings
 };
 

@@ -385,7 +385,7 @@ char raised_character(std::string_view text, size_t& length) {
 }
 
 int circled_number(std::string_view word) {
-  constexpr std::string_view kLead = "\xe2\x91";  // of ① to ⑳
+  constexpr std::string_view kLead = "\xe2\x91";  // first bytes of ① to ⑳
   if (word.size() != 3 || !word.starts_with(kLead)) return 0;
   const int number = static_cast<unsigned char>(word[2]) - 0xa0 + 1;
   return number >= 1 && number <= 20 ? number : 0;

@@ -25,7 +25,7 @@ constexpr Powers kPressure = {-1, 1, -2, 0, 0};
 constexpr Powers kEnergy = {2, 1, -2, 0, 0};
 constexpr Powers kPower = {2, 1, -3, 0, 0};
 constexpr Powers kNone = {};
-// Powers of electric units, beside those of the coulomb: 1 V is 1 J/C, 1 Ohm is 1 V/A.
+// Powers of electric units, which build on the coulomb: 1 V is 1 J/C, 1 Ohm is 1 V/A.
 constexpr Powers kOhm = {2, 1, -1, 0, 0};
 constexpr Powers kHenry = {2, 1, 0, 0, 0};
 constexpr Powers kFarad = {-2, -1, 2, 0, 0};
@@ -205,7 +205,7 @@ std::optional<MeasureUnit> listed_unit(const Table& table, std::string_view word
 }
 
 std::optional<MeasureUnit> prefixed_symbol(std::string_view word) {
-  if (is_listed(" pm us ", word)) return std::nullopt;  // of a time, or a word
+  if (is_listed(" pm us ", word)) return std::nullopt;  // the time of day, or the word
   if (std::optional<MeasureUnit> unit = listed_unit(kSymbols, word)) return unit;
   for (const Prefix& prefix : kPrefixes) {
     if (!word.starts_with(prefix.name)) continue;
@@ -224,7 +224,8 @@ std::optional<MeasureUnit> chinese_unit(std::string_view word) {
     const std::optional<MeasureUnit> inverse = below ? raised(*below, -1) : std::nullopt;
     return above && inverse ? multiplied(*above, *inverse) : std::nullopt;
   }
-  for (const std::string_view group : {"双", "雙", "打"})  // of shoes: 双鞋
+  // Pairs and dozens of things: 双鞋 is a pair of shoes.
+  for (const std::string_view group : {"双", "雙", "打"})
     if (word.starts_with(group)) return listed_unit(kUnits, group);
   for (const auto& [name, power] : {std::pair("平方", 2), {"立方", 3}})
     if (word.starts_with(name))

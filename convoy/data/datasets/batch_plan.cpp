@@ -17,20 +17,37 @@ EpochOrderConfig order_config(const BatchPlanConfig& config) {
           .seed = config.seed};
 }
 
-// The rows of each item.
+std::vector<std::vector<int64_t>> packed_items(const TokenDataset& dataset,
+                                               const std::vector<std::vector<int64_t>>& items,
+                                               int64_t block_tokens) {
+  std::vector<int64_t> lengths_tokens;
+  for (const std::vector<int64_t>& rows : items) {
+    lengths_tokens.push_back(0);
+    for (const int64_t row : rows) lengths_tokens.back() += dataset.length_tokens(row);
+  }
+  std::vector<std::vector<int64_t>> blocks = pack_best_fit_decreasing(lengths_tokens, block_tokens);
+  for (std::vector<int64_t>& block : blocks) {
+    std::vector<int64_t> rows;
+    for (const int64_t item : block) {
+      const std::vector<int64_t>& own = items[static_cast<size_t>(item)];
+      rows.insert(rows.end(), own.begin(), own.end());
+    }
+    block = std::move(rows);
+  }
+  return blocks;
+}
+
+// The rows of each item that ranks are dealt.
 std::vector<std::vector<int64_t>> blocks_of(const TokenDataset& dataset,
                                             const BatchPlanConfig& config) {
   if (!config.mix.parts.empty()) return {};
-  if (config.packing) {
-    std::vector<int64_t> lengths_tokens(static_cast<size_t>(dataset.num_rows()));
-    for (size_t row = 0; row < lengths_tokens.size(); ++row)
-      lengths_tokens[row] = dataset.length_tokens(static_cast<int64_t>(row));
-    return pack_best_fit_decreasing(lengths_tokens, config.block_tokens);
-  }
-  std::vector<std::vector<int64_t>> blocks;
-  blocks.reserve(static_cast<size_t>(dataset.num_rows()));
-  for (int64_t row = 0; row < dataset.num_rows(); ++row) blocks.push_back({row});
-  return blocks;
+  const int64_t together = config.rows_of_item;
+  CONVOY_INVARIANT(together >= 1 && dataset.num_rows() % together == 0, "{} rows, {} to an item",
+                   dataset.num_rows(), together);
+  std::vector<std::vector<int64_t>> items(static_cast<size_t>(dataset.num_rows() / together));
+  for (int64_t row = 0; row < dataset.num_rows(); ++row)
+    items[static_cast<size_t>(row / together)].push_back(row);
+  return config.packing ? packed_items(dataset, items, config.block_tokens) : items;
 }
 
 std::shared_ptr<const MixedItems> mixed_items(const TokenDataset& dataset,

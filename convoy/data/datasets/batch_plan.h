@@ -28,6 +28,8 @@ struct BatchPlanConfig {
   // nearly equal numbers; else in turn. The set of items of a step is the same.
   bool balance_tokens = false;
   uint64_t seed = 0;
+  // So many neighbours in the data set are dealt as one: both rows of a pair.
+  int64_t rows_of_item = 1;
   // Parts of the data set, drawn by weight. Without parts every row is drawn once an epoch.
   MixConfig mix = {};
 };
@@ -35,7 +37,8 @@ struct BatchPlanConfig {
 // Thread-safe.
 class BatchPlan {
  public:
-  // Throws ConfigError when a count is below 1, or a row does not fit into a block.
+  // Throws ConfigError when a count is below 1, or an item does not fit into a block. The data set
+  // has whole items, and a mix has items of one row.
   BatchPlan(TokenDataset dataset, BatchPlanConfig config);
 
   // Equal for every epoch: packing packs once, and whole blocks are shuffled again each epoch. The

@@ -298,5 +298,34 @@ TEST(PackRows, FillsBlocksWherePossible) {
             (std::vector<std::vector<int64_t>>{{4}, {2, 3}, {0, 1}}));
 }
 
+TEST(BatchPlan, BothRowsOfAPairAreDealtTogether) {
+  const TokenDataset dataset = dataset_of_rows(14);
+  for (const bool packing : {false, true})
+    for (const bool balance : {false, true}) {
+      const BatchPlan plan(dataset, {.batch_size = 2,
+                                     .grad_accum = 2,
+                                     .packing = packing,
+                                     .block_tokens = 24,
+                                     .balance_tokens = balance,
+                                     .seed = 3,
+                                     .rows_of_item = 2});
+      std::vector<int64_t> all;
+      for (int64_t step = 0; step < plan.steps_per_epoch(); ++step)
+        for (int64_t micro = 0; micro < 2; ++micro) {
+          const std::vector<int64_t> rows = plan.rows({0, step}, micro, 0);
+          ASSERT_EQ(rows.size() % 2, 0U);
+          for (size_t row = 0; row < rows.size(); row += 2) {
+            EXPECT_EQ(rows[row] % 2, 0);
+            EXPECT_EQ(rows[row + 1], rows[row] + 1);
+          }
+          all.insert(all.end(), rows.begin(), rows.end());
+        }
+      std::vector<int64_t> wanted(14);
+      std::iota(wanted.begin(), wanted.end(), int64_t{0});
+      EXPECT_EQ(sorted(all), wanted);
+      EXPECT_LE(plan.num_items(), 7);
+    }
+}
+
 }  // namespace
 }  // namespace convoy::data

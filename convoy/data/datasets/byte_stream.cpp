@@ -70,8 +70,8 @@ std::string first_bytes(std::ifstream& file) {
   return bytes;
 }
 
-// Text may begin with "BZh"; in a bzip2 file the block size and the digits of pi follow, or those
-// of its root when it is empty.
+// Text may begin with "BZh"; in a bzip2 file the block size follows, then the digits of pi, or of
+// its square root if the file is empty.
 bool has_magic(const std::string& bytes, const CompressionFormat& format) {
   if (!bytes.starts_with(format.magic)) return false;
   if (format.compression != Compression::Bzip2) return true;

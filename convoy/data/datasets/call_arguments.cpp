@@ -159,4 +159,13 @@ std::optional<size_t> message_with_lost_arguments(const ordered_json& messages,
   return std::nullopt;
 }
 
+std::vector<std::string> argument_texts(const ordered_json& message) {
+  std::vector<std::string> texts;
+  visit_arguments(message, [&](const ordered_json& arguments) {
+    if (arguments.is_string()) texts.push_back(arguments.get<std::string>());
+    return false;
+  });
+  return texts;
+}
+
 }  // namespace convoy::data

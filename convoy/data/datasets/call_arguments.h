@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "convoy/data/datasets/message_texts.h"
 
@@ -31,5 +32,8 @@ ReadableArguments with_readable_arguments(const RenderTexts& render,
 // The first message with a text as arguments that `rendered` holds in quotes, or not at all.
 std::optional<size_t> message_with_lost_arguments(const nlohmann::ordered_json& messages,
                                                   const std::string& rendered);
+
+// The arguments of a message's calls that are texts.
+std::vector<std::string> argument_texts(const nlohmann::ordered_json& message);
 
 }  // namespace convoy::data

@@ -140,7 +140,7 @@ std::string RowFields::cut(std::string text) {
   return text;
 }
 
-// Parses a value that is a JSON string, as in a CSV file. Its nulls are its author's; those of
+// Parses a value that is a JSON string, as in a CSV file. Its nulls are its author's. Nulls in
 // other values may be Parquet's, which gives every object of a column every key.
 Json RowFields::parsed(std::string_view key) const {
   const Json& value = member(key);
@@ -148,7 +148,9 @@ Json RowFields::parsed(std::string_view key) const {
   try {
     return parse_json_row(value.get<std::string>(), {});
   } catch (const DataError& error) {
-    fail(fmt::format("the string under `{}` is no JSON: {}", key, error.what()));
+    std::string text = value.get<std::string>();
+    fail(fmt::format("the string under `{}` is no JSON: {}", key, error.what()),
+         replace_damaged_text(text) > 0 ? kReplaceDamageHint : "");
   }
 }
 

@@ -43,7 +43,7 @@ class RowFields {
   // Makes the text under `system` or `system_prompt` the first turn. A conversation that begins
   // with the same text stays as it is.
   void add_system_column(nlohmann::ordered_json& messages);
-  // The row's template variables, which override those of the run (null or an object):
+  // The row's template variables, which override the run's variables (null or an object):
   // `chat_template_kwargs`, `tools` and `documents`. Each may be a JSON string. Beside texts in
   // columns, the last two may be anything: only lists of objects are variables.
   enum class Texts { InTurns, InColumns };
@@ -60,7 +60,7 @@ class RowFields {
   std::vector<std::string> unread() const;
   // Keys of turns that read like a weight and are none.
   const std::vector<std::string>& weight_like() const { return weight_like_; }
-  // Further keys of turns, besides those that a conversation has by its format.
+  // Keys of turns that are not part of the conversation's format.
   const std::vector<std::string>& further_keys() const { return further_keys_; }
   [[noreturn]] void fail(const std::string& reason, std::string hint = {}) const;
 
@@ -75,7 +75,7 @@ class RowFields {
   void check_content(nlohmann::ordered_json& message, std::string_view where);
   void spread_loss_mask(nlohmann::ordered_json& turns) const;
   void settle_weight(nlohmann::ordered_json& message, std::string_view where);
-  // `known`: those of its format.
+  // `known`: the keys of the turn's format.
   void note_further_keys(const nlohmann::ordered_json& turn,
                          std::span<const std::string_view> known);
 
@@ -84,7 +84,7 @@ class RowFields {
   int64_t max_field_chars_;
   int64_t fields_cut_ = 0;
   mutable std::vector<const nlohmann::ordered_json*> read_;
-  std::vector<std::string> unread_within_;  // of nested values
+  std::vector<std::string> unread_within_;  // keys within nested values that nothing reads
   std::vector<std::string> weight_like_;
   std::vector<std::string> further_keys_;
 };

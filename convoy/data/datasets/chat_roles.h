@@ -15,7 +15,7 @@ namespace convoy::data {
 // Empty where a message has none that is a text.
 std::string role_of(const nlohmann::ordered_json& message);
 
-// The conversation with the messages of one role as those of another.
+// The conversation, with messages of the role `from` as messages of the role `to`.
 nlohmann::ordered_json with_role(const nlohmann::ordered_json& messages, const std::string& from,
                                  const std::string& to);
 
@@ -31,7 +31,7 @@ void require_known_roles(const text::ChatTemplate& chat_template,
                          const nlohmann::ordered_json& variables, bool add_generation_prompt,
                          const std::string& rendered);
 
-// The roles of a conversation that the template does not name, besides those of user and assistant.
+// The roles of a conversation, other than user and assistant, that the template does not name.
 std::vector<std::string> unnamed_roles(const text::ChatTemplate& chat_template,
                                        const nlohmann::ordered_json& messages);
 

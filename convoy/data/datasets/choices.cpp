@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostLetters = 26;
-// Longer names are those of settings, not of choices.
+// Longer names belong to settings, not to choices.
 constexpr size_t kMostLabelBytes = 3;
 
 std::optional<std::string> choice_text_of(const Json& value) {

@@ -14,7 +14,7 @@
 namespace convoy::data {
 
 struct Choices {
-  std::vector<std::string> columns;  // that hold them
+  std::vector<std::string> columns;  // columns that hold the choices
   std::vector<std::string> labels;   // A, B, ... unless the row names others
   std::vector<std::string> texts;
   bool are_numbers = false;  // some of them, in the row

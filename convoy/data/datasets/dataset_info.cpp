@@ -153,7 +153,7 @@ Json dataset_info(const DatasetRequest& request) {
   std::optional<Dataset> dataset;
   try {
     dataset = find_dataset(request);
-  } catch (const DataError& error) {  // which config or split is to be said
+  } catch (const DataError& error) {  // names a config or split that must be given
     info["unread"] = error.sentence();
     return info;
   }

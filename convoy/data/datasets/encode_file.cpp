@@ -96,7 +96,7 @@ class FileEncoder {
                        .own_bos = row.own_bos,
                        .own_weights = row.own_weights,
                        .fields_cut = finished.prepared.fields_cut};
-    const auto tokens = static_cast<int64_t>(row.ids.size());
+    const int64_t tokens = longest_tokens(row);
     if (tokens > policy_.max_tokens && policy_.truncation == Truncation::Drop) {
       finished.record.outcome = RowOutcome::DroppedLong;
       return;
@@ -107,11 +107,12 @@ class FileEncoder {
                       {.file = sample.file,
                        .line = sample.line,
                        .hint = "raise it, or choose another data.truncation"});
-    const int64_t supervised = count_supervised(row);
+    const int64_t supervised = fewest_supervised(row);
     finished.record.truncated = truncate_row(row, policy_);
     if (finished.record.truncated && sample.kind == Sample::Kind::Text)
       finished.losses.texts_cut.add(sample);
-    if (count_supervised(row) > 0) {
+    finished.record.first_of_pair = row.first_of_pair;
+    if (fewest_supervised(row) > 0) {
       finished.row = std::move(row);
       return;
     }
@@ -176,7 +177,27 @@ void erase_range(std::vector<Value>& values, std::ptrdiff_t from, std::ptrdiff_t
 
 }  // namespace
 
+int64_t longest_tokens(const EncodedRow& row) {
+  return std::max(row.first_of_pair, std::ssize(row.ids) - row.first_of_pair);
+}
+
+int64_t fewest_supervised(const EncodedRow& row) {
+  const int64_t all = count_supervised(row);
+  if (row.first_of_pair == 0) return all;
+  const int64_t first =
+      std::count_if(row.supervised.begin(), row.supervised.begin() + row.first_of_pair,
+                    [](uint8_t flag) { return flag != 0; });
+  return std::min(first, all - first);
+}
+
 bool truncate_row(EncodedRow& row, const TruncationPolicy& policy) {
+  if (row.first_of_pair > 0) {
+    std::vector<EncodedRow> rows = rows_of_pair(std::move(row));
+    const bool first = truncate_row(rows[0], policy);
+    const bool second = truncate_row(rows[1], policy);
+    row = pair_of_rows(std::move(rows[0]), rows[1]);
+    return first || second;
+  }
   const auto tokens = static_cast<int64_t>(row.ids.size());
   if (tokens <= policy.max_tokens || policy.truncation == Truncation::Split) return false;
   const bool keeps_end = policy.truncation == Truncation::KeepEnd;

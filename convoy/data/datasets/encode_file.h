@@ -25,9 +25,13 @@ struct TruncationPolicy {
 // "keep_start", ...; "auto" is Split for task "pretrain", KeepStart for others. Throws ConfigError.
 Truncation truncation_named(const std::string& name, const std::string& task);
 
-// Cuts `row` to max_tokens by KeepStart or KeepEnd; its first token is unsupervised afterwards.
-// Returns true when it was cut.
+// Cuts `row`, or each of a pair, to max_tokens by KeepStart or KeepEnd; its first token is
+// unsupervised afterwards. Returns true when it was cut.
 bool truncate_row(EncodedRow& row, const TruncationPolicy& policy);
+
+// Tokens of `row`, or of the longer one of a pair; supervised ones, or of the one that has fewer.
+int64_t longest_tokens(const EncodedRow& row);
+int64_t fewest_supervised(const EncodedRow& row);
 
 enum class RowOutcome : uint8_t { Kept, Unreadable, Unsupervised, DroppedLong };
 
@@ -37,6 +41,7 @@ struct RowRecord {
   bool own_bos = false;      // EncodedRow::own_bos
   bool own_weights = false;  // EncodedRow::own_weights
   int64_t fields_cut = 0;
+  int64_t first_of_pair = 0;  // EncodedRow::first_of_pair
 };
 
 // A row that was dropped because it has no supervised token, for the explanation.

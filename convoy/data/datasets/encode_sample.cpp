@@ -12,6 +12,7 @@
 #include "convoy/data/datasets/learnt_turns.h"
 #include "convoy/data/datasets/readable_chat.h"
 #include "convoy/data/datasets/turn_weights.h"
+#include "convoy/data/datasets/unwritten.h"
 
 namespace convoy::data {
 namespace {
@@ -59,6 +60,17 @@ EncodedRow supervised_from(EncodedRow row, size_t first, int64_t source_index) {
   for (size_t token = std::max<size_t>(first, 1); token < row.ids.size(); ++token)
     row.supervised[token] = 1;
   return row;
+}
+
+// Tokens with which both begin.
+size_t common_tokens(const std::vector<int32_t>& prompt, const std::vector<int32_t>& whole) {
+  const auto [at, other] = std::mismatch(prompt.begin(), prompt.end(), whole.begin(), whole.end());
+  return static_cast<size_t>(at - prompt.begin());
+}
+
+size_t first_supervised(const EncodedRow& row) {
+  return static_cast<size_t>(std::find(row.supervised.begin(), row.supervised.end(), uint8_t{1}) -
+                             row.supervised.begin());
 }
 
 // All but the last weight become 0.
@@ -142,9 +154,7 @@ EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
   append_eos(row.ids);
   if (learns_every_token()) return supervised_from(std::move(row), 1, sample.index);
   const std::vector<int32_t> prompt = plain_row(sample.prompt).ids;
-  const auto [at, other] =
-      std::mismatch(prompt.begin(), prompt.end(), row.ids.begin(), row.ids.end());
-  const auto first = static_cast<size_t>(at - prompt.begin());
+  const size_t first = common_tokens(prompt, row.ids);
   row = supervised_from(std::move(row), first, sample.index);
   row.crosses_seam = first < prompt.size();
   if (trimmed(sample.completion, " \t\r\n").empty()) skip_empty_answer(row, "completion");
@@ -154,17 +164,8 @@ EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
 // A conversation that is no row is a client's.
 ReadableChat SampleEncoder::readable(const Sample& sample, const ordered_json& messages,
                                      bool add_generation_prompt) const {
-  if (has_turn_weights(messages))
-    return readable(sample, without_turn_weights(messages), add_generation_prompt);
-  const text::ChatTemplate& chat_template = required(chat_template_);
-  if (const auto renamed = with_system_for_developer(chat_template, messages))
-    return readable(sample, *renamed, add_generation_prompt);
-  ReadableChat chat =
-      readable_chat(chat_template, messages, sample.variables, add_generation_prompt,
-                    sample.index < 0 ? Losses::AllowInHistory : Losses::Refuse);
-  require_known_roles(chat_template, chat.messages, sample.variables, add_generation_prompt,
-                      chat.rendered.text);
-  return chat;
+  return chat_of_row(required(chat_template_), messages, sample.variables, add_generation_prompt,
+                     sample.index < 0 ? Losses::AllowInHistory : Losses::Refuse);
 }
 
 namespace {
@@ -208,6 +209,58 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   return noting_losses(has_turn_weights(given) ? encode_weighted_chat(sample, given, chat)
                                                : encode_readable_chat(sample, given, chat),
                        sample, chat, required(chat_template_));
+}
+
+// The prompt ends where the ids of the whole leave its own: at its end, or at a token over the
+// boundary.
+EncodedRow SampleEncoder::encode_whole_completion(const Sample& sample) const {
+  if (!is_chat(sample)) {
+    EncodedRow row = plain_row(sample.prompt + sample.completion);
+    append_eos(row.ids);
+    const std::vector<int32_t> prompt = plain_row(sample.prompt).ids;
+    const size_t first = common_tokens(prompt, row.ids);
+    row = supervised_from(std::move(row), first, sample.index);
+    row.crosses_seam = first < prompt.size();
+    return row;
+  }
+  ordered_json joined;
+  const ordered_json& given = whole_conversation(sample, joined);
+  if (has_turn_weights(given))
+    throw DataError("a turn of a preference has a weight of its own, which no loss reads",
+                    {.hint = "leave it out"});
+  const text::ChatTemplate& chat_template = required(chat_template_);
+  const ReadableChat chat = readable(sample, given, false);
+  EncodedRow row{.ids = chat_encoding(chat.rendered.text).ids, .supervised = {}};
+  row.own_bos = begins_with_bos(row.ids);
+  const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
+    return chat_template.render(others, variables, false).text;
+  };
+  const Unwritten unwritten = find_unwritten(whole, chat.messages, sample.variables,
+                                             chat.rendered.text, sample.messages.size());
+  row.tools_unread = unwritten.tools;
+  row.documents_unread = unwritten.documents;
+  row.calls_unread = unwritten.calls;
+  row.reasoning_unread = unwritten.reasoning;
+  const ReadableChat prompt = readable(sample, sample.messages, true);
+  row = supervised_from(std::move(row),
+                        common_tokens(chat_encoding(prompt.rendered.text).ids, row.ids),
+                        sample.index);
+  return noting_losses(std::move(row), sample, chat, chat_template);
+}
+
+// A loss of preferences compares whole completions: every token behind the prompt counts, whatever
+// Supervision says of answers.
+EncodedRow SampleEncoder::encode_pair(const Sample& sample) const {
+  EncodedRow chosen = encode_whole_completion(sample);
+  Sample other = sample;
+  other.completion = sample.rejected;
+  other.completion_messages = sample.rejected_messages;
+  EncodedRow rejected = encode_whole_completion(other);
+  // Both begin at one place: where a token lies over the boundary of one, it counts in both.
+  const size_t first = std::min(first_supervised(chosen), first_supervised(rejected));
+  for (EncodedRow* const row : {&chosen, &rejected})
+    *row = supervised_from(std::move(*row), first, sample.index);
+  return pair_of_rows(std::move(chosen), rejected);
 }
 
 // By the role that the row gives, or the one by which the template knows it.
@@ -332,6 +385,7 @@ EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const order
 
 EncodedRow SampleEncoder::encode(const Sample& sample) const {
   return in_row(sample, [&] {
+    if (sample.is_pair) return encode_pair(sample);
     switch (sample.kind) {
       case Kind::Text:
         return encode_text(sample);
@@ -371,6 +425,9 @@ EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
 
 std::string SampleEncoder::render(const Sample& sample, bool add_generation_prompt) const {
   return in_row(sample, [&] {
+    if (sample.is_pair)
+      throw DataError("a preference has two texts, and one would be shown",
+                      {.hint = "leave --render out: the tokens of both are shown"});
     if (is_chat(sample)) {
       ordered_json joined;
       return readable(sample, whole_conversation(sample, joined), add_generation_prompt)
@@ -403,9 +460,11 @@ std::string SampleEncoder::policy(const Sample& sample) const {
     line += fmt::format("; EOS {} is learnt", quoted(*eos));
   else
     line += fmt::format("; EOS {} is not learnt", quoted(*eos));
-  if (is_chat(sample) && last > 0 && row.ids[last - 1] != eos)
+  if (is_chat(sample) && !sample.is_pair && last > 0 && row.ids[last - 1] != eos)
     line += fmt::format(" (turns end with {})", quoted(row.ids[last - 1]));
-  if (learns_every_token() || sample.kind == Kind::Text)
+  if (sample.is_pair)
+    line += "; of both completions every token behind the prompt counts";
+  else if (learns_every_token() || sample.kind == Kind::Text)
     line += "; every token is supervised";
   else if (sample.kind == Kind::PromptCompletion)
     line += "; the completion is supervised";

@@ -34,6 +34,11 @@ struct Sample {
   std::string prompt{};
   std::string completion{};
   std::string text{};
+  // A preference, of a kind with a prompt: the completion is the chosen one, and this the rejected
+  // one.
+  bool is_pair = false;
+  nlohmann::ordered_json rejected_messages{};
+  std::string rejected{};
   // Keys of turns that read like a weight and are none (turn_weights.h), and others that a
   // conversation does not have by its format.
   std::vector<std::string> weight_like{};
@@ -42,7 +47,7 @@ struct Sample {
   std::string beside_prompt{};
   std::string file{};  // source file, for errors
   int64_t line = 0;    // 1-based; 0 when the format has no lines
-  int64_t index = 0;   // 0-based row number; negative: of no row
+  int64_t index = 0;   // 0-based row number; negative: there is no row
 };
 
 // A conversation, through the chat template.
@@ -83,6 +88,8 @@ class SampleEncoder {
                         bool add_generation_prompt) const;
   void skip_empty_answer(EncodedRow& row, const char* answer) const;
   EncodedRow encode_prompt_completion(const Sample& sample) const;
+  EncodedRow encode_pair(const Sample& sample) const;
+  EncodedRow encode_whole_completion(const Sample& sample) const;
   EncodedRow encode_text(const Sample& sample) const;
   EncodedRow plain_row(const std::string& text) const;
   text::Encoding chat_encoding(const std::string& text) const;

@@ -20,7 +20,7 @@
 namespace convoy::data {
 
 struct SplitReport {
-  std::string name;  // "train", "val", "test"; of a mix "train of NAME"
+  std::string name;  // "train", "val", "test"; for a mix "train of NAME"
   std::vector<std::string> files;
   std::string schema;  // as detected or forced
   int64_t rows_read = 0;
@@ -28,7 +28,7 @@ struct SplitReport {
   int64_t rows_unsupervised = 0;  // dropped: nothing to learn after truncation
   int64_t rows_truncated = 0;
   int64_t rows_split = 0;         // truncation = split: longer ones
-  int64_t windows = 0;            // the rows that those became
+  int64_t windows = 0;            // the rows that the split rows became
   int64_t rows_dropped_long = 0;  // truncation = drop
   int64_t fields_cut = 0;         // max_field_chars
   int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read
@@ -39,7 +39,7 @@ struct SplitReport {
   // For the whole file: unreadable rows, unread columns, and row_warnings.h.
   std::vector<std::string> warnings;
   bool from_cache = false;
-  std::string content_hash;  // of the source files
+  std::string content_hash;  // hash of the source files
 
   // By the names that the token cache and `data encode --json` have for them.
   template <class Report, class Visit>
@@ -75,7 +75,7 @@ struct EncodedSplits {
 
 struct EncodeInputs {
   const settings::DataSettings& data;
-  std::string task;  // "sft", "pretrain", or "mixed": those of `datasets`
+  std::string task;  // "sft", "pretrain", or "mixed": the parts of `datasets`
   int64_t max_seq_len = 0;
   uint64_t seed = 0;  // seed of the split shuffle
   const text::Tokenizer& tokenizer;

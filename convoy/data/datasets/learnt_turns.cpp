@@ -114,7 +114,7 @@ void require_own_texts(const LearntTurns& turns, const ReadableChat& chat) {
   std::vector<bool> has_place(messages.size());
   for (const TextMark& mark : chat.texts.marks) has_place[mark.message] = true;
   for (const TurnSpan& span : turns.spans) {
-    // With tags the number of a span is not that of its message.
+    // With tags the number of a span is not its message's number.
     const auto owns = [&](size_t message) {
       return span.is_tagged ? role_of(messages[message]) == kAssistant
                             : span.message == static_cast<int64_t>(message);

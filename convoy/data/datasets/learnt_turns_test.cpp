@@ -71,7 +71,7 @@ TEST_F(LearntTurnsOfTally, RolesAreLearntWithTheirEnds) {
 TEST_F(LearntTurnsOfTally, EndsAreLearntAsAskedFor) {
   EXPECT_EQ(learnt_of(turns_, {}), "2<|im_end|>4<|im_end|>");
   EXPECT_EQ(learnt_of(turns_, {.ends = LearntEnds::None}), "24");
-  // The last is that of the user's last turn, as in axolotl.
+  // The last end closes the user's last turn, as in axolotl.
   EXPECT_EQ(learnt_of(turns_, {.ends = LearntEnds::Last}), "24<|im_end|>");
   EXPECT_EQ(learnt_of(turns_, {.ends = LearntEnds::All}),
             "<|im_end|><|im_end|>2<|im_end|><|im_end|>4<|im_end|><|im_end|>");

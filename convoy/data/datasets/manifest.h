@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A record of a run's inputs, outputs and cost, beside its output as OUTPUT.manifest.json. It
-// allows a check that the files are those of the run.
+// A record of a run's inputs, outputs and cost, beside its output as OUTPUT.manifest.json. With it
+// a user can check that the files are the run's.
 #pragma once
 
 #include <cstdint>

@@ -64,7 +64,7 @@ class MarkedTexts {
 
   const ordered_json& messages() const { return messages_; }
   const std::vector<size_t>& owners() const { return owners_; }
-  const std::string& text() const { return text_; }  // the only one, or the last
+  const std::string& text() const { return text_; }  // the only text, or the last
 
  private:
   // Inside the surrounding white space, which templates strip. Returns true for a marked text.
@@ -93,7 +93,7 @@ class MarkedTexts {
 };
 
 struct ReadMarks {
-  std::string text;  // without them
+  std::string text;  // the written text without the marks
   std::vector<TextMark> marks;
   std::vector<bool> is_written;  // by text
 };

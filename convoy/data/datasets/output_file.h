@@ -29,7 +29,7 @@ class OutputFile : public ByteSink {
 
   std::filesystem::path path_;
   AtomicFile file_;
-  std::unique_ptr<Compressor> compressor_;  // none: as it is
+  std::unique_ptr<Compressor> compressor_;  // null: the file is not compressed
   std::string pending_;                     // packed, on the way to the file
   Sha256 hash_;
   int64_t bytes_ = 0;

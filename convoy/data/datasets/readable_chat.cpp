@@ -12,6 +12,8 @@
 #include "convoy/core/base/error.h"
 #include "convoy/data/datasets/call_arguments.h"
 #include "convoy/data/datasets/chat_roles.h"
+#include "convoy/data/datasets/row_formats.h"
+#include "convoy/data/datasets/turn_weights.h"
 
 namespace convoy::data {
 namespace {
@@ -142,6 +144,29 @@ std::string message_place(const ordered_json& messages, size_t message) {
   return fmt::format("message {} ({})", message, role_of(messages[message]));
 }
 
+ordered_json with_call_types(const ordered_json& messages) {
+  ordered_json typed = messages;
+  for (ordered_json& message : typed) {
+    if (!message.is_object() || !has_tool_calls(message)) continue;
+    for (ordered_json& call : message["tool_calls"])
+      if (call.is_object() && call.contains("function") && !call.contains("type"))
+        call["type"] = "function";
+  }
+  return typed;
+}
+
+constexpr const char* kWriteAnObject = "write them as a JSON object, or as a text that holds one";
+
+// The way out for a message with arguments of which one is no object.
+std::string arguments_hint(const ordered_json& message) {
+  const bool is_damaged =
+      std::ranges::any_of(argument_texts(message), [](const std::string& arguments) {
+        std::string mended = arguments;
+        return replace_damaged_text(mended) > 0;
+      });
+  return is_damaged ? kReplaceDamageHint : kWriteAnObject;
+}
+
 // How often a text holds null as Python and JSON write it.
 size_t num_nulls(const std::string& text) {
   size_t count = 0;
@@ -170,6 +195,7 @@ class Reading {
       if (auto chat = attempt(form)) return std::move(*chat);
     }
     if (loss_) throw *loss_;
+    if (auto chat = with_types_of_calls()) return std::move(*chat);
     require_roles_are_not_the_cause();
     throw *error_;
   }
@@ -219,6 +245,17 @@ class Reading {
     return false;
   }
 
+  // OpenAI's calls have a type, which is always `function`; some templates ask for it.
+  std::optional<ReadableChat> with_types_of_calls() const {
+    const ordered_json typed = with_call_types(messages_);
+    if (typed == messages_) return std::nullopt;
+    try {
+      return readable_chat(template_, typed, variables_, add_generation_prompt_, losses_);
+    } catch (const DataError&) {
+      return std::nullopt;
+    }
+  }
+
   // Throws DataError when the template would render the conversation with another role in the place
   // of one that it does not name.
   void require_roles_are_not_the_cause() const {
@@ -258,14 +295,14 @@ class Reading {
           fmt::format("the `arguments` of a tool call in {} are no JSON object, and the chat "
                       "template writes the members of one",
                       message_place(messages, *arguments.unreadable)),
-          {.hint = "write them as a JSON object, or as a text that holds one"});
+          {.hint = arguments_hint(messages[*arguments.unreadable])});
     if (const auto message =
             allows ? std::nullopt : message_with_lost_arguments(messages, rendered))
       return DataError(
           fmt::format("the `arguments` of a tool call in {} are a text, which the chat template "
                       "encodes once more or leaves out",
                       message_place(messages, *message)),
-          {.hint = "write them as a JSON object, or as a text that holds one"});
+          {.hint = arguments_hint(messages[*message])});
     return std::nullopt;
   }
 
@@ -274,8 +311,8 @@ class Reading {
   const ordered_json& variables_;
   const bool add_generation_prompt_;
   const Losses losses_;
-  std::optional<DataError> loss_;   // of the first form that the template renders
-  std::optional<DataError> error_;  // of the last one that it does not
+  std::optional<DataError> loss_;   // what the first form loses that the template renders
+  std::optional<DataError> error_;  // why the template refuses the last form that it refuses
   bool is_refused_ = false;
 };
 
@@ -285,6 +322,16 @@ ReadableChat readable_chat(const text::ChatTemplate& chat_template, const ordere
                            const ordered_json& variables, bool add_generation_prompt,
                            Losses losses) {
   return Reading(chat_template, messages, variables, add_generation_prompt, losses).read();
+}
+
+ReadableChat chat_of_row(const text::ChatTemplate& chat_template, const ordered_json& messages,
+                         const ordered_json& variables, bool add_generation_prompt, Losses losses) {
+  ordered_json given = without_turn_weights(messages);
+  if (auto renamed = with_system_for_developer(chat_template, given)) given = std::move(*renamed);
+  ReadableChat chat = readable_chat(chat_template, given, variables, add_generation_prompt, losses);
+  require_known_roles(chat_template, chat.messages, variables, add_generation_prompt,
+                      chat.rendered.text);
+  return chat;
 }
 
 }  // namespace convoy::data

@@ -15,8 +15,8 @@ namespace convoy::data {
 
 struct ReadableChat {
   nlohmann::ordered_json messages;
-  text::Conversation conversation;  // of `messages`
-  text::RenderedChat rendered;      // all of them
+  text::Conversation conversation;  // made from `messages`
+  text::RenderedChat rendered;      // the whole conversation as text
   MessageTexts texts;               // in `rendered`
 };
 
@@ -31,11 +31,19 @@ enum class Losses {
 // conversions as possible: lists of text parts as strings, joined by line breaks; strings as lists
 // of one part. Arguments of calls are in the form that the template reads (call_arguments.h); a
 // turn of calls alone has a content of null, none, or "", the first with which it is rendered and
-// that is not printed. Throws DataError when no form is written whole, the template's own errors,
-// and for a role that alone makes the template refuse the conversation.
+// that is not printed. Calls without a type get `function` where the template fails without it.
+// Throws DataError when no form is written whole, the template's own errors, and for a role that
+// alone makes the template refuse the conversation.
 ReadableChat readable_chat(const text::ChatTemplate& chat_template,
                            const nlohmann::ordered_json& messages,
                            const nlohmann::ordered_json& variables, bool add_generation_prompt,
                            Losses losses = Losses::Refuse);
+
+// The same for a conversation as a row or a client gives it: turns may have weights, `developer` is
+// `system` where the template does not name it, and a role that it does not write is refused.
+ReadableChat chat_of_row(const text::ChatTemplate& chat_template,
+                         const nlohmann::ordered_json& messages,
+                         const nlohmann::ordered_json& variables, bool add_generation_prompt,
+                         Losses losses = Losses::Refuse);
 
 }  // namespace convoy::data

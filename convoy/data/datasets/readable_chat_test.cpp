@@ -217,6 +217,33 @@ TEST(ReadableChat, ArgumentsAsObjectsBecomeTextsWhereATemplateTakesTexts) {
   }
 }
 
+TEST(ReadableChat, ACallWithoutATypeIsAFunctionWhereATemplateAsksForIt) {
+  ordered_json untyped = calling({{"x", 1}});
+  untyped[1]["tool_calls"][0].erase("type");
+  const std::string written = "{{ c.function.name }}{{ c.function.arguments | tojson }}";
+  // DeepSeek's templates join the type to other texts, which fails for none.
+  EXPECT_EQ(written_chat(chat_template_of(calls_of("{{ '<' + c.type + '>' }}" + written)), untyped),
+            "call it<function>f{\"x\": 1}");
+  EXPECT_EQ(written_chat(chat_template_of(calls_of("{{ c | tojson }}")), untyped),
+            "call it{\"function\": {\"name\": \"f\", \"arguments\": {\"x\": 1}}}");
+  EXPECT_NE(chat_refusal(chat_template_of(calls_of("{{ c.kind + c.type }}")), untyped).find("kind"),
+            std::string::npos);
+}
+
+TEST(ReadableChat, DamagedArgumentsNameTheWayOut) {
+  const auto encoding = chat_template_of(calls_of("{{ c.function.arguments | tojson }}"));
+  const auto hint = [&](const char* arguments) {
+    try {
+      written_chat(encoding, calling(arguments));
+    } catch (const DataError& error) {
+      return error.location().hint;
+    }
+    return std::string();
+  };
+  EXPECT_NE(hint(R"({"x": "\ud83d"})").find("bad_rows: replace"), std::string::npos);
+  EXPECT_NE(hint(R"({"x": )").find("write them as a JSON object"), std::string::npos);
+}
+
 TEST(ReadableChat, Gemma4WritesBothFormsOfArgumentsAlike) {
   const auto chat_template = std::move(
       *text::ChatTemplate::load(source_folder() / "examples/tally-3m",
@@ -231,8 +258,8 @@ TEST(ReadableChat, CallsWithoutContentAreReadAsTheTemplateAsksForThem) {
   const std::string each = "{% for m in messages %}";
   struct Wanted {
     std::string source;
-    std::string bare;   // of null and of none
-    std::string empty;  // of ""
+    std::string bare;   // the text for a content of null and for none
+    std::string empty;  // the text for a content of ""
   };
   for (const Wanted& wanted : std::vector<Wanted>{
            // As DeepSeek's: only a content of null is handled.

@@ -46,6 +46,10 @@ nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorLocation
 // number.
 int64_t replace_damaged_text(std::string& json);
 
+// The way out for such a text.
+inline constexpr const char* kReplaceDamageHint =
+    "bad_rows: replace puts U+FFFD in the place of such characters";
+
 // The text of a row to write; `number` counts from 1. Throws DataError for text that is not UTF-8.
 std::string json_row_text(const nlohmann::ordered_json& row, int indent, int64_t number,
                           const std::filesystem::path& path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A format is what its entry in the table says, and nothing else: reader, writer and messages serve
-// one of this file like those of the product.
+// a format of this test like the product's formats.
 #include "convoy/data/datasets/row_formats.h"
 
 #include <gtest/gtest.h>

@@ -114,9 +114,7 @@ Row parse_row(RawRow raw, BadRows bad_rows) {
   } catch (const JsonRowError& error) {
     const RowPosition there = position_in(raw, error.byte());
     const bool is_damaged = replace_damaged_text(raw.text) > 0;
-    throw error.at(
-        there.line, there.column,
-        is_damaged ? "bad_rows: replace puts U+FFFD in the place of such characters" : "");
+    throw error.at(there.line, there.column, is_damaged ? kReplaceDamageHint : "");
   }
   if (replaces) raw.row.characters_replaced += replace_in_json_members(raw.row.value);
   return std::move(raw.row);

@@ -69,7 +69,7 @@ class BadRowList {
   // Rethrows `error` unless the policy is BadRows::Skip, and throws a DataError when more than 100
   // rows and a tenth of `rows_seen` are bad.
   void add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy);
-  void add_replaced(int64_t characters);  // of one row; 0: it was not damaged
+  void add_replaced(int64_t characters);  // characters replaced in one row; 0: it was not damaged
   int64_t count() const { return count_; }
   const std::vector<BadRow>& first() const { return first_; }  // at most 20
   // "3 unreadable rows skipped: lines 2, 7, 9; first: ..."; empty when nothing was skipped or

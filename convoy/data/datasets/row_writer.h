@@ -49,8 +49,8 @@ void require_row_format(const std::filesystem::path& path);
 // computing the rows. Creates the folder.
 void require_row_output(const std::filesystem::path& path);
 
-// Columns of CSV and Parquet are those of all rows, in order of appearance: until finish() the rows
-// are stored compressed in a file without a name beside `path`. Throws as require_row_output()
+// CSV and Parquet have the columns of all rows, in order of appearance. So the rows are stored
+// compressed, in a nameless file beside `path`, until finish(). Throws as require_row_output()
 // does.
 std::unique_ptr<RowWriter> create_rows(const std::filesystem::path& path);
 

@@ -10,13 +10,14 @@
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/chat_fields.h"
 #include "convoy/data/datasets/plain_turns.h"
+#include "convoy/data/datasets/preference_sample.h"
 
 namespace convoy::data {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<Schema, std::string_view>, 8> kNames = {{
+constexpr std::array<std::pair<Schema, std::string_view>, 9> kNames = {{
     {Schema::Messages, "messages"},
     {Schema::ShareGpt, "sharegpt"},
     {Schema::Alpaca, "alpaca"},
@@ -24,6 +25,7 @@ constexpr std::array<std::pair<Schema, std::string_view>, 8> kNames = {{
     {Schema::Triple, "triple"},
     {Schema::Rendered, "rendered"},
     {Schema::Text, "text"},
+    {Schema::Preference, "preference"},
     {Schema::Loose, "loose"},
 }};
 // KTO's columns in TRL and ms-swift, and in LLaMA-Factory: whether the answer is a good one.
@@ -34,7 +36,12 @@ bool has(const Json& value, std::string_view key) {
   return found != value.end() && !found->is_null();
 }
 
+bool reads_pairs(const SchemaConfig& config) {
+  return settings::task_named(config.task).data == settings::TaskData::Pairs;
+}
+
 bool matches(const Json& value, Schema schema, const SchemaConfig& config) {
+  if ((schema == Schema::Preference) != reads_pairs(config)) return false;
   if (schema == Schema::Loose) return has_question_and_answer(value);
   if (!value.is_object()) return false;
   const bool instructed = has(value, "instruction") && has(value, "output");
@@ -53,6 +60,8 @@ bool matches(const Json& value, Schema schema, const SchemaConfig& config) {
       return has(value, "input") && has(value, "target");
     case Schema::Text:
       return has(value, config.text_field) || (instructed && config.task == "pretrain");
+    case Schema::Preference:
+      return has(value, "chosen") && has(value, "rejected");
     case Schema::Loose:
       break;
   }
@@ -143,6 +152,8 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
       return plain_completion(fields.text("input"), fields.text("target"));
     case Schema::Text:
       return text_sample(fields, config);
+    case Schema::Preference:
+      return preference_sample(fields);
     case Schema::Loose:
       return chat(loose_turns(fields));
   }
@@ -162,7 +173,7 @@ void add_system_turn(Sample& sample, const std::string& system_prompt) {
 
 RowFields::Texts texts_of(Schema schema) {
   const bool in_turns = schema == Schema::Messages || schema == Schema::ShareGpt ||
-                        schema == Schema::PromptCompletion;
+                        schema == Schema::PromptCompletion || schema == Schema::Preference;
   return in_turns ? RowFields::Texts::InTurns : RowFields::Texts::InColumns;
 }
 
@@ -242,11 +253,17 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
   for (const Schema schema : found) names.emplace_back(schema_name(schema));
   if (found.empty()) {
     ErrorLocation hinted = location;
-    if (row.value.is_object() && has(row.value, "chosen") && has(row.value, "rejected"))
-      hinted.hint =
-          "these are preferences, and a training learns answers: rename the prompt and `chosen` to "
-          "`prompt` and `completion`, or a `chosen` of messages to `messages`, and leave out "
-          "`rejected`";
+    if (reads_pairs(config))
+      hinted.hint = fmt::format(
+          "task {} reads `chosen` and `rejected`, with or without `prompt`: texts, or lists of "
+          "messages",
+          config.task);
+    else if (row.value.is_object() && has(row.value, "chosen") && has(row.value, "rejected"))
+      hinted.hint = fmt::format(
+          "these are preferences, which the tasks {} learn from; to learn answers, rename the "
+          "prompt and `chosen` to `prompt` and `completion`, or a `chosen` of messages to "
+          "`messages`, and leave out `rejected`",
+          settings::tasks_that_read(settings::TaskData::Pairs));
     else
       hinted.hint =
           "rename the keys to messages, prompt and completion, question and answer, or text; or "
@@ -271,7 +288,9 @@ ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& conf
 
 ConvertedRow convert_to_learn(const Row& row, const SchemaConfig& config) {
   ConvertedRow converted = convert_row(row, detect_schema(row, config), config);
-  if (converted.schema == Schema::Text || !row.value.is_object()) return converted;
+  const bool has_one_answer =
+      converted.schema != Schema::Text && converted.schema != Schema::Preference;
+  if (!has_one_answer || !row.value.is_object()) return converted;
   for (const std::string_view key : kJudgements) {
     const auto found = row.value.find(key);
     const auto is_good = found == row.value.end() ? std::nullopt : judgement(*found);

@@ -15,7 +15,17 @@
 
 namespace convoy::data {
 
-enum class Schema { Messages, ShareGpt, Alpaca, PromptCompletion, Triple, Rendered, Text, Loose };
+enum class Schema {
+  Messages,
+  ShareGpt,
+  Alpaca,
+  PromptCompletion,
+  Triple,
+  Rendered,
+  Text,
+  Preference,
+  Loose
+};
 
 std::string_view schema_name(Schema schema);  // as in data.schema: "messages", "sharegpt", ...
 Schema schema_named(std::string_view name);   // Throws ConfigError
@@ -25,7 +35,9 @@ enum class UnreadPolicy { Name, Refuse };
 
 struct SchemaConfig {
   std::string schema = "auto";
-  std::string task = "sft";  // "pretrain" reads instruction, input, output rows as text
+  // "pretrain" reads instruction, input, output rows as text; a task of pairs reads preferences
+  // alone, and `auto` takes none for others.
+  std::string task = "sft";
   std::string text_field = "text";
   std::string text_rows = "document";  // for .txt files: or "line"
   std::string system_prompt = {};      // added to chat rows without a system turn

@@ -170,16 +170,17 @@ class SplitBuilder {
       if (is_wanted(part, wanted_)) refuse_if_empty(reports[part], file, source);
       const int64_t kept = rows_kept(reports[part]);
       if (!is_wanted(part, wanted_) && kept == 0 && reports[part].rows_read > 0) continue;
-      const TokenFileRows rows{.num_rows = kept,
-                               .num_tokens = reports[part].tokens,
-                               .has_weights = reports[part].weighted_tokens > 0,
-                               .for_each = [&](const std::function<void(const SpooledRow&)>& take) {
-                                 spool.for_each([&](const SpooledRow& row) {
-                                   if (row.record.outcome == RowOutcome::Kept &&
-                                       part_of_row[static_cast<size_t>(row.index)] == part)
-                                     for_each_window(row, take);
-                                 });
-                               }};
+      const TokenFileRows rows{
+          .num_rows = kept * settings::rows_of_item(settings::task_named(inputs_.task)),
+          .num_tokens = reports[part].tokens,
+          .has_weights = reports[part].weighted_tokens > 0,
+          .for_each = [&](const std::function<void(const SpooledRow&)>& take) {
+            spool.for_each([&](const SpooledRow& row) {
+              if (row.record.outcome == RowOutcome::Kept &&
+                  part_of_row[static_cast<size_t>(row.index)] == part)
+                for_each_window(row, take);
+            });
+          }};
       CachedSplit split = cache.store(key(source, part), rows, reports[part], policy_line);
       split.report.files = {source.path.string()};
       if (is_wanted(part, wanted_)) parts_[part] = std::move(split);
@@ -188,6 +189,11 @@ class SplitBuilder {
 
   void for_each_window(const SpooledRow& row,
                        const std::function<void(const SpooledRow&)>& take) const {
+    if (const auto first = static_cast<size_t>(row.record.first_of_pair); first > 0) {
+      take({row.index, row.record, row.ids.first(first), row.supervised.first(first)});
+      take({row.index, row.record, row.ids.subspan(first), row.supervised.subspan(first)});
+      return;
+    }
     cut_windows(row.ids, row.supervised, row.weights, inputs_.max_seq_len,
                 [&](auto ids, auto mask, auto weights) {
                   take({row.index, row.record, ids, mask, weights});
@@ -242,7 +248,7 @@ class SplitBuilder {
     report.rows_own_bos += record.own_bos;
     report.rows_own_weights += record.own_weights;
     report.fields_cut += record.fields_cut;
-    const bool is_split = std::ssize(row.ids) > inputs_.max_seq_len;
+    const bool is_split = record.first_of_pair == 0 && std::ssize(row.ids) > inputs_.max_seq_len;
     report.rows_split += is_split;
     if (record.outcome == RowOutcome::Kept)
       for_each_window(row, [&](const SpooledRow& window) {

@@ -86,7 +86,7 @@ TEST(SplitBuilder, ShardsAreOneFile) {
   EXPECT_FALSE(shards.build(Splits::All).reports[0].from_cache);
 }
 
-// The first row may be one of those that are skipped.
+// The first row may be a skipped one.
 TEST(BuildSplits, ThePolicyIsOfARowThatCouldBeEncoded) {
   Fixture fixture;
   fixture.data.bad_rows = "skip";

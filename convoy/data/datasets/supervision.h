@@ -20,8 +20,8 @@ enum class Supervise {
 
 // For chat rows: which of the special tokens that close turns are supervised.
 enum class LearntEnds {
-  Turn,  // those of learnt turns
-  All,   // those of other turns, too
+  Turn,  // tokens that close learnt turns
+  All,   // tokens that close any turn
   Last,  // the conversation's last
   None,
 };

@@ -50,6 +50,7 @@ class TokenCache {
                     const std::string& policy) const;
 
   std::filesystem::path path_of(const std::string& key) const;
+  std::filesystem::path folder() const { return folder_.value_or(std::filesystem::path()); }
   // A file for rows that wait to be stored. Throws IoError.
   ScratchFile scratch() const;
 

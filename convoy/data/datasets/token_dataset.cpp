@@ -71,6 +71,39 @@ TokenDataset TokenDataset::from_rows(const std::vector<EncodedRow>& rows) {
   return dataset;
 }
 
+std::vector<EncodedRow> rows_of_pair(EncodedRow row) {
+  if (row.first_of_pair == 0) return {std::move(row)};
+  CONVOY_INVARIANT(row.weights.empty(), "a pair of rows has weights");
+  EncodedRow second = row;
+  second.first_of_pair = 0;
+  second.ids.erase(second.ids.begin(), second.ids.begin() + row.first_of_pair);
+  second.supervised.erase(second.supervised.begin(), second.supervised.begin() + row.first_of_pair);
+  row.ids.resize(static_cast<size_t>(row.first_of_pair));
+  row.supervised.resize(static_cast<size_t>(row.first_of_pair));
+  row.first_of_pair = 0;
+  return {std::move(row), std::move(second)};
+}
+
+EncodedRow pair_of_rows(EncodedRow chosen, const EncodedRow& rejected) {
+  chosen.first_of_pair = std::ssize(chosen.ids);
+  chosen.ids.insert(chosen.ids.end(), rejected.ids.begin(), rejected.ids.end());
+  chosen.supervised.insert(chosen.supervised.end(), rejected.supervised.begin(),
+                           rejected.supervised.end());
+  chosen.own_bos |= rejected.own_bos;
+  chosen.empty_answer |= rejected.empty_answer;
+  chosen.tools_unread |= rejected.tools_unread;
+  chosen.documents_unread |= rejected.documents_unread;
+  chosen.calls_unread |= rejected.calls_unread;
+  chosen.reasoning_unread |= rejected.reasoning_unread;
+  chosen.text_unread |= rejected.text_unread;
+  for (const std::string& key : rejected.keys_unread)
+    if (std::find(chosen.keys_unread.begin(), chosen.keys_unread.end(), key) ==
+        chosen.keys_unread.end())
+      chosen.keys_unread.push_back(key);
+  chosen.crosses_seam |= rejected.crosses_seam;
+  return chosen;
+}
+
 struct TokenDataset::Joined {
   std::vector<NamedRows> parts;
   std::vector<int64_t> ends;  // rows up to and with each part

@@ -28,13 +28,20 @@ struct EncodedRow {
   bool calls_unread = false;
   bool reasoning_unread = false;
   bool text_unread = false;                   // a part of the text of a message
-  std::vector<std::string> keys_unread = {};  // of Sample::further_keys
+  std::vector<std::string> keys_unread = {};  // from Sample::further_keys
   // One token lies over the end of the prompt and the start of the completion; it is learnt.
   bool crosses_seam = false;
   bool own_weights = false;  // its turns say themselves what is learnt of them
-  // In the loss, of every token; counts only where supervised. Empty: 1 for all.
+  // The weight of every token in the loss; counts only where supervised. Empty: 1 for all.
   std::vector<float> weights = {};
+  // Above 0: a pair of rows, one behind the other, and the number of tokens of the first.
+  int64_t first_of_pair = 0;
 };
+
+// The rows that it holds: itself, or both of a pair.
+std::vector<EncodedRow> rows_of_pair(EncodedRow row);
+// The opposite, of two.
+EncodedRow pair_of_rows(EncodedRow chosen, const EncodedRow& rejected);
 
 struct NamedRows;
 
@@ -57,8 +64,9 @@ class TokenDataset {
   int64_t source_index(int64_t row) const;
   int64_t total_tokens() const;
   int64_t total_supervised_tokens() const;
-  const std::string& content_hash() const;      // SHA-256 over ids, masks, weights and order
-  const std::vector<NamedRows>& parts() const;  // of a joined data set; else empty
+  const std::string& content_hash() const;  // SHA-256 over ids, masks, weights and order
+  // The parts of a joined data set; empty: it is one data set.
+  const std::vector<NamedRows>& parts() const;
 
  private:
   friend class TokenCache;

@@ -15,7 +15,7 @@
 namespace convoy::data {
 
 // The assistant turns among messages[first_message..] of `full`, the rendered conversation in which
-// `texts` lie, except those of the messages `left_out`. Throws DataError.
+// `texts` lie, except the turns in `left_out`. Throws DataError.
 std::vector<TurnSpan> find_assistant_turns(const ChatRenders& renders,
                                            const nlohmann::ordered_json& messages,
                                            const std::string& full, const MessageTexts& texts,

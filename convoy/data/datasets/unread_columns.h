@@ -16,7 +16,7 @@ namespace convoy::data {
 // One thread.
 class UnreadColumns {
  public:
-  void add(const std::vector<std::string>& columns);  // of one row
+  void add(const std::vector<std::string>& columns);  // the unread columns of one row
   bool empty() const { return rows_of_.empty(); }
   std::vector<std::string> names() const;  // in the order in which they were met
   // "2 columns are not kept: `id` (in 3 rows), `topic` (in 1 row)"; `what`: "not kept".

@@ -24,7 +24,7 @@ size_t longest(const std::vector<std::string>& names) {
   return most;
 }
 
-// All classes, or those with most rows, in their order.
+// All classes, or the classes with most rows, in their order.
 std::vector<size_t> shown_classes(const std::vector<ClassFigures>& classes) {
   std::vector<size_t> shown(classes.size());
   std::iota(shown.begin(), shown.end(), size_t{0});

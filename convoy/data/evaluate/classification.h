@@ -50,8 +50,8 @@ ClassificationFigures classification_figures(const ConfusionMatrix& matrix);
 inline constexpr int64_t kMostShownClasses = 64;
 
 // A table for people: a row per class with its metrics, and the matrix, true classes down. `names`:
-// of the classes. It leaves the matrix out where there are more than kMostShownClasses, and shows
-// those with most rows. Lines end in '\n'.
+// the names of the classes. With more than kMostShownClasses classes it leaves the matrix out and
+// shows the classes with most rows. Lines end in '\n'.
 std::string classification_table(const ConfusionMatrix& matrix,
                                  const std::vector<std::string>& names);
 

@@ -16,7 +16,7 @@ namespace convoy::evaluate {
 namespace {
 
 constexpr size_t kBins = 20;
-constexpr size_t kMostCharacters = 20'000;  // of a text that is shown
+constexpr size_t kMostCharacters = 20'000;  // the most that is shown of a text
 
 constexpr std::string_view kStyle = R"(
 :root { color-scheme: light dark; --ink: #1d2430; --faint: #667085; --line: #d7dce3; --paper: #ffffff; --panel: #f4f6f9;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SARI of a rewritten text, as Hugging Face's evaluate computes it: compares the words it keeps,
-// deletes and adds with those of the references.
+// SARI of a rewritten text, as Hugging Face's evaluate computes it: compares the words that it
+// keeps, deletes and adds with the references' words.
 #pragma once
 
 #include <string>

@@ -53,7 +53,7 @@ class TextMetrics {
 // Rows must be added in their order, so that the sums are equal on any number of ranks.
 class MetricMeans {
  public:
-  explicit MetricMeans(const TextMetrics& metrics);  // which outlives it
+  explicit MetricMeans(const TextMetrics& metrics);  // `metrics` outlives it
 
   void add(const RowScores& scores);
   int64_t count() const { return count_; }

@@ -28,7 +28,7 @@ class Sha1 {
   uint64_t total_bytes_ = 0;
 };
 
-// Checks that bytes are those of the file that an etag names.
+// Checks that bytes belong to the file that an etag names.
 class BlobHash {
  public:
   BlobHash(std::string etag, int64_t size_bytes);

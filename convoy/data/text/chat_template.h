@@ -65,7 +65,7 @@ class ChatTemplate {
                       const nlohmann::ordered_json& variables, bool add_generation_prompt) const;
 
   bool has_generation_tags() const;
-  // In its own text: of the template for tools, where the model has one.
+  // True when the template's own text (of the one for tools, if the model has one) has `words`.
   bool mentions(std::string_view words) const;
   const std::string& content_hash() const;  // without its clock
   // The time that strftime_now has: the start of the command, until told otherwise.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizers of GGUF files against llama.cpp (tests/golden/gguf/cuts.json), and those that we write
-// against the tokenizers they were written from.
+// Tokenizers of GGUF files against llama.cpp (tests/golden/gguf/cuts.json), and tokenizers that
+// Convoy writes against their originals.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time that strftime_now has in a chat template: one instant for a whole command, or that of
+// The time that strftime_now has in a chat template: one instant for a whole command, or one for
 // each conversation.
 #pragma once
 

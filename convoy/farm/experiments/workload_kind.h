@@ -23,7 +23,7 @@ namespace convoy::experiments {
 
 // The folders and devices that a sweep's flags name.
 struct SweepPlaces {
-  std::string checkpoint_dir;          // folder of the store; empty = that of the results
+  std::string checkpoint_dir;          // folder of the store; empty = the results' folder
   std::string figures_dir;             // empty = no figures
   std::string compute_device = "cpu";  // sweep::RunOptions
   int64_t max_gpus = -1;
@@ -34,7 +34,7 @@ class WorkloadFlags {
  public:
   virtual ~WorkloadFlags() = default;
 
-  virtual config::Section section() = 0;        // of the fields
+  virtual config::Section section() = 0;        // the flags as fields
   virtual std::string config_file() const = 0;  // read before the command line; empty = none
   virtual void start_over() = 0;                // back to the defaults, of a preset that was named
   virtual sweep::SweepPlan plan() const = 0;  // throws ConfigError, which names the flag; DataError
@@ -51,20 +51,21 @@ class WorkloadFlags {
 };
 
 struct WorkloadKind {
-  std::string_view name;                      // of the sub-command, and in stores
+  std::string_view name;                      // the sub-command's name, also in stores
   std::string_view summary;                   // one line in `convoy sweep --help`
   std::string_view usage;                     // "convoy sweep NAME [flags]"
   std::string_view example;                   // a command line
-  std::vector<std::string_view> first_flags;  // those that --help shows, at most twelve
+  std::vector<std::string_view> first_flags;  // flags that --help shows, at most twelve
   std::unique_ptr<WorkloadFlags> (*flags)();
-  config::Section (*fields)();  // of the flags, with their defaults
+  config::Section (*fields)();  // the flags with their defaults
   // `mode`: "exact" or "fast" where the workload has both, else "". `gpu`: computes where
   // the workload can use one; null = the CPU does.
   std::unique_ptr<sweep::Workload> (*make)(const std::string& mode,
                                            std::shared_ptr<cuda::Device> gpu);
-  // Its tables of results that are read from a store; null = it has none but those of every sweep.
+  // Further tables, beside the ones that every sweep has, made from results in a store; null =
+  // none.
   std::vector<sweep::NamedFile> (*wide_csv)(const sweep::SweepResults& results) = nullptr;
-  sweep::DescentSteps steps = {};  // of its descents
+  sweep::DescentSteps steps = {};  // how many steps its descents take
 };
 
 // WorkloadKind::fields.

@@ -19,7 +19,7 @@ namespace {
 struct Name {
   std::string_view name;
   std::vector<std::string_view> words = {};  // empty: it is a number
-  std::string_view stage = {};               // that finds it out
+  std::string_view stage = {};               // stage that finds it out
 };
 
 const std::vector<Name>& names() {

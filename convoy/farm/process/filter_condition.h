@@ -18,15 +18,15 @@ class FilterCondition {
   // everything, and neither less nor more.
   bool holds(const nlohmann::ordered_json& figures) const;
   const std::string& text() const { return text_; }
-  // The stage that finds out what is asked for; empty: it is known of every text.
+  // The stage that finds out the figure; empty: every text has it.
   std::string_view stage() const;
 
  private:
   std::string text_;
   std::string name_;
   std::string comparison_;
-  std::string word_;   // of names that have words
-  double number_ = 0;  // of the others
+  std::string word_;   // for names whose values are words
+  double number_ = 0;  // for names whose values are numbers
   bool is_number_ = false;
 };
 

@@ -22,12 +22,12 @@
 namespace convoy::process {
 
 struct RunIdentity {
-  std::string name = {};              // of the run, within its store
-  std::filesystem::path folder = {};  // of its segments; of a run on many hosts, shared by them
+  std::string name = {};              // the run's name within its store
+  std::filesystem::path folder = {};  // holds the run's segments; several hosts of a run share it
   // All that decides the rows' results, and nothing else. An object; what differs is named by its
   // keys.
   nlohmann::json configuration = nlohmann::json::object();
-  std::string data_hash = {};  // of the data set's content
+  std::string data_hash = {};  // hash of the data set's content
   // Rows and texts lie in the store, so that nodes share no folder; else in `folder`.
   bool texts_in_store = false;
 
@@ -69,10 +69,9 @@ struct RowRun {
 RowRun plan_rows(jobs::JobStore& store, const PlanRequest& request);
 
 // Waits at most `limit` until another node has planned the run. A node that has not seen the data
-// set passes no `run.data_hash` and no selection of rows: it joins the plan that was last begun
-// among those of its settings. Calls `keep_waiting` meanwhile and
-// throws StopRequest when it returns false. Throws ConfigError after the limit; the message says
-// what the store holds instead.
+// set passes no `run.data_hash` and no selection of rows: it joins the plan with its settings that
+// was begun last. Calls `keep_waiting` meanwhile and throws StopRequest when it returns false.
+// Throws ConfigError after the limit; the message says what the store holds instead.
 RowRun wait_for_plan(jobs::JobStore& store, const RunIdentity& run, std::chrono::milliseconds limit,
                      const std::function<bool()>& keep_waiting, const Log& log);
 

@@ -16,8 +16,6 @@ constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& model) {
   settings::ProcessEngineSettings& engine = settings.engine;
   if (!engine.low_memory) return {};
-  // Half of fp32 costs next to nothing of quality.
-  if (settings.model.dtype == "auto") settings.model.dtype = "bf16";
   const int64_t samples = settings.generate.n;
   const int64_t longest = longest_request_tokens(settings);
   const auto budget_bytes = static_cast<int64_t>(engine.memory_gib * kBytesPerGib);

@@ -10,10 +10,10 @@
 
 namespace convoy::process {
 
-// Settles, where low_memory is set, how many rows and texts a worker has at a time, its KV blocks
-// and types, so that it stays within memory_gib; what the user has settled stays. Returns what was
-// chosen, for people; empty = low_memory is not set. Throws ConfigError where not even the last
-// rung fits.
+// `settings`: with a settled model.dtype. Settles, where low_memory is set, how many rows and texts
+// a worker has at a time, its KV blocks and types, so that it stays within memory_gib; what the
+// user has settled stays. Returns what was chosen, for people; empty = low_memory is not set.
+// Throws ConfigError where not even the last rung fits.
 std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& model);
 
 }  // namespace convoy::process

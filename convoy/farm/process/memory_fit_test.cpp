@@ -22,6 +22,7 @@ ModelFacts seven_billion() {
 settings::ProcessSettings within(double memory_gib) {
   settings::ProcessSettings settings;
   settings.model.name = "seven";
+  settings.model.dtype = "bf16";
   settings.engine.low_memory = true;
   settings.engine.memory_gib = memory_gib;
   return settings;

@@ -15,23 +15,24 @@
 
 namespace convoy::process {
 
-inline constexpr int64_t kKvBlockTokens = 32;  // of the engine's KV cache
+inline constexpr int64_t kKvBlockTokens = 32;  // block size of the engine's KV cache
 
 struct ModelFacts {
   std::string folder;
-  std::string identity;  // of weights, adapter and template
+  std::string identity;  // hash of weights, adapter and template
   std::optional<text::ChatTemplate> chat_template;
   settings::ModelSampling sampling = {};  // by generation_config.json
   int64_t parameters = 0;
-  int64_t block_parameters = 0;  // of them, in linear maps of blocks: what --quantization encodes
+  // Parameters in linear maps of blocks, which --quantization encodes.
+  int64_t block_parameters = 0;
   // For a folder that stores quantised weights: bytes of the codes, and the number of parameters
   // stored beside them. 0: the weights are not quantised.
   int64_t stored_code_bytes = 0;
   int64_t whole_parameters = 0;
   int64_t layers = 0;
-  int64_t kv_values_per_token = 0;  // of all layers, keys and values
+  int64_t kv_values_per_token = 0;  // keys and values of all layers
   int64_t positions = 0;            // longest text
-  int64_t window_tokens = 0;        // of the layers that see fewest keys; 0 = all see all
+  int64_t window_tokens = 0;        // window of the layers that see fewest keys; 0 = all see all
 
   // Bytes of one engine that computes in `bytes_per_value` bytes: 2 for bf16, 4 for fp32; its
   // weights are held as `model` sets.

@@ -20,11 +20,11 @@ namespace convoy::process {
 // The texts of the three prompts, by stage: "generate", "evaluate", "improve".
 using PromptTexts = std::map<std::string, std::string>;
 
-// Reads those that the settings name and takes the others from `shipped`. Throws ConfigError.
+// Reads the prompts that the settings name and takes the others from `shipped`. Throws ConfigError.
 PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const PromptTexts& shipped);
 
-// The fields that rows of this data set are read by: those that the settings name, then those in
-// the catalog.
+// The fields that rows of this data set are read by: first the fields that the settings name, then
+// the catalog's.
 ProblemFields problem_fields(const settings::ProcessDataSettings& data);
 
 // Prompt and text of the longest request that the stages make, about.
@@ -38,7 +38,7 @@ struct PipelinePlan {
   PromptTemplate generate;
   PromptTemplate evaluate;
   PromptTemplate improve;
-  std::vector<FilterCondition> conditions;  // of rows that are published
+  std::vector<FilterCondition> conditions;  // conditions that published rows meet
 
   bool has_stage(const std::string& name) const;
   bool chats() const { return settings.prompts.chat == "on"; }

@@ -28,7 +28,7 @@ struct FieldNames {
 // Thread-safe.
 class ProblemFields {
  public:
-  // `known` may be null. Named fields come before those of the catalog.
+  // `known` may be null. Named fields come before the catalog's fields.
   explicit ProblemFields(const data::KnownDataset* known = nullptr, FieldNames names = {});
 
   // Choices are part of the problem. An answer of "proof", "notfound" or an empty one does not

@@ -18,10 +18,11 @@
 namespace convoy::process {
 
 struct ForeignName {
-  std::string text;                // as it stands
-  std::vector<std::string> names;  // that it may mean, without "row."; empty: it names nothing
-  int64_t line = 0;                // 1-based
-  bool is_statement = false;       // of a template language: no JSON, and no formula
+  std::string text;  // as it stands
+  // Columns that it may mean, without "row."; empty: it names nothing.
+  std::vector<std::string> names;
+  int64_t line = 0;           // 1-based
+  bool is_statement = false;  // in a template language, neither JSON nor a formula
 };
 
 class PromptTemplate {

@@ -37,7 +37,7 @@ std::string judged(double score) {
 struct Way {
   FinishedRow row;
   std::vector<std::string> keys;      // in the order asked for
-  std::vector<TextRequest> requests;  // the same
+  std::vector<TextRequest> requests;  // in the order asked for
 };
 
 // One text at a time, the newest first, so that samples run ahead of each other.

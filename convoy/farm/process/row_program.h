@@ -54,7 +54,7 @@ class RowProgram {
  public:
   virtual ~RowProgram() = default;
   // Thread-safe. Depends on nothing but its arguments and the configuration. `kept` in no
-  // particular order. A step that was asked for and is not kept by now is asked for again. Throws
+  // particular order. A step that was requested and is not in `kept` is requested again. Throws
   // nothing for a bad row: that is a state.
   virtual NextSteps next(const InputRow& row, std::span<const KeptStep> kept) const = 0;
   // Expected time of the row, in any unit: the longest rows go first. 0 = unknown.

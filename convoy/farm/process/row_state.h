@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of a row between stages. Made anew from the row and its kept texts each time, and never
+// The state of a row between stages. Rebuilt from the row and its kept texts each time, and never
 // stored. Plain data.
 #pragma once
 
@@ -35,7 +35,7 @@ struct Version {
   std::optional<std::string> answer = {};  // as it stands in the text
   TextFinish finish = TextFinish::Stop;
   std::string other_finish = {};  // as TextResult's
-  std::string error = {};         // of TextFinish::Error
+  std::string error = {};         // if `finish` is TextFinish::Error
   int tries = 1;
   int64_t new_tokens = 0;
   std::optional<answers::Verdict> verdict = {};  // none: not verified, or there is no reference
@@ -49,7 +49,7 @@ struct Version {
 struct Candidate {
   int64_t number = 0;
   std::vector<Version> versions = {};  // as they came
-  size_t kept = 0;                     // which of them stands
+  size_t kept = 0;                     // index of the version that stands
   bool waiting = false;                // for a text that was asked for
 
   const Version& best() const { return versions[kept]; }

@@ -79,8 +79,8 @@ class RowsRun : public workers::SupervisedWork {
  private:
   // Facts about the successive workers of one slot.
   struct Slot {
-    WorkerStatus last;       // of the one that runs
-    RowWorkerFigures ended;  // of those before it
+    WorkerStatus last;       // the running worker's
+    RowWorkerFigures ended;  // summed over earlier workers
 
     RowWorkerFigures total() const { return sum(ended, last.worker); }
   };
@@ -219,7 +219,7 @@ class RowsRun : public workers::SupervisedWork {
   std::deque<Sample> samples_;
   RowSupervisorReport report_;
   int64_t open_ = 0;               // rows, when last counted
-  int64_t rows_when_counted_ = 0;  // finished here by then
+  int64_t rows_when_counted_ = 0;  // rows finished here when open_ was counted
   Clock::time_point next_count_all_;
 };
 

@@ -24,20 +24,21 @@ struct RowSupervisorOptions {
   std::vector<std::map<std::string, std::string>> environment = {};
   std::vector<std::vector<int>> cpus = {};  // by worker; empty = as this process
   std::string log_folder = {};              // for the workers' stderr; empty = nowhere
-  int max_crashes = 3;                      // of workers over one row, which has failed then
-  std::string label = "process";            // of the progress
-  bool asks_servers = false;                // for the texts: the progress counts their requests
+  int max_crashes = 3;            // workers that one row may crash before it counts as failed
+  std::string label = "process";  // labels the progress
+  bool asks_servers = false;      // for the texts: the progress counts their requests
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
   Log log{};
-  // Asked about once a second, for telemetry: by worker; those that are not there have no figures.
+  // Asked about once a second, for telemetry: by worker; a worker that is not running has no
+  // figures.
   std::function<void(const std::map<size_t, WorkerStatus>&)> tell = {};
 };
 
 struct RowSupervisorReport {
   int stop_signal = 0;  // 0 = no row is open
-  int64_t deaths = 0;   // of workers that were not asked to end
+  int64_t deaths = 0;   // deaths of workers that were not asked to end
   double seconds = 0;
-  RowWorkerFigures work;                    // of all workers of this host
+  RowWorkerFigures work;                    // summed over all workers of this host
   std::map<size_t, RowWorkerFigures> each;  // by worker, its replacements included
 };
 

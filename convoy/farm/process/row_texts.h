@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts that a row has, and those that its stages request. One thread.
+// The texts that a row has, and the texts that its stages request. One thread.
 #pragma once
 
 #include <functional>

@@ -231,7 +231,7 @@ class Worker : public workers::WorkSource {
         {.lease = row.lease, .key = std::move(key), .payload = encode_place(place).dump()});
   }
 
-  // Everything that the row can have now is asked for, or it is finished.
+  // Requests everything that the row can have now, or finishes it.
   void advance(HeldRow& row) {
     NextSteps next = program_.next(row.input, row.kept);
     if (next.finished) {
@@ -370,16 +370,16 @@ class Worker : public workers::WorkSource {
   std::deque<int64_t> ready_;                      // held, and not begun
   std::deque<int64_t> suspects_;                   // the same, to run alone
   std::vector<jobs::NewNote> notes_;               // written, not in the store
-  std::vector<jobs::Completion> completions_;      // the same
+  std::vector<jobs::Completion> completions_;      // written, not in the store
   RowWorkerFigures figures_;
-  std::map<std::string, StageTokens> tokens_by_stage_;  // of this worker's texts
+  std::map<std::string, StageTokens> tokens_by_stage_;  // counts this worker's texts
   bool kept_any_ = false;
   int64_t alone_ = 0;  // the last suspect that was begun
   int64_t last_number_ = 0;
   int64_t num_begun_ = 0;  // rows that are in flight
   int64_t num_open_ = 0;   // when last asked
   Clock::time_point last_keep_ = Clock::now();
-  Clock::duration keep_time_{};  // of the last
+  Clock::duration keep_time_{};  // how long the last keep took
   Clock::time_point next_claim_, next_tell_;
 };
 

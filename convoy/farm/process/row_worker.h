@@ -39,12 +39,12 @@ struct RowWorkerFigures {
 struct RowWorkerOptions {
   std::string name;  // see jobs::ClaimRequest; its segment is named after it
   int64_t rows_in_flight = 64;
-  int64_t num_workers = 1;  // that share the ledger, about: the last rows are shared out among them
+  int64_t num_workers = 1;  // approximate number of workers, which share out the ledger's last rows
   std::chrono::milliseconds lease{60'000};
   // The time that a finished text may wait; ten times as long for a slow store. Zero: all texts of
   // a step of the engine are kept before the next step.
   std::chrono::milliseconds keep_within{50};
-  int max_tries = 3;                       // of a text whose error may be temporary
+  int max_tries = 3;                       // tries of a text whose error may be temporary
   std::function<bool()> stop_wanted = {};  // asked after every step; once true, stays so
   std::function<void(const RowWorkerFigures&, const EngineFigures&)> tell = {};  // once a second
 };

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 using RowWorker = LedgerTest;
 
-// Counts what is asked for, and stops the worker after so many texts.
+// Counts the requested texts, and stops the worker after so many.
 class WatchedEngine : public NoopEngine {
  public:
   WatchedEngine() : NoopEngine({.batch = 8, .min_tokens = 1, .max_tokens = 9}) {}

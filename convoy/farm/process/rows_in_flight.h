@@ -12,7 +12,7 @@ namespace convoy::process {
 
 int64_t rows_in_flight(const settings::WorkerSettings& settings, scheduler::Hardware hardware);
 
-// That the engine generates together, of `rows` rows.
+// The number of texts that the engine generates together, of `rows` rows.
 int64_t texts_together(const settings::ProcessSettings& settings, int64_t rows,
                        scheduler::Hardware hardware);
 

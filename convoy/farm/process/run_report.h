@@ -77,7 +77,7 @@ class RunReport {
   int64_t rows_with_any_yes_ = 0;
   int64_t judged_ = 0;
   int64_t unread_judgements_ = 0;
-  int64_t cut_judgements_ = 0;  // of those
+  int64_t cut_judgements_ = 0;  // unread because the judge's text was cut off
   int64_t accepted_ = 0;
   int64_t improved_ = 0;
   double score_sum_ = 0;

@@ -74,8 +74,8 @@ class SegmentReader {
   explicit SegmentReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // Throws DataError naming the file when there is no sound record of this kind and length at this
-  // place. A network file system may show an open file as it was: what is not sound is looked for
-  // once more in the file opened anew.
+  // place. A network file system may show an open file as it was: if a record is not sound, the
+  // file is opened again and read once more.
   std::string read(const SegmentOffset& place, RecordKind kind);
 
  private:

@@ -62,7 +62,7 @@ struct TextResult {
   // A server's own word for an end that is neither: "content_filter". Else empty.
   std::string other_finish = {};
   std::string text = {};   // without end token, stop string and special tokens; UTF-8
-  std::string error = {};  // of Error; never part of `text`
+  std::string error = {};  // for TextFinish::Error; never part of `text`
   // True when the same request may succeed later: after a full device, for example, but not for a
   // prompt that is too long.
   bool error_may_pass = false;

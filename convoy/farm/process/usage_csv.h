@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The activity of devices and of the engine during a run, as CSV: a row per device and tick. The
-// first ten columns, their names and their units are those of the multi-GPU processing guide's
-// monitor_gpu.py, so its readers keep working.
+// first ten columns have the names and units of the multi-GPU processing guide's monitor_gpu.py, so
+// its readers keep working.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace convoy::process {
 
-// Figures over all workers of this host. Shares are of the time since the last tick.
+// Figures over all workers of this host. Shares refer to the time since the last tick.
 struct UsageFigures {
   double tokens_per_second = 0;
   int64_t running = 0;  // requests
@@ -28,7 +28,7 @@ struct UsageFigures {
 
 class UsageCsv {
  public:
-  // Appends to a file with the same header, else begins it anew. Throws IoError.
+  // Appends to a file with the same header; replaces any other file. Throws IoError.
   explicit UsageCsv(const std::filesystem::path& path);
 
   // Without a device one row of N/A named "No GPU found". Flushed. Throws IoError.

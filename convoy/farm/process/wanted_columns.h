@@ -41,7 +41,7 @@ class ColumnSearch {
 
  private:
   std::vector<WantedColumn> missing_;
-  std::vector<std::string> seen_;  // of the rows, in their order, limited
+  std::vector<std::string> seen_;  // columns of the rows, in their order, limited
 };
 
 }  // namespace convoy::process

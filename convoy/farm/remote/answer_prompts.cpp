@@ -16,7 +16,7 @@ namespace {
 // Each is several requests of the engine; as workers.max_tries of `convoy process`.
 constexpr int kMostRounds = 3;
 constexpr size_t kMostNamed = 100;         // prompts without an answer, in an error
-constexpr size_t kMostQuotedFailures = 3;  // of them, with the server's words
+constexpr size_t kMostQuotedFailures = 3;  // failures quoted with the server's words
 
 process::TextRequest text_request(const RemoteQuestions& questions, int64_t prompt,
                                   int64_t sample) {

@@ -64,7 +64,7 @@ int64_t count_or_zero(const ordered_json& usage, const char* name) {
 struct Said {
   std::string thought = {};
   std::string text = {};
-  bool has_text = false;  // which may be empty
+  bool has_text = false;  // there is a text, perhaps an empty one
 };
 
 // A content: a text, or parts of one: {"type": "text", "text"}, {"type": "thinking", "thinking"}.

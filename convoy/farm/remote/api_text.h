@@ -35,7 +35,7 @@ struct ApiAnswer {
   // The text as the model wrote it: thoughts and calls of tools that the server has taken out of it
   // are back in it. An Error where the model wrote none.
   std::optional<process::TextResult> text = {};
-  int error_status = 0;    // that the error in the body stands for; 0: there is none
+  int error_status = 0;    // status of the error in the body; 0: there is none
   bool is_of_api = false;  // the server has computed, though there is no text
 };
 

@@ -44,7 +44,7 @@ constexpr std::chrono::seconds kLongRest{30};
 class Mailbox {
  public:
   struct Letter {
-    int64_t number = 0;  // of a text; of a server where it is a look at that one
+    int64_t number = 0;  // a text's number; a server's if `is_look`
     bool is_look = false;
     http::RequestResult result;
   };
@@ -143,9 +143,9 @@ class HttpTextEngine final : public process::TextEngine {
  private:
   struct Text {
     ApiText api;
-    std::pair<int64_t, int64_t> place;  // among those that are ready
-    int tries = 0;                      // that failed by an answer
-    int lone_breaks = 0;                // of them, of this text's connection alone
+    std::pair<int64_t, int64_t> place;  // in ready_, while the text waits there
+    int tries = 0;                      // tries that an answer ended
+    int lone_breaks = 0;                // breaks of this text's connection while others held
     int busy = 0;                       // refusals for load
     bool is_sent = false;
     bool has_newer_limit = false;  // as it was sent
@@ -301,7 +301,7 @@ class HttpTextEngine final : public process::TextEngine {
     ended_.push_back(std::move(result));
   }
 
-  using Rest = std::optional<std::chrono::milliseconds>;  // that the server asks for
+  using Rest = std::optional<std::chrono::milliseconds>;  // wait that the server asks for
 
   // The server's trouble, not the text's.
   void suffer(int64_t number, Trouble trouble, const std::string& why, Rest rest = {}) {
@@ -374,7 +374,7 @@ class HttpTextEngine final : public process::TextEngine {
           (answer.status != 403 && answered_settings_.contains(text.api.settings)))
         return end_refused(number, answer);
     }
-    // One text that is asked for again stands for the others.
+    // One text that is requested again stands for the others.
     std::vector<Refusal>& refusals = refused_[text.api.settings];
     refusals.insert(text.tries > 0 ? refusals.begin() : refusals.end(),
                     {number, std::move(answer)});
@@ -426,7 +426,7 @@ class HttpTextEngine final : public process::TextEngine {
     refuse_answer(servers_, address(text), first.answer);
   }
 
-  // The whole time in which requests run counts as that of new tokens: how a server divides it
+  // The whole time in which requests run counts as time for new tokens: how a server divides it
   // cannot be seen.
   void count_time() {
     const auto now = Clock::now();
@@ -444,10 +444,10 @@ class HttpTextEngine final : public process::TextEngine {
   std::vector<bool> has_newer_limit_;       // by server
   std::vector<std::vector<Break>> breaks_;  // by server; they wait for a look at it
   bool told_busy_ = false;
-  Clock::time_point told_rest_until_ = {};               // further rests until then are not told
-  std::unordered_map<int64_t, Text> texts_;              // unfinished, by number
-  std::set<std::pair<int64_t, int64_t>> ready_;          // their places, in the order of sending
-  std::multimap<Clock::time_point, int64_t> delayed_;    // until then
+  Clock::time_point told_rest_until_ = {};       // further rests are not reported before this time
+  std::unordered_map<int64_t, Text> texts_;      // unfinished, by number
+  std::set<std::pair<int64_t, int64_t>> ready_;  // their places, in the order of sending
+  std::multimap<Clock::time_point, int64_t> delayed_;    // by the time at which they may be sent
   std::map<std::string, std::vector<Refusal>> refused_;  // their texts wait; by settings
   std::unordered_set<std::string> answered_settings_;
   std::vector<TextResult> ended_;  // handed out by the next step

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what an answer without a text says: of the text, of the server, or of all requests.
+// Reads an answer without a text: whether it concerns the text, the server, or all requests.
 #pragma once
 
 #include <chrono>

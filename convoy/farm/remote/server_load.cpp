@@ -28,7 +28,8 @@ std::optional<ServerRequest> ServerLoad::choose(Clock::time_point now) {
         (least->is_set_aside == server.is_set_aside && server.in_flight < least->in_flight);
     if (is_better) least = &server;
   }
-  // One that is set aside is tried beside those that are well, or nothing would show its recovery.
+  // A server that is set aside is tried beside healthy ones; otherwise nothing would show its
+  // recovery.
   for (Server& server : servers_)
     if (server.is_set_aside && server.in_flight == 0 && now >= server.rests_until) least = &server;
   if (least == nullptr) return std::nullopt;

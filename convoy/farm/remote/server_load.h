@@ -3,9 +3,9 @@
 // The number of requests that each of several servers gets at once, learnt from their answers. It
 // doubles in the time of an answer until a server first has enough, then grows by one in that time
 // and is halved by each round of trouble (Chiu and Jain's additive increase and multiplicative
-// decrease, with the slow start of RFC 5681). A server with trouble rests, longer each time, and
-// after some of it is set aside: then one request at a time tries it again. Plain data; the caller
-// passes the time.
+// decrease, with the slow start of RFC 5681). A server with trouble gets no requests for a while,
+// longer each time. After more trouble it is set aside: then one request at a time tries it again.
+// Plain data; the caller passes the time.
 #pragma once
 
 #include <chrono>
@@ -43,7 +43,7 @@ class ServerLoad {
   int64_t in_flight() const;
   int64_t limit(size_t server) const { return static_cast<int64_t>(servers_[server].limit); }
   bool is_set_aside(size_t server) const { return servers_[server].is_set_aside; }
-  // The time at which choose() may have one that rests now.
+  // The time at which choose() may use a server again that rests now.
   Clock::time_point next_time() const;
 
   // Grows with `tries`, from a quarter of a second to half a minute; a random half of it is left
@@ -56,7 +56,7 @@ class ServerLoad {
     double limit = 16;
     bool starts_slowly = true;
     bool is_set_aside = false;
-    int rounds = 0;                    // of trouble in a row
+    int rounds = 0;                    // consecutive rounds of trouble
     Clock::time_point last_full = {};  // with as many requests as it may have
     // A request sent before it belongs to the round of trouble that is over.
     Clock::time_point last_trouble = {};

@@ -82,7 +82,8 @@ TEST(ServerLoad, SetsAServerAsideAndTriesItAgain) {
       load.succeed(request);
   EXPECT_TRUE(load.is_set_aside(0));
   EXPECT_EQ(load.choose(now)->server, 1u);
-  // Later one request tries it, beside those of the other, and a failure lengthens its rest.
+  // Later one request tries it, while the other server takes the rest, and a failure lengthens its
+  // pause.
   auto rest = load.next_time() - now;
   for (int round = 0; round < 3; ++round) {
     now += seconds(60);

@@ -70,7 +70,7 @@ std::string problem_of(const Servers& servers, const std::string& address,
                        const http::RequestResult& result) {
   if (result.end != http::RequestEnd::Whole) return result.why;
   const int status = result.answer.status;
-  // Servers without a list are asked for texts alone.
+  // Servers without a list of models are only asked for texts.
   if (status == 404 || status == 405 || status == 501) return {};
   if (status == 429 || status >= 500)
     return fmt::format("status {}: {}", status, error_message(servers, result.answer));

@@ -32,8 +32,8 @@ struct Servers {
 // OPENAI_API_KEY. Throws ConfigError: an address with a key in it, no model.
 Servers read_servers(const settings::RemoteSettings& settings, const std::string& model);
 
-// Asks each server for its models. Warns of those that do not answer. Throws ConfigError where one
-// refuses the key or has no such model, NetworkError where none answers. Blocks.
+// Asks each server for its models. Warns of servers that do not answer. Throws ConfigError if one
+// refuses the key or has no such model, NetworkError if none answers. Blocks.
 void look_at_servers(const Servers& servers, http::Client& client, const Log& log);
 
 // The message in the body of an answer that is an error.

@@ -62,7 +62,7 @@ struct Tally {
 
   void merge(const Tally& other);
   double mean() const;            // NaN without an accepted guess
-  double standard_error() const;  // of the mean; NaN below two accepted guesses
+  double standard_error() const;  // standard error of the mean; NaN below two accepted guesses
   std::string json() const;
   static Tally parse(const std::string& json);  // throws DataError
   bool operator==(const Tally&) const = default;

@@ -17,7 +17,7 @@ namespace convoy::workers {
 
 class ClockWatch {
  public:
-  // Tells the own clock and returns those of all, as jobs::JobStore::tell_clock does.
+  // Writes down this process's clock and returns all clocks, as jobs::JobStore::tell_clock does.
   using TellClock = std::function<std::map<std::string, int64_t>()>;
 
   ClockWatch(std::string name, std::chrono::milliseconds lease, TellClock tell)

@@ -47,7 +47,7 @@ class WorkSource {
 
 struct LoopOptions {
   std::string name;                  // the owner of the leases, see jobs::ClaimRequest
-  std::vector<int64_t> groups = {};  // of the store
+  std::vector<int64_t> groups = {};  // groups of the store
   std::chrono::milliseconds lease{60'000};
   std::function<bool()> stop_wanted = {};  // once true, stays so; empty = never
 };

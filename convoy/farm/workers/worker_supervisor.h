@@ -56,7 +56,7 @@ class SupervisedWork {
   virtual void handle_error_line(size_t /*worker*/, const std::string& /*line*/) {}
   // A line of a worker's stdout. True once that worker has begun, which ends idle deaths in a row.
   virtual bool handle_line(size_t worker, const std::string& line) = 0;
-  // `leases`: those that the worker owned.
+  // `leases`: the leases that the worker owned.
   virtual DeathConsequence consequence_of(const WorkerDeath& death,
                                           const std::vector<jobs::Lease>& leases) = 0;
   // Called four times a second, before open tasks are counted: finishes tasks whose units are all
@@ -81,12 +81,12 @@ struct IdleDeathLimits {
 
 struct SupervisorOptions {
   processes::PoolOptions pool;  // `signals` is filled in
-  std::vector<int64_t> groups;  // of the store
+  std::vector<int64_t> groups;  // groups of the store
   bool divides_tasks = false;   // one open task is work for all workers, else for one
   std::chrono::milliseconds lease{60'000};
   bool renews_leases = false;                   // for its workers; else they renew them themselves
   std::chrono::milliseconds stop_grace{5'000};  // then workers that were asked to end are killed
-  int max_attempts = 3;                         // of a range
+  int max_attempts = 3;                         // attempts at a range
   IdleDeathLimits idle_deaths = {};
 };
 

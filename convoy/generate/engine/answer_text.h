@@ -23,7 +23,8 @@ class AnswerText {
   std::optional<FinishReason> take(int32_t token);
   const std::vector<int32_t>& tokens() const { return tokens_; }
   std::string text() const;
-  // The first tokens, without an end token and those that begin in a stop string or after it.
+  // Number of tokens that text() needs: without an end token, and without tokens that begin in a
+  // stop string or after it.
   int64_t num_text_tokens() const;
   // text() of an answer that goes on, in the time of its newest tokens.
   std::string text_so_far();

@@ -55,12 +55,13 @@ struct Engine::Row {
   AnswerText answer;
   std::vector<float> logprobs;
   std::vector<std::vector<kernels::TokenLogprob>> likeliest;
-  int64_t unread_place = -1;  // of its unread token among those of its step; below 0: there is none
+  // Place of its unread token among the tokens that its step drew; below 0: there is none.
+  int64_t unread_place = -1;
 };
 
 namespace {
 
-// Ids that only the device has, among those of a step.
+// The ids of a step that only the device has.
 struct UnreadIds {
   std::vector<int64_t> tokens;  // places in the step
   std::vector<int64_t> places;  // in the ids of the step before
@@ -81,7 +82,7 @@ struct Engine::Inputs {
   std::vector<kernels::PagedRows> paged;  // by layer group
   UnreadIds unread;
   at::Tensor unread_tokens_U, unread_places_U;
-  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: those are all tokens
+  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: all tokens are last ones
   std::vector<std::shared_ptr<Row>> drawing;
   std::optional<TokenDraw> draw;  // where a row draws
 
@@ -201,7 +202,7 @@ std::vector<Completion> Engine::step() {
   c10::OptionalStreamGuard on_stream;
   if (const auto stream = stream_of_steps()) on_stream.reset_stream(*stream);
   const auto begin = std::chrono::steady_clock::now();
-  // Rows of a failed step begin anew, from tokens that the host has.
+  // Rows of a failed step start again, from tokens that the host has.
   if (std::exchange(step_failed_, true)) read_down_to(0);
   scheduler_.hold_admissions(fewest_admissions());
   const std::vector<scheduler::PlannedRow> plan = plan_step();

@@ -46,9 +46,10 @@ struct EngineConfig {
   // take together are always read at once.
   std::optional<bool> reads_late = {};
   // Steps of single tokens are recorded and then started as a whole (device::DeviceGraph); nothing:
-  // on CUDA devices that can. Not with adapters to serve, or a model whose weights come and go.
+  // on CUDA devices that can. Not with adapters to serve, or a model whose weights are loaded and
+  // released.
   std::optional<bool> records_steps = {};
-  adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
+  adapters::ServedAdapters* adapters = nullptr;  // adapters of this model; outlives the engine
   std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
   std::shared_ptr<const device::DeviceClaim> claim = {};  // held as long as the engine
 };
@@ -67,7 +68,7 @@ class Engine {
   void submit(Request request);
   void cancel(int64_t number);                    // at any time; nothing is returned of it
   bool has_begun(int64_t number) const;           // an unfinished request, which may wait again
-  std::string text_so_far(int64_t number) const;  // of an unfinished request
+  std::string text_so_far(int64_t number) const;  // for an unfinished request
   // The tokens that are read; until the next call of step().
   AnswerTokens tokens_so_far(int64_t number) const;
   int64_t unfinished() const { return std::ssize(rows_) + std::ssize(ended_); }
@@ -95,8 +96,8 @@ class Engine {
   // Queues a step; returns true where a row draws in it.
   bool start(const std::vector<scheduler::PlannedRow>& plan);
   void announce(const Drawn& drawn);
-  // All that the pass and the draw need on the device, which the caller sends. `planned_keys`: of
-  // kernels::PagedRows.
+  // Everything that the pass and the draw need on the device; the caller sends it. `planned_keys`:
+  // as kernels::PagedRows takes them.
   Inputs list_inputs(const std::vector<scheduler::PlannedRow>& plan, int64_t planned_keys,
                      device::Upload& upload);
   void run(const nn::TokenBatch& batch, const at::Tensor& drawing_R, std::optional<TokenDraw>& draw,
@@ -138,9 +139,9 @@ class Engine {
     std::unique_ptr<RecordedStep> recorded;
   };
   std::map<std::pair<int64_t, int64_t>, StepKind> step_kinds_;
-  RecordedStep* first_recorded_ = nullptr;  // whose memory the others share
-  std::optional<c10::Stream> stream_;       // of all steps, where they are recorded
-  std::vector<Completion> ended_;           // not returned: of this step, or read before it failed
+  RecordedStep* first_recorded_ = nullptr;  // the other recorded steps share its memory
+  std::optional<c10::Stream> stream_;       // runs all steps, if they are recorded
+  std::vector<Completion> ended_;  // not returned yet: from this step, or read before it failed
   bool step_failed_ = false;
   EngineFigures figures_;
   StepCosts costs_;

@@ -16,7 +16,7 @@ struct KvBudget {
   int64_t max_rows = 16;
   int64_t longest_row_tokens = 0;  // prompt and answer
   int64_t step_tokens = 512;
-  int64_t blocks = 0;        // of layers that see all keys; 0: as many as all rows may need
+  int64_t blocks = 0;        // for layers that see all keys; 0: as many as all rows may need
   int64_t memory_bytes = 0;  // bound of all blocks together; 0: none
   kernels::CacheElement element = kernels::CacheElement::Model;
 };

@@ -27,13 +27,14 @@ struct Request {
   int64_t adapter = 0;                 // 0 = none, else the engine's adapter number `adapter`
   bool wants_logprobs = false;
   bool shows_special_tokens = false;  // in the text, but for end tokens
-  int64_t num_likeliest = 0;  // with wants_logprobs: of the most likely tokens of each place too
+  int64_t num_likeliest = 0;  // with wants_logprobs: also this many likeliest tokens of each place
 
   // All its tokens are drawn by one rule, whatever the tokens before.
   bool draws_alike() const;
 };
 
-// Throws ConfigError on a rule out of range. `pickable_ids`: of the vocabulary.
+// Throws ConfigError on a rule out of range. `pickable_ids`: ids of the vocabulary that may be
+// drawn.
 void check_request(const Request& request, int64_t pickable_ids);
 
 // Stop: an end token or a stop string. Length: a limit cut the text. NotFinite: the model's logits
@@ -56,12 +57,13 @@ struct AnswerTokens {
 struct Completion {
   int64_t number = 0;
   int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;            // of those, taken from a shared prefix
+  int64_t cached_tokens = 0;            // prompt tokens taken from a shared prefix
   std::string text = {};                // without end token, stop string and special tokens
   std::vector<int32_t> token_ids = {};  // all that were generated, the end token included
   int64_t text_tokens = 0;              // the first of these, which begin in `text`
-  std::vector<float> logprobs = {};     // of each, when requested: by the model, before any rule
-  std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // of each, when requested
+  // For each token, when requested: by the model, before any rule.
+  std::vector<float> logprobs = {};
+  std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // for each token, when requested
   FinishReason finish_reason = FinishReason::Length;
 
   AnswerTokens tokens() const { return {token_ids, logprobs, likeliest}; }

@@ -33,8 +33,8 @@ struct DrawPoint {
   Sampling sampling = {};
   DrawSource source = {};
   int64_t position = 0;                    // index of the new token
-  std::span<const int32_t> seen_ids = {};  // of prompt and answer: for penalties
-  size_t answer_begin = 0;                 // of the answer's among them
+  std::span<const int32_t> seen_ids = {};  // ids of prompt and answer, for penalties
+  size_t answer_begin = 0;                 // where the answer begins in seen_ids
   std::span<const kernels::LogitBias> biases = {};
   int64_t unread_id = -1;  // place of one more: kernels::SamplingRow::unread_id
   bool wants_logprob = false;
@@ -63,7 +63,7 @@ class TokenDraw {
  private:
   const nn::Linear& head_;
   int64_t num_ids_;
-  std::vector<kernels::SamplingRow> rows_;  // of those that are drawn from logits
+  std::vector<kernels::SamplingRow> rows_;  // rows that are drawn from logits
   kernels::SamplingTables tables_;
   std::vector<int64_t> likeliest_, drawn_;  // their places, where there are both
   at::Tensor likeliest_L_, drawn_N_;        // the same on the device

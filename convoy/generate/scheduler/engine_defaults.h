@@ -13,8 +13,8 @@ enum class Hardware { Cpu, Gpu };
 struct EngineDefaults {
   int64_t max_rows = 16;
   int64_t step_tokens = 512;
-  double kv_share = 0.5;        // of the memory that is free after the weights, for keys and values
-  int64_t rows_in_flight = 64;  // of a worker that also does other work than generation on them
+  double kv_share = 0.5;        // share of the memory left after the weights, for keys and values
+  int64_t rows_in_flight = 64;  // rows that a worker with other work besides generation holds
 };
 
 // `gpu_bytes`: memory of the whole GPU; 0 = unknown.

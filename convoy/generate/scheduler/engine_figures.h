@@ -7,7 +7,7 @@
 
 namespace convoy::scheduler {
 
-// running, waiting and kv_use are of now, the others count since the engine was made.
+// running, waiting and kv_use show the present state; the others count since the engine was made.
 struct EngineFigures {
   int64_t running = 0;  // requests
   int64_t waiting = 0;
@@ -18,7 +18,7 @@ struct EngineFigures {
   int64_t decode_tokens = 0;
   int64_t preemptions = 0;
   int64_t recorded_steps = 0;  // started as a whole (EngineConfig::records_steps)
-  double prefill_seconds = 0;  // of a step that did both, by its tokens
+  double prefill_seconds = 0;  // a step that did both is shared out by its tokens
   double decode_seconds = 0;
 };
 

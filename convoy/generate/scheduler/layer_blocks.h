@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The KV blocks of the layers that see the same keys: all of a row's, or those of a window. A row
+// The KV blocks of layers that see the same keys: all keys of a row, or the keys of a window. A row
 // holds a table of blocks by place; places below its window hold none. One thread.
 #pragma once
 

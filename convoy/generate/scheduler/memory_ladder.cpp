@@ -54,8 +54,7 @@ std::optional<MemoryLadderPlan> fit(const MemoryNeeds& needs, const MemoryReques
   return plan;
 }
 
-// The blocks that are left take what the budget leaves: the more rows keep theirs, the fewer are
-// computed again.
+// Spends the rest of the budget on more blocks, so that fewer rows are preempted and recomputed.
 void spread(MemoryLadderPlan& plan, const MemoryNeeds& needs, const MemoryRequest& request,
             const Storage& storage) {
   const int64_t most = plan.rows * blocks_of(needs, request.row_tokens);

@@ -18,7 +18,7 @@ struct MemoryNeeds {
   int64_t weight_bytes = 0;
   int64_t int8_weight_bytes = 0;
   int64_t int4_weight_bytes = 0;
-  int64_t kv_bytes_per_token = 0;  // of all layers
+  int64_t kv_bytes_per_token = 0;  // for all layers together
   int64_t int8_kv_bytes_per_token = 0;
   int64_t step_bytes_per_token = 0;  // activations and logits of one token of a step
   int64_t block_tokens = 16;
@@ -46,7 +46,7 @@ struct MemoryLadderPlan {
   bool int8_kv = false;
   bool int8_weights = false;
   bool int4_weights = false;
-  int64_t bytes = 0;  // that the plan takes; of None: that the last rung would
+  int64_t bytes = 0;  // bytes of the plan; with Rung::None, bytes of the last rung
   // "int8 KV: 8 rows, 2048 KV blocks, 11.20 GiB of 12.00 GiB".
   std::string text(int64_t budget_bytes) const;
 };

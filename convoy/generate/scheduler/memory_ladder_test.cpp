@@ -51,7 +51,7 @@ TEST(MemoryLadder, StaysWithinTheBudgetOnEveryRung) {
 TEST(MemoryLadder, KeepsAsManyBlocksAsTheBudgetHas) {
   const MemoryLadderPlan plan = climb_down(kNeeds, request(12));
   EXPECT_EQ(plan.rung, Rung::Recompute);
-  EXPECT_EQ(plan.kv_blocks, 300);  // of 12 units, 9 are taken by others
+  EXPECT_EQ(plan.kv_blocks, 300);  // other needs take 9 of the 12 units
 }
 
 TEST(MemoryLadder, KeepsWhatTheUserSettled) {

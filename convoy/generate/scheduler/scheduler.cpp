@@ -37,7 +37,7 @@ struct Scheduler::Row {
   std::optional<int64_t> cached;   // taken from a shared prefix at the first admission
   std::vector<BlockTable> tables;  // by group
   PrefixKey root{};
-  std::vector<PrefixKey> keys;  // of the full blocks, as far as they were needed
+  std::vector<PrefixKey> keys;  // keys of the full blocks, as far as they were needed
   enum class State { Waits, Runs, IsComplete } state = State::Waits;
 
   Place place() const { return {-priority, arrival}; }

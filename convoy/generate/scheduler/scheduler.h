@@ -6,7 +6,7 @@
 // When blocks run short a row gives its own back and computes again later. Plans are a pure
 // function of the calls before. One thread.
 //
-// No request starves: of some admissions the oldest request takes one whatever its priority,
+// No request starves: every few admissions the oldest request takes one whatever its priority,
 // nothing overtakes it while it waits for room, and the oldest row that runs is never put back.
 #pragma once
 
@@ -27,8 +27,8 @@ inline constexpr int32_t kUnreadToken = INT32_MIN;
 
 struct SchedulerConfig {
   int64_t block_tokens = 16;
-  int64_t max_rows = 16;      // that run at a time
-  int64_t step_tokens = 512;  // of prompts and new ones together in a step; new ones always go
+  int64_t max_rows = 16;      // rows that run at a time
+  int64_t step_tokens = 512;  // prompt tokens and new ones together in a step; new ones always go
   bool shares_prefixes = true;
   std::vector<LayerGroup> groups = {};
 };

@@ -68,7 +68,7 @@ class SimulatedEngine {
     for (const PlannedRow& row : plan)
       if (row.draws) drawn[row.number] = drawn_after(prefixes(row.number)[row.end - 1]);
     scheduler_.finish_step();
-    read_tokens();  // of the step before
+    read_tokens();  // reads the tokens of the step before
     for (const auto& [number, token] : drawn) {
       if (!limits_.contains(number)) continue;  // one token too many
       scheduler_.draw(number);
@@ -187,8 +187,8 @@ class SimulatedEngine {
   SchedulerConfig config_;
   Reading reading_;
   Scheduler scheduler_;
-  std::map<int64_t, int32_t> unread_;  // that the device has
-  std::vector<int64_t> finished_;      // in this step
+  std::map<int64_t, int32_t> unread_;  // tokens that only the device has
+  std::vector<int64_t> finished_;      // finished in this step
   std::vector<std::vector<uint64_t>> slots_;
   std::map<int64_t, Limit> limits_;
   std::map<int64_t, Tokens> texts_;

@@ -24,7 +24,7 @@ struct FoldedLine {
   Stream stream = Stream::Output;
   std::string text;
   std::vector<int> local_ranks;                // in the order in which they wrote it
-  std::chrono::system_clock::time_point time;  // of the first
+  std::chrono::system_clock::time_point time;  // when the first rank wrote it
 };
 
 class LineFold {
@@ -83,7 +83,7 @@ class LineFold {
   std::chrono::milliseconds window_;
   Texts texts_[2];                      // by stream
   std::vector<std::deque<Held>> held_;  // by rank
-  std::deque<Arrival> arrivals_;        // of held lines, oldest first; the first one is held
+  std::deque<Arrival> arrivals_;        // held lines, oldest first; the first one is held
   std::deque<FoldedLine> ready_;        // released
   uint64_t next_number_ = 0;
   size_t num_held_ = 0;

@@ -103,7 +103,7 @@ TEST_F(Folding, StreamsAreNotMixed) {
 TEST_F(Folding, RanksThatHaveEndedAreNotWaitedFor) {
   add(0, "x");
   add(1, "x");
-  // Those that wrote it have ended, the others may still write it.
+  // The ranks that wrote it have ended; the others may still write it.
   fold_.set_writer(0, Stream::Output, false);
   fold_.set_writer(1, Stream::Output, false);
   EXPECT_EQ(due(), "");

@@ -36,7 +36,7 @@ class LinePrefixes {
   std::string host_;
   int first_global_rank_;
   std::vector<std::string> of_one_;  // by local rank
-  std::string second_text_;          // of second_
+  std::string second_text_;          // text for second_
   std::time_t second_ = -1;
   // The last prefix of one rank: lines come in chunks of one rank and one time.
   std::string last_;

@@ -31,13 +31,13 @@ enum class LinePrefix {
 enum class LogLayout {
   None,      // no files
   Convoy,    // FOLDER/rank-03.log: both streams by whole lines, global rank, appended to
-  Torchrun,  // FOLDER/attempt_N/LOCAL_RANK/{stdout.log,stderr.log}: bytes as written, begun anew
+  Torchrun,  // FOLDER/attempt_N/LOCAL_RANK/{stdout.log,stderr.log}: bytes as written, truncated
 };
 
 // A choice of streams of local ranks, in the syntax of torchrun's --redirects and --tee.
 class StreamSelection {
  public:
-  StreamSelection() = default;  // none
+  StreamSelection() = default;  // selects no stream
 
   // "0" none, "1" stdout, "2" stderr, "3" both, for every rank; or "0:3,12:1", where ranks that
   // are not named have none. Throws ConfigError that names `flag`.
@@ -74,7 +74,7 @@ struct LogOptions {
   std::string host;              // for LinePrefix::HostRank
   std::string role = "default";  // for the template
   int num_local_ranks = 1;
-  int first_global_rank = 0;  // of local rank 0; the others follow
+  int first_global_rank = 0;  // global number of local rank 0; the others follow
 
   LogLayout layout = LogLayout::None;
   std::filesystem::path folder;
@@ -101,7 +101,7 @@ struct LogOptions {
   std::chrono::milliseconds prompt_wait{120};
   // A log file that could not be written to is tried again this much later.
   std::chrono::milliseconds file_retry_wait{10'000};
-  bool color = false;      // of the prefix, where the console is a terminal
+  bool color = false;      // the prefix has a colour, if the console is a terminal
   int console_output = 1;  // descriptors, not owned
   int console_errors = 2;
 };

@@ -85,7 +85,7 @@ class LogRouter {
     bool prompts = false;     // shown, and an unfinished line is drawn as it stands
     bool copied = false;      // lines that match a filter go to the filter file
     DrawnLines lines;
-    Clock::time_point line_began;      // of the unfinished line, where it prompts
+    Clock::time_point line_began;      // when the unfinished line began, if it prompts
     std::optional<std::string> drawn;  // the part of the unfinished line on the console
     bool redraw_due = false;           // it is in redraws_
   };

@@ -315,7 +315,7 @@ TEST_F(Router, LinesOfTheRankThatReadsAreFoldedUnlessAPartIsShown) {
   for (const int rank : {0, 1, 2}) router.take(rank, kOut, "loading");
   for (const int rank : {0, 1, 2}) router.take(rank, kOut, " done\n");
   EXPECT_EQ(output(), "[ranks 0-2] loading done\n");
-  wait_for_deadline(router);  // of the line that has ended
+  wait_for_deadline(router);  // the deadline of the line that has ended
   router.take(0, kOut, "again");
   wait_for_deadline(router);
   for (const int rank : {1, 2, 0}) router.take(rank, kOut, rank == 0 ? "\n" : "again\n");

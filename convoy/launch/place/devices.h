@@ -37,7 +37,7 @@ struct DeviceSelection {
 struct SelectionRequest {
   std::optional<std::string> cuda_visible_devices = {};  // as found; nothing = unset
   std::string cuda_device_order = {};                    // CUDA_DEVICE_ORDER as found
-  std::optional<std::string> hip_visible_devices = {};   // of AMD's GPUs, as found
+  std::optional<std::string> hip_visible_devices = {};   // AMD's variable, as found
   std::optional<std::string> rocr_visible_devices = {};
   std::string gpu_ids = {};  // --gpu-ids 0,2: positions among the visible; or UUIDs
 };
@@ -58,7 +58,7 @@ DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequ
 std::string why_not_for_workers(const std::vector<Gpu>& gpus);
 
 struct CountFacts {
-  int num_devices = 0;        // of the selection
+  int num_devices = 0;        // devices that the selection allows
   int usable_cpus = 1;        // affinity and cgroup quota
   std::string why_none = {};  // GpuList::why_none
 };

@@ -26,13 +26,13 @@ enum class PlaceKind {
 struct ResolveOptions {
   bool nproc_per_node_given = false;  // by flag or PET_NPROC_PER_NODE
   int nproc_per_node = 1;             // the number it means here (rank_count)
-  int num_nodes = 0;   // of the flag (MAX of MIN:MAX); 0 = not given: PET_NNODES counts
-  int node_rank = -1;  // of the flag; -1 = not given. With both, a bare RANK describes nothing
+  int num_nodes = 0;   // from the flag (MAX of MIN:MAX); 0 = not given: PET_NNODES counts
+  int node_rank = -1;  // from the flag; -1 = not given. With both, a bare RANK describes nothing
   // --env-source: torchrun, env, openmpi, mpich, mvapich, jsrun, srun, kubernetes, none; empty =
   // decide.
   std::string env_source = {};
   std::string env_source_flag = "--env-source";  // the flag that named the source
-  std::string master_addr = {};  // of --master-addr or --rdzv-endpoint; empty = not given
+  std::string master_addr = {};  // from --master-addr or --rdzv-endpoint; empty = not given
   int master_port = 0;           // 0 = not given
 };
 
@@ -54,7 +54,7 @@ struct ResolvedPlace {
 
   std::string master_addr;  // host of rank 0; empty = not given (Nothing, Node of one)
   int master_port = 0;      // 0 = not given
-  std::string job_id;       // of the scheduler, equal on all nodes; empty = none
+  std::string job_id;       // the scheduler's, equal on all nodes; empty = none
 
   std::vector<Origin> origins;     // rows of --explain
   std::vector<std::string> notes;  // one sentence each, worth telling the user

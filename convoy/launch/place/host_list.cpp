@@ -12,7 +12,7 @@ namespace convoy::launch {
 namespace {
 
 constexpr size_t kMaxEntries = 100'000;
-constexpr size_t kMaxNameBytes = 253;  // of the domain name system
+constexpr size_t kMaxNameBytes = 253;  // the domain name system's limit
 
 class HostListParser {
  public:

@@ -16,8 +16,8 @@ struct Origin {
   std::string overrode = {};    // "RANK=3, --master-port 29500"; empty = nothing
 };
 
-// The rows of `stronger` (flags, PET_*) laid over those of `weaker` (the environment): a field of
-// both has the stronger value, and the weaker one is named as overridden when it differs. Order:
+// Merges rows of `stronger` (flags, PET_*) over rows of `weaker` (the environment): a field of both
+// has the stronger value, and the weaker one is named as overridden when it differs. Order:
 // `weaker`, then what is new.
 std::vector<Origin> merge_origins(const std::vector<Origin>& weaker,
                                   const std::vector<Origin>& stronger);

@@ -45,7 +45,7 @@ class Planner {
                       : fmt::format("gpu {}", device.gpu);
   }
 
-  // Those that the first rank computes on, when it is the only one.
+  // The number of devices that the first rank computes on, if it is the only rank.
   int devices_of_single_rank() const {
     const auto all = static_cast<int>(devices_.devices.size());
     return request_.devices_of_rank == 0 ? all : std::min(all, request_.devices_of_rank);
@@ -117,6 +117,7 @@ class Planner {
 
   // One thread per physical core: a second one on the same core does not make arithmetic faster.
   int threads_of(const RankPlacement& placed, const std::vector<std::vector<int>>& shares) const {
+    if (request_.asked_threads > 0) return request_.asked_threads;
     if (!request_.omp_num_threads.empty()) return 0;
     if (request_.threads == ThreadRule::Torchrun) return ranks_on_host_ > 1 ? 1 : 0;
     const int cores = cores_in(placed.cpus);

@@ -44,10 +44,11 @@ struct PlacementRequest {
   std::optional<AdoptedRank> adopted = {};  // then num_ranks is 1 and first_rank its rank
   NumaBinding binding = NumaBinding::None;
   ThreadRule threads = ThreadRule::Torchrun;
-  std::string omp_num_threads = {};  // of the environment; empty = unset
+  std::string omp_num_threads = {};  // from the environment; empty = unset
+  int asked_threads = 0;             // threads of each rank that the user asks for; 0 = none
   bool virtual_local_rank = false;
-  int devices_of_rank = 1;            // that a single rank computes on; 0 = all
-  bool announce_idle_devices = true;  // those that no rank is planned for
+  int devices_of_rank = 1;            // devices that a single rank computes on; 0 = all
+  bool announce_idle_devices = true;  // names devices that no rank is planned for
 };
 
 struct RankPlacement {
@@ -55,7 +56,7 @@ struct RankPlacement {
   int local_rank = 0;
   std::string host = {};
   std::string device = {};       // "gpu 0", "mig 0/7/0", "gpu 0, gpu 1" or "cpu"
-  std::string device_uuid = {};  // of the first; empty on CPUs
+  std::string device_uuid = {};  // the first device's; empty on CPUs
   // CUDA_VISIBLE_DEVICES for this rank alone; empty = the same as for all.
   std::string visible_device;
   std::vector<int> cpus = {};  // planned for it

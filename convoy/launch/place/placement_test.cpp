@@ -260,6 +260,12 @@ TEST(Threads, OwnWorkersGetTheirCoresForeignOnesTorchrunsRule) {
   EXPECT_EQ(
       threads({.num_ranks = 4, .threads = ThreadRule::OwnWorker, .omp_num_threads = "3"}, machine),
       0);
+  EXPECT_EQ(threads({.num_ranks = 4,
+                     .threads = ThreadRule::OwnWorker,
+                     .omp_num_threads = "3",
+                     .asked_threads = 5},
+                    machine),
+            5);
   EXPECT_EQ(threads({.num_ranks = 2}, machine), 1);
   EXPECT_EQ(threads({.num_ranks = 1}, machine), 0);
   EXPECT_EQ(threads({.num_ranks = 2, .omp_num_threads = "8"}, machine), 0);

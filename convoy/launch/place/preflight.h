@@ -22,12 +22,12 @@ struct Finding {
 };
 
 struct PreflightRequest {
-  int num_ranks = 1;  // of this host
+  int num_ranks = 1;  // ranks on this host
   bool uses_gpus = false;
   std::string endpoint_addr = {};  // bound here when this node hosts it; empty = every address
   int endpoint_port = 0;           // 0 = no fixed port
-  std::string program = {};        // that ranks become; empty = not checked
-  std::string script = {};         // that it reads; empty = none
+  std::string program = {};        // program that ranks become; empty = not checked
+  std::string script = {};         // script that the program reads; empty = none
   std::filesystem::path scratch_folder = {};  // empty = not checked
   std::filesystem::path log_folder = {};      // empty = no log files
   std::filesystem::path shared_memory = "/dev/shm";

@@ -39,8 +39,8 @@ bool step_of_this_job(const Variables& variables) {
   });
 }
 
-// SLURM_GTIDS lists the tasks of this node; a batch script has it anew, "0", beside an inherited
-// step's count.
+// SLURM_GTIDS lists the tasks of this node. SLURM sets it to "0" for a batch script, although the
+// script may inherit the count of a step.
 bool tasks_of_this_step(const Variables& variables, const RankSource& source) {
   if (!variables.has("SLURM_GTIDS") || !source.local_world_size.known()) return true;
   const std::string tasks = variables.text("SLURM_GTIDS");

@@ -31,8 +31,8 @@ class AdmissionListener {
   // Readable when serve() has something to do; call it a few times per second besides.
   int descriptor() const { return poll_.get(); }
 
-  // Takes new connections, goes on with their proofs, drops the late ones. Returns those that have
-  // proven themselves, non-blocking, nothing read beyond the proof.
+  // Takes new connections, goes on with their proofs, drops the late ones. Returns the connections
+  // that have proven themselves, non-blocking, with nothing read beyond the proof.
   std::vector<Descriptor> serve(TimePoint now);
 
  private:

@@ -35,7 +35,7 @@ struct Assignment {
   int first_rank = 0;  // global rank of local rank 0
   int world_size = 1;
   std::vector<int> ranks_per_node;  // by node rank; its size is the number of nodes
-  std::string master_address;       // of node 0, as the other nodes reach it
+  std::string master_address;       // address of node 0, as the other nodes reach it
   int master_port = 0;              // offered by node 0 for this attempt
   std::string own_address;          // this node's, as the others reach it: bind Gloo and NCCL to it
   std::string store_address;        // host:port of the key-value store: CONVOY_STORE_ADDRESS
@@ -45,7 +45,7 @@ struct Assignment {
 
 // Why an attempt ends. Members that are unknown keep their defaults.
 struct FailureCause {
-  int exit_code = 0;   // of the rank: 128 + n for signal n
+  int exit_code = 0;   // the failed rank's exit code: 128 + n for signal n
   int node_rank = -1;  // the coordinator fills in node_rank and host
   std::string host = {};
   int rank = -1;                // global
@@ -61,8 +61,8 @@ struct AttemptEnd {
   std::vector<int> exit_codes;        // by local rank
   std::optional<int64_t> progress;    // the highest step that a rank reached; absent = unknown
   std::optional<FailureCause> cause;  // the root cause in the view of this node; absent = success
-  // Flight records of this node's ranks when the attempt began to fail: the coordinator judges
-  // those of all nodes together.
+  // Flight records of this node's ranks when the attempt began to fail: the coordinator judges the
+  // records of all nodes together.
   std::vector<telemetry::RankFlight> flights = {};
 };
 

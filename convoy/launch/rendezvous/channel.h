@@ -26,7 +26,7 @@ class Channel {
 
   // Reads what is there, a bounded amount per call.
   void receive();
-  void feed(std::string_view bytes) { reader_.feed(bytes); }  // that were read before
+  void feed(std::string_view bytes) { reader_.feed(bytes); }  // bytes that were read before
   // Throws CommError for a message that breaks the rules.
   std::optional<Frame> next() { return reader_.next(); }
 

@@ -36,7 +36,7 @@ class ClientConnection {
   TimePoint deadline() const { return deadline_; }
 
   Problem problem() const { return problem_; }
-  const std::string& words() const { return words_; }  // of the problem: "Connection refused"
+  const std::string& words() const { return words_; }  // the problem in words: "Connection refused"
   Channel take_channel();                              // once, after Proven
 
  private:

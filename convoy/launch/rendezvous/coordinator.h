@@ -43,7 +43,7 @@ struct CoordinatorOptions {
   std::chrono::milliseconds notice_interval{15'000};  // "still waiting for node 1"
   int max_unproven = 256;                             // connections that have not proven themselves
   int64_t max_store_bytes = int64_t{1} << 30;         // all keys and values of an attempt
-  WallClock wall_clock = wall_clock_ns;               // compared with that of each node
+  WallClock wall_clock = wall_clock_ns;               // compared with each node's clock
   // Finds in the flight records of ranks of several nodes the rank that the others wait for, as a
   // sentence for the job's end; empty = no such rank. None: no search.
   std::function<std::string(const std::vector<telemetry::RankFlight>&)> judge = {};

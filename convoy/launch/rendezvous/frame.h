@@ -37,7 +37,7 @@ class FrameReader {
 
  private:
   std::string buffer_;
-  size_t read_bytes_ = 0;  // of buffer_, already handed out
+  size_t read_bytes_ = 0;  // bytes of buffer_ that were already handed out
 };
 
 }  // namespace convoy::rendezvous

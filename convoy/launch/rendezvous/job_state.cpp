@@ -213,9 +213,9 @@ bool JobState::follows_from_lost_node(const Cause& cause) const {
 }
 
 const JobState::Cause& JobState::root_cause() const {
-  // A rank's own error takes precedence over the loss of a node, and that over a rank that lost its
-  // peer; of one kind the first counts. Both ends of a broken connection fail at once, whichever
-  // caused it.
+  // A rank's own error takes precedence over the loss of a node, and the loss of a node over a rank
+  // that lost its peer. Among causes of one kind the first counts. Both ends of a broken connection
+  // fail at once, whichever caused it.
   const auto order = [this](const Cause& cause) {
     if (cause.node_lost) return 1;
     return cause.what.exit_code == kPeerLost || follows_from_lost_node(cause) ? 2 : 0;

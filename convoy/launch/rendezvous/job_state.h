@@ -24,7 +24,7 @@
 
 namespace convoy::rendezvous {
 
-using NodeId = uint64_t;  // of one connection of one launcher; never used twice
+using NodeId = uint64_t;  // names one connection of one launcher; never used twice
 using Clock = std::chrono::steady_clock;
 
 struct Waiting {  // a line about the nodes that are still missing
@@ -95,7 +95,7 @@ class JobState {
   struct Node {
     NodeOffer offer;
     NodeOrigin origin;
-    int node_rank = -1;  // of the running or the last attempt
+    int node_rank = -1;  // in the running or the last attempt
     int last_attempt = -1;
     int master_port = 0;
     bool is_ready = false;
@@ -162,8 +162,8 @@ class JobState {
 
   Stop stop_ = Stop::None;
   bool stop_requested_ = false;
-  std::vector<Cause> causes_;    // of this attempt, in the order of arrival
-  std::vector<int> exit_codes_;  // of nodes that are gone but had ended well
+  std::vector<Cause> causes_;    // causes of this attempt, in the order of arrival
+  std::vector<int> exit_codes_;  // codes of nodes that are gone but had ended well
   int over_code_ = 0;
   std::string over_words_;
   std::string over_diagnosis_;

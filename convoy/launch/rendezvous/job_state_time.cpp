@@ -28,7 +28,7 @@ void JobState::check_running(Clock::time_point now) {
     resize_at_.reset();
     const bool someone_waits = std::any_of(
         nodes_.begin(), nodes_.end(), [](const auto& entry) { return !entry.second.in_attempt; });
-    // Once a node has done its part there is nothing left to share anew.
+    // Once a node has done its part, a resize has nothing left to share.
     if (!someone_waits || first_end_) return;
     Notice notice{.kind = Notice::Kind::StopForResize};
     notice.words = fmt::format("the job grows to {}", counted(std::ssize(nodes_), "node"));

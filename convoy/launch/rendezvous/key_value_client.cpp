@@ -105,7 +105,7 @@ class KeyValueClient::Connection {
         throw CommError(
             fmt::format("the key-value store at {} closed the connection", options_.store.text()),
             {.hint = "the launcher of the master node has ended: look at its log"});
-      // An answer that comes yet would be taken for that of the next question.
+      // A late answer would be taken for the answer to the next question.
       lost_ = Clock::now() >= deadline;
       check_usable();
       pollfd watched{channel_.descriptor(),

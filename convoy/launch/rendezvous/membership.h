@@ -19,8 +19,9 @@ struct JoinedNode {
 };
 
 // Node ranks 0..n-1 for `joined`, which are in the order of joining. Asked ranks come first, then
-// those of the last attempt, then the coordinator's node takes the lowest that is free, then the
-// others in their order. With fewer seats than `max_nodes` (elastic) the gaps are closed, in order.
+// ranks from the last attempt. Then the coordinator's node takes the lowest free rank, and the
+// others follow in their order. With fewer seats than `max_nodes` (elastic) the gaps are closed, in
+// order.
 std::vector<int> node_ranks(const std::vector<JoinedNode>& joined, int max_nodes);
 
 // The first global rank of each node, by node rank, and the world size as the last element.

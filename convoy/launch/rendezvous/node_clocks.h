@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The offsets of the clocks of a job's nodes from this host's: decides when each node is asked for
+// The offsets of the clocks of a job's nodes from this host's: decides when to ask each node for
 // its time, and evaluates its answers. Each node with a wrong clock is reported once. For the
 // coordinator's thread; questions and answers travel over its connections.
 #pragma once
@@ -33,7 +33,7 @@ class NodeClocks {
 
  private:
   struct Asked {
-    std::optional<int64_t> sent_ns;    // of the question that waits for its answer
+    std::optional<int64_t> sent_ns;    // when the unanswered question was sent
     std::vector<ClockSample> samples;  // the latest
     Clock::time_point next = {};
     int num_asked = 0;

@@ -29,7 +29,7 @@ struct RestartDecision {
   Kind kind = Kind::GiveUp;
   int exit_code = 0;      // GiveUp: the job's; Restart: the failure's
   std::string reason;     // one clause for people: "restart 1 of 3", "3 failures without progress"
-  int restarts_left = 0;  // after this decision
+  int restarts_left = 0;  // restarts left after this decision
 
   bool restart() const { return kind == Kind::Restart; }
 };
@@ -43,8 +43,8 @@ class RestartPolicy {
   // reports none, and then only max_restarts counts.
   RestartDecision record_failure(int exit_code, std::optional<int64_t> progress);
 
-  // A node was lost, and those that are left are enough (elastic): a resize that costs no restart,
-  // but one that counts as a failure without progress, so a flapping node ends the job in the end.
+  // A node was lost, and the remaining nodes are enough (elastic). The resize costs no restart, but
+  // counts as a failure without progress, so that a flapping node ends the job at last.
   RestartDecision record_lost_node(std::optional<int64_t> progress);
 
   // A node came or went in good order: a new attempt that costs no restart.

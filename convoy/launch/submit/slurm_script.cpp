@@ -10,8 +10,8 @@
 // - With --kill-on-bad-exit srun ends the others when the first task leaves, with 75 too, so it
 //   would cut the save of slower nodes. Launchers of Convoy end each other.
 // - A job that is submitted within another one inherits its SLURM_* variables, whatever --export
-//   says; sbatch sets only those anew that were asked of the new job. srun takes the rest for its
-//   own options, and refuses the step or places it as the other job's.
+//   says; sbatch replaces only the variables of options that the new job was given. srun takes the
+//   rest for its own options, and refuses the step or places it as the other job's.
 // - srun takes neither the job's --cpus-per-task nor, after `sbatch --export`, the environment
 //   unless flags pass them.
 #include <fmt/format.h>

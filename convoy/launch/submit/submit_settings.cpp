@@ -30,8 +30,8 @@ constexpr int64_t kSignalBefore_s = 90;  // submitit's and Lightning's
        .hint = hint.empty() ? fmt::format("change --{}, or leave it out", flag) : std::move(hint)});
 }
 
-// The flags besides those of every engine (engine, go, output, name, nodes, nproc-per-node, env,
-// port).
+// The flags of one engine. Every engine also has engine, go, output, name, nodes, nproc-per-node,
+// env, port.
 struct EngineFlags {
   std::string_view engine;
   std::vector<std::string_view> honoured;

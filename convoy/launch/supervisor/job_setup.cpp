@@ -249,7 +249,10 @@ void place_ranks(const SetupRequest& request, const Environment& environment,
   placement.omp_num_threads = value_of(environment, "OMP_NUM_THREADS");
   placement.virtual_local_rank = request.virtual_local_rank;
   placement.announce_idle_devices = !request.own_program || !request.own_program->one_rank;
-  if (request.own_program) placement.devices_of_rank = request.own_program->devices_of_rank;
+  if (request.own_program) {
+    placement.devices_of_rank = request.own_program->devices_of_rank;
+    placement.asked_threads = request.own_program->threads;
+  }
   if (setup.adopted())
     placement.adopted = AdoptedRank{setup.place.local_rank, setup.place.local_world_size};
   setup.placement = plan_placement(placement, devices, machine);

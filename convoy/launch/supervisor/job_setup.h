@@ -25,10 +25,11 @@ namespace convoy::launch {
 // The ranks are convoy-workers. They share the CPUs, report progress, and save when asked to stop.
 struct OwnProgram {
   std::string devices = "auto";  // DeviceFlags
+  int threads = 0;
   // Why what they load cannot compute on GPUs, empty = it can; asked only where there are some.
   std::function<std::string()> why_no_cuda = {};
   int devices_of_rank = 1;  // GPUs that a single rank computes on; 0 = all
-  bool one_rank = false;    // of one rank by nature: GPUs without a rank are not announced
+  bool one_rank = false;    // the job has one rank by nature: idle GPUs are not announced
 };
 
 struct SetupRequest {
@@ -52,7 +53,7 @@ struct EnclosingTorchrun {
 
 struct JobSetup {
   ResolvedPlace place;
-  EnclosingTorchrun enclosing;  // of an adopted rank
+  EnclosingTorchrun enclosing;  // around an adopted rank
   NodesRange nodes;
   int num_local_ranks = 1;
   Placement placement;
@@ -60,12 +61,13 @@ struct JobSetup {
   std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
   std::string visible_variable = "CUDA_VISIBLE_DEVICES";  // or HIP_VISIBLE_DEVICES
   std::string visible_devices;    // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
-  RendezvousConf rdzv_conf;       // of --rdzv-conf
-  rendezvous::Endpoint endpoint;  // of the rendezvous; empty host = one node
+  RendezvousConf rdzv_conf;       // from --rdzv-conf
+  rendezvous::Endpoint endpoint;  // the rendezvous; empty host = one node
   int wanted_node_rank = -1;      // -1 = any that is free
-  rendezvous::Endpoint master;  // of one node, by the user's flags; empty host, port 0 = not given
-  int fixed_port = 0;           // of one node: where rank 0 shall listen, by the user's word
-  bool hosts_endpoint = false;  // here
+  // If there is one node, by the user's flags; empty host, port 0 = not given.
+  rendezvous::Endpoint master;
+  int fixed_port = 0;  // if there is one node: where rank 0 shall listen, by the user's flag
+  bool hosts_endpoint = false;  // this launcher hosts the endpoint
   // Known by its address only: another launcher of this host may hold it.
   bool may_join_endpoint = false;
   std::string run_id = "none";
@@ -84,8 +86,8 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
 // Empty = not checked.
 struct CheckedFiles {
   std::filesystem::path log_folder = {};
-  std::string program = {};  // that ranks become
-  std::string script = {};   // that it reads
+  std::string program = {};  // program that ranks become
+  std::string script = {};   // script that the program reads
 };
 
 // Program, ports, limits and folders that this node's part needs.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/core/base/usable_cpus.h"
 #include "convoy/core/config/field_list.h"
 #include "convoy/launch/place/origin.h"
 
@@ -42,8 +43,22 @@ struct HostRankFlags {
   }
 };
 
-// These flags choose the devices of convoy-workers.
-struct DeviceFlags {
+// The threads of whatever computes in a convoy-worker.
+struct ThreadFlags {
+  int64_t threads = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("threads", threads,
+          "CPU threads of each rank; 0 = OMP_NUM_THREADS, else the host's cores divided by its "
+          "ranks")
+        .at_least(0)
+        .at_most(kMostThreads);
+  }
+};
+
+// These flags choose what convoy-workers compute on.
+struct DeviceFlags : ThreadFlags {
   std::string devices = "auto";
 
   template <class Visitor>
@@ -53,6 +68,7 @@ struct DeviceFlags {
         "compute on cpu or cuda (gpu is the same), one GPU a rank; auto = cuda where there is one")
         .one_of({"auto", "cpu", "cuda", "gpu"})
         .alias("device");
+    ThreadFlags::fields(visit);
   }
 };
 

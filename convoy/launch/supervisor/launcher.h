@@ -32,13 +32,14 @@ struct RankEnd {
   int signal = 0;
   std::string sentence;            // the rank's own error, from its error file; else empty
   std::string json_line;           // the same for scripts; else empty
-  std::string error_text;          // that file, whole
+  std::string error_text;          // the whole error file
   std::string last_lines;          // the last lines it wrote
   std::filesystem::path log_file;  // empty: there is none
   // Kept with the logs; empty: the rank left none, or logs are not kept.
   std::filesystem::path error_file;
-  bool after_first_failure = false;  // it had been asked to end by then
-  bool after_stop = false;  // it had been asked to stop by then, or to make room for a resize
+  bool after_first_failure = false;  // it ended after it had been asked to end
+  // It ended after it had been asked to stop, or to make room for a resize.
+  bool after_stop = false;
   KilledFor killed_for = KilledFor::Nothing;
   bool out_of_memory = false;  // the kernel killed it for its memory: exit_code is 12
   bool silent = false;         // ended by the launcher: its heartbeat stopped, see `sentence`
@@ -57,7 +58,7 @@ struct PeerOrder {
   int exit_code = 0;       // Fail: the job's
   std::string sentence;    // Fail: the root cause, with node and rank
   int rank = -1;           // Fail: that failed; -1 = none, or unknown
-  std::string last_lines;  // Fail: of that rank
+  std::string last_lines;  // for Fail: the rank's last lines
   int signal = 0;  // Stop, Resize: by which ranks there were asked to save and leave; 0 = TERM
 };
 
@@ -77,7 +78,7 @@ class Peers {
 struct RankSetup {
   std::map<std::string, std::string> environment;
   std::vector<int> cpus;         // it may run on these only; empty = as the launcher
-  std::string device_uuid = {};  // that it is to compute on; empty = CPUs
+  std::string device_uuid = {};  // device that it is to compute on; empty = CPUs
 };
 
 enum class OnDeviceFault {
@@ -122,13 +123,13 @@ struct LaunchReport {
   int stop_signal = 0;  // the signal that asked the launcher to stop, if any
   // This launcher itself got a stop signal; one before that time is the same request, not a hurry.
   std::optional<std::chrono::steady_clock::time_point> stop_repeats_until;
-  std::vector<RankEnd> ends;    // of this host, in the order in which ranks ended
+  std::vector<RankEnd> ends;    // ends of this host's ranks, in the order in which they ended
   bool killed_by_stop = false;  // a second stop signal, or ranks that needed longer than the grace
   bool ended_early = false;  // the first to end did so in good order, but the others did not follow
   bool resized = false;      // ended for a change of members
   int root_cause = -1;       // index into ends; -1 = no failure, or not here
   std::optional<PeerOrder> peer_failure;      // the root cause is on another node
-  std::chrono::milliseconds failure_grace{};  // that ranks had, for KilledFor::FailureGrace
+  std::chrono::milliseconds failure_grace{};  // time that ranks had, for KilledFor::FailureGrace
   std::vector<int> unkillable;                // ranks that were still there after KILL and the wait
   std::string diagnosis;  // the ranks that did not enter a collective; empty = unknown
   std::string diagnosis_json;

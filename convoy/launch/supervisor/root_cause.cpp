@@ -161,7 +161,7 @@ std::string cause_sentence(const LaunchReport& report) {
   return fmt::format("rank {} {}", cause.rank, way_of_ending(cause));
 }
 
-// Restarts were given up: the code is theirs, the cause that of the last attempt.
+// Restarts were given up: the code says so, the cause comes from the last attempt.
 bool made_no_progress(const LaunchReport& report) {
   constexpr auto kNoProgress = static_cast<int>(ExitCode::NoProgress);
   const int cause_code = report.root_cause >= 0

@@ -25,19 +25,19 @@ struct JoinSpec {
 struct JobSpec {
   // Known before the job's members are; `job` is filled in later.
   LaunchSpec attempt;
-  // Limits of a job on this node alone; the coordinator holds those of several nodes.
+  // Limits of a job on this node alone. With several nodes the coordinator holds the limits.
   rendezvous::RestartLimits restarts;
   std::optional<JoinSpec> join;                          // several nodes
   std::shared_ptr<rendezvous::Coordinator> coordinator;  // on the node that hosts it
   // True when the ranks are convoy-workers: they report progress, and on several nodes they get the
   // job's key-value store.
   bool own_program = false;
-  bool reports_failures = true;  // of several nodes: a failed attempt is warned of at once
+  bool reports_failures = true;  // with several nodes: warns of a failed attempt at once
   Log log;
 };
 
-// Blocks until the job has ended here. The report is that of the last attempt, its exit code that
-// of the job. Throws as run_ranks and NodeLink do.
+// Blocks until the job has ended here. The report describes the last attempt; its exit code is the
+// job's. Throws as run_ranks and NodeLink do.
 LaunchReport run_job(const JobSpec& spec);
 
 }  // namespace convoy::launch

@@ -21,7 +21,7 @@ struct JobLayout {
   int first_rank = 0;        // the global rank of the first rank started here
   int first_local_rank = 0;  // not 0 only for a rank that another launcher placed
   int num_local_ranks = 1;   // started here
-  int local_world_size = 0;  // of this node; 0 = num_local_ranks
+  int local_world_size = 0;  // ranks on this node; 0 = num_local_ranks
   int world_size = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 0;
@@ -41,8 +41,8 @@ std::map<std::string, std::string> worker_environment(const JobLayout& job, int 
 // variable.
 std::map<std::string, std::string> library_defaults(
     const std::map<std::string, std::string>& environment);
-// The same as rows of --explain, beside those that are worth knowing where they are not set; `amd`:
-// the GPUs are AMD's.
+// The same as rows of --explain, and rows for variables that matter although they are not set.
+// `amd`: the GPUs are AMD's.
 std::vector<Origin> library_origins(const std::map<std::string, std::string>& environment,
                                     bool amd);
 

@@ -20,12 +20,12 @@ class Ownership {
   Ownership(const std::vector<torch::optim::OptimizerParamGroup>& groups,
             std::shared_ptr<ProcessGroup> group);
 
-  // The groups with their options, and with those of their parameters that are this rank's.
+  // The groups with their options, and with only this rank's parameters.
   std::vector<torch::optim::OptimizerParamGroup> own_part(
       const std::vector<torch::optim::OptimizerParamGroup>& groups) const;
-  // Collective. Parameters become those of the ranks that step them.
+  // Collective. Every rank gets each parameter from the rank that steps it.
   void spread();
-  void zero_grad(bool set_to_none);  // of all parameters
+  void zero_grad(bool set_to_none);  // on all parameters
 
  private:
   void require_same_shapes();  // Collective

@@ -131,8 +131,9 @@ struct Replicas::State {
 
   std::vector<std::shared_ptr<torch::nn::Module>> modules;
   std::vector<at::Device> devices;
-  TensorLists parameters, buffers;       // by replica
-  std::vector<int64_t> copied_versions;  // of the module's parameters, on other devices
+  TensorLists parameters, buffers;  // by replica
+  // Versions of the module's parameters when other devices copied them.
+  std::vector<int64_t> copied_versions;
   ReplicaThreads threads;
 };
 
@@ -212,7 +213,7 @@ class JoinedGraphs : public autograd::Node {
   HandedGradients handed_;
   TensorLists leaves_;                // the replicas' inputs
   TensorLists outputs_;               // by replica, as many as are joined
-  std::vector<c10::Stream> streams_;  // that the forward pass ran on
+  std::vector<c10::Stream> streams_;  // streams that the forward pass ran on
 };
 
 // Above JoinedGraphs: lies on the device of the joined outputs, and waits for nothing.

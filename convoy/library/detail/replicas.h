@@ -57,13 +57,13 @@ class Replicas {
  private:
   torch::nn::Module& module(size_t replica);
   // Before a forward pass: replicas get the values of the module. `inputs` are cut by rows; returns
-  // those of each replica that has some.
+  // the inputs of each replica that has some.
   std::vector<std::vector<torch::Tensor>> deal(const std::vector<torch::Tensor*>& inputs);
   // Runs body(replica) for the first `count` at once, each on its thread. Throws the error of the
   // first one to fail.
   void run(size_t count, const std::function<void(size_t replica)>& body);
-  // `joined` become the outputs of the replicas, one after another, with a backward pass that runs
-  // those of the replicas at once. `dealt`: the result of deal().
+  // `joined` become the outputs of the replicas, one after another. Their backward runs the
+  // replicas' backward passes at once. `dealt`: the result of deal().
   void join(const std::vector<torch::Tensor*>& inputs,
             const std::vector<std::vector<torch::Tensor>>& dealt,
             const std::vector<std::vector<torch::Tensor>>& outputs,

@@ -159,7 +159,7 @@ struct Replication::State {
          .rank = group->rank()});
   }
 
-  // Collective. Those that the first pass left out come last.
+  // Collective. Parameters that the first pass left out come last.
   void lay_out_buckets() {
     for (size_t index = parameters.size(); index-- > 0;)
       if (!arrived[index]) arrivals.push_back(index);
@@ -197,7 +197,7 @@ struct Replication::State {
   std::shared_ptr<ProcessGroup> group;
   DistributedDataParallelOptions options;
   int64_t bucket_bytes;
-  std::vector<nn::NamedTensor> parameters;  // that require grad
+  std::vector<nn::NamedTensor> parameters;  // parameters that require grad
   std::vector<nn::NamedTensor> buffers;
   at::Tensor world;                  // the number of ranks
   std::vector<at::Tensor> averages;  // by parameter; views of the buckets once these are there

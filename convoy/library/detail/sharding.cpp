@@ -185,8 +185,8 @@ struct Sharding::State {
     pass = -1;
   }
 
-  // The gradients of the module's own parameters are gone where the program has cleared them
-  // (module->zero_grad()): then it wants those of the pieces cleared.
+  // If the program has cleared the gradients of the module's own parameters (module->zero_grad()),
+  // it means to clear the pieces' gradients too.
   void hide_gradients() {
     if (!gradients_withheld) return;
     gradients_withheld = false;
@@ -276,7 +276,7 @@ struct Sharding::State {
   PassUnits passes;
   Flats trained, frozen;
   std::unique_ptr<parallel::ShardedGradients> gradients;
-  std::vector<OwnShard> shards;  // that train
+  std::vector<OwnShard> shards;  // shards that train
   std::vector<WithheldGradient> withheld_gradients;
   bool gradients_withheld = false;  // they are in .grad
   bool synchronised = true;         // outside of NoSync

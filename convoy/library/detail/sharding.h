@@ -29,7 +29,7 @@ class Sharding : public Sharing {
   void set_synchronised(bool synchronised) override;
   bool synchronised() const override;
   ProcessGroup& group() override;
-  std::vector<ShardView> shards();  // those that train
+  std::vector<ShardView> shards();  // only shards that train
   std::vector<ShardView> stored_shards() override;
   torch::OrderedDict<std::string, torch::Tensor> buffers() override;
   bool replicated() const override { return false; }

@@ -17,7 +17,7 @@ namespace convoy::detail {
 struct TreeUnit {
   std::string name;
   UnitCore* core = nullptr;  // null: the parameters that no unit wraps
-  size_t parent = 0;         // the unit that it lies in; of the first: itself
+  size_t parent = 0;         // the unit that it lies in; the first one's is itself
   std::vector<nn::NamedTensor> parameters = {};
 };
 

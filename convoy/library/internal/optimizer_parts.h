@@ -23,7 +23,7 @@ struct ParameterMemory {
 
 struct OptimizerMemory {
   std::map<std::string, ParameterMemory> by_name;
-  io::Json options = io::Json::array();  // of each group: {"lr": 0.1, "betas": [0.9, 0.999]}
+  io::Json options = io::Json::array();  // by group: {"lr": 0.1, "betas": [0.9, 0.999]}
 };
 
 // The name of a parameter of the optimizer; throws ConfigError for one that is not the model's.

@@ -11,8 +11,8 @@
 namespace convoy::detail {
 
 // The tensors become others of the same values and memory. When backward has the gradients of all
-// of them, `reached` runs, once, before the graph behind them. Those that do not require grad stay
-// as they are. `makes_graph`: backward's own steps are recorded, for a second backward pass
+// of them, `reached` runs, once, before the graph behind them. Tensors that do not require grad
+// stay as they are. `makes_graph`: backward's own steps are recorded, for a second backward pass
 // (create_graph).
 void tell_in_backward(const std::vector<at::Tensor*>& tensors,
                       std::function<void(bool makes_graph)> reached);

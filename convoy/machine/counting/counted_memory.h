@@ -33,7 +33,7 @@ class CountedMemory {
   size_t bytes_of(Content content) const;
   // All tensors that are alive, in the steps of CUDA's caching allocator.
   int64_t alive_bytes() const;
-  int64_t peak_bytes() const;  // of those, since reset_peak()
+  int64_t peak_bytes() const;  // the largest alive_bytes() since reset_peak()
   void reset_peak();
 
  private:

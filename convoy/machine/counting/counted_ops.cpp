@@ -121,7 +121,7 @@ at::Tensor index_select(const at::Tensor& tensor, int64_t dim, const at::Tensor&
   return result;
 }
 
-// Nobody can know the value. That of a check is taken to hold.
+// Nobody can know the value. A check is taken to hold.
 at::Scalar local_scalar_dense(const at::Tensor& tensor) {
   Work work{.name = "download", .kind = WorkKind::Download, .host_waits = true};
   work.bytes_of(content_of(tensor)) = distinct_bytes(tensor);

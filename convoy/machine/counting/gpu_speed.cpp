@@ -58,8 +58,8 @@ const GpuSpeed& gpu_speed(const std::string& name) {
 // - bytes_share: device-to-device copies and STREAM reach 88 to 92 % on A100 and H100.
 // - product_share: 700 of 989 TFLOP/s for cuBLAS at the sizes of language models; the best shape
 //   reaches 80 % (MAMF table of github.com/stas00/ml-engineering).
-// - kernel_seconds: measured on an H200 (docs/benchmarks.md). Decode steps as CUDA graphs took 4.4
-//   to 5.8 us a kernel more than their bytes at 90 %, trainings about as much: the gap between
+// - kernel_seconds: measured on an H200 (docs/benchmarks-log.md). Decode steps as CUDA graphs took
+//   4.4 to 5.8 us a kernel more than their bytes at 90 %, trainings about as much: the gap between
 //   kernels that wait for each other, and the time in which a kernel's first and last blocks leave
 //   the memory idle.
 // - link_share: nccl-tests' bus bandwidth of large messages, 230 to 250 GB/s on eight A100s of 300,

@@ -20,7 +20,7 @@ struct GpuSpeed {
   int64_t processors;      // SMs
   double host_bytes;       // a second, over the bus, one way
   double link_bytes;       // a second, to the other GPUs of the host, one way
-  double attention_share;  // of `tensor_flops` that FlashAttention-2 reaches
+  double attention_share;  // share of `tensor_flops` that FlashAttention-2 reaches
   double attention_backward_share;
   double cudnn_share;  // the same of cuDNN's attention
   double cudnn_backward_share;
@@ -32,13 +32,13 @@ const GpuSpeed& gpu_speed(const std::string& name);
 
 struct Assumptions {
   // The device.
-  double bytes_share = 0.90;       // of `bytes` that a kernel reaches
-  double product_share = 0.71;     // of the peak that a large product reaches
-  double kernel_seconds = 4.5e-6;  // of each kernel, beside its bytes and sums
-  int64_t tile_rows = 128;         // of a product's result, that one SM computes
+  double bytes_share = 0.90;       // share of `bytes` that a kernel reaches
+  double product_share = 0.71;     // share of the peak that a large product reaches
+  double kernel_seconds = 4.5e-6;  // for each kernel, beside its bytes and sums
+  int64_t tile_rows = 128;         // part of a product's result that one SM computes
   int64_t tile_columns = 128;
-  double link_share = 0.80;       // of `link_bytes` that a collective reaches
-  double link_seconds = 20.0e-6;  // of the smallest collective
+  double link_share = 0.80;       // share of `link_bytes` that a collective reaches
+  double link_seconds = 20.0e-6;  // time that the smallest collective takes
   // The host.
   double op_seconds = 17.0e-6;          // an op of LibTorch with its first launch
   double more_launch_seconds = 8.5e-6;  // each further launch of an op, and of Convoy's own kernels

@@ -98,7 +98,7 @@ struct Timeline {
   double host = 0;
   double device = 0;
   double link = 0;
-  std::map<int64_t, double> ends = {};  // of collectives
+  std::map<int64_t, double> ends = {};  // when each collective ends
 
   void run(std::span<const Work> all, const GpuSpeed& gpu) {
     const double earlier = device;

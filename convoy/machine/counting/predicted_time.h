@@ -49,17 +49,17 @@ struct Prediction {
   int64_t host_ops = 0;  // views and memory
   std::array<double, kContents> bytes = {};
   double flops = 0;
-  double host_seconds = 0;    // of asking, without waits
-  double device_seconds = 0;  // of doing, without gaps
+  double host_seconds = 0;    // time that the host launches, without waits
+  double device_seconds = 0;  // time that the device works, without gaps
   // From the first request to the end of both. Where the host reads what came before: from one end
   // of the device's work to the next one's, if the same work comes again and again.
   double seconds = 0;
   double link_bytes = 0;       // from each rank
-  double link_seconds = 0;     // of collectives, beside the device's work
-  double exposed_seconds = 0;  // of `seconds`, that there would be no more if collectives took none
+  double link_seconds = 0;     // time that collectives take, beside the device's work
+  double exposed_seconds = 0;  // part of `seconds` that would go away if collectives took no time
   std::vector<LinkTotal> collectives;
-  std::vector<WorkTotal> totals;       // of what the device does; the longest first
-  std::vector<ProductTotal> products;  // as well
+  std::vector<WorkTotal> totals;       // the device's work, the longest first
+  std::vector<ProductTotal> products;  // products, the longest first
 };
 
 // As a CUDA graph, which the host starts in microseconds whatever its length (2.5 us and 1 ns a

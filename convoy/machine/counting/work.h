@@ -20,8 +20,8 @@ enum class WorkKind {
   OwnKernel,  // a kernel of Convoy
   Upload,
   Download,
-  Collective,      // of ranks, beside the device's work: after what came before it
-  CollectiveWait,  // of the device, for the end of one
+  Collective,      // between ranks, beside the device's work, after everything before it
+  CollectiveWait,  // the device waits for the end of a collective
 };
 
 // FlashAttention is a product whose blocks of queries (backward: of keys) are tiles that nothing
@@ -56,7 +56,7 @@ struct Work {
   double flops = 0;
   ProductShape product = {};
   int64_t collective = 0;  // number of the one that is started or waited for
-  double link_bytes = 0;   // that it sends from each rank
+  double link_bytes = 0;   // bytes that it sends from each rank
 
   double& bytes_of(Content content) { return bytes[static_cast<size_t>(content)]; }
   double bytes_of(Content content) const { return bytes[static_cast<size_t>(content)]; }

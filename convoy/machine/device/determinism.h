@@ -5,8 +5,8 @@
 
 namespace convoy::device {
 
-// For the whole process, before its first work on a device: of LibTorch's algorithms those that
-// repeat to the bit. An op that has none throws c10::Error. CPUs repeat without it.
+// Makes LibTorch choose algorithms that repeat to the bit. For the whole process; call it before
+// the first work on a device. An op that has none throws c10::Error. CPUs repeat without it.
 void take_deterministic_algorithms();
 
 }  // namespace convoy::device

@@ -13,10 +13,10 @@ namespace convoy::device {
 struct DeviceClaim {
   Descriptor held;         // closed on the CPU, which is shared, and where `is_taken`
   bool is_taken = false;   // by another engine
-  int holder_process = 0;  // that has it; 0 = unknown
+  int holder_process = 0;  // process that has the device; 0 = unknown
 };
 
-// Devices are told apart by their UUID, whatever their number in this process; simulated ones by
+// A device is identified by its UUID, whatever its number in this process; a simulated one by
 // process and number.
 DeviceClaim claim_device(at::Device device);
 

@@ -32,7 +32,7 @@ class DeviceClock : public TraceClock {
 
   const c10::Device device_;
   std::mutex mutex_;
-  int64_t begin_ns_ = 0;  // of the host's clock, at the first event
+  int64_t begin_ns_ = 0;  // the host's clock at the first event
   std::deque<c10::Event> events_;
 };
 

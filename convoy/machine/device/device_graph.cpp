@@ -15,8 +15,8 @@ namespace {
 // c10::MempoolId_t of LibTorch 2.11.
 using MemoryPool = std::pair<unsigned long long, unsigned long long>;
 
-// at::cuda::CUDAGraph of LibTorch 2.11 (ATen/cuda/CUDAGraph.h). Its header needs those of CUDA, so
-// its functions are looked up by the names that a compiler gives them.
+// at::cuda::CUDAGraph of LibTorch 2.11 (ATen/cuda/CUDAGraph.h). Its header needs CUDA's headers, so
+// its functions are looked up by their mangled names.
 struct GraphFunctions {
   void (*construct)(void* graph, bool keeps_graph) = nullptr;
   void (*destroy)(void* graph) = nullptr;

@@ -18,9 +18,9 @@ class DeviceGraph {
   // Empty: `device` can record. Else the reason why not.
   static std::string problem(at::Device device);
 
-  // Memory of tensors that the work makes stays with the graph: their contents are those of its
-  // last start. Graphs that share memory run one after another; what a tensor that is still held
-  // has is never shared.
+  // Memory of tensors that the work makes stays with the graph: their values come from the last
+  // start. Graphs that share memory run one after another. Memory of a tensor that is still held is
+  // never shared.
   explicit DeviceGraph(at::Device device, DeviceGraph* shares_memory_with = nullptr);
   ~DeviceGraph();
   DeviceGraph(const DeviceGraph&) = delete;
@@ -28,8 +28,8 @@ class DeviceGraph {
 
   // Once. On CUDA it calls `work` with the current stream, which must not be the default one, but
   // nothing runs on the device until start(). Addresses, shapes and numbers that the host passes to
-  // kernels stay those of this call. `work` has run in this way before (so that kernels are loaded)
-  // and waits for nothing; where it throws, the graph cannot be used.
+  // kernels stay as they were in this call. `work` has run in this way before (so that kernels are
+  // loaded) and waits for nothing; where it throws, the graph cannot be used.
   void record(std::function<void()> work);
   // Async, on the current stream.
   void start();

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <vector>
@@ -78,6 +82,56 @@ TEST(Threads, SharesCpusAmongRanksUnlessTheUserDecided) {
   EXPECT_EQ(at::get_num_threads(), 3);
   EXPECT_EQ(share_cpu_threads(3, 3), 1);
   unsetenv("OMP_NUM_THREADS");
+}
+
+// Keep every CPU of this process busy.
+class BusyProcesses {
+ public:
+  BusyProcesses() {
+    for (int number = 0; number < usable_cpus(); ++number) {
+      const pid_t process = ::fork();
+      if (process == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
+        }
+      }
+      processes_.push_back(process);
+    }
+  }
+  ~BusyProcesses() {
+    for (const pid_t process : processes_) {
+      ::kill(process, SIGKILL);
+      ::waitpid(process, nullptr, 0);
+    }
+  }
+
+ private:
+  std::vector<pid_t> processes_;
+};
+
+TEST(Threads, FollowTheCoresThatOtherWorkLeaves) {
+  unsetenv("OMP_NUM_THREADS");
+  const int all = share_cpu_threads(1);
+  if (all < 2) GTEST_SKIP() << "one CPU has one thread";
+  const BusyProcesses others;
+  FreeCoreThreads threads(1);
+  EXPECT_NE(threads.keep().find("are busy with other work"), std::string::npos) << threads.keep();
+  EXPECT_EQ(at::get_num_threads(), all) << "keep() only tells";
+  const std::string told = threads.take();
+  EXPECT_LT(at::get_num_threads(), all);
+  EXPECT_NE(told.find("are busy with other work): --threads"), std::string::npos) << told;
+  EXPECT_EQ(threads.take(), "") << "once";
+}
+
+TEST(Threads, StayWhereTheUserChoseThemOrOtherRanksShareTheHost) {
+  const BusyProcesses others;
+  setenv("OMP_NUM_THREADS", "2", 1);
+  EXPECT_EQ(share_cpu_threads(1), 2);
+  EXPECT_EQ(FreeCoreThreads(1).take(), "");
+  EXPECT_EQ(FreeCoreThreads(1).keep(), "");
+  unsetenv("OMP_NUM_THREADS");
+  EXPECT_EQ(FreeCoreThreads(2).take(), "");
+  EXPECT_EQ(at::get_num_threads(), 2);
 }
 
 }  // namespace

@@ -12,14 +12,14 @@ namespace convoy::device {
 struct ProcessMemory {
   int64_t resident_bytes = 0;
   int64_t peak_resident_bytes = 0;  // since the start or the last reset_peak_memory()
-  int64_t owned_bytes = 0;          // of resident_bytes, without mapped files
+  int64_t owned_bytes = 0;          // resident_bytes without mapped files
 };
 
 // Zeros where /proc is not readable.
 ProcessMemory process_memory();
 
-// Memory of a rank on its device: of the process on the CPU, elsewhere the device memory of its
-// tensors.
+// Memory of a rank on its device: on the CPU the process's memory, elsewhere the device memory of
+// its tensors.
 struct RankMemory {
   int64_t held_bytes = 0;
   int64_t peak_bytes = 0;
@@ -37,7 +37,7 @@ int64_t device_memory_bytes(at::Device device);
 // Gives memory of freed tensors that the device's allocator keeps back to the device.
 void release_kept_memory(at::Device device);
 
-// Starts the peak anew at the present size. Returns false where the kernel does not allow it.
+// Resets the peak to the present size. Returns false where the kernel does not allow it.
 bool reset_peak_memory();
 
 }  // namespace convoy::device

@@ -21,9 +21,9 @@ struct PeakMemory {
 // Bytes that the rank owns now.
 int64_t owned_memory_bytes(at::Device device);
 
-// From construction to stop(). On the CPU it looks twice a millisecond: what takes memory for less
-// has not the time to touch much of it. One at a time in a process but for ranks that are threads,
-// which begin together: the process's peak starts anew.
+// From construction to stop(). On the CPU it looks twice a millisecond: memory that is held for a
+// shorter time is hardly touched. It resets the process's peak. So only one may exist in a process
+// at a time, except in ranks that are threads, which begin together.
 class PeakMeter {
  public:
   explicit PeakMeter(at::Device device);

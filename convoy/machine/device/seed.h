@@ -12,7 +12,7 @@ struct SeedPoint {
   int64_t seed = 0;
   int64_t epoch = 0;
   int64_t step = 0;
-  int64_t micro_batch = 0;  // of the whole step, over all ranks
+  int64_t micro_batch = 0;  // within the whole step, over all ranks
 };
 
 // The key from which the random numbers of a micro-batch are drawn.

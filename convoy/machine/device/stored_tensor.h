@@ -16,11 +16,12 @@ namespace convoy::device {
 // Throws StateError for types that only one side has.
 io::Dtype stored_dtype(at::ScalarType dtype);
 at::ScalarType tensor_dtype(io::Dtype dtype);
-bool is_float(io::Dtype dtype);  // of the types that weights are converted from: 16, 32 or 64 bits
+// Weights are converted from such a type: 16, 32 or 64 bits.
+bool is_float(io::Dtype dtype);
 
 // A CPU tensor that owns its memory, in the stored type.
 at::Tensor copy_to_tensor(const io::TensorView& view);
-// Its own memory too, converted.
+// A CPU tensor that owns its memory, converted to `dtype`.
 at::Tensor copy_to_tensor(const io::TensorView& view, at::ScalarType dtype);
 
 // A source over `tensor`, which is read when it is written; keeps the tensor alive. `reader`:

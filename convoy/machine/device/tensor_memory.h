@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The memory of CPU tensors. The C library returns a step's large blocks to the system and takes
-// them anew in the next one, page fault by page fault; here they are kept.
+// them again in the next step, page fault by page fault; here they are kept.
 #pragma once
 
 #include "convoy/machine/device/block_pool.h"

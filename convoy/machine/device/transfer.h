@@ -30,8 +30,8 @@ class Upload {
   }
   // Once. Async: the copy goes through pinned memory that is kept until the device has read it.
   void send();
-  // The same tables, with other values, in the place of those of an earlier upload; its own tensors
-  // get no memory. `bytes`: sent_bytes() of the earlier one.
+  // Sends the same tables with other values into the memory of an earlier upload; the tables here
+  // get no memory of their own. `bytes`: sent_bytes() of the earlier upload.
   void send_in_place_of(const at::Tensor& bytes) const;
   at::Tensor sent_bytes() const;  // after send(): all tables
 

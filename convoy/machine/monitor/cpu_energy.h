@@ -19,8 +19,7 @@ class CpuEnergy {
 
   explicit CpuEnergy(const std::filesystem::path& sys = "/sys");
 
-  // Joules since the first reading, of all packages; nothing where one of them cannot be read any
-  // more.
+  // Joules of all packages since the first reading; nothing if one of them cannot be read any more.
   std::optional<double> read(Clock::time_point now = Clock::now());
   const std::string& reason() const { return reason_; }  // why there is nothing; empty = there is
 

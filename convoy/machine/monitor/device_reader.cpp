@@ -90,7 +90,7 @@ struct DeviceReader::Slot {
   std::string xid_reason = {};
   std::string gpm_reason = {};  // not empty: GPM is not used
   std::array<void*, 2> gpm = {};
-  size_t newest = 0;  // of gpm
+  size_t newest = 0;  // index into gpm
   Clock::time_point gpm_time = {};
   bool has_gpm_sample = false;
   std::array<std::optional<double>, 2> link_kib = {};
@@ -266,7 +266,7 @@ class DeviceReader::SlotReading {
     }
   }
 
-  // From counters of KiB; a counter that went back was set anew.
+  // Rates from counters of KiB. A counter that went back was reset.
   void link_rates(const std::array<std::optional<double>, 2>& kib) {
     const Clock::time_point now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - slot_.link_time).count();

@@ -25,7 +25,7 @@ struct DeviceReading {
   std::string uuid = {};
   std::string pci_address = {};
   bool mig = false;
-  int gpu_instance = -1;  // of a MIG instance
+  int gpu_instance = -1;  // if it is a MIG instance
   MetricValues values = {};
   std::optional<unsigned long long> throttle_reasons = {};  // NVML's bits
   std::vector<uint64_t> xids = {};  // faults that the driver reported since the previous reading

@@ -2,7 +2,7 @@
 //
 // Devices and host of a training as curves of TensorBoard, over its steps. A folder has one writer,
 // so these are beside the events of rank 0 in a folder of their own, which TensorBoard shows as a
-// run of that name. Units are those of devices.csv; the charts' titles name them.
+// run of that name. Units are as in devices.csv; the charts' titles name them.
 #pragma once
 
 #include <cstdint>

@@ -16,16 +16,16 @@ enum class Vendor { Nvidia, Amd };
 
 // One thing that a rank can compute on: a whole GPU, or a MIG instance of one.
 struct Device {
-  int gpu = -1;           // of its vendor's: NVML's index (the order of PCI addresses), KFD's order
-  std::string uuid = {};  // "GPU-..." or "MIG-..."
-  std::string name = {};  // "NVIDIA H100 80GB HBM3"
+  int gpu = -1;  // the vendor's number: NVML's index (the order of PCI addresses), KFD's order
+  std::string uuid = {};         // "GPU-..." or "MIG-..."
+  std::string name = {};         // "NVIDIA H100 80GB HBM3"
   std::string pci_address = {};  // "0000:3b:00.0", as sysfs spells it
   int64_t memory_bytes = 0;      // 0 = unknown
-  int compute_major = 0;         // of the compute capability; 0 = unknown
+  int compute_major = 0;         // compute capability; 0 = unknown
   int compute_minor = 0;
-  int numa_node = -1;  // of the GPU's slot; -1 = not in sysfs
+  int numa_node = -1;  // node of the GPU's slot; -1 = not in sysfs
   bool mig = false;
-  int gpu_instance = -1;  // of a MIG instance
+  int gpu_instance = -1;  // if it is a MIG instance
   int compute_instance = -1;
   Vendor vendor = Vendor::Nvidia;
 };

@@ -25,7 +25,7 @@ struct Finding {
   std::string check;                    // "driver", "nofile", ...: stable for scripts
   std::string text;                     // the finding
   std::string fix = {};                 // one action; empty where nothing is to be done
-  ExitCode code = ExitCode::Resources;  // of a blocking one, and of a warning under --strict
+  ExitCode code = ExitCode::Resources;  // exit code if the finding blocks, or warns under --strict
 };
 
 struct Limit {
@@ -47,11 +47,11 @@ struct DiskFacts {
   bool remote = false;                   // NFS, Lustre, GPFS, CIFS, ...
   std::optional<double> mib_per_s = {};  // written and synced
   int64_t free_bytes = -1;
-  bool locks = true;  // of byte ranges, as SQLite and run folders take them
+  bool locks = true;  // whether byte ranges can be locked, as SQLite and run folders do
 };
 
 struct SharedMemoryFacts {
-  std::optional<int64_t> bytes = {};  // of /dev/shm; nothing = there is none
+  std::optional<int64_t> bytes = {};  // size of /dev/shm; nothing = there is none
   int64_t free_bytes = 0;
 };
 
@@ -73,14 +73,14 @@ struct PortFacts {
 
 struct DeviceFacts {
   std::string problem = {};  // DeviceReader::problem()
-  bool mismatch = false;     // of the driver's library and its kernel module
+  bool mismatch = false;     // the driver's library and its kernel module differ
   NvmlVersions versions = {};
   std::vector<Nvml::Broken> broken = {};
   std::vector<Device> devices = {};
   std::vector<DeviceReading> readings = {};
   std::vector<MetricGap> gaps = {};
   PeerAccess peers = {};
-  std::vector<std::string> selection_notes = {};  // of CUDA_VISIBLE_DEVICES
+  std::vector<std::string> selection_notes = {};  // remarks about CUDA_VISIBLE_DEVICES
   int num_hidden = 0;
 };
 
@@ -108,14 +108,14 @@ struct RunFacts {
   bool begun = false;                          // its start row is there
   std::string end = {};                        // its end row's word; empty = none
   std::string failure = {};                    // sentence of the last failure
-  ExitCode failure_code = ExitCode::PeerLost;  // of that failure; a killed run has none
+  ExitCode failure_code = ExitCode::PeerLost;  // code of the last failure; a killed run has none
   int64_t step = -1;
   int64_t total_steps = 0;
   double seconds_since_event = -1;
   double step_seconds = -1;                    // middle one of the last steps
   std::vector<double> rank_wait_seconds = {};  // summed over them
-  double window_seconds = 0;                   // of them
-  std::vector<std::string> warnings = {};      // of the run, the last few
+  double window_seconds = 0;                   // time of the last steps together
+  std::vector<std::string> warnings = {};      // the run's last few warnings
   std::optional<MemoryReport> memory = {};
 };
 RunFacts read_run_facts(const std::filesystem::path& run);

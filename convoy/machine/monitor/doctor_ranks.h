@@ -18,7 +18,7 @@ struct NetworkFacts {
   std::map<std::string, std::string> interfaces = {};  // by numeric address
   std::string wanted_interface = {};                   // GLOO_SOCKET_IFNAME
   std::string master = {};                         // node 0, as the flags name it; empty = one host
-  std::vector<std::string> master_addresses = {};  // that the name resolves to here
+  std::vector<std::string> master_addresses = {};  // addresses that the name resolves to here
   bool is_master = false;                          // this node is node 0
 
   // True when the named host resolves to this host itself: no other rank can be reached.
@@ -28,8 +28,8 @@ NetworkFacts read_network(const std::string& master, const std::string& wanted_i
 
 struct RankLocation {
   std::string host;
-  std::string address;  // of its connections
-  int64_t gpus = 0;     // of its host, that ranks can use
+  std::string address;  // address that its connections use
+  int64_t gpus = 0;     // GPUs of its host that ranks can use
   double clock_s = 0;   // since 1970, at one moment for all
 };
 
@@ -37,7 +37,7 @@ struct RanksFacts {
   std::string check = "gloo";    // or "nccl"
   std::string not_checked = {};  // why it was not tried; empty = it was
   std::string failure = {};      // a sentence; empty = it went well
-  std::string advice = {};       // of that failure, where it has some of its own
+  std::string advice = {};       // advice for this failure, if it has its own
   bool met = true;               // the nodes found each other
   bool elsewhere = false;        // the failure is on another node
   bool timed_out = false;        // it did not end within limit_s

@@ -161,7 +161,7 @@ void FaultWatch::tell_xid(const Watched& watched, const nvml::Event& event) {
   for (const auto& [instance, uuid] : watched.instances)
     if (event.gpu_instance == kNoInstance || static_cast<int>(event.gpu_instance) == instance)
       fault.uuids.push_back(uuid);
-  if (fault.uuids.empty()) return;  // of an instance that others compute on
+  if (fault.uuids.empty()) return;  // the fault is in an instance that others compute on
   fault.sentence =
       fmt::format("{}: gpu{} ({}, {}): Xid {}, {}", host_, watched.device.gpu, watched.device.name,
                   watched.device.pci_address, event.data, facts.meaning);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits for faults of GPUs on a thread of its own: those that the driver reports (Xids), and GPUs
+// Waits on a thread of its own for faults of GPUs: faults that the driver reports (Xids), and GPUs
 // that disappear without a report.
 //
 //   FaultWatch watch(sources, host, uuids);
@@ -27,7 +27,7 @@
 namespace convoy::monitor {
 
 struct DeviceFault {
-  std::vector<std::string> uuids = {};  // of the watched devices that it is of
+  std::vector<std::string> uuids = {};  // the watched devices that have the fault
   std::optional<uint64_t> xid = {};     // nothing: the GPU is lost
   XidSeverity severity = XidSeverity::Fatal;
   // "node3: gpu2 (NVIDIA H100, 0000:34:00.0): Xid 79, the GPU has fallen off the bus".
@@ -37,15 +37,15 @@ struct DeviceFault {
 
 class FaultWatch {
  public:
-  // `uuids`: of GPUs, or of MIG instances, whose GPU is watched. NVML is opened by the thread:
-  // where there is none, nothing is found.
+  // `uuids`: GPUs to watch, or MIG instances whose GPU is watched. The thread opens NVML; without
+  // NVML it finds nothing.
   FaultWatch(const DeviceSources& sources, std::string host, std::set<std::string> uuids);
   ~FaultWatch();  // Blocks for up to 0.1 s, and as long as the driver does
   FaultWatch(const FaultWatch&) = delete;
   FaultWatch& operator=(const FaultWatch&) = delete;
 
-  // Asks the watching to end. False: a call of the driver has not come back by then, and this must
-  // not be destroyed. Blocks.
+  // Asks the thread to end. False: a call of the driver has not returned within `limit`, so this
+  // object must not be destroyed. Blocks.
   bool ends_within(std::chrono::milliseconds limit);
   // Drops faults that take() has not returned: they belong to an earlier attempt. A GPU that is
   // still lost is reported again.

@@ -16,13 +16,13 @@
 namespace convoy::monitor {
 
 struct GpuInfo {
-  int num_gpus = 0;            // that are shown
-  int num_hidden = 0;          // that the host has beside them
+  int num_gpus = 0;            // GPUs that are shown
+  int num_hidden = 0;          // further GPUs of the host
   std::string hidden_by = {};  // "CUDA_VISIBLE_DEVICES"
   std::string why_none = {};
   std::vector<Nvml::Broken> broken = {};
   std::vector<Device> devices = {};          // instances after their GPU
-  std::vector<DeviceReading> readings = {};  // of the same
+  std::vector<DeviceReading> readings = {};  // readings of `devices`
   NvmlVersions versions = {};
   HostFacts host = {};
 };

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kMib = 1 << 20;
-constexpr double kSectorBytes = 512;  // of /proc/diskstats, whatever the disk has
+constexpr double kSectorBytes = 512;  // the unit of /proc/diskstats, whatever the disk has
 
 // "Name:   12 kB" of /proc/meminfo; a node's file has "Node 0 " before it. KiB.
 std::optional<int64_t> memory_line(const std::string& text, const std::string& name) {

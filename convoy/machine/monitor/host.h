@@ -60,7 +60,7 @@ constexpr size_t kNumHostMetrics = static_cast<size_t>(HostMetric::JobMem) + 1;
 
 struct HostMetricFacts {
   HostMetric metric;
-  const char* name;  // of the column; its end is the unit
+  const char* name;  // the column's name; its end is the unit
   const char* prometheus;
   int decimals;
   const char* meaning;
@@ -88,7 +88,7 @@ struct HostGap {
   std::string reason;
 };
 
-// Rates are of the time since the reading before; the first reading has none. One thread.
+// Rates are averages since the previous reading; the first reading has none. One thread.
 class HostReader {
  public:
   explicit HostReader(const DeviceSources& sources = {}, WatchedJob job = WatchedJob::None);

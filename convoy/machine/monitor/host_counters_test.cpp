@@ -102,7 +102,7 @@ TEST_F(HostCounters, EnergyIsThatOfPackagesAndMemory) {
   zone("intel-rapl:0:0", "core", 9'000'000);  // a part of the package
   zone("intel-rapl:0:1", "dram", 1'000'000);
   zone("intel-rapl:1", "package-1", 64'999'000'000);
-  zone("intel-rapl-mmio:0", "package-0", 10'000'000);  // the same again
+  zone("intel-rapl-mmio:0", "package-0", 10'000'000);  // the same package again
   CpuEnergy energy(root_ / "sys");
   const CpuEnergy::Clock::time_point begin{};
   EXPECT_EQ(energy.read(begin), 0.0);

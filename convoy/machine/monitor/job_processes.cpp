@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of /proc are small, and made anew for each reader.
+// Files of /proc are small, and the kernel writes them for each reader.
 std::optional<std::string> text_if_there(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.open()) return std::nullopt;
@@ -29,7 +29,7 @@ std::optional<std::string> text_if_there(const fs::path& path) {
 
 struct CpuTicks {
   int64_t own = 0;
-  int64_t ended_children = 0;  // that were waited for
+  int64_t ended_children = 0;  // ended children that were waited for
 };
 
 // The name in /proc/PID/stat may hold any byte, so fields are counted from its end: the state is
@@ -46,7 +46,7 @@ std::optional<CpuTicks> ticks_of(const fs::path& process) {
   return CpuTicks{user + system, children_user + children_system};
 }
 
-// Resident pages that are of no file and not shared.
+// Resident pages that belong to no file and are not shared.
 int64_t own_pages(const fs::path& process) {
   std::istringstream fields(text_if_there(process / "statm").value_or(""));
   int64_t size = 0, resident = 0, shared = 0;

@@ -14,8 +14,8 @@
 namespace convoy::monitor {
 
 struct JobUsage {
-  double cpu_seconds = 0;  // of all that there were, also those that have ended; never goes back
-  double memory_mib = 0;   // of those that there are, without the files that they map
+  double cpu_seconds = 0;  // all processes so far, ended ones too; never goes back
+  double memory_mib = 0;   // the living processes, without the files that they map
 };
 
 // Finds children of main threads. One that another thread started counts when it has ended. One

@@ -16,12 +16,12 @@ namespace convoy::monitor {
 // The work of the job in the time of a summary.
 struct JobWork {
   std::string host = {};
-  int64_t ranks_here = 1;  // of `ranks`
+  int64_t ranks_here = 1;  // ranks on this host, part of `ranks`
   int64_t ranks = 1;
   int usable_cpus = 1;  // on this host
   // The devices that its ranks here compute on; empty = they compute on CPUs.
   std::set<std::string> uuids = {};
-  int64_t tokens = 0;  // of all ranks; 0 = unknown, or there are none
+  int64_t tokens = 0;  // sum over all ranks; 0 = unknown, or there are none
   int64_t supervised_tokens = 0;
   std::string why_no_cpu_energy = {};  // empty = it is known
   std::string why_no_memory_traffic = {};

@@ -21,7 +21,7 @@ struct Cpu {
 };
 
 struct Machine {
-  std::vector<Cpu> cpus = {};  // that this process may run on, by id
+  std::vector<Cpu> cpus = {};  // CPUs that this process may run on, by id
   int usable_cpus = 1;         // cpus, or less by a cgroup quota
   bool limited_by_quota = false;
   // Somebody gave this process a share of the CPUs that its cgroup (or the host) has: srun, mpirun

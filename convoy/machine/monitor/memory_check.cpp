@@ -18,9 +18,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr double kTight = 0.05;          // of a device left at the peak
-constexpr double kUnequal = 1.2;         // the fullest rank's peak to the emptiest's
-constexpr int64_t kTailBytes = 1 << 20;  // of events.jsonl: rows of many ranks are long
+constexpr double kTight = 0.05;   // share of a device that is left at the peak
+constexpr double kUnequal = 1.2;  // the fullest rank's peak to the emptiest's
+// End of events.jsonl that is read: rows of many ranks are long.
+constexpr int64_t kTailBytes = 1 << 20;
 
 // The newest row of `word` in the last part of the file.
 json last_row(const fs::path& path, const std::string& word) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides whether the ranks of a run fit on their devices: joins each rank's own figures with those
-// of the device and the host. The ranks' own figures decide; NVML's show the memory of other
+// Decides whether the ranks of a run fit on their devices: joins each rank's own figures with the
+// figures of device and host. The ranks' own figures decide; NVML's show the memory of other
 // programs.
 #pragma once
 
@@ -46,7 +46,7 @@ struct MemoryReport {
   struct Pool {  // a device of this host, or its memory
     std::string label;
     std::optional<int64_t> total_mib, used_mib, kept_mib;  // kept by the driver
-    std::optional<int64_t> processes = {};                 // that compute there
+    std::optional<int64_t> processes = {};                 // processes that compute there
     std::vector<int> ranks = {};
     std::optional<int64_t> others_mib = {};    // used beside these ranks' reserved memory
     std::optional<int64_t> headroom_mib = {};  // at the ranks' peaks; without a run: free now
@@ -54,7 +54,7 @@ struct MemoryReport {
   std::optional<RunMemory> run = {};
   std::vector<Pool> pools = {};
   MemoryFit fit = MemoryFit::Unknown;
-  std::string words = {};      // of the fit
+  std::string words = {};      // the fit in words
   std::string imbalance = {};  // one sentence; empty with one rank
 };
 
@@ -62,7 +62,7 @@ struct MemoryInputs {
   std::optional<RunMemory> run = {};
   std::vector<DeviceReading> devices = {};
   HostFacts facts = {};
-  std::string host = {};  // this one
+  std::string host = {};  // this host's name
 };
 MemoryReport check_memory(const MemoryInputs& inputs);
 

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kTrafficMib = 1 << 20;
-constexpr double kLineBytes = 64;  // that one command of a controller moves
+constexpr double kLineBytes = 64;  // bytes that one command of a controller moves
 
 // "0x04" and "255".
 uint64_t number_of(const std::string& text) {
@@ -51,7 +51,7 @@ std::optional<uint64_t> config_of(const fs::path& unit, const std::string& event
 }
 
 struct EventWords {
-  const char* name;   // of the file that describes it
+  const char* name;   // name of the file that describes the event
   const char* event;  // used when the kernel has no such file
   bool writes;
 };

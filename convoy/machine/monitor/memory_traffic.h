@@ -20,14 +20,14 @@ namespace convoy::monitor {
 struct TrafficCounter {
   uint32_t unit_type = 0;
   uint64_t event = 0;  // perf_event_attr::config
-  int cpu = 0;         // of the socket that the controller belongs to
-  double mib = 0;      // of one count
+  int cpu = 0;         // a CPU of the socket that the controller belongs to
+  double mib = 0;      // what one count means
   bool writes = false;
 
   bool operator==(const TrafficCounter&) const = default;
 };
 
-// Those of all controllers; empty where the kernel shows none, as in most virtual machines.
+// The counters of all controllers; empty if the kernel shows none, as in most virtual machines.
 std::vector<TrafficCounter> traffic_counters(const std::filesystem::path& sys = "/sys");
 
 struct MemoryTraffic {

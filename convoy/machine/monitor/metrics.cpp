@@ -10,7 +10,7 @@ constexpr double kMostMib = 1 << 30;  // a pebibyte
 constexpr double kCounter =
     9.0e15;  // a double counts exactly up to here; sentinels of 64 bits lie above
 constexpr double kBytesOfMib = 1024.0 * 1024.0;
-constexpr double kShare = 0.01;  // of percent: DCGM's profiling fields are shares
+constexpr double kShare = 0.01;  // one percent: DCGM's profiling fields are shares
 
 }  // namespace
 

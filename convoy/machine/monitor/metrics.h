@@ -52,7 +52,7 @@ constexpr size_t kNumMetrics = static_cast<size_t>(Metric::Processes) + 1;
 
 struct MetricFacts {
   Metric metric;
-  const char* name;     // of the column; its end is the unit
+  const char* name;     // the column's name; its end is the unit
   const char* dcgm;     // as dcgm-exporter calls it; null = it has none
   double dcgm_scale;    // DCGM's unit = ours times this
   int decimals;         // in files

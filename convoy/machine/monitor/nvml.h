@@ -41,7 +41,7 @@ class Nvml {
   const std::string& problem() const { return problem_; }
   bool is_mismatched() const { return mismatched_; }
   NvmlVersions versions() const;
-  // In the order of PCI addresses, without those that this process may not open.
+  // In the order of PCI addresses, without GPUs that this process may not open.
   std::vector<Gpu> gpus() const;
   // GPUs that the driver counts and cannot open, with the reason: lost ones. GPUs that this
   // process may not use are not among them.
@@ -54,7 +54,7 @@ class Nvml {
   struct Handle {
     Device device;
     void* handle = nullptr;
-    void* parent = nullptr;  // of an instance: its GPU
+    void* parent = nullptr;  // if it is an instance: its GPU
     bool mig_enabled = false;
   };
   std::vector<Handle> handles() const;

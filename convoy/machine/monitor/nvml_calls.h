@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of NVML's C interface that Convoy calls: our own declarations, so that nothing of NVIDIA
-// is needed to build. A driver may lack any of the functions; only those that all drivers since 450
-// have are needed to begin.
+// is needed to build. A driver may lack any of the functions; only functions that all drivers since
+// 450 have are needed to begin.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ constexpr int kDriverNotLoaded = 9;
 constexpr int kFunctionNotFound = 13;
 constexpr int kGpuIsLost = 15;
 constexpr int kResetRequired = 16;
-constexpr int kVersionMismatch = 18;  // of the library and the kernel module
-constexpr int kOtherVersion = 25;     // of a struct
+constexpr int kVersionMismatch = 18;  // the library and the kernel module differ
+constexpr int kOtherVersion = 25;     // a struct has another version
 constexpr int kDeprecated = 26;
 constexpr int kUnknownError = 999;
 
-constexpr unsigned kTextBytes = 96;  // of names and UUIDs: NVML's largest
+constexpr unsigned kTextBytes = 96;  // NVML's largest name or UUID
 constexpr unsigned kMostLinks = 18;  // NVLinks of one GPU
 
 struct PciInfo {
@@ -112,7 +112,7 @@ struct Process {
 struct Event {
   void* device;
   unsigned long long kind;
-  unsigned long long data;  // of kXidEvent: the Xid
+  unsigned long long data;  // the Xid, if kind is kXidEvent
   unsigned gpu_instance;
   unsigned compute_instance;
 };

@@ -19,7 +19,7 @@ namespace convoy::monitor {
 struct RecorderOptions {
   std::filesystem::path output = {};  // empty = stdout
   std::string format = "csv";         // csv, jsonl, prom
-  std::string schema = "v1";          // of csv: v1, seed
+  std::string schema = "v1";          // for csv: v1, seed
   double interval_s = 1;
   ReadingIdentity identity = {};
 };

@@ -26,8 +26,8 @@ struct RunRecorderOptions {
   DeviceSources sources = {};
   std::optional<std::set<std::string>> uuids = {};  // as DeviceReader's
   RecorderOptions recorder = {};                    // output and interval_s are required
-  std::filesystem::path events = {};                // of the job; empty = its training is not known
-  std::filesystem::path tensorboard = {};           // a folder of this alone; empty = no curves
+  std::filesystem::path events = {};       // the job's events; empty = its training is not known
+  std::filesystem::path tensorboard = {};  // a folder of this alone; empty = no curves
 };
 
 // The record from the first step of a training to its end.
@@ -46,15 +46,15 @@ class RunRecorder {
   RunRecorder(const RunRecorder&) = delete;
   RunRecorder& operator=(const RunRecorder&) = delete;
 
-  // Asks the watching to end. False: a call of the driver has not come back by then, and this must
-  // not be destroyed. Blocks.
+  // Asks the thread to end. False: a call of the driver has not returned within `limit`, so this
+  // object must not be destroyed. Blocks.
   bool ends_within(std::chrono::milliseconds limit);
   // Ends the watching and waits for that. Returns the result of Summary::json(); null where nothing
   // was written.
   nlohmann::ordered_json stop();
   // After stop(): one sentence on unequal or lost GPUs, or empty.
   std::string balance() const;
-  // After stop(): of the last training that was seen to begin. Nothing where none was.
+  // After stop(): the record of the last training that was seen to begin. Nothing if none was seen.
   std::optional<TrainingRecord> training() const;
   // After stop(): why a figure of the host is not known; empty = it is.
   std::string host_gap(HostMetric metric) const;
@@ -78,7 +78,7 @@ class RunRecorder {
   SamplerCost training_cost_;  // its looks and seconds
   double training_begin_s_ = 0;
   std::optional<DeviceScalars> scalars_;
-  double cpu_seconds_ = 0;  // of the thread, after its end
+  double cpu_seconds_ = 0;  // the thread's, after its end
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -69,7 +69,7 @@ class OfATraining : public ::testing::Test {
 
 TEST_F(OfATraining, ItsRecordGoesFromItsFirstStepToItsEnd) {
   const testing::FakeMachine machine("h200x8");
-  event({{"event", "end"}, {"figures", {{"train_tokens", 1}}}});  // of an earlier start
+  event({{"event", "end"}, {"figures", {{"train_tokens", 1}}}});  // an earlier start has ended
   RunRecorder recorder(options(machine), Log(LogLevel::Quiet));
   wait_ms(600);  // the model is loaded
   event({{"event", "start"}, {"resume_step", 3}});

@@ -30,7 +30,7 @@ class RunningFigure {
   int64_t count_ = 0;
   double sum_ = 0, least_ = 0, most_ = 0;
   std::vector<float> kept_;
-  int64_t stride_ = 1;  // of the values that are kept
+  int64_t stride_ = 1;  // one of this many values is kept
 };
 
 // The cost of the watching itself.
@@ -60,13 +60,13 @@ class Summary {
     bool mig = false;
     RunningFigure util, sm_active, memory, power, temperature;
     std::map<std::string, double> throttled_s;  // by ThrottleKind::word
-    std::map<Metric, double> counters;          // of ThrottleKinds, as they were last
+    std::map<Metric, double> counters;          // last counter of each ThrottleKind
     std::optional<double> energy_begin, energy_end;
     double power_integral_j = 0;
     std::optional<double> last_power;
     double memory_total_mib = 0;
     std::vector<uint64_t> xids;
-    std::string problem;  // the last
+    std::string problem;  // the last problem
     double silent_s = 0;
   };
   double joules(const DeviceSums& sums) const;

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The CPUs near a device: its own list, else those of its NUMA node.
+// The CPUs near a device: its own list, else its NUMA node's.
 std::string cpus_near(const fs::path& sys, const fs::path& device, int node) {
   const std::string own = first_line(device / "local_cpulist");
   if (!own.empty() || node < 0) return own;
@@ -56,7 +56,7 @@ std::string word_of(const GpuLink& link) {
   }
 }
 
-// InfiniBand cards and those of RoCE; without any, network interfaces that are PCI devices.
+// InfiniBand and RoCE cards; without any, network interfaces that are PCI devices.
 void add_network_cards(const fs::path& sys, Topology& topology) {
   for (const char* const kind : {"class/infiniband", "class/net"}) {
     std::vector<fs::path> cards;

@@ -2,7 +2,7 @@
 //
 // After NVIDIA's Xid catalog (https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html,
 // 2026). Fatal are faults whose remedy there is RESET_GPU, a restart of the machine, new firmware,
-// CHECK_MECHANICALS, WORKFLOW_XID_48 or WORKFLOW_NVLINK_ERR, and those that it calls fatal without
+// CHECK_MECHANICALS, WORKFLOW_XID_48 or WORKFLOW_NVLINK_ERR, and faults that it calls fatal without
 // a remedy; Application are RESTART_APP, CHECK_APP, and the end of a program; the rest is a
 // warning. The catalog is not followed for 155 (an NVLink that was taken down on purpose) and 156
 // (memory was retired, which a later reset completes): work goes on. 144 to 150 carry their

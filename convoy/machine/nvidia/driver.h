@@ -94,7 +94,7 @@ class Driver {
   const std::string& problem() const { return problem_; }
   std::string version() const;  // "CUDA 13.0": the newest that it supports
   int version_number() const;   // 13000; 0 = unknown
-  int device_count() const;     // that this process may use
+  int device_count() const;     // GPUs that this process may use
   const DriverFunctions& call() const { return call_; }
   // Throws DeviceMemory; ConfigError for what no other process would do better; else DeviceLost.
   void check(int code, const char* doing) const;

@@ -83,7 +83,7 @@ Kernels::~Kernels() {
     context_.make_current();
     for (void* module : modules_) context_.call().ModuleUnload(module);
   } catch (const Error&) {
-    // They went with the device.
+    // The modules went with the device.
   }
 }
 

@@ -29,7 +29,7 @@ std::string early_text_of(std::string text);
 // One that takes one struct.
 struct Kernel {
   void* function = nullptr;
-  uint64_t resident_blocks = 1;  // that the GPU holds at once
+  uint64_t resident_blocks = 1;  // blocks that the GPU holds at once
 };
 
 // Kernels in one context, which the caller has made current. Only launch() is thread-safe.

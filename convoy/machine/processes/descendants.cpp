@@ -49,8 +49,8 @@ pid_t parent_of(pid_t pid) {
   return parent;
 }
 
-// Kernels without CONFIG_PROC_CHILDREN have no list of children; then every process is asked for
-// its parent.
+// Kernels without CONFIG_PROC_CHILDREN have no list of children; then the parent of every process
+// is read.
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
   const std::filesystem::path threads = "/proc/" + std::to_string(pid) + "/task";
@@ -114,7 +114,7 @@ bool kill_if_marked(pid_t pid, const std::string& name, const MarkWanted& wanted
 }  // namespace
 
 bool descends_from(pid_t process, pid_t ancestor) {
-  // Numbers that are used again while this looks must not keep it here.
+  // Bounded: a reused pid could make the chain of parents endless.
   constexpr int kMostGenerations = 1'000;
   for (int generation = 0; process > 1 && generation < kMostGenerations; ++generation) {
     if (process == ancestor) return true;

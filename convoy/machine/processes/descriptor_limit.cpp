@@ -13,7 +13,7 @@ namespace {
 
 // Process, two streams, flight record, two log files.
 constexpr rlim_t kOfARank = 6;
-// The launcher's own, and those that are open for a moment while a rank is started.
+// The launcher's own descriptors, and others that are open for a moment while a rank is started.
 constexpr rlim_t kOthers = 32;
 
 }  // namespace

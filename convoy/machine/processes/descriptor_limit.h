@@ -13,7 +13,7 @@ class DescriptorLimit {
   // Throws IoError when not even the hard limit allows for `num_ranks` ranks.
   explicit DescriptorLimit(int num_ranks);
   static rlim_t needed(int num_ranks);
-  ~DescriptorLimit();  // as before
+  ~DescriptorLimit();  // restores the limit
   DescriptorLimit(const DescriptorLimit&) = delete;
   DescriptorLimit& operator=(const DescriptorLimit&) = delete;
 

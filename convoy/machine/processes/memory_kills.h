@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Separates ranks that the kernel killed for lack of memory from ranks killed by a process. Only
-// counters of the kernel show the difference: those of this process's memory cgroup, or, without
-// one, of the whole machine.
+// counters of the kernel show the difference: the counters of this process's memory cgroup or,
+// without one, of the whole machine.
 #pragma once
 
 #include <cstdint>

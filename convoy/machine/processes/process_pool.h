@@ -47,7 +47,7 @@ struct ProcessNews {
     std::string text;
   };
   std::vector<Line> output;
-  std::vector<Line> errors;  // of stderr
+  std::vector<Line> errors;  // lines of stderr
   std::vector<ProcessDeath> deaths;
 };
 
@@ -76,7 +76,7 @@ class ProcessPool {
   void retire(size_t worker);   // it is not started again
   int64_t running() const;
   std::vector<pid_t> pids() const;
-  std::vector<std::string> names() const;  // of running workers
+  std::vector<std::string> names() const;  // names of running workers
   // Running workers, not yet killed for their time, that wrote nothing to their stdout for this
   // long.
   std::vector<size_t> silent_for(std::chrono::duration<double> limit) const;
@@ -87,7 +87,7 @@ class ProcessPool {
   struct Worker {
     RankProcess process;
     std::string name;
-    std::string output;  // of a line not yet ended
+    std::string output;  // the line that has not ended yet
     std::string errors;  // the same of stderr
     std::string stderr_tail;
     std::chrono::steady_clock::time_point last_sign;

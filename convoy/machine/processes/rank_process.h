@@ -28,10 +28,10 @@ struct RankStart {
   std::vector<std::string> program;                // argv; looked up in PATH unless it has a '/'
   std::map<std::string, std::string> environment;  // over this process's own
   sigset_t signals;                                // the mask of the child
-  std::vector<int> cpus;                           // that it may run on; empty = as this process
-  rlimit descriptors{};                            // limit of open files; 0 = as this process
-  int inherited = -1;  // a descriptor that stays open over exec; -1 = none
-  int input = -1;      // its stdin; -1 = /dev/null
+  std::vector<int> cpus;  // CPUs that it may run on; empty = as this process
+  rlimit descriptors{};   // limit of open files; 0 = as this process
+  int inherited = -1;     // a descriptor that stays open over exec; -1 = none
+  int input = -1;         // its stdin; -1 = /dev/null
 };
 
 // On return the process leads its session and its group, and runs the program. It inherits this

@@ -20,7 +20,7 @@ class SignalStream {
   // do nothing. CHLD gets its default action: where it is ignored, children leave no exit code.
   // Throws IoError.
   explicit SignalStream(const std::vector<int>& signals);
-  ~SignalStream();  // as before
+  ~SignalStream();  // restores the signals
   SignalStream(const SignalStream&) = delete;
   SignalStream& operator=(const SignalStream&) = delete;
 

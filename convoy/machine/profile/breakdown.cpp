@@ -133,7 +133,7 @@ void count_awaited(const std::vector<RankTrace>& traces, const std::map<int, Spa
 struct CollectiveSums {
   int64_t count = 0;
   double bytes = 0;
-  double moved_bytes = 0;  // of collectives with a known last entry
+  double moved_bytes = 0;  // moved by collectives whose last entry is known
   double moving_seconds = 0;
   double flight_ms = 0;
   double exposed_ms = 0;

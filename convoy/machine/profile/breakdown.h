@@ -23,7 +23,7 @@ struct RankBreakdown {
   int64_t num_steps = 0;
   double step_ms = 0;
   double compute_ms = 0;
-  double exposed_ms = 0;  // of which waiting_ms for a rank that came later, the rest for bytes
+  double exposed_ms = 0;  // waiting_ms of it wait for a rank that came later, the rest for bytes
   double data_ms = 0;
   double evaluation_ms = 0;
   double host_ms = 0;
@@ -40,7 +40,7 @@ struct RankBreakdown {
 struct CollectiveTotals {
   std::string name;  // "world all_reduce"
   double per_step = 0;
-  double bytes_per_step = 0;  // of a rank
+  double bytes_per_step = 0;  // for one rank
   // Time of a step with at least one collective under way or waited for, mean over ranks.
   double flight_ms = 0;
   double exposed_ms = 0;
@@ -50,7 +50,7 @@ struct CollectiveTotals {
 
 struct Breakdown {
   int world_size = 1;
-  int num_threads = 0;  // of rank 0; 0 = not known
+  int num_threads = 0;  // rank 0's; 0 = not known
   int64_t first_step = 0;
   int64_t last_step = 0;
   // Over the steps, each the mean of its ranks.

@@ -117,7 +117,7 @@ TEST(RankTrace, ClocksOfOtherHostsAreAlignedByWhatIsShared) {
   far.host = "b";
   near.since_1970_ns = 1000 * kMs;
   far.since_1970_ns = 1000 * kMs;
-  // Its clocks run 7 s ahead: of day by 3 s, the monotonic one by 4 s.
+  // Its clocks run 7 s ahead together: the clock of day 3 s, the monotonic one 4 s.
   for (NamedSpan& step : far.steps)
     step.span = {step.span.begin_ns + 4000 * kMs, step.span.end_ns + 4000 * kMs};
   for (TracedCollective& collective : far.collectives) {

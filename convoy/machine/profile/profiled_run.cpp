@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Tokens or samples of a step, of those that were logged, for the time that traced steps took with
-// all that lies between them.
+// Speed: the mean tokens or samples of the logged steps, divided by the mean time of a traced step,
+// which includes the time between steps.
 void read_speed(const fs::path& events, ProfiledRun& run) {
   if (!fs::exists(events)) return;
   double units = 0, logged = 0;

@@ -86,7 +86,7 @@ RankTrace read(const json& text) {
   trace.is_full = own.at("is_full").get<bool>();
   trace.num_notes = own.at("num_notes").get<int64_t>();
   trace.note_ns = own.at("note_ns").get<double>();
-  std::map<int64_t, size_t> places;  // of collectives, by number
+  std::map<int64_t, size_t> places;  // index of each collective, by its number
   for (const json& event : text.at("traceEvents")) {
     const std::string kind = member_or(event, "cat", std::string());
     if (kind == "step")

@@ -22,7 +22,7 @@ struct NamedSpan {
 struct TracedCollective {
   std::string name;  // "world all_reduce"
   std::string group;
-  int64_t sequence = 0;  // of its group, alike on every rank
+  int64_t sequence = 0;  // number within its group, alike on every rank
   int64_t bytes = 0;
   Span flight;  // from its entry until it is done, whether or not its rank waits
   Span wait;    // while its rank waits for it; empty when it did not
@@ -33,7 +33,8 @@ struct RankTrace {
   int world_size = 1;
   int num_threads = 0;  // 0 = not known
   std::string host = {};
-  int64_t since_1970_ns = 0;  // adds to the times below, which are of the host's monotonic clock
+  // Added to the times below, which come from the host's monotonic clock.
+  int64_t since_1970_ns = 0;
   bool has_device_clock = false;      // times are when a GPU is at the work; else when the host is
   bool is_full = false;               // later steps were left out
   int64_t num_notes = 0;              // taken while tracing

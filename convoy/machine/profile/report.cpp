@@ -143,7 +143,7 @@ std::string heading_of(const ProfiledRun& run) {
   return text;
 }
 
-// Steps that differ much were disturbed or are of different kinds: their mean is not
+// Steps that differ much were disturbed or have different kinds of work: their mean is not
 // representative.
 std::string spread_text(const Breakdown& breakdown) {
   if (breakdown.first_step == breakdown.last_step) return "";

@@ -13,7 +13,7 @@
 namespace convoy::profile {
 
 struct ProfiledRun {
-  std::string name;                    // of its folder
+  std::string name;                    // the run folder's name
   std::vector<RankTrace> traces = {};  // on one clock
   Breakdown breakdown = {};
   double units_per_second = 0;  // over the traced steps, all ranks together; 0 = not known

@@ -27,7 +27,7 @@ struct Dropout {
 class LoraLinear final : public nn::LinearAdapter {
  public:
   // a_RI and b_OR: fp32 leaves that require grad. magnitude_O: the same for DoRA, else undefined.
-  // `factors`: those of all adapters of the model; null: its own alone.
+  // `factors`: the factors of all adapters of the model; null: this adapter's own alone.
   LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
              Dropout dropout, std::shared_ptr<RoundedFactors> factors = nullptr);
 
@@ -53,7 +53,7 @@ class LoraLinear final : public nn::LinearAdapter {
   const at::Tensor& magnitude() const { return magnitude_O_; }
 
  private:
-  // Row norms of W + scaling * B A, and the versions of the tensors that they are of.
+  // Row norms of W + scaling * B A, and the versions of W, A and B from which they were computed.
   struct Norm {
     at::Tensor value_O;
     at::Tensor weight_OI;
@@ -65,7 +65,7 @@ class LoraLinear final : public nn::LinearAdapter {
   }
   at::Tensor dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
                           uint64_t key) const;
-  // Computed anew only after W, A or B changed: micro-batches of a step, passes that recompute and
+  // Computed again only after W, A or B changed: micro-batches of a step, passes that recompute and
   // evaluations share one.
   const at::Tensor& norm(const nn::Linear& base) const;
 
@@ -75,7 +75,7 @@ class LoraLinear final : public nn::LinearAdapter {
   double scaling_;
   Dropout dropout_;
   std::shared_ptr<RoundedFactors> factors_;
-  size_t number_;  // its own there
+  size_t number_;  // this adapter's number in factors_
   mutable Norm norm_;
 };
 

@@ -439,7 +439,7 @@ TEST(LoraLinear, MapsThatScaleOrDropApartGoOneByOne) {
   EXPECT_EQ(MapsOfOneInput(at::kFloat, 1.5, 0.1).together().size(), 3U) << "nothing is drawn";
 }
 
-// An optimizer's step changes one of them: it is used as it is by then.
+// An optimizer's step changes one of them: the changed value is used.
 TEST(RoundedFactors, FollowTheirLeavesAndLieSideBySide) {
   RoundedFactors factors;
   Tensors a, b;

@@ -67,7 +67,7 @@ std::string module_of(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.'));
 }
 
-// `modules`: those that could have matched.
+// `modules`: the modules that could have matched.
 [[noreturn]] void refuse_unmatched(const LoraConfig::Unmatched& wrong,
                                    const std::vector<std::string>& modules,
                                    const char* problem = "no module of the model is called") {
@@ -138,7 +138,7 @@ std::unordered_map<nn::Linear*, size_t> units_by_linear(nn::CausalLm& model) {
   return found;
 }
 
-// `modules`: those of the model.
+// `modules`: the modules of the model.
 [[noreturn]] void refuse_no_module(const LoraConfig& config,
                                    const std::vector<std::string>& modules) {
   LoraConfig whole = config;

@@ -13,7 +13,7 @@ std::array<int64_t, 2> versions_of(const RoundedFactors::Pair& leaves) {
   return {leaves.a_RI._version(), leaves.b_OR._version()};
 }
 
-// Are they views of `memory`, which nothing else has? Views hold the tensor that they are of.
+// Do these views show `memory`, and are they its only holders beside the caller?
 bool have_alone(const at::Tensor& memory, const std::vector<at::Tensor*>& views) {
   return std::all_of(views.begin(), views.end(),
                      [&](const at::Tensor* view) {

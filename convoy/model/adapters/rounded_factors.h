@@ -29,7 +29,7 @@ class RoundedFactors {
   struct Slot {
     Pair leaves;
     Pair rounded = {};
-    std::array<int64_t, 2> versions = {};  // of the leaves that `rounded` is of
+    std::array<int64_t, 2> versions = {};  // versions of the leaves when they were rounded
 
     bool is_current(at::ScalarType dtype) const;
   };
@@ -38,7 +38,7 @@ class RoundedFactors {
                   at::ScalarType dtype);
 
   std::vector<Slot> slots_;
-  at::Tensor memory_;  // of those that were placed last
+  at::Tensor memory_;  // holds the factors that were placed last
 };
 
 // Matrices of one number of columns, one below the other: a view where they lie so.

@@ -32,7 +32,7 @@ class ServedAdapters {
   ServedAdapters& operator=(const ServedAdapters&) = delete;
 
   int64_t size() const { return num_adapters_; }
-  // Sets the tokens of the next passes: those of the batch, in their order. Weights are read once
+  // Sets the tokens of the next passes: the batch's tokens, in their order. Weights are read once
   // per run of equal adapters.
   void set_tokens(const std::vector<AdapterTokens>& tokens);
 

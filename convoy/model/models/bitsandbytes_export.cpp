@@ -75,7 +75,7 @@ class Sources {
          }});
   }
 
-  // As it is stored, or, if it is of floats, in `dtype`.
+  // As it is stored; floats are converted to `dtype`.
   void add_copy(const std::string& name, const io::TensorView& view,
                 std::optional<at::ScalarType> dtype = {}) {
     const at::ScalarType own = device::tensor_dtype(view.dtype);

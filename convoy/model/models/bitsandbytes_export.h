@@ -12,12 +12,10 @@
 #include <optional>
 
 #include "convoy/core/io/model_folder.h"
+#include "convoy/model/models/advance.h"
 #include "convoy/model/models/quantization_config.h"
 
 namespace convoy::models {
-
-// Hears of each piece of work that is done.
-using Advance = std::function<void(int64_t done, int64_t total)>;
 
 // Writes the files of transformers' save_pretrained for the model in `coding`, which has a format:
 // linear maps of its blocks are quantised, and everything else is as the source stores it. Throws
@@ -25,13 +23,14 @@ using Advance = std::function<void(int64_t done, int64_t total)>;
 // source is quantised already.
 void write_bitsandbytes_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                               const WeightCoding& coding, const Advance& advance);
-// The way back. `dtype`: of every weight; none: each as it was, and as the source stores what is no
-// code. Throws ConfigError where there are no codes.
+// The way back. `dtype`: the type of every weight; none: each weight gets its original type, and
+// tensors that are no codes stay as the source stores them. Throws ConfigError where there are no
+// codes.
 void write_decoded_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                          std::optional<at::ScalarType> dtype, const Advance& advance);
 
-// The same of a .safetensors file. Every tensor of floats that has elements is coded (int8: those
-// of two dimensions), any other copied.
+// The same of a .safetensors file. Every tensor of floats that has elements is coded (int8: only
+// tensors of two dimensions), any other copied.
 void write_bitsandbytes_tensors(const std::filesystem::path& source,
                                 const std::filesystem::path& output,
                                 const kernels::BitsandbytesFormat& format, const Advance& advance);

@@ -59,7 +59,7 @@ void convert_model(const io::ModelFolder& source, const std::filesystem::path& f
            advance(++*done, total);
          }});
   }
-  // config.json has one type: that of the largest weights.
+  // config.json has one type: the type of the largest weights.
   const at::ScalarType named = dtype.value_or(weights->stored_dtype(parameters.front().name));
   std::map<std::string, std::string> files = model_files(source, named);
   io::write_model_weights(folder, std::move(tensors), max_shard_bytes);

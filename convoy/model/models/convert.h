@@ -14,8 +14,8 @@
 
 namespace convoy::models {
 
-// Piece by piece: only a part of one weight is in memory. `dtype`: of every weight; none: as
-// stored, fp32 for codes. A tied head is left out. Throws NumericError where a value is lost,
+// Piece by piece: only a part of one weight is in memory. `dtype`: the type of every weight; none:
+// as stored, fp32 for codes. A tied head is left out. Throws NumericError where a value is lost,
 // DataError, IoError.
 void convert_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                    std::optional<at::ScalarType> dtype,

@@ -35,10 +35,10 @@ struct ExportConfig {
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 
-// Everything of an export but the weights, by file name: config.json for `dtype` (none: that of the
-// source), tokenizer, chat template, generation config, with `ends`. `chat_template`: the text that
-// takes the place of all templates of the source, unless it is empty. A folder that already holds
-// model.safetensors becomes a complete model folder with them. Throws DataError.
+// Everything of an export but the weights, by file name: config.json for `dtype` (none: the
+// source's), tokenizer, chat template, generation config, with `ends`. `chat_template`: the text
+// that takes the place of all templates of the source, unless it is empty. A folder that already
+// holds model.safetensors becomes a complete model folder with them. Throws DataError.
 std::map<std::string, std::string> model_files(const io::ModelFolder& source,
                                                std::optional<at::ScalarType> dtype,
                                                const ResultEnds& ends = {},

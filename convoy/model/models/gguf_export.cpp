@@ -135,7 +135,7 @@ struct Weight {
   int64_t rows = 1;
   int64_t row_values = 1;
   gguf::TensorType type = gguf::TensorType::F32;
-  int64_t head_dim = 0;  // of rows that change their order; 0: they do not
+  int64_t head_dim = 0;  // for rows that change their order; 0: they do not
   bool plus_one = false;
 };
 

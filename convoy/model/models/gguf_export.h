@@ -24,10 +24,10 @@ using ReadElements =
 
 struct GgufExport {
   gguf::FileType type;
-  std::vector<int32_t> ends = {};  // before those of the source
+  std::vector<int32_t> ends = {};  // ends that stand before the source's
   std::string name = {};           // general.name
   std::function<void(int64_t done, int64_t total)> advance = [](int64_t, int64_t) {};
-  int64_t piece_values = int64_t{1} << 22;  // that are in memory at once, in whole heads of rows
+  int64_t piece_values = int64_t{1} << 22;  // values in memory at once, in whole heads of rows
 };
 
 // `source` gives configuration and tokenizer. Returns what people have to know, one sentence each.

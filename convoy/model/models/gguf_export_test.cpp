@@ -60,7 +60,8 @@ class Gguf : public ::testing::Test {
   }
   fs::path file() const { return folder_ / "x.gguf"; }
 
-  // The weights of the file against those of `source`; by how much they may differ.
+  // Compares the weights of the file with the weights of `source`; `tolerance`: by how much they
+  // may differ.
   void expect_same_weights(const io::ModelFolder& source, double tolerance = 0) {
     const io::ModelFolder found_folder = io::ModelFolder::open(file().string());
     const CheckpointWeights wanted = open_weights(source), found = open_weights(found_folder);

@@ -32,20 +32,26 @@ at::Tensor shape_alone(const architecture::ParameterDeclaration& parameter, at::
 }  // namespace
 
 std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
-                                             at::Device device, const WeightCoding& coding) {
+                                             at::Device device, const WeightCoding& coding,
+                                             const Advance& advance) {
   require_compute_dtype(dtype);
   const CheckpointWeights weights = open_weights(folder, coding);
+  const architecture::DecoderSpec spec = families::read_decoder_spec(folder);
+  const auto total = std::ssize(architecture::declare_parameters(spec));
+  int64_t done = 0;
+  const auto advanced = [&](const auto& value) {
+    if (advance) advance(++done, total);
+    return value;
+  };
   auto model =
-      std::make_unique<nn::Decoder>(families::read_decoder_spec(folder),
-                                    [&](const architecture::ParameterDeclaration& parameter) {
-                                      if (is_held_as_bitsandbytes(weights, parameter))
-                                        return shape_alone(parameter, dtype);
-                                      return weights.read(parameter.name, dtype).to(device);
-                                    });
+      std::make_unique<nn::Decoder>(spec, [&](const architecture::ParameterDeclaration& parameter) {
+        if (is_held_as_bitsandbytes(weights, parameter)) return shape_alone(parameter, dtype);
+        return advanced(weights.read(parameter.name, dtype).to(device));
+      });
   for (nn::Linear* linear : model->block_linears())
     if (linear->weight().is_meta())
       linear->set_bitsandbytes(
-          weights.read_bitsandbytes(linear->name() + ".weight", dtype).to(device));
+          advanced(weights.read_bitsandbytes(linear->name() + ".weight", dtype).to(device)));
   return model;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "convoy/core/io/model_folder.h"
+#include "convoy/model/models/advance.h"
 #include "convoy/model/models/quantization_config.h"
 #include "convoy/model/models/weights.h"
 #include "convoy/model/nn/causal_lm.h"
@@ -23,10 +24,11 @@ namespace convoy::models {
 // supported, and listing every tensor that is missing, unexpected or of another shape; all of it
 // before anything is allocated. Throws ConfigError for other dtypes. Weights that are stored as
 // codes, or that `coding` selects, are held as codes; only one weight at a time is whole, while it
-// is encoded.
+// is encoded. `advance` hears of each parameter that is read.
 std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
                                              at::Device device = at::kCPU,
-                                             const WeightCoding& coding = {});
+                                             const WeightCoding& coding = {},
+                                             const Advance& advance = {});
 
 // The same model without memory for its parameters: `values` holds the source of each of them. It
 // keeps the files open.

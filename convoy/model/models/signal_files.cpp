@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using nn::ChannelPooling;
 
 constexpr const char* kModelFile = "model.safetensors";
-constexpr const char* kBuffersFile = "buffers.safetensors";  // of a checkpoint
+constexpr const char* kBuffersFile = "buffers.safetensors";  // in a checkpoint
 
 constexpr std::array<std::pair<const char*, ChannelPooling>, 4> kPoolings = {
     {{"flatten", ChannelPooling::Flatten},

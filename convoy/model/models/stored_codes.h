@@ -22,14 +22,14 @@ using FindTensor = std::function<const io::TensorView*(const std::string& name)>
 // The entries of a file for one coded weight. Its views are the file's.
 class StoredCodes {
  public:
-  // Nothing where `weight` is stored as numbers, or not at all. Throws DataError where what belongs
-  // to it is not all there, or does not fit together. `place`: of the file, for errors.
+  // Nothing if `weight` is stored as numbers, or not at all. Throws DataError if a part of it is
+  // missing, or the parts do not fit together. `place`: the file's name, for errors.
   static std::optional<StoredCodes> find(const std::string& weight, const FindTensor& find,
                                          const std::string& place);
 
   const kernels::BitsandbytesFormat& format() const { return format_; }
   const std::vector<int64_t>& shape() const { return shape_; }
-  at::ScalarType dtype() const { return dtype_; }  // of the weight that it was
+  at::ScalarType dtype() const { return dtype_; }  // type of the original weight
   // Names in the file beside the weight's own.
   const std::vector<std::string>& keys() const { return keys_; }
 

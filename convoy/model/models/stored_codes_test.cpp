@@ -211,8 +211,7 @@ TEST(QuantizedFolders, ComputeWhatTransformersComputes) {
   }
 }
 
-// Weights encoded while loading equal those that transformers makes from the same folder, byte for
-// byte.
+// Weights encoded while loading equal transformers' weights from the same folder, byte for byte.
 TEST(QuantizedFolders, EqualThoseEncodedWhileLoading) {
   for (const auto& [name, format] : folders()) {
     const auto stored = load_causal_lm(io::ModelFolder::open(golden() / name), at::kFloat);
@@ -228,7 +227,7 @@ TEST(QuantizedFolders, EqualThoseEncodedWhileLoading) {
   }
 }
 
-// Parts that are read later have the values of those that are read at once.
+// Parts that are read later have the same values as parts that are read at once.
 TEST(QuantizedFolders, PartsCanWait) {
   for (const char* name : {"nf4-double", "int8", "base"}) {
     const WeightCoding coding{.format =

@@ -38,8 +38,8 @@ class CheckpointWeights {
   // The format in which this weight of a linear map is to be held; none: not quantised. Stored
   // codes are kept.
   std::optional<kernels::BitsandbytesFormat> coding_of(const std::string& name) const;
-  // The codes as they are stored, else those of the weight in `dtype`. Throws DataError where it is
-  // not finite.
+  // The codes as they are stored; if none are stored, encodes the weight in `dtype`. Throws
+  // DataError if the weight is not finite.
   kernels::BitsandbytesWeight read_bitsandbytes(const std::string& name,
                                                 at::ScalarType dtype) const;
   const io::TensorView& view(const std::string& name) const { return *by_name_.at(name); }

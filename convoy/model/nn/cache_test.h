@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a cache whose rows get new blocks as they grow, in an order that is not that of their
-// tokens.
+// For tests: a cache whose rows get new blocks as they grow, in another order than their tokens.
 #pragma once
 
 #include <memory>

@@ -120,7 +120,7 @@ class CausalLm {
   virtual int64_t max_positions() const = 0;
   virtual const std::string& family() const = 0;  // "qwen2", "llama", ...
   // Matmul weights per token and attention width (heads * head_dim), for FLOP counts
-  // (docs/benchmarks.md).
+  // (docs/reference/job-figures.md).
   virtual int64_t matmul_parameters() const = 0;
   virtual int64_t attention_width() const = 0;
 
@@ -128,7 +128,7 @@ class CausalLm {
   virtual KvGeometry kv_geometry() const = 0;
 };
 
-// Elements of all parameters; of a weight in codes those that it was.
+// Elements of all parameters; for a weight in codes the elements of the original weight.
 int64_t count_parameters(CausalLm& model);
 
 }  // namespace convoy::nn

@@ -7,6 +7,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/refillable_tensor.h"
+#include "convoy/model/nn/linear.h"
 
 namespace convoy::nn {
 
@@ -28,10 +29,12 @@ void DeferredValues::read(const at::Tensor& parameter, int64_t begin, const at::
 
 ReadOnUse::ReadOnUse(const std::vector<Unit>& units, const DeferredValues& values)
     : values_(values), states_(units.size()) {
-  for (size_t index = 0; index < units.size(); ++index)
+  for (size_t index = 0; index < units.size(); ++index) {
     for (const auto* parameters : {&units[index].frozen, &units[index].trained})
       for (const NamedTensor& parameter : *parameters)
         if (values.contains(parameter.value)) states_[index].deferred.push_back(parameter.value);
+    if (!states_[index].deferred.empty()) states_[index].linears = units[index].linears;
+  }
 }
 
 void ReadOnUse::acquire(size_t unit) {
@@ -46,6 +49,7 @@ void ReadOnUse::acquire(size_t unit) {
 void ReadOnUse::release(size_t unit) {
   State& state = states_.at(unit);
   if (--state.uses > 0) return;
+  for (Linear* const linear : state.linears) linear->release_packed();
   for (const at::Tensor& parameter : state.deferred) device::release_memory(parameter);
 }
 

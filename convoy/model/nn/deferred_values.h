@@ -46,6 +46,7 @@ class ReadOnUse : public Residency {
  private:
   struct State {
     std::vector<at::Tensor> deferred;
+    std::vector<Linear*> linears;  // their packed copies go with the values
     int uses = 0;
   };
   const DeferredValues& values_;

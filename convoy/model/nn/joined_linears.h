@@ -18,9 +18,9 @@ namespace convoy::nn {
 
 class JoinedLinears {
  public:
-  // Weights, or codes, and biases move into one tensor each, of which those of the parts become
-  // views: no more memory is taken than the parts have, and that only meanwhile. Parts that train,
-  // are quantised already or differ in form stay as they are. A second call does nothing.
+  // Weights, or codes, and biases move into one tensor each; the parts' tensors become views of it.
+  // While they move, this takes as much memory again as the parts have. Parts that train, are
+  // quantised already or differ in form stay as they are. A second call does nothing.
   void join(const std::vector<Linear*>& parts);
 
   // Each of them in few bits (Linear::quantize), joined ones as one map.

@@ -45,7 +45,7 @@ class Joined : public ::testing::Test {
     return joined_.forward({&linears_[0], &linears_[1]}, x_, {});
   }
   void join() { joined_.join({&linears_[0], &linears_[1]}); }
-  // Their outputs lie in one product's.
+  // True when the outputs share the memory of one product.
   bool are_joined() const {
     const std::vector<at::Tensor> outputs = forward();
     return outputs[0].is_alias_of(outputs[1]);
@@ -154,7 +154,7 @@ TEST_F(Joined, AreOneProductOfCodesWhoseRowsMayFollowEachOther) {
   }
 }
 
-// Groups of inputs lie within a row: the codes are those of each map by itself.
+// Groups of inputs lie within a row: the codes equal the codes of each map by itself.
 TEST_F(Joined, AreQuantisedAsOneMap) {
   for (const kernels::IntegerFormat& format :
        std::vector<kernels::IntegerFormat>{{kernels::WeightFormat::Int8},

@@ -254,7 +254,7 @@ TEST(Decoder, TiedHeadSharesTheEmbeddingsGradient) {
   decoder.head().forward(decoder.hidden_states(small_batch(), {})).sum().backward();
   const auto parameters = decoder.parameters();
   EXPECT_TRUE(decoder.head().weight().is_same(parameters[0].value));
-  // Every row gets a gradient from the head, also those of tokens that are not in the batch.
+  // Every row gets a gradient from the head, also rows of tokens that are not in the batch.
   EXPECT_GT(parameters[0].value.grad()[7].abs().sum().item<float>(), 0.0f);
 }
 

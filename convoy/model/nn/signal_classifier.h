@@ -15,7 +15,7 @@ namespace convoy::nn {
 struct SignalClassifierSpec {
   SignalEncoderSpec encoder;
   std::vector<int64_t> hidden = {512};  // widths of the head's layers before the last
-  double dropout = 0.1;                 // behind each of them
+  double dropout = 0.1;                 // after each hidden layer
   int64_t num_classes = 0;
 };
 
@@ -23,8 +23,8 @@ class TorchInitialisation;  // signal_classifier.cpp
 
 class SignalClassifier {
  public:
-  // Weights are drawn as torch.nn draws those of Conv1d and Linear after torch.manual_seed(seed):
-  // the same numbers, on every device. Throws ConfigError.
+  // Weights are drawn as torch.nn draws Conv1d and Linear after torch.manual_seed(seed): the same
+  // numbers, on every device. Throws ConfigError.
   SignalClassifier(const SignalClassifierSpec& spec, uint64_t seed, at::Device device = at::kCPU);
 
   // x [N, L, C] fp32 -> scores [N, classes], fp32. `draw_key`: dropout is drawn from it. A frozen
@@ -35,7 +35,7 @@ class SignalClassifier {
   void freeze_encoder();
   bool encoder_is_frozen() const { return frozen_; }
 
-  // In checkpoint order. Those of a frozen encoder are among them.
+  // In checkpoint order, with the parameters of a frozen encoder.
   std::vector<NamedTensor> parameters() const;
   std::vector<NamedTensor> trained_parameters() const;
   std::vector<NamedTensor> buffers() const { return encoder_.buffers(); }

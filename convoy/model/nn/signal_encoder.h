@@ -21,7 +21,7 @@ namespace convoy::nn {
 enum class ChannelPooling {
   Flatten,  // one encoder sees each channel alone; the features of all, one after another
   Average,  // the same; the mean of their features
-  First,    // the same; those of the first channel alone
+  First,    // the same; only the first channel's features
   Joint,    // the encoder sees all channels together
 };
 

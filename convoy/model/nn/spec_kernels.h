@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Translates the enums of architecture/ into those of the kernels.
+// Translates the enums of architecture/ into the enums of the kernels.
 #pragma once
 
 #include "convoy/model/architecture/decoder_spec.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Models and machines that presets are made for, so that their memory can be computed without them.
-// Sizes of models are those of their config.json on the hub.
+// Sizes of models come from their config.json on the hub.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,13 @@ namespace convoy::sizing {
 std::optional<architecture::DecoderSpec> known_model(const std::string& hub_id);
 
 struct Machine {
-  std::string name;   // "rtx4090x2"
-  std::string words;  // "2x RTX 4090"
+  std::string name = {};   // "rtx4090x2"
+  std::string words = {};  // "2x RTX 4090"
   Hardware hardware = Hardware::Gpu;
-  int devices = 1;           // a rank on each
-  int64_t device_bytes = 0;  // as the driver reports them; of a CPU: the host's memory
+  int devices = 1;             // a rank on each
+  int64_t device_bytes = 0;    // as the driver reports them; for a CPU the host's memory
+  bool has_bf16 = true;        // for GPUs
+  std::string cpu_level = {};  // for CPUs, by kCpuLevels; empty = unknown
 };
 const std::vector<Machine>& known_machines();
 const Machine* known_machine(const std::string& name);  // null: none

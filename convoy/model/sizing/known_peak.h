@@ -14,8 +14,8 @@ namespace convoy::sizing {
 struct PeakOwner {
   std::string host = {};
   std::string device = "cpu";  // or "cuda"
-  std::string name = {};       // of the CPU; empty = unknown
-  int cpus = 0;                // of "cpu"
+  std::string name = {};       // the CPU's name; empty = unknown
+  int cpus = 0;                // if the device is "cpu"
   std::string dtype = "bf16";
 
   bool operator==(const PeakOwner&) const = default;

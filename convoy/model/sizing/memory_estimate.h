@@ -20,15 +20,15 @@ struct EstimateRequest {
   // The format of the frozen weights of blocks: none, nf4, fp4 or int8. With qlora none means nf4.
   std::string quantization = "none";
   bool double_quant = false;   // the scales of nf4 and fp4 in 8 bits
-  std::string dtype = "bf16";  // of weights and activations: bf16 or fp32
+  std::string dtype = "bf16";  // type of weights and activations: bf16 or fp32
   int64_t lora_rank = 32;
-  bool dora = false;        // of lora and qlora
+  bool dora = false;        // for lora and qlora
   bool drops_dora = false;  // tuning.lora.dropout, of which DoRA keeps the inputs
   // Endings of names; empty = all linear maps of blocks.
   std::vector<std::string> lora_targets = {};
   StateSharing sharing = {};
   int ranks = 1;
-  int64_t batch_rows = 1;  // of a micro-batch
+  int64_t batch_rows = 1;  // in a micro-batch
   int64_t row_tokens = 512;
   bool accumulates = false;
   architecture::Recompute recompute = architecture::Recompute::Nothing;

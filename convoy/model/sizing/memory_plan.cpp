@@ -38,7 +38,7 @@ int64_t sum_of_largest(std::vector<int64_t> values, size_t count) {
   return sum;
 }
 
-// A chunk of kernels/cross_entropy: the CPU's own, or that of head_products.h.
+// A chunk of kernels/cross_entropy: the CPU's own, or the chunk of head_products.h.
 int64_t rows_of_logits(const TrainingShape& shape, int64_t tokens) {
   constexpr int64_t kLogitBytesOnCpu = 128 << 20, kMostRowsOnCpu = 256;
   constexpr int64_t kLogitBytes = 256 << 20, kMostRows = 4096;
@@ -46,6 +46,13 @@ int64_t rows_of_logits(const TrainingShape& shape, int64_t tokens) {
   if (shape.on_cpu) return std::min({tokens, kMostRowsOnCpu, kLogitBytesOnCpu / row_bytes + 1});
   const int64_t least = shape.trains_head ? shape.hidden : 1;
   return std::min({tokens, kMostRows, std::max(kLogitBytes / row_bytes, least)});
+}
+
+bool keeps_packed_copies(const MemoryQuestion& question) {
+  constexpr int64_t kManyTokens = 256;  // kernels/frozen_linear packs as it reads from here on
+  const int64_t least =
+      question.least_batch_tokens > 0 ? question.least_batch_tokens : question.micro_batch_tokens;
+  return least < kManyTokens;
 }
 
 // Returns the bytes that backward frees block by block.
@@ -129,13 +136,14 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
     gathered.push_back(travelling);
     packed.push_back(unit.packed_bytes);
   }
-  // The unit in use and the next ones; packed copies are those of the unit in use.
+  // The unit in use and the next ones are gathered; only the unit in use has packed copies.
   const int64_t prefetch = question.prefetch_blocks > 0 ? question.prefetch_blocks : on_cpu ? 1 : 2;
   const auto at_a_time = static_cast<size_t>(1 + prefetch);
   plan.exchange_bytes +=
       sum_of_largest(gathered, question.reshard_after_forward ? at_a_time : gathered.size());
-  plan.packed_bytes = sum_of_largest(packed, sharing.cuts_values ? 1 : packed.size()) +
-                      question.shape.unfolded_bytes;
+  plan.packed_bytes = question.shape.unfolded_bytes;
+  if (keeps_packed_copies(question))
+    plan.packed_bytes += sum_of_largest(packed, sharing.cuts_values ? 1 : packed.size());
   // Gloo sums in a copy of a bucket.
   const bool exchanges_on_cpu = sharing.spans_processes && question.ranks > 1 && on_cpu;
   if (exchanges_on_cpu && !sharing.cuts_states)

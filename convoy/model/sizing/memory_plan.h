@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The memory of each rank of a training under a strategy: one formula for the plan of a run and for
-// the estimate of a model that is not loaded. Bytes are those of the rank that holds most.
+// the estimate of a model that is not loaded. Bytes are counted for the rank that holds most.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace convoy::sizing {
 struct MemoryPlan {
   int64_t program_bytes = 0;  // code, libraries, data: what the process held before the model
   int64_t weight_bytes = 0;   // values that stay
-  int64_t packed_bytes = 0;   // copies of frozen weights, packed for products
+  int64_t packed_bytes = 0;   // copies of frozen weights, packed for products of few tokens
   // fp32. Where nothing is summed, in the type of the weights, and only what is more than the
   // activations that backward frees meanwhile.
   int64_t gradient_bytes = 0;
@@ -37,14 +37,17 @@ struct MemoryQuestion {
   TrainingShape shape = {};
   int ranks = 1;
   int64_t keep_whole_below = 0;
-  int64_t bucket_bytes = 25 << 20;  // of gradients that are not cut
+  int64_t bucket_bytes = 25 << 20;  // buckets hold gradients that are not cut
   bool accumulates = false;         // a step has several micro-batches
-  int64_t micro_batch_tokens = 0;   // of the largest
+  int64_t micro_batch_tokens = 0;   // the largest micro-batch
+  // Tokens of the smallest batch, evaluations included; 0 = as the largest. Products of few tokens
+  // keep packed copies of frozen weights (kernels/frozen_linear).
+  int64_t least_batch_tokens = 0;
   architecture::Recompute recompute = architecture::Recompute::Nothing;
   bool reshard_after_forward = true;
   int64_t prefetch_blocks = 0;  // 0: one on CPUs, else two
   bool only_sharded = false;    // settings need a strategy that cuts states
-  int replicas = 1;             // of the model in this process (dp)
+  int replicas = 1;             // replicas of the model in this process (dp)
   // Values of the optimizer: both moments of 256 elements, scales included; whether bf16 weights
   // have fp32 masters; whether moments lie on the host, where the model does not.
   int64_t moment_bytes_of_256 = 2048;
@@ -60,9 +63,9 @@ struct MemoryQuestion {
 struct StateSharing {
   std::string strategy = "none";  // its name
   bool spans_processes = false;   // else ranks are one, or threads of one process
-  bool cuts_states = false;       // of the optimizer
+  bool cuts_states = false;       // cuts the optimizer's states
   bool cuts_gradients = false;    // after every micro-batch; else whole ones wait for the last one
-  bool cuts_values = false;       // of parameters
+  bool cuts_values = false;       // cuts the parameters
 };
 
 // The sharing of a row of a table of strategies, which stands in a layer that this one does not
@@ -83,7 +86,7 @@ std::vector<StateSharing> sharings_of(const Strategies& strategies) {
   return sharings;
 }
 
-// Under threads of one process (replicas) the bytes are of the whole process.
+// Under threads of one process (replicas) the bytes count the whole process.
 MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing);
 
 // The least recomputation with which the plan leaves a tenth of `usable_bytes`: nothing where they

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floating point operations of a training step by formula: those of the products that a step needs
-// once, a multiplication and an addition each. Repeated computation (recomputed blocks, weights of
-// few bits that are unfolded, the softmax of an attention's backward) and operations other than
-// products (norms, rotations, optimizer) are not counted, so two ways to train the same model have
-// the same count: model FLOPs, as PaLM (arXiv 2204.02311, appendix B) has them.
+// Floating point operations of a training step by formula: a multiplication and an addition for
+// each term of the products that a step needs once. Repeated computation (recomputed blocks,
+// weights of few bits that are unfolded, the softmax of an attention's backward) and operations
+// other than products (norms, rotations, optimizer) are not counted, so two ways to train the same
+// model have the same count: model FLOPs, as PaLM (arXiv 2204.02311, appendix B) has them.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace convoy::sizing {
 
 // Elements of matrices that activations are multiplied with.
 struct ProductWeights {
-  int64_t blocks = 0;          // of all blocks
-  int64_t trained_blocks = 0;  // those of them that train: their gradient is one product more
+  int64_t blocks = 0;          // all blocks together
+  int64_t trained_blocks = 0;  // elements that train: their gradient is one product more
   int64_t adapters = 0;        // LoRA's, beside the blocks; all train
   int64_t head = 0;
   bool trains_head = false;
@@ -30,8 +30,8 @@ struct AttentionShape {
   std::vector<int64_t> windows = {};  // by layer: keys that a query sees; 0 = all before it
 };
 
-// `row_tokens`: of each row of the global batch; `supervised_tokens`: of all, for which alone the
-// head is computed.
+// `row_tokens`: the tokens of each row of the global batch. `supervised_tokens`: the supervised
+// tokens of all rows; the head is computed for these alone.
 double step_flops(const ProductWeights& weights, const AttentionShape& attention,
                   std::span<const int64_t> row_tokens, int64_t supervised_tokens);
 

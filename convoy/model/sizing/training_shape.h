@@ -36,8 +36,8 @@ struct TrainingShape {
   // Elements per token and block: from forward to backward, and more while backward is in it.
   int64_t kept = 0;
   int64_t at_work = 0;
-  int64_t recomputed = 0;     // of those kept: outputs of norms and activations
-  int64_t element_bytes = 4;  // of activations
+  int64_t recomputed = 0;     // part of `kept`: outputs of norms and activations
+  int64_t element_bytes = 4;  // activations' size
   int64_t head_elements = 0;
   bool trains_head = false;
   // The largest weight as it lies beside the model for a moment: in the type of the products, where

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training state on disk: saved atomically, loaded only when every byte matches. Rank 0 saves the
-// state that all ranks hold alike; of sharded state each rank saves its part, into one folder that
-// all of them see. Tensors lie in files of their group (group_files.h), everything else in the
+// state that all ranks hold alike. Each rank saves its part of the sharded state, into one folder
+// that all of them see. Tensors lie in files of their group (group_files.h), everything else in the
 // manifest.
 #pragma once
 
@@ -57,7 +57,7 @@ struct TrainTensors {
 struct LoadedCheckpoint {
   std::filesystem::path folder;
   TrainState state;
-  std::vector<std::string> notices;  // which newer checkpoints were refused, and why
+  std::vector<std::string> notices;  // newer checkpoints that were refused, and why
   GroupReader group(const std::string& name) const { return {folder, name}; }
 };
 
@@ -98,7 +98,7 @@ class CheckpointStore {
   // is valid.
   std::optional<LoadedCheckpoint> load_newest();
   std::optional<LoadedCheckpoint> load_best();
-  std::optional<int64_t> newest_step() const;  // of all that are there, not verified
+  std::optional<int64_t> newest_step() const;  // the newest of all that are there, not verified
 
  private:
   io::SnapshotStore store_;

@@ -131,7 +131,7 @@ TEST(Progress, HoldsWhatIsSetAndReadsThatOfOlderVersions) {
 // Written by any number of ranks, read by any other.
 class Pieces : public ::testing::Test {
  protected:
-  // Pieces of `each` elements, one per rank, but for those of `left_out`.
+  // Pieces of `each` elements, one per rank; the rank `left_out` writes none.
   void write(int64_t each, int left_out = -1) {
     io::SnapshotWriter writer(folder_.path());
     const int ranks = static_cast<int>((whole_.numel() + each - 1) / each);

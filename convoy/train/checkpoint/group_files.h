@@ -25,7 +25,7 @@ namespace convoy::checkpoint {
 // Elements of a tensor in row-major order.
 struct Piece {
   std::string name;
-  std::vector<int64_t> shape;  // of the whole tensor
+  std::vector<int64_t> shape;  // the whole tensor's shape
   int64_t begin = 0;
   at::Tensor values;  // as many elements as the piece has
 };
@@ -35,7 +35,7 @@ std::string group_file(const std::string& group);
 void write_pieces(io::SnapshotWriter& writer, const std::string& group, int rank, int num_ranks,
                   const std::vector<Piece>& pieces);
 
-// Maps the files; reads what is asked for.
+// Maps the files; reads only the requested elements.
 class GroupReader {
  public:
   // Throws CheckpointError: the folder holds no such group, or files of ranks are missing.
@@ -47,7 +47,7 @@ class GroupReader {
   // lies on the CPU in the stored type.
   const std::vector<int64_t>& shape(const std::string& name) const;
   at::Tensor read(const std::string& name, int64_t begin, int64_t count) const;  // [count]
-  at::Tensor read(const std::string& name) const;                                // of its shape
+  at::Tensor read(const std::string& name) const;                                // the whole tensor
 
  private:
   struct Part {

@@ -13,16 +13,17 @@ struct RankEnvironment {
   int world = 1;
   int local_rank = 0;
   int local_world = 1;
-  int replicas = 1;    // ranks that are threads of this process; else 1
-  int group = 0;       // of this process's groups of these ranks, in the order of joining
-  int full_world = 1;  // CONVOY_FULL_WORLD_SIZE: of an elastic job with all its nodes; else `world`
+  int replicas = 1;  // ranks that are threads of this process; else 1
+  int group = 0;     // counts this process's groups with these ranks, in the order of joining
+  // CONVOY_FULL_WORLD_SIZE: for an elastic job with all its nodes; else `world`.
+  int full_world = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 29500;
   std::string store_file;  // CONVOY_STORE_FILE: rendezvous by a file on this host; empty = TCP
   // CONVOY_STORE_ADDRESS: host:port of the coordinator's store, which is preferred to the file;
   // needs CONVOY_JOB_TOKEN.
   std::string store_address;
-  // CONVOY_OWN_ADDRESS: the address by which other hosts reach this one; empty = that of the
+  // CONVOY_OWN_ADDRESS: the address by which other hosts reach this one; empty = the address of the
   // interface that routes to MASTER_ADDR.
   std::string own_address;
   std::string gloo_interface;  // GLOO_SOCKET_IFNAME: the user's own choice; goes before both

@@ -42,8 +42,9 @@ class Group {
   // the sum.
   virtual std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) = 0;
   // Collective. Async: neither tensor is touched by the caller until wait(). `whole` is flat and as
-  // long as size() times `own`; `own` becomes the sum over ranks of the piece of `whole` that is
-  // this rank's: of equal pieces in the order of ranks. Summed in the order of ranks, bf16 in fp32.
+  // long as size() times `own`; `own` becomes the sum over ranks of this rank's piece of `whole`,
+  // which is cut into equal pieces in the order of ranks. Summed in the order of ranks, bf16 in
+  // fp32.
   virtual std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) = 0;
   // Collective. Async, as above. The pieces of `whole` become what every rank brings as `own`,
   // which may be this rank's piece of `whole` itself.

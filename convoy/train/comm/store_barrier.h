@@ -30,8 +30,8 @@ class StoreBarrier {
   // for a wrong token.
   StoreBarrier(RankEnvironment environment, std::chrono::milliseconds reach_timeout,
                telemetry::FlightWriter* flight = nullptr);
-  // Those of `count` ranks that are threads of this process, by rank. `process`: its own place, of
-  // world 1. Rank 0 writes to `flight`, which outlives them; the others to nowhere.
+  // The barriers of `count` ranks that are threads of this process, by rank. `process`: its own
+  // place, of world 1. Rank 0 writes to `flight`, which outlives them; the others to nowhere.
   static std::vector<std::shared_ptr<StoreBarrier>> of_threads(const RankEnvironment& process,
                                                                int count,
                                                                telemetry::FlightWriter& flight);

@@ -19,7 +19,7 @@ class CheckpointSaver {
   CheckpointSaver(const LoopParts& parts, bool in_background)
       : parts_(parts), in_background_(in_background) {}
 
-  // Collective. Throws what saving throws; of an earlier save too, where that went on behind.
+  // Collective. Throws what saving throws, also for an earlier save that went on in the background.
   void save(const checkpoint::Progress& progress, bool is_best);
   // Blocks until the state that a save under way writes may be changed.
   void before_update();
@@ -35,7 +35,7 @@ class CheckpointSaver {
   const LoopParts& parts_;
   const bool in_background_;
   std::unique_ptr<checkpoint::PendingSave> pending_;
-  telemetry::CheckpointEvent event_;  // of pending_
+  telemetry::CheckpointEvent event_;  // belongs to pending_
   std::chrono::steady_clock::time_point begun_;
 };
 

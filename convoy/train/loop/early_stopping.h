@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Judges the evaluations of a run so far: the best one, and whether the run should end. The rule is
-// that of transformers: the best evaluation is the one with the best figure, however small the
-// gain; the threshold counts for the patience alone (EarlyStoppingCallback).
+// transformers' own: the best evaluation is the one with the best figure, however small the gain;
+// the threshold counts for the patience alone (EarlyStoppingCallback).
 #pragma once
 
 #include "convoy/core/settings/train_settings.h"

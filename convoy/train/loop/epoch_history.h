@@ -18,7 +18,7 @@ struct EpochRecord {
   int64_t epoch = 0;  // 1-based
   double train_loss = 0;
   double train_accuracy = 0;
-  double learning_rate = 0;             // of its last step
+  double learning_rate = 0;             // at the epoch's last step
   std::optional<double> val_loss = {};  // none: not evaluated
   std::optional<double> val_accuracy = {};
 };

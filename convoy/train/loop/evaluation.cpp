@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/seconds_since.h"
@@ -61,22 +62,24 @@ std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& d
   return found;
 }
 
-std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
-                                               const data::TokenDataset& dataset,
-                                               int64_t batch_size, comm::Group& group,
-                                               const std::function<bool()>& stop_requested,
-                                               const std::function<void(int64_t)>& rows_done) {
-  const auto start = std::chrono::steady_clock::now();
+std::optional<std::vector<RowLoss>> losses_of_rows(nn::CausalLm& model,
+                                                   const data::TokenDataset& dataset,
+                                                   const std::vector<int64_t>& rows,
+                                                   int64_t batch_size, comm::Group& group,
+                                                   const std::function<bool()>& stop_requested,
+                                                   const std::function<void(int64_t)>& rows_done) {
+  const int64_t num_rows = std::ssize(rows);
   std::vector<RowLoss> own;
   StopQuestion stop(group, stop_requested);
   // As many turns on every rank, though the last ones have no rows for the last turn: all answer
   // the same questions.
-  for (int64_t turn = 0; turn < num_turns(dataset.num_rows(), batch_size, group); ++turn) {
-    const std::vector<int64_t> rows = rows_of_turn(turn, batch_size, dataset.num_rows(), group);
-    if (rows.empty()) {
+  for (int64_t turn = 0; turn < num_turns(num_rows, batch_size, group); ++turn) {
+    std::vector<int64_t> of_turn = rows_of_turn(turn, batch_size, num_rows, group);
+    for (int64_t& row : of_turn) row = rows[static_cast<size_t>(row)];
+    if (of_turn.empty()) {
       attend_pass(model);
     } else {
-      const std::vector<RowLoss> found = row_losses(model, dataset, rows);
+      const std::vector<RowLoss> found = row_losses(model, dataset, of_turn);
       own.insert(own.end(), found.begin(), found.end());
       if (rows_done) rows_done(static_cast<int64_t>(own.size()));
     }
@@ -84,13 +87,29 @@ std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
   }
   const std::vector<std::string> all = group.all_gather_bytes(
       std::string_view(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(RowLoss)));
-  EvaluationFigures figures{.rows = dataset.num_rows()};
-  for (int64_t row = 0; row < dataset.num_rows(); ++row) {
-    RowLoss loss;
+  std::vector<RowLoss> losses(rows.size());
+  for (int64_t row = 0; row < num_rows; ++row) {
     const std::string& theirs = all[static_cast<size_t>(row % group.size())];
     const size_t at = static_cast<size_t>(row / group.size()) * sizeof(RowLoss);
     CONVOY_INVARIANT(at + sizeof(RowLoss) <= theirs.size(), "row {} has no loss", row);
-    std::memcpy(&loss, theirs.data() + at, sizeof(RowLoss));
+    std::memcpy(&losses[static_cast<size_t>(row)], theirs.data() + at, sizeof(RowLoss));
+  }
+  return losses;
+}
+
+std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
+                                               const data::TokenDataset& dataset,
+                                               int64_t batch_size, comm::Group& group,
+                                               const std::function<bool()>& stop_requested,
+                                               const std::function<void(int64_t)>& rows_done) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<int64_t> rows(static_cast<size_t>(dataset.num_rows()));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  const auto losses =
+      losses_of_rows(model, dataset, rows, batch_size, group, stop_requested, rows_done);
+  if (!losses) return std::nullopt;
+  EvaluationFigures figures{.rows = dataset.num_rows()};
+  for (const RowLoss& loss : *losses) {
     figures.nll_sum += loss.nll;
     figures.weight += loss.weight;
     figures.supervised_tokens += loss.supervised_tokens;

@@ -38,6 +38,13 @@ struct RowLoss {
 std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& dataset,
                                 const std::vector<int64_t>& rows);
 
+// Collective. Blocks. The figures of `rows` of the data set, in their order, on every rank: dealt
+// round robin to ranks, `batch_size` to a batch. The rest as below.
+std::optional<std::vector<RowLoss>> losses_of_rows(
+    nn::CausalLm& model, const data::TokenDataset& dataset, const std::vector<int64_t>& rows,
+    int64_t batch_size, comm::Group& group, const std::function<bool()>& stop_requested,
+    const std::function<void(int64_t)>& rows_done = {});
+
 // Collective. Blocks. Rows are dealt round robin to ranks, `batch_size` to a batch, and summed in
 // the order of the data set, so the figures are the same on every rank and for every number of
 // ranks. Nothing is kept for backward. `stop_requested` (may be null) is called between batches:

@@ -16,7 +16,7 @@ namespace convoy::train {
 
 class LanguageObjective : public TrainingObjective {
  public:
-  // All outlive it. `validation` may be empty; of a joined one each part has its own loss, too.
+  // All outlive it. `validation` may be empty; each part of a joined one has its own loss, too.
   // `eval_batch_size`: rows.
   LanguageObjective(nn::CausalLm& model, const data::BatchPlan& plan,
                     const data::TokenDataset& validation, int64_t eval_batch_size);

@@ -9,8 +9,8 @@
 namespace convoy::train {
 namespace {
 
-// Counts the totals of a step once, with its first micro-batch: another epoch's order may be asked
-// for by then, and the plan keeps one.
+// Counts the totals of a step once, with its first micro-batch. Later the plan may hold another
+// epoch's order, since it keeps only one.
 class Preparation {
  public:
   Preparation(const data::BatchPlan& plan, int64_t rank, at::Device device, int64_t first_step,
@@ -29,8 +29,11 @@ class Preparation {
                                       step % plan_.steps_per_epoch()};
     const int64_t number = index % plan_.config().grad_accum;
     if (number == 0) totals_ = totals_at(position);
+    std::vector<int64_t> rows = plan_.rows(position, number, rank_);
+    LabelledBatch batch = assemble_batch(plan_.dataset(), rows, device_);
     return {.place = {.position = position, .number = number, .step = totals_},
-            .batch = assemble_batch(plan_.dataset(), plan_.rows(position, number, rank_), device_)};
+            .batch = std::move(batch),
+            .rows = std::move(rows)};
   }
 
  private:

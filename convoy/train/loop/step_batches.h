@@ -16,7 +16,8 @@ namespace convoy::train {
 
 struct MicroBatch {
   MicroBatchPosition place;
-  LabelledBatch batch;  // of no tokens where the rank has no rows for it
+  LabelledBatch batch;             // empty if the rank has no rows for it
+  std::vector<int64_t> rows = {};  // numbers in the data set, in the order of the batch
 };
 
 // StepTotals::flops of a step whose rows have these tokens.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/train/loop/train_loop.h"
 
+#include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/seconds_since.h"
@@ -24,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 struct RankFigures {
   double loss_sum = 0;
   double hits = 0;
-  double squares = 0;  // of the gradients in its shards
+  double squares = 0;  // squared norm of the gradients in its shards
   double peak_bytes = 0;
   double held_bytes = 0;
   double reserved_bytes = 0;
@@ -34,12 +36,25 @@ struct RankFigures {
 
 // Sums over this rank's micro-batches of a step, on the device.
 struct StepSums {
-  explicit StepSums(at::Device device)
+  StepSums(at::Device device, int64_t num_figures)
       : loss(at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device))),
-        hits(at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device))) {}
+        hits(at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device))),
+        figures(at::zeros({num_figures}, at::TensorOptions().dtype(at::kDouble).device(device))) {}
   at::Tensor loss;
   at::Tensor hits;
+  at::Tensor figures;
 };
+
+// Collective. Sums over ranks in their order, so that every run has the same ones.
+std::vector<double> summed_over_ranks(comm::Group& group, const at::Tensor& own) {
+  std::vector<int64_t> words(static_cast<size_t>(own.numel()));
+  std::memcpy(words.data(), own.const_data_ptr<double>(), words.size() * sizeof(double));
+  const std::vector<int64_t> all = comm::exchange_words(group, words);
+  std::vector<double> sums(words.size(), 0);
+  for (size_t place = 0; place < all.size(); ++place)
+    sums[place % sums.size()] += std::bit_cast<double>(all[place]);
+  return sums;
+}
 
 class Loop {
  public:
@@ -83,7 +98,7 @@ class Loop {
   checkpoint::Progress progress_;
   int64_t steps_per_epoch_;
   int64_t total_steps_;
-  std::optional<Evaluation> evaluation_;  // of the last step
+  std::optional<Evaluation> evaluation_;  // evaluation after the last step
   CheckpointSaver saver_;
   bool stop_ = false;
   double waited_seconds_ = 0;  // in collectives, at the last report
@@ -118,6 +133,7 @@ void Loop::run_micro_batch(const MicroBatchPosition& micro_batch, StepSums& sums
   loss.sum.div(micro_batch.step.weight).backward();
   sums.loss.add_(loss.sum.detach());
   if (loss.hits.defined()) sums.hits.add_(loss.hits);
+  if (loss.figures.defined()) sums.figures.add_(loss.figures);
 }
 
 // The norm of the gradients of all parameters, each counted once.
@@ -136,7 +152,8 @@ void Loop::train_step() {
 
   RankFigures own;
   StepTotals totals;
-  StepSums sums(parts_.objective.device());
+  const int64_t num_figures = parts_.objective.num_figures();
+  StepSums sums(parts_.objective.device(), num_figures);
   const int64_t grad_accum = parts_.objective.micro_batches_per_step();
   for (int64_t number = 0; number < grad_accum; ++number) {
     parts_.flight.set_phase("data");
@@ -153,7 +170,8 @@ void Loop::train_step() {
       kernels::sum_of_squares(parallel::gradients_of(parts_.strategy.shards()));
   // The one wait of a step for its device.
   const at::Tensor figures =
-      at::stack({sums.loss, sums.hits, squares.to(sums.loss.device())}).cpu();
+      at::cat({at::stack({sums.loss, sums.hits, squares.to(sums.loss.device())}), sums.figures})
+          .cpu();
   own.loss_sum = figures[0].item<double>();
   own.hits = figures[1].item<double>();
   own.squares = figures[2].item<double>();
@@ -167,6 +185,10 @@ void Loop::train_step() {
   waited_seconds_ = waited_seconds;
   const std::vector<RankFigures> ranks = comm::exchange(parts_.strategy.group(), own);
   const double grad_norm = gradient_norm(ranks);
+  std::vector<double> figure_sums;
+  if (num_figures > 0)
+    figure_sums =
+        summed_over_ranks(parts_.strategy.group(), figures.narrow(0, 3, num_figures).contiguous());
 
   telemetry::StepMetrics metrics;
   double hits = 0;
@@ -210,6 +232,7 @@ void Loop::train_step() {
   metrics.epoch = epoch();
   metrics.learning_rate = lr;
   metrics.grad_norm = grad_norm;
+  if (num_figures > 0) metrics.others = parts_.objective.step_figures(figure_sums);
   metrics.rows = totals.rows;
   metrics.flops = totals.flops;
   metrics.supervised_tokens = totals.supervised_tokens;

@@ -28,7 +28,7 @@ struct LoopParts {
   TrainingObjective& objective;
   // The trained parameters, as checkpoints name them.
   const std::vector<nn::NamedTensor>& parameters;
-  std::string parameter_group;  // file name of those in a checkpoint, without ".safetensors"
+  std::string parameter_group;  // their file name in a checkpoint, without ".safetensors"
   parallel::Strategy& strategy;
   optim::AdamW& optimizer;
   const optim::LearningRateSchedule& schedule;
@@ -37,7 +37,7 @@ struct LoopParts {
   telemetry::TrainingLog* log;                // rank 0's; null elsewhere
   telemetry::FlightWriter& flight;            // gets the step and the phase
   checkpoint::NamedFiles files_alongside;     // added to each checkpoint
-  std::vector<nn::NamedTensor> buffers = {};  // of the model, saved beside the parameters
+  std::vector<nn::NamedTensor> buffers = {};  // the model's buffers, saved beside the parameters
   // Set by a signal: the step is finished, an evaluation is not; the state is saved, the loop
   // returns.
   const std::atomic<bool>& stop_requested;

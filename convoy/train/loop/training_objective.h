@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "convoy/core/io/json_text.h"
 #include "convoy/data/datasets/epoch_order.h"
@@ -23,9 +24,9 @@ namespace convoy::train {
 struct StepTotals {
   int64_t rows = 0;
   int64_t tokens = 0;             // 0 where rows have none
-  int64_t supervised_tokens = 0;  // the same
+  int64_t supervised_tokens = 0;  // 0 where rows have none
   double weight = 0;              // divides the step's sum of losses
-  double flops = -1;              // of the model's products, over all ranks; below 0 = not counted
+  double flops = -1;              // the model's products, over all ranks; below 0 = not counted
 };
 
 // One micro-batch of this rank, without its content.
@@ -46,13 +47,15 @@ struct StepRange {
 struct PassOptions {
   uint64_t draw_key = 0;  // random numbers are drawn from it
   nn::Recompute recompute = nn::Recompute::Nothing;
-  bool keeps_inputs_on_host = false;  // of recomputed blocks
+  bool keeps_inputs_on_host = false;  // inputs of recomputed blocks wait on the host
   double noise_alpha = 0;             // NEFTune; 0 = none
 };
 
 struct MicroBatchLoss {
   at::Tensor sum;   // over the micro-batch, not divided; differentiable
   at::Tensor hits;  // number of rows answered rightly, int64; undefined: not counted
+  // Sums of further figures over the micro-batch, fp64, as many in each; undefined: none.
+  at::Tensor figures = {};
 };
 
 // The result of an evaluation, the same on every rank.
@@ -69,7 +72,7 @@ struct Evaluation {
 struct StepOutcome {
   double loss = 0;
   int64_t rows = 0;
-  int64_t hits = 0;  // of rows, where the objective counts them
+  int64_t hits = 0;  // rows answered right, if the objective counts them
   double learning_rate = 0;
   double seconds = 0;  // it took this rank
 };
@@ -90,6 +93,12 @@ class TrainingObjective {
   // The loss of the micro-batch from take(). Without rows it is a value that adds nothing to the
   // sum, for strategies that need every rank in every pass.
   virtual MicroBatchLoss loss(const PassOptions& options) = 0;
+  // The number of MicroBatchLoss::figures, and what a step records of their sums over its global
+  // batch, by name.
+  virtual int64_t num_figures() const { return 0; }
+  virtual std::map<std::string, double> step_figures(const std::vector<double>& /*sums*/) const {
+    return {};
+  }
 
   virtual bool has_validation() const = 0;
   // Collective. Blocks. `stop_requested` is called between batches: when it is true on any rank,

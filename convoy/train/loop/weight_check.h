@@ -11,10 +11,10 @@
 
 namespace convoy::train {
 
-// Collective. Compares the bits of the trained parameters between the ranks that hold the same
-// parts of them: a checksum of each rank's, and one of each parameter where these differ. Most
-// ranks are right; where halves differ, those of the lowest rank. Throws NumericError on every
-// rank, naming the ranks that differ and the first parameter in which they do.
+// Collective. Compares the bits of the trained parameters between ranks that hold the same parts:
+// first one checksum per rank; if these differ, one per parameter. The largest group of ranks that
+// agree is right; among groups of one size the one with the lowest rank. Throws NumericError on
+// every rank, naming the ranks that differ and the first parameter in which they do.
 void check_weights(parallel::Strategy& strategy, int64_t step);
 
 // The same every `interval` steps; never with 0, or where no two ranks hold the same.

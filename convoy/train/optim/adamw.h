@@ -20,9 +20,9 @@ struct AdamWConfig {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0.0;  // of parameters with `decays`
+  double weight_decay = 0.0;  // for parameters with `decays`
   StateFormat states = {};
-  uint64_t seed = 0;  // of what is rounded by chance
+  uint64_t seed = 0;  // for rounding by chance
 };
 
 struct OptimizedParameter {
@@ -30,7 +30,7 @@ struct OptimizedParameter {
   at::Tensor value;     // fp32 or bf16, contiguous; written in place
   at::Tensor gradient;  // fp32 or bf16, contiguous, same shape; read by step()
   bool decays = true;
-  double lr_factor = 1;  // of the learning rate
+  double lr_factor = 1;  // multiplies the learning rate
   // When `value` is a piece of a parameter: index of its first element there, for 8-bit moments a
   // multiple of kernels::kMomentBlock, and number of elements of the parameter; 0 = as many as
   // `value`.

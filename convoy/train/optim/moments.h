@@ -38,7 +38,7 @@ struct StateBytes {
 StateBytes state_bytes(const StateFormat& format, int64_t numel, bool is_bf16);
 
 struct Moments {
-  at::Tensor exp_avg;  // of the parameter's shape
+  at::Tensor exp_avg;  // in the parameter's shape
   at::Tensor exp_avg_sq;
   at::Tensor exp_avg_scale;  // fp32 [blocks of kernels::kMomentBlock]; of Int8 alone
   at::Tensor exp_avg_sq_scale;

@@ -14,7 +14,7 @@ namespace convoy::parallel {
 // rank 0's.
 void check_same_parameters(comm::Group& group, const std::vector<nn::NamedTensor>& parameters);
 
-// Collective. Values become those of rank 0.
+// Collective. Every rank gets the values of rank 0.
 void broadcast_values(comm::Group& group, const std::vector<nn::NamedTensor>& parameters);
 
 }  // namespace convoy::parallel

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Buffers of a model that every rank holds whole: each rank's training forward changes its own, and
-// those of rank 0 count. PyTorch's DDP broadcasts them before the first forward of a step; here it
+// rank 0's buffers count. PyTorch's DDP broadcasts them before the first forward of a step; here it
 // is at the end of the step, so that an evaluation or a checkpoint between two steps sees the same
 // values on every rank. Forward passes see the same values either way.
 #pragma once

@@ -37,10 +37,10 @@ namespace convoy::parallel {
 // row-major order.
 struct ParameterShard {
   std::string name;
-  std::vector<int64_t> shape;  // of the whole parameter
-  int64_t begin = 0;           // of the piece in the flattened parameter
+  std::vector<int64_t> shape;  // the whole parameter's shape
+  int64_t begin = 0;           // where the piece begins in the flattened parameter
   at::Tensor value;     // the parameter itself where it is whole, else [elements of the piece]
-  at::Tensor gradient;  // of the value's shape; fp32, or bf16 where nothing was summed
+  at::Tensor gradient;  // in the value's shape; fp32, or bf16 where nothing was summed
 };
 
 enum class MicroBatch { More, Last };  // Last: the step's last on this and on every rank
@@ -49,10 +49,10 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Collective. Makes the values of every trained parameter and buffer of every rank those of rank
-  // 0 and takes over where backward puts gradients: the parameters' own .grad stays undefined.
-  // Trained parameters are leaves that require grad, fp32 or bf16. Call once. Throws ConfigError
-  // when names, shapes or dtypes differ between ranks.
+  // Collective. Gives every rank the values of rank 0 for every trained parameter and buffer, and
+  // takes over where backward puts gradients: the parameters' own .grad stays undefined. Trained
+  // parameters are leaves that require grad, fp32 or bf16. Call once. Throws ConfigError when
+  // names, shapes or dtypes differ between ranks.
   virtual void prepare(std::vector<nn::Unit> units) = 0;
   // The same of a model that came without values, where shards_values() allows it: each rank reads
   // its parts of `values`, which are the same on every rank.

@@ -14,8 +14,8 @@ typedef struct ConvoyHttpServer ConvoyHttpServer;
 typedef struct ConvoyHttpExchange ConvoyHttpExchange;
 
 typedef struct {
-  size_t body_bytes;        // of a request; a larger one is answered with 413
-  size_t pending_bytes;     // of an answer that its client does not read; then it counts as gone
+  size_t body_bytes;        // most bytes of a request; a larger one is answered with 413
+  size_t pending_bytes;     // most unread bytes of an answer; beyond them its client counts as gone
   size_t clients;           // connections at a time; for a further one the oldest without an answer under way is closed
   uint64_t request_ms;      // in which a request must have come whole
   uint64_t silence_ms;      // for which a client may take nothing of its answer

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-//! Hugging Face tokenizers and Jinja chat templates behind the C ABI of include/convoy_text.h, pictures behind that of
-//! include/convoy_pictures.h, an HTTP server behind that of include/convoy_http.h: one library, for a program has room for
-//! one copy of Rust's own.
+// SPDX-License-Identifier: Apache-2.0 Hugging Face tokenizers and Jinja chat templates behind the C
+// ABI of include/convoy_text.h, pictures behind the ABI of include/convoy_pictures.h, an HTTP
+// server behind the ABI of include/convoy_http.h: one library, for a program has room for one copy
+// of Rust's own.
 
 mod abi;
 mod budget;

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-//! A byte-level vocabulary without some bytes, as SmolLM2 publishes it: those that no text of its makers held. The library
-//! drops what it cannot spell, in silence; here such a text is refused, and every other one is read.
+// SPDX-License-Identifier: Apache-2.0 A byte-level vocabulary without some bytes, as SmolLM2
+// publishes it: the bytes that no text of its makers held. The library drops what it cannot spell,
+// in silence; here such a text is refused, and every other one is read.
 
 use std::collections::HashSet;
 

@@ -45,7 +45,7 @@ pub struct DeclaredToken {
     pub id: Option<u32>,
 }
 
-/// Adds all tokens in one call, as transformers does: each call builds the search for all of them anew.
+/// Adds all tokens in one call, as transformers does: each call rebuilds the search for all of them.
 pub fn add_tokens(tokenizer: &mut Tokenizer, declared: &[DeclaredToken], file: &str) -> Result<(), Refusal> {
     let tokens: Vec<AddedToken> = declared.iter().map(|declared| declared.token.clone()).collect();
     tokenizer.add_tokens(&tokens);
@@ -164,7 +164,7 @@ fn read_added<'a>(added: &'a [Value], tokens: &mut Tokens<'a>) -> Result<(), Ref
     Ok(())
 }
 
-/// Those of the vocabulary and of `added_tokens`, dense enough to be allocated by the largest.
+/// The tokens of the vocabulary and of `added_tokens`, dense enough to be allocated by the largest.
 fn read_tokens<'a>(model: &'a Model<'a>, added: &'a [Value]) -> Result<Tokens<'a>, Refusal> {
     let kind = match model.kind.as_ref().and_then(Value::as_str) {
         Some(kind @ ("BPE" | "Unigram" | "WordPiece" | "WordLevel")) => kind,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Added tokens with every mixture of options, among those of tokenizer.json, as transformers adds and finds them.
+"""Added tokens with every mixture of options, among the tokens of tokenizer.json, as transformers adds and finds them.
 
 usage: python make_added_tokens.py      (writes added/ beside itself; needs transformers 5, tokenizers)
 """

@@ -81,19 +81,19 @@ def check(programs, family, name, folder):
     label = f"{family} {name}"
     train(programs, model, RUNS[name], "bf16" in name, run)
     if RUNS[name] is None:
-        convoy(programs, "score", "--model", run / "model", "--data", data, "--output", scores)
+        convoy(programs, "score", "--model", run / "model", "--data", data, "--output", scores, "--dtype", "fp32")
         for written in (run / "model", run / "checkpoints/last"):
             assert read_rows(PreTrainedTokenizerFast.from_pretrained(written), "chats") == rows, label
             compare(f"{label}, {written.name}", scores, load(written), rows)
         return
-    convoy(programs, "score", "--model", model, "--adapter", run / "adapter", "--data", data, "--output", scores)
+    convoy(programs, "score", "--model", model, "--adapter", run / "adapter", "--data", data, "--output", scores, "--dtype", "fp32")
     adapted = PeftModel.from_pretrained(load(model), run / "adapter")
     total = compare(label, scores, adapted, rows)
     assert abs(total - sum(row["nll"] for row in score(load(model), rows))) > 1e-3 * total, "the adapter does nothing"
     compare(f"{label}, last checkpoint", scores, PeftModel.from_pretrained(load(model), run / "checkpoints/last"), rows)
     merged = folder / "merged"
     convoy(programs, "merge", "--model", model, "--adapter", run / "adapter", "--output", merged)
-    convoy(programs, "score", "--model", merged, "--data", data, "--output", scores)
+    convoy(programs, "score", "--model", merged, "--data", data, "--output", scores, "--dtype", "fp32")
     compare(f"{label}, merged", scores, load(merged), rows)
     compare(f"{label}, merged by PEFT", scores, adapted.merge_and_unload(), rows)
 

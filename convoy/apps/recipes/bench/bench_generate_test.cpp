@@ -11,7 +11,6 @@ namespace {
 TEST(BenchGenerate, HoldsLinearMapsAsAsked) {
   settings::BenchFlags common;
   common.geometry = "tiny";
-  common.threads = 1;
   settings::BenchGenerateFlags flags;
   flags.batches = {1};
   flags.prompts = 1;

@@ -89,7 +89,6 @@ bool is_norm(const std::string& name) { return name.ends_with("norm.weight"); }
 std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device,
                                           nn::DeferredValues* values) {
   device::keep_tensor_memory();
-  if (flags.threads > 0) at::set_num_threads(static_cast<int>(flags.threads));
   at::manual_seed(0);
   const auto options = at::TensorOptions().dtype(device::parse_dtype(flags.dtype)).device(device);
   return std::make_unique<nn::Decoder>(

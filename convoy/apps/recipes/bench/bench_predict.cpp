@@ -17,7 +17,7 @@ using settings::BenchPredictFlags;
 
 using Changed = std::vector<std::pair<const char*, bool>>;
 
-// `changed`: by key, whether the flag has another value than that of no flag.
+// `changed`: by key, whether the flag differs from its default.
 void refuse(const Changed& changed, std::string_view step, std::string_view owners) {
   for (const auto& [key, differs] : changed)
     if (differs)

@@ -13,7 +13,7 @@ namespace convoy::recipes {
 
 // A step over all ranks.
 struct BenchStep {
-  double seconds = 0;       // of the slowest rank
+  double seconds = 0;       // the slowest rank's
   double wait_seconds = 0;  // blocked in collectives, mean of the ranks
   double loss = 0;
   double learning_rate = 0;
@@ -30,7 +30,7 @@ struct BenchRecord {
   int64_t row_tokens = 0;
   int64_t total_parameters = 0;
   int64_t trained_parameters = 0;
-  int64_t planned_bytes = 0;          // of one rank
+  int64_t planned_bytes = 0;          // for one rank
   std::vector<BenchStep> steps = {};  // the first one warms up: no average has it
 
   int64_t global_batch() const { return batch * grad_accum * ranks; }

@@ -31,7 +31,7 @@ struct BenchTrainingConfig {
   std::string mode = "lora";  // lora, qlora, dora, full
   std::string strategy = "none";
   int64_t row_tokens = 0;
-  int64_t batch_rows = 1;  // of a micro-batch
+  int64_t batch_rows = 1;  // in a micro-batch
   int64_t grad_accum = 1;
   nn::Recompute recompute = nn::Recompute::Nothing;
   std::string attention = "flash";  // or cudnn
@@ -41,8 +41,8 @@ struct BenchTrainingConfig {
 
 class BenchTraining {
  public:
-  // `model`: of mode qlora with its weights in kQloraFormat. `values`: where it came without
-  // values, for a strategy that shards them. Logs the planned memory. Collective. Throws
+  // `model`: in mode qlora its weights are in kQloraFormat. `values`: the model's values if it came
+  // without them, for a strategy that shards them. Logs the planned memory. Collective. Throws
   // ConfigError.
   BenchTraining(const BenchTrainingConfig& config, std::unique_ptr<nn::CausalLm> model,
                 comm::Group& group, const Log& log, const nn::DeferredValues* values = nullptr);
@@ -55,7 +55,7 @@ class BenchTraining {
   nn::CausalLm& model() { return *model_; }
   const adapters::LoraModel* lora() const { return lora_ ? &*lora_ : nullptr; }
   int64_t trained_parameters() const;
-  int64_t planned_bytes() const { return planned_bytes_; }  // of a rank
+  int64_t planned_bytes() const { return planned_bytes_; }  // for one rank
   const std::string& strategy_name() const { return strategy_name_; }
 
  private:

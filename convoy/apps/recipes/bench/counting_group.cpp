@@ -18,7 +18,7 @@ class CountedWork : public comm::Work {
   }
 
  private:
-  int64_t number_;  // 0: of tensors of the host, which is not counted
+  int64_t number_;  // 0: the tensors lie on the host, which is not counted
 };
 
 }  // namespace

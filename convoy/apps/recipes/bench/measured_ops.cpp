@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 // LibTorch calls back without an object.
 struct Meter {
   at::Device device = at::kCPU;
-  double own_seconds = 0;  // of a call that does next to nothing
+  double own_seconds = 0;  // the cost of a call that does next to nothing
   int64_t begun = 0;
   std::map<std::string, std::vector<double>> found = {};
 };
@@ -48,7 +48,8 @@ void end(const at::RecordFunction& called, at::ObserverContext* context) {
   wait_for(meter->device);
   const auto* const begun = static_cast<const Begun*>(context);
   const double seconds = std::chrono::duration<double>(Clock::now() - begun->start).count();
-  const auto calls = static_cast<double>(meter->begun - begun->before);  // it, and those within it
+  // This call and the calls within it.
+  const auto calls = static_cast<double>(meter->begun - begun->before);
   std::string_view name = called.name();
   if (name.starts_with("aten::")) name.remove_prefix(6);
   meter->found[std::string(name == "copy_" ? "copy" : name)].push_back(

@@ -64,9 +64,9 @@ class StepOfGeneration {
                  .shares_prefixes = false,
                  .records_steps = records ? std::nullopt : std::optional(false)}) {}
 
-  // All that comes before. A first pass makes tables for its positions, and a first step after a
-  // prompt may differ from those that follow it: so a pass of each kind has been before, of a
-  // decode step where its context has room for one.
+  // Runs the steps before the counted one. A first pass makes tables for its positions, and the
+  // first step after a prompt may differ from later ones. So one pass of each kind runs first: a
+  // prompt, and a decode step if the context has room for it.
   void prepare() {
     if (flags_.prefill) {
       submit(flags_.tokens, 2);
@@ -84,7 +84,7 @@ class StepOfGeneration {
                      engine_.figures().running, flags_.rows);
   }
 
-  // The same work again; of a decode step one token further.
+  // The same work again; a decode step is one token further.
   void repeat() {
     if (!flags_.prefill) return;
     for (int64_t row = 0; row < flags_.rows; ++row) engine_.cancel(row);
@@ -131,7 +131,7 @@ double least_flops(const architecture::DecoderSpec& spec, nn::CausalLm& model,
   return flags.decode ? all - forward(flags.context - 1, 0) : all;
 }
 
-// Every weight once; of an embedding that is no head, the rows of the tokens.
+// Every weight once. An embedding that is no head counts only the rows of the tokens.
 double least_weight_bytes(const architecture::DecoderSpec& spec, const BenchPredictFlags& flags,
                           double held_bytes) {
   if (spec.tied_head) return held_bytes;
@@ -141,7 +141,7 @@ double least_weight_bytes(const architecture::DecoderSpec& spec, const BenchPred
          row_bytes * static_cast<double>(flags.rows * new_tokens(flags) - spec.vocab_size);
 }
 
-// Keys and values that the rows see, each once; of a prefill all that it stores.
+// Keys and values that the rows see, each once. A prefill counts all that it stores.
 double least_kv_bytes(const nn::CausalLm& model, const BenchPredictFlags& flags) {
   const nn::KvGeometry geometry = model.kv_geometry();
   const kernels::PagedShape shape{

@@ -19,7 +19,7 @@ architecture::DecoderSpec spec_of(const settings::BenchPredictFlags& flags);
 // None: what lies in the model's memory; for a device that counts.
 enum class Values { Random, None };
 
-// Nothing of it trains. `format`: of the linear maps of blocks.
+// No part of it trains. `format`: how the linear maps of blocks are coded.
 std::unique_ptr<nn::CausalLm> model_of_sizes(
     const architecture::DecoderSpec& spec, const at::TensorOptions& options, Values values,
     const std::optional<kernels::BitsandbytesFormat>& format);

@@ -27,8 +27,8 @@ struct MovedBytes {
 struct CountedStep {
   nlohmann::ordered_json described;  // its kind and sizes: first in the report
   std::vector<counting::Work> work;
-  double flops = 0;        // of the products that the model needs
-  double least_bytes = 0;  // that any program moves
+  double flops = 0;        // for the products that the model needs
+  double least_bytes = 0;  // bytes that any program moves
   int64_t tokens = 0;
   counting::Launching launching = counting::Launching::OneByOne;
   std::vector<MovedBytes> moved;

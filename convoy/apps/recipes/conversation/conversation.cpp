@@ -241,7 +241,7 @@ class Conversation {
     log_.info(fmt::format("the conversation is a row of {}", line.argument));
   }
 
-  // `tries`: of the same question before.
+  // `tries`: how often the same question was asked before.
   void ask(const std::string& question, int64_t tries) {
     tries_ = tries;
     dialogue_.ask(question);

@@ -19,7 +19,7 @@
 namespace convoy::recipes {
 
 struct AnsweringOptions {
-  std::string model_name;     // of the model itself, for the metrics
+  std::string model_name;     // the base model's name, for the metrics
   int64_t engine_number = 0;  // among the engines of the server, for the metrics
   int64_t most_rows = 0;      // running and waiting; a request beyond them gets 429
 };
@@ -48,7 +48,7 @@ class AnsweringEngine {
   void begin(ReadRequest& read);
   std::vector<generate::Request> rows_of(const AskedAnswers& asked);
   void submit(const std::vector<generate::Request>& rows);
-  // `began` and `now`: of the step that was just run.
+  // `began` and `now`: begin and end of the step that was just run.
   void grow(int64_t number, Row& row, ServerMetrics::Clock::time_point began,
             ServerMetrics::Clock::time_point now);
   void end(generate::Completion completion, ServerMetrics::Clock::time_point began,

@@ -39,7 +39,7 @@ Json content_of(const AnswerHead& head, std::string_view text) {
   return {{"content", text}};
 }
 
-// `first`: the number of the first call among those of the choice.
+// `first`: the number of the first call within the choice.
 Json calls_of(const AnswerHead& head, int64_t choice, const std::vector<ToolCall>& calls,
               int64_t first, bool numbered) {
   Json list = Json::array();
@@ -61,7 +61,7 @@ std::string_view finish_reason(generate::FinishReason reason, bool calls_tools) 
   return generate::finish_reason_name(reason);
 }
 
-// `calls` become those of the text.
+// Returns the message of `text`, whose calls it puts into `calls`.
 Json message_of(const AnswerHead& head, int64_t choice, const std::string& text,
                 std::vector<ToolCall>& calls) {
   ToolCallReader reader(head.tool_format, head.begins_in_thoughts);

@@ -27,7 +27,8 @@ Json parse_object(std::string_view body);  // Throws ApiError.
 // ApiError.
 class FieldReader {
  public:
-  // `place`: of the object in the request, such as "messages[0]"; empty: it is the request.
+  // `place`: where the object stands in the request, such as "messages[0]"; empty: it is the
+  // request.
   explicit FieldReader(const Json& object, const std::string& place = {})
       : object_(object), prefix_(place.empty() ? "" : place + ".") {}
 

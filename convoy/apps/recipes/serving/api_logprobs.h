@@ -20,9 +20,9 @@ class LogprobWriter {
   LogprobWriter(ApiKind kind, const text::Tokenizer& tokenizer)
       : kind_(kind), tokenizer_(tokenizer) {}
 
-  // Writes the tokens after those of the calls before; null where there are none, or none with a
-  // log-probability. `all`: of the answer so far, of whose text the last bytes may become a stop
-  // string; tokens that may be of these wait.
+  // Writes the tokens that earlier calls have not written; null if there are none, or none with a
+  // log-probability. `all`: the tokens of the answer so far. Tokens whose text may still become a
+  // stop string (its last `unsure_bytes`) are held back.
   Json next(const generate::AnswerTokens& all, size_t unsure_bytes = 0);
 
  private:
@@ -34,7 +34,7 @@ class LogprobWriter {
   ApiKind kind_;
   const text::Tokenizer& tokenizer_;
   size_t given_ = 0;     // tokens
-  int64_t letters_ = 0;  // that these begin
+  int64_t letters_ = 0;  // letters that begin in these tokens
 };
 
 }  // namespace convoy::recipes

@@ -13,8 +13,8 @@ namespace {
   throw ApiError(400, fmt::format("`{}` {}", place, problem), place);
 }
 
-// {"type": "function", "function": {"name": ...}}, of a tool or a call: its function. `place`: of
-// the whole.
+// Returns the function of a tool or a call {"type": "function", "function": {"name": ...}}.
+// `place`: where the whole object stands.
 const Json& function_of(FieldReader& fields, const std::string& place) {
   const std::string type = fields.text("type");
   if (!type.empty() && type != "function")
@@ -41,7 +41,7 @@ void read_tool_call(Json& call, const std::string& place) {
   FieldReader fields(call, place);
   FieldReader function(function_of(fields, place), place + ".function");
   fields.text("id");
-  fields.find("index");  // of a stream, from which clients put calls together
+  fields.find("index");  // clients use it to join the parts of a streamed call
   fields.require_nothing_else();
   function.text("name");
   const Json* given = function.find("arguments");

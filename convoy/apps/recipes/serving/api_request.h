@@ -23,8 +23,8 @@ enum class ApiKind { Chat, Completion };
 struct ApiRequest {
   ApiKind kind = ApiKind::Chat;
   std::string model;
-  Json messages;  // of Chat
-  Json tools;     // that its answer may call; null: none
+  Json messages;  // for ApiKind::Chat
+  Json tools;     // tools that its answer may call; null: none
   // Texts, or ids: of Completion.
   std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;
   Json template_kwargs = Json::object();
@@ -38,7 +38,7 @@ struct ApiRequest {
   bool reports_usage = false;  // in the last part of a stream
 };
 
-// These throw ApiError. `sources`: of the sampling that the request leaves open.
+// These throw ApiError. `sources`: where sampling values come from that the request leaves open.
 std::vector<int32_t> read_ids(const Json& list, const std::string& field);
 ApiRequest parse_api_request(ApiKind kind, std::string_view body,
                              const settings::SamplingSources& sources = {});

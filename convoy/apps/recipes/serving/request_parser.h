@@ -25,7 +25,7 @@ using ServedNames = std::map<std::string, int64_t>;
 struct ParserOptions {
   ServedNames names;
   Json template_kwargs = Json::object();  // a request's override them
-  int64_t most_rows = 0;                  // of one request
+  int64_t most_rows = 0;                  // most answers that one request may have
   std::string tool_call_parser = "auto";  // as --tool-call-parser
   settings::SamplingSources sampling = {};
   std::vector<std::vector<int32_t>> adapter_end_ids = {};  // by adapter, the first is number 1
@@ -35,7 +35,7 @@ struct AskedAnswers {
   ApiRequest request;
   int64_t adapter = 0;
   std::vector<std::vector<int32_t>> prompts;  // each with request.sampling.n answers
-  ToolFormat tool_format = ToolFormat::None;  // of the calls that the answers may hold
+  ToolFormat tool_format = ToolFormat::None;  // how calls in the answers are read
   bool shows_special_tokens = false;
   bool begins_in_thoughts = false;  // the prompt ends with their opening tag
   std::vector<int32_t> stop_ids;    // beside the engine's ends

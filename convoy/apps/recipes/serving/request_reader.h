@@ -27,7 +27,7 @@ class RequestReader {
  public:
   // Both must outlive it.
   RequestReader(serving::FrontLink& front, const RequestParser& parser);
-  ~RequestReader();  // on the thread that answers; those that were not waited for get 503
+  ~RequestReader();  // on the thread that answers; parsed requests that nobody has taken get 503
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 

@@ -40,7 +40,7 @@ class RunningAnswer {
     generate::CertainText text;
     LogprobWriter logprobs;
     ToolCallReader reader;
-    int64_t calls = 0;  // that were sent
+    int64_t calls = 0;  // calls that were sent
   };
 
   void count(int64_t choice, const generate::Completion& completion);

@@ -13,6 +13,7 @@
 #include "convoy/apps/serving/front_link.h"
 #include "convoy/apps/serving/served_names.h"
 #include "convoy/core/settings/template_kwargs.h"
+#include "convoy/model/architecture/families/family.h"
 
 namespace convoy::recipes {
 namespace {
@@ -70,8 +71,14 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
   const settings::ServeFlags& flags = run.flags;
   const std::vector<serving::NamedAdapter> named = serving::named_adapters(flags);
   RankShare share(run.ranks);
-  LoadedModel loaded = load_model(
+  OpenedModel opened = open_model(
       model_request(run.model.model, run.engine, flags.template_path, share.rank_device()), log);
+  const int64_t positions = families::read_decoder_spec(opened.folder).max_positions;
+  if (run.engine_number == 0)
+    say_generation_memory(opened, run.engine,
+                          rows_together(run.engine, opened.request.device, positions), 1, log);
+  LoadedModel loaded = load_weights(std::move(opened), log);
+  share.say_busy_cores(log);
   if (loaded.chat_template) loaded.chat_template->clock().go();  // a server outlives a date
   const at::NoGradGuard no_grad;
   std::optional<adapters::ServedAdapters> served;
@@ -82,7 +89,7 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervision());
   const std::vector<std::string> names = serving::served_names(run.model, flags);
-  const settings::SamplingSources sampling{.model = model_sampling(loaded)};
+  const settings::SamplingSources sampling{.model = model_sampling(loaded.folder)};
   settings::SamplingFlags of_server;
   static_cast<settings::SamplingValues&>(of_server) = flags.sampling;
   if (run.engine_number == 0) log.info(settings::sampling_line(of_server, sampling));

@@ -28,7 +28,8 @@ class Histogram {
 
  private:
   std::vector<double> bounds_;
-  std::vector<int64_t> counts_;  // of values in between; the last are above all bounds
+  // By interval between bounds; the last counts values above all bounds.
+  std::vector<int64_t> counts_;
   double sum_ = 0;
 };
 
@@ -50,7 +51,7 @@ class ServerMetrics {
  public:
   using Clock = RowTimes::Clock;
 
-  // `engine`: its number among those of the server.
+  // `engine`: its number among the server's engines.
   ServerMetrics(std::string model_name, int64_t engine);
 
   // The row has `tokens` new ones in all.

@@ -159,7 +159,7 @@ bool has_special_tags(ToolFormat format, const text::Tokenizer& tokenizer) {
 }
 
 bool opens_thoughts(const std::vector<int32_t>& prompt, const text::Tokenizer& tokenizer) {
-  constexpr size_t kMostTokens = 8;  // of the tag and the space behind it
+  constexpr size_t kMostTokens = 8;  // tokens that the tag and the space behind it may take
   const size_t begin = prompt.size() - std::min(prompt.size(), kMostTokens);
   const std::string end =
       tokenizer.decode({prompt.begin() + static_cast<ptrdiff_t>(begin), prompt.end()}, false);

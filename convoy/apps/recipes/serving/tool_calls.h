@@ -17,8 +17,8 @@ namespace convoy::recipes {
 // Llama3Json: {"name": ..., "parameters": {...}}, alone or several with `;` between them.
 enum class ToolFormat { None, Hermes, Llama3Json };
 
-// `parser`: of --tool-call-parser. With auto the one that the template teaches; None where there is
-// no template, or it teaches another one.
+// `parser`: the word of --tool-call-parser. With auto the format that the template teaches; None if
+// there is no template, or it teaches another format.
 ToolFormat tool_format(const std::string& parser, const text::ChatTemplate* chat_template);
 
 // True where the tags of such calls are special tokens, which texts leave out.
@@ -46,7 +46,7 @@ class ToolCallReader {
         may_begin_(format == ToolFormat::Llama3Json) {}
 
   Found take(std::string_view more);
-  Found end();  // of the text: what was held back
+  Found end();  // the text is complete: returns the part that was held back
 
  private:
   void read_hermes(Found& found, bool is_whole);

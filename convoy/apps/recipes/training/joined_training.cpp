@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/training/joined_training.h"
 
+#include <ATen/Parallel.h>
+
 #include <utility>
 
 #include "convoy/apps/recipes/effective_batch.h"
@@ -20,8 +22,13 @@ telemetry::Hparams hparams_of(const settings::TrainSettings& settings) {
                                {"weight_decay", train.weight_decay},
                                {"epochs", train.epochs},
                                {"seed", static_cast<double>(settings.seed)}};
-  if (settings.task == "classify") return values;
+  const settings::TaskData data = settings.task_facts().data;
+  if (data == settings::TaskData::Windows) return values;
   values["model"] = settings.model.name;
+  if (data == settings::TaskData::Pairs) {
+    values["beta"] = settings.preference.beta;
+    if (settings.task_facts().chooses_loss) values["loss"] = settings.preference.loss;
+  }
   values["max_seq_len"] = static_cast<double>(settings.model.max_seq_len);
   values["mode"] = settings.tuning.mode;
   if (settings.tuning.mode == "full") return values;
@@ -42,6 +49,7 @@ telemetry::RunIdentity identity_of(const JoinedTraining& joined,
   for (const checkpoint::StampField& field : joined.stamp.fields())
     identity.stamp[field.name] = field.value;
   identity.world_size = options.world_size;
+  identity.threads = at::get_num_threads();
   identity.resume_step = options.resume_step;
   return identity;
 }

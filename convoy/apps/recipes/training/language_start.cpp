@@ -33,7 +33,7 @@ void report_device(const TrainingRun& run) {
   if (!on_cpu)
     run.log.info(
         fmt::format("computing on {}, a rank on each, in {}", run.device_kind(), run.dtype));
-  if (settings.model.dtype == "auto" && settings.train.computes_in_bf16() && run.dtype != "bf16")
+  if (settings.wished_dtype() == "bf16" && run.dtype != "bf16")
     run.log.warning(
         fmt::format("{} has no bf16: computing in {}", run.rank_device.device.str(), run.dtype));
   if (on_cpu && optimizer_states(settings.train).is_paged)
@@ -162,7 +162,8 @@ std::string choose_recompute_of(const TrainingRun& run, sizing::MemoryQuestion q
 
 // Collective. All inputs of the memory estimate exist by now, and weights that can be deferred are
 // not read yet.
-Sharing choose_sharing(const TrainingRun& run, LoadedModel& base, const data::TokenDataset& rows) {
+Sharing choose_sharing(const TrainingRun& run, LoadedModel& base,
+                       const data::EncodedSplits& splits) {
   settings::TrainSettings settings = run.settings;
   settings::ParallelSettings& chosen = settings.parallel;
   const bool chooses = chosen.strategy == "auto";
@@ -173,7 +174,8 @@ Sharing choose_sharing(const TrainingRun& run, LoadedModel& base, const data::To
     run.log.info("parallel.offload: on CPUs the state is in the host's memory already");
     chosen.offload = "none";
   }
-  sizing::MemoryQuestion question = memory_question(settings, *base.model, rows, run.planned);
+  sizing::MemoryQuestion question =
+      memory_question(settings, *base.model, splits.train, splits.val, run.planned);
   if (chooses) chosen.strategy = choose_strategy_of(run, question);
   const sizing::StateSharing sharing = sizing::sharing_of(facts());
   if (settings.train.gradient_checkpointing == "auto") {
@@ -200,16 +202,18 @@ SharedInput rows_of(const data::EncodedSplits& splits, const std::string& split)
 
 data::BatchPlan plan_of(const TrainingRun& run, const LanguageInput& input,
                         const settings::TrainSettings& settings) {
-  return {input.splits.train,
-          {.batch_size = settings.train.batch_rows(),
-           .world_size = run.planned.world,
-           .global_batch = global_batch(run, input.checkpoint, settings),
-           .packing = settings.train.packing,
-           .block_tokens = settings.model.max_seq_len,
-           .shuffle = settings.data.shuffle,
-           .balance_tokens = settings.data.balance_tokens,
-           .seed = static_cast<uint64_t>(settings.seed),
-           .mix = {input.splits.mix, data::mix_stop_named(settings.mix.stop)}}};
+  return {
+      input.splits.train,
+      {.batch_size = settings.train.batch_rows(),
+       .world_size = run.planned.world,
+       .global_batch = global_batch(run, input.checkpoint, settings),
+       .packing = settings.train.packing,
+       .block_tokens = settings::rows_of_item(settings.task_facts()) * settings.model.max_seq_len,
+       .shuffle = settings.data.shuffle,
+       .balance_tokens = settings.data.balance_tokens,
+       .seed = static_cast<uint64_t>(settings.seed),
+       .rows_of_item = settings::rows_of_item(settings.task_facts()),
+       .mix = {input.splits.mix, data::mix_stop_named(settings.mix.stop)}}};
 }
 
 SettledBatch batch_with(const TrainingRun& run, const LanguageInput& input,
@@ -229,11 +233,24 @@ BatchItems items_of(const TrainingRun& run, const LanguageInput& input,
           .ranks = run.planned.world};
 }
 
+// An adapter goes on with the template of its own training.
+settings::TrainSettings with_adapter_template(settings::TrainSettings settings, const Log& log) {
+  const std::string& adapter = settings.tuning.lora.adapter;
+  if (settings.tuning.mode == "full" || adapter.empty() || !settings.data.template_path.empty())
+    return settings;
+  const std::filesystem::path own = std::filesystem::path(adapter) / "chat_template.jinja";
+  if (!std::filesystem::exists(own)) return settings;
+  log.info(fmt::format("the chat template is the adapter's: {}; data.template_path names another",
+                       own.string()));
+  settings.data.template_path = own.string();
+  return settings;
+}
+
 }  // namespace
 
 settings::TrainSettings with_adapter_start(settings::TrainSettings settings, const Log& log) {
   const std::optional<AdapterStart> start = adapter_start(settings.model.name, log);
-  if (!start) return settings;
+  if (!start) return with_adapter_template(std::move(settings), log);
   std::string& adapter = settings.tuning.lora.adapter;
   if (settings.tuning.mode == "full" || !adapter.empty())
     throw ConfigError(
@@ -244,7 +261,7 @@ settings::TrainSettings with_adapter_start(settings::TrainSettings settings, con
                      : "name its base, since tuning.lora.adapter names another adapter"});
   settings.model.name = start->base;
   adapter = start->adapter;
-  return settings;
+  return with_adapter_template(std::move(settings), log);
 }
 
 LoadedModel load_base(const TrainingRun& run) {
@@ -257,6 +274,8 @@ LoadedModel load_base(const TrainingRun& run) {
        .revision = settings.model.revision,
        .adapter = "",
        .dtype = run.dtype,
+       .dtype_reason = run.dtype_reason,
+       .dtype_flag = "model.dtype=",
        .template_path = settings.data.template_path,
        .eos_token = settings.data.eos_token,
        .device = run.rank_device.device,
@@ -271,8 +290,8 @@ LoadedModel load_base(const TrainingRun& run) {
   return base;
 }
 
-// Collective. The rows of a resumed run have the date of its first start, and those of all ranks
-// the same one.
+// Collective. All ranks render rows with the same date; a resumed run keeps the date of its first
+// start.
 void share_clock(const TrainingRun& run, LoadedModel& base, const FoundCheckpoint& checkpoint) {
   if (!base.chat_template || !base.chat_template->clock().is_read()) return;
   text::TemplateClock& clock = base.chat_template->clock();
@@ -282,8 +301,7 @@ void share_clock(const TrainingRun& run, LoadedModel& base, const FoundCheckpoin
   if (const auto seconds = text_as<int64_t>(start)) clock.stop_at(*seconds);
 }
 
-LanguageInput find_language_input(TrainingRun& run, LoadedModel& base) {
-  FoundCheckpoint checkpoint = find_checkpoint(run);
+LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpoint) {
   share_clock(run, base, checkpoint);
   run.flight().set_phase("data");
   data::EncodedSplits splits = encode_in_turn(run, base);
@@ -292,7 +310,7 @@ LanguageInput find_language_input(TrainingRun& run, LoadedModel& base) {
     questions = evaluation_questions(base, run.settings, splits.val, run.log);
   run.flight().set_phase("prepare");
   TrainedParameters trained = choose_parameters(run, base);
-  Sharing sharing = choose_sharing(run, base, splits.train);
+  Sharing sharing = choose_sharing(run, base, splits);
   return {base,
           std::move(splits),
           std::move(questions),
@@ -348,8 +366,8 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
   const auto settle = [&](int64_t rows) {
     return settle_batch(wished, rows, items, settings.train);
   };
-  sizing::MemoryQuestion question =
-      memory_question(settings, *input.base.model, input.splits.train, run.planned);
+  sizing::MemoryQuestion question = memory_question(settings, *input.base.model, input.splits.train,
+                                                    input.splits.val, run.planned);
   question.program_bytes = least.memory.program_bytes;
   // A strategy that shards states but not gradients keeps whole gradients until the last
   // micro-batch.
@@ -387,6 +405,8 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
   SettledBatch batch = batch_with(run, input, settings, least.memory, std::move(choice));
   question.micro_batch_tokens =
       batch.plan.largest_micro_batch(0, search.steps_of(batch.plan)).tokens;
+  question.least_batch_tokens =
+      least_batch_tokens(batch.settings, input.splits.train, input.splits.val);
   batch.memory = plan_memory(question, sizing::sharing_of(strategy));
   prepared.optimizer.load_state(0, prepared.optimizer.state());
   return batch;

@@ -19,8 +19,9 @@
 
 namespace convoy::recipes {
 
-// Replaces a model that is an adapter's folder by its base and the adapter to continue training.
-// Throws ConfigError.
+// Replaces a model that is an adapter's folder by its base and the adapter to continue training; an
+// adapter's own chat template is that of the training, unless the settings name one. Throws
+// ConfigError.
 settings::TrainSettings with_adapter_start(settings::TrainSettings settings, const Log& log);
 
 // Loads without values when ranks may share them. Throws DataError, ConfigError.
@@ -49,7 +50,7 @@ struct LanguageInput {
 
 // Collective. `base`, from load_base(), must outlive the result and gets its adapter. Throws
 // DataError, ConfigError, CheckpointError.
-LanguageInput find_language_input(TrainingRun& run, LoadedModel& base);
+LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpoint);
 
 // The content that hosts must have in common. Hashes the weights when there are several hosts.
 std::vector<SharedInput> shared_inputs(const TrainingRun& run, const LanguageInput& input);

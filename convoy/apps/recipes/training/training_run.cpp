@@ -28,12 +28,12 @@ comm::RankEnvironment planned_job(comm::RankEnvironment environment, bool plan_o
   return environment;
 }
 
-// The type that the settings request and the device supports.
-std::string compute_dtype(const settings::TrainSettings& settings,
-                          const device::RankDevice& rank_device) {
+// The type that the settings name and the device supports.
+std::string named_dtype(const settings::TrainSettings& settings,
+                        const device::RankDevice& rank_device) {
   device::require_dtype(rank_device, settings.model.dtype);
-  if (settings.model.dtype != "auto") return settings.model.dtype;
-  return settings.train.computes_in_bf16() && rank_device.has_bf16 ? "bf16" : "fp32";
+  const std::string wished = settings.wished_dtype();
+  return wished == "bf16" && !rank_device.has_bf16 ? "fp32" : wished;
 }
 
 void tell(const Error& error, const Underway& underway) {
@@ -54,7 +54,7 @@ TrainingRun::TrainingRun(const FineTuneRequest& ask, settings::TrainSettings agr
       environment(store_barrier->environment()),
       planned(planned_job(environment, request.plan_only)),
       rank_device(device::take_rank_device(request.devices, environment.local_rank)),
-      dtype(compute_dtype(settings, rank_device)),
+      dtype(named_dtype(settings, rank_device)),
       log(environment.rank == 0 ? log_of_rank_zero : Log(LogLevel::Quiet)),
       folder(telemetry::RunFolder::attach(request.run_folder)),
       checkpoints(folder.checkpoints_folder(), settings.train.save_total_limit),
@@ -79,7 +79,7 @@ void give_up(const TrainingRun& run, const Underway& underway) {
     tell(error, underway);
     throw;
   } catch (const std::exception& foreign) {
-    const bool classifies = underway.settings.task == "classify";
+    const bool classifies = underway.settings.task_facts().data == settings::TaskData::Windows;
     if (!classifies && dynamic_cast<const c10::OutOfMemoryError*>(&foreign) != nullptr) {
       const IoError error =
           full_device(run.rank_device.device.str(), held_memory(underway.model, underway.optimizer),

@@ -48,8 +48,11 @@ struct TrainingRun {
   // describes the job with all its nodes.
   const comm::RankEnvironment planned;
   const device::RankDevice rank_device;
-  const std::string dtype;  // of products: "fp32" or "bf16"
-  const Log log;            // quiet on all ranks but 0
+  // Type of the products: "fp32" or "bf16"; "auto" where the settings leave it open, until
+  // find_checkpoint() has settled it. And why the rule chose it; empty = the settings name it.
+  std::string dtype;
+  std::string dtype_reason = {};
+  const Log log;  // quiet on all ranks but 0
   const telemetry::RunFolder folder;
   checkpoint::CheckpointStore checkpoints;
   TracedSteps trace;  // outlives the group

@@ -5,12 +5,15 @@
 #include <charconv>
 #include <chrono>
 
+#include "convoy/apps/recipes/compute_machine.h"
 #include "convoy/apps/recipes/train_stamp.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/io/foreign_checkpoint.h"
 #include "convoy/core/telemetry/trainer_state.h"
 #include "convoy/data/datasets/effective_batch.h"
+#include "convoy/model/architecture/families/family.h"
+#include "convoy/model/sizing/compute_dtype.h"
 
 namespace convoy::recipes {
 
@@ -67,10 +70,43 @@ void check_stamp(const TrainingRun& run, const FoundCheckpoint& found,
 
 }  // namespace
 
+namespace {
+
+// Empty for task classify, and where the load of the model will say what is wrong.
+std::optional<architecture::DecoderSpec> sizes_of(const settings::ModelSettings& model) {
+  if (model.name.empty()) return std::nullopt;
+  try {
+    return families::read_decoder_spec(io::ModelFolder::open(model.name, model.revision));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// On rank 0, where the settings leave the type open: a run keeps its type on another machine.
+sizing::DtypeChoice open_dtype(const TrainingRun& run, const FoundCheckpoint& found) {
+  if (found.loaded) {
+    const checkpoint::StampField* const saved = found.loaded->state.stamp.find("dtype");
+    if (saved != nullptr && (saved->value != "bf16" || run.rank_device.has_bf16))
+      return {saved->value, "as in the checkpoint"};
+  }
+  sizing::Machine machine = compute_machine(run.rank_device);
+  machine.devices = run.planned.world;
+  machine.device_bytes /= run.environment.local_world;
+  return sizing::choose_training_dtype(run.settings, machine, sizes_of(run.settings.model));
+}
+
+}  // namespace
+
 FoundCheckpoint find_checkpoint(TrainingRun& run) {
   FoundCheckpoint found{.loaded = load_wished(run)};
   const char* const of_rank_zero = "rank 0";
   io::Json word = {{"full_world", run.environment.full_world}};
+  const bool is_open = run.dtype == "auto";
+  if (is_open && run.store_barrier->rank() == 0) {
+    const sizing::DtypeChoice choice = open_dtype(run, found);
+    word["dtype"] = choice.dtype;
+    word["dtype_reason"] = choice.reason;
+  }
   if (found.loaded) {
     const checkpoint::TrainState& state = found.loaded->state;
     word["progress"] = checkpoint::to_json(state.progress);
@@ -80,6 +116,11 @@ FoundCheckpoint find_checkpoint(TrainingRun& run) {
   }
   word = io::parse_json(run.store_barrier->word_of_rank_zero(word.dump()), of_rank_zero);
   found.full_world = word.at("full_world").get<int64_t>();
+  if (is_open) {
+    run.dtype = word.at("dtype").get<std::string>();
+    run.dtype_reason = word.at("dtype_reason").get<std::string>();
+    device::require_dtype(run.rank_device, run.dtype);
+  }
   if (!word.contains("progress")) return found;
   found.progress = checkpoint::progress_from_json(word["progress"], of_rank_zero);
   found.stamp = checkpoint::Stamp::from_json(word["stamp"], of_rank_zero);

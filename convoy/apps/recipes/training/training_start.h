@@ -38,7 +38,9 @@ struct FoundCheckpoint {
   std::string trainer_state() const;
 };
 
-// Collective. Rank 0 decides; the other ranks need not have the checkpoint. Throws CheckpointError.
+// Collective. Rank 0 decides; the other ranks need not have the checkpoint. Settles run.dtype too:
+// where the settings leave it open, as in the checkpoint, else by the rule of
+// sizing/compute_dtype.h. Throws CheckpointError.
 FoundCheckpoint find_checkpoint(TrainingRun& run);
 
 // Units per step: the checkpoint's, unless `settings` request others. Computed for the job with all

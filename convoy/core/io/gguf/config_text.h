@@ -14,7 +14,7 @@ namespace convoy::gguf {
 
 // Where a tensor is: in the file or, of a model in several files, in one of the others.
 using FindPlace = std::function<const TensorPlace*(const std::string& name)>;
-// Its values in fp32.
+// The tensor's values in fp32.
 using ReadValues = std::function<std::vector<float>(const std::string& name)>;
 
 struct Sizes {

@@ -101,7 +101,7 @@ void decode_q3_k(const Byte* block, float* out) {
     const int low = group < 8 ? scales[group] & 15 : scales[group - 8] >> 4;
     const int high = (scales[8 + group % 4] >> (2 * (group / 4))) & 3;
     const float scale = all * static_cast<float>((low | high << 4) - 32);
-    const int plane = group / 2;  // of 32 values
+    const int plane = group / 2;  // 32 values each
     const Byte* const part = block + 32 + 32 * (plane / 4) + 16 * (group % 2);
     const Byte* const third = block + 16 * (group % 2);
     for (int i = 0; i < 16; ++i) {

@@ -17,7 +17,7 @@ namespace convoy::gguf {
 struct FileType {
   std::string_view name;  // "q4_k_m"
   int64_t number;         // general.file_type
-  TensorType usual;       // of most weights
+  TensorType usual;       // type of most weights
 };
 
 // Throws ConfigError for a name that is none of file_type_names().

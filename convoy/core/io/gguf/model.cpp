@@ -43,7 +43,7 @@ std::optional<io::Dtype> plain_dtype(TensorType type) {
 struct Model::Values : io::StoredElements {
   const File* file = nullptr;
   TensorPlace place;
-  int64_t head_dim = 0;  // of rows in the file's order; 0: as they are
+  int64_t head_dim = 0;  // if rows are in the file's order; 0: rows are in the usual order
   bool plus_one = false;
   bool decodes = true;
 

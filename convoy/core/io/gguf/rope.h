@@ -21,7 +21,7 @@ struct Llama3Rope {
 // One divisor for each pair of a head's features, as llama.cpp's converter writes them.
 std::vector<float> rope_divisors(const Llama3Rope& rope, double theta, int64_t head_dim);
 
-// The rule of which these are the divisors; `told` is tried first. None: of no such rule.
+// The rule that gives these divisors; `told` is tried first. None: no such rule gives them.
 std::optional<Llama3Rope> rule_of_divisors(std::span<const float> divisors, double theta,
                                            const std::optional<Llama3Rope>& told = {});
 

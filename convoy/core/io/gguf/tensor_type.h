@@ -11,7 +11,7 @@
 
 namespace convoy::gguf {
 
-// The numbers are the format's. Those that are left out are refused by their name.
+// The numbers are the format's. Types that are missing here are refused by their name.
 enum class TensorType : uint32_t {
   F32 = 0,
   F16 = 1,
@@ -35,7 +35,7 @@ struct TensorTypeInfo {
   int64_t block_bytes;
 };
 
-// Those that Convoy reads.
+// The types that Convoy reads.
 std::span<const TensorTypeInfo> tensor_types();
 // Null: none that Convoy reads.
 const TensorTypeInfo* find_tensor_type(uint32_t number);

@@ -248,7 +248,7 @@ class Translation {
     };
     put("bos", bos_);
     put("eos", eos_);
-    // Those that llama.cpp does not know by their text have two places.
+    // There are two keys for ends that llama.cpp does not recognise by their text.
     std::erase_if(others, [&](int64_t id) {
       return ends_by_its_text(tokens_.texts[static_cast<size_t>(id)]);
     });

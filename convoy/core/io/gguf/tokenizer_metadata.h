@@ -17,7 +17,7 @@ struct TokenizerFiles {
   io::Json tokenizer_config = {};  // an object; empty where there is none
   std::string chat_template = {};  // empty: none
   std::vector<int64_t> ends = {};  // ids at which texts end, the usual one first
-  std::string place = {};          // of the folder, for errors
+  std::string place = {};          // the folder's name, for errors
 };
 
 // `vocab_size`: rows of the embedding; ids without a token are filled up. Returns what people have

@@ -22,7 +22,7 @@ constexpr const char* kTokensKey = "tokenizer.ggml.tokens";
 constexpr const char* kTypesKey = "tokenizer.ggml.token_type";
 constexpr const char* kMergesKey = "tokenizer.ggml.merges";
 constexpr const char* kScoresKey = "tokenizer.ggml.scores";
-constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // of SentencePiece
+constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // SentencePiece's sign for a space
 
 std::string json_text_of(std::string_view text) { return Json(std::string(text)).dump(); }
 

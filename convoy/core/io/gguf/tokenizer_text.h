@@ -27,7 +27,8 @@ std::string tokenizer_config_text(const File& file);
 // The token of `key` ("tokenizer.ggml.eos_token_id"); none where the file names none.
 std::optional<int64_t> token_id(const File& file, const std::string& key);
 
-// Ids at which llama.cpp ends a text: the named ones, then those that it knows by their text.
+// Ids at which llama.cpp ends a text: the named ones, then the ids that it recognises by their
+// text.
 std::vector<int64_t> end_ids(const File& file);
 
 // Says what people have to know of it, one sentence each.

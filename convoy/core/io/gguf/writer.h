@@ -15,7 +15,7 @@
 
 namespace convoy::gguf {
 
-// Metadata in the order of its adding. The types are those that llama.cpp reads.
+// Metadata in the order in which it was added, in the types that llama.cpp reads.
 class Metadata {
  public:
   void text(const std::string& key, std::string_view value);

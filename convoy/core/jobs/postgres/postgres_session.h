@@ -2,7 +2,7 @@
 //
 // SqlSession over one connection to a PostgreSQL server. A lost connection ends in
 // RetryTransaction, and begin() connects again. Locks are rows of short transactions; the server
-// drops those of a client that is gone.
+// ends the transactions of a client that is gone.
 #pragma once
 
 #include <map>

@@ -3,8 +3,8 @@
 // JobStore over one SQL connection: the same statements for SQLite and PostgreSQL.
 //
 // Invariant: code that changes a task's row, ranges, parts or result holds the lock of its task row
-// (SQLite: of the whole file). So a task's ranges, parts and untouched units always cover [0,
-// units) without overlap.
+// (SQLite: the lock of the whole file). So a task's ranges, parts and untouched units always cover
+// [0, units) without overlap.
 #pragma once
 
 #include <array>
@@ -109,7 +109,7 @@ class SqlStore : public JobStore {
   void reopen_units(TaskRow& task);
   bool finish_task(TaskRow& task, const Result& result, int64_t finished_ms = 0);
   void put_result_aside(int64_t task);
-  // Time of this transaction: a server is asked for it once.
+  // Time of this transaction; a server is asked once.
   int64_t now_ms();
 
   void claim_returned(Claim& claim);
@@ -132,7 +132,7 @@ class SqlStore : public JobStore {
   std::function<bool(std::chrono::milliseconds)> keep_waiting_;
   std::optional<int64_t> now_ms_;
   std::optional<bool> has_notes_table_;  // asked once in a transaction; true for ever
-  std::map<int64_t, Group> groups_;      // those seen; they never change
+  std::map<int64_t, Group> groups_;      // groups seen so far; they never change
   int64_t results_at_risk_ = 0;          // committed, yet lost by a power cut
   std::chrono::steady_clock::time_point oldest_at_risk_{};
 };

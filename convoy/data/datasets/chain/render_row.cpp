@@ -5,6 +5,7 @@
 #include "convoy/core/base/trimmed.h"
 #include "convoy/data/datasets/chain/row_shape.h"
 #include "convoy/data/datasets/readable_chat.h"
+#include "convoy/data/datasets/turn_weights.h"
 #include "convoy/data/text/tokenizer.h"
 
 namespace convoy::data {
@@ -13,6 +14,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json conversation_with_answer(const Sample& sample) {
+  if (sample.is_pair)
+    throw DataError("a preference has two completions, and a rendered row has one",
+                    {.hint = "`convoy data tokens --schema preference` shows both"});
   Json messages = sample.messages;
   if (sample.kind == Sample::Kind::ChatPromptCompletion)
     for (const Json& message : sample.completion_messages) messages.push_back(message);
@@ -60,7 +64,10 @@ Json RowRenderer::input_and_target(const Sample& sample) const {
     if (reads_pairs_)
       return {{"input", render_pair(messages)},
               {"target", trimmed_text(content_text(messages.back()))}};
-    const ReadableChat chat = readable_chat(*template_, messages, sample.variables, false);
+    if (turn_weights(messages, [](size_t) { return true; }).back() != 1)
+      throw DataError("the last answer has a weight in the loss, which a rendered row cannot say",
+                      {.hint = "leave the row out, or remove the weight"});
+    const ReadableChat chat = chat_of_row(*template_, messages, sample.variables, false);
     const std::string& whole = chat.rendered.text;
     messages = chat.messages;
     messages.erase(messages.size() - 1);
@@ -93,9 +100,9 @@ std::string RowRenderer::render_pair(const Json& messages) const {
 
 Json RowRenderer::whole_text(const Sample& sample) const {
   return in_row(sample, [&]() -> Json {
-    return {{"text",
-             readable_chat(*template_, conversation_with_answer(sample), sample.variables, false)
-                 .rendered.text}};
+    return {
+        {"text", chat_of_row(*template_, conversation_with_answer(sample), sample.variables, false)
+                     .rendered.text}};
   });
 }
 

@@ -37,17 +37,18 @@ RowFault fault_of(int64_t index, const DataError& error, int64_t column = 0) {
 void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked) {
   const TruncationPolicy& policy = check.truncation;
   EncodedRow row = check.encoder->encode(sample);
-  checked.is_long = policy.max_tokens > 0 && std::ssize(row.ids) > policy.max_tokens;
-  if (count_supervised(row) == 0)
-    throw DataError(fmt::format("row {}: none of its {} tokens is supervised", sample.index + 1,
-                                row.ids.size()),
-                    {.file = sample.file,
-                     .line = sample.line,
-                     .hint = "see the mask with `convoy data tokens --data`, and choose another "
-                             "--supervise or a longer --max-seq-len"});
+  const int64_t tokens = longest_tokens(row);
+  checked.is_long = policy.max_tokens > 0 && tokens > policy.max_tokens;
+  if (fewest_supervised(row) == 0)
+    throw DataError(
+        fmt::format("row {}: none of its {} tokens is supervised", sample.index + 1, tokens),
+        {.file = sample.file,
+         .line = sample.line,
+         .hint = "see the mask with `convoy data tokens --data`, and choose another "
+                 "--supervise or a longer --max-seq-len"});
   if (checked.is_long && policy.truncation == Truncation::Error)
-    throw DataError(fmt::format("row {} has {} tokens, more than {}", sample.index + 1,
-                                row.ids.size(), policy.max_tokens),
+    throw DataError(fmt::format("row {} has {} tokens, more than {}", sample.index + 1, tokens,
+                                policy.max_tokens),
                     {.file = sample.file,
                      .line = sample.line,
                      .hint = "raise --max-seq-len, or let data.truncation cut it"});
@@ -57,7 +58,7 @@ void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked)
   if (checked.is_long && keeps_a_side) {
     if (truncate_row(row, policy) && sample.kind == Sample::Kind::Text)
       checked.losses.texts_cut.add(sample);
-    if (count_supervised(row) == 0) checked.losses.answers_cut.add(sample);
+    if (fewest_supervised(row) == 0) checked.losses.answers_cut.add(sample);
   }
 }
 
@@ -135,8 +136,9 @@ Measured measured_row(const Row& row, const SchemaConfig& config, const SampleEn
   const Sample sample = convert_row(row, measured.schema, config).sample;
   measure_messages(sample.messages, measured);
   measure_messages(sample.completion_messages, measured);
+  measure_messages(sample.rejected_messages, measured);
   measured.characters += count_characters(sample.prompt) + count_characters(sample.completion) +
-                         count_characters(sample.text);
+                         count_characters(sample.rejected) + count_characters(sample.text);
   if (encoder == nullptr) return measured;
   const EncodedRow encoded = encoder->encode(sample);
   measured.tokens = std::ssize(encoded.ids);

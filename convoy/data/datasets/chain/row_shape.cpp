@@ -170,6 +170,11 @@ std::string content_text(const Json& message) {
 }
 
 Json row_of(const Sample& sample, Schema schema) {
+  if (sample.is_pair)
+    fail(sample,
+         fmt::format("a preference has two completions, and {} has room for one",
+                     schema_name(schema)),
+         "keep the row as it is (--to same), or leave `rejected` out and rename `chosen`");
   switch (schema) {
     case Schema::Messages:
       return messages_row(sample);
@@ -185,6 +190,7 @@ Json row_of(const Sample& sample, Schema schema) {
       return rendered_row(sample);
     case Schema::Text:
       return text_row(sample);
+    case Schema::Preference:
     case Schema::Loose:
       break;
   }

@@ -16,7 +16,7 @@ namespace convoy::data {
 struct SignalClasses {
   std::vector<int64_t> labels;     // by class, ascending
   std::vector<std::string> names;  // by class
-  std::filesystem::path file;      // that lists them; empty: the training windows do
+  std::filesystem::path file;      // file that lists the classes; empty: the training windows do
 };
 
 // DIR/activity_labels.txt lists all classes, "LABEL NAME" by line. Without that file they are the

@@ -16,7 +16,7 @@ struct SignalDivision {
   const SignalWindows& validation;  // may have no windows
   const SignalWindows& test;        // may have no windows
   const std::vector<std::string>& class_names;
-  double held_share = 0;  // that hold_out() was asked for; 0 = the validation windows are given
+  double held_share = 0;  // share given to hold_out(); 0 = the validation windows are given
 };
 
 // A sentence for each: classes that a part lacks, another share held out than asked for, subjects

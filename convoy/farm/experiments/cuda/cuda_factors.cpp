@@ -12,7 +12,7 @@
 namespace convoy::experiments::cuda {
 namespace {
 
-// Those of factor_kernels.cu.
+// The name of the kernel in factor_kernels.cu for these sizes.
 std::string kernel_name(const FactorSizes& sizes, Precision precision) {
   const auto is_paper = [](uint32_t units) { return units == kPaperSide; };
   const std::vector<FactorLayer>& layers = sizes.layers;

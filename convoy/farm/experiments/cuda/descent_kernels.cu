@@ -73,7 +73,7 @@ class MfSteps {
           layer.outputs * rows, [&](uint32_t place) __attribute__((always_inline)) {
             double value = 0;
             if (number == 0) {
-              value = weights[place];  // of the identity
+              value = weights[place];  // the first input is the identity matrix
             } else {
               const double* weight = weights + place / rows * layer.inputs;
               const double* from = in + place % rows;
@@ -155,7 +155,7 @@ class MfSteps {
     wait_for_block();
   }
 
-  // `sums` are of four interleaved parts of the squared gradients.
+  // `sums`: sums over four interleaved parts of the squared gradients.
   CONVOY_DEVICE void update(double (&sums)[4]) {
     const double* const gradients = at(launch_.places.gradients);
     for_block(

@@ -33,7 +33,8 @@ struct DescentNumbers {
 
 // Problems of one shape.
 struct MfDescentLaunch {
-  double* memory = nullptr;  // of the first problem; the next `places.end` further on
+  // The first problem's memory; the next one begins `places.end` further on.
+  double* memory = nullptr;
   uint32_t num_problems = 0;
   uint32_t num_steps = 0;
   const DescentLayer* layers = nullptr;
@@ -46,11 +47,11 @@ struct MfDescentLaunch {
 };
 
 inline constexpr uint32_t kDescentPowers = 16;  // kMaxSsmPower
-inline constexpr uint32_t kDescentParts = 8;    // kBlockWeights: of sums over weights
+inline constexpr uint32_t kDescentParts = 8;    // kBlockWeights: parts of sums over weights
 
 // One problem of `ssm`. Values of weights that only fill the last parts are 0.
 struct SsmDescentProblem {
-  // Its first in the launch's memory.
+  // Places of its first values, rows and epochs in the launch's memory.
   uint64_t values = 0;  // padded_weights; then as many of each of Adam's moments
   uint64_t rows = 0;
   uint64_t epochs = 0;
@@ -60,7 +61,7 @@ struct SsmDescentProblem {
   uint32_t num_weights = 0, padded_weights = 0;
   uint32_t num_powers = 0, num_rows = 0;
   uint32_t num_epochs = 0;
-  uint32_t is_adam = 0, is_adaptive = 0;  // or not
+  uint32_t is_adam = 0, is_adaptive = 0;  // 0 or 1
   uint32_t unused = 0;
 };
 

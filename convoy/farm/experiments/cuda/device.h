@@ -20,8 +20,8 @@ nvidia::KernelTexts kernel_texts();
 
 class Device {
  public:
-  // `number`: among those that this process may use. `place` is what others call it. Takes the
-  // GPU's context, about 300 MB of its memory. Throws ConfigError, DeviceMemory, DeviceLost.
+  // `number`: counts the GPUs that this process may use. `place`: the GPU's name in messages. Takes
+  // the GPU's context, about 300 MB of its memory. Throws ConfigError, DeviceMemory, DeviceLost.
   Device(std::shared_ptr<const nvidia::Driver> driver, int number, const std::string& place);
 
   const std::string& name() const { return name_; }  // "cuda:PLACE NVIDIA H100"
@@ -44,7 +44,7 @@ std::filesystem::path driver_library(const std::map<std::string, std::string>& e
 // and this build has kernels for it.
 std::string why_no_gpus(const std::filesystem::path& driver_library);
 
-// GPU `number` of those that this process sees, after one kernel was compiled for it, so that a
+// Opens GPU `number` among the GPUs that this process sees. Compiles one kernel for it, so that a
 // missing compiler is found at once. Throws ConfigError, DeviceMemory, DeviceLost.
 std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
                                     const std::string& place, int number = 0);

@@ -132,8 +132,8 @@ CONVOY_DEVICE float* make_any(const FactorLaunch& launch, const GuessWords& gues
   return one;
 }
 
-// Y of two layers with kPaperSide rows and columns: hidden units are used as they are made, those
-// of a block of the second layer's slots together.
+// Y of two layers with kPaperSide rows and columns: hidden units are used as they are made, in
+// groups that match a block of the second layer's slots.
 template <class Form>
 CONVOY_DEVICE float* make_pair(const FactorLaunch& launch, const GuessWords& guess, float* to,
                                float*) {

@@ -12,7 +12,7 @@
 
 namespace convoy::experiments::cuda {
 
-// Rows and columns of the matrices that have kernels of their own: those of the papers.
+// Matrices of this many rows and columns, as in the papers, have kernels of their own.
 inline constexpr uint32_t kPaperSide = 5;
 
 // Matrices are by columns, and units of hidden layers like columns.
@@ -24,13 +24,13 @@ struct FactorLaunch {
   uint32_t n_rows = 0, n_cols = 0;
   MfActivation activation = MfActivation::Linear;
   float negative_slope = 0;
-  uint32_t normalize = 0;  // or not
+  uint32_t normalize = 0;  // 0 or 1
   float softening = 0;
 
   uint32_t first_guess = 0;  // lower half of its index
   uint32_t num_guesses = 0;
 
-  uint32_t num_rows = 0;  // of the check
+  uint32_t num_rows = 0;  // rows that the check compares
   const CheckRow* rows = nullptr;
   const float* coefficients = nullptr;
   float limit = 0;

@@ -25,13 +25,13 @@ CONVOY_DEVICE void add_loss(LossSums& sums, double loss) {
     ++sums.non_finite;
     return;
   }
-  constexpr double kLargestTerm = 0x1p40;  // of FixedSum
+  constexpr double kLargestTerm = 0x1p40;  // largest term that FixedSum holds
   const double squared = loss * loss;
   add_digits(sums.loss, loss);
   add_digits(sums.loss_squared, squared < kLargestTerm ? squared : kLargestTerm);
 }
 
-// Adds a thread's sums to those of all, of which there are kSumSlots.
+// Adds a thread's sums to one of the kSumSlots shared sums.
 CONVOY_DEVICE void share_sums(LossSums* all, const LossSums& own) {
   LossSums& shared = all[nvidia::block_number() % kSumSlots];
   nvidia::atomic_add(&shared.accepted, own.accepted);

@@ -28,8 +28,8 @@ struct DescentBatch {
   LaneDoubles negative_slope;
   std::vector<uint32_t> units;  // before the first layer, between layers, after the last
 
-  std::vector<LaneDoubles> weights, gradients, velocity;  // of all layers, one after another
-  std::vector<LaneDoubles> outputs, slopes;               // of all layers: values, d loss / d value
+  std::vector<LaneDoubles> weights, gradients, velocity;  // all layers, one after another
+  std::vector<LaneDoubles> outputs, slopes;               // all layers: values, d loss / d value
   std::vector<LaneDoubles> measurements, targets;
 
   LaneDoubles lr, momentum, square_average;

@@ -33,12 +33,12 @@ struct FactorSizes {
   std::vector<ChiSeries> diagonal;  // not empty: hidden layers are triangular
   std::vector<CheckRow> rows;       // the sum of their squares is the training loss times its count
   std::vector<float> coefficients;
-  float limit = 0;  // of that sum; infinite where all pass
+  float limit = 0;  // the sum's limit; infinite if every guess passes
 
   uint32_t blocks_of(uint32_t slots) const {
     return (slots + slots_per_block - 1) / slots_per_block;
   }
-  uint32_t most_units() const;  // of any matrix between layers
+  uint32_t most_units() const;  // largest number of units between two layers
 };
 
 // Memory of one thread, aligned to 64 bytes.

@@ -11,7 +11,7 @@ enum class MfActivation { Linear, Tanh, LeakyReLU };  // the same words
 
 struct FactorLayer {
   uint32_t inputs = 0, outputs = 0;  // as drawn
-  uint32_t first_block = 0;          // of its slots
+  uint32_t first_block = 0;          // block where its slots begin
   uint32_t num_slots = 0;
   float scale = 1;
   bool hidden = false;

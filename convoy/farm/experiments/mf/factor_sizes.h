@@ -18,7 +18,8 @@ FactorSizes factor_sizes(const MfProblem& problem, MfCheck check, Precision prec
 // used.
 float* aligned_to_lanes(float* memory);
 
-// Y [n_rows, n_cols] of one guess; `y` [n_cols, n_rows, kFactorGuesses] holds those of a block.
+// Y [n_rows, n_cols] of one guess; `y` [n_cols, n_rows, kFactorGuesses] holds the guesses of a
+// block.
 std::vector<double> rows_of_guess(const FactorSizes& sizes, const float* y, uint32_t lane);
 
 }  // namespace convoy::experiments

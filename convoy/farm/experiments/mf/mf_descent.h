@@ -20,7 +20,8 @@ using MfWeights = std::vector<std::vector<double>>;
 // gd_init_scale * U(-1, 1) / sqrt(inputs): layer l from guess l of Stream::DescentInit.
 MfWeights mf_initial_weights(const MfProblem& problem);
 
-// Takes `steps` steps with batches of one shape; `outputs` hold those of the last layer then.
+// Takes `steps` steps with batches of one shape; then `outputs` holds the outputs of the last
+// layer.
 using MfDescend = std::function<void(std::vector<DescentBatch>& batches, int64_t steps)>;
 void descend_on_cpu(std::vector<DescentBatch>& batches, int64_t steps);
 

@@ -39,7 +39,7 @@ MfShortcut shortcut_of(const MfFlags& flags, const MfParameters& parameters) {
   return MfShortcut::None;
 }
 
-// Without those that only guesses or only a descent use.
+// Without the parameters that only guesses or only a descent use.
 MfParameters problem_parameters(const MfFlags& flags) {
   const MfParameters defaults;
   MfParameters problem = flags.common;

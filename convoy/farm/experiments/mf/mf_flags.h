@@ -18,7 +18,7 @@
 namespace convoy::experiments {
 
 struct MfFlags : GuessFlags, GpuFlags {
-  MfParameters common;  // of every cell; words of its enumerations are below
+  MfParameters common;  // shared by all cells; words of its enumerations are below
   std::string activation = "Linear";
   std::vector<int64_t> gnc_batch_sizes;
   std::string gnc_init = "gauss";

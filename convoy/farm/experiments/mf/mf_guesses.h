@@ -14,7 +14,7 @@ namespace convoy::experiments {
 
 enum class MfCheck {
   TrainLoss,
-  Nothing,  // every guess passes: the mean is that of the prior
+  Nothing,  // every guess passes: the mean is the prior's
 };
 
 // Weights come from Stream::Guess: layer after layer, each from a new block of slots on, by output

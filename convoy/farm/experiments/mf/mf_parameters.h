@@ -46,7 +46,7 @@ struct MfParameters {
   bool completion = false;  // measurements are entries, else Gaussian matrices of Frobenius norm 1
   int64_t num_measurements = 15;
   MfActivation activation = MfActivation::Linear;
-  double negative_slope = 0.2;  // of LeakyReLU
+  double negative_slope = 0.2;  // for LeakyReLU
   int64_t sweep_seed = 0;
   // In place of drawn ones: the matrix by rows, and measurements by rows.
   std::vector<double> truth;

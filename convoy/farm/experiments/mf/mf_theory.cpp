@@ -26,7 +26,7 @@ double mean_square_tanh(double scale) {
 Moments moments_of_unit(const MfParameters& p, double scale) {
   const bool gauss = p.gnc_init == MfPrior::Gauss;
   const double square = scale * scale * (gauss ? 1 : 1.0 / 3);
-  const double half_mean = scale * (gauss ? std::sqrt(0.5 / M_PI) : 0.25);  // of max(x, 0)
+  const double half_mean = scale * (gauss ? std::sqrt(0.5 / M_PI) : 0.25);  // mean of max(x, 0)
   switch (p.activation) {
     case MfActivation::Tanh:
       return {0, gauss ? mean_square_tanh(scale) : 1 - std::tanh(scale) / scale};

@@ -3,7 +3,7 @@
 // One float of each of kWideGuesses guesses, as plain numbers: the reference of the vector files, and with one guess the
 // path of a GPU's thread. Only operations that IEEE 754 rounds in one way. Needs Lanes of lanes_scalar.inl.
 
-inline constexpr uint32_t kWideDoubles = 2;  // of a register
+inline constexpr uint32_t kWideDoubles = 2;  // in a register
 
 struct Wide {
   float guess[kWideGuesses];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One counter as plain numbers: the reference of the vector files, the path of CPUs without AVX2,
-// and that of a GPU's thread. A 64-bit lane is kept as its halves, the lower one first; Floats
+// and the path of a GPU's thread. A 64-bit lane is kept as its halves, the lower one first; Floats
 // holds one normal of each.
 
 #undef CONVOY_INLINE

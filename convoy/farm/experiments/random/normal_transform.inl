@@ -27,7 +27,7 @@ inline constexpr float kOctave = 0x1.62e42p+0f;  // 726817 / 2^19
 struct ExactForm {
   static constexpr uint32_t kRadiusMask = ~0u, kRadiusBit = 1;
   static constexpr uint32_t kAngleMask = 0x7FFFFEu;
-  static constexpr float kAngleCentre = 1.5f, kAngleUnit = 1;  // of v
+  static constexpr float kAngleCentre = 1.5f, kAngleUnit = 1;  // for v
   static constexpr float kRadius[] = {0.99994045f, 0.25154385f,   0.07213832f,
                                       0.06504797f, -0.034320187f, 0.031943955f};
   static constexpr float kCosine[] = {1.0f, -1.233697f, 0.25359863f, -0.020408353f};

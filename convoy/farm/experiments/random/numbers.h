@@ -26,7 +26,7 @@ struct Address {
 void fill_normals(const Address& address, uint32_t first_slot, std::span<float> out);
 // Uniform on [-1, 1], never 0, from the same words.
 void fill_uniforms(const Address& address, uint32_t first_slot, std::span<float> out);
-// Normals of Fast at half the cost: kPackedSlotsPerBlock of a block, other numbers than those of
+// Normals of Fast at half the cost: kPackedSlotsPerBlock per block. The numbers differ from
 // fill_normals. `address.precision` is Fast.
 void fill_packed_normals(const Address& address, uint32_t first_slot, std::span<float> out);
 // The raw words: choices, permutations.

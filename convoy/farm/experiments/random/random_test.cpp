@@ -98,7 +98,7 @@ TEST(Numbers, PackedNormalsAreTwoOfEachWord) {
   fill_packed_normals(address, 1011, part);
   EXPECT_TRUE(std::equal(part.begin(), part.end(), normals.begin() + 1011));
   for (size_t at = 0; at < normals.size(); ++at) {
-    // Slots 0 and 2 of four are of one word, 1 and 3 of the next.
+    // Slots 0 and 2 of four come from one word, 1 and 3 from the next.
     const uint32_t word = words[at / 4 * 2 + at % 2];
     const double f = static_cast<int32_t>((word & ~0x3FFu) | 0x200u);
     const double radius = std::copysign(std::sqrt(-2 * std::log(std::abs(f) / 0x1p31)), f);

@@ -16,7 +16,7 @@ CONVOY_INLINE void add_moments(Doubles& first, Doubles& second, const Doubles& s
   second = second * kBeta2 + slope * slope * kReverse2;
 }
 
-// `root`: of the second moment.
+// `root`: the square root of the second moment.
 CONVOY_INLINE void adam_update(Doubles& value, const Doubles& first, const Doubles& root, double lr,
                                double root_correction) {
   value -= lr * first / (root / root_correction + kAdamEpsilon);

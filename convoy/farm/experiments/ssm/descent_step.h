@@ -14,8 +14,8 @@ inline constexpr double kAdaptiveBeta = 0.8, kAdaptiveEpsilon = 1e-6;
 // The numbers of an epoch that depend on nothing but its number.
 struct SsmEpoch {
   double lr = 0;                // by the schedule
-  double norm_correction = 1;   // of the mean norm of the gradient
-  double first_correction = 1;  // of Adam's moments
+  double norm_correction = 1;   // corrects the mean norm of the gradient
+  double first_correction = 1;  // corrects Adam's moments
   double root_correction = 1;
 };
 

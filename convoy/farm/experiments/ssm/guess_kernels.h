@@ -32,7 +32,7 @@ struct GuessKernels {
   PowerSums sums[2][kSets];  // [precision][set]
 };
 
-// The powers of the cheapest kernel that has those of `mask`, not 0.
+// The powers of the cheapest kernel that has all powers of `mask`. `mask` is not 0.
 constexpr uint32_t powers_of_kernel(uint32_t mask) {
   for (const uint32_t all : {6u, 8u})
     if (mask >> 4 != 0 && mask >> all == 0) return (1u << all) - 1;

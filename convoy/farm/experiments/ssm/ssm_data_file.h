@@ -10,7 +10,7 @@
 namespace convoy::experiments {
 
 struct SsmDataEntry {
-  double alpha = 0;                    // of a teacher of rank 1
+  double alpha = 0;                    // if the teacher has rank 1
   std::vector<std::vector<double>> w;  // per sequence
 };
 

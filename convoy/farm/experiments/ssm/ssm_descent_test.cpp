@@ -120,7 +120,7 @@ TEST(SsmDescent, HasThePublishedMeans) {
       square += outcome.loss * outcome.loss / 64;
     }
     const double sd = std::sqrt(square - mean * mean);
-    // Both means are of 64; the published ones are rounded to 5e-5.
+    // Both are means over 64 runs; the published ones are rounded to 5e-5.
     EXPECT_NEAR(mean, golden.mean, 4 * std::hypot(sd, golden.sd) / 8 + 5e-5) << golden.members;
   }
 }

@@ -56,7 +56,7 @@ SsmInit init_of(const std::string& word) {
   return known.at(word);
 }
 
-// As the schedulers of PyTorch name them; `gamma` is that of the chosen one.
+// As the schedulers of PyTorch name them; `gamma` belongs to the chosen one.
 void read_schedule_parameters(const config::OrderedMap<double>& parameters, SsmDescent& descent) {
   for (const auto& [name, value] : parameters) {
     if (name == "step_size") {
@@ -125,8 +125,8 @@ SsmShortcut shortcut_of(const SsmFlags& flags, const SsmParameters& parameters, 
 
 void add_cells(sweep::SweepPlan& plan, const SsmFlags& flags, int64_t seed,
                SsmParameters parameters) {
-  // A descent leaves out parameters that only guesses use, and guesses those that only a descent
-  // uses.
+  // A descent leaves out parameters that only guesses use, and guesses leave out parameters that
+  // only a descent uses.
   if (flags.gnc) {
     parameters.descent = {};
     parameters.shortcut = shortcut_of(flags, parameters, seed);

@@ -17,7 +17,7 @@
 namespace convoy::experiments {
 
 struct SsmFlags : GuessFlags, GpuFlags {
-  SsmParameters common;  // of every cell; words of its enumerations are below
+  SsmParameters common;  // shared by all cells; words of its enumerations are below
   std::vector<int64_t> teacher_ranks = {1};
   std::vector<int64_t> student_dims = {150, 175, 200, 225, 250, 275, 300};
   std::string data_file;

@@ -19,7 +19,7 @@ struct SsmProblem {
   uint32_t student_dim = 0;
   uint32_t num_powers = 0;  // sequence_length - 1
   double prior_sd = 0;
-  double alpha = 0;                    // of a teacher of rank 1; else NaN
+  double alpha = 0;                    // if the teacher has rank 1; else NaN
   std::vector<double> target;          // T_m
   std::vector<std::vector<double>> w;  // per sequence
   // training loss = sum over rows of (row . s)^2 / divisor. All outputs: output k - j of a sequence

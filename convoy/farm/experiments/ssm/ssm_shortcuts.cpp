@@ -76,10 +76,10 @@ class ProjectedGuesses : public sweep::GuessExperiment {
  private:
   struct Passed {
     std::vector<uint32_t> guesses;
-    std::vector<double> sums;  // of the weights
+    std::vector<double> sums;  // sums of the weights, by guess
   };
 
-  // The upper halves of the indices are those of `first`.
+  // All indices have the upper half of `first`.
   void run_within(uint64_t first, uint64_t count, sweep::Tally& tally) const {
     const AddressTables of_sums(problem_.key, Stream::GuessSum, precision_, first,
                                 num_guess_blocks(1, precision_));
@@ -117,13 +117,13 @@ class ProjectedGuesses : public sweep::GuessExperiment {
     passed = {};
   }
 
-  // From the power sums p of normals z to those of z + shift: sum over i of (m over i) shift^(m -
-  // i) p_i.
+  // Turns the power sums p of normals z into power sums of z + shift: sum over i of (m over i)
+  // shift^(m - i) p_i.
   double moved_loss(const float* sums, double wanted) const {
     const double d = problem_.student_dim, sd = problem_.prior_sd;
     const double shift = (wanted / sd - double{sums[0]}) / d;
     double s[kMaxSsmPower];
-    double row[kMaxSsmPower + 1] = {1};  // of Pascal's triangle
+    double row[kMaxSsmPower + 1] = {1};  // a row of Pascal's triangle
     double scale = 1;
     for (uint32_t m = 1; m <= problem_.num_powers; ++m) {
       scale *= sd;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gates of the shortcuts: acceptance and losses are those of plain guessing.
+// The gates of the shortcuts: acceptance and losses equal plain guessing.
 #include "convoy/farm/experiments/ssm/ssm_shortcuts.h"
 
 #include <fmt/format.h>

@@ -33,7 +33,8 @@ struct TextDemand {
   int64_t new_tokens = 0;
 };
 
-// A column of every row of the output, behind those that all rows have; null where it did not run.
+// A column that a stage adds to every row of the output, behind the common columns; null if the
+// stage did not run.
 struct StageColumn {
   std::string_view name;
   nlohmann::ordered_json (*value)(const RowState& row);
@@ -68,8 +69,8 @@ struct Stage {
 
 // Every stage there is.
 const std::vector<Stage>& all_stages();
-// Those of the settings, in their order. Throws ConfigError: an unknown one, one twice, one before
-// what it needs.
+// The stages that the settings name, in their order. Throws ConfigError if one is unknown, stands
+// twice, or stands before a stage that it needs.
 std::vector<const Stage*> stages_named(const std::vector<std::string>& names);
 
 // The numbers of a candidate's texts within the row, for their random draws: no two texts share
@@ -82,7 +83,7 @@ DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind k
 Version read_version(const KeptStep& step, bool prompt_opens_think);
 
 void verify_version(const RowState& row, Version& version);
-// Judges one version. False while its judgement is asked for.
+// Judges one version. False while its judgement is under way.
 bool evaluate_version(const StageInputs& inputs, const RowState& row, const Candidate& candidate,
                       size_t number, Version& version);
 // The part of a judgement that is shown to the writer of the next version.

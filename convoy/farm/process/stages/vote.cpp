@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kName = "vote";
 constexpr const char* kClasses =
     "classes";                             // by candidate; equal answers share one, -1 = no answer
-constexpr const char* kVotes = "votes";    // of the winner's class
+constexpr const char* kVotes = "votes";    // size of the winner's class
 constexpr const char* kVoters = "voters";  // candidates with an answer
 
 // The class of each candidate; candidates without an answer have none and no vote.

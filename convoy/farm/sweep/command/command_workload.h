@@ -52,8 +52,8 @@ class CommandWorkload : public Workload {
   double timeout_seconds_;
   std::function<std::vector<double>()> others_;  // compare_with
   mutable ProgramRecord record_;
-  mutable std::unique_ptr<PersistentProgram> program_;  // of the last cell that has one
-  mutable std::string program_record_;                  // of its start
+  mutable std::unique_ptr<PersistentProgram> program_;  // for the last cell that has one
+  mutable std::string program_record_;                  // the program's files when it started
 };
 
 // The command of a cell, its placeholders replaced.

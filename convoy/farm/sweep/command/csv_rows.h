@@ -10,7 +10,7 @@
 namespace convoy::sweep {
 
 struct CsvRows {
-  std::vector<std::string> names;              // of the first line
+  std::vector<std::string> names;              // the words of the first line
   std::vector<std::vector<std::string>> rows;  // each as long as `names`
 };
 

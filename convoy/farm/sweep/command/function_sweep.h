@@ -28,7 +28,7 @@
 namespace convoy {
 
 struct FunctionSweep {
-  std::string name;  // of the sweep, "lattice"
+  std::string name;  // the sweep's name, "lattice"
   // Change it when the numbers may change: results of other versions are kept apart.
   std::string version = "1";
   std::map<std::string, std::vector<nlohmann::json>> grid;  // every choice of one value per name
@@ -42,9 +42,10 @@ struct SweepOptions {
   std::string store;  // the file that keeps tasks and results, or the URL of a PostgreSQL database
   int64_t workers = 0;            // processes; 0 = one for each CPU that this process may use
   int64_t cores_per_worker = 0;   // each worker on cores of its own; 0 = where the system puts it
-  double timeout_seconds = 3600;  // of one call; 0 = none
+  double timeout_seconds = 3600;  // for one call; 0 = none
   int64_t max_attempts = 3;       // calls of one cell, before it has failed
-  std::string log_folder = {};    // of sweep.log, with the workers' standard error; empty = none
+  // Folder for sweep.log, with the workers' standard error; empty = none.
+  std::string log_folder = {};
 };
 
 struct SweepResults {

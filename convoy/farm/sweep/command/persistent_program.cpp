@@ -211,7 +211,7 @@ void PersistentProgram::fail_ended() {
   fail("exit", fmt::format("the program ended with {} and no answer", WEXITSTATUS(status)), status);
 }
 
-// The next cell starts it anew: the pipes may still hold answers of this one.
+// The next cell starts the program again: the pipes may still hold answers for this cell.
 void PersistentProgram::fail(const std::string& kind, const std::string& message, int status) {
   if (status < 0) end();
   jobs::Failure failure;

@@ -2,9 +2,9 @@
 //
 // A program that stays: it reads one line of JSON per cell on its stdin, with a number `cell` in
 // it, and answers each with one line of JSON on its stdout that repeats this number, as `cell` or
-// within the line as `request`. So a surplus or late answer can never be taken for that of another
-// cell. Started at the first cell, and again after it crashed, hung or answered with anything else.
-// One thread; SIGPIPE must be ignored.
+// within the line as `request`. So a surplus or late answer can never be taken for another cell's.
+// Started at the first cell, and again after it crashed, hung or answered with anything else. One
+// thread; SIGPIPE must be ignored.
 #pragma once
 
 #include <map>
@@ -53,7 +53,7 @@ class PersistentProgram {
     std::string output;  // after the last line
     std::string errors_tail;
     bool answered = false;      // at least once
-    std::optional<int> status;  // of wait, once it was reaped
+    std::optional<int> status;  // the exit status from wait, once it was reaped
   };
   enum class Turn { Answer, Ended, TimedOut, NeverRead };
 

@@ -2,8 +2,7 @@
 //
 // The circumstances of a cell: its working directory, its environment, and the files that computed
 // it: the program of its command, and the scripts that the command names, each with a hash of its
-// bytes. Files that those read or import are not recorded. One
-// thread.
+// bytes. Files that these read or import are not recorded. One thread.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ class ProgramRecord {
   std::string of(const std::vector<std::string>& argv);
 
  private:
-  // Told by the kernel; as long as it is the same, the bytes are.
+  // From stat(); equal values mean an unchanged file.
   struct Version {
     uint64_t device = 0, inode = 0;
     int64_t size_bytes = 0, modified_ns = 0, changed_ns = 0;
@@ -45,10 +44,10 @@ class ProgramRecord {
 
 // Changes of what computed the values of a sweep of commands.
 struct ChangedPrograms {
-  std::set<std::string> files;    // that are others now, or gone
-  int64_t values = 0;             // that they had computed
-  std::set<std::string> folders;  // others than this one
-  int64_t values_of_folders = 0;  // that were computed there
+  std::set<std::string> files;    // files that have changed or are gone
+  int64_t values = 0;             // values that the earlier files had computed
+  std::set<std::string> folders;  // folders other than this one
+  int64_t values_of_folders = 0;  // values that were computed in other folders
 };
 ChangedPrograms changed_programs(const SweepResults& results);
 

@@ -56,7 +56,7 @@ class LineCutter {
 
   TakeLine take_;
   std::string output_;  // after the last line
-  size_t scanned_ = 0;  // of it, without an end of a line
+  size_t scanned_ = 0;  // bytes of output_ that hold no end of a line
   bool within_long_ = false;
   bool wanted_ = true;
 };

@@ -28,7 +28,7 @@ struct ProgramEnd {
   std::string errors_tail;
 };
 
-constexpr size_t kProgramTailBytes = 2048;  // of stderr that is kept
+constexpr size_t kProgramTailBytes = 2048;  // how much of stderr is kept
 
 // Appends what can be read now to `kept`, of which the last `limit` bytes stay, and to `pass_on`
 // unless that is negative: 1 MiB at most, so that a program that writes faster than this reads does
@@ -39,8 +39,8 @@ void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_o
 // stdin, and passes its stderr on. Processes left in its group are killed when it ends, or after
 // `timeout_seconds` (0 = never). The kernel kills it when this process dies. Blocks. Throws
 // ConfigError when it cannot be started, IoError. `take`: called with each line of stdout as it
-// comes; false kills the program, and is the last call. Carriage returns end lines too, as those of
-// a progress bar; of a line of more than 16 MiB it gets the beginning.
+// comes; false kills the program, and is the last call. Carriage returns end lines too, as progress
+// bars write them. A line of more than 16 MiB is cut, and `take` gets the beginning.
 ProgramEnd run_program(const std::vector<std::string>& program,
                        const std::map<std::string, std::string>& environment,
                        double timeout_seconds,

@@ -81,7 +81,7 @@ size_t closing_brace(std::string_view line, size_t at) {
   return std::string_view::npos;
 }
 
-// "train": of a larger object stands before it.
+// A key of a larger object, such as "train":, stands before it.
 bool follows_a_key(std::string_view before) {
   before = trimmed(before, kBlanks);
   if (!before.ends_with(':')) return false;
@@ -173,7 +173,7 @@ bool begins_not_finite(std::string_view text) {
 }
 
 // True where the word at `at` stands as a name of its own: "loss", "Epoch 2, loss", "step=2 loss",
-// not that of "val loss".
+// not as a part of "val loss".
 bool begins_pair(std::string_view text, size_t at) {
   const std::string_view line = text.substr(0, at);
   const std::string_view before = trimmed(line, kBlanks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The results of a program in the lines of its stdout: of each key the last line that holds it
+// The results of a program in the lines of its stdout. For each key the last line that holds it
 // counts, whether it can be read or not. So a diverged run never has the value of an older line.
 // One thread.
 #pragma once
@@ -19,14 +19,15 @@ namespace convoy::sweep {
 // The value of a key in a line.
 struct KeyInLine {
   bool held = false;
-  std::optional<nlohmann::json> object = {};  // that has it; none = the line cannot be read
-  bool not_finite = false;                    // which a line that cannot be read has for the key
-  bool without_object = false;                // it is "loss: nan": it counts after an object alone
+  // Object that has the key; none = the line cannot be read.
+  std::optional<nlohmann::json> object = {};
+  bool not_finite = false;      // the line cannot be read and gives the key such a value
+  bool without_object = false;  // it is "loss: nan": it counts after an object alone
 };
 
-// A line is one JSON object, or text and objects: of several the last with the key counts. Colours
-// are left out. A line that names the key as an object would, in any language, holds it too, and
-// one that gives it a value without an object where that is not finite.
+// A line is one JSON object, or text with objects in it; the last object with the key counts.
+// Colours are left out. Two further kinds of lines hold the key: a line that names it as an object
+// would, in any language, and a line without an object that gives it a value that is not finite.
 KeyInLine key_in_line(const OutputLine& line, const std::string& key);
 
 class ResultLines {
@@ -49,7 +50,7 @@ class ResultLines {
     std::optional<nlohmann::json> value = {};  // none: it cannot be read
   };
   std::map<std::string, Last> last_;
-  std::string last_line_;  // that is not blank, its beginning
+  std::string last_line_;  // beginning of the last line that is not blank
 };
 
 }  // namespace convoy::sweep

@@ -33,13 +33,13 @@ struct CellResult {
   CellState state = CellState::Partial;
   double value = std::numeric_limits<double>::quiet_NaN();  // NaN unless state is Value or Former
   int64_t planned_guesses = 0;                              // 0: a descent or a command
-  Tally tally;                                              // of guesses that count
-  DescentOutcome descent;                                   // of a command its value is `loss`
-  std::shared_ptr<const Pruned> pruned;  // of a censored cell of a command, or null
+  Tally tally;                                              // the guesses that count
+  DescentOutcome descent;                                   // a command's value is its `loss`
+  std::shared_ptr<const Pruned> pruned;  // for a censored cell of a command, else null
   Theory theory;
   std::shared_ptr<const jobs::Failure> failure;  // the last one where state is Failed, or null
   int64_t attempts = 0;
-  double seconds = 0;  // of all workers together
+  double seconds = 0;  // summed over all workers
   SharedText device;
   // For a command: names of its program and its scripts with a hash of each, a JSON object; empty =
   // unknown.
@@ -51,7 +51,7 @@ struct CellResult {
   // The result of that place in SweepResults::metrics; NaN: none.
   double metric(size_t place) const;
   double standard_error() const;  // NaN: none
-  // 95 %: of a mean mean +- 1.96 standard errors; NaN where there is none.
+  // The 95 % interval; for a mean, mean +- 1.96 standard errors. NaN if there is none.
   double low() const;
   double high() const;
   double accepted_share() const;  // NaN without guesses
@@ -68,7 +68,7 @@ struct SweepResults {
   std::vector<std::string> metrics = {"value"};  // Workload::metrics
 
   int64_t count(CellState state) const;
-  std::map<CellState, int64_t> counts() const;  // of every state
+  std::map<CellState, int64_t> counts() const;  // every state
 };
 
 // True where programs or functions computed the cells: they have no guesses and no closed forms.

@@ -331,8 +331,8 @@ class FigureMaker {
     return series;
   }
 
-  // The share of all guesses of a place together, and that of each seed. Where none passed, the
-  // bound stands in the place of a seed.
+  // The accepted share of all guesses at an x together, and the share of each seed. If no guess of
+  // a seed passed, the bound stands in its place.
   PlotPanel acceptance() const {
     const FigureMeasure share{.kind = FigureMeasure::Kind::AcceptedShare};
     PlotPanel panel{.options = common_options(share), .series = {}};
@@ -383,7 +383,7 @@ class FigureMaker {
   const SweepResults& results_;
   const FigureOptions& options_;
   FigureLines figure_;
-  std::optional<int64_t> seed_;  // the only one
+  std::optional<int64_t> seed_;  // the results' only seed
 };
 
 }  // namespace

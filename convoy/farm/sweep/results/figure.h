@@ -23,14 +23,14 @@ struct FigureOptions {
   std::string x = {};                    // a parameter; empty = axis_name()
   std::string y = {};                    // see figure_measures(); empty = each result by itself
   charts::AxisScale x_scale = charts::AxisScale::Auto;
-  charts::AxisScale y_scale = charts::AxisScale::Auto;  // of medians and seeds
+  charts::AxisScale y_scale = charts::AxisScale::Auto;  // the scale for medians and seeds
   FigureBand band = FigureBand::Quartiles;
   std::string title = "auto";  // auto: workload and axis on screens, none on paper
   double width = 0;            // 1/96 inch; 0 = by the style and the number of panels
   double height = 0;
   double font_size = 0;  // points of 1/72 inch; 0 = by the style
   FigureStyle style = FigureStyle::Screen;
-  double scale = 1;  // of the picture: pixels for 1/96 inch
+  double scale = 1;  // pixels for 1/96 inch of the picture
 };
 
 // Throws ConfigError: no such parameter or result, a logarithmic axis of what has no logarithm, a

@@ -26,7 +26,7 @@ std::optional<int64_t> only_seed(const SweepResults& results);
 // Medians of the measure have the band at one place at least. Intervals need six values.
 bool has_band(const FigureLines& figure, const FigureMeasure& measure, FigureBand band);
 
-// `panels`: those that are drawn.
+// `panels`: the panels that are drawn.
 std::string figure_caption(const SweepResults& results, const FigureLines& figure,
                            const std::vector<FigureMeasure>& measures,
                            const std::vector<FigurePanel>& panels, FigureBand band);

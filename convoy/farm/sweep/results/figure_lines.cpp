@@ -15,7 +15,7 @@
 namespace convoy::sweep {
 namespace {
 
-// Programs have no methods: their lines are told apart by values alone.
+// Programs have no methods: only values distinguish their lines.
 std::string line_label(const std::string& method, const std::string& group, bool of_programs) {
   if (of_programs) return group;
   const std::string name = method == "gnc"     ? "guess and check"
@@ -50,7 +50,7 @@ std::map<std::string, double> place_texts(FigureLines& figure,
   return places;
 }
 
-// Numbers rise along the axis, or fall; of texts none comes back.
+// Numbers rise along the axis, or fall; no text occurs again after another one.
 bool go_with_axis(const std::vector<std::string>& values) {
   const bool are_numbers = std::all_of(values.begin(), values.end(), [](const std::string& text) {
     return number_in(text).has_value();
@@ -67,8 +67,8 @@ bool go_with_axis(const std::vector<std::string>& values) {
   return rises || falls;
 }
 
-// The cells of programs at the places of a line are a series where their other values go with the
-// axis, as those of --zip do.
+// Is the line a series? It is if the other values of its cells change together with the axis, as
+// values of --zip do.
 bool is_series(const FigureLine& line, const std::set<std::string>& names) {
   std::map<std::string, std::vector<std::string>> values;
   for (const LinePlace& place : line.places) {

@@ -27,8 +27,8 @@ struct FigureLine {
 // Points into the results.
 struct FigureLines {
   std::string axis{};
-  std::vector<double> values{};      // of the axis, ascending; empty where it has names
-  std::vector<std::string> names{};  // of places 0, 1, ...
+  std::vector<double> values{};      // values along the axis, ascending; empty if it has names
+  std::vector<std::string> names{};  // names of places 0, 1, ...
   std::vector<FigureLine> lines{};
   int64_t cells_without_axis = 0;  // they are in no line
   // Neighbours along the axis differ in more than the axis, as samples of a space do: nothing lies
@@ -43,14 +43,14 @@ FigureLines figure_lines(const SweepResults& results, const std::string& axis);
 struct FigureMeasure {
   enum class Kind { Result, TrainLoss, AcceptedShare, Seconds };
   Kind kind = Kind::Result;
-  size_t result = 0;  // of Result: its place in SweepResults::metrics
+  size_t result = 0;  // for Kind::Result: its place in SweepResults::metrics
 
-  // The one that tables and closed forms are of.
+  // True for the measure that tables and closed forms show.
   bool is_value() const { return kind == Kind::Result && result == 0; }
 };
 
-// That of this name: a result, or value, train_loss, accepted_share, seconds; every result where it
-// is empty. Throws ConfigError for another one.
+// The measure of this name: a result, or value, train_loss, accepted_share, seconds; every result
+// if the name is empty. Throws ConfigError for another name.
 std::vector<FigureMeasure> figure_measures(const SweepResults& results, const std::string& name);
 
 // NaN where the cell has none.

@@ -10,8 +10,8 @@ namespace convoy::sweep {
 namespace {
 
 constexpr size_t kBetween = 2;     // columns of blanks
-constexpr size_t kLeastRoom = 24;  // of the last column
-constexpr size_t kGoodRoom = 40;   // of it, where other columns may stand below
+constexpr size_t kLeastRoom = 24;  // for the last column
+constexpr size_t kGoodRoom = 40;   // for the last column, if other columns may move below
 
 using Column = std::vector<std::string>;  // its heading first
 

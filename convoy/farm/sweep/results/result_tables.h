@@ -13,7 +13,7 @@ namespace convoy::sweep {
 
 struct TableOptions {
   bool every_cell = false;  // else of each state but Value the first ten cells, with their number
-  int64_t width = 0;        // of the terminal, see fitted_table(); 0 = any width
+  int64_t width = 0;        // the terminal's, see fitted_table(); 0 = any width
 };
 
 // A row per method and choice of values with median, quartiles and counts over seeds; then a row

@@ -60,8 +60,8 @@ void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
 }
 
 // Names of parameters that differ between cells of one method and seed. A parameter that differs
-// only between seeds, such as data of a file, is no axis. Those of programs are all the user's own,
-// so that one that differs between seeds is an axis too.
+// only between seeds, such as data of a file, is no axis. Parameters of programs are all the user's
+// own, so one that differs between seeds is an axis too.
 std::set<std::string> varying_names(const SweepResults& results) {
   std::map<std::string, std::map<std::string, size_t>> texts;  // by method: parameters, numbered
   const Cell* last = nullptr;

@@ -14,8 +14,8 @@
 
 namespace convoy::sweep {
 
-// Over the seeds of one method at one value of the axis. The quantiles are of the cells with a
-// value only: a failed, censored or unfinished one never stands in as a number, and is counted.
+// Over the seeds of one method at one value of the axis. The quantiles are taken over cells with a
+// value only: a failed, censored or unfinished cell never counts as a number, but is counted.
 struct SeedSummary {
   struct Spread {
     double median = 0, low = 0, high = 0;  // quartiles; NaN without any value
@@ -27,18 +27,18 @@ struct SeedSummary {
   double position = 0;  // as a number; the row's number when it is not one
   double median = 0, low = 0, high = 0;  // quartiles; NaN without any value
   double prior_mean = 0, theory = 0;     // medians over seeds of the closed forms; NaN = none
-  std::vector<Spread> more = {};  // of further results, in the order of SweepResults::metrics
+  std::vector<Spread> more = {};         // further results, in the order of SweepResults::metrics
   int64_t values = 0, failed = 0, censored = 0, partial = 0, former = 0;
-  double accepted_share = 0;  // of all guesses together; NaN without guesses
+  double accepted_share = 0;  // over all guesses together; NaN without guesses
 
   int64_t all() const { return values + failed + censored + partial + former; }
-  std::vector<Spread> spreads() const;  // of every result
+  std::vector<Spread> spreads() const;  // one for every result
   std::string counts_text() const;      // "8", "7 of 8, 1 failed"
 };
 
-// The parameter along which tables and figures go: of the workload's axes the first that varies, or
-// the first at all; else the first that varies and is a number, else the first that varies; empty
-// when none does.
+// The parameter along which tables and figures go: the first of the workload's axes that varies, or
+// its first axis; else the first parameter that varies and is a number, else the first that varies;
+// empty when none does.
 std::string axis_name(const SweepResults& results);
 std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis);
 
@@ -51,7 +51,8 @@ std::vector<std::string> groups_of_cells(const SweepResults& results,
 // The parameters that separate cells of one method at one value of the axis. A step size that
 // changes with the axis does not.
 std::set<std::string> grouping_names(const SweepResults& results, const std::string& axis);
-// The parameters that tables show beside the axis: of programs all that vary, else those above.
+// The parameters that tables show beside the axis: for programs all that vary, else
+// grouping_names().
 std::set<std::string> shown_names(const SweepResults& results, const std::string& axis);
 
 // Local time to the minute, "05:05"; with the day unless that is today, as `other` is, which it may

@@ -25,7 +25,7 @@ using telemetry::HparamsExperiment;
 using telemetry::HparamsSession;
 using telemetry::HparamValue;
 
-// Values of one parameter that the page lists to choose from; of more it draws a range.
+// Values of one parameter that the page lists to choose from; for more values it draws a range.
 constexpr size_t kMostListedValues = 64;
 
 // All that was tried with one set of parameters.

@@ -21,9 +21,9 @@ constexpr int64_t kMostTensorboardPoints = 10'000;
 // FOLDER has the experiment, and FOLDER/POINT/seed-N the session of a cell with its value, or its
 // failure; cells without a result have none. With more cells than kMostTensorboardRuns there is one
 // session for each point, FOLDER/POINT, with the median of its values and the quartiles. The
-// sessions of an earlier call are removed, whichever sweep they are of: a folder has one. Returns a
-// sentence about what was written; empty = nothing was, since the folder holds these results.
-// Throws ConfigError as require_sessions_folder(), IoError.
+// sessions of an earlier call are removed, whichever sweep they belong to: a folder has one sweep.
+// Returns a sentence about what was written; empty = nothing was, since the folder holds these
+// results. Throws ConfigError as require_sessions_folder(), IoError.
 std::string write_tensorboard_sessions(const SweepResults& results,
                                        const std::filesystem::path& folder, const Log& log);
 

@@ -14,7 +14,7 @@ namespace convoy::sweep {
 
 // The effort behind a result, beside its numbers.
 struct Effort {
-  int64_t microseconds = 0;  // of all workers together
+  int64_t microseconds = 0;  // summed over all workers
   int64_t attempts = 1;
   std::string device;
 };

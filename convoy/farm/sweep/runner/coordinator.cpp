@@ -23,7 +23,7 @@
 namespace convoy::sweep {
 namespace {
 
-constexpr int kMostLosses = 20;  // of one range to kills from outside
+constexpr int kMostLosses = 20;  // times that kills from outside may lose one range
 
 jobs::Failure failure_of(const workers::WorkerDeath& death, double timeout_seconds) {
   if (death.timed_out)

@@ -31,12 +31,12 @@ struct RunOptions {
   std::function<std::string()> why_no_gpus = {};
   int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
   int64_t workers_per_device = 1;
-  double timeout_seconds = 3600;        // of a descent, a command, or silence; 0 = none
+  double timeout_seconds = 3600;        // for a descent, a command, or silence; 0 = none
   double start_seconds = 0;             // silence of a program's start comes on top of that
-  int64_t max_attempts = 3;             // of one range
-  double lease_seconds = 60;            // of workers that no longer report
-  std::string log_folder;               // of sweep.log (SweepLog); empty = none
-  Severity log_level = Severity::Info;  // of its lines
+  int64_t max_attempts = 3;             // attempts at one range
+  double lease_seconds = 60;            // after which a silent worker loses its range
+  std::string log_folder;               // folder for sweep.log (SweepLog); empty = none
+  Severity log_level = Severity::Info;  // least severity that sweep.log keeps
   std::vector<std::pair<Severity, std::string>> told = {};  // before the run, for that log
   std::function<bool(const Cell&)> redo = {};  // finished cells to compute again; empty = none
   bool keep_going = false;                     // also where the first few cells all fail in one way

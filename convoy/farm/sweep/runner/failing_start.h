@@ -22,8 +22,8 @@ class FailingStart {
 
   void add(size_t worker, const WorkerMessage& message, Clock::time_point now);
   void forget(size_t worker) { began_.erase(worker); }  // it is gone
-  // True when the first cells failed in one way, with those that ran beside them. A number that is
-  // not finite is a result here: the program works.
+  // True when the first cells, and the cells that ran beside them, all failed in one way. A number
+  // that is not finite is a result here: the program works.
   bool found() const;
   int64_t num_failed() const { return num_failed_; }
 
@@ -31,7 +31,7 @@ class FailingStart {
   bool works_;
   bool differ_ = false;
   int64_t num_failed_ = 0;
-  std::string way_;                            // of the failures
+  std::string way_;                            // the way in which the cells failed
   Clock::time_point decided_;                  // when the last of the few failed
   std::map<size_t, Clock::time_point> began_;  // cells that run, by worker
 };

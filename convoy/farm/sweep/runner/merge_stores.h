@@ -15,12 +15,12 @@ namespace convoy::sweep {
 
 struct MergeReport {
   int64_t sweeps = 0;
-  int64_t cells = 0;                      // of the store that is read
+  int64_t cells = 0;                      // cells in the store that is read
   int64_t added = 0;                      // cells that the other one lacked
-  int64_t results = 0;                    // that were copied
-  int64_t known = 0;                      // results of both: that of `into` stays
+  int64_t results = 0;                    // results that were copied
+  int64_t known = 0;                      // results in both; the result of `into` stays
   std::vector<std::string> skipped = {};  // groups with a damaged row
-  std::set<std::string> names = {};       // of the sweeps, SweepName::name
+  std::set<std::string> names = {};       // the sweeps' names, SweepName::name
 };
 
 // Sweeps that are now one beside themselves.

@@ -35,9 +35,9 @@ double seconds_from(Clock::time_point begin) {
 
 // The cells of equal method and parameters.
 struct CellSet {
-  std::vector<Cell> some;  // a few of them
+  std::vector<Cell> some;  // a few of the set's cells
   double work = 0;         // guesses, or steps of all of them
-  int64_t steps = 0;       // of one
+  int64_t steps = 0;       // steps of one cell
   double foretold = 1;     // seconds, in a unit that all sets share
   double rate = 0;         // work per second of all workers
   double longest = 0;      // seconds of the longest piece that one worker must do
@@ -128,8 +128,8 @@ class MeasuringProcess {
   Descriptor output_;
 };
 
-// Work per second of all workers together. Those of CPUs are measured in processes, those of a GPU
-// that this process has opened in this thread, at the same time.
+// Work per second of all workers together. CPU workers are measured in processes. A GPU that this
+// process has opened is measured in this thread, at the same time.
 double rate_of_all(const std::vector<CostEngine>& engines,
                    const std::function<double(const CostEngine&, int64_t)>& job) {
   std::vector<std::pair<std::unique_ptr<MeasuringProcess>, double>> processes;

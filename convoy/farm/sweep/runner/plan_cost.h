@@ -19,8 +19,8 @@ struct DescentSteps {
   int64_t usual = 0;
 };
 
-// Workers of one kind. `measured` of them are timed at once, and stand for `workers`; of a GPU that
-// this process has opened, one.
+// Workers of one kind. `measured` of them are timed at once, and stand for `workers`. For a GPU
+// that this process has opened only one is timed.
 struct CostEngine {
   const Workload* workload = nullptr;
   int64_t workers = 1;
@@ -33,15 +33,16 @@ struct PlanTotals {
   int64_t guesses = 0;
   int64_t guess_cells = 0;
   int64_t descents = 0;        // or commands
-  int64_t steps = 0;           // of all descents
+  int64_t steps = 0;           // steps of all descents
   bool may_end_early = false;  // a cell has a stop rule
 };
 
 PlanTotals totals_of(const std::vector<PlannedCell>& cells, const DescentSteps& steps);
 
 struct PlanCost {
-  double seconds = 0;             // with all workers
-  double guesses_per_second = 0;  // of all workers, over the whole plan; 0 = it has none
+  double seconds = 0;  // with all workers
+  // All workers together, over the whole plan; 0 = it has no guesses.
+  double guesses_per_second = 0;
   double steps_per_second = 0;
 };
 

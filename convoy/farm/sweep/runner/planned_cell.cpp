@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kCellKey = "{\"cell\":";
 constexpr int kFirstOctave = 16;
-constexpr size_t kNamedDigits = 12;  // of a digest, in names
+constexpr size_t kNamedDigits = 12;  // digits of a digest that names show
 // 2^16 * 2^(k / 4), rounded.
 constexpr std::array<int64_t, 4> kQuarters = {65536, 77936, 92682, 110218};
 

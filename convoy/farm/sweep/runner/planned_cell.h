@@ -79,7 +79,7 @@ int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
 void check_sweep_name(const std::string& name);
 
 struct SweepPlan {
-  std::string label;  // of the sweep, as people name it: "ssm"
+  std::string label;  // the sweep's name for people: "ssm"
   std::string workload;
   std::string mode;  // "exact" or "fast" where the workload has both, else ""
   std::string version;
@@ -91,7 +91,7 @@ struct SweepPlan {
   // does not change with the plan.
   std::string name() const { return name_of(digest()); }
   std::string name_of(const std::string& digest) const;
-  // The end of its files' names, which no other sweep has: that of its own name, and the mode where
+  // The end of its files' names, which no other sweep has: the end of its own name, and the mode if
   // it is not the usual one.
   std::string file_mark() const;
   std::vector<std::string> methods() const;  // in order of first use

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps programs that workers start from staying behind: those of a worker that was killed, and of
-// this process.
+// Ends programs that would stay behind: programs of a worker that was killed, and of this process.
 #pragma once
 
 #include <map>
@@ -22,7 +21,8 @@ class ProgramWatch {
   // Throws IoError.
   void keep_guard();
 
-  // Ends what workers left that are gone. `workers`: those that live. Blocks for 2 s at most.
+  // Ends the processes that dead workers left. `workers`: the workers that live. Blocks for 2 s at
+  // most.
   void kill_orphans(const std::vector<pid_t>& workers);
 
   // Ends what runners of this host and user left that were killed together with their workers and

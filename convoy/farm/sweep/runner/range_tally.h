@@ -15,13 +15,13 @@ namespace convoy::sweep {
 
 class RangeTally {
  public:
-  // Adds a tally of guesses that follow those added so far; `block` never falls. Without a stop
-  // rule all guesses are of block 0.
+  // Adds a tally of the next guesses; `block` never falls. Without a stop rule all guesses belong
+  // to block 0.
   void add(int64_t block, const Tally& tally);
   // `right` holds the guesses that follow. Associative, bit for bit.
   void append(const RangeTally& right);
   void add_time(int64_t microseconds) { microseconds_ += microseconds; }
-  void add_gpu(const std::string& name);  // that took part
+  void add_gpu(const std::string& name);  // a GPU that took part
 
   Tally total() const;
   int64_t microseconds() const { return microseconds_; }

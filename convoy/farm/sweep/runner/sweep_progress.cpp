@@ -113,7 +113,7 @@ SweepProgress::Amount SweepProgress::read_store() {
       Task& task = tasks[at++];
       if (!task.finished) read_task(record, task);
     });
-    double planned = 0, needed = 0;  // of cells with a rule that ended
+    double planned = 0, needed = 0;  // sums over finished cells with a stop rule
     for (const Task& task : tasks)
       if (task.has_rule && task.finished) {
         planned += static_cast<double>(task.planned);
@@ -264,7 +264,7 @@ bool SweepProgress::log_line_is_due() {
 void SweepProgress::finish() {
   refresh();
   computed_.clear();
-  // The last figure is that of the whole run.
+  // The last rate is the whole run's.
   const double elapsed = Seconds(Clock::now() - begin_.when).count();
   rate_ = stored_.guesses > begin_.guesses
               ? static_cast<double>(stored_.guesses - begin_.guesses) / std::max(elapsed, 1e-3)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One bar over all workers of all runners: guesses (or cells) done of all that are planned, guesses
-// per second, those that passed, the time left. Results in the store count, and those that this
+// per second, accepted guesses, the time left. Counts results in the store, and results that this
 // runner's workers are about to hand in; the latter are lost when a worker dies.
 #pragma once
 
@@ -24,12 +24,13 @@ namespace convoy::sweep {
 
 class SweepProgress {
  public:
-  // Reads what is done already. `workers`: of this runner. Everything given must outlive it.
+  // Reads what is done already. `workers`: workers of this runner. Everything given must outlive
+  // it.
   SweepProgress(const SweepPlan& plan, const Workload& workload, jobs::JobStore& store,
                 const StoredSweep& sweep, int64_t workers, telemetry::ColorChoice color,
                 LogLevel level);
 
-  void add(size_t worker, const WorkerMessage& message);  // of a worker of this runner
+  void add(size_t worker, const WorkerMessage& message);  // a message from a worker of this runner
   void forget(size_t worker);                             // it is gone
   telemetry::Progress& bar() { return *bar_; }
   void show();     // reads the store every 2 s, or less often where that takes long
@@ -42,8 +43,8 @@ class SweepProgress {
 
  private:
   struct Amount {
-    int64_t units = 0;    // of the bar: guesses, or cells where there are no guesses
-    int64_t guesses = 0;  // that were computed: a cell may end before its planned ones
+    int64_t units = 0;    // what the bar counts: guesses, or cells where there are no guesses
+    int64_t guesses = 0;  // computed guesses: a cell may end before its planned ones
     int64_t accepted = 0;
     int64_t cells = 0;
     SweepWork done, left;
@@ -54,7 +55,7 @@ class SweepProgress {
     double seconds_per_guess = 0;  // foretold, of one core
     int64_t accepted = 0;
     int64_t units = 0;   // done
-    double seconds = 0;  // of a descent with a value; 0 = unknown
+    double seconds = 0;  // time for a descent with a value; 0 = unknown
     bool has_rule = false;
     bool finished = false;
   };
@@ -84,8 +85,8 @@ class SweepProgress {
     int64_t cells = 0;
   };
   std::map<size_t, Begun> begun_;  // by worker of this runner
-  int64_t workers_ = 0;            // of this runner
-  int64_t others_ = 0;             // of other runners, at work when the store was read
+  int64_t workers_ = 0;            // workers of this runner
+  int64_t others_ = 0;             // workers of other runners, when the store was read
   struct Pace {
     std::chrono::steady_clock::time_point when;
     int64_t guesses = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Settings that decide the numbers of a stored sweep: the parameters of its cells, their guesses
-// and the rule that ends them. By these sweeps of one workload are told apart, and parts of one
-// sweep found to be such.
+// and the rule that ends them. They distinguish sweeps of one workload, and show which stored
+// sweeps are parts of one.
 #pragma once
 
 #include <map>

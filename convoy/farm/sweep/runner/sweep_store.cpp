@@ -333,7 +333,7 @@ std::vector<SweepName> stored_sweeps(jobs::JobStore& store) {
     known->last_run_ms = std::max(known->last_run_ms, group.last_run_ms);
     if (known->problem.empty()) known->problem = group.problem;
   }
-  // Those without a time are older than any, in the order in which they were made.
+  // Sweeps without a time count as the oldest, in the order in which they were made.
   std::stable_sort(sweeps.begin(), sweeps.end(), [](const SweepName& left, const SweepName& right) {
     return left.last_run_ms < right.last_run_ms;
   });

@@ -19,10 +19,11 @@ namespace convoy::sweep {
 // The tasks of a plan in the store: one group per method.
 struct StoredSweep {
   std::vector<jobs::Group> groups;
-  std::vector<std::string> methods;         // of the groups
-  std::vector<std::string> other_versions;  // of the same plan; their results are kept apart
-  int64_t added = 0;                        // tasks that the store lacked
-  int64_t reused = 0;                       // finished ones taken over from other sweeps
+  std::vector<std::string> methods;  // by group
+  // Other versions of the same plan; their results are kept apart.
+  std::vector<std::string> other_versions;
+  int64_t added = 0;   // tasks that the store lacked
+  int64_t reused = 0;  // finished ones taken over from other sweeps
 
   std::vector<int64_t> group_numbers() const;
 };
@@ -44,8 +45,8 @@ int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
 struct LackingCell {
   int64_t task = 0;
   PlannedCell planned;
-  int64_t guesses = 0;  // that were made
-  int64_t units = 0;    // that count as made
+  int64_t guesses = 0;  // guesses that were made
+  int64_t units = 0;    // guesses that count as made
   bool is_open = false;
 };
 std::vector<LackingCell> cells_lacking_guesses(jobs::JobStore& store, const StoredSweep& sweep);
@@ -75,9 +76,9 @@ struct SweepName {
   std::string problem = {};  // jobs::Group: then it may be no sweep's name, and another lacks cells
 };
 std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
-// `name`: "ssm-1a2b3c4d5e6f", those that begin with "ssm-", the beginning of one name alone, each
-// with "@VERSION" too; "" = all. In the same order, one at least. Throws DataError when the store
-// holds none, ConfigError when none is named so.
+// `name`: "ssm-1a2b3c4d5e6f", "ssm" for all names that begin with "ssm-", or an unambiguous
+// beginning of one name; each may end in "@VERSION". "" = all. In the same order, one at least.
+// Throws DataError when the store holds none, ConfigError when none is named so.
 std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name);
 StoredSweep stored_sweep(jobs::JobStore& store, const SweepName& name);
 int64_t count_cells(jobs::JobStore& store, const StoredSweep& sweep);

@@ -2,8 +2,8 @@
 //
 // The time that a sweep still takes. Guesses cost what the workload foretells times a factor that
 // is measured; descents cost their measured mean. Both go by the pace of the last seconds, of all
-// workers of all runners together. Where descents are left and a pace would be that of too few of
-// them, they are laid out over the workers, and the guesses beside them.
+// workers of all runners together. If descents are left and too few have ended to give a pace, they
+// are laid out over the workers, with the guesses beside them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct BusyWorker {
 class WorkEstimate {
  public:
   // Adds measured times of this runner's workers: their microseconds against the predicted ones (0:
-  // of descents).
+  // they ran descents).
   void measure(int64_t microseconds, int64_t expected_microseconds, int64_t descents);
   // Totals at a moment, on any monotonic clock.
   void note(double now_seconds, const SweepWork& done);
@@ -41,7 +41,7 @@ class WorkEstimate {
     SweepWork done;
   };
   double core_seconds(const SweepWork& work) const;
-  double descent_seconds() const;  // of one; 0 = unknown
+  double descent_seconds() const;  // for one descent; 0 = unknown
   double laid_out_seconds(int64_t descents, const std::vector<BusyWorker>& workers) const;
 
   double measured_ = 0, expected_ = 0;  // seconds, of guesses

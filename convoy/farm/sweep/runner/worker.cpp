@@ -313,7 +313,7 @@ class Worker : public workers::WorkSource {
       options_.tell({.kind = WorkerMessage::Kind::CellFailed, .text = way_of(failure)});
   }
 
-  // `begin`: of its computation.
+  // `begin`: when its computation began.
   void add(jobs::Completion completion, Clock::time_point begin) {
     if (pending_.empty()) oldest_pending_ = begin;
     pending_.push_back(std::move(completion));
@@ -343,17 +343,17 @@ class Worker : public workers::WorkSource {
   const WorkerOptions& options_;
   const Workload& workload_;
   jobs::JobStore& store_;
-  const WorkerGroup* group_ = nullptr;  // of the last claim
+  const WorkerGroup* group_ = nullptr;  // the group of the last claim
   size_t next_group_ = 0;
-  std::vector<Lease> leases_;  // of the last claim
-  size_t num_begun_ = 0;       // of them
+  std::vector<Lease> leases_;  // taken by the last claim
+  size_t num_begun_ = 0;       // leases that are begun
   double rate_ = 0;            // guesses per second
   bool device_lost_ = false;
   int64_t ranges_per_claim_ = 1;
   std::unique_ptr<GuessExperiment> experiment_;
   int64_t experiment_task_ = -1;
   std::vector<jobs::Completion> pending_;
-  int64_t pending_guesses_ = 0, pending_accepted_ = 0;  // of the pending ranges
+  int64_t pending_guesses_ = 0, pending_accepted_ = 0;  // in the pending ranges
   Clock::time_point oldest_pending_;
 };
 

@@ -19,7 +19,7 @@ namespace convoy::sweep {
 
 struct WorkerGroup {
   int64_t number = 0;           // in the store
-  int64_t cells_per_claim = 1;  // of descents: computed together
+  int64_t cells_per_claim = 1;  // descents that are computed together
 };
 
 struct WorkerOptions {

@@ -30,7 +30,7 @@ std::vector<std::map<std::string, std::string>> worker_environments(
 // The workers, for the start of a run: "2 workers on CPUs", "3 workers: GPU 0, GPU 1, 1 on CPUs".
 std::string workers_text(const std::vector<std::map<std::string, std::string>>& environments);
 
-// Cores of each worker; empty = all have those of this process.
+// Cores of each worker; empty = every worker uses the cores of this process.
 std::vector<std::vector<int>> worker_cores(const RunOptions& options, int64_t workers);
 
 // argv of every worker of the sweep.

@@ -24,9 +24,9 @@ namespace {
 
 // Kept in memory that survives a killed process. The record of one worker since it last handed in.
 struct Diary {
-  std::atomic<int64_t> computed{0};  // of all workers ever
+  std::atomic<int64_t> computed{0};  // by all workers ever
   std::atomic<int64_t> guesses{0};
-  std::atomic<int64_t> finished{0};  // of them, in ranges before the present one
+  std::atomic<int64_t> finished{0};  // guesses of finished ranges, without the present one
 };
 
 class SharedDiary {

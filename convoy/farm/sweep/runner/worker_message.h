@@ -23,7 +23,7 @@ struct WorkerMessage {
     Idle,        // nothing to do now: the store waits for others
     Note,        // for people, under -v
     Warning,     // for people, once
-    Failure,     // of a range or cell, for the log
+    Failure,     // a range or cell failed; for the log
     CellFailed,  // a cell will not be tried again; `text`: way_of() its failure
   };
   Kind kind = Kind::Idle;
@@ -31,7 +31,7 @@ struct WorkerMessage {
   int64_t guesses = 0;                // Computed, Stored
   int64_t accepted = 0;               // Computed, Stored
   int64_t cells = 0;                  // Computed: descents; Stored: cells that have their result
-  int64_t microseconds = 0;           // Computed: of this worker
+  int64_t microseconds = 0;           // for Computed: this worker's time
   int64_t expected_microseconds = 0;  // Computed: as the workload foretells them; 0 for descents
   std::string text{};                 // Note, Warning, Failure, CellFailed
 

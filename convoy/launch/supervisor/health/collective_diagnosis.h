@@ -30,7 +30,7 @@ struct CollectiveDiagnosis {
   std::string text;  // one to three sentences for a person; empty for NothingRecorded
 };
 
-// One entry per rank, in any order; of other hosts too where they are known.
+// One entry per rank, in any order; ranks of other hosts too if they are known.
 CollectiveDiagnosis diagnose_collectives(const std::vector<telemetry::RankFlight>& flights);
 
 // The sentence that it adds to an end with a cause of its own; empty where no rank waits for

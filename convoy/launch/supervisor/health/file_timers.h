@@ -29,8 +29,8 @@ class FileTimers {
   // The next bytes of the stream, cut anywhere.
   void take(std::string_view bytes);
 
-  // Processes with timers that have expired by then, each by the first of them that names a signal,
-  // or by the first of all. All timers of such a process are forgotten.
+  // Processes with timers that have expired at `now_s`, one timer each: the first one that names a
+  // signal, else the first one. All timers of such a process are forgotten.
   std::vector<TimerExpiry> expired(double now_s);
   std::optional<double> next() const;  // when the next one expires
 
@@ -45,7 +45,7 @@ class FileTimers {
   void take_line(const std::string& line);
 
   std::map<std::pair<pid_t, std::string>, Timer> timers_;
-  std::string rest_;  // of a line that has no end yet
+  std::string rest_;  // the beginning of a line that has no end yet
   std::optional<std::string> damaged_;
 };
 

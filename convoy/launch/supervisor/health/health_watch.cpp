@@ -76,7 +76,7 @@ struct HealthWatch::Rank {
   milliseconds quiet{0};  // without a beat, or stopped, while this launcher looked on
   std::optional<HealthKind> reported = {};
   bool was_straggler = false;
-  std::optional<CpuSample> since_wait = {};  // of others
+  std::optional<CpuSample> since_wait = {};  // when others began to wait for it
   std::optional<CpuSample> since_window = {};
 };
 

@@ -37,7 +37,7 @@ enum class HealthKind {
   Stuck,      // ranks wait for what cannot come: they entered different collectives
   Stopped,    // a foreign program stopped, or any rank held by a debugger: its owner's business
   CoreFile,   // it crashed and writes its core file
-  Recovered,  // of what was reported before
+  Recovered,  // no longer in the state that was reported before
 };
 
 struct HealthNotice {
@@ -91,7 +91,7 @@ class HealthWatch {
   std::vector<Rank> ranks_;
   std::optional<Clock::time_point> looked_at_;
   std::optional<Episode> episode_;
-  std::optional<Clock::time_point> window_start_;  // of the search for a straggler
+  std::optional<Clock::time_point> window_start_;  // when the search for a straggler began
 };
 
 }  // namespace convoy::launch

@@ -13,9 +13,9 @@ namespace convoy::launch {
 
 struct Straggler {
   int rank = -1;
-  int num_collectives = 0;       // of the window, that all ranks have done
-  double share_last = 0;         // of those, where it was the one that waited least
-  double others_wait_share = 0;  // of the window, on average over the other ranks
+  int num_collectives = 0;       // collectives of the window that all ranks have done
+  double share_last = 0;         // share of these collectives in which this rank waited least
+  double others_wait_share = 0;  // share of the window, on average over the other ranks
 };
 
 // The straggler of the last `window`. The rank that the others wait for is the one that itself

@@ -49,8 +49,8 @@ inline constexpr int64_t kMostPositions = int64_t{1} << 31;
 // True where layer i is "sliding_attention". Empty when `layer_types` is absent.
 std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_layers);
 
-// use_sliding_window off means no window; else the window is that of the sliding layers of
-// layer_types, or, without that list, of the layers that `slides_unlisted` names.
+// use_sliding_window off means no window; else the sliding layers of layer_types have the window
+// or, without that list, the layers that `slides_unlisted` names.
 void read_optional_windows(const io::JsonReader& config, architecture::DecoderSpec& spec,
                            const std::function<bool(int64_t layer)>& slides_unlisted);
 

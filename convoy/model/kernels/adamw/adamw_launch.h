@@ -28,7 +28,7 @@ struct AdamWLaunch {
   AdamWFactors factors;
   uint32_t num_parameters = 0;
   uint64_t gradients_are_bf16 = 0;                  // else fp32
-  uint64_t first_chunk[kAdamWParameters + 1] = {};  // of each parameter; then their number
+  uint64_t first_chunk[kAdamWParameters + 1] = {};  // by parameter; then the number of chunks
   AdamWParameter parameters[kAdamWParameters] = {};
 };
 

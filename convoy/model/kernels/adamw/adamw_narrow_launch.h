@@ -13,7 +13,7 @@ namespace convoy::kernels::gpu {
 
 // A kernel's parameters may take 4 KiB.
 inline constexpr uint32_t kNarrowParameters = 32;
-// Elements with one scale, and those that a block of threads takes at once.
+// Elements with one scale, and elements that a block of threads takes at once.
 inline constexpr uint64_t kNarrowBlock = 256;
 inline constexpr uint64_t kNarrowChunk = 8192;
 
@@ -35,11 +35,12 @@ struct NarrowAdamWParameter {
   uint16_t gradient_is_bf16 = 0;
 };
 
-// A dynamic map: what DynamicCode::nearest() reads, for numbers from -1 to 1. `lowest` is by bucket
-// of their magnitude: of positive numbers, then of negative ones.
-inline constexpr uint32_t kCodeBucketBits = 15;  // of a float's bits, that a bucket leaves out
+// A dynamic map: what DynamicCode::nearest() reads, for numbers from -1 to 1. `lowest` is indexed
+// by the bucket of the magnitude: first for positive numbers, then for negative ones.
+inline constexpr uint32_t kCodeBucketBits = 15;  // low bits of a float that do not select a bucket
 inline constexpr uint32_t kFirstCodeBucket = 100 << 8;  // 2^-27: numbers below have the code of 0
-inline constexpr uint32_t kCodeBuckets = (127 << 8) + 1 - kFirstCodeBucket;  // up to that of 1
+// Up to the bucket of 1.
+inline constexpr uint32_t kCodeBuckets = (127 << 8) + 1 - kFirstCodeBucket;
 struct CodeTable {
   float values[256];
   float thresholds[256];
@@ -56,7 +57,7 @@ struct NarrowAdamWLaunch {
   AdamWFactors factors;
   const CodeTables* tables = nullptr;  // null: no moments are codes
   uint32_t num_parameters = 0;
-  uint64_t first_chunk[kNarrowParameters + 1] = {};  // of each parameter; then their number
+  uint64_t first_chunk[kNarrowParameters + 1] = {};  // by parameter; then the number of chunks
   NarrowAdamWParameter parameters[kNarrowParameters] = {};
 };
 

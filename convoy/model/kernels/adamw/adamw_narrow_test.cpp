@@ -165,8 +165,8 @@ TEST(NarrowAdamW, Bf16MomentsFollowTheirMeansInTheMean) {
   EXPECT_NEAR(of.exp_avg_sq.to(at::kDouble).mean().item<double>() / square, 1.0, 5e-4);
 }
 
-// The words behind the two moments of an element, and behind those of its neighbours, are
-// strangers.
+// The words behind the two moments of an element, and behind its neighbours' moments, are
+// independent.
 TEST(NarrowAdamW, DrawsOfMomentsValuesAndStepsDiffer) {
   const CounterKey key = counter_key(0xfeedface12345678), next = counter_key(0xfeedface12345679);
   int64_t with_value = 0, with_step = 0, halves = 0;

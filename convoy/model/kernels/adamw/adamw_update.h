@@ -20,7 +20,7 @@ struct AdamWTensors {
   at::Tensor value;       // fp32: the parameter or its master; or bf16 without a master
   at::Tensor gradient;    // fp32 or bf16; left as it is
   at::Tensor exp_avg;     // fp32, bf16, or uint8: codes of the signed dynamic map
-  at::Tensor exp_avg_sq;  // of the same type; codes of the unsigned map
+  at::Tensor exp_avg_sq;  // type as exp_avg; codes belong to the unsigned map
   // fp32 [elements / kMomentBlock, rounded up]: what the values of a block of codes are multiplied
   // by. Undefined unless moments are codes.
   at::Tensor exp_avg_scale = {};

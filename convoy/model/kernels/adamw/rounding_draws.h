@@ -8,7 +8,8 @@
 
 namespace convoy::kernels {
 
-// The draws of an element: one word has 16 bits for each moment, another one those of its value.
+// The draws of an element: one word has 16 bits for each moment, another word has the bits for its
+// value.
 constexpr CounterKey value_key(CounterKey key) { return {key.high, ~key.low}; }
 
 // `bits` of an fp32 number; `draw` in 0 ... 65535. Infinity and NaN stay what they are.

@@ -13,7 +13,7 @@
 
 namespace convoy::kernels {
 
-// GPUs have two kernels: LibTorch's FlashAttention-2, and that of cuDNN. CPUs have one.
+// GPUs have two kernels: LibTorch's FlashAttention-2, and cuDNN's. CPUs have one.
 enum class AttentionKernel { Flash, Cudnn };
 
 struct AttentionConfig {

@@ -18,7 +18,7 @@ struct AttentionBlock {
   int64_t count = 0;
   int64_t first_key = 0;
   int64_t num_keys = 0;
-  int64_t position = 0;  // of query `begin` among the keys
+  int64_t position = 0;  // place of query `begin` among the keys
 };
 
 std::vector<AttentionBlock> blocks_of(int64_t queries, int64_t keys,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Backward from the log-sum-exp of forward (arXiv 2205.14135): weights P are computed anew block by
-// block. With dP = dO V^T and delta = rowsum(dO * O): dS = scale P (dP - delta), dQ = dS K, dK =
+// Backward from the log-sum-exp of forward (arXiv 2205.14135): weights P are computed again block
+// by block. With dP = dO V^T and delta = rowsum(dO * O): dS = scale P (dP - delta), dQ = dS K, dK =
 // dS^T Q, dV = P^T dO. The last two are computed transposed, [E, S], because then P and dS are
 // packed as they lie; each query head has its own sums, added in head order at the end, so results
 // do not depend on the number of threads.
@@ -243,11 +243,11 @@ void backward_all(const Inputs& inputs, const Output& output, const at::Tensor& 
   PackedRows<Element> packed(inputs);
   HeadSums sums(inputs);
   const std::vector<HeadTask> kv_tasks = head_tasks(inputs, inputs.num_kv_heads());
-  for_tasks(static_cast<int64_t>(kv_tasks.size()), [&]() -> TaskBody {
-    return [&](int64_t index) { packed.pack(inputs, kv_tasks[index]); };
-  });
+  for_tasks(
+      static_cast<int64_t>(kv_tasks.size()), packing_work(inputs, kv_tasks),
+      [&]() -> TaskBody { return [&](int64_t index) { packed.pack(inputs, kv_tasks[index]); }; });
   const std::vector<HeadTask> tasks = head_tasks(inputs, inputs.num_heads());
-  for_tasks(static_cast<int64_t>(tasks.size()), [&]() -> TaskBody {
+  for_tasks(static_cast<int64_t>(tasks.size()), score_work(inputs, tasks), [&]() -> TaskBody {
     auto scratch = std::make_shared<BackwardScratch<Element>>();
     return [&, scratch](int64_t index) {
       const HeadTask task = tasks[index];
@@ -256,16 +256,17 @@ void backward_all(const Inputs& inputs, const Output& output, const at::Tensor& 
                sums.stride(task.row));
     };
   });
-  for_tasks(static_cast<int64_t>(kv_tasks.size()), [&]() -> TaskBody {
-    return [&](int64_t index) {
-      const HeadTask kv = kv_tasks[index];
-      const HeadTask first{kv.row, kv.head * group};
-      store_shared_sums<Element>(inputs, kv, sums.keys(first), sums.stride(kv.row),
-                                 gradients.k_TKE);
-      store_shared_sums<Element>(inputs, kv, sums.values(first), sums.stride(kv.row),
-                                 gradients.v_TKE);
-    };
-  });
+  for_tasks(static_cast<int64_t>(kv_tasks.size()), packing_work(inputs, kv_tasks),
+            [&]() -> TaskBody {
+              return [&](int64_t index) {
+                const HeadTask kv = kv_tasks[index];
+                const HeadTask first{kv.row, kv.head * group};
+                store_shared_sums<Element>(inputs, kv, sums.keys(first), sums.stride(kv.row),
+                                           gradients.k_TKE);
+                store_shared_sums<Element>(inputs, kv, sums.values(first), sums.stride(kv.row),
+                                           gradients.v_TKE);
+              };
+            });
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of one length are a batch of [B, H, S, E], which LibTorch hands to cuDNN as they lie. Others
-// are told apart by their first tokens, of which LibTorch makes cuDNN's ragged offsets, a few small
-// launches each time; then all tensors are contiguous.
+// Rows of one length are a batch of [B, H, S, E], which LibTorch hands to cuDNN as they lie. Rows
+// of different lengths are given by their first tokens, from which LibTorch makes cuDNN's ragged
+// offsets, a few small launches each time; then all tensors are contiguous.
 #include "convoy/model/kernels/attention/attention_cudnn.h"
 
 #include <ATen/ATen.h>

@@ -60,7 +60,7 @@ void attend_all(const Inputs& inputs, const Output& output) {
   for (const HeadTask task : head_tasks(inputs, inputs.num_kv_heads())) {
     if (inputs.queries(task.row) <= kFewQueries) tasks.push_back(task);
   }
-  for_tasks(static_cast<int64_t>(tasks.size()), [&]() -> TaskBody {
+  for_tasks(static_cast<int64_t>(tasks.size()), score_work(inputs, tasks), [&]() -> TaskBody {
     auto scratch = std::make_shared<FewQueriesScratch>();
     return [&, scratch](int64_t index) { attend<Element>(inputs, output, tasks[index], *scratch); };
   });

@@ -91,15 +91,16 @@ void attend_many(const Inputs& inputs, const Output& output) {
   Packed packed_k(inputs, Packed::Layout::FeaturesByKeys, least);
   Packed packed_v(inputs, Packed::Layout::KeysByFeatures, least);
   const std::vector<HeadTask> kv_tasks = head_tasks(inputs, inputs.num_kv_heads(), least);
-  for_tasks(static_cast<int64_t>(kv_tasks.size()), [&]() -> TaskBody {
-    return [&](int64_t index) {
-      const HeadTask task = kv_tasks[index];
-      packed_k.pack(task, read_head<Element>(inputs.rows[task.row].k_SKE, 0, task.head));
-      packed_v.pack(task, read_head<Element>(inputs.rows[task.row].v_SKE, 0, task.head));
-    };
-  });
+  for_tasks(static_cast<int64_t>(kv_tasks.size()), packing_work(inputs, kv_tasks),
+            [&]() -> TaskBody {
+              return [&](int64_t index) {
+                const HeadTask task = kv_tasks[index];
+                packed_k.pack(task, read_head<Element>(inputs.rows[task.row].k_SKE, 0, task.head));
+                packed_v.pack(task, read_head<Element>(inputs.rows[task.row].v_SKE, 0, task.head));
+              };
+            });
   const std::vector<HeadTask> tasks = head_tasks(inputs, inputs.num_heads(), least);
-  for_tasks(static_cast<int64_t>(tasks.size()), [&]() -> TaskBody {
+  for_tasks(static_cast<int64_t>(tasks.size()), score_work(inputs, tasks), [&]() -> TaskBody {
     auto scratch = std::make_shared<Scratch<Element>>();
     return [&, scratch](int64_t index) {
       const HeadTask task = tasks[index];
@@ -125,6 +126,19 @@ std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads, int64_t le
     for (int64_t head = 0; head < heads; ++head) tasks.push_back({row, head});
   }
   return tasks;
+}
+
+int64_t score_work(const Inputs& inputs, const std::vector<HeadTask>& tasks) {
+  int64_t pairs = 0;
+  for (const HeadTask& task : tasks)
+    pairs += std::max(inputs.queries(task.row), kRowsOfReading) * inputs.keys(task.row);
+  return 2 * pairs * inputs.q_THE.size(2);
+}
+
+int64_t packing_work(const Inputs& inputs, const std::vector<HeadTask>& tasks) {
+  int64_t keys = 0;
+  for (const HeadTask& task : tasks) keys += inputs.keys(task.row);
+  return 2 * keys * inputs.q_THE.size(2) * kWorkOfElement;
 }
 
 Output run_forward(const Inputs& inputs) {

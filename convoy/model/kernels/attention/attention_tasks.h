@@ -27,7 +27,7 @@ inline constexpr int64_t kFewQueries = 8;
 struct Inputs {
   at::Tensor q_THE;  // last dimension contiguous, here and in the rows
   std::vector<CachedRow> rows;
-  std::vector<int64_t> row_starts;  // of queries
+  std::vector<int64_t> row_starts;  // where the queries of each row begin
   AttentionConfig config;
 
   int64_t num_rows() const { return static_cast<int64_t>(rows.size()); }
@@ -67,6 +67,10 @@ struct HeadTask {
   int64_t head = 0;
 };
 std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads, int64_t least_queries = 1);
+
+// Work in the sense of simd/element.h: of the scores of all tasks, and of packing keys or values.
+int64_t score_work(const Inputs& inputs, const std::vector<HeadTask>& tasks);
+int64_t packing_work(const Inputs& inputs, const std::vector<HeadTask>& tasks);
 
 // One head of one tensor: element (token, feature) at data[token * stride + feature].
 template <class Element>

@@ -30,7 +30,7 @@ class BitsandbytesReader {
 
   BitsandbytesFormat format_;
   int64_t width_;
-  const float* table_ = nullptr;  // of 4 bits
+  const float* table_ = nullptr;  // for codes of 4 bits
   const uint8_t* codes_ = nullptr;
   const float* absmax_ = nullptr;
   const uint8_t* absmax_codes_ = nullptr;  // when scales are nested

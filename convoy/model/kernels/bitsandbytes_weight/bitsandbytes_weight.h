@@ -22,7 +22,7 @@ const char* code_type_name(CodeType type);
 struct BitsandbytesFormat {
   CodeType type = CodeType::Nf4;
   int64_t block = 64;   // elements; of 4 bits: a power of two from 32 to 4096
-  bool nested = false;  // of 4 bits
+  bool nested = false;  // scales are coded too; only with 4 bits
 
   friend bool operator==(const BitsandbytesFormat&, const BitsandbytesFormat&) = default;
 };
@@ -32,7 +32,7 @@ inline constexpr int64_t kNestedBlock = 256;
 struct BitsandbytesWeight {
   BitsandbytesFormat format;
   std::vector<int64_t> shape;         // [O, I] of a linear map's
-  at::ScalarType dtype = at::kFloat;  // of the weight that it was
+  at::ScalarType dtype = at::kFloat;  // type of the original weight
   at::Tensor codes;                   // uint8 [ceil(n / 2), 1]; Int8: int8 of `shape`
   at::Tensor absmax;                  // fp32 [blocks], uint8 where nested; Int8: fp32 [rows]
   // Defined only when scales are nested.
@@ -48,7 +48,7 @@ struct BitsandbytesWeight {
     const at::Tensor* tensor = nullptr;
   };
   std::vector<Part> parts() const;
-  int64_t num_bytes() const;  // of the parts
+  int64_t num_bytes() const;  // size of all parts
   BitsandbytesWeight to(at::Device device) const;
 };
 

@@ -9,14 +9,14 @@
 namespace convoy::kernels::gpu {
 
 struct DecodeLaunch {
-  const uint8_t* codes = nullptr;  // of 8 bits: signed
+  const uint8_t* codes = nullptr;  // signed if they have 8 bits
   const void* absmax = nullptr;    // fp32, or uint8 where nested
   const float* nested_absmax = nullptr;
   const float* nested_offset = nullptr;
   const float* nested_table = nullptr;
   void* values = nullptr;
   uint64_t count = 0;
-  uint64_t num_vectors = 0;  // of values, 16 bytes each, from the first on
+  uint64_t num_vectors = 0;  // vectors of 16 bytes of values, from the first on
   uint64_t width = 0;        // 8 bits: values that share an absmax
   uint32_t block_bits = 0;   // 4 bits: 2^block_bits values share one
   float table[16] = {};      // 4 bits

@@ -133,7 +133,7 @@ TEST(BitsandbytesWeight, ZerosStayZerosAndAnOddEndIsFilledUp) {
   const BitsandbytesWeight odd = encode_weight(testing::sample({3, 23}, at::kFloat, 1), {});
   EXPECT_EQ(odd.codes.sizes(), (std::vector<int64_t>{35, 1}));
   EXPECT_EQ(odd.absmax.numel(), 2);
-  EXPECT_EQ(odd.codes.const_data_ptr<uint8_t>()[34] & 15, 7);  // of 0
+  EXPECT_EQ(odd.codes.const_data_ptr<uint8_t>()[34] & 15, 7);  // the code for 0
 }
 
 TEST(BitsandbytesWeight, RefusesWhatIsNotFiniteAndOtherBlocks) {
@@ -148,7 +148,8 @@ TEST(BitsandbytesWeight, RefusesWhatIsNotFiniteAndOtherBlocks) {
   EXPECT_THROW(encode_weight(at::full({2, 64}, 1e5), {CodeType::Int8, 64, false}), DataError);
 }
 
-// Derived anew: 2^i middles of even steps from 0.1 to 1, times 10^(i - 6), both signs, 0 and 1.
+// Derived here from the rule: 2^i middles of even steps from 0.1 to 1, times 10^(i - 6), both
+// signs, 0 and 1.
 TEST(DynamicMap, HasTheNumbersOfItsRule) {
   for (const DynamicMap kind : {DynamicMap::Signed, DynamicMap::Unsigned}) {
     std::vector<double> wanted{0.0, 1.0};

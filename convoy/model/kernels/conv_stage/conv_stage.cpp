@@ -22,7 +22,7 @@ constexpr int64_t kFewChannels = 32;
 // The layout of a batch's windows in a buffer.
 struct Spacing {
   int64_t windows;
-  int64_t rows;    // of a window
+  int64_t rows;    // in a window
   int64_t kernel;  // rows
 
   int64_t apart() const { return rows + kernel - 1; }

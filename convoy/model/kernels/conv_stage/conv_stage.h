@@ -24,12 +24,12 @@ struct ConvStageTensors {
 
 struct ConvStageOptions {
   Pool pool = Pool::Pairs;
-  // True: the norm is of this batch, and the running statistics take it up. False: of those, and
-  // nothing is differentiable.
+  // True: the norm uses the statistics of this batch, and the running statistics take them up.
+  // False: the norm uses the running statistics, and nothing is differentiable.
   bool training = false;
   bool bf16 = false;  // products of bf16 matrices, summed in fp32
   double epsilon = 1e-5;
-  double momentum = 0.1;  // of the batch in the running statistics
+  double momentum = 0.1;  // share of the batch in the running statistics
 };
 
 // x [N, L, C] fp32 -> [N, L / 2, O] (Pool::Pairs) or [N, O] (Pool::Mean), fp32. Differentiable in x

@@ -11,7 +11,7 @@ namespace convoy::kernels {
 
 enum class Pool {
   Pairs,  // the larger of every two rows; an odd last row is left out
-  Mean,   // of all rows
+  Mean,   // the mean of all rows
 };
 
 // By channel. The activation is z * scale + offset.

@@ -12,7 +12,7 @@
 
 namespace convoy::kernels {
 
-// Allocates the requested gradients: of the hidden states without values, of the weight as zeros.
+// Allocates the requested gradients: the hidden states' without values, the weight's as zeros.
 HeadLoss empty_head_loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                          WantedGradients wanted);
 // The same for add_product(): where there are rows, the weight's gradient is undefined until then.

@@ -48,6 +48,15 @@ LabelledTokens::LabelledTokens(std::span<const int64_t> labels, at::Device devic
   if (!weights.empty()) weights_N_ = device::to_device<float>(kept_weights, device);
 }
 
+LabelledTokens LabelledTokens::weighted(at::Tensor weights_N) const {
+  CONVOY_INVARIANT(weights_N.dim() == 1 && weights_N.size(0) == num_labels() &&
+                       weights_N.scalar_type() == at::kFloat && weights_N.is_contiguous(),
+                   "{} labels need as many weights in fp32", num_labels());
+  LabelledTokens other = *this;
+  other.weights_N_ = std::move(weights_N);
+  return other;
+}
+
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
                                 const LabelledTokens& labels) {
   check_inputs(hidden_TD, weight_VD, labels);

@@ -18,10 +18,13 @@ inline constexpr int64_t kIgnoredLabel = -100;
 // for the device.
 class LabelledTokens {
  public:
-  // `labels`: one per token, kIgnoredLabel where there is none. `weights`: one per token, of its
-  // loss; empty: 1 for all. Async.
+  // `labels`: one per token, kIgnoredLabel where there is none. `weights`: one per token,
+  // multiplies its loss; empty: 1 for all. Async.
   explicit LabelledTokens(std::span<const int64_t> labels, at::Device device = at::kCPU,
                           std::span<const float> weights = {});
+
+  // The same labels with other weights, fp32 [N] on their device.
+  LabelledTokens weighted(at::Tensor weights_N) const;
 
   int64_t num_tokens() const { return num_tokens_; }  // with and without a label
   int64_t num_labels() const { return tokens_N_.size(0); }

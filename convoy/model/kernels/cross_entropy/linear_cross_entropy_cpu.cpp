@@ -54,11 +54,12 @@ class Head {
         logits_(at::empty({chunk_rows_ * stride_}, at::kFloat)) {}
 
   int64_t chunk_rows() const { return chunk_rows_; }
+  int64_t product_work(int64_t count) const { return count * vocab_ * features_; }
   float* logits(int64_t row) { return logits_.mutable_data_ptr<float>() + row * stride_; }
 
   // Fills logits(0 .. count) for hidden rows begin .. begin + count.
   void compute_logits(int64_t begin, int64_t count) {
-    for_tasks(parts(vocab_, kBlockColumns), [&]() -> TaskBody {
+    for_tasks(parts(vocab_, kBlockColumns), product_work(count), [&]() -> TaskBody {
       auto packed = std::make_shared<std::vector<Element>>(
           packed_elements<Element>({.m = 0, .n = kBlockColumns, .k = features_}));
       return [this, packed, begin, count](int64_t block) {
@@ -103,7 +104,7 @@ class Head {
     const int64_t column_tasks = parts(features_, kBlockColumns);
     const int64_t row_tasks = parts(at::get_num_threads(), column_tasks);
     const int64_t share = round_up(parts(count, row_tasks), kRowsTogether);
-    for_tasks(column_tasks * parts(count, share), [&]() -> TaskBody {
+    for_tasks(column_tasks * parts(count, share), product_work(count), [&]() -> TaskBody {
       auto scratch = std::make_shared<Scratch>(share);
       return [=, this](int64_t task) {
         const int64_t column = task % column_tasks * kBlockColumns;
@@ -124,7 +125,7 @@ class Head {
     const GemmShape packed_shape{.m = 0, .n = features_, .k = count};
     std::vector<Element> packed(packed_elements<Element>(packed_shape));
     loops_.pack_rows(hidden_ + begin * features_, features_, packed_shape, packed.data());
-    for_tasks(parts(vocab_, kBlockColumns), [&]() -> TaskBody {
+    for_tasks(parts(vocab_, kBlockColumns), product_work(count), [&]() -> TaskBody {
       auto transposed = std::make_shared<std::vector<Element>>(kBlockColumns * count);
       return [=, this, &packed](int64_t block) {
         const int64_t first = block * kBlockColumns;

@@ -12,7 +12,7 @@ struct CrossEntropyLaunch {
   float* logits = nullptr;  // [rows, vocab]; gradients take their place
   const int64_t* labels = nullptr;
   float* nll = nullptr;
-  const float* weights = nullptr;  // of the gradients of each row; null: 1 for all
+  const float* weights = nullptr;  // weights of each row's gradients; null: 1 for all
   uint8_t* correct = nullptr;      // bool: the label has the first of the greatest logits
   uint64_t rows = 0;
   uint64_t vocab = 0;

@@ -15,7 +15,7 @@ struct WantedGradients {
 
 struct HeadTargets {
   at::Tensor labels_N;
-  at::Tensor weights_N;  // of the tokens' losses, fp32; undefined: 1 for all
+  at::Tensor weights_N;  // fp32 weights of the tokens' losses; undefined: 1 for all
 };
 
 struct HeadLoss {

@@ -35,7 +35,7 @@ class KnownKernels {
     }
   }
 
-  // One thread at a time; of a name that is not there.
+  // For one thread at a time, with a name that is not there yet.
   const nvidia::Kernel& add(std::string_view name, const nvidia::Kernel& kernel) {
     CONVOY_INVARIANT(++count_ < kPlaces, "more than {} kernels", kPlaces - 1);
     size_t place = first_place(name);

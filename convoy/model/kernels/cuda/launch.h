@@ -45,15 +45,15 @@ uint64_t blocks_for_elements(int64_t count, int64_t together);
 // `partly_moved`: bytes that the kernel moves of the memory behind a pointer, where that is not all
 // of it once. Only launches that are counted read it (take_launches).
 using PartlyMoved = std::vector<std::pair<const void*, int64_t>>;
-// Tensors that a kernel reads or writes, and those that it reads and writes; undefined ones are
-// left out. For pieces of larger memory, and for what is moved twice.
+// add_moved_once: tensors that a kernel reads or writes. add_moved_twice: tensors that it reads and
+// writes. Undefined tensors are left out. For pieces of larger memory, and for what is moved twice.
 void add_moved_once(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved);
 void add_moved_twice(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved);
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
                   std::span<const std::byte> parameters, const PartlyMoved& partly_moved = {});
 
-// Blocks of a kernel that the tensor's GPU holds at once; those of an H200 where launches are
-// counted. Compiles the kernel where it was not started yet, and throws as a launch does.
+// Blocks of a kernel that the tensor's GPU holds at once; when launches are only counted, an H200's
+// number. Compiles the kernel if it was not started yet, and throws as a launch does.
 int64_t blocks_at_once(const at::Tensor& on, std::string_view kernel);
 
 template <class Parameters>

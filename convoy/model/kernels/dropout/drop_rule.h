@@ -14,7 +14,7 @@ struct DropRule {
   uint32_t key_low = 0;
   uint32_t key_high = 0;
   uint32_t dropped_below = 0;
-  float scale = 1;  // of what is kept
+  float scale = 1;  // multiplies the kept elements
 };
 
 constexpr uint32_t drop_hash(const DropRule& rule, uint32_t low, uint32_t high) {

@@ -27,7 +27,7 @@ class DynamicCode {
     const uint8_t lowest = lowest_of_bucket(x);
     return static_cast<uint8_t>(lowest + (x > thresholds_[lowest] ? 1 : 0));
   }
-  // The lower one of the two codes that floats can be whose first 17 bits are those of x.
+  // Floats with the same first 17 bits as x have one of two codes. Returns the lower one.
   uint8_t lowest_of_bucket(float x) const { return lowest_code_[order_of(x) >> kBucketBits]; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The arguments that the host passes to the kernels of coded_product_sm80_cuda.cu. Pointers are
-// addresses on the GPU; those of codes, x and their rows are multiples of 16.
+// addresses on the GPU; addresses of codes, x and their rows are multiples of 16.
 #pragma once
 
 #include <stdint.h>
@@ -25,7 +25,7 @@ struct CodedProductLaunch {
   uint32_t outputs = 0;
   uint32_t rows = 0;              // rows * inputs < 2^32
   uint32_t group_bits = 0;        // 4 bits: 2^group_bits inputs share a scale
-  uint32_t groups = 0;            // of an output of Int4
+  uint32_t groups = 0;            // for each output of Int4
   uint32_t output_warp_bits = 0;  // 2^bits warps of a block have outputs of their own
   uint32_t pass_bits = 0;         // 2^bits passes over the codes
   float step = 1;                 // bytes: a code of 1 beside the scale

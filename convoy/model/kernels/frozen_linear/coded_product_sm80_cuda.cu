@@ -26,8 +26,8 @@ CONVOY_DEVICE uint32_t multiply_add_pair(uint32_t a, uint32_t b, uint32_t c) {
   return both;
 }
 
-// The bits of `mask`, and those of `more`: as one instruction, which C++ becomes with one constant
-// at most.
+// word & mask | more in one instruction. A compiler makes one instruction of the C++ only if at
+// most one operand is a constant.
 CONVOY_DEVICE uint32_t bits_of(uint32_t word, uint32_t mask, uint32_t more) {
   uint32_t bits;
   asm("lop3.b32 %0, %1, %2, %3, 234;" : "=r"(bits) : "r"(word), "r"(mask), "r"(more));
@@ -42,8 +42,8 @@ CONVOY_DEVICE uint32_t shared_address(const Place* place) {
   return static_cast<uint32_t>(reinterpret_cast<uintptr_t>((Shared*)place));
 }
 
-// Copies that are under way. Those that a thread starts up to end_copies() are a group; of groups,
-// the oldest are there after wait_for_copies<n>(): all but n.
+// Asynchronous copies. Copies that a thread starts before end_copies() form a group. After
+// wait_for_copies<n>() all groups but the newest n have arrived.
 CONVOY_DEVICE void copy_vector(Words4* to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
                : "memory");
@@ -76,10 +76,10 @@ struct Place {
   uint32_t of_all;  // vectors ahead of it
 };
 
-// The forms of codes. Each is what a thread holds of one output: the words of a vector and, where
-// kScales, the word at scale_place(). open() makes of these what all pairs need; pair(n) is the
-// values 2n and 2n + 1 in bf16, of the next eight inputs in the order that arrange() gives to those
-// of x; sums are multiplied by factor().
+// The forms of codes. Each holds a thread's part of one output: the words of a vector and, if
+// kScales, the word at scale_place(). open() prepares them for all pairs. pair(n) returns the
+// values 2n and 2n + 1 of the next eight inputs in bf16, in the order in which arrange() puts the
+// inputs of x. Sums are multiplied by factor().
 struct CodedVector {
   static constexpr int kScales = 0;
   uint32_t words[4];
@@ -333,8 +333,8 @@ class WarpProduct {
   const CodedProductLaunch& launch_;
   OwnRing& ring_;
   const uint32_t lane_, output_warp_, input_warp_, input_warps_, chunks_, tasks_;
-  uint32_t ahead_task_, ahead_chunk_;  // of the next copies
-  uint32_t slot_ = 0;                  // that is read next
+  uint32_t ahead_task_, ahead_chunk_;  // where the next copies begin
+  uint32_t slot_ = 0;  // slot that is read next
   float sums_[kOutputTiles][kRowTiles][4];
 };
 

@@ -32,8 +32,8 @@ class FrozenLinear {
   // in each product and their values rounded at most once, to the type of x.
   FrozenLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O);
 
-  // Frees the packed copy; the next product packs the weight as it is by then.
-  // A quantised or coded weight has no other: nothing happens.
+  // Frees the packed copy; the next product packs the weight's current values. A quantised or coded
+  // weight has no other form than its packed one, which stays.
   void release_packed();
 
   // Differentiable in x only.

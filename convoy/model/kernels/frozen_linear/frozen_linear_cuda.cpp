@@ -22,8 +22,8 @@ constexpr uint32_t kOutputsOfNarrowBlocks = 16'384;
 
 // A weight's codes as a product of few rows reads them.
 struct ReadableCodes {
-  const char* form;                 // of kernels, coded_product_FORM_n
-  int64_t vector_inputs;            // that lie in 16 bytes
+  const char* form;                 // names the kernels: coded_product_FORM_n
+  int64_t vector_inputs;            // inputs that lie in 16 bytes
   std::vector<at::Tensor> tensors;  // codes first
   gpu::CodedProductLaunch launch;   // without rows
 };

@@ -74,7 +74,7 @@ TEST(FrozenLinear, AddsAProduct) {
   }
 }
 
-// Generation without chance rests on it.
+// Greedy generation depends on it.
 TEST(FrozenLinear, ARowDoesNotDependOnTheOthers) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised by our own loops";
   for (auto dtype : {at::kFloat, at::kBFloat16}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each device implements these functions for gated_activation. Inputs are contiguous,
-// those of forward() at least within each row of two dimensions.
+// Each device implements these functions for gated_activation. Inputs are contiguous; inputs of
+// forward() need to be contiguous only within each row of two dimensions.
 #pragma once
 
 #include <ATen/core/Tensor.h>

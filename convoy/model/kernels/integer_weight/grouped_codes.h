@@ -16,8 +16,8 @@ struct GroupedCodes {
 
   int64_t inputs;
   int64_t group_inputs;
-  // int32: codes + 8 of eight inputs, those of 2n and 2n + 1 from the bits 4n and 4n + 16 on. An
-  // output has a multiple of four words.
+  // int32: codes + 8 of eight inputs. The code of input 2n begins at bit 4n, the code of input 2n +
+  // 1 at bit 4n + 16. An output has a multiple of four words.
   at::Tensor words_OW;
   at::Tensor scales_OG2;  // bf16
 };

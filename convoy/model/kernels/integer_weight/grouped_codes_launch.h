@@ -13,7 +13,7 @@ struct DecodeGroupsLaunch {
   const uint32_t* scales = nullptr;  // [outputs, groups]: scale in the lower half, offset above
   void* values = nullptr;            // [outputs, inputs]
   uint64_t count = 0;
-  uint64_t num_vectors = 0;  // of values, 16 bytes each, from the first on
+  uint64_t num_vectors = 0;  // vectors of 16 bytes of values, from the first on
   uint64_t inputs = 0;
   uint64_t row_words = 0;
   uint64_t groups = 0;

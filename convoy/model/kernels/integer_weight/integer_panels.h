@@ -38,7 +38,7 @@ class IntegerPanels {
   struct Rows {
     const Element* a = nullptr;
     int64_t stride_a = 0;
-    const float* group_sums = nullptr;  // of the first row; null as above
+    const float* group_sums = nullptr;  // begins at the first row; null if there are no offsets
     const RoundedBlock* rounded = nullptr;
     int64_t count = 0;
   };
@@ -64,7 +64,7 @@ class IntegerPanels {
   at::Tensor words_;    // int32 [panels, words of k, 32]
   at::Tensor scales_;   // [panels, G, 32], fp32 for Int8 and else bf16
   at::Tensor offsets_;  // the same, of Int4Zero
-  // Their memory: asking a tensor for it takes a twentieth of a row's product.
+  // The tensors' memory: asking a tensor for it takes a twentieth of a row's product.
   const uint32_t* codes_;
   const void* scale_values_;
   const at::BFloat16* offset_values_ = nullptr;

@@ -24,13 +24,13 @@ enum class ActivationFormat {
 
 struct IntegerFormat {
   WeightFormat weight = WeightFormat::Int8;
-  int64_t group_inputs = 128;  // of Int4 and Int4Zero: 32, 64 or 128
+  int64_t group_inputs = 128;  // for Int4 and Int4Zero: 32, 64 or 128
   ActivationFormat activations = ActivationFormat::Model;
 };
 
 struct IntegerWeight {
   IntegerFormat format;
-  at::ScalarType dtype = at::kFloat;  // of the weight that it was, and of x and y
+  at::ScalarType dtype = at::kFloat;  // type of the original weight, and of x and y
   at::Tensor codes_OI;                // int8
   at::Tensor scales_OG;               // fp32; of Int4 and Int4Zero numbers that bf16 holds
   at::Tensor offsets_OG;              // the same; undefined unless Int4Zero

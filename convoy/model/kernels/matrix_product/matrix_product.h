@@ -17,8 +17,8 @@ struct ProductTerm {
 };
 
 struct ProductOptions {
-  at::Tensor bias_N = {};  // of the terms' type
-  double factor = 1.0;     // of the sum with its bias
+  at::Tensor bias_N = {};  // in the terms' type
+  double factor = 1.0;     // multiplies the sum with its bias
   bool wide = false;       // the result in fp32, else in the type of the terms
   at::Tensor into = {};    // [M, N], rows may have a stride: takes the result
 };

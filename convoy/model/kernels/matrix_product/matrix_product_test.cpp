@@ -120,8 +120,8 @@ TEST(TrainedLinear, EqualsReference) {
   }
 }
 
-// Maps of one input: each output and gradient is that of plain autograd, also where an output is
-// not used.
+// Maps of one input: each output and gradient equals plain autograd's, also where an output is not
+// used.
 TEST(TrainedLinear, MapsOfOneInputHaveOneGradientOfIt) {
   const auto run = [](at::ScalarType dtype, bool together, bool uses_all) {
     Tensors leaves{testing::sample({9, 64}, dtype, 1), testing::sample({35, 64}, dtype, 2),

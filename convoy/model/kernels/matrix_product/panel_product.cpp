@@ -28,11 +28,6 @@ constexpr int64_t kDecodedColumns = 64;
 constexpr int64_t kTasksPerThread = 4;
 // Rows are shared out in multiples of what the loop keeps in registers.
 constexpr int64_t kRowsTogether = 8;
-// Work of fewer multiplications, or elements to copy, is not worth a second thread. Reading a
-// matrix costs as much as multiplying it by this many rows.
-constexpr int64_t kRowsOfReading = 4;
-constexpr int64_t kSerialMultiplications = 1 << 19;
-constexpr int64_t kSerialElements = 1 << 14;
 
 int64_t parts(int64_t total, int64_t of) { return (total + of - 1) / of; }
 
@@ -47,9 +42,8 @@ void for_column_blocks(int64_t columns, int64_t elements,
     const int64_t first = block * kBlockColumns;
     body(first, std::min(kBlockColumns, columns - first));
   };
-  const int64_t blocks = parts(columns, kBlockColumns);
-  if (elements > kSerialElements) return for_tasks(blocks, [&]() -> TaskBody { return run; });
-  for (int64_t block = 0; block < blocks; ++block) run(block);
+  for_tasks(parts(columns, kBlockColumns), kWorkOfElement * elements,
+            [&]() -> TaskBody { return run; });
 }
 
 template <class Element>
@@ -74,7 +68,7 @@ at::Tensor pack(const at::Tensor& b_KN) {
 
 // The division of a product into tasks. No bit of the result depends on it.
 struct Grid {
-  int64_t rows;  // of a task
+  int64_t rows;  // in a task
   int64_t columns;
   int64_t row_groups;
   int64_t column_blocks;
@@ -210,12 +204,8 @@ class Product {
   }
 
   void run(ProductDestination& destination) const {
-    if (std::max(rows_, kRowsOfReading) * columns_ * inner_ <= kSerialMultiplications) {
-      Scratch scratch = make_scratch();
-      for (int64_t task = 0; task < grid_.tasks(); ++task) compute(task, scratch, destination);
-      return;
-    }
-    for_neighbouring_tasks(grid_.tasks(), [&]() -> TaskBody {
+    const int64_t work = std::max(rows_, kRowsOfReading) * columns_ * inner_;
+    for_neighbouring_tasks(grid_.tasks(), work, [&]() -> TaskBody {
       auto scratch = std::make_shared<Scratch>(make_scratch());
       return [&, scratch](int64_t task) { compute(task, *scratch, destination); };
     });

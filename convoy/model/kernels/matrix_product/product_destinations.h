@@ -53,7 +53,7 @@ class RoundedRows : public ProductDestination {
 template <class Element>
 class LargestOfRows : public ProductDestination {
  public:
-  // Blocks begin at multiples of `block_columns` and are of one or two of them.
+  // Blocks begin at multiples of `block_columns` and are once or twice as wide.
   LargestOfRows(int64_t rows, int64_t num_columns, int64_t block_columns)
       : rows_(rows),
         num_columns_(num_columns),

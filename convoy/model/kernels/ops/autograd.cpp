@@ -29,7 +29,7 @@ class Kept {
   // Holds values alone, which keep their version: an output among them would hold its own node.
   autograd::SavedVariable variable_;
   std::shared_ptr<Recomputed> recomputed_;  // null: the variable holds it
-  // Its place in what is computed.
+  // The place of this tensor in the recomputed output.
   std::vector<int64_t> sizes_, strides_;
   int64_t offset_ = 0;
 };

@@ -29,8 +29,9 @@ struct Backward {
       gradients;
 };
 
-// While one lives, ops that its thread records do not keep the outputs that ops add to it, which
-// cost little beside a product: their backward computes them anew, once for all that keep the same.
+// While such an object lives, ops recorded on its thread do not keep the outputs that are added to
+// it, because these cost little beside a product. Backward computes such an output again, once for
+// all ops that need it.
 class RecomputedOutputs {
  public:
   RecomputedOutputs();
@@ -56,8 +57,8 @@ class RecomputedOutputs {
 // Differentiable once: a second derivative throws StateError.
 at::Tensor with_backward(const at::Tensor& output, Backward backward);
 
-// The same of an op with several outputs. `grads`: of the outputs in their order, undefined where
-// nothing came back, which is not so of all; not always contiguous.
+// The same for an op with several outputs. `grads`: gradients of the outputs in their order. Some,
+// but not all, may be undefined because nothing came back; they need not be contiguous.
 struct JointBackward {
   const char* op;
   std::vector<at::Tensor> inputs;

@@ -25,8 +25,6 @@ constexpr int64_t kSplitKeys = 512;
 constexpr int64_t kUnitRows = 32;
 // A unit that is more than one part of this many, for each thread, is shared out.
 constexpr int64_t kUnitsPerThread = 4;
-// Fewer multiplications are not worth a second thread.
-constexpr int64_t kSerialMultiplications = 1 << 18;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 struct Unit {
@@ -34,7 +32,7 @@ struct Unit {
   int64_t kv_head = 0;
   int64_t first_query = 0;
   int64_t num_queries = 0;
-  int64_t position = 0;  // of the first query among the row's keys
+  int64_t position = 0;  // place of the first query among the row's keys
   int64_t first_split = 0;
   int64_t end_split = 0;
 
@@ -43,7 +41,7 @@ struct Unit {
 
 // The results of a unit's queries for one split, by query row.
 struct Part {
-  std::vector<float> sums;  // of weights times values, [rows, padded features]
+  std::vector<float> sums;  // sums of weights times values, [rows, padded features]
   std::vector<float> totals;
   std::vector<float> log_sum_exp;  // kNothing: no key of the split is visible
 
@@ -116,7 +114,7 @@ class Attention {
     int64_t work_of_all = 0;
     for (const Unit& unit : units_) work_of_all += work(unit);
     const int64_t threads = at::get_num_threads();
-    if (threads == 1 || work_of_all <= kSerialMultiplications) {
+    if (threads == 1 || work_of_all <= kSerialWork) {
       Scratch<Element> scratch = make_scratch();
       for (const Unit& unit : units_) compute(unit, scratch);
       return;
@@ -125,7 +123,7 @@ class Attention {
     while (shared < num_units() && units_[shared].end_split - units_[shared].first_split > 1 &&
            work(units_[shared]) > work_of_all / (kUnitsPerThread * threads))
       ++shared;
-    compute_in_parallel(shared);
+    compute_in_parallel(shared, work_of_all);
   }
 
  private:
@@ -135,7 +133,7 @@ class Attention {
   int64_t rows_of(const Unit& unit) const { return unit.num_queries * group_; }
   int64_t work(const Unit& unit) const {
     const int64_t keys = unit.end_key() - visible_keys(unit.position).begin;
-    return keys * rows_of(unit) * features_ * 2;
+    return 2 * keys * std::max(rows_of(unit), kRowsOfReading) * features_;
   }
   attention::KeyRange visible_keys(int64_t position) const {
     return attention::visible_keys(position, config_);
@@ -169,7 +167,7 @@ class Attention {
   }
 
   // The first `shared` units by split, the others whole.
-  void compute_in_parallel(int64_t shared) {
+  void compute_in_parallel(int64_t shared, int64_t work_of_all) {
     struct Split {
       int64_t unit;
       int64_t split;
@@ -181,7 +179,7 @@ class Attention {
     }
     std::vector<Part> parts(splits.size());
     const auto num_splits = static_cast<int64_t>(splits.size());
-    for_tasks(num_splits + num_units() - shared, [&]() -> TaskBody {
+    for_tasks(num_splits + num_units() - shared, work_of_all, [&]() -> TaskBody {
       auto scratch = std::make_shared<Scratch<Element>>(make_scratch());
       return [&, scratch](int64_t task) {
         if (task >= num_splits) return compute(units_[task - num_splits + shared], *scratch);
@@ -288,8 +286,8 @@ class Attention {
     }
   }
 
-  // Stored numbers are whole steps. The scales of keys go into the scores, those of values into the
-  // weights, which lie in the place of the scores until then.
+  // Stored numbers are whole steps. Scales of keys go into the scores. Scales of values go into the
+  // weights, which replace the scores in the same memory.
   void scale_weights(const Unit& unit, int64_t origin, int64_t end,
                      Scratch<Element>& scratch) const {
     for (int64_t key = origin; key < end; key += block_tokens_)
@@ -342,7 +340,7 @@ class Attention {
   int64_t block_tokens_;
   int64_t split_keys_;
   int64_t most_rows_ = 0;
-  std::vector<Unit> units_;  // those of most work first
+  std::vector<Unit> units_;  // units with most work first
 };
 
 }  // namespace

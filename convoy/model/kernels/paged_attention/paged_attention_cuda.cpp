@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of one new token take our decode kernel, pieces of prompts LibTorch's FlashAttention-2 over
-// gathered blocks. The cache is that of paged_attention_aten.cpp, so heads that the kernels do not
-// take (features that 8 does not divide, more than 256) go there.
+// gathered blocks. The cache has the layout of paged_attention_aten.cpp, so heads that the kernels
+// do not take (features that 8 does not divide, more than 256) go there.
 #include <numbers>
 
 #include "convoy/model/kernels/attention/attention_cuda.h"
@@ -89,7 +89,7 @@ void store(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& c
   start_store(keys, cache, launch_of(keys, values, cache, rows));
 }
 
-// A lane rotates elements of one half of a head with those of another lane.
+// A lane rotates elements of one half of a head together with elements that another lane holds.
 bool fits_transform(const HeadTransform& transform, const PagedCache& cache) {
   const int64_t features = cache.shape.head_dim;
   const auto fits = [](const at::Tensor& tensor, int64_t width) {

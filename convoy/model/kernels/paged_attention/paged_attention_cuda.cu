@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention of one new token per row over a paged cache. A block of threads takes a share of all
-// keys: of one row and kv head after another, for up to kHeads query heads at once, so that keys
-// and values are read once for a group. A team of 8, 16 or 32 lanes holds one token: each lane
-// kThreadElements of its head. Softmax runs online in base 2; a second kernel joins the parts of a
-// row in several shares. Reference: paged_attention_aten.cpp. Flash-Decoding: Dao et al., 2023.
+// keys. It goes through one row and kv head after another, for up to kHeads query heads at once, so
+// that keys and values are read once for a group. A team of 8, 16 or 32 lanes holds one token: each
+// lane kThreadElements of its head. Softmax runs online in base 2; a second kernel joins the parts
+// of a row in several shares. Reference: paged_attention_aten.cpp. Flash-Decoding: Dao et al.,
+// 2023.
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
 #include "convoy/model/kernels/paged_attention/paged_shares.cuh"
@@ -19,8 +20,8 @@ CONVOY_DEVICE void exchange_if(bool condition, float& a, float& b) {
   b = as_float(as_bits(b) ^ different);
 }
 
-// Sums `values` over a team of 2 * distance lanes. Each lane gets the sum of one of them: lane l of
-// the team that of index l / (team / kCount).
+// Sums `values` over a team of 2 * distance lanes. Each lane gets the sum of one value: lane l of
+// the team gets index l / (team / kCount).
 template <int kCount>
 CONVOY_DEVICE float scattered_sum(const float (&values)[kCount], uint32_t lane, uint32_t distance) {
   if constexpr (kCount == 1) {
@@ -43,7 +44,7 @@ CONVOY_DEVICE float scattered_sum(const float (&values)[kCount], uint32_t lane, 
 
 // Lanes that hold one token together.
 struct TokenTeam {
-  uint32_t lanes, lane, number, teams;  // `teams`: of a warp; `lane`: of the warp
+  uint32_t lanes, lane, number, teams;  // `teams`: number in a warp; `lane`: number within the warp
 
   CONVOY_DEVICE explicit TokenTeam(uint32_t head_dim)
       : lanes(head_dim <= 64    ? 8
@@ -60,8 +61,8 @@ struct TokenTeam {
   }
 };
 
-// The share of one team in the attention of kHeads heads: sums of values weighed by
-// 2^(score - top). `top` and `divisor` are those of the head that the lane owns.
+// The share of one team in the attention of kHeads heads: sums of values weighed by 2^(score -
+// top). `top` and `divisor` belong to the head that the lane owns.
 template <class Element, class Stored, int kHeads>
 struct TeamAttention {
   // Tokens that a team has in flight at once. With many heads the registers of more would leave one
@@ -332,7 +333,7 @@ struct HeadPiece {
           scaled_norm<Element>(values[at] * inverse, scale[at], launch.scale_by_one_plus != 0));
   }
 
-  // `table_row`: of the token's position in both tables.
+  // `table_row`: the row of the token's position in both tables.
   CONVOY_DEVICE void rotate(const float* cos, const float* sin, uint64_t table_row) {
     const uint32_t half = head_dim / 2, lanes = half / kElements;
     const bool is_second = element >= half;

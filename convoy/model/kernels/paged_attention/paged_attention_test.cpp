@@ -193,8 +193,8 @@ TEST(PagedAttention, EqualsReference) {
   }
 }
 
-// Queries and keys that are normalised and rotated on their way into the cache are those that were
-// before it.
+// Normalising and rotating queries and keys on their way into the cache gives the same values as
+// doing it before.
 TEST(PagedAttention, TransformsWhatItStores) {
   const PagedShape shape{.num_blocks = 2, .num_kv_heads = 2, .head_dim = 16};
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {

@@ -12,7 +12,7 @@
 
 namespace convoy::kernels {
 
-// Blocks are of a multiple of as many tokens.
+// A block holds a multiple of this many tokens.
 inline constexpr int64_t kBlockTokensStep = 32;
 
 enum class CacheElement {
@@ -31,7 +31,7 @@ struct PagedShape {
 struct PagedCache {
   PagedShape shape;
   CacheElement element = CacheElement::Model;
-  at::ScalarType dtype = at::kFloat;  // of the keys and values that go in and out
+  at::ScalarType dtype = at::kFloat;  // type of the keys and values that go in and out
   at::Tensor keys = {};               // first dimension: blocks; here and below
   at::Tensor values = {};
   at::Tensor key_scales = {};  // fp32; undefined unless Int8

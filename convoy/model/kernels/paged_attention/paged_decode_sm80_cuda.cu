@@ -40,7 +40,8 @@ CONVOY_DEVICE void interleave(const Piece<Int8>& first, const Piece<Int8>& secon
 // 4 * piece + pair, the features 64 * piece + 8 * group + 2 * pair and one more.
 template <class Stored, int kHeadDim>
 struct WarpAttention {
-  static constexpr int kKeyPieces = kHeadDim / 32;  // of a key, that a lane holds: 8 features each
+  // Pieces of a key that a lane holds, 8 features each.
+  static constexpr int kKeyPieces = kHeadDim / 32;
   static constexpr int kValuePieces = kHeadDim / 64;
   static constexpr int kFeatureTiles = kHeadDim / 16;
 

@@ -25,7 +25,7 @@ struct PagedRow {
 // Rows of a step with several new tokens: pieces of prompts. Tensors are on the device.
 struct PrefillRows {
   std::vector<int64_t> rows;       // their numbers in the step
-  std::vector<int64_t> starts{0};  // of their new tokens among themselves, then how many there are
+  std::vector<int64_t> starts{0};  // where a row's new tokens begin in tokens_P; last: their number
   std::vector<int64_t> blocks;     // per row: how many of blocks_N
   std::vector<int64_t> keys;       // per row: how many of the gathered tokens are keys
   int64_t first_token = 0;         // in the step
@@ -46,9 +46,9 @@ class PagedRows {
   PagedRows() : PagedRows({}, 1) {}
   // Throws StateError where a row's new tokens have no block. Async: nothing waits for the device.
   PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, at::Device device = at::kCPU);
-  // With its part of `upload`, which the caller sends. Tables and launches are those of rows of
-  // `planned_keys`, where these are more: of as many rows of one new token each they stay the same
-  // until then.
+  // Puts its part into `upload`, which the caller sends. Tables and launches are sized for rows of
+  // `planned_keys` keys if no row has more. So they stay the same for steps of as many rows with
+  // one new token each, until a row has more keys.
   PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, device::Upload& upload,
             int64_t planned_keys = 0);
 

@@ -53,9 +53,9 @@ CONVOY_DEVICE float larger(float a, float b) { return a > b ? a : b; }
 struct Part {
   DecodeRow row;
   uint32_t kv_head, first_head, num_heads, first_key, end_key;
-  uint32_t place;       // of its sums, among all parts
+  uint32_t place;  // where its sums lie among all parts' sums
   bool is_whole;        // the row's keys are all here
-  uint64_t task_place;  // of its task, among those of all rows
+  uint64_t task_place;  // its task's number among the tasks of all rows
   HeadParts of_task;    // without parts: the task began in a share before
 };
 
@@ -105,7 +105,8 @@ class RowSteps {
   }
 
  private:
-  // ends_[i]: steps of the rows `first` to first + i. Returns those of all.
+  // Sets ends_[i] to the steps of the rows `first` to first + i. Returns the steps of all these
+  // rows.
   CONVOY_DEVICE uint32_t sum_rows(uint32_t first) {
     CONVOY_SHARED uint32_t of_warps[kBlockWarps];
     const uint32_t thread = thread_of_block(), warp = thread / kWarpThreads, row = first + thread;
@@ -126,7 +127,7 @@ class RowSteps {
 
   const PagedDecodeLaunch& launch_;
   uint32_t (&ends_)[kBlockThreads];
-  uint32_t all_ = 0, of_first_ = 0;  // steps: of all rows, of the first kBlockThreads
+  uint32_t all_ = 0, of_first_ = 0;  // steps: in all rows, in the first kBlockThreads rows
 };
 
 // Deals the shares of a block of threads out in parts. One thread does, ahead of the others: in
@@ -134,8 +135,8 @@ class RowSteps {
 struct Dealer {
   static constexpr uint32_t kPlaces = 3;  // the part before may still be read while one is added
 
-  uint32_t all, share;    // steps: of all rows' tasks, of a share
-  uint32_t number, left;  // of the share at hand, and its steps that are left
+  uint32_t all, share;  // steps: in all rows' tasks, in a share
+  uint32_t number, left;  // the current share, and the steps that are left in it
   uint32_t row, at;       // the next step: its row, and its number among all of that row
   Part parts[kPlaces];    // without heads: there are no more
 

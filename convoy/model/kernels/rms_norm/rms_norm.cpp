@@ -26,7 +26,8 @@ void add_recomputed(const at::Tensor& y, const at::Tensor& x, const at::Tensor& 
   });
 }
 
-// Gradients of a sum and of its norm's weight, from those of the sum and of the norm.
+// Gradients of a sum's terms and of its norm's weight, from the gradients of the sum and of the
+// norm.
 NormGradients sum_gradients(const std::vector<at::Tensor>& grads,
                             const std::vector<at::Tensor>& saved, NormOrder order,
                             bool wants_weight) {

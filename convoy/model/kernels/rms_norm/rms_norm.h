@@ -20,7 +20,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsi
 
 struct AddedNorm {
   at::Tensor sum;
-  at::Tensor norm;  // of the sum as it is stored
+  at::Tensor norm;  // norm of the sum as it is stored
 };
 
 // x + added and its norm, both in the type of x. `added` is like x, or undefined: then the sum is

@@ -34,7 +34,7 @@ CONVOY_DEVICE void rotate_piece(const RopeLaunch& launch, const RopeHeads& part,
 
 template <class Element, int kCount>
 CONVOY_DEVICE void rotate(const RopeLaunch& launch) {
-  const uint64_t pieces = launch.half / kCount;  // of a half
+  const uint64_t pieces = launch.half / kCount;  // in a half
   const uint64_t before = launch.parts[0].heads, heads = before + launch.parts[1].heads;
   const uint64_t count = launch.tokens * heads * pieces;
   for (uint64_t at = nvidia::thread_number(); at < count; at += nvidia::num_threads()) {

@@ -49,7 +49,7 @@ class LogitRanks {
   struct Range {
     float from = 0;    // the prefix to here is enough, or this is the floor
     float below = 0;   // the prefix of what is not below this is not
-    LogitMass before;  // of what is not below `below`
+    LogitMass before;  // mass of the logits that are not below `below`
   };
   Range narrow(const WeighedLogits& row, const Enough& enough);
   // Ids with from <= logit < below, by falling likelihood; until the next call.
@@ -57,7 +57,7 @@ class LogitRanks {
 
   // Kept from row to row.
   std::vector<int32_t> found_;
-  std::vector<float> logits_;  // of the range
+  std::vector<float> logits_;  // logits of the range
   std::vector<float> weights_;
 };
 

@@ -20,8 +20,8 @@ namespace convoy::kernels {
 struct SamplingRule {
   double temperature = 1.0;  // 0: the most likely id
   int64_t top_k = 0;         // most likely ids kept; 0 = all
-  double top_p = 1.0;  // of these, the smallest set of most likely ones with at least this share
-  double min_p = 0.0;  // of these, those with at least this share of the most likely one's
+  double top_p = 1.0;        // keeps the smallest set of likeliest ids with at least this share
+  double min_p = 0.0;        // keeps ids with at least this share of the likeliest one's
   double repetition_penalty = 1.0;  // divides logits of seen ids; multiplies negative ones
   double frequency_penalty = 0;     // taken from the logit of an id for each time the answer has it
   double presence_penalty = 0;      // taken once from the logit of each id of the answer
@@ -38,8 +38,8 @@ inline constexpr int64_t kNoToken = -1;
 struct SamplingRow {
   SamplingRule rule;
   double uniform = 0;  // in [0, 1): a place in the distribution of the ids kept, by id
-  std::span<const int32_t> seen_ids = {};  // of prompt and answer
-  size_t answer_begin = 0;                 // of the answer's among them
+  std::span<const int32_t> seen_ids = {};  // ids of prompt and answer
+  size_t answer_begin = 0;                 // where the answer begins in seen_ids
   std::span<const LogitBias> biases = {};  // each id once
   // The place in `unread_ids` of one more seen id, which only the device has; below 0: none.
   int64_t unread_id = -1;
@@ -73,7 +73,7 @@ struct SamplingTables {
   at::Tensor penalties_N;      // fp32
   at::Tensor unread_places_U;  // int64
   // Additions: places in the logits as above, each once, and fp32 numbers. The first
-  // num_answer_places are those of ids that an answer has.
+  // num_answer_places belong to ids that an answer has.
   at::Tensor added_places_M;  // int64
   at::Tensor addends_M;
   int64_t num_answer_places = 0;

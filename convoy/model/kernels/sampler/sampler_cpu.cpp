@@ -38,7 +38,7 @@ int64_t first_of_largest(const LargestLogit& largest) {
 template <class Element>
 class RowSampler {
  public:
-  // `unread_ids`: of SamplingRow::unread_id.
+  // `unread_ids`: the ids that SamplingRow::unread_id points into.
   RowSampler(int64_t num_ids, const int64_t* unread_ids)
       : num_ids_(num_ids), unread_ids_(unread_ids) {}
 
@@ -211,7 +211,7 @@ PickedTokens pick(const at::Tensor& logits_RV, int64_t num_ids, std::span<const 
     using Element = decltype(element);
     const auto* logits = logits_RV.const_data_ptr<Element>();
     const int64_t stride = logits_RV.stride(0);
-    for_tasks(logits_RV.size(0), [&]() -> TaskBody {
+    for_tasks(logits_RV.size(0), kWorkOfElement * logits_RV.numel(), [&]() -> TaskBody {
       auto sampler = std::make_shared<RowSampler<Element>>(num_ids, unread);
       return [&, logits, stride, sampler](int64_t row) {
         tokens[row] = sampler->pick(logits + row * stride, rows[row]);

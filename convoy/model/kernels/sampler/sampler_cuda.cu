@@ -3,10 +3,10 @@
 // A block of threads picks the next token of one row, without a sort. Where the order of ids
 // counts, each thread takes a segment of neighbours, so that sums by id are scans over threads. A
 // cut (top-k, top-p) is a search for the lowest kept logit among ordered bit patterns: a pass over
-// the row tries kProbes of them, and does next to nothing for the logits below all. That of top-p
-// begins where all lower ids together have less than it leaves out. Equal logits are kept by rising
-// id. The row stays in cache after the first pass. Weights are 2^(scale * (logit - largest)) in
-// fp32, sums of a thread too, sums over threads fp64. Reference: sampler_aten.cpp.
+// the row tries kProbes of them, and does next to nothing for the logits below all. The search for
+// top-p begins where all lower ids together have less than it leaves out. Equal logits are kept by
+// rising id. The row stays in cache after the first pass. Weights are 2^(scale * (logit - largest))
+// in fp32, sums of a thread too, sums over threads fp64. Reference: sampler_aten.cpp.
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
@@ -77,8 +77,8 @@ struct Masses {
 
 // The likeliest ids of a row up to one of them.
 struct Cut {
-  uint32_t pattern = 0;            // of the last kept logit; 0: all
-  uint32_t last_id = 0xffffffffu;  // of equal logits
+  uint32_t pattern = 0;  // bits of the last kept logit; 0: all are kept
+  uint32_t last_id = 0xffffffffu;  // last kept id among equal logits
 
   CONVOY_DEVICE bool keeps(uint32_t of, uint32_t id) const {
     return of > pattern || (of == pattern && id <= last_id);
@@ -220,7 +220,7 @@ class RowSampler {
     return BlockTeam::joined(own);
   }
 
-  // Weights of what `cut` keeps: of all, and from a pattern on.
+  // Weights of the logits that `cut` keeps: the sum of all, and the sum from a pattern on.
   struct Weights {
     float all, from;
 

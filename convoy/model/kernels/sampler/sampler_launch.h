@@ -31,7 +31,7 @@ struct SampleLaunch {
   const SampleRule* rules = nullptr;
   SampledId* sampled = nullptr;
   int64_t* next_ids = nullptr;  // the same ids; 0 where there is none
-  int64_t row_stride = 0;       // of both
+  int64_t row_stride = 0;       // for both kinds of logits
   uint32_t rows = 0;
   uint32_t ids = 0;
   uint32_t vectors = 0;  // every row may be read by vectors

@@ -231,7 +231,7 @@ TEST(Sampler, DrawsPassAChiSquareTest) {
   const at::Tensor logits = at::arange(kIds, at::kFloat).div_(-50.0).expand({kDraws, kIds});
   struct Kind {
     SamplingRule rule;
-    double decay;  // of a share from id to id
+    double decay;  // factor between the shares of neighbouring ids
     int64_t kept;
   };
   const double decay = std::exp(-1.0 / 50);

@@ -17,7 +17,8 @@ CONVOY_INLINE RegisterFloats load_floats(const float* from) {
 }
 CONVOY_INLINE RegisterFloats load_floats(const c10::BFloat16* from) { return load_wide(from); }
 
-// The largest magnitude by its bits, which are ordered as the numbers are; those of NaN lie above.
+// The largest magnitude by its bits, which have the order of the numbers; the bits of NaN lie above
+// all others.
 CONVOY_INLINE float largest_magnitude(const RegisterFloats (&values)[kRegistersOfBlock]) {
   using Ints4 = int32_t __attribute__((vector_size(16)));
   using Floats4 = float __attribute__((vector_size(16)));

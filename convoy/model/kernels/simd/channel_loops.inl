@@ -114,8 +114,8 @@ void mean_gradient_sums(const float* grad, const float* z, const ChannelNorm& no
   });
 }
 
-// The gradient of the convolution from that of the activation, with what the norm's mean and
-// deviation take of it.
+// The gradient of the convolution from the gradient of the activation, less the parts that belong
+// to the norm's mean and deviation.
 template <class Count>
 struct GradientLanes : NormLanes<Count> {
   GradientLanes(const ChannelNorm& norm, const NormGradientMeans& means, int64_t at, Count count)

@@ -23,16 +23,27 @@ void with_element(const at::Tensor& tensor, const char* op, Body&& body) {
   body(at::BFloat16{});
 }
 
+// Work is counted in multiplications of a matrix product. An element that is read, changed and
+// written costs as much as this many of them.
+inline constexpr int64_t kWorkOfElement = 32;
+// Reading a matrix costs as much as multiplying it by this many rows.
+inline constexpr int64_t kRowsOfReading = 4;
+// Work of no more than this stays on the thread that has it: handing it out and waiting for the
+// last thread costs about as much as a second thread saves, and far more where the second thread
+// shares its core with other work.
+inline constexpr int64_t kSerialWork = 1 << 19;
+
 // Calls body(begin, end) over rows in parallel, in parts worth a thread's while.
 void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& body);
 
-// Runs body(task) for every task, each thread taking the next one when it is free. `make_body` is
-// called once per thread, so the body may own scratch memory.
+// Runs body(task) for every task, each thread taking the next one when it is free. The tasks have
+// `work` together. `make_body` is called once per thread, so the body may own scratch memory.
 using TaskBody = std::function<void(int64_t)>;
-void for_tasks(int64_t tasks, const std::function<TaskBody()>& make_body);
+void for_tasks(int64_t tasks, int64_t work, const std::function<TaskBody()>& make_body);
 
 // The same for tasks that read memory one after the other: a thread takes neighbours as long as its
 // share lasts, so that the hardware goes on fetching ahead, and then helps the others.
-void for_neighbouring_tasks(int64_t tasks, const std::function<TaskBody()>& make_body);
+void for_neighbouring_tasks(int64_t tasks, int64_t work,
+                            const std::function<TaskBody()>& make_body);
 
 }  // namespace convoy::kernels

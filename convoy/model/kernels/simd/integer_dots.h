@@ -20,7 +20,7 @@ inline constexpr int64_t kRoundedInputs = 32;
 // what their sums start with, are known to the table that made them.
 struct RoundedBlock {
   float scale = 0;
-  float sum = 0;  // of scale * code
+  float sum = 0;  // sum of scale * code
   int32_t start = 0;
   int8_t codes[kRoundedInputs] = {};
 };

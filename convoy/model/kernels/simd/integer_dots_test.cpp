@@ -97,7 +97,7 @@ std::vector<double> rounded_values(const DotCase& of, const std::vector<float>& 
 
 struct DotSums {
   std::vector<double> sums;
-  std::vector<double> magnitudes;  // of the terms
+  std::vector<double> magnitudes;  // sums of the terms' magnitudes
 };
 DotSums plain_sums(const DotCase& of, const DotOperands& operands, bool offsets) {
   const std::vector<double> x = rounded_values(of, operands.x);

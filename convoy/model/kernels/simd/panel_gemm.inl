@@ -150,7 +150,7 @@ inline void widen_row(const c10::BFloat16* from, int64_t count, float* to) {
   for (; at < count; ++at) to[at] = from[at];
 }
 
-// `k`: of the panel; an odd last one has no partner.
+// `k`: the panel's number of k; an odd last one has no partner.
 inline void widen_panel(const c10::BFloat16* panel, int64_t k, float* to) {
   for (int64_t at = 0; at < k; at += 2, panel += 2 * kPanelColumns, to += 2 * kPanelColumns) {
 #pragma GCC unroll 8

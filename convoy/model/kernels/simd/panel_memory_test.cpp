@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -39,7 +41,7 @@ TEST(PanelMemory, LargeTensorsHaveTheirOwn) {
 TEST(NeighbouringTasks, EachRunsOnce) {
   for (const int64_t tasks : {0, 1, 2, 7, 1000}) {
     std::vector<std::atomic<int>> runs(tasks);
-    for_neighbouring_tasks(tasks,
+    for_neighbouring_tasks(tasks, 2 * kSerialWork,
                            [&]() -> TaskBody { return [&](int64_t task) { ++runs[task]; }; });
     for (const auto& count : runs) EXPECT_EQ(count, 1);
   }
@@ -50,13 +52,35 @@ TEST(NeighbouringTasks, AFreeThreadHelpsTheOthers) {
   if (at::get_num_threads() < 2) GTEST_SKIP() << "one thread has nobody to help";
   constexpr int64_t kTasks = 64;
   std::atomic<int64_t> done{0};
-  for_neighbouring_tasks(kTasks, [&]() -> TaskBody {
+  for_neighbouring_tasks(kTasks, 2 * kSerialWork, [&]() -> TaskBody {
     return [&](int64_t task) {
       while (task == 0 && done < kTasks - 1) std::this_thread::yield();
       ++done;
     };
   });
   EXPECT_EQ(done, kTasks);
+}
+
+TEST(Tasks, WorkTooSmallToBeSplitStaysOnItsThread) {
+  const auto threads_of = [](int64_t work) {
+    std::mutex lock;
+    std::set<std::thread::id> threads;
+    const auto body = [&]() -> TaskBody {
+      return [&](int64_t) {
+        const std::lock_guard<std::mutex> held(lock);
+        threads.insert(std::this_thread::get_id());
+      };
+    };
+    for_tasks(64, work, body);
+    for_neighbouring_tasks(64, work, body);
+    return threads;
+  };
+  EXPECT_EQ(threads_of(kSerialWork), std::set<std::thread::id>{std::this_thread::get_id()});
+  for (const int64_t work : {int64_t{0}, kSerialWork}) {
+    std::vector<int> runs(7);
+    for_tasks(7, work, [&]() -> TaskBody { return [&](int64_t task) { ++runs[task]; }; });
+    EXPECT_EQ(runs, std::vector<int>(7, 1)) << "all tasks run";
+  }
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with codes of a quantised weight, decoded in registers, and codes decoded to a panel for
-// more rows than those are worth. A word holds the codes of one column for successive k: four
-// bytes, or eight nibbles, those of even k in its lower half. Codes are whole numbers, so bf16 holds
-// them; scales are for the caller. See panel_gemm.inl.
+// Products with codes of a quantised weight. For few rows codes are decoded in registers, for many
+// rows to a panel. A word holds the codes of one column for successive k: four bytes, or eight
+// nibbles with even k in its lower half. Codes are whole numbers, so bf16 holds them; scales are
+// for the caller. See panel_gemm.inl.
 
 // Code `place` (of k) of each word, sign extended.
 template <int bits>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops for CPUs with matrix units (AMX): those of AVX-512 with bf16, but for products of bf16.
+// The loops for CPUs with matrix units (AMX): the AVX-512 loops with bf16, except for products of
+// bf16.
 #include <immintrin.h>
 
 #include <algorithm>

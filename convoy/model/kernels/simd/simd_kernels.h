@@ -94,9 +94,9 @@ struct LogitMass {
   double weight = 0;
 };
 
-// Codes of a quantised weight in panels of words [k of a word, kPanelColumns], each of successive
-// k of a column: four signed bytes, none of them -128, or eight signed nibbles, those of even k in
-// the lower half.
+// Codes of a quantised weight in panels of words [k of a word, kPanelColumns], each of successive k
+// of a column: four signed bytes, none of them -128, or eight signed nibbles with even k in the
+// lower half.
 struct CodedView {
   const uint32_t* codes = nullptr;
   int64_t panel_stride = 0;  // words
@@ -109,7 +109,7 @@ struct NibbleGroups {
   const c10::BFloat16* offsets = nullptr;  // null: none
   int64_t panel_stride = 0;                // elements of scales and offsets
   int64_t inputs = 0;
-  const float* row_sums = nullptr;  // of A by row and group; null without offsets
+  const float* row_sums = nullptr;  // sums of A by row and group; null without offsets
   int64_t row_sums_stride = 0;
 
   NibbleGroups from_row(int64_t row) const {
@@ -260,12 +260,12 @@ struct SimdKernels {
                            bool accumulate);
   // Sums `inputs` successive values at a time, the last ones as they are left.
   void (*group_sums)(const Element* values, int64_t count, int64_t inputs, float* sums);
-  // C [m, n] = scales [n] * from, or C += it. n is a multiple of kPanelColumns; rows of `from` are
-  // as far apart as those of C.
+  // C [m, n] = scales [n] * from, or C += it. n is a multiple of kPanelColumns; rows of `from` and
+  // of C are equally far apart.
   void (*add_scaled)(const float* from, const float* scales, float* c, int64_t stride, int64_t m,
                      int64_t n, bool accumulate);
-  // Values of a coded weight: of `count` nibbles from element `first` on, the even one in the upper
-  // half of its byte; of bytes of a row.
+  // Values of a coded weight. decode_nibbles: `count` nibbles from element `first` on, the even one
+  // in the upper half of its byte. decode_bytes: the bytes of a row.
   void (*decode_nibbles)(const uint8_t* codes, int64_t first, const NibbleScale& scale, Element* to,
                          int64_t count);
   void (*decode_bytes)(const int8_t* codes, float absmax, Element* to, int64_t count);

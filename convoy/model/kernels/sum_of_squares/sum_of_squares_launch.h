@@ -14,11 +14,11 @@ inline constexpr uint32_t kSquaresTensors = 160;
 inline constexpr uint64_t kSquaresChunk = 32'768;
 
 struct SquaresLaunch {
-  double* sums = nullptr;  // of each chunk
+  double* sums = nullptr;  // by chunk
   uint64_t num_tensors = 0;
   const void* values[kSquaresTensors] = {};
   uint64_t counts[kSquaresTensors] = {};
-  uint64_t first_chunk[kSquaresTensors + 1] = {};  // of each tensor; then their number
+  uint64_t first_chunk[kSquaresTensors + 1] = {};  // by tensor; then the number of chunks
 };
 
 static_assert(sizeof(SquaresLaunch) <= 4096);

@@ -96,7 +96,7 @@ class GlooWork : public Work {
  private:
   CollectiveScope scope_;
   c10::intrusive_ptr<c10d::Work> work_;
-  const SocketSet& sockets_;  // of the group, which outlives it
+  const SocketSet& sockets_;  // the group's sockets; the group outlives this
 };
 
 // Every rank sends each other one its piece, and adds up what it received in the order of ranks.

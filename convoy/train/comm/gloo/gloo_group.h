@@ -38,7 +38,7 @@ class GlooGroup : public Group {
 
  private:
   struct Backend;  // keeps c10d's and Gloo's headers in one source file
-  struct Part {    // of the job's ranks, as this group numbers them
+  struct Part {    // this group's part of the job's ranks
     int rank;
     int size;
     std::string_view name;
@@ -56,7 +56,7 @@ class GlooGroup : public Group {
   GroupCollectives collectives_;
   int exceptions_at_start_;
   std::atomic<bool> aborted_ = false;
-  GlooGroup* const whole_;         // that this one was split from; null: none
+  GlooGroup* const whole_;         // group that this one was split from; null: none
   std::mutex parts_mutex_;         // abort() comes from any thread
   std::vector<GlooGroup*> parts_;  // split from this one and alive
   int splits_ = 0;

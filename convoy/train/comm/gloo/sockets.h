@@ -18,7 +18,7 @@ using SocketSet = std::map<int, ino_t>;
 // Connected stream sockets of this process.
 SocketSet connected_sockets();
 
-// Those of `after` that `before` does not hold.
+// The sockets of `after` that are not in `before`.
 SocketSet new_sockets(const SocketSet& before, const SocketSet& after);
 
 // True when one of them is closed: its peer is gone, or this end gave it up.

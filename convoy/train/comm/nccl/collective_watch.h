@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread that watches the collectives of a rank's device, those of its group and of the group's
+// The thread that watches the collectives of a rank's device, in its group and in the group's
 // parts: their begin and end for the flight record, their time limit, and NCCL's faults. The first
 // fault ends all of the groups, so that neither the device nor the host waits for a lost peer, and
 // is thrown to whoever uses one of them next.

@@ -15,7 +15,7 @@ namespace convoy::comm {
 
 class Communicator {
  public:
-  // `timeout`: of joining, and of what NCCL does for a collective before the device has it.
+  // `timeout`: the limit for joining, and for NCCL's work on a collective before the device has it.
   Communicator(const NcclLibrary& nccl, std::chrono::milliseconds timeout)
       : nccl_(nccl), timeout_(timeout) {}
   // Waits for the work on its stream, if abort() has not been called.

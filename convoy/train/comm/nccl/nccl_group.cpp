@@ -11,7 +11,7 @@ namespace convoy::comm {
 namespace {
 
 constexpr int kSum = 0;    // ncclSum
-constexpr int kBytes = 1;  // ncclUint8: of any type, where nothing is added up
+constexpr int kBytes = 1;  // ncclUint8: for any type, where nothing is added up
 
 // ncclDataType_t.
 int nccl_dtype(at::ScalarType dtype) {

@@ -66,7 +66,7 @@ class NcclGroup : public Group {
   const std::chrono::milliseconds timeout_;
   const c10::Stream stream_;
   int exceptions_at_start_;
-  std::shared_ptr<CollectiveWatch> watch_;  // of the whole group
+  std::shared_ptr<CollectiveWatch> watch_;  // watches the whole group
   Communicator communicator_;
 };
 

@@ -18,7 +18,7 @@ using Brought = ThreadTeam::Brought;
 // owner's thread may be reading the owner's.
 at::Tensor memory_of(const at::Tensor& tensor) { return tensor.variable_data().view({-1}); }
 
-// Other threads read it next: what its device still has to do for it is done before.
+// Waits until the device has finished writing the tensor, because other threads read it next.
 void settle(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.device().is_cpu()) return;
   c10::impl::VirtualGuardImpl(tensor.device().type()).getStream(tensor.device()).synchronize();

@@ -26,7 +26,7 @@ class ThreadTeam {
 
   // One rank's part in a collective.
   struct Brought {
-    int64_t sequence = 0;  // of the collective, counted alike by every rank
+    int64_t sequence = 0;  // the collective's number, counted alike by every rank
     at::Tensor from = {};
     at::Tensor to = {};
     std::string bytes = {};

@@ -18,7 +18,7 @@ std::unique_ptr<comm::Group> join_compressed() {
 
 at::Tensor gradient_of(int rank) {
   at::manual_seed(static_cast<uint64_t>(100 + rank));
-  return at::randn({3000}) * at::pow(10.0, at::randn({3000}));  // of many magnitudes
+  return at::randn({3000}) * at::pow(10.0, at::randn({3000}));  // has many magnitudes
 }
 
 std::vector<at::Tensor> reduced(comm::Group& group, const at::Tensor& gradient) {

@@ -23,11 +23,10 @@ namespace convoy::parallel {
 
 class GradReducer {
  public:
-  // `gradients`: of the same shapes and types on every rank. Each keeps its values and stays
-  // the same tensor, but its storage becomes part of its bucket's. `ready_order`: every index once,
-  // the same on every rank; buckets are sent in it.
-  // `wire`: the type in which buckets are sent and added up; none: their own. `bucket_bytes` are
-  // those of the gradients.
+  // `gradients`: tensors of the same shapes and types on every rank. Each keeps its values and
+  // stays the same tensor, but its storage becomes part of its bucket's. `ready_order`: every index
+  // once, the same on every rank; buckets are sent in it. `wire`: the type in which buckets are
+  // sent and added up; none: their own. `bucket_bytes` counts the gradients in their own type.
   GradReducer(comm::Group& group, std::vector<at::Tensor> gradients,
               const std::vector<size_t>& ready_order, int64_t bucket_bytes,
               std::optional<at::ScalarType> wire = std::nullopt);

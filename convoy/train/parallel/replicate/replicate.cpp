@@ -2,6 +2,7 @@
 #include "convoy/train/parallel/replicate/replicate.h"
 
 #include "convoy/core/base/error.h"
+#include "convoy/machine/device/refillable_tensor.h"
 #include "convoy/train/parallel/trained_parameters.h"
 
 namespace convoy::parallel {
@@ -18,9 +19,10 @@ void Replicate::prepare(std::vector<nn::Unit> units) {
   std::vector<at::Tensor> values;
   for (const nn::NamedTensor& parameter : trained_of(units)) {
     values.push_back(parameter.value);
+    // Gradients bring their memory with them, which none takes before.
     shards_.push_back(whole_shard(
-        parameter,
-        at::empty(parameter.value.sizes(), parameter.value.options().dtype(at::kFloat))));
+        parameter, device::tensor_without_memory(parameter.value.sizes(),
+                                                 parameter.value.options().dtype(at::kFloat))));
   }
   touched_.assign(shards_.size(), false);
   hooks_ = std::make_unique<GradientHooks>(

@@ -28,7 +28,7 @@ class Replicate : public Strategy {
   // Whole parameters. The data of a gradient is changed, never the tensor: others hold it.
   std::vector<ParameterShard> shards_;
   std::vector<bool> touched_;  // by parameter: it has a gradient of this step
-  size_t micro_batches_ = 0;   // of this step
+  size_t micro_batches_ = 0;   // so far in this step
   bool is_last_ = false;       // the present one
   std::unique_ptr<GradientHooks> hooks_;
 };

@@ -36,8 +36,8 @@ struct PieceOfParameter {
 class FlatParameters {
  public:
   // Takes the parameters over: from here on each of them is a view of whole(), which has no memory
-  // yet. All of one type on one device. `num_pieces`: ranks that share them. `values`: of those
-  // parameters that have no memory; null: all have.
+  // yet. All of one type on one device. `num_pieces`: ranks that share them. `values`: the values
+  // of parameters that have no memory; null: all have memory.
   FlatParameters(std::vector<nn::NamedTensor> parameters, int num_pieces,
                  const nn::DeferredValues* values);
 
@@ -58,7 +58,7 @@ class FlatParameters {
   void fill_whole();
   // The same of one piece: [piece_numel()], in memory of its own.
   at::Tensor filled_piece(int piece) const;
-  // The values that the parameters had are of no use any more.
+  // The values that the parameters had are no longer needed.
   void forget_values();
   at::Tensor piece_of_whole(int piece) const {
     return whole_.flat().narrow(0, piece * piece_numel_, piece_numel_);
@@ -72,7 +72,7 @@ class FlatParameters {
   void read(size_t range, int64_t begin, const at::Tensor& out) const;
 
   std::vector<FlatRange> ranges_;
-  std::vector<at::Tensor> values_;  // by range, flat: of those that had memory
+  std::vector<at::Tensor> values_;  // by range, flat; only ranges that had memory
   const nn::DeferredValues* deferred_;
   device::RefillableTensor whole_;
   std::vector<at::Storage> withheld_;  // by range; empty: parameters are as whole() is

@@ -17,7 +17,7 @@ class GatherOrder {
  public:
   // Records the unit that is used now.
   void note(size_t unit);
-  // Those that followed the last time: `count`, or fewer where that is not known.
+  // The units that followed the last time: `count`, or fewer if no more are known.
   std::vector<size_t> next(size_t count) const;
 
  private:

@@ -131,7 +131,8 @@ void Sharded::finish_gradients() {
   CONVOY_INVARIANT(last_, "finish_gradients() without a last micro-batch");
   gradients_->end_pass();
   units_.end_pass();
-  units_.finish_gathers();  // of units that no pass has used: the optimizer writes their pieces
+  // Units that no pass has used are still gathering, and the optimizer writes their pieces.
+  units_.finish_gathers();
   last_ = false;
   if (to_host_) to_host_->synchronize();
 }
@@ -147,7 +148,7 @@ void Sharded::bring_to_host(size_t flat) {
   stepped_gradients_[flat].copy_(own, /*non_blocking=*/true);
 }
 
-// Those that travel are gathered by the next pass, which waits for the others where it uses them.
+// Units that travel are gathered by the next pass. It waits for the other units where it uses them.
 void Sharded::finish_step() {
   for (size_t index = 0; index < trained_.size(); ++index)
     if (!values_[index].is_same(trained_[index]->own))

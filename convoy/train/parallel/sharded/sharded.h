@@ -28,7 +28,7 @@ enum class Offload { None, Optimizer, Parameters };
 
 struct ShardedConfig {
   ShardLevel level = ShardLevel::Parameters;
-  // With Parameters those of one type and unit that are fewer than this stay whole.
+  // With Parameters: the elements of one type and unit stay whole if they are fewer than this.
   int64_t smallest_elements = 0;
   // False: with Parameters a unit stays gathered from forward to the end of backward.
   bool reshard_after_forward = true;
@@ -73,7 +73,7 @@ class Sharded : public Strategy {
   comm::Group& group_;
   const ShardedConfig config_;
   std::unique_ptr<comm::Group> owned_sharing_;  // null: all ranks share
-  std::unique_ptr<comm::Group> replicas_;       // those that hold the same pieces
+  std::unique_ptr<comm::Group> replicas_;       // ranks that hold the same pieces
   comm::Group& sharing_;
   ShardedUnits units_;
   ReplicatedBuffers buffers_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradients of sharded parameters: summed over ranks, each rank keeps those of its piece.
-// Driven by the thread that runs autograd.
+// The gradients of sharded parameters: summed over ranks; each rank keeps the gradients of its
+// piece. Driven by the thread that runs autograd.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,13 +18,13 @@
 
 namespace convoy::parallel {
 
-// The ranks over which a pass sums its gradients: none, so that the next pass adds to them; those
-// that share a training state; also the replicas of that state.
+// The ranks over which a pass sums its gradients: none, so that the next pass adds to them; the
+// ranks that share a training state; these and the replicas of that state.
 enum class GradientSums { None, Shared, All };
 
 struct GradientRanks {
   comm::Group& sharing;
-  comm::Group* replicas = nullptr;  // those that hold the same pieces; null: there are none
+  comm::Group* replicas = nullptr;  // ranks that hold the same pieces; null: there are none
 };
 
 class ShardedGradients {
@@ -62,7 +62,7 @@ class ShardedGradients {
   };
   struct Reduction {
     size_t slot;
-    at::Tensor sum;  // of a piece
+    at::Tensor sum;  // the piece's sum
     std::unique_ptr<comm::Work> work;
   };
   struct ReplicaSum {

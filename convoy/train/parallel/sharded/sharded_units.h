@@ -24,7 +24,7 @@ struct FlatUnit {
 };
 
 struct ShardedUnitsConfig {
-  bool values_travel = false;   // of some units, so that a pass is collective
+  bool values_travel = false;   // some units' values travel, so that a pass is collective
   bool keeps_gathered = false;  // a unit stays whole until the end of the pass
   // Pieces of what travels lie in the host's memory and pass over to the device to be gathered.
   bool on_host = false;
@@ -56,7 +56,7 @@ class ShardedUnits : public nn::Residency {
 
   // Begins to bring the pieces of one that does not travel to all ranks. Its unit's next use waits.
   void start_update(FlatUnit& flat);
-  void finish_gathers();  // of all units
+  void finish_gathers();  // for all units
 
  private:
   struct State {

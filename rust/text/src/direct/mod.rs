@@ -146,7 +146,7 @@ fn stays(normalizer: Option<&NormalizerWrapper>, text: &str) -> bool {
 
 fn added_tokens(tokenizer: &Tokenizer) -> Option<Vec<AddedTokens>> {
     let decoder = tokenizer.get_added_tokens_decoder();
-    // Those that are no plain text need the letters around them.
+    // Tokens that are no plain text need the letters around them.
     let is_plain = |token: &AddedToken| {
         !(token.single_word || token.lstrip || token.rstrip || token.content.is_empty())
             && (!token.normalized || stays(tokenizer.get_normalizer(), &token.content))
@@ -154,7 +154,7 @@ fn added_tokens(tokenizer: &Tokenizer) -> Option<Vec<AddedTokens>> {
     if !decoder.values().all(is_plain) || tokenizer.get_encode_special_tokens() {
         return None;
     }
-    // The library looks for those that are not normalized first.
+    // The library looks for tokens that are not normalized first.
     let mut searches = Vec::new();
     for normalized in [false, true] {
         let tokens: Vec<_> = decoder

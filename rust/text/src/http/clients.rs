@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 pub struct Place {
     answers: AtomicUsize, // under way
     given_up: Notify,
-    changed: Arc<Notify>, // of all places
+    changed: Arc<Notify>,  // an answer ended or a place was freed
 }
 
 impl Place {

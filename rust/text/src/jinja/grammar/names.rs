@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-//! Whether a body reads a name: Jinja2 gives `loop`, `caller`, `varargs` and `kwargs` only to those that do.
+// SPDX-License-Identifier: Apache-2.0 Whether a body reads a name: Jinja2 gives `loop`, `caller`,
+// `varargs` and `kwargs` only to bodies that do.
 
 use crate::jinja::grammar::syntax::{Call, Expr, ExprKind, Statement, StatementKind};
 

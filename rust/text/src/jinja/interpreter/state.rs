@@ -70,7 +70,7 @@ pub struct LoopState<'t> {
     /// The scope the loop is written in.
     pub scope: usize,
     pub rest: std::vec::IntoIter<Value>,
-    /// Until the length is asked for items are tested one by one.
+    /// Items are tested one by one until the length is needed.
     pub test: Option<&'t Expr>,
     pub length: Option<usize>,
     pub steps: usize,

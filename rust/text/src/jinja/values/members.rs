@@ -77,7 +77,8 @@ const FLOAT: &[&str] = &["is_integer", "as_integer_ratio", "conjugate", "hex", "
 const MARKUP: &[&str] = &["unescape", "striptags", "escape"];
 const ITERATOR: &[&str] = &["send", "throw", "close"];
 
-/// Whether Python's object has the method; those of no use to templates are refused when they are called.
+/// Whether Python's object has the method; methods of no use to templates are refused when they are
+/// called.
 pub fn has(value: &Value, name: &str) -> bool {
     let names = match value {
         Value::Str(text) if text.markup && MARKUP.contains(&name) => return true,

@@ -110,7 +110,7 @@ pub fn replace(whole: &str, old: &str, new: &str, count: i128) -> Result<String>
     Ok(whole.replacen(old, new, limit))
 }
 
-/// str.center: of an odd number of spaces the extra one is on the left when the width is odd.
+/// str.center: if the number of spaces is odd, the extra one is on the left when the width is odd.
 pub fn center(receiver: &str, width: usize, fill: char) -> Result<String> {
     let size = receiver.chars().count();
     if width <= size {

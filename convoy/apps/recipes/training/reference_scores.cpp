@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/training/reference_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/hash.h"
+#include "convoy/core/io/model_fingerprint.h"
+#include "convoy/core/io/safetensors.h"
+#include "convoy/core/telemetry/progress.h"
+#include "convoy/data/datasets/token_cache.h"
+#include "convoy/train/loop/evaluation.h"
+#include "convoy/train/loop/train_loop.h"
+
+namespace convoy::recipes {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScores = "log_probabilities";
+constexpr double kNoScore = std::numeric_limits<double>::quiet_NaN();
+
+// The model as the reference, for as long as this lives: of the training's own model without its
+// adapter, or with it, or another one.
+class Reference {
+ public:
+  Reference(const TrainingRun& run, LoadedModel& base) : base_(base) {
+    const settings::TrainSettings& settings = run.settings;
+    const std::string& wish = settings.preference.reference;
+    if (wish != "base" && wish != "start") {
+      load(run, wish);
+      return;
+    }
+    if (wish == "base" && base.lora) take_adapter_off(run);
+    if (!base.values) return;
+    reading_.emplace(base.model->units(), *base.values);
+    base.model->set_residency(&*reading_);
+  }
+  ~Reference() {
+    if (reading_) base_.model->set_residency(nullptr);
+    for (const Adapter& adapter : adapters_)
+      adapter.linear->set_adapter(adapter.lora, adapter.leaves);
+  }
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+
+  nn::CausalLm& model() { return other_ ? *other_->model : *base_.model; }
+  const io::ModelFolder& folder() const { return other_ ? other_->folder : base_.folder; }
+
+ private:
+  struct Adapter {
+    nn::Linear* linear;
+    std::shared_ptr<const nn::LinearAdapter> lora;
+    std::vector<nn::NamedTensor> leaves;
+  };
+
+  void take_adapter_off(const TrainingRun& run) {
+    const std::string& adapter = run.settings.tuning.lora.adapter;
+    if (!adapter.empty() && !base_.lora->config().modules_to_save.empty())
+      throw ConfigError(
+          "the adapter that training continues has whole modules (modules_to_save), so the base "
+          "without it is not in memory",
+          {.key = "preference.reference", .hint = "start, or the base's folder"});
+    if (!adapter.empty())
+      run.log.warning(
+          fmt::format("the reference is the base without the adapter {}, which training continues; "
+                      "preference.reference: start takes the model as training starts",
+                      adapter));
+    for (const adapters::LoraModel::Adapted& adapted : base_.lora->adapted()) {
+      adapters_.push_back({adapted.linear, adapted.lora, adapted.linear->adapter_leaves()});
+      adapted.linear->set_adapter(nullptr);
+    }
+  }
+
+  void load(const TrainingRun& run, const std::string& name) {
+    other_ =
+        load_model({.name = name, .dtype = run.dtype, .device = run.rank_device.device}, run.log);
+    if (other_->tokenizer.content_hash() != base_.tokenizer.content_hash())
+      throw ConfigError(
+          fmt::format("{} has another tokenizer than {}", name, run.settings.model.name),
+          {.key = "preference.reference", .hint = "name a model of the same tokens"});
+  }
+
+  LoadedModel& base_;
+  std::vector<Adapter> adapters_;
+  std::optional<nn::ReadOnUse> reading_;
+  std::optional<LoadedModel> other_;
+};
+
+// Every byte of the weights: two models of one shape have different scores.
+std::string checksum_of_files(const io::ModelFolder& folder) {
+  uint32_t checksum = 0;
+  for (const std::string& name : folder.weight_file_names()) {
+    const MappedFile file(folder.require(name));
+    checksum =
+        crc32c({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, checksum);
+  }
+  return fmt::format("{:08x}", checksum);
+}
+
+// Names everything that the scores of `rows` depend on.
+std::string key_of(const TrainingRun& run, Reference& reference, const data::TokenDataset& rows) {
+  const settings::TrainSettings& settings = run.settings;
+  nlohmann::json words = {{"format", 1},
+                          {"model", io::model_fingerprint(reference.folder())},
+                          {"weights", checksum_of_files(reference.folder())},
+                          {"values", coding_text(reference.model())},
+                          {"dtype", run.dtype},
+                          {"device", run.device_kind()},
+                          {"rows", rows.content_hash()}};
+  if (settings.preference.reference == "start" && !settings.tuning.lora.adapter.empty())
+    words["adapter"] = adapter_fingerprint(settings.tuning.lora.adapter);
+  return sha256_hex(words.dump());
+}
+
+// The rows that the steps of the run read, in order.
+std::vector<int64_t> rows_of_steps(const TrainingRun& run, const LanguageInput& input,
+                                   const SettledBatch& batch) {
+  const data::BatchPlan& plan = batch.plan;
+  const int64_t steps = train::total_steps(batch.settings.train, plan.steps_per_epoch());
+  if (steps >= plan.steps_per_epoch() || must_measure(run, input)) {
+    std::vector<int64_t> all(static_cast<size_t>(plan.dataset().num_rows()));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    return all;
+  }
+  std::set<int64_t> rows;
+  for (int64_t step = 0; step < steps; ++step)
+    for (int64_t micro_batch = 0; micro_batch < plan.config().grad_accum; ++micro_batch)
+      for (int64_t rank = 0; rank < plan.config().world_size; ++rank)
+        for (const int64_t row : plan.rows({0, step}, micro_batch, rank)) rows.insert(row);
+  return {rows.begin(), rows.end()};
+}
+
+class ScoringPass {
+ public:
+  ScoringPass(const TrainingRun& run, Reference& reference, comm::Group& group, int64_t batch_rows)
+      : run_(run), reference_(reference), group_(group), batch_rows_(batch_rows) {}
+
+  // None when the run was stopped.
+  std::optional<std::vector<double>> scores(const std::string& split,
+                                            const data::TokenDataset& dataset,
+                                            const std::vector<int64_t>& wanted) {
+    std::optional<ScoreFile> file;
+    std::vector<double> known;
+    if (group_.rank() == 0) {
+      const data::TokenCache cache(run_.settings.data.cache_dir, run_.log);
+      file.emplace(cache.folder(), key_of(run_, reference_, dataset), run_.log);
+      known = file->read(dataset.num_rows());
+    }
+    group_.wait_for_all();
+    known = of_rank_zero(std::move(known), dataset.num_rows());
+    std::vector<int64_t> missing;
+    std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(missing),
+                 [&](int64_t row) { return std::isnan(known[static_cast<size_t>(row)]); });
+    run_.log.info(fmt::format(
+        "reference ({}): log-probabilities of {} of {}, {}", run_.settings.preference.reference,
+        counted(std::ssize(wanted) / 2, "pair"), split,
+        missing.empty() ? "all known" : fmt::format("{} computed now", std::ssize(missing) / 2)));
+    return compute(split, dataset, missing, known, file) ? std::optional(std::move(known))
+                                                         : std::nullopt;
+  }
+
+ private:
+  std::vector<double> of_rank_zero(std::vector<double> own, int64_t num_rows) const {
+    const std::string bytes = group_.all_gather_bytes(
+        {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double)})[0];
+    std::vector<double> theirs(static_cast<size_t>(num_rows));
+    CONVOY_INVARIANT(bytes.size() == theirs.size() * sizeof(double), "{} bytes of scores",
+                     bytes.size());
+    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    return theirs;
+  }
+
+  // In rounds, after each of which rank 0 keeps what there is. False when the run was stopped.
+  bool compute(const std::string& split, const data::TokenDataset& dataset,
+               const std::vector<int64_t>& missing, std::vector<double>& scores,
+               const std::optional<ScoreFile>& file) {
+    if (missing.empty()) return true;
+    constexpr int64_t kBatchesOfRound = 64;
+    const int64_t round = kBatchesOfRound * batch_rows_ * group_.size();
+    telemetry::ProgressOptions options{
+        .label = fmt::format("reference, {}", split), .unit = "row", .total = std::ssize(missing)};
+    options.color = run_.request.color;
+    if (run_.log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
+    telemetry::Progress progress(options);
+    const std::function<bool()> stop = [this] { return run_.stop_requested.load(); };
+    for (int64_t first = 0; first < std::ssize(missing); first += round) {
+      const int64_t end = std::min(first + round, std::ssize(missing));
+      const std::vector<int64_t> rows(missing.begin() + first, missing.begin() + end);
+      const auto found = train::losses_of_rows(
+          reference_.model(), dataset, rows, batch_rows_, group_, stop, [&](int64_t own) {
+            progress.update({.done = std::min(first + own * group_.size(), end)});
+          });
+      if (!found) return false;
+      for (size_t row = 0; row < rows.size(); ++row)
+        scores[static_cast<size_t>(rows[row])] = -(*found)[row].nll;
+      if (file) file->write(scores);
+      group_.wait_for_all();
+    }
+    progress.finish();
+    return true;
+  }
+
+  const TrainingRun& run_;
+  Reference& reference_;
+  comm::Group& group_;
+  int64_t batch_rows_;
+};
+
+}  // namespace
+
+ScoreFile::ScoreFile(const fs::path& folder, const std::string& key, const Log& log)
+    : path_(folder.empty() ? fs::path() : folder / (key + ".scores.safetensors")), log_(log) {}
+
+std::vector<double> ScoreFile::read(int64_t num_rows) const {
+  std::vector<double> scores(static_cast<size_t>(num_rows), kNoScore);
+  std::error_code ignored;
+  if (path_.empty() || !fs::exists(path_, ignored)) return scores;
+  try {
+    const io::SafetensorsFile file(path_);
+    const io::TensorView& stored = file.require(kScores);
+    const std::span<std::byte> bytes = std::as_writable_bytes(std::span(scores));
+    const auto checksum = file.metadata().find("crc32c");
+    CONVOY_CHECK(stored.dtype == io::Dtype::F64 && stored.bytes.size() == bytes.size() &&
+                     checksum != file.metadata().end(),
+                 DataError, "wanted {} scores", num_rows);
+    io::copy_bytes(stored, bytes);
+    CONVOY_CHECK(
+        checksum->second ==
+            fmt::format("{:08x}",
+                        crc32c({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0)),
+        DataError, "the checksum does not match");
+  } catch (const Error& error) {
+    log_.warning(
+        fmt::format("the scores of the reference in {} are damaged ({}) and are computed "
+                    "anew",
+                    path_.string(), error.what()));
+    std::fill(scores.begin(), scores.end(), kNoScore);
+  }
+  return scores;
+}
+
+void ScoreFile::write(const std::vector<double>& scores) const {
+  if (path_.empty()) return;
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(scores));
+  try {
+    fs::create_directories(path_.parent_path());
+    io::write_safetensors(
+        path_, {io::tensor_source(kScores, io::Dtype::F64, {std::ssize(scores)}, bytes)},
+        {{"crc32c",
+          fmt::format("{:08x}",
+                      crc32c({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0))}});
+  } catch (const std::exception& error) {
+    log_.warning(fmt::format("the scores of the reference are not kept in {}: {}", path_.string(),
+                             error.what()));
+  }
+}
+
+std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
+                                                       const LanguageInput& input,
+                                                       const SettledBatch& batch,
+                                                       comm::Group& group) {
+  train::ReferenceScores scores;
+  if (!batch.settings.has_reference() || run.request.plan_only) return scores;
+  run.flight().set_phase("reference");
+  Reference reference(run, input.base);
+  ScoringPass pass(run, reference, group,
+                   2 * std::max<int64_t>(1, batch.settings.train.rows_of_evaluation_batch()));
+  auto of_train = pass.scores("train", batch.plan.dataset(), rows_of_steps(run, input, batch));
+  if (!of_train) return std::nullopt;
+  scores.train = std::move(*of_train);
+  const data::TokenDataset& validation = input.splits.val;
+  std::vector<int64_t> all(static_cast<size_t>(validation.num_rows()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  auto of_validation = pass.scores("val", validation, all);
+  if (!of_validation) return std::nullopt;
+  scores.validation = std::move(*of_validation);
+  return scores;
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The log-probabilities that a reference gives to the rows of a training: computed before the first
+// step, each row once, by all ranks, and kept beside the token cache.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/recipes/training/language_start.h"
+#include "convoy/train/loop/preference_objective.h"
+
+namespace convoy::recipes {
+
+// Collective. Call it before a strategy has the model's values: the model is as it was loaded,
+// whatever a checkpoint holds. None when the run was stopped meanwhile; what is computed is kept.
+// Throws ConfigError for another model of another tokenizer.
+std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
+                                                       const LanguageInput& input,
+                                                       const SettledBatch& batch,
+                                                       comm::Group& group);
+
+// Scores by row of a data set, NaN where there is none, in a safetensors file.
+class ScoreFile {
+ public:
+  // An empty folder keeps nothing. `key`: says what they depend on.
+  ScoreFile(const std::filesystem::path& folder, const std::string& key, const Log& log);
+
+  // NaN for all when there is no file, or one with damage, which is said.
+  std::vector<double> read(int64_t num_rows) const;
+  // A folder that cannot be written costs a warning.
+  void write(const std::vector<double>& scores) const;
+
+ private:
+  std::filesystem::path path_;  // empty: none
+  const Log& log_;
+};
+
+}  // namespace convoy::recipes

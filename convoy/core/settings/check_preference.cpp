@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/settings/check_preference.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace convoy::settings {
+namespace {
+
+class PreferenceCheck {
+ public:
+  PreferenceCheck(const TrainSettings& settings, const config::Resolved& resolved,
+                  config::ErrorList& errors)
+      : settings_(settings), resolved_(resolved), errors_(errors) {}
+
+  void run() const {
+    const PreferenceSettings& preference = settings_.preference;
+    const PreferenceSettings usual;
+    const TaskFacts& task = settings_.task_facts();
+    const PairLossFacts& loss = pair_loss_named(preference.loss);
+    const std::string reader =
+        task.chooses_loss ? fmt::format("loss {}", loss.name) : fmt::format("task {}", task.name);
+    const auto unread = [&](const char* key, bool is_set, bool is_read) {
+      if (is_set && !is_read)
+        refuse(fmt::format("preference.{}", key), fmt::format("{} does not read it", reader),
+               "remove it");
+    };
+    unread("loss", preference.loss != usual.loss, task.chooses_loss);
+    unread("label_smoothing", preference.label_smoothing > 0,
+           task.chooses_loss && loss.smooths_labels);
+    unread("target_margin", preference.target_margin != usual.target_margin,
+           task.chooses_loss && loss.has_margin);
+    unread("length_normalised", preference.length_normalised != usual.length_normalised,
+           task.chooses_loss);
+    unread("sft_weight", preference.sft_weight > 0, task.chooses_loss);
+    unread("reference", preference.reference != usual.reference, settings_.has_reference());
+    if (preference.reference == "start" && settings_.tuning.lora.adapter.empty())
+      refuse("preference.reference",
+             "no adapter is continued (tuning.lora.adapter), so the start is the base",
+             "leave it out");
+    check_data();
+  }
+
+ private:
+  void refuse(const std::string& key, const std::string& reason, const std::string& hint) const {
+    errors_.add(ConfigError(fmt::format("{}: {}", key, reason), resolved_.location(key, hint)));
+  }
+
+  // A loss compares whole completions.
+  void check_data() const {
+    const DataSettings& data = settings_.data;
+    const DataSettings usual;
+    const std::array<std::pair<const char*, bool>, 4> masks = {
+        {{"data.supervise", data.supervise != usual.supervise},
+         {"data.roles_to_train", !(data.roles_to_train == usual.roles_to_train)},
+         {"data.train_on_eos", data.train_on_eos != usual.train_on_eos},
+         {"data.empty_answers", data.empty_answers != usual.empty_answers}}};
+    for (const auto& [key, is_set] : masks)
+      if (is_set)
+        refuse(key,
+               fmt::format("task {} compares whole completions: every token behind the prompt "
+                           "counts",
+                           settings_.task),
+               "remove it");
+    if (data.truncation == "split")
+      refuse("data.truncation",
+             fmt::format("task {} compares whole completions, which are not split", settings_.task),
+             "keep_start, keep_end, drop or error");
+    if (data.schema != "auto" && data.schema != "preference")
+      refuse("data.schema",
+             fmt::format("task {} reads preferences, found {}", settings_.task, data.schema),
+             "remove it");
+  }
+
+  const TrainSettings& settings_;
+  const config::Resolved& resolved_;
+  config::ErrorList& errors_;
+};
+
+}  // namespace
+
+void check_preference(const TrainSettings& settings, const config::Resolved& resolved,
+                      config::ErrorList& errors) {
+  PreferenceCheck(settings, resolved, errors).run();
+}
+
+}  // namespace convoy::settings

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/settings/tasks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
+
+namespace convoy::settings {
+
+const TaskFacts& task_named(std::string_view name) {
+  const auto found = std::find_if(kTasks.begin(), kTasks.end(),
+                                  [&](const TaskFacts& task) { return task.name == name; });
+  if (found != kTasks.end()) return *found;
+  const std::vector<std::string> words = task_words();
+  throw ConfigError(fmt::format("task must be one of {}, found `{}`{}", fmt::join(words, ", "),
+                                name, did_you_mean(name, words)),
+                    {.key = "task"});
+}
+
+std::vector<std::string> task_words() {
+  std::vector<std::string> words;
+  for (const TaskFacts& task : kTasks) words.emplace_back(task.name);
+  return words;
+}
+
+std::string tasks_that_read(TaskData data) {
+  std::vector<std::string_view> names;
+  for (const TaskFacts& task : kTasks)
+    if (task.data == data) names.push_back(task.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string task_help() {
+  std::string help;
+  for (const TaskFacts& task : kTasks)
+    help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", task.name, task.summary);
+  return help;
+}
+
+}  // namespace convoy::settings

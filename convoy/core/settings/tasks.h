@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tasks of a training: what it learns from, one line each. Parser, help, error texts and all
+// code that treats tasks differently read this table; only recipes know what computes a task. Plain
+// data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convoy::settings {
+
+// The input of a task.
+enum class TaskData {
+  Rows,     // rows of data.train_path, each learnt by itself
+  Mix,      // rows of the weighted data sets of `datasets`
+  Windows,  // windows of sensors: no language model
+  Pairs,    // a preferred and a rejected completion of one prompt, in data.train_path
+};
+
+struct TaskFacts {
+  std::string_view name;
+  std::string_view summary;
+  TaskData data = TaskData::Rows;
+  bool has_answers = false;   // evaluations may generate them and compare
+  bool chooses_loss = false;  // preference.loss and what belongs to it
+};
+
+inline constexpr std::array<TaskFacts, 6> kTasks = {{
+    {.name = "sft", .summary = "conversations and completions", .has_answers = true},
+    {.name = "pretrain", .summary = "plain text"},
+    {.name = "mixed", .summary = "the weighted data sets of `datasets`", .data = TaskData::Mix},
+    {.name = "classify", .summary = "sensor windows", .data = TaskData::Windows},
+    {.name = "dpo",
+     .summary = "preferences, against a reference (preference.loss)",
+     .data = TaskData::Pairs,
+     .chooses_loss = true},
+    {.name = "orpo", .summary = "preferences, without a reference", .data = TaskData::Pairs},
+}};
+
+// Throws ConfigError with all names for any other word.
+const TaskFacts& task_named(std::string_view name);
+
+// Rows of the token files that are one row of the data: both completions of a pair.
+inline int64_t rows_of_item(const TaskFacts& task) { return task.data == TaskData::Pairs ? 2 : 1; }
+
+// The accepted values of `task`.
+std::vector<std::string> task_words();
+// The tasks that read `data`: "dpo, orpo".
+std::string tasks_that_read(TaskData data);
+// The meaning of each word.
+std::string task_help();
+
+}  // namespace convoy::settings

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/preference_sample.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace convoy::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSidesWanted =
+    "wanted chosen and rejected as two texts, or as two lists of messages";
+
+bool is_plain_text(const Json& value) { return value.is_string() || value.is_number_integer(); }
+
+// A side may be one message, and its turns may be ShareGPT's, as LLaMA-Factory writes them.
+Json side_messages(RowFields& fields, const char* key) {
+  const Json& side = fields.member(key);
+  const Json turns = side.is_object() ? Json::array({side}) : fields.list(key);
+  const bool of_sharegpt = !turns.empty() && turns[0].is_object() && turns[0].contains("from");
+  Json listed = Json::object();
+  listed[of_sharegpt ? "conversations" : key] = turns;
+  RowFields nested = fields.nested(listed);
+  Json messages = of_sharegpt ? nested.conversations() : nested.messages(key);
+  fields.absorb(nested);
+  return messages;
+}
+
+Sample chat_pair(Json prompt, Json chosen, Json rejected) {
+  Sample sample;
+  sample.kind = Sample::Kind::ChatPromptCompletion;
+  sample.messages = std::move(prompt);
+  sample.completion_messages = std::move(chosen);
+  sample.rejected_messages = std::move(rejected);
+  return sample;
+}
+
+// The turns that both begin with are the prompt; each side keeps a turn.
+Sample split_chats(RowFields& fields) {
+  const Json chosen = side_messages(fields, "chosen");
+  const Json rejected = side_messages(fields, "rejected");
+  const size_t most = std::min(chosen.size(), rejected.size());
+  size_t common = 0;
+  while (common + 1 < most && chosen[common] == rejected[common]) ++common;
+  if (common == 0)
+    fields.fail("chosen and rejected begin with different turns, so they have no common prompt",
+                "add a column `prompt` with the messages before them");
+  const auto from = static_cast<std::ptrdiff_t>(common);
+  return chat_pair(Json(chosen.begin(), chosen.begin() + from),
+                   Json(chosen.begin() + from, chosen.end()),
+                   Json(rejected.begin() + from, rejected.end()));
+}
+
+Sample text_pair(std::string prompt, std::string chosen, std::string rejected) {
+  Sample sample;
+  sample.kind = Sample::Kind::PromptCompletion;
+  sample.prompt = std::move(prompt);
+  sample.completion = std::move(chosen);
+  sample.rejected = std::move(rejected);
+  return sample;
+}
+
+Sample split_texts(RowFields& fields) {
+  const std::string chosen = fields.text("chosen");
+  const std::string rejected = fields.text("rejected");
+  const size_t common = common_prompt(chosen, rejected);
+  if (common == 0)
+    fields.fail("chosen and rejected begin with different texts, so they have no common prompt",
+                "add a column `prompt`");
+  return text_pair(chosen.substr(0, common), chosen.substr(common), rejected.substr(common));
+}
+
+// The list of messages before both sides, and its column; null: none.
+const char* column_of_messages(const RowFields& fields) {
+  for (const char* key : {"prompt", "messages", "conversations"}) {
+    const Json* const value = fields.peek(key);
+    if (value != nullptr && value->is_structured()) return key;
+  }
+  return nullptr;
+}
+
+Sample pair_of_row(RowFields& fields) {
+  const Json& chosen = fields.member("chosen");
+  const Json& rejected = fields.member("rejected");
+  const Json* const prompt = fields.peek("prompt");
+  if (is_plain_text(chosen) && is_plain_text(rejected)) {
+    if (prompt == nullptr) return split_texts(fields);
+    if (!is_plain_text(*prompt))
+      fields.fail("the prompt is a list of messages, and chosen and rejected are texts",
+                  "write them as lists of messages: [{role: assistant, content: ..}]");
+    return text_pair(fields.text("prompt"), fields.text("chosen"), fields.text("rejected"));
+  }
+  if (!chosen.is_structured() || !rejected.is_structured()) fields.fail(kSidesWanted);
+  const char* const column = column_of_messages(fields);
+  // UltraFeedback has whole conversations, with the prompt's text and the chosen one again beside
+  // them.
+  const bool sides_are_whole = column == nullptr || (*column == 'm' && prompt != nullptr);
+  if (sides_are_whole) {
+    for (const char* key : {"prompt", "messages"}) fields.mark_read(key);
+    return split_chats(fields);
+  }
+  Json turns = *column == 'c' ? fields.conversations() : fields.messages(column);
+  return chat_pair(std::move(turns), side_messages(fields, "chosen"),
+                   side_messages(fields, "rejected"));
+}
+
+}  // namespace
+
+// In characters, as TRL's extract_prompt(): a blank before the first difference belongs to the
+// completions, since tokens begin with it.
+size_t common_prompt(std::string_view chosen, std::string_view rejected) {
+  const size_t most = std::min(chosen.size(), rejected.size());
+  size_t common = 0;
+  while (common < most && chosen[common] == rejected[common]) ++common;
+  const auto is_inside_character = [&](std::string_view text) {
+    return common < text.size() && (static_cast<unsigned char>(text[common]) & 0xC0) == 0x80;
+  };
+  while (common > 0 && (is_inside_character(chosen) || is_inside_character(rejected))) --common;
+  if (common > 0 && chosen[common - 1] == ' ') --common;
+  return common;
+}
+
+Sample preference_sample(RowFields& fields) {
+  Sample sample = pair_of_row(fields);
+  if (sample.kind == Sample::Kind::ChatPromptCompletion) fields.add_system_column(sample.messages);
+  if (sample.completion == sample.rejected &&
+      sample.completion_messages == sample.rejected_messages)
+    fields.fail("chosen and rejected are equal, so nothing is preferred", "leave the row out");
+  sample.is_pair = true;
+  return sample;
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A preference row as a sample of two completions: `chosen` and `rejected`, texts or conversations,
+// with the prompt in a column of its own or at the beginning of both (TRL's explicit and implicit
+// prompts).
+#pragma once
+
+#include "convoy/data/datasets/chat_fields.h"
+#include "convoy/data/datasets/encode_sample.h"
+
+namespace convoy::data {
+
+// Throws DataError: for sides of unlike types, and for two that are equal.
+Sample preference_sample(RowFields& fields);
+
+// The bytes of the prompt that both texts begin with, without a blank at its end.
+size_t common_prompt(std::string_view chosen, std::string_view rejected);
+
+}  // namespace convoy::data

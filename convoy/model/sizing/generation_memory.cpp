@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/sizing/generation_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "convoy/core/base/bytes_text.h"
+
+namespace convoy::sizing {
+
+using architecture::DecoderSpec;
+using architecture::ParameterDeclaration;
+
+namespace {
+
+constexpr int64_t kGeneratedFloatBytes = 4;
+constexpr int64_t kKvBlockTokens = 32;  // a block of the engine
+
+// Elements of a model, by what becomes of them.
+struct Elements {
+  int64_t all = 0;
+  int64_t of_blocks = 0;  // in linear maps of blocks
+  int64_t head = 0;
+  int64_t rows_of_blocks = 0;  // outputs of those maps
+};
+
+Elements elements_of(const DecoderSpec& model) {
+  Elements elements{.head = model.vocab_size * model.hidden_size};
+  for (const ParameterDeclaration& parameter : architecture::declare_parameters(model)) {
+    int64_t count = 1;
+    for (const int64_t size : parameter.shape) count *= size;
+    elements.all += count;
+    if (!parameter.name.starts_with("model.layers.") || parameter.shape.size() != 2) continue;
+    elements.of_blocks += count;
+    elements.rows_of_blocks += parameter.shape.front();
+  }
+  return elements;
+}
+
+// Bytes of the linear maps of blocks in bitsandbytes' formats.
+int64_t coded_bytes(const Elements& elements, const GenerationRequest& request) {
+  constexpr int64_t kBlock = 64;
+  if (request.quantization == "int8")
+    return elements.of_blocks + elements.rows_of_blocks * kGeneratedFloatBytes;
+  const int64_t scales = elements.of_blocks / kBlock;
+  return elements.of_blocks / 2 + (request.double_quant ? scales : scales * kGeneratedFloatBytes);
+}
+
+// Codes of 8 bits share a scale by output; codes of 4 bits share scale and offset by 32 inputs.
+void add_integer_weights(const Elements& elements, const GenerationRequest& request,
+                         int64_t element_bytes, bool tied, GenerationMemory& memory) {
+  constexpr int64_t kGroup = 32;
+  const int64_t whole = elements.all - elements.of_blocks - (tied ? 0 : elements.head);
+  const int64_t of_blocks = request.weights == "int4"
+                                ? elements.of_blocks / 2 + elements.of_blocks / kGroup * 4
+                                : elements.of_blocks;
+  memory.weight_bytes = whole * element_bytes + of_blocks + elements.head;
+  memory.loading_bytes = elements.all * element_bytes;
+}
+
+int64_t kv_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_t element_bytes) {
+  int64_t bytes = 0;
+  const int64_t values = 2 * model.num_kv_heads * model.head_dim;
+  for (const architecture::LayerSpec& layer : model.layers) {
+    int64_t tokens = rows.row_tokens;
+    if (layer.sliding_window > 0)
+      tokens = std::min(tokens, layer.sliding_window + rows.step_tokens);
+    int64_t blocks = rows.rows * ((tokens + kKvBlockTokens - 1) / kKvBlockTokens);
+    if (rows.kv_blocks > 0) blocks = std::min(blocks, rows.kv_blocks);
+    const int64_t value_bytes = rows.int8_kv
+                                    ? values + 2 * model.num_kv_heads * kGeneratedFloatBytes
+                                    : values * element_bytes;
+    bytes += blocks * kKvBlockTokens * value_bytes;
+  }
+  return rows.kv_bytes > 0 ? std::min(bytes, rows.kv_bytes) : bytes;
+}
+
+// Queries, keys, values and the feed-forward's maps of the tokens of a step, and the logits of the
+// rows that draw.
+int64_t step_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_t element_bytes) {
+  const int64_t tokens =
+      std::min(rows.step_tokens, std::max(rows.rows, rows.rows * rows.row_tokens));
+  const int64_t width =
+      3 * model.ffn_size + 4 * model.hidden_size + 2 * model.num_kv_heads * model.head_dim;
+  return tokens * width * element_bytes + rows.rows * model.vocab_size * kGeneratedFloatBytes;
+}
+
+}  // namespace
+
+int64_t GenerationMemory::total_bytes() const {
+  const int64_t later = weight_bytes + packed_bytes + kv_bytes + step_bytes;
+  return program_bytes + std::max(later, loading_bytes);
+}
+
+std::string GenerationMemory::text() const {
+  const int64_t later = weight_bytes + packed_bytes + kv_bytes + step_bytes;
+  std::string text = bytes_text(total_bytes());
+  const char* sign = " = ";
+  const auto add = [&](const char* name, int64_t bytes) {
+    if (bytes > 0)
+      text += fmt::format("{}{} {}", std::exchange(sign, " + "), bytes_text(bytes), name);
+  };
+  add("program", program_bytes);
+  if (loading_bytes > later) {
+    add("whole weights while they are read", loading_bytes);
+    return text;
+  }
+  add("weights", weight_bytes);
+  add("packed copies", packed_bytes);
+  add("keys and values", kv_bytes);
+  add("a step", step_bytes);
+  return text;
+}
+
+GenerationMemory plan_generation(const DecoderSpec& model, const GenerationRequest& request) {
+  const int64_t element_bytes = request.dtype == "bf16" ? 2 : kGeneratedFloatBytes;
+  const Elements elements = elements_of(model);
+  const bool on_cpu = request.hardware == Hardware::Cpu;
+  GenerationMemory memory{.program_bytes = request.program_bytes};
+  if (request.weights != "model") {
+    add_integer_weights(elements, request, element_bytes, model.tied_head, memory);
+  } else if (request.quantization != "none") {
+    memory.weight_bytes =
+        (elements.all - elements.of_blocks) * element_bytes + coded_bytes(elements, request);
+    if (on_cpu) memory.packed_bytes = elements.head * element_bytes;
+  } else {
+    memory.weight_bytes = elements.all * element_bytes;
+    // Steps of single tokens are products of few rows: kernels/frozen_linear.
+    if (on_cpu) memory.packed_bytes = (elements.of_blocks + elements.head) * element_bytes;
+  }
+  GenerationRows rows = request.rows;
+  if (model.max_positions > 0) rows.row_tokens = std::min(rows.row_tokens, model.max_positions);
+  memory.kv_bytes = kv_bytes_of(model, rows, element_bytes);
+  memory.step_bytes = step_bytes_of(model, rows, element_bytes);
+  return memory;
+}
+
+}  // namespace convoy::sizing

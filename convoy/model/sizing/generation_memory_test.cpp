@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/sizing/generation_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "convoy/model/sizing/known_models.h"
+
+namespace convoy::sizing {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+// Peaks of `convoy bench generate --geometry smollm2-135m --prompt-tokens 32 --new-tokens 16`, rows
+// 1 to 32, of which the program had 150 MiB before the model.
+TEST(GenerationMemory, IsWithinATenthOfMeasuredPeaks) {
+  const auto model = known_model("HuggingFaceTB/SmolLM2-135M-Instruct");
+  ASSERT_TRUE(model);
+  for (const auto& [dtype, peak_mib] : {std::pair("fp32", 1340), std::pair("bf16", 747)}) {
+    const GenerationMemory memory = plan_generation(
+        *model,
+        {.dtype = dtype, .rows = {.rows = 32, .row_tokens = 48}, .program_bytes = 150 * kMiB});
+    EXPECT_NEAR(static_cast<double>(memory.total_bytes()) / static_cast<double>(peak_mib * kMiB),
+                1.0, 0.1)
+        << dtype << ": " << memory.text();
+  }
+}
+
+TEST(GenerationMemory, CountsWhatAnEngineHolds) {
+  const auto model = known_model("qwen/qwen2.5-7b-instruct");
+  ASSERT_TRUE(model);
+  const int64_t weights = 2 * count_parameters(*model);
+  GenerationRequest request{.rows = {.rows = 2, .row_tokens = 100}, .hardware = Hardware::Gpu};
+  GenerationMemory memory = plan_generation(*model, request);
+  EXPECT_EQ(memory.weight_bytes, weights);
+  EXPECT_EQ(memory.packed_bytes, 0);
+  EXPECT_EQ(memory.kv_bytes, 2 * 128 * 28 * 2 * 4 * 128 * 2);  // blocks of 32 tokens
+  request.rows.int8_kv = true;
+  EXPECT_LT(plan_generation(*model, request).kv_bytes, memory.kv_bytes * 6 / 10);
+  request.rows.kv_bytes = 1000;
+  EXPECT_EQ(plan_generation(*model, request).kv_bytes, 1000);
+  request.hardware = Hardware::Cpu;
+  EXPECT_GT(plan_generation(*model, request).packed_bytes, weights * 8 / 10);
+  request.quantization = "nf4";
+  EXPECT_LT(plan_generation(*model, request).weight_bytes, weights * 45 / 100);
+  request.quantization = "none";
+  request.weights = "int4";
+  memory = plan_generation(*model, request);
+  EXPECT_LT(memory.weight_bytes, weights / 2);
+  // All weights are there before they are codes.
+  EXPECT_EQ(memory.total_bytes(), weights);
+  EXPECT_NE(memory.text().find("whole weights while they are read"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace convoy::sizing

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The request for a memory estimate that stands for the settings of a training.
+#pragma once
+
+#include <string>
+
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/model/sizing/known_models.h"
+#include "convoy/model/sizing/memory_estimate.h"
+
+namespace convoy::sizing {
+
+// The run of these settings in `dtype`. `batch_size: auto` counts as one row.
+EstimateRequest request_in(const settings::TrainSettings& settings, const Machine& machine,
+                           const std::string& dtype);
+
+// Under parallel.strategy: auto, the first strategy that fits, as training takes it; the last where
+// none does.
+void choose_sharing(const architecture::DecoderSpec& model, const settings::TrainSettings& settings,
+                    const Machine& machine, EstimateRequest& request);
+
+// Under `auto` the least recomputation that fits, of which request_in() takes the most.
+void settle_recompute(const architecture::DecoderSpec& model,
+                      const settings::TrainSettings& settings, int64_t device_bytes,
+                      EstimateRequest& request);
+
+}  // namespace convoy::sizing

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Learning from pairs of completions: a loss of objectives/pair_loss.h over the log-probabilities
+// of the model. Rows 2i and 2i + 1 of a data set are the chosen and the rejected one of pair i; its
+// figures count pairs.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "convoy/data/datasets/batch_plan.h"
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/train/loop/evaluation.h"
+#include "convoy/train/loop/step_batches.h"
+#include "convoy/train/loop/training_objective.h"
+#include "convoy/train/objectives/pair_loss.h"
+
+namespace convoy::train {
+
+// The reference's log-probability of each row, by row of the data set; empty: there is none.
+struct ReferenceScores {
+  std::vector<double> train;
+  std::vector<double> validation;
+};
+
+class PreferenceObjective : public TrainingObjective {
+ public:
+  // `model`, `plan` and `validation`, which may be empty, outlive it. `eval_batch_size`: pairs.
+  // `reference` has every row that the steps of begin() read.
+  PreferenceObjective(nn::CausalLm& model, const data::BatchPlan& plan,
+                      const data::TokenDataset& validation, int64_t eval_batch_size,
+                      objectives::PairObjective loss, ReferenceScores reference);
+
+  // As of LanguageObjective.
+  void count_flops(StepFlops flops) { flops_ = std::move(flops); }
+
+  int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
+  int64_t micro_batches_per_step() const override { return plan_.config().grad_accum; }
+  void begin(StepRange steps, int rank) override;
+  MicroBatchPosition take() override;
+  MicroBatchLoss loss(const PassOptions& options) override;
+  int64_t num_figures() const override;
+  std::map<std::string, double> step_figures(const std::vector<double>& sums) const override;
+  bool has_validation() const override { return validation_.num_rows() > 0; }
+  std::optional<Evaluation> evaluate(comm::Group& group,
+                                     const std::function<bool()>& stop_requested) override;
+  nn::Residency* residency() const override { return model_.residency(); }
+  at::Device device() const override { return model_.device(); }
+
+ private:
+  // Scores of rows of one data set: the first, third, ... and the others.
+  struct Sides {
+    objectives::CompletionScores chosen;
+    objectives::CompletionScores rejected;
+  };
+  Sides sides_of(const data::TokenDataset& dataset, const std::vector<int64_t>& rows,
+                 const at::Tensor& log_probability_R, const std::vector<double>& reference) const;
+
+  nn::CausalLm& model_;
+  const data::BatchPlan& plan_;
+  const data::TokenDataset& validation_;
+  int64_t eval_batch_size_;
+  objectives::PairObjective loss_;
+  ReferenceScores reference_;
+  StepFlops flops_;
+  std::optional<StepBatches> batches_;
+  std::optional<MicroBatch> batch_;  // the one taken last
+};
+
+}  // namespace convoy::train

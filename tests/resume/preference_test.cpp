@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Preferences: a run that was killed and started again ends with the same bits, whatever of the
+// reference's scores is left.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "convoy/core/base/files.h"
+#include "resume/train_process.h"
+
+namespace convoy::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// 13 pairs of right and wrong sums: 4 steps an epoch.
+Settings preference_settings(const TrainFixture& fixture, const Settings& more) {
+  std::string rows;
+  for (int row = 0; row < 13; ++row)
+    rows += fmt::format(
+        "{{\"prompt\": \"What is {} + {}? \", \"chosen\": \"{}\", \"rejected\": \"about {}\"}}\n",
+        row, 2 * row, 3 * row, 3 * row + 7);
+  const fs::path folder = fixture.rows().parent_path();
+  write_file_atomic(folder / "pairs.jsonl", rows);
+  return Settings{"task=dpo",
+                  "data.train_path=" + (folder / "pairs.jsonl").string(),
+                  "data.val_path=" + (folder / "pairs.jsonl").string(),
+                  "data.cache_dir=" + (folder / "cache").string(),
+                  "train.eval_strategy=steps",
+                  "train.eval_steps=4",
+                  "train.metric_for_best_model=eval_accuracy"} +
+         more;
+}
+
+std::vector<fs::path> score_files(const TrainFixture& fixture) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(fixture.rows().parent_path() / "cache"))
+    if (entry.path().string().ends_with(".scores.safetensors")) files.push_back(entry.path());
+  return files;
+}
+
+struct PreferenceCase {
+  const char* name;
+  Settings settings;
+};
+
+void PrintTo(const PreferenceCase& one, std::ostream* stream) { *stream << one.name; }
+
+class PreferenceRuns : public ::testing::TestWithParam<PreferenceCase> {};
+
+TEST_P(PreferenceRuns, KilledAndResumedEqualsUnbroken) {
+  const TrainFixture fixture;
+  const Settings settings = preference_settings(fixture, GetParam().settings);
+  const Ended unbroken = fixture.run("unbroken", settings);
+  ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
+  EXPECT_NE(unbroken.errors.find("13 computed now"), std::string::npos) << unbroken.errors;
+  EXPECT_EQ(score_files(fixture).size(), 1U) << "both splits are the same rows";
+  TrainProcess process = fixture.start("killed", settings);
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("killed", "step", 6); }))
+      << process.wait().errors;
+  ASSERT_TRUE(process.running()) << "the kill must hit a run at work";
+  process.kill_everything();
+  const Ended resumed = fixture.run("killed", settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  EXPECT_NE(resumed.errors.find("resuming at step"), std::string::npos) << resumed.errors;
+  EXPECT_NE(resumed.errors.find("all known"), std::string::npos) << resumed.errors;
+  expect_same_result(fixture, "unbroken", "killed");
+  EXPECT_EQ(fixture.evaluation_losses("unbroken"), fixture.evaluation_losses("killed"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Matrix, PreferenceRuns,
+    ::testing::Values(PreferenceCase{"lora", {}},
+                      PreferenceCase{"full_zero3",
+                                     {"tuning.mode=full", "--nproc", "2", "parallel.strategy=zero3",
+                                      "train.packing=true", "parallel.keep_whole_below=0"}}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+// The reference is the model as it was loaded, whatever the checkpoint holds.
+TEST(PreferenceScores, LostOrDamagedOnesAreComputedAnewWithTheSameBits) {
+  const TrainFixture fixture;
+  const Settings settings = preference_settings(fixture, {"tuning.mode=full", "train.epochs=2"});
+  ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
+  for (const bool damaged : {false, true}) {
+    const std::string name = damaged ? "damaged" : "lost";
+    TrainProcess process = fixture.start(name, settings);
+    ASSERT_TRUE(process.wait_until([&] { return fixture.has_event(name, "step", 3); }));
+    process.kill_everything();
+    const std::vector<fs::path> files = score_files(fixture);
+    ASSERT_EQ(files.size(), 1U);
+    if (damaged) {
+      std::string bytes = read_file(files[0]);
+      bytes[bytes.size() - 3] = static_cast<char>(bytes[bytes.size() - 3] ^ 1);
+      write_file_atomic(files[0], bytes);
+    } else {
+      fs::remove(files[0]);
+    }
+    const Ended resumed = fixture.run(name, settings);
+    ASSERT_EQ(resumed.status, 0) << resumed.errors;
+    EXPECT_NE(resumed.errors.find("13 computed now"), std::string::npos) << resumed.errors;
+    EXPECT_EQ(resumed.errors.find("are damaged") != std::string::npos, damaged) << resumed.errors;
+    expect_same_result(fixture, "unbroken", name);
+  }
+}
+
+TEST(PreferenceScores, OnlyPairsThatTheStepsReadAreScored) {
+  const TrainFixture fixture;
+  const Settings settings = preference_settings(
+      fixture, {"data.val_path=", "data.split.val_ratio=0", "train.eval_strategy=no",
+                "train.metric_for_best_model=eval_loss"});
+  const Ended two = fixture.run("two", settings + Settings{"train.steps=2"});
+  ASSERT_EQ(two.status, 0) << two.errors;
+  EXPECT_NE(two.errors.find("of 8 pairs of train, 8 computed now"), std::string::npos)
+      << two.errors;
+  const Ended all = fixture.run("all", settings + Settings{"train.epochs=1"});
+  ASSERT_EQ(all.status, 0) << all.errors;
+  EXPECT_NE(all.errors.find("of 13 pairs of train, 5 computed now"), std::string::npos)
+      << all.errors;
+}
+
+TEST(PreferenceRunsOfOtherRanks, AStoppedRunGoesOnOnMore) {
+  const TrainFixture fixture;
+  const Settings settings = preference_settings(fixture, {"train.grad_accum=4"});
+  ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
+  TrainProcess process = fixture.start("run", settings);
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("run", "step", 2); }));
+  process.kill_everything();
+  const Ended resumed = fixture.run("run", settings + Settings{"--nproc", "2"});
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  const auto wanted = fixture.losses("unbroken");
+  const auto found = fixture.losses("run");
+  ASSERT_EQ(wanted.size(), found.size());
+  for (const auto& [step, loss] : wanted)
+    EXPECT_NEAR(found.at(step), loss, 2e-5 * std::max(1.0, loss)) << "step " << step;
+}
+
+TEST(PreferenceRunsOfOtherLosses, AnotherLossIsRefused) {
+  const TrainFixture fixture;
+  const Settings settings = preference_settings(fixture, {"train.epochs=1"});
+  ASSERT_EQ(fixture.run("run", settings).status, 0);
+  const Ended ended =
+      fixture.run("run", settings + Settings{"train.epochs=2", "preference.loss=hinge"});
+  EXPECT_EQ(ended.status, 2) << ended.errors;
+  EXPECT_NE(ended.errors.find("objective"), std::string::npos) << ended.errors;
+}
+
+}  // namespace
+}  // namespace convoy::testing
