@@ -173,9 +173,8 @@ void export_model_file(const settings::ModelExportFlags& flags, const Log& log) 
     adapter = start->adapter;
   }
   if (flags.adapter_only && adapter.empty())
-    throw ConfigError(
-        "--adapter-only needs --adapter FOLDER",
-        {.hint = "leave --adapter-only out to write the model itself"});
+    throw ConfigError("--adapter-only needs --adapter FOLDER",
+                      {.hint = "leave --adapter-only out to write the model itself"});
   const Places places = places_of(flags, flags.model);
   const Source source = source_of(model, adapter, flags, log);
   if (flags.adapter_only) {

@@ -52,19 +52,26 @@ TEST(Document, RefusesMergeKeysTagsAndSecondDocuments) {
   EXPECT_EQ(document_error_of("base: &b {x: 1}\nrun:\n  <<: *b\n"),
             "run.yaml:3: merge keys (<<) are not supported (write the keys out, or use include:)");
   EXPECT_EQ(document_error_of("a: !!python/object x\n").substr(0, 22), "run.yaml:1: the YAML t");
-  EXPECT_EQ(document_error_of("a: 1\n---\nb: 2\n"), "run.yaml:3: a second document after ---");
+  EXPECT_EQ(document_error_of("a: 1\n---\nb: 2\n"),
+            "run.yaml:3: a second document after --- (write all settings into one document; files "
+            "are merged by include:)");
 }
 
 TEST(Document, RefusesTabsBytesAndBrokenYaml) {
   EXPECT_EQ(document_error_of("a:\n\tb: 1\n"),
             "run.yaml:2: a tab indents this line (YAML needs spaces)");
   EXPECT_NE(document_error_of("a:\n  \tb: 1\n"), "");
-  EXPECT_EQ(document_error_of("a: \xff\n"), "run.yaml: this file is not UTF-8 text");
-  EXPECT_EQ(document_error_of(std::string("a: 1\n\0", 6)),
-            "run.yaml:2: a zero byte: this is not a text file");
+  EXPECT_EQ(
+      document_error_of("a: \xff\n"),
+      "run.yaml: this file is not UTF-8 text (save it as UTF-8: iconv -f latin1 -t utf-8 FILE)");
+  EXPECT_EQ(
+      document_error_of(std::string("a: 1\n\0", 6)),
+      "run.yaml:2: a zero byte: this is not a text file (name the YAML file of the settings)");
   EXPECT_EQ(document_error_of("a: [1, 2\nb: 3\n").substr(0, 9), "run.yaml:");
   EXPECT_NE(document_error_of("a: 1\n  b: 2\n").find("not valid YAML"), std::string::npos);
-  EXPECT_EQ(document_error_of("? [a, b]\n: 1\n"), "run.yaml:1: a key must be a word");
+  EXPECT_EQ(
+      document_error_of("? [a, b]\n: 1\n"),
+      "run.yaml:1: a key must be a word (write KEY: VALUE, without a list or a map as the key)");
 }
 
 TEST(Document, ResolvesAnchors) {
@@ -91,12 +98,15 @@ TEST(Document, BoundsAnchorsAndDepth) {
 
 TEST(Document, FileErrorsNameTheFile) {
   const TemporaryFolder folder;
+  folder.write("nine.yaml", "a: 1\n");
+  folder.write("rows.jsonl", "{}\n");
   try {
     load_yaml(folder.path() / "none.yaml");
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_EQ(error.code(), ExitCode::Usage);
     EXPECT_NE(error.sentence().find("none.yaml"), std::string::npos);
+    EXPECT_EQ(error.location().hint, folder.path().string() + " holds nine.yaml");
   }
   const auto large = folder.write("large.yaml", "a: " + std::string(5 << 20, 'x') + "\n");
   EXPECT_THROW(load_yaml(large), ConfigError);

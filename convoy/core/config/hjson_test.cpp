@@ -69,10 +69,16 @@ TEST(Hjson, EveryNodeKnowsItsLine) {
 TEST(Hjson, ErrorsNameTheLine) {
   EXPECT_EQ(hjson_error_of("{\n\"a\": 1,\n\"a\": 2}"),
             "ds.json:3: `a` is given twice, first on line 2 (keep one of them)");
-  EXPECT_EQ(hjson_error_of("{\n\"a\": 1\n"), "ds.json:3: the { of line 1 is not closed");
-  EXPECT_EQ(hjson_error_of("{\n/* open"), "ds.json:2: the comment that begins here has no end");
-  EXPECT_EQ(hjson_error_of(std::string("{\"a\": \"\xff\"}")),
-            "ds.json: this file is not UTF-8 text");
+  const std::string way_out =
+      " (a member is KEY: VALUE on a line of its own, each { and [ is closed by } and ], and a "
+      "text "
+      "with , : or # stands in quotes)";
+  EXPECT_EQ(hjson_error_of("{\n\"a\": 1\n"), "ds.json:3: the { of line 1 is not closed" + way_out);
+  EXPECT_EQ(hjson_error_of("{\n/* open"),
+            "ds.json:2: the comment that begins here has no end" + way_out);
+  EXPECT_EQ(
+      hjson_error_of(std::string("{\"a\": \"\xff\"}")),
+      "ds.json: this file is not UTF-8 text (save it as UTF-8: iconv -f latin1 -t utf-8 FILE)");
   EXPECT_NE(hjson_error_of(std::string(100, '[')).find("nested deeper than 32"), std::string::npos);
 }
 

@@ -19,8 +19,10 @@ TEST_F(Resolve, UnknownKeysNameFileLineAndSuggestion) {
             "run.yaml:1: unknown key `learning_rate`, did you mean `run.learning_rate`?");
   EXPECT_EQ(error_of("run_batch_size: 1\n"),
             "run.yaml:1: unknown key `run_batch_size`, did you mean `run.batch_size`?");
-  EXPECT_EQ(error_of("run:\n  inner: {qqqqqq: 1}\n"), "run.yaml:2: unknown key `run.inner.qqqqqq`");
-  EXPECT_EQ(error_of("run:\n  qqqqqq:\n"), "run.yaml:2: unknown key `run.qqqqqq`");
+  EXPECT_EQ(error_of("run:\n  inner: {qqqqqq: 1}\n"),
+            "run.yaml:2: unknown key `run.inner.qqqqqq` (`convoy config schema` lists the keys)");
+  EXPECT_EQ(error_of("run:\n  qqqqqq:\n"),
+            "run.yaml:2: unknown key `run.qqqqqq` (`convoy config schema` lists the keys)");
 }
 
 TEST_F(Resolve, WrongTypesSayWhatWasWantedAndFound) {
@@ -54,8 +56,10 @@ TEST_F(Resolve, WrongTypesSayWhatWasWantedAndFound) {
             "run.yaml:4: run.steps[1]: wanted an integer, found \"x\"");
   EXPECT_EQ(error_of("run:\n  path: [a]\n"), "run.yaml:2: run.path: wanted text, found a list");
   EXPECT_EQ(error_of("run: 5\n"),
-            "run.yaml:1: run: wanted a section with keys such as `learning_rate`, found a value");
-  EXPECT_EQ(error_of("- a\n"), "run.yaml:1: wanted `key: value` lines");
+            "run.yaml:1: run: wanted a section with keys such as `learning_rate`, found a value "
+            "(write its keys below run, indented)");
+  EXPECT_EQ(error_of("- a\n"),
+            "run.yaml:1: wanted `key: value` lines (such as train: {batch_size: 4})");
   EXPECT_EQ(error_of("run:\n  inner:\n    ranks: {a: x}\n"),
             "run.yaml:3: run.inner.ranks.a: wanted an integer, found \"x\"");
 }
@@ -67,8 +71,11 @@ TEST_F(Resolve, IncludeErrorsNameTheLine) {
   EXPECT_NE(error_of("include: run.yaml\n").find("circular"), std::string::npos);
   EXPECT_EQ(error_of("seed: 1\ninclude: none.yaml\n"),
             "run.yaml:2: include: there is no file none.yaml (the path is relative to this file, "
-            "or to the working directory)");
-  EXPECT_EQ(error_of("include: {a: b}\n"), "run.yaml:1: include: wanted a file or a list of files");
+            "or to the working directory; " +
+                folder_.path().string() + " holds run.yaml, a.yaml)");
+  EXPECT_EQ(error_of("include: {a: b}\n"),
+            "run.yaml:1: include: wanted a file or a list of files (such as include: [base.yaml, "
+            "more.yaml])");
 }
 
 TEST_F(Resolve, AllErrorsAreSaidAtOnceInTheOrderOfTheFile) {
@@ -93,21 +100,24 @@ TEST_F(Resolve, AllErrorsAreSaidAtOnceInTheOrderOfTheFile) {
   ASSERT_NE(other, std::string::npos) << found;
   EXPECT_EQ(found,
             "run.yaml:1: include: there is no file none.yaml (the path is relative to this file, "
-            "or to the working directory)\n"
-            "run.yaml:2: seed: wanted an integer, found \"x\"\n"
-            "run.yaml:4: unknown key `run.batchsize`, did you mean `run.batch_size`?\n"
-            "run.yaml:5: run.learning_rate must be above 0 and at most 1, found 7\n"
-            "run.yaml:6: run.packing: wanted true or false, found \"maybe\"\n"
-            "run.yaml:7: `packing` is given twice, first on line 6 (keep one of them)\n"
-            "run.yaml:8: run.inner: wanted a section with keys such as `r`, found a value\n"
-            "run.yaml:10: run.scheduler and run.schedule (run.yaml:9) are two spellings of one "
-            "setting, with different values (keep one of them)\n"
-            "base.yaml:1: seed must be at least 0, found -1\n"
-            "base.yaml:2: unknown key `rum`, did you mean `run`?\n"
-            "command line: wanted key=value, found \"what\" (such as train.batch_size=2)\n"
-            "command line: unknown key `run.batch_siz`, did you mean `run.batch_size`?\n"
-            "environment RUN_WIDTH: run.width: wanted an integer or auto, found \"wide\"\n"
-            "13 errors");
+            "or to the working directory; " +
+                folder_.path().string() +
+                " holds base.yaml, run.yaml)\n"
+                "run.yaml:2: seed: wanted an integer, found \"x\"\n"
+                "run.yaml:4: unknown key `run.batchsize`, did you mean `run.batch_size`?\n"
+                "run.yaml:5: run.learning_rate must be above 0 and at most 1, found 7\n"
+                "run.yaml:6: run.packing: wanted true or false, found \"maybe\"\n"
+                "run.yaml:7: `packing` is given twice, first on line 6 (keep one of them)\n"
+                "run.yaml:8: run.inner: wanted a section with keys such as `r`, found a value "
+                "(write its keys below run.inner, indented)\n"
+                "run.yaml:10: run.scheduler and run.schedule (run.yaml:9) are two spellings of one "
+                "setting, with different values (keep one of them)\n"
+                "base.yaml:1: seed must be at least 0, found -1\n"
+                "base.yaml:2: unknown key `rum`, did you mean `run`?\n"
+                "command line: wanted key=value, found \"what\" (such as train.batch_size=2)\n"
+                "command line: unknown key `run.batch_siz`, did you mean `run.batch_size`?\n"
+                "environment RUN_WIDTH: run.width: wanted an integer or auto, found \"wide\"\n"
+                "13 errors");
 }
 
 TEST_F(Resolve, SeveralErrorsAreOneJsonLineWithThePlaceOfTheFirst) {

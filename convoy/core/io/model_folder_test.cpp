@@ -176,6 +176,25 @@ TEST_F(HubCache, MissingModelsComeWithTheCommand) {
     EXPECT_NE(refusal([&] { ModelFolder::open(name); }), "") << name;
 }
 
+TEST_F(HubCache, AMissingFolderNamesThoseThatHoldAModel) {
+  const TemporaryFolder models;
+  for (const char* const name : {"tally-3m", "tally-9m", "smol"}) put_model(models / name);
+  write_file_atomic(models / "tally-notes/readme.txt", "none\n");
+  EXPECT_NE(refusal([&] {
+              ModelFolder::open(models / "taly-9m");
+            }).find(models.path().string() + " holds tally-9m, tally-3m, smol)"),
+            std::string::npos);
+  // A name that may be one of the hub, too.
+  const fs::path before = fs::current_path();
+  fs::current_path(models.path().parent_path());
+  const std::string relative = models.path().filename().string() + "/taly-3m";
+  const std::string refused = refusal([&] { ModelFolder::open(relative); });
+  fs::current_path(before);
+  EXPECT_NE(refused.find(" holds tally-3m, tally-9m, smol; or download it with `convoy models"),
+            std::string::npos)
+      << refused;
+}
+
 TEST_F(HubCache, RefsAndLinksMayNotLeaveTheRepository) {
   const fs::path repo = cache_ / "models--org--tiny";
   EXPECT_FALSE(find_in_hub_cache("org/tiny", "../../x", cache_.path()).has_value());

@@ -96,7 +96,7 @@ TEST(Pictures, ANameSaysTheFormat) {
       FAIL() << name;
     } catch (const ConfigError& error) {
       EXPECT_EQ(error.sentence(), "--output needs a file that ends in .svg, .png or .pdf, found `" +
-                                      std::string(name) + "`");
+                                      std::string(name) + "` (write --output picture.svg)");
     }
   }
 }

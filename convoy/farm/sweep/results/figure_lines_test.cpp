@@ -67,7 +67,9 @@ TEST(FigureLines, OfAnUnknownParameterAreRefused) {
     figure_lines(testing::example_results(), "dim");
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_EQ(error.sentence(), "--x: no cell has a parameter `dim`");
+    EXPECT_EQ(
+        error.sentence(),
+        "--x: no cell has a parameter `dim` (name a parameter of the sweep, or leave --x out)");
   }
 }
 
