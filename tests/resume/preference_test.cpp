@@ -73,9 +73,11 @@ TEST_P(PreferenceRuns, KilledAndResumedEqualsUnbroken) {
 INSTANTIATE_TEST_SUITE_P(
     Matrix, PreferenceRuns,
     ::testing::Values(PreferenceCase{"lora", {}},
-                      PreferenceCase{"full_zero3",
-                                     {"tuning.mode=full", "--nproc", "2", "parallel.strategy=zero3",
-                                      "train.packing=true", "parallel.keep_whole_below=0"}}),
+                      PreferenceCase{
+                          "full_zero3",
+                          {"tuning.mode=full", "--nproc", "2", "parallel.strategy=zero3",
+                           "parallel.keep_whole_below=0", "train.packing=true",
+                           "model.max_seq_len=24", "train.batch_size=1", "train.grad_accum=1"}}),
     [](const auto& one) { return std::string(one.param.name); });
 
 // The reference is the model as it was loaded, whatever the checkpoint holds.

@@ -276,6 +276,7 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
   if (!of_train) return std::nullopt;
   scores.train = std::move(*of_train);
   const data::TokenDataset& validation = input.splits.val;
+  if (validation.num_rows() == 0) return scores;
   std::vector<int64_t> all(static_cast<size_t>(validation.num_rows()));
   std::iota(all.begin(), all.end(), int64_t{0});
   auto of_validation = pass.scores("val", validation, all);
