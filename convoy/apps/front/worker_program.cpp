@@ -10,8 +10,18 @@
 
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/running_tasks.h"
 
 namespace convoy::apps {
+namespace {
+
+// Turns of a thread's loop before it sleeps where it waits for others: long enough for the gaps
+// between the products of a step. A thread that waits for one without a core burns them all, so
+// beside other work they are few. Measured in docs/benchmarks-log.md, "Threads beside other work".
+constexpr const char* kSpins = "10000";
+constexpr const char* kSpinsBesideOthers = "1000";
+
+}  // namespace
 
 std::filesystem::path worker_program(const Context& context) {
   const char* const chosen = std::getenv("CONVOY_WORKER");
@@ -29,7 +39,7 @@ std::map<std::string, std::string> worker_environment(const Context& context, in
   std::map<std::string, std::string> environment = {
       {"LD_LIBRARY_PATH", libtorch_library_path(context.program)}};
   if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
-    environment["GOMP_SPINCOUNT"] = "10000";
+    environment["GOMP_SPINCOUNT"] = host_runs_other_tasks() ? kSpinsBesideOthers : kSpins;
   if (threads > 0) environment["OMP_NUM_THREADS"] = std::to_string(threads);
   return environment;
 }

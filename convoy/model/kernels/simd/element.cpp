@@ -2,7 +2,6 @@
 #include "convoy/model/kernels/simd/element.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <vector>
 
 #include "convoy/core/base/error.h"
@@ -11,10 +10,7 @@ namespace convoy::kernels {
 namespace {
 
 int64_t workers_for(int64_t tasks, int64_t work) {
-  static const int64_t serial =
-      std::getenv("TEMP_SERIAL") ? std::atoll(std::getenv("TEMP_SERIAL")) : kSerialWork;
-  return work <= serial ? std::min<int64_t>(tasks, 1)
-                        : std::min<int64_t>(tasks, at::get_num_threads());
+  return std::min<int64_t>(tasks, work <= kSerialWork ? 1 : at::get_num_threads());
 }
 
 }  // namespace
@@ -27,9 +23,7 @@ void require_supported(const at::Tensor& tensor, const char* op) {
 }
 
 void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& body) {
-  static const int64_t kElementsPerPart = std::getenv("TEMP_ROWS")
-                                              ? std::atoll(std::getenv("TEMP_ROWS"))
-                                              : kSerialWork / kWorkOfElement;
+  constexpr int64_t kElementsPerPart = kSerialWork / kWorkOfElement;
   at::parallel_for(0, rows, std::max<int64_t>(1, kElementsPerPart / std::max<int64_t>(width, 1)),
                    body);
 }

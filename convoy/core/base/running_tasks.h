@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a host has more to do than this process, at one moment and without a sample: for choices
+// of speed alone.
+#pragma once
+
+#include <string>
+
+namespace convoy {
+
+// True when `loadavg`, the text of /proc/loadavg, counts tasks beside this one that could keep at
+// least half of `cpus` busy. False where it cannot be read.
+bool counts_other_tasks(const std::string& loadavg, int cpus);
+
+// The same of this host now.
+bool host_runs_other_tasks();
+
+}  // namespace convoy
