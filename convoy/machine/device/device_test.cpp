@@ -13,6 +13,7 @@
 #include "convoy/machine/device/dtype.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/machine/device/seed.h"
+#include "convoy/machine/device/tensor_memory.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/machine/device/transfer.h"
 
@@ -71,6 +72,21 @@ TEST(Memory, GrowsWithTouchedPagesAndPeakCanStartAnew) {
   EXPECT_GE(process_memory().peak_resident_bytes, before.resident_bytes + (100 << 20));
   if (!reset_peak_memory()) GTEST_SKIP() << "the kernel does not allow resetting the peak";
   EXPECT_LT(process_memory().peak_resident_bytes, before.resident_bytes + (100 << 20));
+}
+
+TEST(TensorMemory, GivesTheHeapBackBetweenBlocksThatAreInUse) {
+  keep_tensor_memory();
+  std::vector<at::Tensor> kept;
+  std::vector<at::Tensor> freed;
+  for (int block = 0; block < 128; ++block) {
+    freed.push_back(at::ones({512 << 10}, at::kByte));
+    kept.push_back(at::ones({68 << 10}, at::kByte));
+  }
+  const int64_t before = process_memory().resident_bytes;
+  freed.clear();
+  forget_kept_tensor_memory();
+  EXPECT_LT(process_memory().resident_bytes, before - (48 << 20));
+  EXPECT_EQ(kept.back().sum().item<int64_t>(), 68 << 10);
 }
 
 TEST(Threads, SharesCpusAmongRanksUnlessTheUserDecided) {
