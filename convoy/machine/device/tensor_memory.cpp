@@ -33,8 +33,8 @@ void* allocate(size_t bytes) {
 constexpr size_t kLargestKeptByMalloc = 1 << 20;
 
 // Smaller blocks lie in the C library's heap, where their pages would stay beside blocks in use: a
-// training whose batches differ in size exchanges them at each step (SmolLM2-135M with LoRA in bf16:
-// 120 of 940 MiB).
+// training whose batches differ in size exchanges them at each step (SmolLM2-135M with LoRA in
+// bf16: 120 of 940 MiB).
 void release(void* block) {
   constexpr uintptr_t kPageBytes = 4096;
   const size_t bytes = ::malloc_usable_size(block);
