@@ -192,7 +192,7 @@ TEST_F(FineTuned, AResultIsUsedWithTheTemplateOfItsTraining) {
         ->render({{{"role", "user"}, {"content", "a"}}}, {{"tools", {{{"name", "f"}}}}}, true)
         .text;
   };
-  for (const bool full : {false, true}) {
+  for (const bool full : {true, false}) {
     fs::remove_all(run());
     config_["tuning"]["mode"] = full ? "full" : "lora";
     config_["train"]["save_strategy"] = "steps";
