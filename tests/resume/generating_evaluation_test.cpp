@@ -122,7 +122,7 @@ TEST(GeneratingEvaluationFigures, AreThoseOfTheEvalCommand) {
         run_script(fixture.run_folder(name).parent_path(),
                    fmt::format("'{}/convoy' eval run.yaml train.eval_strategy=steps {} --split val "
                                "--generate --greedy "
-                               "--max-new-tokens 6 --output-dir {}-results --json",
+                               "--dtype fp32 --max-new-tokens 6 --output-dir {}-results --json",
                                std::getenv("CONVOY_BIN_DIR"), val_path, name));
     ASSERT_EQ(ended.code, 0) << ended.out;
     EXPECT_EQ(read_file(fixture.run_folder(name + "-results") / "samples.jsonl"),
