@@ -157,7 +157,7 @@ TEST_F(Init, WritesWhatTrains) {
   const settings::TrainSettings settings = written("a.yaml");
   EXPECT_TRUE(settings.train.batch_size.is_auto());
   EXPECT_EQ(settings.data.schema, "loose") << "by the keys of its rows";
-  EXPECT_EQ(settings.model.max_seq_len, 256) << "no row is longer";
+  EXPECT_EQ(settings.model.max_seq_len, 128) << "the longest row has 125 tokens";
   EXPECT_EQ(settings.tuning.mode, "lora");
   const std::string text = read_file(folder_ / "a.yaml");
   // A comment describes the value beside it, or names the value that it describes.
