@@ -164,6 +164,13 @@ TEST_F(DataCommand, ValidateSaysWhatATrainingWould) {
       R"({"messages": [{"role": "user", "content": [{"type": "image", "url": "a.png"}]}, )"
       R"({"role": "assistant", "content": "2"}]})"
       "\n");
+  write_file_atomic(folder_.path() / "damaged.jsonl",
+                    R"({"prompt": "\ud83d", "completion": "2"})"
+                    "\n");
+  EXPECT_EQ(data("validate damaged.jsonl").code, 10);
+  const auto mended = data("validate damaged.jsonl --bad-rows replace");
+  EXPECT_EQ(mended.code, 0) << mended.out;
+  EXPECT_NE(mended.out.find("1 character of 1 row was damaged"), std::string::npos) << mended.out;
   const auto parts = data("validate parts.jsonl");
   EXPECT_EQ(parts.code, 10) << parts.out;
   EXPECT_NE(parts.out.find("only text parts"), std::string::npos) << parts.out;

@@ -126,6 +126,8 @@ void validate(const Context& context, const settings::DataValidateFlags& flags,
     for (const std::string& warning : data::row_warnings(report.losses, check.truncation.max_tokens,
                                                          check.truncation.truncation))
       context.log().warning(fmt::format("{}: {}", pass.dataset.name, warning));
+    if (const std::string replaced = report.bad.summary(); !replaced.empty())
+      context.log().warning(fmt::format("{}: {}", pass.dataset.name, replaced));
     if (report.faults == 0)
       context.log().info(fmt::format("{} good, all {}{}", counted(report.rows, "row"),
                                      report.schema, cut_text(report, check)));
@@ -214,7 +216,9 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
 int data_validate(Context& context, const std::vector<std::string>& arguments) {
   settings::DataValidateFlags flags;
   const std::vector<std::string> words = context.parse(flags, arguments);
-  config::refuse_without_effect(flags, {"bad_rows"}, "here: every row is checked");
+  const data::BadRows bad_rows = data::bad_rows_named(flags.bad_rows);
+  if (bad_rows == data::BadRows::Skip)
+    config::refuse_without_effect(flags, {"bad_rows"}, "as skip here: every row is checked");
   if (!flags.config.empty() && words.empty()) return validate_run(context, flags);
   if (!flags.config.empty())
     throw ConfigError(
@@ -226,7 +230,8 @@ int data_validate(Context& context, const std::vector<std::string>& arguments) {
            {{.pass = row_pass_of(flags),
              .check = {.schema = schema_with_template(flags),
                        .encoder = tokens.encoder(),
-                       .truncation = {.max_tokens = flags.max_seq_len}}}});
+                       .truncation = {.max_tokens = flags.max_seq_len},
+                       .bad_rows = bad_rows}}});
   return 0;
 }
 

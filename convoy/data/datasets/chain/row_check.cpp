@@ -22,6 +22,7 @@ struct Checked {
   bool is_long = false;
   RowLosses losses = {};
   std::vector<std::string> unread = {};
+  int64_t characters_replaced = 0;
 };
 
 RowFault fault_of(int64_t index, const DataError& error, int64_t column = 0) {
@@ -92,6 +93,7 @@ Checked checked_row(const RowCheck& check, ReadRow read) {
     if (read.error) throw DataError(*read.error);
     const Row row = parse_row(std::move(read.raw), check.bad_rows);
     checked.location = {.file = row.file, .line = row.line};
+    checked.characters_replaced = row.characters_replaced;
     ConvertedRow converted = convert_to_learn(row, check.schema);
     checked.schema = converted.schema;
     refuse_unread(converted.sample, converted.unread, check.schema);
@@ -176,6 +178,7 @@ RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
         report.rows_cut += checked.is_long;
         report.losses.add(checked.losses);
         report.unread.add(checked.unread);
+        report.bad.add_replaced(checked.characters_replaced);
       });
   if (schema) report.schema = schema_name(*schema);
   return report;

@@ -40,6 +40,7 @@ struct RowCheckReport {
   std::string schema;    // schema of the first good row
   RowLosses losses;      // losses of the good rows
   UnreadColumns unread;  // columns of the good rows
+  BadRowList bad;        // characters of the good rows that BadRows::Replace replaced
 };
 
 // `take` gets the faults in the order of the rows. A row is bad when it cannot be read, has another
