@@ -112,12 +112,14 @@ class FileEncoder {
     if (finished.record.truncated && sample.kind == Sample::Kind::Text)
       finished.losses.texts_cut.add(sample);
     finished.record.first_of_pair = row.first_of_pair;
-    if (fewest_supervised(row) > 0) {
+    const bool equal = finished.record.truncated && has_equal_sides(row);
+    if (fewest_supervised(row) > 0 && !equal) {
       finished.row = std::move(row);
       return;
     }
     finished.record.outcome = RowOutcome::Unsupervised;
-    if (supervised > 0) finished.losses.answers_cut.add(sample);
+    if (supervised > 0)
+      (equal ? finished.losses.sides_equal : finished.losses.answers_cut).add(sample);
     row.ids.resize(std::min(row.ids.size(), kExplainedIds));
     finished.unsupervised = {sample.line, sample.index, tokens, supervised, std::move(row.ids)};
   }
@@ -188,6 +190,11 @@ int64_t fewest_supervised(const EncodedRow& row) {
       std::count_if(row.supervised.begin(), row.supervised.begin() + row.first_of_pair,
                     [](uint8_t flag) { return flag != 0; });
   return std::min(first, all - first);
+}
+
+bool has_equal_sides(const EncodedRow& row) {
+  const auto second = row.ids.begin() + row.first_of_pair;
+  return row.first_of_pair > 0 && std::equal(row.ids.begin(), second, second, row.ids.end());
 }
 
 bool truncate_row(EncodedRow& row, const TruncationPolicy& policy) {

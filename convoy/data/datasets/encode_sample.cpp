@@ -221,6 +221,7 @@ EncodedRow SampleEncoder::encode_whole_completion(const Sample& sample) const {
     const size_t first = common_tokens(prompt, row.ids);
     row = supervised_from(std::move(row), first, sample.index);
     row.crosses_seam = first < prompt.size();
+    row.empty_answer = trimmed(sample.completion, " \t\r\n").empty();
     return row;
   }
   ordered_json joined;
@@ -241,6 +242,7 @@ EncodedRow SampleEncoder::encode_whole_completion(const Sample& sample) const {
   row.documents_unread = unwritten.documents;
   row.calls_unread = unwritten.calls;
   row.reasoning_unread = unwritten.reasoning;
+  row.empty_answer = !unwritten.answers.empty();
   const ReadableChat prompt = readable(sample, sample.messages, true);
   row = supervised_from(std::move(row),
                         common_tokens(chat_encoding(prompt.rendered.text).ids, row.ids),
@@ -249,13 +251,26 @@ EncodedRow SampleEncoder::encode_whole_completion(const Sample& sample) const {
 }
 
 // A loss of preferences compares whole completions: every token behind the prompt counts, whatever
-// Supervision says of answers.
+// Supervision says of answers. Only a pair with an answer on either side is learnt.
 EncodedRow SampleEncoder::encode_pair(const Sample& sample) const {
   EncodedRow chosen = encode_whole_completion(sample);
   Sample other = sample;
   other.completion = sample.rejected;
   other.completion_messages = sample.rejected_messages;
   EncodedRow rejected = encode_whole_completion(other);
+  if (chosen.empty_answer || rejected.empty_answer) {
+    if (supervision_.empty_answers == EmptyAnswers::Error)
+      throw DataError(
+          fmt::format("the {} answer is empty", chosen.empty_answer ? "chosen" : "rejected"),
+          {.hint = "write it, or leave the row out"});
+    EncodedRow pair = pair_of_rows(std::move(chosen), rejected);
+    pair.empty_answer = true;
+    std::fill(pair.supervised.begin(), pair.supervised.end(), uint8_t{0});
+    return pair;
+  }
+  if (chosen.ids == rejected.ids)
+    throw DataError("chosen and rejected have the same tokens, so nothing is preferred",
+                    {.hint = "leave the row out"});
   // Both begin at one place: where a token lies over the boundary of one, it counts in both.
   const size_t first = std::min(first_supervised(chosen), first_supervised(rejected));
   for (EncodedRow* const row : {&chosen, &rejected})

@@ -2,7 +2,11 @@
 #include "convoy/data/datasets/preference_sample.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
+
+#include "convoy/core/base/trimmed.h"
+#include "convoy/data/datasets/plain_turns.h"
 
 namespace convoy::data {
 namespace {
@@ -80,11 +84,63 @@ const char* column_of_messages(const RowFields& fields) {
   return nullptr;
 }
 
+// LLaMA-Factory's columns: the instruction is the user's turn, behind a history.
+Sample instructed_pair(RowFields& fields) {
+  Json turns = fields.history();
+  turns.push_back({{"role", "user"}, {"content", instruction_text(fields)}});
+  const auto answer = [&](const char* key) {
+    return Json::array({{{"role", "assistant"}, {"content", fields.text(key)}}});
+  };
+  return chat_pair(std::move(turns), answer("chosen"), answer("rejected"));
+}
+
+bool is_text_of_a_turn(const Json& prompt, const Json& turns) {
+  if (!prompt.is_string()) return false;
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const auto text = trimmed(prompt.get_ref<const std::string&>(), kBlanks);
+  return std::any_of(turns.begin(), turns.end(), [&](const Json& turn) {
+    const auto content = turn.find("content");
+    return content != turn.end() && content->is_string() &&
+           trimmed(content->get_ref<const std::string&>(), kBlanks) == text;
+  });
+}
+
+// UltraFeedback has whole conversations, with the prompt's text and the chosen one again beside
+// them. What says something else stays unread, and is named.
+Sample repeated_chats(RowFields& fields) {
+  Sample sample = split_chats(fields);
+  const Json* const prompt = fields.peek("prompt");
+  if (prompt != nullptr && is_text_of_a_turn(*prompt, sample.messages)) fields.mark_read("prompt");
+  const Json* const messages = fields.peek("messages");
+  if (messages != nullptr && *messages == fields.member("chosen")) fields.mark_read("messages");
+  return sample;
+}
+
+// Every token behind the prompt is the answer's: a user's turn there would be learnt as one.
+void require_turns_of_assistant(const RowFields& fields, const char* key, const Json& turns) {
+  const auto role = [](const Json& turn) { return turn["role"].get<std::string>(); };
+  const auto is_others = [&](const Json& turn) {
+    return role(turn) == "user" || role(turn) == "system" || role(turn) == "developer";
+  };
+  const auto other = std::find_if(turns.begin(), turns.end(), is_others);
+  if (other != turns.end())
+    fields.fail(fmt::format("behind the prompt, `{}` has a turn of the {}, which would be learnt "
+                            "as an answer",
+                            key, role(*other)),
+                "leave the assistant's turns in it, and put what comes before them into `prompt`");
+  if (turns.empty() || role(turns.front()) != "assistant" || role(turns.back()) != "assistant")
+    fields.fail(fmt::format("`{}` has to begin and end with a turn of the assistant behind the "
+                            "prompt",
+                            key),
+                "put the turns before the answer into `prompt`");
+}
+
 Sample pair_of_row(RowFields& fields) {
   const Json& chosen = fields.member("chosen");
   const Json& rejected = fields.member("rejected");
   const Json* const prompt = fields.peek("prompt");
   if (is_plain_text(chosen) && is_plain_text(rejected)) {
+    if (prompt == nullptr && fields.peek("instruction") != nullptr) return instructed_pair(fields);
     if (prompt == nullptr) return split_texts(fields);
     if (!is_plain_text(*prompt))
       fields.fail("the prompt is a list of messages, and chosen and rejected are texts",
@@ -93,13 +149,8 @@ Sample pair_of_row(RowFields& fields) {
   }
   if (!chosen.is_structured() || !rejected.is_structured()) fields.fail(kSidesWanted);
   const char* const column = column_of_messages(fields);
-  // UltraFeedback has whole conversations, with the prompt's text and the chosen one again beside
-  // them.
   const bool sides_are_whole = column == nullptr || (*column == 'm' && prompt != nullptr);
-  if (sides_are_whole) {
-    for (const char* key : {"prompt", "messages"}) fields.mark_read(key);
-    return split_chats(fields);
-  }
+  if (sides_are_whole) return repeated_chats(fields);
   Json turns = *column == 'c' ? fields.conversations() : fields.messages(column);
   return chat_pair(std::move(turns), side_messages(fields, "chosen"),
                    side_messages(fields, "rejected"));
@@ -123,7 +174,11 @@ size_t common_prompt(std::string_view chosen, std::string_view rejected) {
 
 Sample preference_sample(RowFields& fields) {
   Sample sample = pair_of_row(fields);
-  if (sample.kind == Sample::Kind::ChatPromptCompletion) fields.add_system_column(sample.messages);
+  if (sample.kind == Sample::Kind::ChatPromptCompletion) {
+    require_turns_of_assistant(fields, "chosen", sample.completion_messages);
+    require_turns_of_assistant(fields, "rejected", sample.rejected_messages);
+    fields.add_system_column(sample.messages);
+  }
   if (sample.completion == sample.rejected &&
       sample.completion_messages == sample.rejected_messages)
     fields.fail("chosen and rejected are equal, so nothing is preferred", "leave the row out");

@@ -10,7 +10,8 @@
 
 namespace convoy::data {
 
-// Throws DataError: for sides of unlike types, and for two that are equal.
+// Throws DataError: for sides of unlike types, for two that are equal, and for conversations with
+// turns of others behind the prompt.
 Sample preference_sample(RowFields& fields);
 
 // The bytes of the prompt that both texts begin with, without a blank at its end.

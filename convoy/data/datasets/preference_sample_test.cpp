@@ -93,6 +93,83 @@ TEST(PreferenceSample, WhatIsNoPreferenceIsRefused) {
             std::string::npos);
 }
 
+TEST(PreferenceSample, TheCommandThatReadsPreferencesIsNamed) {
+  EXPECT_NE(
+      pair_error(R"({"prompt":"p","chosen":"a","rejected":"b"})", {}).find("--schema preference"),
+      std::string::npos);
+}
+
+TEST(PreferenceSample, OnlyTheAssistantAnswersBehindThePrompt) {
+  const std::string prompt = R"({"prompt":[{"role":"user","content":"u"}],)";
+  const std::string rejected = R"("rejected":[{"role":"assistant","content":"b"}]})";
+  const auto chosen = [&](const std::string& turns) {
+    return pair_error(prompt + R"("chosen":[)" + turns + "]," + rejected);
+  };
+  const std::string answer = R"({"role":"assistant","content":"a"})";
+  const std::string question = R"({"role":"user","content":"x"})";
+  const std::string result = R"({"role":"tool","content":"t"})";
+  EXPECT_EQ(chosen(answer), "no error");
+  EXPECT_EQ(chosen(answer + "," + result + "," + answer), "no error");
+  EXPECT_NE(chosen(question).find("`chosen` has a turn of the user"), std::string::npos);
+  EXPECT_NE(chosen(answer + "," + question + "," + answer).find("a turn of the user"),
+            std::string::npos);
+  EXPECT_NE(chosen(result).find("begin and end with"), std::string::npos);
+  EXPECT_NE(pair_error(prompt + R"("chosen":[)" + answer + R"(],"rejected":[)" + question + "]}")
+                .find("`rejected` has a turn of the user"),
+            std::string::npos);
+}
+
+TEST(PreferenceSample, ColumnsThatSaySomethingElseAreNamed) {
+  const std::string sides = R"("chosen":[{"role":"user","content":"2+3?"},)"
+                            R"({"role":"assistant","content":"5"}],)"
+                            R"("rejected":[{"role":"user","content":"2+3?"},)"
+                            R"({"role":"assistant","content":"6"}]})";
+  EXPECT_TRUE(pair_row(R"({"prompt":"2+3? ",)" + sides).unread.empty());
+  EXPECT_EQ(pair_row(R"({"prompt":"totally other",)" + sides).unread,
+            std::vector<std::string>{"prompt"});
+  EXPECT_EQ(
+      pair_row(R"({"prompt":"2+3?","messages":[{"role":"user","content":"no"}],)" + sides).unread,
+      std::vector<std::string>{"messages"});
+}
+
+TEST(PreferenceSample, AnInstructionIsTheTurnOfTheUser) {
+  const ConvertedRow row =
+      pair_row(R"({"instruction":"Add.","input":"2 3","system":"Be brief.","chosen":"5",)"
+               R"("rejected":"6","history":[["a","b"]]})");
+  EXPECT_TRUE(row.unread.empty());
+  EXPECT_EQ(row.sample.messages.dump(),
+            R"([{"role":"system","content":"Be brief."},{"role":"user","content":"a"},)"
+            R"({"role":"assistant","content":"b"},{"role":"user","content":"Add.\n2 3"}])");
+  EXPECT_EQ(row.sample.completion_messages.dump(), R"([{"role":"assistant","content":"5"}])");
+  EXPECT_EQ(row.sample.rejected_messages.dump(), R"([{"role":"assistant","content":"6"}])");
+}
+
+TEST(PreferenceSample, EmptyAnswersAndEqualTokensAreNotLearnt) {
+  const fs::path folder = testing::source_folder() / "tests/golden/train/tokenizer";
+  const text::Tokenizer tokenizer = text::Tokenizer::load(folder);
+  const auto chat_template = text::ChatTemplate::load(folder);
+  const SampleEncoder encoder(tokenizer, &*chat_template, Supervision());
+  const SampleEncoder strict(tokenizer, &*chat_template, {.empty_answers = EmptyAnswers::Error});
+  for (const char* text :
+       {R"({"prompt":"a","chosen":"","rejected":"x"})",
+        R"({"prompt":"a","chosen":"x","rejected":" "})",
+        R"({"prompt":[{"role":"user","content":"u"}],"chosen":[{"role":"assistant","content":""}],)"
+        R"("rejected":[{"role":"assistant","content":"x"}]})"}) {
+    SCOPED_TRACE(text);
+    const Sample sample = pair_row(text).sample;
+    const EncodedRow row = encoder.encode(sample);
+    EXPECT_TRUE(row.empty_answer);
+    EXPECT_EQ(count_supervised(row), 0);
+    EXPECT_THROW(strict.encode(sample), DataError);
+    RowLosses losses;
+    losses.add(sample, row);
+    const auto warnings = row_warnings(losses, 8, Truncation::KeepStart);
+    ASSERT_FALSE(warnings.empty());
+    EXPECT_NE(warnings[0].find("1 pair has an empty chosen or rejected answer"), std::string::npos)
+        << warnings[0];
+  }
+}
+
 // tests/golden/preferences: the ids that TRL makes of prompt, chosen and rejected.
 TEST(PreferenceSample, TokensAndMasksEqualTrls) {
   const fs::path golden = testing::source_folder() / "tests/golden/preferences";
@@ -143,6 +220,56 @@ TEST(PreferenceSample, BothSidesAreCutAndDroppedTogether) {
   EXPECT_EQ(fewest_supervised(row), 0);
 }
 
+EncodedSplits splits_of(const ScratchFolder& folder, const std::string& rows, const Log& log) {
+  settings::DataSettings data;
+  data.cache_dir = "none";
+  data.train_path = folder.write("cut.jsonl", rows).string();
+  data.split = {1.0, 0.0, 0};
+  return build_splits({.data = data,
+                       .task = "dpo",
+                       .max_seq_len = 4,
+                       .encode =
+                           [](const Sample& sample) {
+                             const auto side = [](const std::string& text) {
+                               EncodedRow row;
+                               row.ids.assign(text.begin(), text.end());
+                               row.supervised.assign(text.size(), 1);
+                               row.supervised[0] = 0;
+                               return row;
+                             };
+                             return pair_of_rows(side("p" + sample.completion),
+                                                 side("p" + sample.rejected));
+                           },
+                       .policy = [](const Sample&) { return std::string("policy"); },
+                       .show = [](const std::vector<int32_t>&) { return std::string(); },
+                       .bos_id = std::nullopt,
+                       .encoder_hash = "letters",
+                       .log = log},
+                      Splits::TrainAndVal);
+}
+
+TEST(PreferenceSample, PairsThatAreEqualWhenCutAreDroppedAndCounted) {
+  const ScratchFolder folder;
+  const Log log(LogLevel::Quiet);
+  const std::string equal = R"({"prompt":"p","chosen":"abcdX","rejected":"abcdY"})";
+  const std::string other = R"({"prompt":"p","chosen":"abcdX","rejected":"bbcdX"})";
+  const EncodedSplits splits = splits_of(folder, equal + "\n" + other + "\n", log);
+  EXPECT_EQ(splits.train.num_rows(), 2);
+  EXPECT_EQ(splits.train.source_index(0), 1);
+  EXPECT_EQ(splits.reports[0].rows_unsupervised, 1);
+  ASSERT_EQ(splits.reports[0].warnings.size(), 1U);
+  EXPECT_NE(splits.reports[0].warnings[0].find("1 pair differs only behind model.max_seq_len 4"),
+            std::string::npos)
+      << splits.reports[0].warnings[0];
+  try {
+    splits_of(folder, equal + "\n", log);
+    FAIL() << "nothing is left";
+  } catch (const DataError& error) {
+    EXPECT_EQ(error.location().hint.find("supervise"), std::string::npos) << error.location().hint;
+    EXPECT_NE(error.location().hint.find("both sides"), std::string::npos);
+  }
+}
+
 TEST(PreferenceSample, SplitsHoldBothRowsOfAPairOneBehindTheOther) {
   const ScratchFolder folder;
   settings::DataSettings data;
@@ -167,7 +294,7 @@ TEST(PreferenceSample, SplitsHoldBothRowsOfAPairOneBehindTheOther) {
                       .policy = [](const Sample&) { return std::string("policy"); },
                       .show = [](const std::vector<int32_t>&) { return std::string(); },
                       .bos_id = std::nullopt,
-         .encoder_hash = "pairs",
+                      .encoder_hash = "pairs",
                       .log = log},
                      Splits::TrainAndVal);
     ASSERT_EQ(splits.train.num_rows(), 4);

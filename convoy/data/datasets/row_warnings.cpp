@@ -45,7 +45,7 @@ void RowTally::add(const RowTally& later) {
 
 void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   ++rows_encoded;
-  if (row.empty_answer) empty_answers.add(sample);
+  if (row.empty_answer) (sample.is_pair ? empty_sides : empty_answers).add(sample);
   if (row.tools_unread) tools_unread.add(sample);
   if (row.documents_unread) documents_unread.add(sample);
   if (row.calls_unread) calls_unread.add(sample);
@@ -60,6 +60,7 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
 void RowLosses::add(const RowLosses& later) {
   rows_encoded += later.rows_encoded;
   empty_answers.add(later.empty_answers);
+  empty_sides.add(later.empty_sides);
   tools_unread.add(later.tools_unread);
   documents_unread.add(later.documents_unread);
   calls_unread.add(later.calls_unread);
@@ -70,6 +71,7 @@ void RowLosses::add(const RowLosses& later) {
   for (const auto& [key, tally] : later.keys_unread) keys_unread[key].add(tally);
   seams.add(later.seams);
   answers_cut.add(later.answers_cut);
+  sides_equal.add(later.sides_equal);
   texts_cut.add(later.texts_cut);
 }
 
@@ -110,6 +112,18 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",
         counted(tally.rows, "row has", "rows have"), place_of(tally)));
+  if (const RowTally& tally = losses.empty_sides; tally.rows > 0)
+    warnings.push_back(
+        fmt::format("{} an empty chosen or rejected answer, {}: no empty answer is learnt, so {} "
+                    "dropped",
+                    counted(tally.rows, "pair has", "pairs have"), place_of(tally),
+                    tally.rows == 1 ? "it is" : "they are"));
+  if (const RowTally& tally = losses.sides_equal; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "{} only behind model.max_seq_len {}, {}: both sides are equal when cut, so {} dropped; "
+        "raise it",
+        counted(tally.rows, "pair differs", "pairs differ"), max_tokens, place_of(tally),
+        tally.rows == 1 ? "it is" : "they are"));
   if (const RowTally& tally = losses.seams; tally.rows > 0)
     warnings.push_back(fmt::format(
         "in {} one token holds the end of the prompt and the start of the completion, {}: it is "

@@ -25,6 +25,7 @@ struct RowTally {
 struct RowLosses {
   int64_t rows_encoded = 0;
   RowTally empty_answers;                         // EncodedRow::empty_answer
+  RowTally empty_sides;                           // the same, of a pair
   RowTally tools_unread;                          // EncodedRow::tools_unread
   RowTally documents_unread;                      // EncodedRow::documents_unread
   RowTally calls_unread;                          // EncodedRow::calls_unread
@@ -35,6 +36,7 @@ struct RowLosses {
   std::map<std::string, RowTally> beside_prompt;  // by column: Sample::beside_prompt
   RowTally seams;                                 // EncodedRow::crosses_seam
   RowTally answers_cut;                           // nothing that is learnt was left by truncation
+  RowTally sides_equal;                           // pairs whose sides differ only in what was cut
   RowTally texts_cut;  // plain texts of which a part was left by truncation
 
   void add(const Sample& sample, const EncodedRow& row);

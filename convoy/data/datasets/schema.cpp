@@ -260,9 +260,9 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
           config.task);
     else if (row.value.is_object() && has(row.value, "chosen") && has(row.value, "rejected"))
       hinted.hint = fmt::format(
-          "these are preferences, which the tasks {} learn from; to learn answers, rename the "
-          "prompt and `chosen` to `prompt` and `completion`, or a `chosen` of messages to "
-          "`messages`, and leave out `rejected`",
+          "these are preferences: `convoy data` reads them with --schema preference, and the tasks "
+          "{} learn from them; to learn answers, rename the prompt and `chosen` to `prompt` and "
+          "`completion`, or a `chosen` of messages to `messages`, and leave out `rejected`",
           settings::tasks_that_read(settings::TaskData::Pairs));
     else
       hinted.hint =

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Version of the tokens: raised when equal rows encode differently.
-constexpr int kFormatVersion = 7;
+constexpr int kFormatVersion = 8;
 
 enum Part { Train = 0, Val = 1, Test = 2 };
 constexpr std::array<const char*, 3> kPartNames = {"train", "val", "test"};
@@ -276,8 +276,11 @@ class SplitBuilder {
     ErrorLocation location{
         .file = source.path.string(),
         .hint =
-            "raise model.max_seq_len, look at data.supervise, or see the mask with "
-            "`convoy data tokens`"};
+            settings::rows_of_item(settings::task_named(inputs_.task)) > 1
+                ? "raise model.max_seq_len, or see both sides with `convoy data tokens --schema "
+                  "preference`"
+                : "raise model.max_seq_len, look at data.supervise, or see the mask with "
+                  "`convoy data tokens`"};
     if (const auto& first = file.first_unsupervised) {
       location.line = first->line;
       text += fmt::format("; row {} has {}, {} of them supervised, and begins with {}",
