@@ -118,7 +118,7 @@ TEST_F(Conversation, SamplingIsSetBetweenAnswers) {
       {"max_new_tokens 1.5", "/set max_new_tokens: wanted an integer or auto, found"},
       {"top_p 0.5 0.6", "/set top_p: wanted a number or auto, found"}};
   for (const auto& [setting, words] : wrong) {
-    answers(fmt::format("/set {}\n", setting), kShort, 2);
+    answers(fmt::format("/set {}\n", setting), fmt::format("{} --dtype fp32", kShort), 2);
     EXPECT_TRUE(says(fmt::format("convoy: {}", words))) << setting << ": " << said_;
     EXPECT_FALSE(says("stop: []") || says("--")) << setting << ": " << said_;
   }

@@ -220,8 +220,8 @@ TEST_F(Pipeline, RowsThatTheEngineRefusedAreComputedAgain) {
 TEST_F(Pipeline, LowMemoryIsAnotherRunAndTheRefusalSaysHowToKeepBoth) {
   const std::string common =
       fmt::format("--dataset {} --num-examples 2 --stages generate --output a.jsonl ", sums());
-  EXPECT_EQ(process(common).code, 0);
-  // The resolved type of auto decides, not the word.
+  EXPECT_EQ(process(common + "--dtype fp32").code, 0);
+  // The resolved device of auto decides, not the word.
   EXPECT_EQ(process(common + "--dtype fp32 --devices cpu").code, 0);
   const testing::ScriptEnd end = process(common + "--low-memory");
   EXPECT_EQ(end.code, 2) << end.out;

@@ -164,9 +164,8 @@ TEST_F(DataCommand, ValidateSaysWhatATrainingWould) {
       R"({"messages": [{"role": "user", "content": [{"type": "image", "url": "a.png"}]}, )"
       R"({"role": "assistant", "content": "2"}]})"
       "\n");
-  write_file_atomic(folder_.path() / "damaged.jsonl",
-                    R"({"prompt": "\ud83d", "completion": "2"})"
-                    "\n");
+  write_file_atomic(folder_.path() / "damaged.jsonl", R"({"prompt": "\ud83d", "completion": "2"})"
+                                                      "\n");
   EXPECT_EQ(data("validate damaged.jsonl").code, 10);
   const auto mended = data("validate damaged.jsonl --bad-rows replace");
   EXPECT_EQ(mended.code, 0) << mended.out;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/core/base/running_tasks.h"
 
-#include <unistd.h>
-
 #include <fstream>
 #include <iterator>
 #include <sstream>
+
+#include "convoy/core/base/usable_cpus.h"
 
 namespace convoy {
 
@@ -24,7 +24,7 @@ bool counts_other_tasks(const std::string& loadavg, int cpus) {
 bool host_runs_other_tasks() {
   std::ifstream file("/proc/loadavg");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return counts_other_tasks(text, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  return counts_other_tasks(text, static_cast<int>(allowed_cpus().size()));
 }
 
 }  // namespace convoy

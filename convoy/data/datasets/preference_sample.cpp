@@ -106,7 +106,7 @@ bool is_text_of_a_turn(const Json& prompt, const Json& turns) {
 }
 
 // UltraFeedback has whole conversations, with the prompt's text and the chosen one again beside
-// them. What says something else stays unread, and is named.
+// them. A column that says something else stays unread, and is named.
 Sample repeated_chats(RowFields& fields) {
   Sample sample = split_chats(fields);
   const Json* const prompt = fields.peek("prompt");
