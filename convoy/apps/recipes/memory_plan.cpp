@@ -208,6 +208,7 @@ sizing::TrainingShape training_shape(nn::CausalLm& model, bool adapter_dropout) 
                               .element_bytes = static_cast<int64_t>(head.element_size()),
                               .head_elements = head.numel(),
                               .trains_head = head.requires_grad(),
+                              .tied_head = model.head_is_tied(),
                               .on_cpu = model.device().is_cpu()};
   for (const nn::Unit& unit : model.units())
     shape.units.push_back(

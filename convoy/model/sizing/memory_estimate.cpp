@@ -113,6 +113,7 @@ class ShapeMaker {
                .element_bytes = request.dtype == "bf16" ? 2 : 4,
                .head_elements = model.vocab_size * model.hidden_size,
                .trains_head = full_,
+               .tied_head = model.tied_head,
                .on_cpu = request.hardware == Hardware::Cpu} {
     for (const ParameterDeclaration& parameter : declare_parameters(model)) add(parameter);
     close_unit();

@@ -151,11 +151,15 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
   const bool keeps_whole = sharing.cuts_states && !sharing.cuts_gradients && question.accumulates;
   if (keeps_whole) plan.gradient_bytes += sum_of_largest(whole_gradients, SIZE_MAX);
   // Two under way, and the one that backward fills; over Gloo what comes in lies beside.
+  int64_t gradients_under_way = 0;
   if (sharing.cuts_states && !keeps_whole)
-    plan.exchange_bytes += sum_of_largest(whole_gradients, 3);
+    gradients_under_way += sum_of_largest(whole_gradients, 3);
   if (exchanges_on_cpu && sharing.cuts_states)
-    plan.exchange_bytes += sum_of_largest(whole_gradients, 2);
+    gradients_under_way += sum_of_largest(whole_gradients, 2);
   const int64_t freed = plan_activations(question, plan);
+  // The largest gradient, that of a tied head, leaves when backward has reached the embedding.
+  if (question.shape.tied_head) gradients_under_way -= std::min(gradients_under_way, freed);
+  plan.exchange_bytes += gradients_under_way;
   // Each takes the place of activations that backward has just freed.
   if (is_alone) plan.gradient_bytes = std::max<int64_t>(0, plan.gradient_bytes - freed);
   for (int64_t* part : {&plan.weight_bytes, &plan.packed_bytes, &plan.gradient_bytes,

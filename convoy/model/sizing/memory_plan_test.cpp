@@ -40,6 +40,21 @@ TEST(StateSharing, EachPartIsCutByItself) {
   EXPECT_EQ(states.optimizer_bytes, 2000);
 }
 
+TEST(StateSharing, TheGradientOfATiedHeadLeavesAfterTheActivations) {
+  MemoryQuestion question = question_of_four_ranks();
+  question.accumulates = false;
+  question.shape.layers = 3;
+  question.shape.kept = 10;
+  const StateSharing sharing{
+      .strategy = "any", .spans_processes = true, .cuts_states = true, .cuts_gradients = true};
+  const MemoryPlan apart = plan_memory(question, sharing);
+  question.shape.tied_head = true;
+  const MemoryPlan tied = plan_memory(question, sharing);
+  const int64_t freed = (3 - 1) * 10 * 10 * 4;  // blocks, tokens, elements, bytes
+  EXPECT_EQ(apart.exchange_bytes - tied.exchange_bytes, freed);
+  EXPECT_EQ(apart.activation_bytes, tied.activation_bytes);
+}
+
 TEST(StateSharing, AStrategyOfNoKnownNameIsChosenLikeAnyOther) {
   const MemoryQuestion question = question_of_four_ranks();
   const StateSharing whole{.strategy = "whole", .spans_processes = true};

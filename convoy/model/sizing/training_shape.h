@@ -40,6 +40,7 @@ struct TrainingShape {
   int64_t element_bytes = 4;  // activations' size
   int64_t head_elements = 0;
   bool trains_head = false;
+  bool tied_head = false;  // the head is the embedding, whose gradient backward completes last
   // The largest weight as it lies beside the model for a moment: in the type of the products, where
   // weights of few bits are unfolded for each, or in fp32, for the norms of DoRA.
   int64_t unfolded_bytes = 0;
