@@ -53,6 +53,13 @@ class Memory(unittest.TestCase):
         planned = bytes_of(re.search(r"memory of an engine: (\S+ \S+) = ", said)[1])
         self.check(planned, int(re.search(r"peak (\d+)", said)[1]) << 10, said)
 
+    def evaluates_as_planned(self, model, *words):
+        rows = self.path / "rows.jsonl"
+        rows.write_text("".join(json.dumps({"prompt": f"The history of {number}:", "completion": " It is long." * 20}) + "\n" for number in range(32)))
+        said = run("eval", "--model", model, "--data", rows, "--output-dir", self.path / "results", *words)
+        planned = bytes_of(re.search(r"memory of an engine: (\S+ \S+) = ", said)[1])
+        self.check(planned, int(re.search(r"peak (\d+)", said)[1]) << 10, said)
+
     def sums(self, *words):
         self.trains_as_planned(SOURCE / "examples/sums/lora.yaml", f"model.name={TALLY}", f"data.train_path={SOURCE / 'examples/sums/train.jsonl'}",
                                f"data.val_path={SOURCE / 'examples/sums/test.jsonl'}", "train.steps=6", *words)
@@ -76,6 +83,12 @@ class Memory(unittest.TestCase):
                 self.trains_as_planned(SOURCE / "examples/orders/lora.yaml", f"model.name={SMOLLM2}",
                                        f"data.train_path={SOURCE / 'examples/orders/train.jsonl'}", "train.steps=3", f"train.bf16={bf16}",
                                        "train.resume_from_checkpoint=never")
+
+    @unittest.skipIf(SMOLLM2 is None, "without SmolLM2")
+    def test_smollm2_is_evaluated(self):
+        for words in (("--dtype", "fp32"), ("--dtype", "bf16"), ("--dtype", "fp32", "--generate", "--max-new-tokens", "16")):
+            with self.subTest(words=words):
+                self.evaluates_as_planned(SMOLLM2, *words)
 
     @unittest.skipIf(SMOLLM2 is None, "without SmolLM2")
     def test_smollm2_generates(self):

@@ -65,6 +65,7 @@ TEST_F(ProcessCommand, TheDryRunTellsRowsStagesAndPromptAndStartsNothing) {
   EXPECT_EQ(told["requests_at_most"], 3 * (3 + 3 + 6));
   EXPECT_EQ(told["new_tokens_at_most"], 3 * 3 * (100 + 1024 + 100 + 1024));
   EXPECT_EQ(told["workers"], "2 workers on cpu");
+  EXPECT_NE(told["memory"].get<std::string>().find(" a worker"), std::string::npos) << told;
   const std::string prompt = told["first_prompt"];
   EXPECT_TRUE(prompt.starts_with("<|im_start|>")) << prompt;
   EXPECT_NE(prompt.find("\\boxed{}.\n\nProblem: 1 + 1?<|im_end|>"), std::string::npos) << prompt;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "convoy/apps/front/build_facts.h"
+#include "convoy/apps/front/process_memory.h"
 #include "convoy/apps/front/process_nodes.h"
 #include "convoy/apps/front/process_preview.h"
 #include "convoy/apps/front/process_progress.h"
@@ -180,7 +181,9 @@ class Processing {
     settle_dtype(config.settings, facts, workers, log);
     std::string memory = process::fit_memory(config.settings, facts);
     process::require_possible_requests(config.settings, facts);
-    return memory;
+    const bool computes_here = workers.devices != "http";
+    return memory.empty() && computes_here ? worker_memory(config.settings, facts, workers)
+                                           : memory;
   }
 
   // For the node that plans and publishes, and for every dry run.

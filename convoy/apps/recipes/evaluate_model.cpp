@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/evaluate_model.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "convoy/apps/recipes/answer_prompts.h"
 #include "convoy/apps/recipes/loaded_model.h"
@@ -16,6 +18,7 @@
 #include "convoy/data/evaluate/answer_scores.h"
 #include "convoy/data/evaluate/html_report.h"
 #include "convoy/data/evaluate/sample_files.h"
+#include "convoy/model/architecture/families/family.h"
 #include "convoy/train/loop/evaluation.h"
 
 namespace convoy::recipes {
@@ -91,6 +94,25 @@ train::EvaluationFigures evaluate_loss(RankShare& share, const LoadedModel& load
   return figures;
 }
 
+int64_t longest_row_tokens(const data::TokenDataset& dataset) {
+  int64_t longest = 0;
+  for (int64_t row = 0; row < dataset.num_rows(); ++row)
+    longest = std::max(longest, dataset.length_tokens(row));
+  return longest;
+}
+
+// The rows of which a loss is computed together.
+sizing::GenerationRows scored_together(const data::TokenDataset& dataset, int64_t batch_size) {
+  constexpr int64_t kChunkRows = 256;  // of kernels/cross_entropy
+  const int64_t rows = std::min(batch_size, dataset.num_rows());
+  const int64_t longest = longest_row_tokens(dataset);
+  return {.rows = rows,
+          .row_tokens = longest,
+          .step_tokens = rows * longest,
+          .keeps_kv = false,
+          .logit_rows = std::min(kChunkRows, rows * longest)};
+}
+
 // Makes one file the test split of `settings`, so that it is read and masked as in training.
 settings::TrainSettings with_data(settings::TrainSettings settings, const std::string& data) {
   if (settings.task == "mixed") settings.task = "sft";
@@ -149,15 +171,14 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   ModelRequest request =
       model_request(run.model, engine, settings.data.template_path, share.rank_device());
   request.eos_token = settings.data.eos_token;
-  const LoadedModel loaded = load_model(request, log);
-  share.follow_free_cores(log);
-  const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
+  OpenedModel opened = open_model(request, log);
+  const int64_t positions = families::read_decoder_spec(opened.folder).max_positions;
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,
-                                  .max_seq_len = max_seq_len,
+                                  .max_seq_len = std::min(settings.model.max_seq_len, positions),
                                   .seed = static_cast<uint64_t>(settings.seed),
-                                  .tokenizer = loaded.tokenizer,
-                                  .chat_template = loaded.template_or_null(),
+                                  .tokenizer = opened.tokenizer,
+                                  .chat_template = opened.template_or_null(),
                                   .log = log,
                                   .datasets = settings::mixed_datasets(settings.datasets),
                                   .warns = share.leads()};
@@ -172,22 +193,34 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                                          : "name a file with --data, take --split val, or train "
                                            "with data.split.test_ratio=0.1"});
   if (flags.limit > 0) dataset = first_rows(dataset, flags.limit);
-  const at::NoGradGuard no_grad;
-  nlohmann::json figures = loss_json(
-      evaluate_loss(share, loaded, dataset, engine.batch_size.value.value_or(kLossRows), log));
-
-  std::vector<evaluate::ScoredAnswer> samples;
+  const int64_t loss_rows = engine.batch_size.value.value_or(kLossRows);
+  sizing::GenerationRows together = scored_together(dataset, loss_rows);
+  Questions questions;
+  settings::SamplingFlags sampling;
   if (flags.generate) {
-    const Questions questions =
-        read_questions(loaded, file_of_split(settings.data, wants_val ? "val" : "test"), settings,
+    questions =
+        read_questions(opened.tokenizer, opened.template_or_null(),
+                       file_of_split(settings.data, wants_val ? "val" : "test"), settings,
                        {.limit = flags.limit,
                         .rows = rows_of_split(settings.data, wants_val ? splits.val : splits.test)},
                        log);
-    const settings::SamplingSources sources{.model = model_sampling(loaded.folder)};
+    const settings::SamplingSources sources{.model = model_sampling(opened.folder)};
     log.info(settings::sampling_line(run.sampling, sources));
-    samples = answer_questions(share, loaded, questions,
-                               settings::settle_sampling(run.sampling, sources), engine, log);
+    sampling = settings::settle_sampling(run.sampling, sources);
+    const sizing::GenerationRows scored = together;
+    together =
+        rows_together(engine, opened.request.device, longest_row(questions.prompts, sampling));
+    together.rows = std::clamp<int64_t>(questions.size() * sampling.n, 1, together.rows);
+    together.step_tokens = std::max(together.step_tokens, scored.step_tokens);
+    together.logit_rows = std::max(together.rows, scored.logit_rows);
   }
+  say_generation_memory(opened, engine, together, share.size(), log);
+  const LoadedModel loaded = load_weights(std::move(opened), log);
+  share.follow_free_cores(log);
+  const at::NoGradGuard no_grad;
+  nlohmann::json figures = loss_json(evaluate_loss(share, loaded, dataset, loss_rows, log));
+  std::vector<evaluate::ScoredAnswer> samples;
+  if (flags.generate) samples = answer_questions(share, loaded, questions, sampling, engine, log);
   if (share.leads()) write_results(run, metrics, samples, figures);
   share.finish();
   return share.leads() ? figures : nlohmann::json();

@@ -107,7 +107,7 @@ Questions evaluation_questions(const LoadedModel& loaded, const settings::TrainS
                       {.key = "data.val_path", .hint = "name a file, or remove it"});
   const std::string path = file_of_split(settings.data, "val");
   Questions questions =
-      read_questions(loaded, path, settings,
+      read_questions(loaded.tokenizer, loaded.template_or_null(), path, settings,
                      {.limit = settings.train.generating_evaluation.eval_generate_rows,
                       .rows = rows_of_split(settings.data, validation),
                       .may_lack_answers = true},

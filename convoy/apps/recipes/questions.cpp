@@ -29,11 +29,10 @@ std::optional<data::Question> question_of(const data::Sample& sample, bool may_l
 
 }  // namespace
 
-Questions read_questions(const LoadedModel& loaded, const std::filesystem::path& path,
-                         const settings::TrainSettings& settings, const QuestionRange& range,
-                         const Log& log) {
-  const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
-                                    data::Supervision());
+Questions read_questions(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
+                         const std::filesystem::path& path, const settings::TrainSettings& settings,
+                         const QuestionRange& range, const Log& log) {
+  const data::SampleEncoder encoder(tokenizer, chat_template, data::Supervision());
   std::optional<data::Question> question;
   std::string input;
   const auto is_wanted = [&](int64_t row) {

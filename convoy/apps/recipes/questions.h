@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "convoy/apps/recipes/answer_prompts.h"
-#include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/train_settings.h"
 #include "convoy/data/datasets/token_dataset.h"
+#include "convoy/data/text/chat_template.h"
+#include "convoy/data/text/tokenizer.h"
 
 namespace convoy::recipes {
 
@@ -33,10 +34,10 @@ struct QuestionRange {
   bool may_lack_answers = false;
 };
 
-// The questions of the file, in its order. Throws DataError.
-Questions read_questions(const LoadedModel& loaded, const std::filesystem::path& path,
-                         const settings::TrainSettings& settings, const QuestionRange& range,
-                         const Log& log);
+// The questions of the file, in its order. `chat_template` may be null. Throws DataError.
+Questions read_questions(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
+                         const std::filesystem::path& path, const settings::TrainSettings& settings,
+                         const QuestionRange& range, const Log& log);
 
 // The file of a split: its own, or the one that is split by shares.
 std::string file_of_split(const settings::DataSettings& data, const std::string& split);

@@ -61,6 +61,7 @@ void add_integer_weights(const Elements& elements, const GenerationRequest& requ
 }
 
 int64_t kv_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_t element_bytes) {
+  if (!rows.keeps_kv) return 0;
   int64_t bytes = 0;
   const int64_t values = 2 * model.num_kv_heads * model.head_dim;
   for (const architecture::LayerSpec& layer : model.layers) {
@@ -84,7 +85,8 @@ int64_t step_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int6
       std::min(rows.step_tokens, std::max(rows.rows, rows.rows * rows.row_tokens));
   const int64_t width =
       3 * model.ffn_size + 4 * model.hidden_size + 2 * model.num_kv_heads * model.head_dim;
-  return tokens * width * element_bytes + rows.rows * model.vocab_size * kGeneratedFloatBytes;
+  const int64_t logit_rows = rows.logit_rows > 0 ? rows.logit_rows : rows.rows;
+  return tokens * width * element_bytes + logit_rows * model.vocab_size * kGeneratedFloatBytes;
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ struct GenerationRows {
   int64_t kv_blocks = 0;      // blocks of keys and values; 0 = enough for all rows
   int64_t kv_bytes = 0;       // bound of their bytes; 0 = none
   bool int8_kv = false;
+  bool keeps_kv = true;    // false: texts are scored, and a layer's keys end with the layer
+  int64_t logit_rows = 0;  // rows of logits that lie together; 0 = one for each row
   bool operator==(const GenerationRows&) const = default;
 };
 
