@@ -3,6 +3,7 @@
 // `convoy init`: four questions, and a configuration that trains.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "convoy/apps/front/starter_config.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/suggest.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/settings/resolve_train.h"
 #include "convoy/launch/submit/quoting.h"
@@ -41,8 +43,11 @@ struct InitFlags {
 };
 
 void check_mode(const std::string& mode) {
-  settings::TrainSettings settings;
-  settings::resolve_train(settings, {.overrides = {"tuning.mode=" + mode}});
+  const std::vector<std::string> modes = {"lora", "qlora", "full"};
+  if (std::find(modes.begin(), modes.end(), mode) == modes.end())
+    throw ConfigError(
+        fmt::format("--mode is lora, qlora or full, found `{}`{}", mode, did_you_mean(mode, modes)),
+        {.key = "--mode", .hint = "--mode lora"});
 }
 
 void check_hardware(const std::string& hardware) { machine_of(hardware); }
@@ -160,6 +165,10 @@ int run_init(Context& context, const std::vector<std::string>& arguments) {
   if (!flags.force && std::filesystem::exists(flags.output, ignored))
     throw ConfigError(fmt::format("{} is there already", flags.output),
                       {.file = flags.output, .hint = "--force, or another --output"});
+  const std::filesystem::path parent = std::filesystem::path(flags.output).parent_path();
+  if (!parent.empty() && !std::filesystem::is_directory(parent, ignored))
+    throw ConfigError(fmt::format("there is no folder {}", parent.string()),
+                      {.file = flags.output, .hint = "make it, or name another --output"});
   const std::string typed = command_of(flags);
   const bool has_data = !flags.data.empty();
   try {

@@ -48,9 +48,11 @@ std::string MemoryFit::text() const {
                 "not even one row fits: lower model.max_seq_len, set "
                 "train.gradient_checkpointing: true, train with tuning.mode: qlora, or share the "
                 "state over more devices (parallel.strategy: zero3)");
-  return fmt::format("memory by formula, {}: {} of {} under {} with {} a micro-batch{}; {}",
-                     machine.words, telemetry::bytes_text(memory.total_bytes()),
-                     telemetry::bytes_text(machine.device_bytes), request.sharing.strategy, rows,
+  const std::string& strategy = request.sharing.strategy;
+  return fmt::format("memory by formula, {}: {} of {}{} with {} a micro-batch{}; {}", machine.words,
+                     telemetry::bytes_text(memory.total_bytes()),
+                     telemetry::bytes_text(machine.device_bytes),
+                     strategy == "none" ? "" : " under " + strategy, rows,
                      fits() ? "" : ", which does not fit", room);
 }
 

@@ -172,9 +172,11 @@ MemoryChoices choose(const StarterAnswers& answers, const StarterFacts& facts, i
   }
   if (total() > facts.machine.device_bytes && facts.machine.devices > 1)
     request.sharing = sizing::sharing_of(settings::strategies_of_processes().back());
-  choices.sentence = fmt::format(
-      "one row a micro-batch takes about {} of {} under {}", telemetry::bytes_text(total()),
-      telemetry::bytes_text(facts.machine.device_bytes), request.sharing.strategy);
+  const std::string& strategy = request.sharing.strategy;
+  choices.sentence =
+      fmt::format("one row a micro-batch takes about {} of {}{}", telemetry::bytes_text(total()),
+                  telemetry::bytes_text(facts.machine.device_bytes),
+                  strategy == "none" ? "" : " under " + strategy);
   if (total() > facts.machine.device_bytes)
     choices.sentence += ": it does not fit; take a smaller model, or a mode that takes less";
   return choices;

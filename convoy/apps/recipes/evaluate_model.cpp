@@ -103,7 +103,7 @@ int64_t longest_row_tokens(const data::TokenDataset& dataset) {
 
 // The rows of which a loss is computed together.
 sizing::GenerationRows scored_together(const data::TokenDataset& dataset, int64_t batch_size) {
-  constexpr int64_t kChunkRows = 256;  // of kernels/cross_entropy
+  constexpr int64_t kChunkRows = 256;  // a chunk of kernels/cross_entropy
   const int64_t rows = std::min(batch_size, dataset.num_rows());
   const int64_t longest = longest_row_tokens(dataset);
   return {.rows = rows,

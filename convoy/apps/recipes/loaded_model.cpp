@@ -186,6 +186,7 @@ OpenedModel open_model(const ModelRequest& given, const Log& log) {
     request.adapter = start->adapter;
   }
   io::ModelFolder folder = io::ModelFolder::open(request.name, request.revision);
+  if (!request.adapter.empty()) adapters::LoraModel::require_adapter(request.adapter);
   for (const std::string& notice : folder.notices()) log.info(notice);
   text::Tokenizer tokenizer = text::Tokenizer::load(folder.path(), request.eos_token);
   if (const std::string letters = tokenizer.missing_letters(); !letters.empty()) log.info(letters);

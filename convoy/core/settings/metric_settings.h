@@ -29,10 +29,13 @@ inline bool is_text_metric(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// The mean difference of the rewards of both completions of a pair.
+inline constexpr std::string_view kMarginMetric = "eval_rewards/margins";
+
 // The accepted values of train.metric_for_best_model.
 inline std::vector<std::string> best_metric_names() {
   std::vector<std::string> names = {"eval_loss", "eval_perplexity", "eval_mean_token_accuracy",
-                                    "eval_accuracy"};
+                                    "eval_accuracy", std::string(kMarginMetric)};
   for (const std::string& name : text_metric_names()) names.push_back("eval_" + name);
   return names;
 }

@@ -270,6 +270,26 @@ bool measures_accuracy(const TrainSettings& settings) {
   return data == TaskData::Windows || data == TaskData::Pairs;
 }
 
+void check_metric_of_task(const TrainSettings& settings, const config::Resolved& resolved,
+                          config::ErrorList& errors) {
+  if (!all_readable(resolved, {"task", "train.metric_for_best_model"})) return;
+  const std::string& best = settings.train.metric_for_best_model;
+  const bool has_pairs = settings.task_facts().data == TaskData::Pairs;
+  if (best == "eval_accuracy" && !measures_accuracy(settings))
+    errors.add(ConfigError(fmt::format("train.metric_for_best_model eval_accuracy applies only to "
+                                       "task classify, {}, found task {}",
+                                       tasks_that_read(TaskData::Pairs), settings.task),
+                           resolved.location("train.metric_for_best_model", "eval_loss")));
+  const bool is_of_pairs = best == kMarginMetric;
+  const bool is_of_texts = is_text_metric(settings.train.best_metric_name());
+  if ((is_of_pairs && !has_pairs) || (is_of_texts && has_pairs))
+    errors.add(ConfigError(fmt::format("train.metric_for_best_model is {}, which evaluations of "
+                                       "task {} do not measure",
+                                       best, settings.task),
+                           resolved.location("train.metric_for_best_model",
+                                             has_pairs ? "eval_accuracy" : "eval_loss")));
+}
+
 void check_combinations(const TrainSettings& settings, const config::Resolved& resolved,
                         config::ErrorList& errors) {
   check_split(settings.data.split, resolved, errors);
@@ -288,12 +308,7 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
                     "global batch that train.learning_rate was chosen for",
                     settings.train.lr_scaling),
         resolved.location("train.lr_scaling", "train.lr_reference_batch=ROWS")));
-  if (all_readable(resolved, {"task", "train.metric_for_best_model"}) &&
-      settings.train.metric_for_best_model == "eval_accuracy" && !measures_accuracy(settings))
-    errors.add(ConfigError(fmt::format("train.metric_for_best_model eval_accuracy applies only to "
-                                       "task classify, {}, found task {}",
-                                       tasks_that_read(TaskData::Pairs), settings.task),
-                           resolved.location("train.metric_for_best_model", "eval_loss")));
+  check_metric_of_task(settings, resolved, errors);
   if (all_readable(resolved, {"logging.profile_steps"}))
     if (const auto problem = step_range_problem(settings.logging.profile_steps))
       errors.add(ConfigError("logging.profile_steps: " + *problem,

@@ -172,6 +172,15 @@ TEST(TrainSettings, AnAdapterToGoOnWithIsNotForAllWeights) {
   EXPECT_EQ(with({"tuning.lora.adapter=adapter"}).tuning.lora.adapter, "adapter");
 }
 
+TEST(TrainSettings, BestMetricOfPairsIsOneOfPairs) {
+  for (const std::string name : {"rewards/margins", "eval_rewards/margins", "margins"}) {
+    const TrainSettings settings = with({"task=dpo", "train.metric_for_best_model=" + name});
+    EXPECT_EQ(settings.train.best_metric_name(), "rewards/margins");
+    EXPECT_TRUE(settings.train.larger_is_better());
+    EXPECT_THROW(with({"train.metric_for_best_model=" + name}), ConfigError);
+  }
+}
+
 TEST(TrainSettings, BestMetricIsOneThatEvaluationsProduce) {
   const std::string generating = "train.predict_with_generate=true";
   for (const std::string name : {"rougeL", "eval_rougeL", "rougel", "EVAL_ROUGEL"})

@@ -233,6 +233,11 @@ std::vector<KeyRule> preference_rules() {
                    KeyAction::Replace,
                    "",
                    "eval_accuracy"});
+  rules.push_back({"train.metric_for_best_model",
+                   {"eval_margins", "margins"},
+                   KeyAction::Replace,
+                   "",
+                   std::string(kMarginMetric)});
   return rules;
 }
 

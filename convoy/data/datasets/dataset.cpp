@@ -64,7 +64,10 @@ const DatasetConfig& choose_config(const std::vector<DatasetConfig>& configs,
   if (const DatasetConfig* const config = find_named(configs, "default")) return *config;
   throw DataError(
       fmt::format("the data set has {} configs, and none is named", configs.size()),
-      {.file = folder.string(), .hint = "name one with --config: " + names_of(configs)});
+      {.file = folder.string(),
+       .hint = fmt::format("name one with --config: {}; a command without --config takes one of "
+                           "its files",
+                           names_of(configs))});
 }
 
 const DatasetSplit& choose_split(const DatasetConfig& config, const std::string& asked,

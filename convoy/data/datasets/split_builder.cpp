@@ -265,9 +265,8 @@ class SplitBuilder {
                        const Source& source) const {
     if (rows_kept(report) > 0 || (report.rows_read == 0 && report.name != "train")) return;
     std::string text = fmt::format(
-        "the {} split has nothing to learn from: of {}, {} no supervised token within "
-        "model.max_seq_len {}, "
-        "{} longer and dropped, {} unreadable",
+        "the {} split has nothing to learn from: of {}, {} no token to learn within "
+        "model.max_seq_len {}, {} longer and dropped, {} unreadable",
         report.name, counted(report.rows_read, "row"),
         counted(report.rows_unsupervised, "has", "have"), inputs_.max_seq_len,
         counted(report.rows_dropped_long, "is", "are"),
@@ -279,8 +278,8 @@ class SplitBuilder {
             settings::rows_of_item(settings::task_named(inputs_.task)) > 1
                 ? "raise model.max_seq_len, or see both sides with `convoy data tokens --schema "
                   "preference`"
-                : "raise model.max_seq_len, look at data.supervise, or see the mask with "
-                  "`convoy data tokens`"};
+                : "raise model.max_seq_len, look at data.supervise and at weights of messages, or "
+                  "see the mask with `convoy data tokens`"};
     if (const auto& first = file.first_unsupervised) {
       location.line = first->line;
       text += fmt::format("; row {} has {}, {} of them supervised, and begins with {}",

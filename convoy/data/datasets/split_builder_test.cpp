@@ -208,7 +208,7 @@ TEST(BuildSplits, ASplitWithNothingToLearnIsRefusedAndExplained) {
   fixture.data.val_path = fixture.data.train_path;
   const std::string error = fixture.error_of();
   EXPECT_NE(error.find("rows.jsonl:1: the train split has nothing to learn from: of 2 rows, 2 have "
-                       "no supervised token"),
+                       "no token to learn"),
             std::string::npos)
       << error;
   EXPECT_NE(error.find("row 1 has 8 tokens, 1 of them supervised, and begins with 1 65 66 67"),

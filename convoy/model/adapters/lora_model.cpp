@@ -293,18 +293,22 @@ LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t see
   return lora;
 }
 
-LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
-  const fs::path config_path = adapter_folder / "adapter_config.json";
+void LoraModel::require_adapter(const fs::path& adapter_folder) {
   if (fs::is_regular_file(adapter_folder))
     throw DataError("wanted the folder of a PEFT adapter, found a file",
                     {.file = adapter_folder.string(),
                      .hint = "`convoy models convert FILE.gguf FOLDER --base MODEL` makes one of a "
                              "LoRA file for llama.cpp"});
-  if (!fs::is_regular_file(config_path))
+  if (!fs::is_regular_file(adapter_folder / "adapter_config.json"))
     throw DataError(
         "the folder holds no adapter_config.json: it is not a PEFT adapter",
         {.file = adapter_folder.string(),
          .hint = "name the folder that holds adapter_config.json, such as runs/NAME/adapter"});
+}
+
+LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
+  require_adapter(adapter_folder);
+  const fs::path config_path = adapter_folder / "adapter_config.json";
   LoraModel lora(LoraConfig::from_peft_json(
       io::JsonReader(io::read_json_file(config_path), config_path.string())));
   const fs::path weights_path = adapter_folder / "adapter_model.safetensors";

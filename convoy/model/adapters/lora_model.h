@@ -36,6 +36,8 @@ class LoraModel {
   // tensor, else DataError. Embedding and head that PEFT saved beside the adapter
   // (save_embedding_layers) take the place of the model's.
   static LoraModel load(nn::CausalLm& model, const std::filesystem::path& adapter_folder);
+  // Throws DataError where the folder holds no adapter: before a model is read for it.
+  static void require_adapter(const std::filesystem::path& adapter_folder);
 
   // Everything that trains, under PEFT's file names ("base_model.model....lora_A.weight"), in model
   // order.

@@ -28,7 +28,7 @@ Json parse_object(std::string_view body) {
   try {
     object = io::parse_json(body, "the body");
   } catch (const DataError& error) {
-    throw ApiError(400, error.sentence());
+    throw ApiError(400, fmt::format("the body of the request: {}", error.what()));
   }
   if (!object.is_object()) throw ApiError(400, "the body must be a JSON object");
   return object;
