@@ -17,6 +17,7 @@
 #include "convoy/core/http/host_header.h"
 #include "convoy/core/http/http_server.h"
 #include "convoy/core/settings/serve_flags.h"
+#include "convoy/launch/supervisor/launch_flags.h"
 #include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
