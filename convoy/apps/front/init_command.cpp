@@ -25,6 +25,7 @@ struct InitFlags {
   std::string data;
   std::string hardware;
   std::string mode;
+  std::string task = "auto";
   std::string output = "train.yaml";
   bool force = false;
 
@@ -37,6 +38,10 @@ struct InitFlags {
           "auto = this host, or a machine of `convoy config presets`: rtx4090x2, a100x2, h100x2, "
           "h200x2, h200x4, single-gpu, cpu");
     visit("mode", mode, "what trains: lora, qlora, full");
+    visit("task", task,
+          "what is learnt: sft, pretrain, dpo, orpo; auto = by the first row, dpo for `chosen` and "
+          "`rejected`")
+        .one_of({"auto", "sft", "pretrain", "dpo", "orpo"});
     visit("output", output, "the file to write").alias("o");
     visit("force", force, "overwrite an existing file");
   }
@@ -123,6 +128,7 @@ int write_config(const Context& context, const InitFlags& flags, bool was_data_a
                                .data = flags.data,
                                .hardware = flags.hardware,
                                .mode = flags.mode,
+                               .task = flags.task,
                                .data_may_be_elsewhere = was_data_asked_for};
   std::vector<std::string> notes;
   const StarterFacts facts = look_at(answers, notes);
@@ -188,7 +194,8 @@ Command init_command() {
   return {
       .name = "init",
       .summary = "Write a configuration from four answers",
-      .usage = "convoy init [--model M] [--data D] [--hardware H] [--mode M] [--output FILE]",
+      .usage =
+          "convoy init [--model M] [--data D] [--hardware H] [--mode M] [--task T] [--output FILE]",
       .examples =
           "convoy init\n"
           "convoy init --model examples/tally-3m --data examples/sums/train.jsonl --hardware cpu "

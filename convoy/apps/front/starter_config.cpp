@@ -15,6 +15,7 @@
 #include "convoy/core/config/resolve.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/core/settings/strategies.h"
+#include "convoy/core/settings/tasks.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/datasets/dataset.h"
 #include "convoy/data/datasets/encode_sample.h"
@@ -65,8 +66,14 @@ class RowsOfModel {
         chat_template_(text::ChatTemplate::load(folder.path(), "")),
         encoder_(tokenizer_, chat_template_ ? &*chat_template_ : nullptr, data::Supervision()) {}
 
-  int64_t tokens(const data::Sample& sample) const {
-    return static_cast<int64_t>(encoder_.encode(sample).ids.size());
+  // The longer side of a pair.
+  int64_t tokens(data::Sample sample) const {
+    if (!sample.is_pair) return static_cast<int64_t>(encoder_.encode(sample).ids.size());
+    sample.is_pair = false;
+    const int64_t chosen = tokens(sample);
+    sample.completion = std::move(sample.rejected);
+    sample.completion_messages = std::move(sample.rejected_messages);
+    return std::max(chosen, tokens(std::move(sample)));
   }
 
  private:
@@ -75,18 +82,27 @@ class RowsOfModel {
   data::SampleEncoder encoder_;
 };
 
-void look_at_rows(const std::string& name, const RowsOfModel* model, StarterFacts& facts) {
-  const data::SchemaConfig config;
+// The task whose rows these are, by the first one.
+std::string task_of(const data::Row& row) {
+  if (row.value.is_object() && row.value.contains("chosen") && row.value.contains("rejected"))
+    return "dpo";
+  return data::detect_schema(row, {}) == data::Schema::Text ? "pretrain" : "sft";
+}
+
+void look_at_rows(const std::string& name, const std::string& task, const RowsOfModel* model,
+                  StarterFacts& facts) {
+  data::SchemaConfig config;
   const auto rows = data::open_dataset(data::find_dataset({.name = name}));
   while (const auto row = rows->next()) {
     if (facts.looked_at_rows == kRowsLookedAt) {
       facts.looked_at_all_rows = false;
       break;
     }
+    if (facts.looked_at_rows == 0) config.task = task == "auto" ? task_of(*row) : task;
     const data::Schema schema = data::detect_schema(*row, config);
     if (facts.looked_at_rows++ == 0) {
       facts.schema = data::schema_name(schema);
-      facts.plain_text = schema == data::Schema::Text;
+      facts.task = config.task;
     }
     if (model == nullptr && facts.looked_at_rows == kRowsWithoutModel) break;
     if (model == nullptr) continue;
@@ -184,6 +200,22 @@ MemoryChoices choose(const StarterAnswers& answers, const StarterFacts& facts, i
 
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
+// DPO: Zephyr's (arXiv 2310.16944) 5e-7 for all weights and 5e-6 for LoRA. ORPO: its paper's 8e-6
+// (arXiv 2403.07691) for all weights, and ten times that for LoRA.
+const char* learning_rate(const settings::TaskFacts& task, bool full) {
+  if (task.data != settings::TaskData::Pairs) return full ? "1e-5" : "2e-4";
+  if (task.chooses_loss) return full ? "5e-7" : "5e-6";
+  return full ? "8e-6" : "8e-5";
+}
+
+std::string preference_text(const settings::TaskFacts& task) {
+  return fmt::format("\npreference:\n{}",
+                     task.chooses_loss
+                         ? "  loss: sigmoid  # DPO's own; simpo needs no reference\n"
+                           "  beta: 0.1  # more keeps the model closer to its reference\n"
+                         : "  beta: 0.1  # weight of the term of preferences\n");
+}
+
 }  // namespace
 
 sizing::Machine machine_of(const std::string& hardware) {
@@ -204,11 +236,12 @@ void check_model(const std::string& model) {
 
 void check_data(const std::string& data) {
   StarterFacts ignored;
-  look_at_rows(data, nullptr, ignored);
+  look_at_rows(data, "auto", nullptr, ignored);
 }
 
 StarterFacts look_at(const StarterAnswers& answers, std::vector<std::string>& notes) {
   StarterFacts facts{.machine = machine_of(answers.hardware)};
+  if (answers.task != "auto") facts.task = answers.task;
   std::optional<io::ModelFolder> folder;
   try {
     folder = io::ModelFolder::open(answers.model);
@@ -229,29 +262,31 @@ StarterFacts look_at(const StarterAnswers& answers, std::vector<std::string>& no
     notes.push_back(fmt::format("data: {}", error.sentence()));
     return facts;
   }
-  look_at_rows(answers.data, model ? &*model : nullptr, facts);
+  look_at_rows(answers.data, answers.task, model ? &*model : nullptr, facts);
   return facts;
 }
 
 std::string starter_config(const StarterAnswers& answers, const StarterFacts& facts) {
   const RowLength length = row_length(facts);
   const int64_t tokens = length.tokens;
-  const MemoryChoices choices = choose(answers, facts, tokens);
+  const settings::TaskFacts& task = settings::task_named(facts.task);
+  const bool has_pairs = task.data == settings::TaskData::Pairs;
+  const MemoryChoices choices = choose(answers, facts, settings::rows_of_item(task) * tokens);
   const bool full = answers.mode == "full";
   std::string text = fmt::format("# {} of {} on {}, for {}\n", full ? "All weights" : answers.mode,
                                  answers.model, answers.data, facts.machine.words);
   if (!choices.sentence.empty()) text += fmt::format("# By formula, {}.\n", choices.sentence);
-  text += fmt::format("task: {}\n\nmodel:\n  name: {}\n", facts.plain_text ? "pretrain" : "sft",
-                      quoted(answers.model));
+  text += fmt::format("task: {}\n\nmodel:\n  name: {}\n", facts.task, quoted(answers.model));
   text += fmt::format("  max_seq_len: {}  # {}\n\n", tokens, length.reason);
   text += fmt::format("tuning:\n  mode: {}\n", answers.mode);
   if (!full)
     text +=
         "  lora: {r: 32, alpha: 64, dropout: 0.05, target_modules: auto}  # all projections of "
         "blocks\n";
+  if (has_pairs) text += preference_text(task);
   text += fmt::format(
       "\ntrain:\n"
-      "  epochs: 3\n"
+      "  epochs: {}\n"
       "  learning_rate: {}\n"
       "  lr_scheduler_type: cosine\n"
       "  warmup_ratio: 0.06\n"
@@ -265,8 +300,8 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
       "whole blocks, for a third more time\n"
       "  eval_steps: 0  # 0: evaluate at the end of each epoch\n"
       "  save_steps: 0  # 0: save at the end of each epoch\n",
-      full ? "1e-5" : "2e-4", facts.plain_text, choices.dtype.dtype, choices.dtype.reason,
-      architecture::gradient_checkpointing_of(choices.recompute));
+      has_pairs ? 1 : 3, learning_rate(task, full), facts.task == "pretrain", choices.dtype.dtype,
+      choices.dtype.reason, architecture::gradient_checkpointing_of(choices.recompute));
   text += fmt::format(
       "\ndata:\n  train_path: {}\n"
       "{}"

@@ -18,14 +18,15 @@ struct StarterAnswers {
   std::string data;
   std::string hardware;                // auto, or the name of a known machine
   std::string mode;                    // as tuning.mode
+  std::string task = "auto";           // auto: by the first row
   bool data_may_be_elsewhere = false;  // though the hardware is here
 };
 
 // Facts of the model and the data. A fact is empty or 0 when its files are not on this host.
 struct StarterFacts {
   std::optional<architecture::DecoderSpec> model = {};
+  std::string task = "sft";    // that learns from the rows
   std::string schema = {};     // schema of the first row
-  bool plain_text = false;     // rows to continue, not to answer
   int64_t looked_at_rows = 0;  // rows of the data that were read
   bool looked_at_all_rows = true;
   std::vector<int64_t> row_tokens = {};  // their lengths, rising; empty = the model reads none here

@@ -65,5 +65,20 @@ TEST(StarterConfig, SaysTheTypeThatTrainingTakes) {
   EXPECT_TRUE(line_of(configuration({20}), "bf16").starts_with("bf16: auto  # auto: bf16 here"));
 }
 
+TEST(StarterConfig, PairsHaveTheirTaskLossAndRate) {
+  StarterFacts facts{.task = "dpo", .schema = "preference", .looked_at_rows = 1};
+  StarterAnswers answers{.model = "m", .data = "d", .hardware = "auto", .mode = "lora"};
+  std::string text = starter_config(answers, facts);
+  EXPECT_EQ(line_of(text, "task"), "task: dpo");
+  EXPECT_EQ(line_of(text, "learning_rate"), "learning_rate: 5e-6");
+  EXPECT_TRUE(line_of(text, "loss").starts_with("loss: sigmoid"));
+  facts.task = "orpo";
+  answers.mode = "full";
+  text = starter_config(answers, facts);
+  EXPECT_EQ(line_of(text, "learning_rate"), "learning_rate: 8e-6");
+  EXPECT_EQ(text.find("loss: "), std::string::npos) << text;
+  EXPECT_NE(text.find("preference:\n  beta: 0.1"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace convoy::apps

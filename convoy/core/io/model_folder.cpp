@@ -110,13 +110,17 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
                                                download_command(id, HubRepository::Model, revision))
                                  : "download it, and name its folder"});
   }
-  if (!looks_like_hub_id(name) || name.ends_with(".gguf"))
-    throw DataError(
-        name.ends_with(".gguf") ? "there is no such GGUF file" : "there is no such model folder",
-        {.file = name,
-         .hint = missing_folder_hint(
-             name, "config.json",
-             "name a folder with config.json, a GGUF file, or a hub id ORG/NAME")});
+  if (name.ends_with(".gguf"))
+    throw DataError("there is no such GGUF file",
+                    {.file = name,
+                     .hint = "name a file that is there, a folder with config.json, or a hub id "
+                             "ORG/NAME"});
+  if (!looks_like_hub_id(name))
+    throw DataError("there is no such model folder",
+                    {.file = name,
+                     .hint = missing_folder_hint(
+                         name, "config.json",
+                         "name a folder with config.json, a GGUF file, or a hub id ORG/NAME")});
   const fs::path cache = hub_cache_folder();
   const std::optional<HubSnapshot> snapshot = find_in_hub_cache(name, revision, cache);
   if (!snapshot)

@@ -96,7 +96,7 @@ TEST(EncodeSplits, ARunThatCutsAwayEveryAnswerIsRefused) {
     example.encode(8);
     FAIL() << "wanted an error";
   } catch (const DataError& error) {
-    EXPECT_NE(std::string(error.what()).find("of 1000 rows, 1000 have no supervised token"),
+    EXPECT_NE(std::string(error.what()).find("of 1000 rows, 1000 have no token to learn"),
               std::string::npos)
         << error.what();
     EXPECT_EQ(error.location().line, 1);
