@@ -174,6 +174,19 @@ TEST_F(Init, WritesWhatTrains) {
   EXPECT_EQ(trained.code, 0) << trained.out;
 }
 
+TEST_F(Init, SeesPairsInTheRows) {
+  const std::string pairs =
+      "--model examples/tally-3m --data examples/preferences/train.jsonl --hardware cpu";
+  ASSERT_EQ(init(pairs + " --output a.yaml").code, 0);
+  EXPECT_EQ(written("a.yaml").task, "dpo");
+  EXPECT_EQ(written("a.yaml").model.max_seq_len, 128) << "the longer side of a pair";
+  ASSERT_EQ(init(pairs + " --task orpo --output b.yaml").code, 0);
+  EXPECT_EQ(written("b.yaml").task, "orpo");
+  const ScriptEnd answers = init(pairs + " --task sft --output c.yaml");
+  EXPECT_EQ(answers.code, 10) << answers.out;
+  EXPECT_NE(answers.out.find("these are preferences"), std::string::npos) << answers.out;
+}
+
 TEST_F(Init, AsksNobodyWhereThereIsNoTerminal) {
   const ScriptEnd end = init("--model examples/tally-3m");
   EXPECT_EQ(end.code, 2);
@@ -196,7 +209,7 @@ TEST_F(Init, RefusesWhatNobodyKnows) {
   EXPECT_NE(hardware.out.find("h100x2"), std::string::npos) << hardware.out;
   const ScriptEnd mode = init(std::string(kSums) + " --mode adapter");
   EXPECT_EQ(mode.code, 2);
-  EXPECT_NE(mode.out.find("tuning.mode"), std::string::npos) << mode.out;
+  EXPECT_NE(mode.out.find("--mode is lora, qlora or full"), std::string::npos) << mode.out;
   std::error_code ignored;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "train.yaml", ignored));
 }
