@@ -5,9 +5,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"
+#include "files/run_script.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {
@@ -121,6 +125,34 @@ TEST(PreferenceScores, OnlyPairsThatTheStepsReadAreScored) {
   EXPECT_NE(all.errors.find("of 13 pairs of train, 5 computed now"), std::string::npos)
       << all.errors;
 }
+
+// `convoy eval` with the configuration of a run finds what the run's last evaluation found.
+class EvaluatedPairs : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EvaluatedPairs, EqualTheEvaluationOfTheRun) {
+  const std::string mode = GetParam();
+  const TrainFixture fixture;
+  const Settings settings = preference_settings(fixture, {"tuning.mode=" + mode});
+  ASSERT_EQ(fixture.run("run", settings).status, 0);
+  const fs::path run = fixture.run_folder("run");
+  const std::string model = mode == "full"
+                                ? fmt::format("--model '{}'", (run / "model").string())
+                                : fmt::format("--adapter '{}'", (run / "adapter").string());
+  const ScriptEnd end = run_script(
+      fixture.rows().parent_path(),
+      fmt::format("'{}/convoy' eval '{}' {} --split val --dtype fp32 --output-dir results 2>&1",
+                  std::getenv("CONVOY_BIN_DIR"), (run / "config.yaml").string(), model));
+  ASSERT_EQ(end.code, 0) << end.out;
+  const auto found =
+      nlohmann::json::parse(read_file(fixture.rows().parent_path() / "results/metrics.json"));
+  const double wanted = fixture.evaluation_losses("run").rbegin()->second;
+  EXPECT_NEAR(found.at("loss").get<double>(), wanted, 1e-6 * std::max(1.0, wanted)) << end.out;
+  EXPECT_EQ(found.at("pairs"), 13);
+  for (const char* const figure : {"accuracy", "rewards/margins", "logps/chosen"})
+    EXPECT_TRUE(found.contains(figure)) << found;
+}
+INSTANTIATE_TEST_SUITE_P(Modes, EvaluatedPairs, ::testing::Values("lora", "full"),
+                         [](const auto& one) { return std::string(one.param); });
 
 TEST(PreferenceRunsOfOtherRanks, AStoppedRunGoesOnOnMore) {
   const TrainFixture fixture;

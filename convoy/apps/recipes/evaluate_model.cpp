@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "convoy/apps/recipes/answer_prompts.h"
+#include "convoy/apps/recipes/evaluate_pairs.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/questions.h"
 #include "convoy/apps/recipes/rank_share.h"
@@ -171,6 +172,8 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   ModelRequest request =
       model_request(run.model, engine, settings.data.template_path, share.rank_device());
   request.eos_token = settings.data.eos_token;
+  const bool has_pairs = settings.task_facts().data == settings::TaskData::Pairs;
+  request.joins_projections = request.joins_projections && !has_pairs;
   OpenedModel opened = open_model(request, log);
   const int64_t positions = families::read_decoder_spec(opened.folder).max_positions;
   const data::EncodeInputs inputs{.data = settings.data,
@@ -192,8 +195,16 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                                            "data.split.val_ratio=0.1"
                                          : "name a file with --data, take --split val, or train "
                                            "with data.split.test_ratio=0.1"});
-  if (flags.limit > 0) dataset = first_rows(dataset, flags.limit);
+  if (flags.limit > 0)
+    dataset = first_rows(dataset, settings::rows_of_item(settings.task_facts()) * flags.limit);
   const int64_t loss_rows = engine.batch_size.value.value_or(kLossRows);
+  if (has_pairs) {
+    nlohmann::json figures =
+        evaluate_pairs(share, std::move(opened), settings, dataset, loss_rows, log);
+    if (share.leads()) write_results(run, metrics, {}, figures);
+    share.finish();
+    return share.leads() ? figures : nlohmann::json();
+  }
   sizing::GenerationRows together = scored_together(dataset, loss_rows);
   Questions questions;
   settings::SamplingFlags sampling;

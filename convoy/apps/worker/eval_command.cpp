@@ -79,12 +79,13 @@ int eval_command(const Arguments& arguments) {
   if (!positionals.empty()) {
     const config::Resolved resolved = read_train_config(
         settings, positionals, "", recipes::log_of_rank(run.ranks.ranks_folder, worker.log()));
-    if (settings.task_facts().data == settings::TaskData::Pairs)
+    if (settings.task_facts().data == settings::TaskData::Pairs && flags.generate)
       throw ConfigError(
-          fmt::format("eval measures single answers, found task {}", settings.task),
+          fmt::format("--generate compares answers with one right answer, found task {}",
+                      settings.task),
           {.key = "task",
-           .hint = "the run's own evaluations have loss, rewards and accuracy of pairs; or add "
-                   "task=sft and --data with rows of answers"});
+           .hint = "leave --generate out, or add task=sft and --data with rows of "
+                   "answers"});
     if (settings.task_facts().data == settings::TaskData::Windows)
       throw ConfigError("eval applies only to language models, found task classify",
                         {.key = "task",
