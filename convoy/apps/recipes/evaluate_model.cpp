@@ -197,8 +197,12 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                                            "with data.split.test_ratio=0.1"});
   if (flags.limit > 0)
     dataset = first_rows(dataset, settings::rows_of_item(settings.task_facts()) * flags.limit);
-  const int64_t loss_rows = engine.batch_size.value.value_or(kLossRows);
+  const int64_t loss_rows = engine.batch_size.value.value_or(kLossRows);  // or pairs
   if (has_pairs) {
+    say_generation_memory(
+        opened, engine,
+        scored_together(dataset, settings::rows_of_item(settings.task_facts()) * loss_rows),
+        share.size(), log);
     nlohmann::json figures =
         evaluate_pairs(share, std::move(opened), settings, dataset, loss_rows, log);
     if (share.leads()) write_results(run, metrics, {}, figures);

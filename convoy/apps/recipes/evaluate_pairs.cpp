@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/apps/recipes/training/reference_scores.h"
 #include "convoy/core/base/counted.h"
-#include "convoy/core/base/error.h"
 #include "convoy/core/settings/tasks.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/datasets/batch_plan.h"
@@ -61,11 +61,9 @@ std::vector<double> reference_scores_of(const OpenedModel& evaluated,
                                         const data::TokenDataset& pairs, int64_t batch_rows,
                                         RankShare& share, const Log& log) {
   const ModelRequest request = reference_request(evaluated.request, settings, log);
+  if (const std::string& wish = settings.preference.reference; wish != "base" && wish != "start")
+    require_tokenizer_of(wish, evaluated.tokenizer, evaluated.request.name);
   const LoadedModel reference = load_model(request, log);
-  if (reference.tokenizer.content_hash() != evaluated.tokenizer.content_hash())
-    throw ConfigError(
-        fmt::format("{} has another tokenizer than {}", request.name, evaluated.request.name),
-        {.key = "preference.reference", .hint = "name a model of the same tokens"});
   log.info(fmt::format("reference ({}): log-probabilities of {}", settings.preference.reference,
                        counted(pairs.num_rows() / 2, "pair")));
   return scores_of(*reference.model, pairs, batch_rows, share, log);

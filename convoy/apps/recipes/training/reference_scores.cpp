@@ -79,12 +79,9 @@ class Reference {
   }
 
   void load(const TrainingRun& run, const std::string& name) {
+    require_tokenizer_of(name, base_.tokenizer, run.settings.model.name);
     other_ =
         load_model({.name = name, .dtype = run.dtype, .device = run.rank_device.device}, run.log);
-    if (other_->tokenizer.content_hash() != base_.tokenizer.content_hash())
-      throw ConfigError(
-          fmt::format("{} has another tokenizer than {}", name, run.settings.model.name),
-          {.key = "preference.reference", .hint = "name a model of the same tokens"});
   }
 
   LoadedModel& base_;
@@ -215,6 +212,14 @@ class ScoringPass {
 
 }  // namespace
 
+void require_tokenizer_of(const std::string& reference, const text::Tokenizer& own,
+                          const std::string& model) {
+  const io::ModelFolder folder = io::ModelFolder::open(reference);
+  if (text::Tokenizer::load(folder.path()).content_hash() != own.content_hash())
+    throw ConfigError(fmt::format("{} has another tokenizer than {}", reference, model),
+                      {.key = "preference.reference", .hint = "name a model of the same tokens"});
+}
+
 ScoreFile::ScoreFile(const fs::path& folder, const std::string& key, const Log& log)
     : path_(folder.empty() ? fs::path() : folder / (key + ".scores.safetensors")), log_(log) {}
 
@@ -267,7 +272,13 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
                                                        const SettledBatch& batch,
                                                        comm::Group& group) {
   train::ReferenceScores scores;
-  if (!batch.settings.has_reference() || run.request.plan_only) return scores;
+  if (!batch.settings.has_reference()) return scores;
+  if (run.request.plan_only) {
+    const std::string& name = batch.settings.preference.reference;
+    if (name != "base" && name != "start")
+      require_tokenizer_of(name, input.base.tokenizer, batch.settings.model.name);
+    return scores;
+  }
   run.flight().set_phase("reference");
   Reference reference(run, input.base);
   ScoringPass pass(run, reference, group,

@@ -15,12 +15,18 @@
 namespace convoy::recipes {
 
 // Collective. Call it before a strategy has the model's values: the model is as it was loaded,
-// whatever a checkpoint holds. None when the run was stopped meanwhile; what is computed is kept.
-// Throws ConfigError for another model of another tokenizer.
+// whatever a checkpoint holds. A plan alone checks the reference's tokenizer. None when the run was
+// stopped meanwhile; what is computed is kept. Throws ConfigError for another model of another
+// tokenizer.
 std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
                                                        const LanguageInput& input,
                                                        const SettledBatch& batch,
                                                        comm::Group& group);
+
+// Reads the tokenizer of `reference`, a folder or hub id, alone. Throws ConfigError where it is
+// another one than `own`, of `model`.
+void require_tokenizer_of(const std::string& reference, const text::Tokenizer& own,
+                          const std::string& model);
 
 // Scores by row of a data set, NaN where there is none, in a safetensors file.
 class ScoreFile {
