@@ -118,6 +118,8 @@ std::string help_text(const Command& command, const Words& words = {},
                       HelpDepth depth = HelpDepth::Usual);
 // Prints a help text, on a terminal in its width.
 void print_help(const std::string& text);
+// Returns the page for man(1), in roff.
+std::string manual_page();
 // Returns the text of docs/reference/commands.md.
 std::string commands_markdown();
 
@@ -143,6 +145,7 @@ Command bench_command();
 Command store_command();
 Command sweep_worker_command();
 Command process_worker_command();
+Command complete_command();
 
 // Actions that are defined in files of their own.
 Command models_merge_action();

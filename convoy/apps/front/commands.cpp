@@ -180,12 +180,12 @@ std::vector<const Command*> actions_of_flags(const Command& command, const Words
 // The one registry of commands.
 const std::vector<Command>& commands() {
   static const std::vector<Command> list = {
-      init_command(),           doctor_command(), help_command(),    models_command(),
-      data_command(),           config_command(), train_command(),   eval_command(),
-      generate_command(),       serve_command(),  process_command(), launch_command(),
-      submit_command(),         sweep_command(),  runs_command(),    gpus_command(),
-      profile_command(),        bench_command(),  store_command(),   sweep_worker_command(),
-      process_worker_command(),
+      init_command(),           doctor_command(),   help_command(),    models_command(),
+      data_command(),           config_command(),   train_command(),   eval_command(),
+      generate_command(),       serve_command(),    process_command(), launch_command(),
+      submit_command(),         sweep_command(),    runs_command(),    gpus_command(),
+      profile_command(),        bench_command(),    store_command(),   sweep_worker_command(),
+      process_worker_command(), complete_command(),
   };
   return list;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The front as a user meets it: the program is run, its streams and exit code are read.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -432,6 +433,19 @@ TEST_F(Front, CommittedReferencePagesAreCurrent) {
       << "convoy config docs > docs/reference/config.md";
   EXPECT_EQ(read_file(docs / "commands.md"), commands_markdown())
       << "convoy help --markdown > docs/reference/commands.md";
+}
+
+TEST_F(Front, ManualPageHasEveryCommandAndNoFaultThatGroffKnows) {
+  const std::string page = manual_page();
+  for (const Command& command : commands())
+    if (!command.hidden)
+      EXPECT_NE(page.find(fmt::format(".SS \"convoy {}\"", command.name)), std::string::npos);
+  if (std::system("command -v groff >/dev/null") != 0) GTEST_SKIP() << "no groff here";
+  write("convoy.1", page);
+  const std::string check =
+      fmt::format("groff -man -Tutf8 -ww -z '{0}/convoy.1' 2>'{0}/faults'", folder_.string());
+  EXPECT_EQ(std::system(check.c_str()), 0);
+  EXPECT_EQ(read_file(folder_ / "faults"), "");
 }
 
 TEST_F(Front, HelpOfAnActionIsOfThatAlone) {

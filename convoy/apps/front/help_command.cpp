@@ -20,11 +20,13 @@ namespace {
 struct HelpFlags {
   bool all = false;
   bool markdown = false;
+  bool man = false;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("all", all, "show every flag, as `convoy COMMAND --help-all` does");
     visit("markdown", markdown, "print docs/reference/commands.md");
+    visit("man", man, "print the page for man(1): convoy help --man | man -l -");
   }
 };
 
@@ -142,6 +144,10 @@ int run_help(Context& context, const Words& arguments) {
   const Words names = current_words(context.parse(flags, arguments));
   if (flags.markdown) {
     fmt::print("{}", commands_markdown());
+    return 0;
+  }
+  if (flags.man) {
+    fmt::print("{}", manual_page());
     return 0;
   }
   if (names.empty()) {
