@@ -45,6 +45,7 @@ def check(browser, url, pictures):
     browser.expect("document.querySelector('[data-chart=sweep] svg')?.clientWidth > 0", "a sweep's figure is drawn")
     browser.expect("document.querySelector('[data-figure] img')?.naturalWidth > 0", "a figure that it wrote is shown")
     head = "[...document.querySelectorAll('#tables th button')].find(each => each.textContent === 'median')"
+    browser.expect(f"{head} !== undefined", "the sweep's table is there")
     browser.value(f"{head}.focus()")
     browser.press("Enter")
     browser.expect(f"{head}.parentElement.getAttribute('aria-sort') === 'ascending'", "enter sorts a table")
