@@ -84,6 +84,7 @@ nlohmann::json evaluate_pairs(RankShare& share, OpenedModel evaluated,
         reference_scores_of(evaluated, settings, pairs, rows_of_pair * batch_pairs, share, log);
   const LoadedModel loaded = load_weights(std::move(evaluated), log);
   share.follow_free_cores(log);
+  reference.train = reference.validation;  // the plan has the same rows
   const data::BatchPlan plan(pairs, {.rows_of_item = rows_of_pair});
   train::PreferenceObjective objective(*loaded.model, plan, pairs, batch_pairs, loss,
                                        std::move(reference));
