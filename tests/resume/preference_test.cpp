@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"
@@ -126,13 +127,14 @@ TEST(PreferenceScores, OnlyPairsThatTheStepsReadAreScored) {
       << all.errors;
 }
 
-// `convoy eval` with the configuration of a run finds what the run's last evaluation found.
+// `convoy eval` with the configuration of a run finds what the run's best evaluation found.
 class EvaluatedPairs : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EvaluatedPairs, EqualTheEvaluationOfTheRun) {
   const std::string mode = GetParam();
   const TrainFixture fixture;
-  const Settings settings = preference_settings(fixture, {"tuning.mode=" + mode});
+  const Settings settings = preference_settings(
+      fixture, {"tuning.mode=" + mode, "train.metric_for_best_model=eval_loss"});
   ASSERT_EQ(fixture.run("run", settings).status, 0);
   const fs::path run = fixture.run_folder("run");
   const std::string model = mode == "full"
@@ -145,7 +147,8 @@ TEST_P(EvaluatedPairs, EqualTheEvaluationOfTheRun) {
   ASSERT_EQ(end.code, 0) << end.out;
   const auto found =
       nlohmann::json::parse(read_file(fixture.rows().parent_path() / "results/metrics.json"));
-  const double wanted = fixture.evaluation_losses("run").rbegin()->second;
+  double wanted = std::numeric_limits<double>::infinity();  // the best one is exported
+  for (const auto& [step, loss] : fixture.evaluation_losses("run")) wanted = std::min(wanted, loss);
   EXPECT_NEAR(found.at("loss").get<double>(), wanted, 1e-6 * std::max(1.0, wanted)) << end.out;
   EXPECT_EQ(found.at("pairs"), 13);
   for (const char* const figure : {"accuracy", "rewards/margins", "logps/chosen"})
