@@ -5,4 +5,5 @@ function __convoy_candidates
     set -l current (commandline -ct)
     $words[1] complete -- $words[2..-1] "$current" 2>/dev/null
 end
-complete -c convoy -a '(__convoy_candidates)'
+# Without candidates fish completes names of files.
+complete -c convoy -f -n 'count (__convoy_candidates) >/dev/null' -a '(__convoy_candidates)'
