@@ -15,10 +15,20 @@
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/settings/resolve_train.h"
+#include "convoy/core/settings/tasks.h"
 #include "convoy/launch/submit/quoting.h"
 
 namespace convoy::apps {
 namespace {
+
+// "auto", and the tasks that learn from one set of rows or pairs.
+std::vector<std::string> tasks_of_rows() {
+  std::vector<std::string> names = {"auto"};
+  for (const settings::TaskFacts& task : settings::kTasks)
+    if (task.data == settings::TaskData::Rows || task.data == settings::TaskData::Pairs)
+      names.emplace_back(task.name);
+  return names;
+}
 
 struct InitFlags {
   std::string model;
@@ -41,7 +51,7 @@ struct InitFlags {
     visit("task", task,
           "what is learnt: sft, pretrain, dpo, orpo; auto = by the first row, dpo for `chosen` and "
           "`rejected`")
-        .one_of({"auto", "sft", "pretrain", "dpo", "orpo"});
+        .one_of(tasks_of_rows());
     visit("output", output, "the file to write").alias("o");
     visit("force", force, "overwrite an existing file");
   }

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "convoy/core/base/bytes_text.h"
 #include "convoy/core/base/usable_memory.h"
 #include "convoy/core/io/model_folder.h"
@@ -48,11 +46,8 @@ std::string worker_memory(const settings::ProcessSettings& settings,
         model.memory_needs(request.dtype == "bf16" ? 2 : 4, settings.model).weight_bytes;
     memory.packed_bytes = 0;
   }
-  // As the engine does on CPUs: keys and values share what the weights leave.
   const int64_t share_bytes = on_cpu ? total_memory_bytes() / workers.count : 0;
-  const int64_t left = share_bytes - memory.program_bytes - memory.weight_bytes;
-  if (share_bytes > 0 && engine.kv_blocks.is_auto())
-    memory.kv_bytes = std::min(memory.kv_bytes, std::max<int64_t>(left / 2, 0));
+  if (share_bytes > 0 && engine.kv_blocks.is_auto()) memory.bound_kv(share_bytes);
   std::string text = fmt::format("{} a worker", memory.text());
   if (share_bytes > 0 && memory.total_bytes() > share_bytes)
     text += fmt::format(

@@ -61,8 +61,7 @@ std::vector<double> reference_scores_of(const OpenedModel& evaluated,
                                         const data::TokenDataset& pairs, int64_t batch_rows,
                                         RankShare& share, const Log& log) {
   const ModelRequest request = reference_request(evaluated.request, settings, log);
-  if (const std::string& wish = settings.preference.reference; wish != "base" && wish != "start")
-    require_tokenizer_of(wish, evaluated.tokenizer, evaluated.request.name);
+  require_tokenizer_of(settings.preference.reference, evaluated.tokenizer, evaluated.request.name);
   const LoadedModel reference = load_model(request, log);
   log.info(fmt::format("reference ({}): log-probabilities of {}", settings.preference.reference,
                        counted(pairs.num_rows() / 2, "pair")));

@@ -225,10 +225,7 @@ void say_generation_memory(const OpenedModel& model, const settings::EngineFlags
   const architecture::DecoderSpec spec = families::read_decoder_spec(model.folder);
   sizing::GenerationMemory memory = sizing::plan_generation(spec, question);
   const int64_t all_bytes = usable_bytes + question.program_bytes;
-  // As engine_config(): keys and values share what the weights leave.
-  const int64_t left = all_bytes - question.program_bytes - memory.weight_bytes;
-  if (usable_bytes > 0 && engine.kv_blocks.is_auto())
-    memory.kv_bytes = std::min(memory.kv_bytes, std::max<int64_t>(left / 2, 0));
+  if (usable_bytes > 0 && engine.kv_blocks.is_auto()) memory.bound_kv(all_bytes);
   const std::string text = fmt::format("memory of an engine: {}", memory.text());
   if (usable_bytes > 0 && memory.total_bytes() > all_bytes)
     log.warning(

@@ -96,6 +96,11 @@ int64_t GenerationMemory::total_bytes() const {
   return program_bytes + std::max(later, loading_bytes);
 }
 
+void GenerationMemory::bound_kv(int64_t all_bytes) {
+  const int64_t left = std::max<int64_t>(all_bytes - program_bytes - weight_bytes, 0);
+  kv_bytes = std::min(kv_bytes, left / 2);
+}
+
 std::string GenerationMemory::text() const {
   const int64_t later = weight_bytes + packed_bytes + kv_bytes + step_bytes;
   std::string text = bytes_text(total_bytes());

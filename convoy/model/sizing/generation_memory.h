@@ -45,6 +45,9 @@ struct GenerationMemory {
   int64_t loading_bytes = 0;
 
   int64_t total_bytes() const;
+  // As the engine does where kv_blocks is auto: keys and values take at most half of what program
+  // and weights leave of `all_bytes`.
+  void bound_kv(int64_t all_bytes);
   // "1.3 GiB = 150 MiB program + 513 MiB weights + ..."; parts that are nothing are left out.
   std::string text() const;
 };

@@ -214,6 +214,7 @@ class ScoringPass {
 
 void require_tokenizer_of(const std::string& reference, const text::Tokenizer& own,
                           const std::string& model) {
+  if (reference == "base" || reference == "start") return;
   const io::ModelFolder folder = io::ModelFolder::open(reference);
   if (text::Tokenizer::load(folder.path()).content_hash() != own.content_hash())
     throw ConfigError(fmt::format("{} has another tokenizer than {}", reference, model),
@@ -274,9 +275,8 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
   train::ReferenceScores scores;
   if (!batch.settings.has_reference()) return scores;
   if (run.request.plan_only) {
-    const std::string& name = batch.settings.preference.reference;
-    if (name != "base" && name != "start")
-      require_tokenizer_of(name, input.base.tokenizer, batch.settings.model.name);
+    require_tokenizer_of(batch.settings.preference.reference, input.base.tokenizer,
+                         batch.settings.model.name);
     return scores;
   }
   run.flight().set_phase("reference");

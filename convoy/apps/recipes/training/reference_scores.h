@@ -23,8 +23,8 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
                                                        const SettledBatch& batch,
                                                        comm::Group& group);
 
-// Reads the tokenizer of `reference`, a folder or hub id, alone. Throws ConfigError where it is
-// another one than `own`, of `model`.
+// `reference`: preference.reference. Where it names another model, reads its tokenizer alone.
+// Throws ConfigError where that is another one than `own`, of `model`.
 void require_tokenizer_of(const std::string& reference, const text::Tokenizer& own,
                           const std::string& model);
 
