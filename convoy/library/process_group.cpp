@@ -39,19 +39,39 @@ void in_place(at::Tensor& tensor, Collective collective) {
     tensor.unsafeGetTensorImpl()->bump_version();  // a group writes past LibTorch's count
 }
 
-bool can_be_summed(at::ScalarType type) {
-  return c10::isFloatingType(type) || type == at::kInt || type == at::kLong ||
-         type == at::kComplexFloat || type == at::kComplexDouble;
+void check_reducible(at::ScalarType type, Reduce reduce) {
+  const bool is_complex = type == at::kComplexFloat || type == at::kComplexDouble;
+  const bool is_int = type == at::kInt || type == at::kLong;
+  const std::string_view name = c10::toString(type);
+  if (!c10::isFloatingType(type) && !is_int && !is_complex)
+    throw ConfigError(fmt::format("no reduction over ranks of tensors of {}", name),
+                      {.hint = "convert them, such as by to(torch::kLong)"});
+  if (reduce == Reduce::Mean && is_int)
+    throw ConfigError(
+        fmt::format("a mean over ranks needs a tensor of a floating type, found {}", name),
+        {.hint = "convert it, such as by to(torch::kFloat), or take Reduce::Sum"});
+  if ((reduce == Reduce::Max || reduce == Reduce::Min) && is_complex)
+    throw ConfigError(fmt::format("no largest or smallest over ranks of tensors of {}", name),
+                      {.hint = "reduce their abs() or real parts"});
+}
+
+// A mean is a sum here, and divided afterwards.
+comm::Reduction reduction_of(Reduce reduce) {
+  return reduce == Reduce::Max   ? comm::Reduction::Max
+         : reduce == Reduce::Min ? comm::Reduction::Min
+                                 : comm::Reduction::Sum;
 }
 
 enum class Operation { AllReduce, Broadcast, AllGather, AllGatherBytes, Barrier };
 constexpr std::array<const char*, 5> kOperationNames = {"all_reduce", "broadcast", "all_gather",
                                                         "all_gather_bytes", "barrier"};
 
+constexpr std::array<const char*, 4> kReduceNames = {"Sum", "Mean", "Max", "Min"};
+
 // A call of one rank, as all ranks must make it.
 struct Call {
   Operation operation;
-  int root = 0;
+  int choice = 0;      // the root of a broadcast, the Reduce of a reduction
   int64_t dtype = -1;  // -1: no tensor
   int64_t num_dims = 0;
   std::array<int64_t, 8> shape = {};  // the first dimensions
@@ -59,9 +79,9 @@ struct Call {
   bool operator==(const Call&) const = default;
 };
 
-Call call_of(Operation operation, const at::Tensor& tensor, int root = 0) {
+Call call_of(Operation operation, const at::Tensor& tensor, int choice = 0) {
   Call call{.operation = operation,
-            .root = root,
+            .choice = choice,
             .dtype = static_cast<int64_t>(tensor.scalar_type()),
             .num_dims = tensor.dim()};
   std::copy_n(tensor.sizes().begin(), std::min(call.shape.size(), tensor.sizes().size()),
@@ -75,7 +95,9 @@ std::string words_of(const Call& call) {
   const auto num_dims = std::min(static_cast<size_t>(call.num_dims), call.shape.size());
   words += fmt::format(" of {} [{}]", c10::toString(static_cast<at::ScalarType>(call.dtype)),
                        fmt::join(call.shape.begin(), call.shape.begin() + num_dims, ", "));
-  if (call.operation == Operation::Broadcast) words += fmt::format(" from rank {}", call.root);
+  if (call.operation == Operation::Broadcast) words += fmt::format(" from rank {}", call.choice);
+  if (call.operation == Operation::AllReduce && call.choice != static_cast<int>(Reduce::Sum))
+    words += fmt::format(" by Reduce::{}", kReduceNames.at(static_cast<size_t>(call.choice)));
   return words;
 }
 
@@ -90,7 +112,7 @@ void require_same_call(comm::Group& group, const Call& own) {
           fmt::format("ranks call different collectives: rank 0 {}, rank {} {}", words_of(all[0]),
                       rank, words_of(all[rank])),
           {.hint = "all ranks must call the same function with tensors of one type and shape, from "
-                   "one root",
+                   "one root or by one reduction",
            .rank = group.rank()});
 }
 
@@ -137,16 +159,12 @@ int ProcessGroup::local_rank() const { return internal_->local_rank; }
 at::Device ProcessGroup::device() const { return internal_->device; }
 
 void ProcessGroup::all_reduce(at::Tensor tensor, Reduce reduce) {
-  if (reduce != Reduce::Sum && !tensor.is_floating_point() && !tensor.is_complex())
-    throw ConfigError(fmt::format("a mean over ranks needs a tensor of a floating type, found {}",
-                                  c10::toString(tensor.scalar_type())),
-                      {.hint = "convert it, such as by to(torch::kFloat), or take Reduce::Sum"});
-  if (!can_be_summed(tensor.scalar_type()))
-    throw ConfigError(
-        fmt::format("no sum over ranks of tensors of {}", c10::toString(tensor.scalar_type())),
-        {.hint = "convert them, such as by to(torch::kLong)"});
-  require_same_call(*internal_->group, call_of(Operation::AllReduce, tensor));
-  in_place(tensor, [&](at::Tensor& dense) { internal_->group->all_reduce_sum(dense); });
+  check_reducible(tensor.scalar_type(), reduce);
+  require_same_call(*internal_->group,
+                    call_of(Operation::AllReduce, tensor, static_cast<int>(reduce)));
+  in_place(tensor, [&](at::Tensor& dense) {
+    internal_->group->start_all_reduce(dense, reduction_of(reduce))->wait();
+  });
   const at::NoGradGuard no_grad;
   if (reduce == Reduce::Mean) tensor.div_(size());
 }

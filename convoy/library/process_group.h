@@ -25,14 +25,19 @@ namespace detail {
 struct GroupAccess;
 }
 
-enum class Reduce { Sum, Mean };
+// How the numbers of the ranks become one. Max and Min keep or lose a NaN, as the backend does.
+enum class Reduce { Sum, Mean, Max, Min };
 
-// Driven by one thread. Collective functions are called by all ranks in the same order. On the CPU
-// they block. On a GPU they return at once and make the current stream wait; an error is thrown by
-// a later call. After an error the group is unusable: let the error end the rank. Tensors lie on
-// the CPU or on device(), with any strides. Sums take float, double, half, bfloat16, int, long and
-// complex; all other functions take any type. Before each collective the ranks compare what they
-// call: if functions, types, shapes or roots differ, all ranks throw CommError.
+// Drive it by one thread. All ranks call its collective functions, in the same order, with tensors
+// of one shape and type. Tensors lie on the CPU or on device(), with any strides. Functions that
+// reduce take float, double, half, bfloat16, int and long, and sums and means also complex numbers;
+// all other functions take any type.
+//
+// First the ranks compare what they call: if functions, types, shapes, roots or reductions differ,
+// all ranks throw CommError. So each call waits until every rank has made it. A collective of CPU
+// tensors then blocks until it is done. A collective of GPU tensors returns while the GPU works,
+// and the current stream waits for it; its error is thrown by a later call. After an error the
+// group is unusable: let the error end the rank.
 class ProcessGroup {
  public:
   ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()
@@ -45,13 +50,13 @@ class ProcessGroup {
   torch::Device device() const;  // the CPU, or this rank's GPU
   bool is_leader() const { return rank() == 0; }
 
-  // Collective. `tensor` of every rank, of one shape and type, becomes the sum or the mean over
-  // ranks. Throws ConfigError for a type that cannot be summed, and for a mean of int and long.
+  // Collective. `tensor` of every rank becomes the reduction over ranks. Throws ConfigError for a
+  // type that cannot be reduced, a mean of int and long, and a largest complex number.
   void all_reduce(torch::Tensor tensor, Reduce reduce = Reduce::Sum);
-  // Collective. `tensor`, of one shape and type everywhere, gets the values of rank `root`. Throws
-  // ConfigError for a root that is no rank.
+  // Collective. `tensor` gets the values of rank `root`. Throws ConfigError for a root that is no
+  // rank.
   void broadcast(torch::Tensor tensor, int root = 0);
-  // Collective. [size(), ...] from `tensor` of one shape and type everywhere.
+  // Collective. Returns [size(), ...], the `tensor` of every rank by rank.
   torch::Tensor all_gather(const torch::Tensor& tensor);
   // Collective. Each rank's bytes, by rank; lengths may differ.
   std::vector<std::string> all_gather_bytes(std::string_view bytes);

@@ -25,6 +25,13 @@ RANK_BODY(LibraryGroup) {
     at::Tensor sum = at::ones({3, 2}, dtype).t() * (rank + 1);  // has other strides
     group->all_reduce(sum);
     EXPECT_TRUE(sum.equal(at::full({2, 3}, size * (size + 1) / 2, dtype))) << dtype;
+    const at::Tensor all_values =
+        (at::arange(size, at::kLong).unsqueeze(1) * at::arange(-2, 5, at::kLong)).to(dtype);
+    at::Tensor most = all_values[rank].clone(), least = most.clone();
+    group->all_reduce(most, Reduce::Max);
+    EXPECT_TRUE(most.equal(all_values.amax(0))) << dtype;
+    group->all_reduce(least, Reduce::Min);
+    EXPECT_TRUE(least.equal(all_values.amin(0))) << dtype;
     at::Tensor value = at::full({5}, rank, dtype);
     group->broadcast(value, size - 1);
     EXPECT_TRUE(value.equal(at::full({5}, size - 1, dtype))) << dtype;
@@ -57,8 +64,9 @@ RANK_BODY(AllTypes) {
     at::Tensor value = own.clone();
     group->broadcast(value, 1);
     EXPECT_TRUE(value.equal(at::arange(1, 4).to(dtype))) << dtype;
-    if (dtype == at::kComplexFloat || dtype == at::kComplexDouble) continue;
-    EXPECT_THROW(group->all_reduce(value), ConfigError) << dtype;
+    const bool is_complex = dtype == at::kComplexFloat || dtype == at::kComplexDouble;
+    EXPECT_THROW(group->all_reduce(value, is_complex ? Reduce::Max : Reduce::Sum), ConfigError)
+        << dtype;
   }
   at::Tensor turned =
       at::complex(at::ones({2}), at::full({2}, static_cast<float>(rank + 1))).conj();
@@ -101,6 +109,8 @@ RANK_BODY(DifferentCalls) {
         return;
       case 7:
         return group->all_reduce(turned);
+      case 8:
+        return group->all_reduce(same, first ? Reduce::Sum : Reduce::Max);
     }
   }));
 }
@@ -113,7 +123,8 @@ TEST(ProcessGroup, DifferentCallsAreNamed) {
       "rank 0 broadcast of Float [4] from rank 0, rank 1 all_reduce of Float [4]",
       "rank 0 barrier, rank 1 all_reduce of Float [4]",
       "rank 0 all_gather_bytes, rank 1 all_gather of Float [4]",
-      "rank 0 all_reduce of Float [2, 2], rank 1 all_reduce of Float [4]"};
+      "rank 0 all_reduce of Float [2, 2], rank 1 all_reduce of Float [4]",
+      "rank 0 all_reduce of Float [4], rank 1 all_reduce of Float [4] by Reduce::Max"};
   for (size_t call = 0; call < words.size(); ++call) {
     testing::RankStart start;
     start.environment["CONVOY_TEST_CALL"] = std::to_string(call);

@@ -8,6 +8,14 @@
 
 namespace convoy::comm {
 
+std::unique_ptr<Work> Group::start_all_reduce_sum(at::Tensor tensor) {
+  return start_all_reduce(std::move(tensor), Reduction::Sum);
+}
+
+std::unique_ptr<Work> Group::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
+  return start_reduce_scatter(std::move(whole), std::move(own), Reduction::Sum);
+}
+
 void Group::all_reduce_sum(at::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
 
 void Group::all_gather(at::Tensor own, at::Tensor whole) {

@@ -80,6 +80,12 @@ at::Tensor reals_of(const at::Tensor& tensor) {
   return alias.is_complex() ? at::view_as_real(alias).view({-1}) : alias;
 }
 
+c10d::ReduceOp::RedOpType c10d_reduction(Reduction reduction) {
+  return reduction == Reduction::Sum   ? c10d::ReduceOp::SUM
+         : reduction == Reduction::Max ? c10d::ReduceOp::MAX
+                                       : c10d::ReduceOp::MIN;
+}
+
 class GlooWork : public Work {
  public:
   GlooWork(const CollectiveScope& scope, c10::intrusive_ptr<c10d::Work> work,
@@ -99,18 +105,19 @@ class GlooWork : public Work {
   const SocketSet& sockets_;  // the group's sockets; the group outlives this
 };
 
-// Every rank sends each other one its piece, and adds up what it received in the order of ranks.
+// Every rank sends each other one its piece, and reduces what it received in the order of ranks.
 class ReduceScatterWork : public Work {
  public:
-  ReduceScatterWork(std::unique_ptr<Work> exchange, at::Tensor received, at::Tensor own)
-      : exchange_(std::move(exchange)), received_(std::move(received)), own_(std::move(own)) {}
+  ReduceScatterWork(std::unique_ptr<Work> exchange, at::Tensor received, at::Tensor own,
+                    Reduction reduction)
+      : exchange_(std::move(exchange)),
+        received_(std::move(received)),
+        own_(std::move(own)),
+        reduction_(reduction) {}
 
   void wait() override {
     exchange_->wait();
-    const at::NoGradGuard no_grad;
-    const at::Tensor pieces = received_.view({-1, own_.numel()});
-    at::Tensor sum = own_.view({-1});
-    at::sum_out(sum, pieces, {0});
+    reduce_rows(own_.view({-1}), received_.view({-1, own_.numel()}), reduction_);
     received_ = at::Tensor();
   }
 
@@ -118,6 +125,7 @@ class ReduceScatterWork : public Work {
   std::unique_ptr<Work> exchange_;
   at::Tensor received_;
   at::Tensor own_;
+  Reduction reduction_;
 };
 
 }  // namespace
@@ -198,16 +206,19 @@ std::unique_ptr<Group> GlooGroup::split(int color, std::string_view name) {
   return std::unique_ptr<Group>(new GlooGroup(store_barrier_, part, timeout_, this));
 }
 
-std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
+std::unique_ptr<Work> GlooGroup::start_all_reduce(at::Tensor tensor, Reduction reduction) {
   const CollectiveScope scope = collectives_.enter("all_reduce", tensor);
   return scope.run([&]() -> std::unique_ptr<Work> {
     std::vector<at::Tensor> tensors = {reals_of(tensor)};
-    return std::make_unique<GlooWork>(scope, backend_->group->allreduce(tensors),
+    c10d::AllreduceOptions options;
+    options.reduceOp = c10d_reduction(reduction);
+    return std::make_unique<GlooWork>(scope, backend_->group->allreduce(tensors, options),
                                       backend_->sockets);
   });
 }
 
-std::unique_ptr<Work> GlooGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
+std::unique_ptr<Work> GlooGroup::start_reduce_scatter(at::Tensor whole, at::Tensor own,
+                                                      Reduction reduction) {
   CONVOY_INVARIANT(whole.numel() == size_ * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size_, own.numel());
   const CollectiveScope scope = collectives_.enter("reduce_scatter", whole);
@@ -219,7 +230,7 @@ std::unique_ptr<Work> GlooGroup::start_reduce_scatter_sum(at::Tensor whole, at::
         scope, backend_->group->alltoall_base(received, sent, equal_pieces, equal_pieces),
         backend_->sockets);
     return std::make_unique<ReduceScatterWork>(std::move(exchange), std::move(received),
-                                               reals_of(own));
+                                               reals_of(own), reduction);
   });
 }
 
