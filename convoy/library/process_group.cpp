@@ -62,9 +62,9 @@ comm::Reduction reduction_of(Reduce reduce) {
                                  : comm::Reduction::Sum;
 }
 
-enum class Operation { AllReduce, Broadcast, AllGather, AllGatherBytes, Barrier };
-constexpr std::array<const char*, 5> kOperationNames = {"all_reduce", "broadcast", "all_gather",
-                                                        "all_gather_bytes", "barrier"};
+enum class Operation { AllReduce, Broadcast, AllGather, ReduceScatter, AllGatherBytes, Barrier };
+constexpr std::array<const char*, 6> kOperationNames = {
+    "all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_gather_bytes", "barrier"};
 
 constexpr std::array<const char*, 4> kReduceNames = {"Sum", "Mean", "Max", "Min"};
 
@@ -96,7 +96,9 @@ std::string words_of(const Call& call) {
   words += fmt::format(" of {} [{}]", c10::toString(static_cast<at::ScalarType>(call.dtype)),
                        fmt::join(call.shape.begin(), call.shape.begin() + num_dims, ", "));
   if (call.operation == Operation::Broadcast) words += fmt::format(" from rank {}", call.choice);
-  if (call.operation == Operation::AllReduce && call.choice != static_cast<int>(Reduce::Sum))
+  const bool reduces =
+      call.operation == Operation::AllReduce || call.operation == Operation::ReduceScatter;
+  if (reduces && call.choice != static_cast<int>(Reduce::Sum))
     words += fmt::format(" by Reduce::{}", kReduceNames.at(static_cast<size_t>(call.choice)));
   return words;
 }
@@ -187,6 +189,23 @@ at::Tensor ProcessGroup::all_gather(const at::Tensor& tensor) {
   at::Tensor whole = at::empty(shape, own.options());
   internal_->group->all_gather(own, whole);
   return whole;
+}
+
+at::Tensor ProcessGroup::reduce_scatter(const at::Tensor& tensor, Reduce reduce) {
+  const at::NoGradGuard no_grad;
+  check_reducible(tensor.scalar_type(), reduce);
+  if (tensor.dim() == 0 || tensor.size(0) != size())
+    throw ConfigError(
+        fmt::format("reduce_scatter takes a row for each of {} ranks, found a tensor of shape [{}]",
+                    size(), fmt::join(tensor.sizes(), ", ")),
+        {.hint = "such as tensor.view({group->size(), -1})"});
+  require_same_call(*internal_->group,
+                    call_of(Operation::ReduceScatter, tensor, static_cast<int>(reduce)));
+  const at::Tensor whole = dense_of(tensor);
+  at::Tensor own = at::empty(whole.sizes().slice(1), whole.options());
+  internal_->group->start_reduce_scatter(whole.view({-1}), own.view({-1}), reduction_of(reduce))
+      ->wait();
+  return reduce == Reduce::Mean ? own.div_(size()) : own;
 }
 
 std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view bytes) {

@@ -58,6 +58,10 @@ class ProcessGroup {
   void broadcast(torch::Tensor tensor, int root = 0);
   // Collective. Returns [size(), ...], the `tensor` of every rank by rank.
   torch::Tensor all_gather(const torch::Tensor& tensor);
+  // Collective. `tensor` is [size(), ...], one row for each rank. Returns the reduction over ranks
+  // of the row for this rank: [...]. Throws as all_reduce(), and ConfigError for another number of
+  // rows.
+  torch::Tensor reduce_scatter(const torch::Tensor& tensor, Reduce reduce = Reduce::Sum);
   // Collective. Each rank's bytes, by rank; lengths may differ.
   std::vector<std::string> all_gather_bytes(std::string_view bytes);
   // Collective. Returns when every rank is here.

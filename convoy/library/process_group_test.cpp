@@ -32,6 +32,14 @@ RANK_BODY(LibraryGroup) {
     EXPECT_TRUE(most.equal(all_values.amax(0))) << dtype;
     group->all_reduce(least, Reduce::Min);
     EXPECT_TRUE(least.equal(all_values.amin(0))) << dtype;
+    // [rank, the row's rank, row]
+    const at::Tensor rows =
+        all_values.view({size, 1, 7}) + at::arange(size, at::kLong).view({1, size, 1}).to(dtype);
+    for (const auto& [reduce, wanted] :
+         std::vector<std::pair<Reduce, at::Tensor>>{{Reduce::Sum, rows.sum(0).to(dtype)},
+                                                    {Reduce::Max, rows.amax(0)},
+                                                    {Reduce::Min, rows.amin(0)}})
+      EXPECT_TRUE(group->reduce_scatter(rows[rank], reduce).equal(wanted[rank])) << dtype;
     at::Tensor value = at::full({5}, rank, dtype);
     group->broadcast(value, size - 1);
     EXPECT_TRUE(value.equal(at::full({5}, size - 1, dtype))) << dtype;
@@ -41,6 +49,12 @@ RANK_BODY(LibraryGroup) {
   at::Tensor mean = at::full({}, rank, at::kFloat).requires_grad_();
   group->all_reduce(mean, Reduce::Mean);
   EXPECT_FLOAT_EQ(mean.item<float>(), static_cast<float>(size - 1) / 2);
+  // A transposed tensor, with a row of two dimensions; what a row of one number becomes.
+  const at::Tensor turned =
+      at::arange(6.0 * size).view({2, 3, size}).permute({2, 1, 0}) * (rank + 1);
+  EXPECT_TRUE(group->reduce_scatter(turned, Reduce::Mean)
+                  .allclose(turned[rank] / (rank + 1) * (static_cast<double>(size + 1) / 2)));
+  EXPECT_EQ(group->reduce_scatter(at::ones({size})).sizes().size(), 0U);
   EXPECT_EQ(group->all_gather_bytes(std::string(static_cast<size_t>(rank), 'x')).back().size(),
             static_cast<size_t>(size - 1));
   group->barrier();
@@ -48,6 +62,8 @@ RANK_BODY(LibraryGroup) {
   EXPECT_TRUE(group->device().is_cpu());
   EXPECT_THROW(group->broadcast(mean, size), ConfigError);
   EXPECT_THROW(group->all_reduce(at::ones({1}, at::kLong), Reduce::Mean), ConfigError);
+  EXPECT_THROW(group->reduce_scatter(at::ones({size + 1})), ConfigError);
+  EXPECT_THROW(group->reduce_scatter(at::ones({})), ConfigError);
 }
 TEST(ProcessGroup, One) { expect_all_well(start_ranks(1, "LibraryGroup")); }
 TEST(ProcessGroup, Three) { expect_all_well(start_ranks(3, "LibraryGroup")); }
@@ -72,6 +88,8 @@ RANK_BODY(AllTypes) {
       at::complex(at::ones({2}), at::full({2}, static_cast<float>(rank + 1))).conj();
   group->all_reduce(turned);
   EXPECT_TRUE(turned.resolve_conj().equal(at::complex(at::full({2}, 2.0F), at::full({2}, -3.0F))));
+  EXPECT_TRUE(
+      group->reduce_scatter(turned).equal(at::complex(at::full({}, 4.0F), at::full({}, -6.0F))));
   group->all_reduce(turned, Reduce::Mean);
   EXPECT_TRUE(turned.resolve_conj().equal(at::complex(at::full({2}, 2.0F), at::full({2}, -3.0F))));
 }
@@ -109,6 +127,9 @@ RANK_BODY(DifferentCalls) {
         return;
       case 7:
         return group->all_reduce(turned);
+      case 9:
+        group->reduce_scatter(first ? same.view({2, 2}) : at::ones({2, 3}), Reduce::Max);
+        return;
       case 8:
         return group->all_reduce(same, first ? Reduce::Sum : Reduce::Max);
     }
@@ -124,7 +145,9 @@ TEST(ProcessGroup, DifferentCallsAreNamed) {
       "rank 0 barrier, rank 1 all_reduce of Float [4]",
       "rank 0 all_gather_bytes, rank 1 all_gather of Float [4]",
       "rank 0 all_reduce of Float [2, 2], rank 1 all_reduce of Float [4]",
-      "rank 0 all_reduce of Float [4], rank 1 all_reduce of Float [4] by Reduce::Max"};
+      "rank 0 all_reduce of Float [4], rank 1 all_reduce of Float [4] by Reduce::Max",
+      "rank 0 reduce_scatter of Float [2, 2] by Reduce::Max, rank 1 reduce_scatter of Float [2, 3] "
+      "by Reduce::Max"};
   for (size_t call = 0; call < words.size(); ++call) {
     testing::RankStart start;
     start.environment["CONVOY_TEST_CALL"] = std::to_string(call);

@@ -144,6 +144,16 @@ RANK_BODY(GroupOfDevices) {
     const at::Tensor gathered = group->all_gather(at::full({2}, group->rank(), whole.options()));
     EXPECT_TRUE(gathered.cpu().equal(at::tensor({0, 0, 1, 1}).view({2, 2}).to(type)));
   }
+  const at::Tensor rows = at::arange(4, at::kFloat).view({2, 2}).add(group->rank()).to(device);
+  EXPECT_TRUE(group->reduce_scatter(rows, Reduce::Mean)
+                  .cpu()
+                  .equal(at::tensor({0.5F, 1.5F}) + 2 * group->rank()));
+  EXPECT_TRUE(group->reduce_scatter(rows, Reduce::Max)
+                  .cpu()
+                  .equal(at::tensor({1.0F, 2.0F}) + 2 * group->rank()));
+  at::Tensor least = at::full({2}, 3.0 + group->rank(), device);
+  group->all_reduce(least, Reduce::Min);
+  EXPECT_TRUE(least.cpu().equal(at::full({2}, 3.0)));
   at::Tensor mean = at::full({5}, 0.0 + group->rank(), device);
   group->all_reduce(mean, Reduce::Mean);
   EXPECT_TRUE(mean.cpu().equal(at::full({5}, 0.5)));
