@@ -17,6 +17,7 @@
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/machine/processes/error_file.h"
+#include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/environment.h"
 #include "convoy/train/comm/exchange.h"
 
@@ -62,9 +63,18 @@ comm::Reduction reduction_of(Reduce reduce) {
                                  : comm::Reduction::Sum;
 }
 
-enum class Operation { AllReduce, Broadcast, AllGather, ReduceScatter, AllGatherBytes, Barrier };
-constexpr std::array<const char*, 6> kOperationNames = {
-    "all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_gather_bytes", "barrier"};
+enum class Operation {
+  AllReduce,
+  Broadcast,
+  AllGather,
+  ReduceScatter,
+  AllGatherBytes,
+  Barrier,
+  Split
+};
+constexpr std::array<const char*, 7> kOperationNames = {
+    "all_reduce",       "broadcast", "all_gather", "reduce_scatter",
+    "all_gather_bytes", "barrier",   "split"};
 
 constexpr std::array<const char*, 4> kReduceNames = {"Sum", "Mean", "Max", "Min"};
 
@@ -114,8 +124,7 @@ void require_same_call(comm::Group& group, const Call& own) {
           fmt::format("ranks call different collectives: rank 0 {}, rank {} {}", words_of(all[0]),
                       rank, words_of(all[rank])),
           {.hint = "all ranks must call the same function with tensors of one type and shape, from "
-                   "one root or by one reduction",
-           .rank = group.rank()});
+                   "one root or by one reduction"});
 }
 
 int report(Error error, const comm::RankEnvironment& environment) {
@@ -152,7 +161,7 @@ comm::RankEnvironment environment_or_none() {
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(std::unique_ptr<Internal> internal) : internal_(std::move(internal)) {}
+ProcessGroup::ProcessGroup(std::shared_ptr<Internal> internal) : internal_(std::move(internal)) {}
 ProcessGroup::~ProcessGroup() = default;
 
 int ProcessGroup::rank() const { return internal_->group->rank(); }
@@ -217,6 +226,19 @@ void ProcessGroup::barrier() {
   require_same_call(*internal_->group, {.operation = Operation::Barrier});
   internal_->group->barrier();
 }
+
+std::shared_ptr<ProcessGroup> ProcessGroup::split(int color) {
+  require_same_call(*internal_->group, {.operation = Operation::Split});
+  auto part = std::make_shared<Internal>();
+  part->whole = internal_;
+  part->local_rank = internal_->local_rank;
+  part->device = internal_->device;
+  part->name = fmt::format("{}{}{}.{}", internal_->name, internal_->name.empty() ? "" : "/",
+                           ++internal_->num_splits, color);
+  part->group = internal_->group->split(color, comm::constant_text("part " + part->name));
+  return detail::GroupAccess::make(std::move(part));
+}
+
 void ProcessGroup::abort() { internal_->group->abort(); }
 
 std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
@@ -228,7 +250,9 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
   environment.group = next_group();
   if (environment.local_world > 1) device::share_cpu_threads(environment.local_world);
   keep_freed_memory();
-  auto internal = std::make_unique<detail::GroupAccess::Internal>();
+  auto internal = std::make_shared<detail::GroupAccess::Internal>();
+  internal->flight = telemetry::FlightWriter::attach();  // seen from outside, as in a training
+  if (environment.group > 0) internal->name = std::to_string(environment.group + 1);
   internal->local_rank = environment.local_rank;
   if (options.device != at::kCPU)
     internal->device =

@@ -46,7 +46,7 @@ class ProcessGroup {
 
   int rank() const;
   int size() const;
-  int local_rank() const;        // among the ranks of this host
+  int local_rank() const;        // among all ranks of the job on this host
   torch::Device device() const;  // the CPU, or this rank's GPU
   bool is_leader() const { return rank() == 0; }
 
@@ -66,15 +66,22 @@ class ProcessGroup {
   std::vector<std::string> all_gather_bytes(std::string_view bytes);
   // Collective. Returns when every rank is here.
   void barrier();
-  // This rank gives up: the others fail at once instead of by timeout.
+  // Collective over this group. Ranks that give one `color`, any number, become a group of their
+  // own, which lives as long as somebody holds it. rank() counts its ranks from 0 in the order of
+  // this group's. Errors name it by its split and color: "group part 1.7" is what the first split
+  // of a group made of the ranks of color 7, "part 1.7/2.0" a part of that. It has the time limit
+  // of this group. Throws CommError.
+  std::shared_ptr<ProcessGroup> split(int color);
+  // This rank gives up, with all parts of this group: the others fail at once instead of by
+  // timeout.
   void abort();
 
  private:
   friend struct detail::GroupAccess;
   struct Internal;
-  explicit ProcessGroup(std::unique_ptr<Internal> internal);
+  explicit ProcessGroup(std::shared_ptr<Internal> internal);
 
-  std::unique_ptr<Internal> internal_;
+  std::shared_ptr<Internal> internal_;  // parts of this group keep it
 };
 
 struct InitOptions {

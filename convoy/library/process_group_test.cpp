@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "convoy/core/base/error.h"
+#include "convoy/library/ddp.h"
 #include "convoy/library/network_test.h"
 #include "convoy/library/sampler.h"
 #include "files/temporary_folder.h"
@@ -156,6 +157,59 @@ TEST(ProcessGroup, DifferentCallsAreNamed) {
       EXPECT_NE(result.output.find(words[call]), std::string::npos) << result.output;
     }
   }
+}
+
+RANK_BODY(PartsOfAGroup) {
+  auto group = init();
+  const int rank = group->rank();
+  const int color = rank == 1 ? -7 : 3;
+  const auto part = group->split(color);
+  EXPECT_EQ(part->size(), rank == 1 ? 1 : 4);
+  EXPECT_EQ(part->rank(), rank == 1 ? 0 : std::max(0, rank - 1));
+  EXPECT_EQ(part->local_rank(), rank);
+  at::Tensor sum = at::full({2}, rank);
+  part->all_reduce(sum);
+  EXPECT_EQ(sum[0].item<float>(), rank == 1 ? 1 : 0 + 2 + 3 + 4);
+  const auto pairs = part->split(part->rank() / 2), later = group->split(rank % 2);
+  EXPECT_EQ(later->size(), rank % 2 == 0 ? 3 : 2);
+  group.reset();  // its parts keep it
+  at::Tensor most = at::full({}, rank);
+  pairs->all_reduce(most, Reduce::Max);
+  const std::vector<float> largest = {2, 1, 2, 4, 4};
+  EXPECT_EQ(most.item<float>(), largest[static_cast<size_t>(rank)]);
+  const at::Tensor ranks = later->all_gather(at::full({}, rank));
+  EXPECT_TRUE(
+      ranks.equal(rank % 2 == 0 ? at::tensor({0.0F, 2.0F, 4.0F}) : at::tensor({1.0F, 3.0F})));
+  // A wrapper over a part: the mean of its ranks.
+  const auto net = std::make_shared<torch::nn::LinearImpl>(1, 1);
+  DistributedDataParallel model(net, later);
+  model(at::full({1, 1}, rank)).sum().backward();
+  EXPECT_FLOAT_EQ(net->weight.grad().item<float>(), 2);
+}
+TEST(ProcessGroup, PartsAreGroupsOfTheirOwn) {
+  expect_all_well(start_ranks(5, "PartsOfAGroup"));
+  expect_all_well(start_ranks(5, "PartsOfAGroup", {.rendezvous = testing::Rendezvous::Tcp}));
+}
+
+RANK_BODY(RankLeavesAPart) {
+  std::_Exit(run_rank([] {
+    const auto group = init();
+    const auto part = group->split(group->rank() % 2)->split(7);
+    if (group->rank() == 2) throw NumericError("planted");
+    at::Tensor values = at::ones({3});
+    part->all_reduce(values);
+    group->barrier();
+  }));
+}
+TEST(ProcessGroup, RankThatLeavesAPartEndsAll) {
+  const auto results = start_ranks(4, "RankLeavesAPart");
+  EXPECT_EQ(results[2].exit_code, 15) << results[2].output;
+  for (const size_t rank : {0, 1, 3}) {
+    EXPECT_EQ(results[rank].exit_code, 13) << results[rank].output;
+    EXPECT_LT(results[rank].seconds, 50 * testing::slowdown());
+  }
+  EXPECT_NE(results[0].output.find("on group part 1.0/1.7"), std::string::npos)
+      << results[0].output;
 }
 
 RANK_BODY(TwoGroups) {

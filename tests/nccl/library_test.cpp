@@ -157,6 +157,12 @@ RANK_BODY(GroupOfDevices) {
   at::Tensor mean = at::full({5}, 0.0 + group->rank(), device);
   group->all_reduce(mean, Reduce::Mean);
   EXPECT_TRUE(mean.cpu().equal(at::full({5}, 0.5)));
+  const auto alone = group->split(group->rank()), both = group->split(0);
+  at::Tensor split = at::full({2}, 1.0 + group->rank(), device);
+  alone->all_reduce(split);
+  EXPECT_TRUE(split.cpu().equal(at::full({2}, 1.0 + group->rank())));
+  both->all_reduce(split);
+  EXPECT_TRUE(split.cpu().equal(at::full({2}, 3.0)));
   at::Tensor flags = at::full({3}, group->is_leader(), at::device(device).dtype(at::kBool));
   group->broadcast(flags);
   EXPECT_TRUE(flags.cpu().all().item<bool>());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -14,11 +15,15 @@
 namespace convoy {
 
 struct ProcessGroup::Internal {
-  // Under `convoy launch`: seen from outside, as a rank that trains is.
-  telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
-  std::unique_ptr<comm::Group> group;  // writes to `flight`
+  std::shared_ptr<Internal> whole = nullptr;  // the group that split() made this one of; or null
+  telemetry::FlightWriter flight = {};        // unused in a part: see flight_record()
+  std::unique_ptr<comm::Group> group;         // writes to the flight record
   int local_rank = 0;
   at::Device device = at::kCPU;
+  std::string name;  // a group of all ranks: its number, from 2 on; a part: the splits to it
+  int num_splits = 0;
+
+  telemetry::FlightWriter& flight_record() { return whole ? whole->flight_record() : flight; }
 };
 
 namespace detail {
@@ -29,7 +34,7 @@ inline constexpr std::string_view kOwnErrorMark = "convoy: ";
 struct GroupAccess {
   using Internal = ProcessGroup::Internal;
   static Internal& internal(ProcessGroup& group) { return *group.internal_; }
-  static std::shared_ptr<ProcessGroup> make(std::unique_ptr<Internal> internal) {
+  static std::shared_ptr<ProcessGroup> make(std::shared_ptr<Internal> internal) {
     return std::shared_ptr<ProcessGroup>(new ProcessGroup(std::move(internal)));
   }
 };

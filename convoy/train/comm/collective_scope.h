@@ -18,6 +18,8 @@
 
 namespace convoy::comm {
 
+// The same text, kept until the program ends: records and errors point at names of groups.
+std::string_view constant_text(std::string text);
 // A constant text: the name of the `number`th group of the same ranks, from 0 on.
 std::string_view numbered_group(std::string_view name, int number);
 

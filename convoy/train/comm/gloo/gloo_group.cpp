@@ -150,9 +150,10 @@ GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& pa
       collectives_(store_barrier_->flight(), rank_, size_, part.name),
       exceptions_at_start_(std::uncaught_exceptions()),
       whole_(whole),
+      keys_(part.keys),
       backend_(std::make_unique<Backend>()) {
   try {
-    collectives_.enter("join").finish([&] { join(part.keys); });
+    collectives_.enter("join").finish([&] { join(keys_); });
   } catch (...) {
     leave_broken();
     throw;
@@ -201,7 +202,7 @@ std::unique_ptr<Group> GlooGroup::split(int color, std::string_view name) {
   const auto ranks_before = std::count(colors.begin(), colors.begin() + rank_, own);
   const auto ranks = std::count(colors.begin(), colors.end(), own);
   const Part part{static_cast<int>(ranks_before), static_cast<int>(ranks), name,
-                  fmt::format("split{}/{}", splits_++, color)};
+                  fmt::format("{}split{}/{}/", keys_, splits_++, color)};
   if (part.size == 1) return std::make_unique<SingleGroup>();
   return std::unique_ptr<Group>(new GlooGroup(store_barrier_, part, timeout_, this));
 }
