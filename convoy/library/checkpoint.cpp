@@ -23,9 +23,10 @@ using detail::OptimizerMemory;
 using detail::Sharing;
 
 // Each rank writes a share of the tensors that all hold alike.
-bool writes(const ProcessGroup& group, size_t index, bool on_every_rank) {
-  return !on_every_rank ||
-         index % static_cast<size_t>(group.size()) == static_cast<size_t>(group.rank());
+bool writes(Sharing& sharing, size_t index, bool on_every_rank) {
+  if (!on_every_rank) return sharing.writes_shards();
+  const ProcessGroup& group = sharing.group();
+  return index % static_cast<size_t>(group.size()) == static_cast<size_t>(group.rank());
 }
 
 detail::NameOf names_of(const std::vector<ShardView>& shards) {
@@ -46,7 +47,7 @@ std::vector<Piece> model_pieces(Sharing& sharing) {
   std::vector<Piece> pieces = {};
   const std::vector<ShardView> shards = sharing.stored_shards();
   for (size_t index = 0; index < shards.size(); ++index)
-    if (writes(sharing.group(), index, sharing.replicated()))
+    if (writes(sharing, index, sharing.replicated()))
       pieces.push_back(
           {shards[index].name, shards[index].shape, shards[index].begin, shards[index].value});
   if (sharing.group().is_leader())
@@ -87,7 +88,7 @@ OptimizerParts optimizer_parts(Sharing& sharing, const HeldState& held) {
     const auto own = memory.by_name.find(shards[index].name);
     if (own == memory.by_name.end()) continue;
     if (!own->second.numbers.empty()) parts.numbers[own->first] = std::move(own->second.numbers);
-    if (!writes(sharing.group(), index, held.on_every_rank)) continue;
+    if (!writes(sharing, index, held.on_every_rank)) continue;
     for (const auto& [key, tensor] : own->second.tensors)
       parts.pieces.push_back(state_piece(shards[index], key, tensor));
   }
@@ -210,6 +211,7 @@ std::optional<Resumed> CheckpointFolder::load_parts(Sharing& sharing, HeldState 
   const std::string folder = word.at("folder").get<std::string>();
   const io::Json& extra = word.at("extra");
   load_model(GroupReader(folder, "model"), sharing);
+  sharing.after_load();
   load_optimizer(GroupReader(folder, "optimizer"), extra, sharing, held);
   detail::ranks_of(group).wait_for_all();  // nobody saves while another one reads
   return Resumed{word.at("step").get<int64_t>(),

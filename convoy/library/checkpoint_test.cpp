@@ -76,8 +76,11 @@ std::vector<double> leg(const std::string& way, const std::string& folder, int64
     for (at::Tensor& parameter : running->parameters()) parameter.fill_(7);
   }
   const AdamWOptions options = AdamWOptions(0.02).weight_decay(0.1).amsgrad(true);
-  if (way == "fsdp") {
-    FullyShardedDataParallel model(running, group);
+  if (way.starts_with("fsdp")) {
+    const FullyShardedOptions options_of_way =
+        way == "fsdp in rows" ? FullyShardedOptions{.ranks_that_share = 2, .keep_whole_below = 40}
+                              : FullyShardedOptions{};
+    FullyShardedDataParallel model(running, group, options_of_way);
     torch::optim::AdamW optimizer(model.parameters(), options);
     return go_on(*group, checkpoints, running, model, optimizer, last);
   }
@@ -135,7 +138,8 @@ TEST(CheckpointFolder, GoesOnInAnyOtherWay) {
   EXPECT_LT(wanted.back(), wanted.front());
   for (const std::vector<Part>& parts :
        {std::vector<Part>{{"fsdp", 2}, {"fsdp", 4}, {"fsdp", 3}, {"ddp", 1}},
-        {{"ddp", 2}, {"zero", 3}, {"fsdp", 1}, {"zero", 2}}}) {
+        {{"ddp", 2}, {"zero", 3}, {"fsdp", 1}, {"zero", 2}},
+        {{"fsdp in rows", 4}, {"fsdp", 3}, {"fsdp in rows", 2}, {"ddp", 1}}}) {
     const std::vector<double> found = run(parts);
     ASSERT_EQ(found.size(), wanted.size());
     for (size_t step = 0; step < wanted.size(); ++step)

@@ -167,6 +167,7 @@ ProcessGroup::~ProcessGroup() = default;
 int ProcessGroup::rank() const { return internal_->group->rank(); }
 int ProcessGroup::size() const { return internal_->group->size(); }
 int ProcessGroup::local_rank() const { return internal_->local_rank; }
+int ProcessGroup::local_size() const { return internal_->local_size; }
 at::Device ProcessGroup::device() const { return internal_->device; }
 
 void ProcessGroup::all_reduce(at::Tensor tensor, Reduce reduce) {
@@ -232,6 +233,7 @@ std::shared_ptr<ProcessGroup> ProcessGroup::split(int color) {
   auto part = std::make_shared<Internal>();
   part->whole = internal_;
   part->local_rank = internal_->local_rank;
+  part->local_size = internal_->local_size;
   part->device = internal_->device;
   part->name = fmt::format("{}{}{}.{}", internal_->name, internal_->name.empty() ? "" : "/",
                            ++internal_->num_splits, color);
@@ -254,6 +256,7 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
   internal->flight = telemetry::FlightWriter::attach();  // seen from outside, as in a training
   if (environment.group > 0) internal->name = std::to_string(environment.group + 1);
   internal->local_rank = environment.local_rank;
+  internal->local_size = environment.local_world;
   if (options.device != at::kCPU)
     internal->device =
         device::take_rank_device(c10::DeviceTypeName(options.device, /*lower_case=*/true),

@@ -47,6 +47,7 @@ class ProcessGroup {
   int rank() const;
   int size() const;
   int local_rank() const;        // among all ranks of the job on this host
+  int local_size() const;        // how many these are
   torch::Device device() const;  // the CPU, or this rank's GPU
   bool is_leader() const { return rank() == 0; }
 

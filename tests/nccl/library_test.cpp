@@ -212,9 +212,10 @@ RANK_BODY(Zero) {
   EXPECT_EQ(simulated::take_findings(), std::vector<std::string>());
 }
 
-RANK_BODY(Shards) {
-  const auto group = group_of_devices();
-  FullyShardedDataParallel model(own_stack(*group), group);
+void expect_shards(const std::shared_ptr<ProcessGroup>& group, const FullyShardedOptions& options) {
+  FullyShardedDataParallel model(own_stack(*group), group, options);
+  for (const at::Tensor& piece : model.parameters())
+    EXPECT_EQ(piece.is_cpu(), options.offload != Offload::None);
   torch::optim::Adam optimizer(model.parameters(), adam());
   expect_losses(*group, model, optimizer);
   EXPECT_GT(model.clip_grad_norm(1e-3), 1e-3);
@@ -225,6 +226,20 @@ RANK_BODY(Shards) {
     expect_weights(whole);
   });
   EXPECT_EQ(simulated::take_findings(), std::vector<std::string>());
+}
+
+RANK_BODY(Shards) {
+  const auto group = group_of_devices();
+  expect_shards(group, {});
+  for (const Offload offload : {Offload::None, Offload::Optimizer, Offload::Parameters})
+    for (const int64_t keep_whole_below : {0, 20, 1 << 20}) {
+      SCOPED_TRACE(
+          fmt::format("offload {}, whole below {}", static_cast<int>(offload), keep_whole_below));
+      expect_shards(group, {.reshard_after_forward = keep_whole_below == 20,
+                            .offload = offload,
+                            .ranks_that_share = keep_whole_below == 20 ? 1 : 0,
+                            .keep_whole_below = keep_whole_below});
+    }
 }
 
 // Two steps, a checkpoint, and then a new model that goes on from there.
@@ -263,18 +278,24 @@ RANK_BODY(Saved) {
         std::make_unique<ZeroOptimizer<torch::optim::Adam>>(model->parameters(), group, adam());
     return std::pair(std::move(model), std::move(optimizer));
   });
-  save_and_go_on(group, "shards", [&] {
-    auto model = std::make_unique<FullyShardedDataParallel<Stack>>(own_stack(*group), group);
-    auto optimizer = std::make_unique<torch::optim::Adam>(model->parameters(), adam());
-    return std::pair(std::move(model), std::move(optimizer));
-  });
+  for (const auto& [folder, options] : std::vector<std::pair<std::string, FullyShardedOptions>>{
+           {"shards", {}},
+           {"offloaded", {.offload = Offload::Parameters}},
+           {"kept",
+            {.offload = Offload::Optimizer, .ranks_that_share = 1, .keep_whole_below = 20}}})
+    save_and_go_on(group, folder, [&, &options = options] {
+      auto model =
+          std::make_unique<FullyShardedDataParallel<Stack>>(own_stack(*group), group, options);
+      auto optimizer = std::make_unique<torch::optim::Adam>(model->parameters(), adam());
+      return std::pair(std::move(model), std::move(optimizer));
+    });
   EXPECT_EQ(simulated::take_findings(), std::vector<std::string>());
 }
 
 // A checkpoint that devices saved, loaded by one rank on its CPU.
 RANK_BODY(LoadedByACpu) {
   const auto group = init();
-  for (const char* const folder : {"replicas", "zero", "shards"}) {
+  for (const char* const folder : {"replicas", "zero", "shards", "offloaded", "kept"}) {
     SCOPED_TRACE(folder);
     CheckpointFolder checkpoints(std::filesystem::path(std::getenv("CHECKPOINTS")) / folder, group);
     DistributedDataParallel model(Stack(0.1, at::kCPU), group);

@@ -19,6 +19,7 @@ struct ProcessGroup::Internal {
   telemetry::FlightWriter flight = {};        // unused in a part: see flight_record()
   std::unique_ptr<comm::Group> group;         // writes to the flight record
   int local_rank = 0;
+  int local_size = 1;
   at::Device device = at::kCPU;
   std::string name;  // a group of all ranks: its number, from 2 on; a part: the splits to it
   int num_splits = 0;

@@ -61,16 +61,19 @@ class ShardedUnits : public nn::Residency {
  private:
   struct State {
     std::vector<std::shared_ptr<FlatUnit>> travelling;
+    std::vector<std::shared_ptr<FlatUnit>> staying;
     std::vector<nn::Linear*> linears;
     std::vector<std::unique_ptr<comm::Work>> gathers;  // under way
     std::vector<at::Tensor> sent;                      // pieces of these gathers, on the device
     bool whole = false;                                // or about to be
+    bool shown = false;                                // parameters that stay
     int uses = 0;
   };
   State& state(size_t unit);
   void start_gather(State& state);
   void finish_gathers(State& state);
   void drop(State& state);
+  void show(State& state, bool shown);
 
   comm::Group& group_;
   const ShardedUnitsConfig config_;
