@@ -143,8 +143,8 @@ class FullyShardedDataParallel {
   double clip_grad_norm(double max_norm) { return sharding_->clip_grad_norm(max_norm); }
 
   // While it lives, forward passes are followed by backward passes whose gradients are kept whole
-  // on this rank; the next synchronised one averages all of them.
-  [[nodiscard]] NoSync no_sync() { return NoSync(*sharding_); }
+  // on this rank; the next synchronised one averages all of them. Not `active`: it changes nothing.
+  [[nodiscard]] NoSync no_sync(bool active = true) { return NoSync(*sharding_, active); }
   // Collective. Runs `body` while the module's own parameters have their values on every rank, as
   // torch::save(module) needs them. Throws ConfigError when `body` has written into them.
   void with_whole_parameters(const std::function<void()>& body) {
