@@ -8,6 +8,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/json_reader.h"
+#include "convoy/core/io/safetensors.h"
 #include "convoy/library/fsdp.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/optimizer_parts.h"
@@ -156,10 +157,27 @@ void load_optimizer(const GroupReader& reader, const io::Json& saved, Sharing& s
   detail::remember(held.optimizer, memory, names_of(shards));
 }
 
+// Passes a tensor on in parts, so that no large one is in memory whole.
+io::TensorSource source_of(const std::shared_ptr<const GroupReader>& reader,
+                           const std::string& name) {
+  io::TensorSource source{
+      .name = name, .dtype = reader->dtype(name), .shape = reader->shape(name), .produce = {}};
+  const int64_t numel = source.num_bytes() / io::dtype_bytes(source.dtype);
+  source.produce = [reader, name, numel](const io::ByteSink& sink) {
+    constexpr int64_t kPart = 1 << 22;
+    for (int64_t begin = 0; begin < numel; begin += kPart) {
+      const at::Tensor part = reader->read(name, begin, std::min(kPart, numel - begin));
+      sink({static_cast<const std::byte*>(part.const_data_ptr()), part.nbytes()});
+    }
+  };
+  return source;
+}
+
 }  // namespace
 
 struct CheckpointFolder::State {
   std::shared_ptr<ProcessGroup> group;
+  std::filesystem::path folder;
   checkpoint::CheckpointStore store;
   bool prepared = false;
 };
@@ -169,8 +187,8 @@ CheckpointFolder::CheckpointFolder(std::filesystem::path folder,
   if (keep < 1)
     throw ConfigError(fmt::format("at least one checkpoint must stay, found keep = {}", keep),
                       {.hint = "give keep 1 or more"});
-  state_ = std::make_unique<State>(State{detail::required(std::move(group)),
-                                         checkpoint::CheckpointStore(std::move(folder), keep)});
+  state_ = std::make_unique<State>(
+      State{detail::required(std::move(group)), folder, checkpoint::CheckpointStore(folder, keep)});
 }
 CheckpointFolder::~CheckpointFolder() = default;
 
@@ -193,6 +211,20 @@ void CheckpointFolder::save_parts(int64_t step, Sharing& sharing, HeldState held
   state_->store.start_save_together(ranks, std::move(state), std::move(tensors), /*is_best=*/false)
       ->wait();
   ranks.wait_for_all();  // until rank 0 has published it
+}
+
+void CheckpointFolder::export_model(const std::filesystem::path& file) {
+  const auto found = state_->store.load_newest();
+  if (!found)
+    throw CheckpointError("there is no checkpoint yet whose model could be exported",
+                          {.file = state_->folder.string(), .hint = "call save() before"});
+  const auto reader = std::make_shared<const GroupReader>(found->folder, "model");
+  std::vector<io::TensorSource> sources;
+  for (const std::string& name : reader->names()) sources.push_back(source_of(reader, name));
+  io::write_safetensors(file, std::move(sources),
+                        {{"format", "pt"},
+                         {"step", std::to_string(found->state.progress.step)},
+                         {"notes", found->state.extra.at("notes").dump()}});
 }
 
 // Rank 0 looks for it and reads all of it once; the others take its word.

@@ -186,6 +186,40 @@ TEST(CheckpointFolder, KeepsWhatEveryOptimizerRemembers) {
   }
 }
 
+// Every rank's pieces become the file that Python's safetensors wrote of the same state_dict.
+RANK_BODY(Exports) {
+  const auto group = init();
+  CheckpointFolder checkpoints(std::getenv("FOLDER"), group);
+  const std::filesystem::path file = std::getenv("FILE");
+  const auto export_of = [&](auto&& model, int64_t step) {
+    torch::optim::SGD optimizer(model.parameters(), 0.1);
+    checkpoints.save(step, model, optimizer, {{"best", "0.5"}});
+    if (group->is_leader()) checkpoints.export_model(file);
+    group->barrier();
+    const Golden golden;
+    const io::SafetensorsFile exported(file);
+    EXPECT_EQ(exported.tensors().size() + 2, golden.file.tensors().size());  // rows and labels
+    for (const io::TensorView& found : exported.tensors()) {
+      const io::TensorView& wanted = golden.file.require(found.name);
+      EXPECT_EQ(found.dtype, wanted.dtype) << found.name;
+      EXPECT_EQ(found.shape, wanted.shape) << found.name;
+      EXPECT_TRUE(std::ranges::equal(found.bytes, wanted.bytes)) << found.name;
+    }
+    EXPECT_EQ(exported.metadata().at("step"), std::to_string(step));
+    EXPECT_EQ(io::parse_json(exported.metadata().at("notes"), "notes").at("best"), "0.5");
+    group->barrier();
+  };
+  EXPECT_THROW(checkpoints.export_model(file), CheckpointError);
+  export_of(FullyShardedDataParallel(golden_network(*group), group), 3);
+  export_of(DistributedDataParallel(golden_network(*group), group), 4);
+}
+TEST(CheckpointFolder, ExportsTheFileOfPythonsStateDict) {
+  const testing::TemporaryFolder folder;
+  expect_all_well(start_ranks(3, "Exports",
+                              {.environment = {{"FOLDER", folder.path() / "checkpoints"},
+                                               {"FILE", folder.path() / "model.safetensors"}}}));
+}
+
 TEST(CheckpointFolder, RefusesWhatDoesNotFit) {
   const testing::TemporaryFolder folder;
   const auto group = init();

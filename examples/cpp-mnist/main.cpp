@@ -80,6 +80,7 @@ void train(const std::string& folder, int epochs, size_t steps_per_epoch) {
     if (group->is_leader())
       std::printf("epoch %d: %.1f %% of the test digits right\n", epoch + 1, 100 * right);
   }
+  if (group->is_leader()) checkpoints.export_model("mnist.safetensors");
 }
 
 int main(int argc, char** argv) {
