@@ -49,6 +49,8 @@ class ShardedUnits : public nn::Residency {
   void set_linears(size_t unit, std::vector<nn::Linear*> linears);
 
   bool is_collective() const override { return config_.values_travel; }
+  // A use of the unit may gather it, and tells what is gathered ahead.
+  bool travels(size_t unit) { return !state(unit).travelling.empty(); }
   void acquire(size_t unit) override;
   void release(size_t unit) override;
   // Whatever is still in use is no more: a pass is over.
