@@ -6,38 +6,31 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 
 #include "convoy/core/base/error.h"
+#include "convoy/library/internal/agreed_call.h"
 #include "convoy/library/internal/group_internal.h"
+#include "convoy/library/internal/started_work.h"
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/machine/processes/error_file.h"
 #include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/environment.h"
-#include "convoy/train/comm/exchange.h"
 
 namespace convoy {
 namespace {
 
+using detail::AgreedCall;
+using detail::call_of;
+using detail::Operation;
+using detail::StartedWork;
+
 at::Tensor dense_of(const at::Tensor& tensor) {
   return tensor.detach().resolve_conj().resolve_neg().contiguous();
-}
-
-// Runs `collective` on a contiguous tensor with the values of `tensor`, which then has its result.
-template <class Collective>
-void in_place(at::Tensor& tensor, Collective collective) {
-  const at::NoGradGuard no_grad;
-  at::Tensor dense = dense_of(tensor);
-  collective(dense);
-  if (dense.data_ptr() != tensor.data_ptr())
-    tensor.copy_(dense);
-  else
-    tensor.unsafeGetTensorImpl()->bump_version();  // a group writes past LibTorch's count
 }
 
 void check_reducible(at::ScalarType type, Reduce reduce) {
@@ -63,68 +56,39 @@ comm::Reduction reduction_of(Reduce reduce) {
                                  : comm::Reduction::Sum;
 }
 
-enum class Operation {
-  AllReduce,
-  Broadcast,
-  AllGather,
-  ReduceScatter,
-  AllGatherBytes,
-  Barrier,
-  Split
-};
-constexpr std::array<const char*, 7> kOperationNames = {
-    "all_reduce",       "broadcast", "all_gather", "reduce_scatter",
-    "all_gather_bytes", "barrier",   "split"};
-
-constexpr std::array<const char*, 4> kReduceNames = {"Sum", "Mean", "Max", "Min"};
-
-// A call of one rank, as all ranks must make it.
-struct Call {
-  Operation operation;
-  int choice = 0;      // the root of a broadcast, the Reduce of a reduction
-  int64_t dtype = -1;  // -1: no tensor
-  int64_t num_dims = 0;
-  std::array<int64_t, 8> shape = {};  // the first dimensions
-
-  bool operator==(const Call&) const = default;
-};
-
-Call call_of(Operation operation, const at::Tensor& tensor, int choice = 0) {
-  Call call{.operation = operation,
-            .choice = choice,
-            .dtype = static_cast<int64_t>(tensor.scalar_type()),
-            .num_dims = tensor.dim()};
-  std::copy_n(tensor.sizes().begin(), std::min(call.shape.size(), tensor.sizes().size()),
-              call.shape.begin());
-  return call;
+void check_rows(const at::Tensor& tensor, int num_ranks) {
+  if (tensor.dim() == 0 || tensor.size(0) != num_ranks)
+    throw ConfigError(
+        fmt::format("reduce_scatter takes a row for each of {} ranks, found a tensor of shape [{}]",
+                    num_ranks, fmt::join(tensor.sizes(), ", ")),
+        {.hint = "such as tensor.view({group->size(), -1})"});
 }
 
-std::string words_of(const Call& call) {
-  std::string words = kOperationNames.at(static_cast<size_t>(call.operation));
-  if (call.dtype < 0) return words;
-  const auto num_dims = std::min(static_cast<size_t>(call.num_dims), call.shape.size());
-  words += fmt::format(" of {} [{}]", c10::toString(static_cast<at::ScalarType>(call.dtype)),
-                       fmt::join(call.shape.begin(), call.shape.begin() + num_dims, ", "));
-  if (call.operation == Operation::Broadcast) words += fmt::format(" from rank {}", call.choice);
-  const bool reduces =
-      call.operation == Operation::AllReduce || call.operation == Operation::ReduceScatter;
-  if (reduces && call.choice != static_cast<int>(Reduce::Sum))
-    words += fmt::format(" by Reduce::{}", kReduceNames.at(static_cast<size_t>(call.choice)));
-  return words;
+// Each begins a collective that the ranks agree on.
+
+StartedWork begin_all_reduce(comm::Group& group, const at::Tensor& tensor, Reduce reduce) {
+  StartedWork started{.dense = dense_of(tensor), .result = tensor, .in_place = true};
+  started.collective = group.start_all_reduce(started.dense, reduction_of(reduce));
+  if (reduce == Reduce::Mean) started.divisor = group.size();
+  return started;
 }
 
-// Collective. Backends take bytes as they come: they would add up numbers of other types, and wait
-// for a root that does not send.
-void require_same_call(comm::Group& group, const Call& own) {
-  if (group.size() == 1) return;
-  const std::vector<Call> all = comm::exchange(group, own);
-  for (size_t rank = 1; rank < all.size(); ++rank)
-    if (!(all[rank] == all[0]))
-      throw CommError(
-          fmt::format("ranks call different collectives: rank 0 {}, rank {} {}", words_of(all[0]),
-                      rank, words_of(all[rank])),
-          {.hint = "all ranks must call the same function with tensors of one type and shape, from "
-                   "one root or by one reduction"});
+StartedWork begin_all_gather(comm::Group& group, const at::Tensor& tensor) {
+  StartedWork started{.dense = dense_of(tensor)};
+  std::vector<int64_t> shape = started.dense.sizes().vec();
+  shape.insert(shape.begin(), group.size());
+  started.result = at::empty(shape, started.dense.options());
+  started.collective = group.start_all_gather(started.dense, started.result);
+  return started;
+}
+
+StartedWork begin_reduce_scatter(comm::Group& group, const at::Tensor& tensor, Reduce reduce) {
+  StartedWork started{.dense = dense_of(tensor)};
+  started.result = at::empty(started.dense.sizes().slice(1), started.dense.options());
+  started.collective = group.start_reduce_scatter(started.dense.view({-1}),
+                                                  started.result.view({-1}), reduction_of(reduce));
+  if (reduce == Reduce::Mean) started.divisor = group.size();
+  return started;
 }
 
 int report(Error error, const comm::RankEnvironment& environment) {
@@ -172,13 +136,17 @@ at::Device ProcessGroup::device() const { return internal_->device; }
 
 void ProcessGroup::all_reduce(at::Tensor tensor, Reduce reduce) {
   check_reducible(tensor.scalar_type(), reduce);
-  require_same_call(*internal_->group,
-                    call_of(Operation::AllReduce, tensor, static_cast<int>(reduce)));
-  in_place(tensor, [&](at::Tensor& dense) {
-    internal_->group->start_all_reduce(dense, reduction_of(reduce))->wait();
-  });
-  const at::NoGradGuard no_grad;
-  if (reduce == Reduce::Mean) tensor.div_(size());
+  comm::Group& group = *internal_->group;
+  AgreedCall(group, call_of(Operation::AllReduce, tensor, static_cast<int>(reduce))).settle();
+  begin_all_reduce(group, tensor, reduce).wait();
+}
+
+Work ProcessGroup::start_all_reduce(at::Tensor tensor, Reduce reduce) {
+  check_reducible(tensor.scalar_type(), reduce);
+  comm::Group& group = *internal_->group;
+  AgreedCall agreed(group, call_of(Operation::AllReduce, tensor, static_cast<int>(reduce)));
+  return detail::WorkAccess::make(internal_, std::move(agreed),
+                                  begin_all_reduce(group, tensor, reduce));
 }
 
 void ProcessGroup::broadcast(at::Tensor tensor, int root) {
@@ -186,50 +154,52 @@ void ProcessGroup::broadcast(at::Tensor tensor, int root) {
     throw ConfigError(
         fmt::format("a broadcast comes from a rank from 0 to {}, found {}", size() - 1, root),
         {.hint = "give a rank of this group"});
-  require_same_call(*internal_->group, call_of(Operation::Broadcast, tensor, root));
-  in_place(tensor, [&](at::Tensor& dense) { internal_->group->broadcast(dense, root); });
+  AgreedCall(*internal_->group, call_of(Operation::Broadcast, tensor, root)).settle();
+  StartedWork done{.dense = dense_of(tensor), .result = tensor, .in_place = true};
+  internal_->group->broadcast(done.dense, root);
+  done.wait();
 }
 
 at::Tensor ProcessGroup::all_gather(const at::Tensor& tensor) {
-  const at::NoGradGuard no_grad;
-  require_same_call(*internal_->group, call_of(Operation::AllGather, tensor));
-  const at::Tensor own = dense_of(tensor);
-  std::vector<int64_t> shape = own.sizes().vec();
-  shape.insert(shape.begin(), size());
-  at::Tensor whole = at::empty(shape, own.options());
-  internal_->group->all_gather(own, whole);
-  return whole;
+  AgreedCall(*internal_->group, call_of(Operation::AllGather, tensor)).settle();
+  return begin_all_gather(*internal_->group, tensor).wait();
+}
+
+Work ProcessGroup::start_all_gather(const at::Tensor& tensor) {
+  AgreedCall agreed(*internal_->group, call_of(Operation::AllGather, tensor));
+  return detail::WorkAccess::make(internal_, std::move(agreed),
+                                  begin_all_gather(*internal_->group, tensor));
 }
 
 at::Tensor ProcessGroup::reduce_scatter(const at::Tensor& tensor, Reduce reduce) {
-  const at::NoGradGuard no_grad;
   check_reducible(tensor.scalar_type(), reduce);
-  if (tensor.dim() == 0 || tensor.size(0) != size())
-    throw ConfigError(
-        fmt::format("reduce_scatter takes a row for each of {} ranks, found a tensor of shape [{}]",
-                    size(), fmt::join(tensor.sizes(), ", ")),
-        {.hint = "such as tensor.view({group->size(), -1})"});
-  require_same_call(*internal_->group,
-                    call_of(Operation::ReduceScatter, tensor, static_cast<int>(reduce)));
-  const at::Tensor whole = dense_of(tensor);
-  at::Tensor own = at::empty(whole.sizes().slice(1), whole.options());
-  internal_->group->start_reduce_scatter(whole.view({-1}), own.view({-1}), reduction_of(reduce))
-      ->wait();
-  return reduce == Reduce::Mean ? own.div_(size()) : own;
+  check_rows(tensor, size());
+  comm::Group& group = *internal_->group;
+  AgreedCall(group, call_of(Operation::ReduceScatter, tensor, static_cast<int>(reduce))).settle();
+  return begin_reduce_scatter(group, tensor, reduce).wait();
+}
+
+Work ProcessGroup::start_reduce_scatter(const at::Tensor& tensor, Reduce reduce) {
+  check_reducible(tensor.scalar_type(), reduce);
+  check_rows(tensor, size());
+  comm::Group& group = *internal_->group;
+  AgreedCall agreed(group, call_of(Operation::ReduceScatter, tensor, static_cast<int>(reduce)));
+  return detail::WorkAccess::make(internal_, std::move(agreed),
+                                  begin_reduce_scatter(group, tensor, reduce));
 }
 
 std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view bytes) {
-  require_same_call(*internal_->group, {.operation = Operation::AllGatherBytes});
+  AgreedCall(*internal_->group, {.operation = Operation::AllGatherBytes}).settle();
   return internal_->group->all_gather_bytes(bytes);
 }
 
 void ProcessGroup::barrier() {
-  require_same_call(*internal_->group, {.operation = Operation::Barrier});
+  AgreedCall(*internal_->group, {.operation = Operation::Barrier}).settle();
   internal_->group->barrier();
 }
 
 std::shared_ptr<ProcessGroup> ProcessGroup::split(int color) {
-  require_same_call(*internal_->group, {.operation = Operation::Split});
+  AgreedCall(*internal_->group, {.operation = Operation::Split}).settle();
   auto part = std::make_shared<Internal>();
   part->whole = internal_;
   part->local_rank = internal_->local_rank;

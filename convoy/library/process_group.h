@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "convoy/library/work.h"
+
 namespace convoy {
 namespace detail {
 struct GroupAccess;
@@ -34,7 +36,7 @@ enum class Reduce { Sum, Mean, Max, Min };
 // all other functions take any type.
 //
 // First the ranks compare what they call: if functions, types, shapes, roots or reductions differ,
-// all ranks throw CommError. So each call waits until every rank has made it. A collective of CPU
+// all ranks throw CommError. So a call waits until every rank has made it. A collective of CPU
 // tensors then blocks until it is done. A collective of GPU tensors returns while the GPU works,
 // and the current stream waits for it; its error is thrown by a later call. After an error the
 // group is unusable: let the error end the rank.
@@ -63,6 +65,10 @@ class ProcessGroup {
   // of the row for this rank: [...]. Throws as all_reduce(), and ConfigError for another number of
   // rows.
   torch::Tensor reduce_scatter(const torch::Tensor& tensor, Reduce reduce = Reduce::Sum);
+  // Collective. The same, under way while this rank goes on: see Work. They return at once.
+  [[nodiscard]] Work start_all_reduce(torch::Tensor tensor, Reduce reduce = Reduce::Sum);
+  [[nodiscard]] Work start_all_gather(const torch::Tensor& tensor);
+  [[nodiscard]] Work start_reduce_scatter(const torch::Tensor& tensor, Reduce reduce = Reduce::Sum);
   // Collective. Each rank's bytes, by rank; lengths may differ.
   std::vector<std::string> all_gather_bytes(std::string_view bytes);
   // Collective. Returns when every rank is here.

@@ -159,6 +159,66 @@ TEST(ProcessGroup, DifferentCallsAreNamed) {
   }
 }
 
+RANK_BODY(Works) {
+  const auto group = init();
+  const int size = group->size(), rank = group->rank();
+  const double sum_of_ranks = size * (size - 1) / 2.0;
+  std::vector<at::Tensor> brought;
+  std::vector<Work> works;
+  for (int64_t index = 0; index < 20; ++index) {
+    brought.push_back(at::full({3 + 1000 * (index % 4), 2}, static_cast<double>(rank + index)).t());
+    works.push_back(
+        group->start_all_reduce(brought.back(), index % 2 == 0 ? Reduce::Sum : Reduce::Mean));
+  }
+  Work gather = group->start_all_gather(at::full({2}, rank, at::kInt));
+  Work scatter = group->start_reduce_scatter(at::arange(2.0 * size).view({size, 2}), Reduce::Max);
+  at::Tensor between = at::ones({2});
+  group->all_reduce(between);
+  EXPECT_TRUE(between.equal(at::full({2}, static_cast<float>(size))));
+  EXPECT_TRUE(scatter.wait().equal(at::arange(2.0 * rank, 2.0 * rank + 2)));
+  EXPECT_TRUE(gather.wait().select(1, 0).equal(at::arange(size, at::kInt)));
+  for (size_t index = works.size(); index-- > 0;) {
+    const double sum = sum_of_ranks + static_cast<double>(index) * size;
+    const at::Tensor found = works[index].wait();
+    EXPECT_TRUE(found.is_same(brought[index]));
+    EXPECT_TRUE(found.allclose(at::full({}, index % 2 == 0 ? sum : sum / size))) << index;
+  }
+  EXPECT_THROW(works[0].wait(), ConfigError);
+  at::Tensor left = at::ones({4});
+  { const Work unwaited = group->start_all_reduce(left); }
+  EXPECT_TRUE(left.equal(at::full({4}, static_cast<float>(size))));
+}
+TEST(Work, CollectivesGoOnMeanwhile) {
+  expect_all_well(start_ranks(1, "Works"));
+  expect_all_well(start_ranks(3, "Works"));
+}
+
+RANK_BODY(DifferentWorks) {
+  std::_Exit(run_rank([] {
+    const auto group = init({.timeout = std::chrono::seconds(20)});
+    at::Tensor values = at::ones({4}, group->rank() == 0 ? at::kFloat : at::kInt);
+    Work work = group->start_all_reduce(values);
+    if (std::getenv("CONVOY_TEST_WAITS") != nullptr)
+      work.wait();
+    else {
+      const Work unwaited = std::move(work);
+    }
+    group->barrier();
+  }));
+}
+TEST(Work, DifferentCallsAreNoticed) {
+  testing::RankStart waits;
+  waits.environment["CONVOY_TEST_WAITS"] = "1";
+  for (const auto& result : start_ranks(2, "DifferentWorks", waits)) {
+    EXPECT_EQ(result.exit_code, 13) << result.output;
+    EXPECT_NE(result.output.find("rank 0 all_reduce of Float [4], rank 1 all_reduce of Int [4]"),
+              std::string::npos)
+        << result.output;
+  }
+  for (const auto& result : start_ranks(2, "DifferentWorks"))
+    EXPECT_EQ(result.exit_code, 13) << result.output;
+}
+
 RANK_BODY(PartsOfAGroup) {
   auto group = init();
   const int rank = group->rank();

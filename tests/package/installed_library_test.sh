@@ -26,7 +26,7 @@ headers=$work/moved/include
 if grep -rlE 'gtest|fmt/|CONVOY_CHECK' "$headers"; then fail "these headers show what is private"; fi
 if grep -rh '#include "' "$headers" | grep -vE '"convoy/(detail/)?[a-z_]+\.h"$'; then fail "these includes name folders of the sources"; fi
 if grep -rnE '^namespace convoy::[a-z]+' "$headers/convoy" --exclude-dir=detail; then fail "public names stand in namespace convoy"; fi
-public=(checkpoint convoy ddp dp error fsdp no_sync process_group profiler sampler sweep zero)
+public=(checkpoint convoy ddp dp error fsdp no_sync process_group profiler sampler sweep work zero)
 [ "$(cd "$headers/convoy" && ls -d -- *)" = "$(printf '%s\n' detail "${public[@]/%/.h}" | LC_ALL=C sort)" ] ||
   fail "installed are other headers than those of docs/reference/library.md: $(ls "$headers/convoy")"
 [ "$(cd "$work/moved/lib" && ls -d -- *.a)" = libconvoy.a ] || fail "archives: $(ls "$work/moved/lib")"
