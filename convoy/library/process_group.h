@@ -11,6 +11,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/util/intrusive_ptr.h>
 #include <torch/types.h>
 
 #include <chrono>
@@ -21,6 +22,10 @@
 #include <vector>
 
 #include "convoy/library/work.h"
+
+namespace c10d {
+class ProcessGroup;
+}
 
 namespace convoy {
 namespace detail {
@@ -46,10 +51,21 @@ class ProcessGroup {
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
+  // Collective; blocks. The ranks of a group that the program has made by c10d, for tensors on the
+  // CPU; it may go on using that group, on every rank in the same order. split() throws
+  // ConfigError. abort() can no more than the backend: with Gloo the others fail when this process
+  // ends. CPU threads are not shared out as init() does. Throws ConfigError for null and without a
+  // backend for CPU tensors.
+  static std::shared_ptr<ProcessGroup> over(c10::intrusive_ptr<c10d::ProcessGroup> group);
+  // These ranks for code that takes a c10d::ProcessGroup, for tensors on the CPU: what over() was
+  // given, or Gloo. Its calls are neither compared nor recorded. Mix them with calls of this group
+  // in the same order on every rank. After abort() it is unusable.
+  c10::intrusive_ptr<c10d::ProcessGroup> c10d_group();
+
   int rank() const;
   int size() const;
-  int local_rank() const;        // among all ranks of the job on this host
-  int local_size() const;        // how many these are
+  int local_rank() const;        // among the job's ranks on this host, also in a part
+  int local_size() const;        // the number of these
   torch::Device device() const;  // the CPU, or this rank's GPU
   bool is_leader() const { return rank() == 0; }
 

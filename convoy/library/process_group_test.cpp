@@ -7,6 +7,7 @@
 #include <torch/serialize.h>
 
 #include <sstream>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "convoy/core/base/error.h"
 #include "convoy/library/ddp.h"
@@ -218,6 +219,71 @@ TEST(Work, DifferentCallsAreNoticed) {
   for (const auto& result : start_ranks(2, "DifferentWorks"))
     EXPECT_EQ(result.exit_code, 13) << result.output;
 }
+
+// c10d's own collectives over our ranks, and ours over c10d's.
+RANK_BODY(BothWays) {
+  const auto group = init();
+  const int size = group->size(), rank = group->rank();
+  const auto c10d_group = group->c10d_group();
+  EXPECT_EQ(group->c10d_group(), c10d_group);
+  EXPECT_EQ(c10d_group->getRank(), rank);
+  EXPECT_EQ(c10d_group->getSize(), size);
+  const auto over = ProcessGroup::over(c10d_group);
+  EXPECT_EQ(over->rank(), rank);
+  EXPECT_EQ(over->local_rank(), rank);
+  EXPECT_EQ(over->local_size(), size);
+  EXPECT_EQ(over->c10d_group(), c10d_group);
+  std::map<Reduce, c10d::ReduceOp::RedOpType> both = {{Reduce::Sum, c10d::ReduceOp::SUM},
+                                                      {Reduce::Max, c10d::ReduceOp::MAX},
+                                                      {Reduce::Min, c10d::ReduceOp::MIN}};
+  for (const auto& [reduce, operation] : both) {
+    std::vector<at::Tensor> theirs = {at::sin(at::arange(1000.0) * (rank + 1))};
+    at::Tensor ours = theirs[0].clone(), whole = theirs[0].clone();
+    c10d::AllreduceOptions options;
+    options.reduceOp = operation;
+    c10d_group->allreduce(theirs, options)->wait();
+    over->all_reduce(ours, reduce);
+    group->all_reduce(whole, reduce);
+    EXPECT_TRUE(ours.equal(theirs[0]));
+    EXPECT_TRUE(whole.equal(theirs[0]));
+  }
+  const at::Tensor rows = at::arange(3.0 * size).view({size, 3}) * (rank + 1);
+  EXPECT_TRUE(over->reduce_scatter(rows).equal(group->reduce_scatter(rows)));
+  EXPECT_TRUE(over->all_gather(rows).equal(group->all_gather(rows)));
+  EXPECT_EQ(over->all_gather_bytes(std::to_string(rank)).back(), std::to_string(size - 1));
+  at::Tensor value = at::full({2}, rank);
+  over->broadcast(value, size - 1);
+  EXPECT_TRUE(value.equal(at::full({2}, size - 1)));
+  Work work = over->start_all_reduce(value);
+  over->barrier();
+  EXPECT_EQ(work.wait()[0].item<int64_t>(), size * (size - 1));
+  EXPECT_THROW(over->split(0), ConfigError);
+  EXPECT_THROW(ProcessGroup::over({}), ConfigError);
+  EXPECT_THROW(ProcessGroup::over(c10::make_intrusive<c10d::ProcessGroup>(rank, size)),
+               ConfigError);
+}
+TEST(C10d, GroupsGoInAndOut) {
+  expect_all_well(start_ranks(1, "BothWays"));
+  expect_all_well(start_ranks(3, "BothWays"));
+}
+
+RANK_BODY(TrainsOverC10d) {
+  auto own = init();
+  const auto group = ProcessGroup::over(own->c10d_group());
+  own.reset();
+  DistributedDataParallel model(golden_network(*group), group);
+  torch::optim::Adam optimizer(model.parameters(), torch::optim::AdamOptions(3e-3));
+  expect_curve(curve_of(
+                   *group, model, 1, [&] { optimizer.zero_grad(); }, [&] { optimizer.step(); }),
+               "ddp_adam");
+  FullyShardedDataParallel sharded(golden_network(*group), group);
+  torch::optim::AdamW other(sharded.parameters(),
+                            torch::optim::AdamWOptions(3e-3).weight_decay(0.1));
+  expect_curve(curve_of(
+                   *group, sharded, 1, [&] { other.zero_grad(); }, [&] { other.step(); }),
+               "fsdp_adamw");
+}
+TEST(C10d, TrainsAsPyTorch) { expect_all_well(start_ranks(2, "TrainsOverC10d")); }
 
 RANK_BODY(PartsOfAGroup) {
   auto group = init();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <utility>
 
 #include "convoy/core/telemetry/flight_record_writer.h"
@@ -23,6 +24,7 @@ struct ProcessGroup::Internal {
   at::Device device = at::kCPU;
   std::string name;  // a group of all ranks: its number, from 2 on; a part: the splits to it
   int num_splits = 0;
+  c10::intrusive_ptr<c10d::ProcessGroup> c10d = {};  // given to over(), or handed out
 
   telemetry::FlightWriter& flight_record() { return whole ? whole->flight_record() : flight; }
 };

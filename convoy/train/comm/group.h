@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
 #include <memory>
@@ -16,6 +17,10 @@
 #include "convoy/train/comm/environment.h"
 #include "convoy/train/comm/reduction.h"
 #include "convoy/train/comm/store_barrier.h"
+
+namespace c10d {
+class Backend;
+}
 
 namespace convoy::comm {
 
@@ -70,6 +75,8 @@ class Group {
   // their own, in the same order. This group outlives it and takes it along in abort(); its
   // wait_for_all() has the time limit of collectives. `name`: a constant text, for records.
   virtual std::unique_ptr<Group> split(int color, std::string_view name) = 0;
+  // The c10d backend beneath, for CPU tensors; null: there is none.
+  virtual c10::intrusive_ptr<c10d::Backend> c10d_backend();
   // Seconds that this rank, or its device, has waited in collectives so far. The rank that waits
   // least holds the others up.
   virtual double waited_seconds() const { return 0; }

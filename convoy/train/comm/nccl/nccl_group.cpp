@@ -4,6 +4,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstring>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "convoy/core/base/error.h"
 
@@ -175,6 +176,8 @@ std::vector<std::string> NcclGroup::all_gather_bytes(std::string_view bytes) {
 void NcclGroup::barrier() {
   on_host([this] { host_->barrier(); });
 }
+
+c10::intrusive_ptr<c10d::Backend> NcclGroup::c10d_backend() { return host_->c10d_backend(); }
 
 void NcclGroup::wait_for_all() {
   on_host([this] { host_->wait_for_all(); });

@@ -40,6 +40,7 @@ class NcclGroup : public Group {
   void await_device() override { watch_->await_all(); }
   void abort() override;
   std::unique_ptr<Group> split(int color, std::string_view name) override;
+  c10::intrusive_ptr<c10d::Backend> c10d_backend() override;
   double waited_seconds() const override {
     return host_->waited_seconds() + collectives_.waited_seconds();
   }
