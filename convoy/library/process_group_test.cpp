@@ -248,6 +248,9 @@ RANK_BODY(BothWays) {
     EXPECT_TRUE(whole.equal(theirs[0]));
   }
   const at::Tensor rows = at::arange(3.0 * size).view({size, 3}) * (rank + 1);
+  at::Tensor flat = rows.flatten().clone(), row_sum = at::empty({3});
+  c10d_group->_reduce_scatter_base(row_sum, flat)->wait();
+  EXPECT_TRUE(over->reduce_scatter(rows).allclose(row_sum));
   EXPECT_TRUE(over->reduce_scatter(rows).equal(group->reduce_scatter(rows)));
   EXPECT_TRUE(over->all_gather(rows).equal(group->all_gather(rows)));
   EXPECT_EQ(over->all_gather_bytes(std::to_string(rank)).back(), std::to_string(size - 1));
