@@ -30,6 +30,7 @@ c10d::ReduceOp::RedOpType c10d_reduction(Reduction reduction) {
 // Every rank sends each other one its piece, and reduces what it received in the order of ranks.
 class ReduceScatterWork : public Work {
  public:
+  // `received`: [ranks, elements of a piece].
   ReduceScatterWork(std::unique_ptr<Work> exchange, at::Tensor received, at::Tensor own,
                     Reduction reduction)
       : exchange_(std::move(exchange)),
@@ -39,7 +40,7 @@ class ReduceScatterWork : public Work {
 
   void wait() override {
     exchange_->wait();
-    reduce_rows(own_.view({-1}), received_.view({-1, own_.numel()}), reduction_);
+    reduce_rows(own_.view({-1}), received_, reduction_);
     received_ = at::Tensor();
   }
 
@@ -92,7 +93,8 @@ std::unique_ptr<Work> BackendGroup::start_reduce_scatter(at::Tensor whole, at::T
     std::vector<int64_t> equal_pieces;
     auto exchange = std::make_unique<BackendWork>(
         *this, scope, backend().alltoall_base(received, sent, equal_pieces, equal_pieces));
-    return std::make_unique<ReduceScatterWork>(std::move(exchange), std::move(received),
+    return std::make_unique<ReduceScatterWork>(std::move(exchange),
+                                               received.view({size_, received.numel() / size_}),
                                                reals_of(own), reduction);
   });
 }
