@@ -3,14 +3,12 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/running_tasks.h"
+#include "convoy/machine/processes/child_process.h"
 
 namespace convoy::apps {
 namespace {
@@ -48,14 +46,10 @@ void become_worker(const Context& context, const std::string& command,
                    const std::vector<std::string>& arguments, int64_t threads) {
   std::vector<std::string> words = {worker_program(context).string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
   for (const auto& [name, value] : worker_environment(context, threads))
     ::setenv(name.c_str(), value.c_str(), 1);
-  std::fflush(nullptr);
-  ::execv(pointers[0], pointers.data());
-  throw ConfigError(fmt::format("{} could not be started: {}", words[0], std::strerror(errno)),
+  const std::string reason = processes::become_program(words);
+  throw ConfigError(fmt::format("{} could not be started: {}", words[0], reason),
                     {.hint = "install convoy-worker beside convoy again"});
 }
 

@@ -5,7 +5,6 @@
 #include "convoy/launch/supervisor/attempt.h"
 
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,7 +82,7 @@ Attempt::~Attempt() {
     if (!rank.running) continue;
     processes::signal_group(rank.process.pid, SIGKILL);
     guard_.forget(rank.process.pid);
-    ::waitpid(rank.process.pid, nullptr, 0);
+    processes::wait_for_child(rank.process.pid);
   }
   descendants_.kill_orphans(kOrphanWait);
 }
@@ -174,7 +173,7 @@ void Attempt::wait_for_something() {
 
 // One read: a rank that writes without end must not keep signals and deadlines waiting.
 void Attempt::read_stream(int local_rank, Stream stream) {
-  processes::RankProcess& process = ranks_[static_cast<size_t>(local_rank)].process;
+  processes::ChildProcess& process = ranks_[static_cast<size_t>(local_rank)].process;
   Descriptor& descriptor = stream == Stream::Output ? process.output : process.errors;
   char bytes[64 << 10];
   const ssize_t received = ::read(descriptor.get(), bytes, sizeof(bytes));
