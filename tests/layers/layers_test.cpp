@@ -232,10 +232,9 @@ bool is_in_a_name(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-// True when `text` calls `function` outside a comment.
-bool calls(const std::string& text, const std::string& function) {
-  const std::string call = function + "(";
-  for (size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1)) {
+// True when `text` has `words` outside a comment, and not as the end of a longer name.
+bool says(const std::string& text, const std::string& words) {
+  for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
     const size_t line = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
     const bool whole_name = at == 0 || !is_in_a_name(text[at - 1]);
     if (whole_name && text.substr(line, at - line).find("//") == std::string::npos) return true;
@@ -251,7 +250,7 @@ std::string process_complaint(const std::string& file, const std::string& text) 
   for (const char* function : {"fork", "vfork", "execl", "execlp", "execle", "execv", "execve",
                                "execvp", "execvpe", "fexecve", "posix_spawn", "posix_spawnp",
                                "popen", "system", "waitpid", "waitid", "wait3", "wait4"})
-    if (calls(text, function))
+    if (says(text, std::string(function) + "("))
       return file + " calls " + function + "(), as only convoy/machine/processes may";
   return "";
 }
@@ -275,6 +274,34 @@ TEST(Layers, ScanFindsPlantedProcesses) {
   for (const char* allowed : {"processes::fork_process();", "sqlite3_exec(db)", "int forks(1);",
                               "// after fork(), from one thread", "unfork();"})
     EXPECT_EQ(process_complaint(file, allowed), "") << allowed;
+}
+
+// The fault of a source that reads the environment itself, or "".
+std::string environment_complaint(const std::string& file, const std::string& text) {
+  if (file == "convoy/core/base/environment_variable.cpp" || file.ends_with("_test.cpp") ||
+      file.ends_with("_test.h"))
+    return "";
+  for (const char* reader : {"getenv(", "secure_getenv(", "environ;", "environ,", "environ["})
+    if (says(text, reader))
+      return file + " reads the environment: base/environment_variable.h does";
+  return "";
+}
+
+TEST(Layers, TheEnvironmentIsReadInOnePlace) {
+  for_each_source("convoy", [](const std::string& file, const std::string& text) {
+    EXPECT_EQ(environment_complaint(file, text), "");
+  });
+}
+
+TEST(Layers, ScanFindsPlantedReadersOfTheEnvironment) {
+  const std::string file = "convoy/model/kernels/ops/op_table.cpp";
+  for (const char* planted :
+       {"const char* kernels = std::getenv(\"CONVOY_CUDA_KERNELS\");", "if (getenv(name)) return;",
+        "for (char** entry = environ; *entry;)"}) {
+    EXPECT_NE(environment_complaint(file, planted), "") << planted;
+    EXPECT_EQ(environment_complaint("convoy/core/base/environment_variable.cpp", planted), "");
+  }
+  EXPECT_EQ(environment_complaint(file, "environment_text(name); my_getenv(name);"), "");
 }
 
 // Cgroup quotas count as affinity does: code that counts processors calls base/usable_cpus.h.

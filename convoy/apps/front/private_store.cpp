@@ -17,6 +17,7 @@
 #include <memory>
 #include <thread>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/http/host_header.h"
@@ -45,9 +46,10 @@ fs::path find_programs() {
     return is_executable(folder / "initdb") && is_executable(folder / "postgres");
   };
   std::vector<fs::path> folders;
-  if (const char* named = std::getenv("CONVOY_POSTGRES_PROGRAMS")) folders.emplace_back(named);
-  if (const char* path = std::getenv("PATH")) {
-    std::string rest = path;
+  if (const auto named = environment_variable("CONVOY_POSTGRES_PROGRAMS"))
+    folders.emplace_back(*named);
+  if (auto path = environment_variable("PATH")) {
+    std::string& rest = *path;
     for (size_t end = 0; end != std::string::npos;) {
       end = rest.find(':');
       folders.emplace_back(rest.substr(0, end));

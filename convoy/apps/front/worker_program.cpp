@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "convoy/apps/front/libtorch_folder.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/running_tasks.h"
 #include "convoy/machine/processes/child_process.h"
@@ -22,10 +23,8 @@ constexpr const char* kSpinsBesideOthers = "1000";
 }  // namespace
 
 std::filesystem::path worker_program(const Context& context) {
-  const char* const chosen = std::getenv("CONVOY_WORKER");
-  const std::filesystem::path path = chosen != nullptr && *chosen != '\0'
-                                         ? std::filesystem::path(chosen)
-                                         : context.program.parent_path() / "convoy-worker";
+  std::filesystem::path path = environment_text("CONVOY_WORKER");
+  if (path.empty()) path = context.program.parent_path() / "convoy-worker";
   if (::access(path.c_str(), X_OK) != 0)
     throw ConfigError(
         fmt::format("wanted the program that computes at {}, found none", path.string()),
@@ -36,7 +35,7 @@ std::filesystem::path worker_program(const Context& context) {
 std::map<std::string, std::string> worker_environment(const Context& context, int64_t threads) {
   std::map<std::string, std::string> environment = {
       {"LD_LIBRARY_PATH", libtorch_library_path(context.program)}};
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
+  if (!environment_variable("OMP_WAIT_POLICY") && !environment_variable("GOMP_SPINCOUNT"))
     environment["GOMP_SPINCOUNT"] = host_runs_other_tasks() ? kSpinsBesideOthers : kSpins;
   if (threads > 0) environment["OMP_NUM_THREADS"] = std::to_string(threads);
   return environment;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
@@ -15,6 +14,7 @@
 #include "convoy/apps/recipes/bench/bench_train.h"
 #include "convoy/apps/recipes/measure_peak.h"
 #include "convoy/apps/worker/worker_command.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/machine/device/threads.h"
@@ -68,10 +68,9 @@ struct Benchmark {
 Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags,
                  const std::string& devices) {
   const fs::path program = fs::read_symlink("/proc/self/exe");
-  const char* from_environment = std::getenv("CONVOY_PEER_PYTHON");
-  const std::string python = !flags.peer_python.empty()    ? flags.peer_python
-                             : from_environment != nullptr ? from_environment
-                                                           : "python3";
+  const std::string python = !flags.peer_python.empty()
+                                 ? flags.peer_python
+                                 : environment_variable("CONVOY_PEER_PYTHON").value_or("python3");
   std::string work = fmt::format(" --dtype {} --geometry {} --devices {} {}", flags.dtype,
                                  flags.geometry, devices, benchmark.work);
   const std::string own = fmt::format("'{}' bench {} --no-peer{}{}", program.string(),

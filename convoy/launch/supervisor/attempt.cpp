@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <utility>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/base/milliseconds.h"
@@ -35,9 +35,8 @@ constexpr std::chrono::milliseconds kOrphanWait{1'000};
 // The mark in the environment of every process of this job. A job inside a rank of another job
 // carries both marks.
 std::string new_mark() {
-  const char* const around = std::getenv("CONVOY_JOB");
-  return fmt::format("CONVOY_JOB={}{}{}", around == nullptr ? "" : around,
-                     around == nullptr ? "" : ":", processes::new_run_id());
+  const auto around = environment_variable("CONVOY_JOB");
+  return fmt::format("CONVOY_JOB={}{}", around ? *around + ":" : "", processes::new_run_id());
 }
 
 // A launcher in the background of a shell does not own the terminal: a rank that read from it would

@@ -15,6 +15,7 @@
 #include <exception>
 #include <string_view>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/process_descriptor.h"
 #include "convoy/core/base/secret_variables.h"
@@ -23,18 +24,15 @@
 namespace convoy::processes {
 namespace {
 
-// environ with the additions of `start` over it, as "NAME=value".
-std::vector<std::string> merged_environment(const ChildStart& start) {
-  const std::map<std::string, std::string>& added = start.environment;
-  std::vector<std::string> merged;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::string name = text.substr(0, text.find('='));
-    const bool kept = start.shares_session || !is_secret_variable(name);
-    if (kept && !added.contains(name)) merged.push_back(text);
-  }
-  for (const auto& [name, value] : added) merged.push_back(name + "=" + value);
-  return merged;
+// The child's variables as "NAME=value".
+std::vector<std::string> environment_of(const ChildStart& start) {
+  std::map<std::string, std::string> variables = whole_environment();
+  if (!start.shares_session)
+    std::erase_if(variables, [](const auto& entry) { return is_secret_variable(entry.first); });
+  for (const auto& [name, value] : start.environment) variables[name] = value;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  return entries;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -147,7 +145,7 @@ ChildProcess start_child(const ChildStart& start) {
   CONVOY_INVARIANT(!start.program.empty(), "no program to start");
   refuse_what_can_not_run(start.program[0]);
   std::vector<std::string> arguments = start.program;
-  std::vector<std::string> entries = merged_environment(start);
+  std::vector<std::string> entries = environment_of(start);
   const std::vector<char*> argument_pointers = pointers_to(arguments);
   const std::vector<char*> entry_pointers = pointers_to(entries);
   cpu_set_t cpus;
