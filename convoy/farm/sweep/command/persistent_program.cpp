@@ -13,6 +13,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/farm/sweep/command/json_answer.h"
 #include "convoy/farm/sweep/command/program_run.h"
 #include "convoy/farm/sweep/runner/task_failure.h"
@@ -25,10 +26,6 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kLineBytes = 1 << 20;
 constexpr double kLongestWaitSeconds = 1;
 constexpr double kLookSeconds = 0.02;  // for a program to begin to read, of which there is no event
-
-double program_seconds(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // Number of bytes in the pipe that are not yet read. 0 when the system cannot tell.
 size_t unread_bytes(int descriptor) {
@@ -107,7 +104,7 @@ PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& que
     }
     const double limit = taken ? limits_.cell_seconds : limits_.start_seconds;
     const double longest_wait = taken ? kLongestWaitSeconds : kLookSeconds;
-    const double left = limit > 0 ? limit - program_seconds(begin) : longest_wait;
+    const double left = limit > 0 ? limit - seconds_since(begin) : longest_wait;
     if (left <= 0) return taken ? Turn::TimedOut : Turn::NeverRead;
     std::array<pollfd, 4> polled = {
         {{.fd = running.process.exited.get(), .events = POLLIN, .revents = 0},

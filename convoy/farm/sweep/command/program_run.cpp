@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/machine/processes/run_child.h"
 
 namespace convoy::sweep {
@@ -85,7 +86,7 @@ ProgramEnd run_program(const std::vector<std::string>& program,
       },
       [&](std::string_view text) { pass_errors_on(text, end.errors_tail); });
   lines.end();
-  end.seconds = processes::Seconds(std::chrono::steady_clock::now() - begin).count();
+  end.seconds = seconds_since(begin);
   processes::signal_group(process.pid, SIGKILL);
   const processes::ChildEnd status = processes::wait_for_child(process.pid);
   end.exit_code = status.exit_code;

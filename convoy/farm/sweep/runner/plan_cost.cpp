@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/machine/processes/run_child.h"
 
@@ -22,10 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 // Sets of parameters that are measured of each kind of cell; the others go by their neighbours.
 constexpr size_t kMostMeasured = 3;
-
-double seconds_from(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // The cells of equal method and parameters.
 struct CellSet {
@@ -120,11 +117,11 @@ double guess_rate(const CostEngine& engine, int64_t thread, const Cell& cell, do
   const auto slice = std::max<uint64_t>(1, static_cast<uint64_t>(experiment->expected_rate() / 50));
   uint64_t done = 0;
   const auto begin = Clock::now();
-  while (seconds_from(begin) < seconds) {
+  while (seconds_since(begin) < seconds) {
     experiment->run(first + done, slice);
     done += slice;
   }
-  return static_cast<double>(done) / seconds_from(begin);
+  return static_cast<double>(done) / seconds_since(begin);
 }
 
 // Steps per second, of as many cells as are descended together.
@@ -138,7 +135,7 @@ double step_rate(const CostEngine& engine, const CellSet& set, const DescentStep
         cells.push_back(of_steps(cell, steps, wanted));
     const auto begin = Clock::now();
     engine.workload->descend(cells);
-    const double spent = seconds_from(begin);
+    const double spent = seconds_since(begin);
     if (wanted == set.steps || spent > seconds / 3)
       return static_cast<double>(wanted) * static_cast<double>(cells.size()) / spent;
   }
