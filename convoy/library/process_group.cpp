@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/library/internal/agreed_call.h"
 #include "convoy/library/internal/group_internal.h"
@@ -103,7 +103,7 @@ int report(Error error, const comm::RankEnvironment& environment) {
 void keep_freed_memory() {
   for (const char* own_choice :
        {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"})
-    if (std::getenv(own_choice) != nullptr) return;
+    if (environment_variable(own_choice)) return;
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
 }

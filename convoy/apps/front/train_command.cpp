@@ -26,6 +26,7 @@
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/error_readers.h"
 #include "convoy/core/base/files.h"
@@ -274,8 +275,8 @@ void warn_of_one_device(const Context& context, const TrainInvocation& found,
 // Guides export these variables for their own scripts. If they were read without a request, a job
 // would wait for nodes that are never started.
 void warn_of_unread_nodes(const Context& context, const launch::JobSetup& setup) {
-  const char* const nodes = std::getenv("NNODES");
-  if (nodes == nullptr || std::atoi(nodes) <= 1 || setup.several_nodes() || setup.adopted()) return;
+  const std::string nodes = environment_text("NNODES");
+  if (std::atoi(nodes.c_str()) <= 1 || setup.several_nodes() || setup.adopted()) return;
   context.log().warning(fmt::format(
       "NNODES={} is set but ignored: this node trains alone. For {} nodes give --nnodes "
       "{} --node-rank R --master-addr HOST",

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/config/value.h"
 
 namespace convoy::config {
@@ -20,9 +21,7 @@ using nlohmann::json;
 
 // Words that some YAML parsers read as a type other than text.
 bool reads_as_other(const std::string& text) {
-  std::string lower(text);
-  for (char& letter : lower)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  const std::string lower = lower_case(text);
   static constexpr const char* kWords[] = {"true", "false", "yes",  "no",  "on", "off",
                                            "y",    "n",     "null", "inf", "nan"};
   return std::find(std::begin(kWords), std::end(kWords), lower) != std::end(kWords);

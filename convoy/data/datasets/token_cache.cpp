@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
 #include <utility>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
@@ -25,13 +25,9 @@ namespace {
 std::optional<std::filesystem::path> folder_of(const std::string& setting) {
   if (setting == "none") return std::nullopt;
   if (!setting.empty()) return setting;
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value == nullptr ? "" : value);
-  };
-  if (const auto cache = variable("XDG_CACHE_HOME"); cache.is_absolute())
+  if (const std::filesystem::path cache = environment_text("XDG_CACHE_HOME"); cache.is_absolute())
     return cache / "convoy" / "tokens";
-  if (const auto home = variable("HOME"); home.is_absolute())
+  if (const std::filesystem::path home = environment_text("HOME"); home.is_absolute())
     return home / ".cache" / "convoy" / "tokens";
   return std::nullopt;
 }

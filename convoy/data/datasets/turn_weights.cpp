@@ -8,6 +8,8 @@
 #include <cctype>
 #include <optional>
 
+#include "convoy/core/base/lower_case.h"
+
 namespace convoy::data {
 namespace {
 
@@ -62,7 +64,7 @@ std::vector<std::string> words_of(std::string_view key) {
     const auto code = static_cast<unsigned char>(letter);
     const bool is_upper = std::isupper(code) != 0;
     if (std::isalpha(code) == 0 || (is_upper && was_lower)) words.emplace_back();
-    if (std::isalpha(code) != 0) words.back() += static_cast<char>(std::tolower(code));
+    if (std::isalpha(code) != 0) words.back() += lower_case(letter);
     was_lower = std::islower(code) != 0;
   }
   return words;

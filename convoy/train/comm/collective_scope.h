@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/telemetry/flight_record_writer.h"
 
 namespace convoy::comm {
@@ -52,8 +53,7 @@ class CollectiveScope {
     flight_->wait(number_);
     const auto start = std::chrono::steady_clock::now();
     run(call);
-    *waited_seconds_ +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    *waited_seconds_ += seconds_since(start);
     flight_->done(number_);
   }
 

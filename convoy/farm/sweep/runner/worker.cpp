@@ -10,6 +10,7 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/farm/sweep/runner/cell_outcome.h"
 #include "convoy/farm/sweep/runner/planned_cell.h"
 #include "convoy/farm/sweep/runner/range_tally.h"
@@ -32,10 +33,6 @@ constexpr double kSliceSeconds = 0.25;
 constexpr double kHandInSeconds = 0.05;
 constexpr int64_t kMostRangesPerClaim = 1000;
 constexpr int64_t kMostUnits = int64_t{1} << 50;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 int64_t microseconds_since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();

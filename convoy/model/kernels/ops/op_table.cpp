@@ -2,8 +2,8 @@
 #include "convoy/model/kernels/ops/op_table.h"
 
 #include <atomic>
-#include <cstdlib>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 
 namespace convoy::kernels {
@@ -28,10 +28,7 @@ const OpTable& cpu_op_table() {
 }
 
 const OpTable& cuda_op_table() {
-  static const OpTable table = [] {
-    const char* const kernels = std::getenv("CONVOY_CUDA_KERNELS");
-    return cuda_ops(kernels == nullptr ? "" : kernels);
-  }();
+  static const OpTable table = [] { return cuda_ops(environment_text("CONVOY_CUDA_KERNELS")); }();
   return table;
 }
 
