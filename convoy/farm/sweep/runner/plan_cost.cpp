@@ -124,17 +124,17 @@ double guess_rate(const CostEngine& engine, int64_t thread, const Cell& cell, do
   return static_cast<double>(done) / seconds_since(begin);
 }
 
-// Steps per second, of as many cells as are descended together.
+// Steps per second, when that many cells are computed together.
 double step_rate(const CostEngine& engine, const CellSet& set, const DescentSteps& steps,
                  double seconds) {
   for (int64_t count = 64;; count *= 4) {
     const int64_t wanted = std::min(count, set.steps);
     std::vector<Cell> cells;
     for (const Cell& cell : set.some)
-      if (std::ssize(cells) < engine.descents_together)
+      if (std::ssize(cells) < engine.cells_together)
         cells.push_back(of_steps(cell, steps, wanted));
     const auto begin = Clock::now();
-    engine.workload->descend(cells);
+    engine.workload->compute(cells);
     const double spent = seconds_since(begin);
     if (wanted == set.steps || spent > seconds / 3)
       return static_cast<double>(wanted) * static_cast<double>(cells.size()) / spent;
@@ -215,7 +215,7 @@ PlanCost measure_cost(const std::vector<PlannedCell>& cells, const DescentSteps&
     step_seconds += set.work / set.rate;
     // One descent is no work for two workers.
     const auto together = static_cast<double>(
-        std::min<int64_t>(engines.front().descents_together, std::ssize(set.some)));
+        std::min<int64_t>(engines.front().cells_together, std::ssize(set.some)));
     longest = std::max(longest, static_cast<double>(set.steps) * together *
                                     static_cast<double>(workers) / set.rate);
   }
