@@ -98,6 +98,11 @@ class ModelMetadata {
       metadata_.text(prefix_ + "rope.scaling.type", "linear");
       metadata_.real(prefix_ + "rope.scaling.factor", rope.factor);
     }
+    if (rope.kind == RopeKind::Yarn) {
+      metadata_.text(prefix_ + "rope.scaling.type", "yarn");
+      metadata_.real(prefix_ + "rope.scaling.factor", rope.factor);
+      number("rope.scaling.original_context_length", rope.original_max_positions);
+    }
     if (spec_.family == "gemma3") add_windows();
   }
 
@@ -300,10 +305,22 @@ std::vector<int32_t> ends_in_order(const io::ModelFolder& source, std::vector<in
   return first;
 }
 
+// llama.cpp computes bounds and scale of YaRN by itself: true where these are the same.
+bool is_usual_yarn(const DecoderSpec& spec) {
+  const RopeSpec& rope = spec.ropes.front();
+  const RopeSpec usual;
+  const double scale = rope.factor <= 1 ? 1.0 : 0.1 * std::log(rope.factor) + 1.0;
+  return spec.family != "gemma3" && rope.beta_fast == usual.beta_fast &&
+         rope.beta_slow == usual.beta_slow && rope.whole_features &&
+         std::abs(rope.table_scale - scale) < 1e-6;
+}
+
 std::string gguf_refusal(const DecoderSpec& spec) {
   if (spec.family != "llama" && has_biases(spec))
     return "llama.cpp has no biases in this architecture";
   const RopeKind kind = spec.ropes.front().kind;
+  if (kind == RopeKind::Yarn && !is_usual_yarn(spec))
+    return "a GGUF file holds only the factor and the original length of YaRN";
   if (kind == RopeKind::Llama3 && spec.family != "llama" && spec.family != "mistral")
     return "llama.cpp has Llama 3's rotation only in its own architecture";
   if (spec.family == "gemma3") return gemma_refusal(spec);
