@@ -209,7 +209,7 @@ TEST_F(Init, RefusesWhatNobodyKnows) {
   EXPECT_NE(hardware.out.find("h100x2"), std::string::npos) << hardware.out;
   const ScriptEnd mode = init(std::string(kSums) + " --mode adapter");
   EXPECT_EQ(mode.code, 2);
-  EXPECT_NE(mode.out.find("--mode is lora, qlora or full"), std::string::npos) << mode.out;
+  EXPECT_NE(mode.out.find("one of lora, qlora, full"), std::string::npos) << mode.out;
   std::error_code ignored;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "train.yaml", ignored));
 }

@@ -11,6 +11,7 @@
 #include "convoy/core/base/cpu_level_limit.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/usable_cpus.h"
 #include "convoy/core/base/usable_memory.h"
 #include "convoy/core/config/resolve.h"
 #include "convoy/core/io/model_folder.h"
@@ -41,7 +42,7 @@ sizing::Machine this_machine() {
       monitor::list_gpus(monitor::device_sources(config::process_environment()));
   if (here.gpus.empty())
     return {.name = "cpu",
-            .words = "the CPUs of this host",
+            .words = fmt::format("{} of this host", counted(usable_cpus(), "CPU")),
             .hardware = sizing::Hardware::Cpu,
             .device_bytes = usable_memory_bytes(),
             .cpu_level = std::string(kCpuLevels[static_cast<size_t>(best_cpu_level())])};

@@ -97,6 +97,12 @@ int conclude(const Context& context, const launch::LaunchReport& report,
   if (saved && readers.people)
     context.log().info("stopped on request, the state is saved; resume with: " + to_go_on);
   const int code = say_how_it_ended(context, report);
+  // Ended by a second signal, or because a rank did not leave in time.
+  if (!report.failed() && report.stop_signal != 0 && code > 128 && readers.people &&
+      !to_go_on.empty())
+    context.log().info(fmt::format(
+        "the steps since its last checkpoint or its start are not saved; go on with: {}",
+        to_go_on));
   if (saved && readers.programs)
     write_to_stderr(
         StopRequest("stopped on request, the state is saved", {.hint = "resume with: " + to_go_on})

@@ -77,6 +77,26 @@ TEST_F(ExportFile, AdaptersAreMergedIntoIt) {
                   .equal(sum));
 }
 
+TEST_F(ExportFile, TheTemplateIsThatOfTheAdapter) {
+  const fs::path model = folder_ / "model", copy = folder_ / "adapter";
+  convoy::testing::make_model(model);
+  fs::copy(adapter(), copy);
+  settings::ModelExportFlags wanted = flags(model, "f32");
+  wanted.adapter = copy.string();
+  export_model_file(wanted, quiet());
+  EXPECT_EQ(gguf::File(wanted.output).text("tokenizer.chat_template"),
+            read_file(model / "chat_template.jinja"));
+  const std::string own =
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}[/]{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]{% endif %}";
+  write_file_atomic(copy / "chat_template.jinja", own);
+  wanted.format = "ollama";
+  wanted.output = (folder_ / "ollama").string();
+  export_model_file(wanted, quiet());
+  EXPECT_EQ(gguf::File(folder_ / "ollama/model-f32.gguf").text("tokenizer.chat_template"), own);
+  EXPECT_NE(read_file(folder_ / "ollama/Modelfile").find("[assistant]"), std::string::npos);
+}
+
 TEST_F(ExportFile, AnAdapterAloneIsALoraFile) {
   const fs::path model = folder_ / "model", start = golden_folder() / "train/qwen2/start";
   convoy::testing::make_model(model);

@@ -165,9 +165,10 @@ class LoadProgress {
 
 void say_loading(const ModelRequest& request, const io::ModelFolder& folder,
                  const sizing::DtypeChoice& dtype, const Log& log) {
-  log.info(fmt::format("loading {} ({}) in {}", request.name,
-                       bytes_text(io::ModelWeights(folder).total_bytes()),
-                       dtype.text(request.dtype_flag)));
+  log.info(fmt::format(
+      "loading {} ({}){} in {}", request.name, bytes_text(io::ModelWeights(folder).total_bytes()),
+      request.adapter.empty() ? "" : fmt::format(" with the adapter {}", request.adapter),
+      dtype.text(request.dtype_flag)));
 }
 
 }  // namespace

@@ -99,6 +99,8 @@ RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
   return run_row_worker(options, task.run, *equipment.program, *equipment.engine, *store);
 }
 
+void send_note(const std::string& text) { workers::send_to_supervisor(note_line(text)); }
+
 std::string note_line(const std::string& text) { return kNoteSign + text + "\n"; }
 
 std::optional<std::string> parse_note(const std::string& line) {

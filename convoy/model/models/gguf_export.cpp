@@ -260,26 +260,18 @@ std::vector<gguf::TensorToWrite> tensors_of(const gguf::Family& family, const De
   return tensors;
 }
 
-gguf::TokenizerFiles tokenizer_files(const io::ModelFolder& source,
-                                     const std::vector<int32_t>& ends) {
+gguf::TokenizerFiles tokenizer_files(const io::ModelFolder& source, const GgufExport& options) {
   const auto json = [&](const char* name) {
     const auto text = source.text(name);
     return text ? io::parse_json(*text, (source.path() / name).string(), kTokenizerLimits)
                 : io::Json::object();
   };
-  gguf::TokenizerFiles files{.tokenizer = json("tokenizer.json"),
-                             .tokenizer_config = json("tokenizer_config.json"),
-                             .chat_template = source.text("chat_template.jinja").value_or(""),
-                             .place = source.path().string()};
-  const auto written = files.tokenizer_config.find("chat_template");
-  if (files.chat_template.empty() && written != files.tokenizer_config.end()) {
-    if (written->is_string()) files.chat_template = written->get<std::string>();
-    if (written->is_array())
-      for (const io::Json& entry : *written)
-        if (entry.value("name", "") == "default") files.chat_template = entry.value("template", "");
-  }
-  for (const int32_t id : ends_in_order(source, ends)) files.ends.push_back(id);
-  return files;
+  const std::vector<int32_t> ends = ends_in_order(source, options.ends);
+  return {.tokenizer = json("tokenizer.json"),
+          .tokenizer_config = json("tokenizer_config.json"),
+          .chat_template = options.chat_template,
+          .ends = {ends.begin(), ends.end()},
+          .place = source.path().string()};
 }
 
 // By row of the file: its row in transformers' order.
@@ -358,7 +350,7 @@ std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadEl
     metadata.number("general.quantization_version", 2);
   ModelMetadata(*family, spec, metadata).add();
   for (std::string& notice :
-       gguf::add_tokenizer(tokenizer_files(source, options.ends), spec.vocab_size, metadata))
+       gguf::add_tokenizer(tokenizer_files(source, options), spec.vocab_size, metadata))
     notices.push_back(std::move(notice));
 
   const auto work = std::make_shared<Work>(Work{.advance = options.advance});

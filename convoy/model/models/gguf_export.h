@@ -26,6 +26,7 @@ struct GgufExport {
   gguf::FileType type;
   std::vector<int32_t> ends = {};  // ends that stand before the source's
   std::string name = {};           // general.name
+  std::string chat_template = {};  // its text; empty: none
   std::function<void(int64_t done, int64_t total)> advance = [](int64_t, int64_t) {};
   int64_t piece_values = int64_t{1} << 22;  // values in memory at once, in whole heads of rows
 };
