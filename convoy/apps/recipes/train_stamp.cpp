@@ -23,8 +23,10 @@ constexpr const char* kGlobalBatchSize = "global_batch_size";
 constexpr const char* kOptimizerStates = "optimizer_states";
 constexpr const char* kMasterWeights = "master_weights";
 
-std::string adapter_hash(const std::filesystem::path& folder) {
-  return sha256_hex_of_file(folder / "adapter_model.safetensors").substr(0, 16);
+std::string adapter_hash(const std::filesystem::path& adapter) {
+  const bool is_file = std::filesystem::is_regular_file(adapter);  // in GGUF
+  return sha256_hex_of_file(is_file ? adapter : adapter / "adapter_model.safetensors")
+      .substr(0, 16);
 }
 
 void require_shape(const checkpoint::GroupReader& reader, const std::string& name,

@@ -287,10 +287,6 @@ at::Tensor rows_in_file_order(const at::Tensor& rows, int64_t head_dim) {
   return rows.index_select(0, at::tensor(places_in_file(rows.size(0), head_dim)));
 }
 
-at::Tensor rows_in_own_order(const at::Tensor& rows, int64_t head_dim) {
-  return rows.index_select(0, at::tensor(places_in_file(rows.size(0), head_dim)).argsort());
-}
-
 std::vector<int32_t> ends_in_order(const io::ModelFolder& source, std::vector<int32_t> first) {
   for (const int32_t id : families::end_token_ids(source))
     if (std::find(first.begin(), first.end(), id) == first.end()) first.push_back(id);

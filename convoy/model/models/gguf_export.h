@@ -37,9 +37,8 @@ struct GgufExport {
 std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadElements& read,
                                      const std::filesystem::path& path, const GgufExport& options);
 
-// Rows of queries or keys as a GGUF file orders them, and back.
+// Rows of queries or keys as a GGUF file orders them.
 at::Tensor rows_in_file_order(const at::Tensor& rows, int64_t head_dim);
-at::Tensor rows_in_own_order(const at::Tensor& rows, int64_t head_dim);
 
 // The ids at which texts end: `first`, then the others that the source's files name.
 std::vector<int32_t> ends_in_order(const io::ModelFolder& source, std::vector<int32_t> first);

@@ -73,6 +73,7 @@ data::EncodedSplits encode_in_turn(const TrainingRun& run, const LoadedModel& ba
 adapters::LoraModel make_adapter(const TrainingRun& run, LoadedModel& base) {
   nn::CausalLm& model = *base.model;
   const settings::LoraSettings& settings = run.settings.tuning.lora;
+  if (!settings.adapter.empty()) require_adapter(settings.adapter, run.log);
   if (!settings.adapter.empty() && adapters::brings_embeddings(settings.adapter))
     throw ConfigError(
         "the adapter brings an embedding that it does not train, so what continues it would lose "

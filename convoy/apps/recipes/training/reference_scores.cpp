@@ -112,7 +112,7 @@ std::string key_of(const TrainingRun& run, Reference& reference, const data::Tok
                           {"device", run.device_kind()},
                           {"rows", rows.content_hash()}};
   if (settings.preference.reference == "start" && !settings.tuning.lora.adapter.empty())
-    words["adapter"] = adapter_fingerprint(settings.tuning.lora.adapter);
+    words["adapter"] = io::adapter_fingerprint(settings.tuning.lora.adapter);
   return sha256_hex(words.dump());
 }
 

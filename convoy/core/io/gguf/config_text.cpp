@@ -259,8 +259,9 @@ const Family& require_family(const File& file) {
                     {.file = file.path().string(),
                      .key = "general.type",
                      .hint = type == "adapter"
-                                 ? "`convoy models convert FILE.gguf FOLDER --base MODEL` makes a "
-                                   "PEFT adapter of it, for --adapter"
+                                 ? "name its base as the model, and this file with --adapter; "
+                                   "`convoy models convert FILE.gguf FOLDER --base MODEL` makes a "
+                                   "PEFT adapter of it"
                                  : "name a model's GGUF file"});
   if (const Family* const family = family_of_architecture(architecture)) return *family;
   std::set<std::string_view> known;
