@@ -9,7 +9,7 @@
 
 #include "convoy/machine/counting/counting_device.h"
 #include "convoy/model/kernels/cuda/launch.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/ops/cuda_devices.h"
 
 namespace convoy::recipes {
 namespace {
