@@ -57,7 +57,7 @@ bool contradict(double left, double right) {
 }
 
 // Words of lower-case letters, of snake_case, kebab-case and camelCase.
-std::vector<std::string> words_of(std::string_view key) {
+std::vector<std::string> key_words(std::string_view key) {
   std::vector<std::string> words(1);
   bool was_lower = false;
   for (const char letter : key) {
@@ -115,7 +115,7 @@ bool is_turn_weight_key(std::string_view key) {
 
 bool looks_like_turn_weight(std::string_view key) {
   if (is_turn_weight_key(key)) return false;
-  const std::vector<std::string> words = words_of(key);
+  const std::vector<std::string> words = key_words(key);
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
     return std::any_of(kStems.begin(), kStems.end(),
                        [&](std::string_view stem) { return word.starts_with(stem); });

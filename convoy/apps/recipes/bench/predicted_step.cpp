@@ -10,7 +10,7 @@
 #include "convoy/core/base/seconds_since.h"
 #include "convoy/machine/counting/counting_device.h"
 #include "convoy/model/kernels/cuda/launch.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/ops/cuda_devices.h"
 
 namespace convoy::recipes {
 namespace {
