@@ -21,11 +21,11 @@
 namespace convoy::apps {
 namespace {
 
-// "auto", and the tasks that learn from one set of rows or pairs.
+// "auto", and the tasks that learn from one set of rows.
 std::vector<std::string> tasks_of_rows() {
   std::vector<std::string> names = {"auto"};
   for (const settings::TaskFacts& task : settings::kTasks)
-    if (task.data == settings::TaskData::Rows || task.data == settings::TaskData::Pairs)
+    if (task.data == settings::TaskData::Rows || settings::learns_preferences(task))
       names.emplace_back(task.name);
   return names;
 }
@@ -48,9 +48,10 @@ struct InitFlags {
           "auto = this host, or a machine of `convoy config presets`: rtx4090x2, a100x2, h100x2, "
           "h200x2, h200x4, single-gpu, cpu");
     visit("mode", mode, "what trains: lora, qlora, full");
-    visit("task", task,
-          "what is learnt: sft, pretrain, dpo, orpo; auto = by the first row, dpo for `chosen` and "
-          "`rejected`")
+    visit(
+        "task", task,
+        "what is learnt: sft, pretrain, dpo, orpo, kto; auto = by the first row, dpo for `chosen` "
+        "and `rejected`, kto for a `label` of true or false")
         .one_of(tasks_of_rows());
     visit("output", output, "the file to write").alias("o");
     visit("force", force, "overwrite an existing file");

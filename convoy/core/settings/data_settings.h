@@ -72,7 +72,7 @@ struct DataSettings {
           "given sum to 1");
     visit("schema", schema, "row schema; auto = by the row's keys")
         .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
-                 "rendered", "text", "preference", "loose"})
+                 "rendered", "text", "preference", "unpaired_preference", "loose"})
         .alias("format");
     visit("supervise", supervise,
           "which tokens carry loss; auto = assistant turns, completions, whole texts")

@@ -61,9 +61,9 @@ std::map<std::string, std::string> section_values(const TrainSettings& settings,
 
 // A setting of another task would have no effect. Detected by value, because a run's own
 // configuration includes the defaults.
-void refuse_section(const TrainSettings& settings, std::string_view section, TaskData data,
-                    const config::Resolved& resolved, config::ErrorList& errors) {
-  const std::string tasks = tasks_that_read(data);
+void refuse_section(const TrainSettings& settings, std::string_view section,
+                    const std::string& tasks, const config::Resolved& resolved,
+                    config::ErrorList& errors) {
   const auto defaults = section_values({}, section);
   for (const auto& [path, value] : section_values(settings, section))
     if (value != defaults.at(path))
@@ -79,15 +79,16 @@ void check_sections_of_tasks(const TrainSettings& settings, const config::Resolv
   if (data == TaskData::Windows)
     check_network(settings.classify, resolved, errors);
   else
-    refuse_section(settings, "classify.", TaskData::Windows, resolved, errors);
-  if (data == TaskData::Pairs)
+    refuse_section(settings, "classify.", tasks_that_read(TaskData::Windows), resolved, errors);
+  if (learns_preferences(settings.task_facts()))
     check_preference(settings, resolved, errors);
   else
-    refuse_section(settings, "preference.", TaskData::Pairs, resolved, errors);
-  if (data != TaskData::Pairs && settings.data.schema == "preference")
-    errors.add(ConfigError(fmt::format("data.schema preference applies only to task {}, found "
-                                       "task {}",
-                                       tasks_that_read(TaskData::Pairs), settings.task),
+    refuse_section(settings, "preference.", tasks_of_preferences(), resolved, errors);
+  const std::string& schema = settings.data.schema;
+  if (!learns_preferences(settings.task_facts()) &&
+      (schema == "preference" || schema == "unpaired_preference"))
+    errors.add(ConfigError(fmt::format("data.schema {} applies only to task {}, found task {}",
+                                       schema, tasks_of_preferences(), settings.task),
                            resolved.location("data.schema", "remove it")));
 }
 
@@ -275,6 +276,7 @@ void check_metric_of_task(const TrainSettings& settings, const config::Resolved&
   if (!all_readable(resolved, {"task", "train.metric_for_best_model"})) return;
   const std::string& best = settings.train.metric_for_best_model;
   const bool has_pairs = settings.task_facts().data == TaskData::Pairs;
+  const bool compares = learns_preferences(settings.task_facts());
   if (best == "eval_accuracy" && !measures_accuracy(settings))
     errors.add(ConfigError(fmt::format("train.metric_for_best_model eval_accuracy applies only to "
                                        "task classify, {}, found task {}",
@@ -282,7 +284,7 @@ void check_metric_of_task(const TrainSettings& settings, const config::Resolved&
                            resolved.location("train.metric_for_best_model", "eval_loss")));
   const bool is_of_pairs = best == kMarginMetric;
   const bool is_of_texts = is_text_metric(settings.train.best_metric_name());
-  if ((is_of_pairs && !has_pairs) || (is_of_texts && has_pairs))
+  if ((is_of_pairs && !compares) || (is_of_texts && compares))
     errors.add(ConfigError(fmt::format("train.metric_for_best_model is {}, which evaluations of "
                                        "task {} do not measure",
                                        best, settings.task),
