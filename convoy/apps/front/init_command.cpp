@@ -22,11 +22,11 @@
 namespace convoy::apps {
 namespace {
 
-// "auto", and the tasks that learn from one set of rows or pairs.
+// "auto", and the tasks that learn from one set of rows.
 std::vector<std::string> tasks_of_rows() {
   std::vector<std::string> names = {"auto"};
   for (const settings::TaskFacts& task : settings::kTasks)
-    if (task.data == settings::TaskData::Rows || task.data == settings::TaskData::Pairs)
+    if (task.data == settings::TaskData::Rows || settings::learns_preferences(task))
       names.emplace_back(task.name);
   return names;
 }
@@ -64,9 +64,10 @@ struct InitFlags {
           fmt::format("auto = this host, or a machine of `convoy config presets`: {}",
                       fmt::join(machine_names(), ", ")));
     visit("mode", mode, "what trains").one_of(tuning_modes());
-    visit("task", task,
-          "what is learnt: sft, pretrain, dpo, orpo; auto = by the first row, dpo for `chosen` and "
-          "`rejected`")
+    visit(
+        "task", task,
+        "what is learnt: sft, pretrain, dpo, orpo, kto; auto = by the first row, dpo for `chosen` "
+        "and `rejected`, kto for a `label` of true or false")
         .one_of(tasks_of_rows());
     visit("output", output, "the file to write").alias("o");
     visit("force", force, "overwrite an existing file");

@@ -56,10 +56,13 @@ void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
 std::string objective_text(const settings::TrainSettings& settings) {
   const settings::PreferenceSettings& preference = settings.preference;
   std::string text = fmt::format("{} beta {}", settings.task, preference.beta);
-  if (!settings.task_facts().chooses_loss) return text;
-  text += fmt::format(" {} smoothing {} margin {} normalised {} sft {}", preference.loss,
-                      preference.label_smoothing, preference.target_margin,
-                      preference.length_normalised, preference.sft_weight);
+  if (settings.task_facts().chooses_loss)
+    text += fmt::format(" {} smoothing {} margin {} normalised {} sft {}", preference.loss,
+                        preference.label_smoothing, preference.target_margin,
+                        preference.length_normalised, preference.sft_weight);
+  if (settings.task_facts().data == settings::TaskData::Judged)
+    text +=
+        fmt::format(" weights {} {}", preference.desirable_weight, preference.undesirable_weight);
   if (!settings.has_reference()) return text;
   const std::string& reference = preference.reference;
   const bool is_own = reference == "base" || reference == "start";
@@ -111,7 +114,7 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
       chat && chat->clock().is_read())
     stamp.set_informational(kTemplateClock, fmt::format("{}", chat->clock().seconds()));
   stamp.set("global_batch", batch.global_batch);
-  if (settings.task_facts().data == settings::TaskData::Pairs)
+  if (settings::learns_preferences(settings.task_facts()))
     stamp.set("objective", objective_text(settings));
   // The weights continue from the checkpoint, so another start adapter would be ignored silently.
   if (base.lora && !settings.tuning.lora.adapter.empty())

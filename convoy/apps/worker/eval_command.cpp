@@ -91,7 +91,7 @@ int eval_command(const Arguments& arguments) {
   if (!positionals.empty()) {
     const Log log = recipes::log_of_rank(run.ranks.ranks_folder, worker.log());
     const config::Resolved resolved = read_train_config(settings, positionals, "", log);
-    if (settings.task_facts().data == settings::TaskData::Pairs && flags.generate)
+    if (settings::learns_preferences(settings.task_facts()) && flags.generate)
       throw ConfigError(
           fmt::format("--generate compares answers with one right answer, found task {}",
                       settings.task),

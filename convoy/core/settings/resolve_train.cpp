@@ -61,15 +61,33 @@ std::map<std::string, std::string> section_values(const TrainSettings& settings,
 
 // A setting of another task would have no effect. Detected by value, because a run's own
 // configuration includes the defaults.
-void refuse_section(const TrainSettings& settings, std::string_view section, TaskData data,
-                    const config::Resolved& resolved, config::ErrorList& errors) {
-  const std::string tasks = tasks_that_read(data);
+void refuse_section(const TrainSettings& settings, std::string_view section,
+                    const std::string& tasks, const config::Resolved& resolved,
+                    config::ErrorList& errors) {
   const auto defaults = section_values({}, section);
   for (const auto& [path, value] : section_values(settings, section))
     if (value != defaults.at(path))
       errors.add(ConfigError(
           fmt::format("{} applies only to task {}, found task {}", path, tasks, settings.task),
           resolved.location(path, fmt::format("add task: {}, or remove it", tasks))));
+}
+
+void check_schema_of_task(const TrainSettings& settings, const config::Resolved& resolved,
+                          config::ErrorList& errors) {
+  const DataSettings& rows = settings.data;
+  const auto refuse = [&](const char* key, const std::string& value, const std::string& tasks) {
+    errors.add(ConfigError(fmt::format("{} {} applies only to task {}, found task {}", key, value,
+                                       tasks, settings.task),
+                           resolved.location(key, "remove it")));
+  };
+  const bool learns = learns_preferences(settings.task_facts());
+  if (!learns && (rows.schema == "preference" || rows.schema == "unpaired_preference"))
+    refuse("data.schema", rows.schema, tasks_of_preferences());
+  if (settings.task_facts().data == TaskData::Pairs) return;
+  const std::string pairs = tasks_that_read(TaskData::Pairs);
+  if (!learns && rows.schema == "ranked") refuse("data.schema", rows.schema, pairs);
+  if (rows.ranked_pairs != DataSettings().ranked_pairs)
+    refuse("data.ranked_pairs", rows.ranked_pairs, pairs);
 }
 
 void check_sections_of_tasks(const TrainSettings& settings, const config::Resolved& resolved,
@@ -79,21 +97,12 @@ void check_sections_of_tasks(const TrainSettings& settings, const config::Resolv
   if (data == TaskData::Windows)
     check_network(settings.classify, resolved, errors);
   else
-    refuse_section(settings, "classify.", TaskData::Windows, resolved, errors);
-  if (data == TaskData::Pairs)
+    refuse_section(settings, "classify.", tasks_that_read(TaskData::Windows), resolved, errors);
+  if (learns_preferences(settings.task_facts()))
     check_preference(settings, resolved, errors);
   else
-    refuse_section(settings, "preference.", TaskData::Pairs, resolved, errors);
-  if (data == TaskData::Pairs) return;
-  const DataSettings& rows = settings.data;
-  const auto refuse = [&](const char* key, const std::string& value) {
-    errors.add(ConfigError(fmt::format("{} {} applies only to task {}, found task {}", key, value,
-                                       tasks_that_read(TaskData::Pairs), settings.task),
-                           resolved.location(key, "remove it")));
-  };
-  if (rows.schema == "preference" || rows.schema == "ranked") refuse("data.schema", rows.schema);
-  if (rows.ranked_pairs != DataSettings().ranked_pairs)
-    refuse("data.ranked_pairs", rows.ranked_pairs);
+    refuse_section(settings, "preference.", tasks_of_preferences(), resolved, errors);
+  check_schema_of_task(settings, resolved, errors);
 }
 
 void check_schedule(const ScheduleSettings& schedule, const config::Resolved& resolved,
@@ -280,6 +289,7 @@ void check_metric_of_task(const TrainSettings& settings, const config::Resolved&
   if (!all_readable(resolved, {"task", "train.metric_for_best_model"})) return;
   const std::string& best = settings.train.metric_for_best_model;
   const bool has_pairs = settings.task_facts().data == TaskData::Pairs;
+  const bool compares = learns_preferences(settings.task_facts());
   if (best == "eval_accuracy" && !measures_accuracy(settings))
     errors.add(ConfigError(fmt::format("train.metric_for_best_model eval_accuracy applies only to "
                                        "task classify, {}, found task {}",
@@ -287,7 +297,7 @@ void check_metric_of_task(const TrainSettings& settings, const config::Resolved&
                            resolved.location("train.metric_for_best_model", "eval_loss")));
   const bool is_of_pairs = best == kMarginMetric;
   const bool is_of_texts = is_text_metric(settings.train.best_metric_name());
-  if ((is_of_pairs && !has_pairs) || (is_of_texts && has_pairs))
+  if ((is_of_pairs && !compares) || (is_of_texts && compares))
     errors.add(ConfigError(fmt::format("train.metric_for_best_model is {}, which evaluations of "
                                        "task {} do not measure",
                                        best, settings.task),

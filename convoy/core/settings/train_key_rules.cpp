@@ -205,6 +205,12 @@ std::vector<KeyRule> preference_rules() {
       {"cpo_simpo_gamma", "preference.target_margin"},
       {"rpo_alpha", "preference.sft_weight"},
       {"pref_ftx", "preference.sft_weight"},
+      {"kto_desirable_weight", "preference.desirable_weight"},
+      {"kto_chosen_weight", "preference.desirable_weight"},
+      {"kto_undesirable_weight", "preference.undesirable_weight"},
+      {"kto_rejected_weight", "preference.undesirable_weight"},
+      {"desirable_weight", "preference.desirable_weight"},
+      {"undesirable_weight", "preference.undesirable_weight"},
       {"cpo_alpha", "preference.sft_weight"},
       {"ref_model", "preference.reference"},
       {"ref_model_name_or_path", "preference.reference"}};

@@ -126,9 +126,10 @@ struct TrainSettings {
   }
 
   const TaskFacts& task_facts() const { return task_named(task); }
-  // Task dpo has losses with and without; others have none.
+  // Task dpo has losses with and without, kto has one.
   bool has_reference() const {
-    return task_facts().chooses_loss && pair_loss_named(preference.loss).has_reference;
+    return task_facts().data == TaskData::Judged ||
+           (task_facts().chooses_loss && pair_loss_named(preference.loss).has_reference);
   }
 
   template <class Visitor>
