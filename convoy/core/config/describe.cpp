@@ -214,6 +214,14 @@ std::string value_yaml(const Field& field) {
   return std::visit([](auto* member) { return scalar_yaml(*member); }, field.value);
 }
 
+std::map<std::string, std::string> values_yaml(const Section& list) {
+  std::map<std::string, std::string> values;
+  for_each_field(list, "", [&](const std::string& path, const Field& field) {
+    values[path] = value_yaml(field);
+  });
+  return values;
+}
+
 std::string dump_yaml(const Section& list) {
   std::string out;
   dump_section(list, "", out);

@@ -8,12 +8,12 @@
 #include <cmath>
 #include <filesystem>
 #include <initializer_list>
-#include <map>
 #include <string_view>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/settings/check_preference.h"
+#include "convoy/core/settings/check_rejection.h"
 #include "convoy/core/settings/fallbacks.h"
 #include "convoy/core/settings/step_range.h"
 #include "convoy/core/settings/strategies.h"
@@ -47,26 +47,16 @@ void check_network(const ClassifySettings& classify, const config::Resolved& res
         resolved.location("classify.freeze_encoder", "give classify.encoder_path")));
 }
 
-// Values by path.
-std::map<std::string, std::string> section_values(const TrainSettings& settings,
-                                                  std::string_view section) {
-  TrainSettings listed = settings;
-  const config::Section list = config::list_fields(listed);
-  std::map<std::string, std::string> values;
-  config::for_each_field(list, "", [&](const std::string& path, const config::Field& field) {
-    if (path.starts_with(section)) values[path] = config::value_yaml(field);
-  });
-  return values;
-}
-
 // A setting of another task would have no effect. Detected by value, because a run's own
 // configuration includes the defaults.
 void refuse_section(const TrainSettings& settings, std::string_view section,
                     const std::string& tasks, const config::Resolved& resolved,
                     config::ErrorList& errors) {
-  const auto defaults = section_values({}, section);
-  for (const auto& [path, value] : section_values(settings, section))
-    if (value != defaults.at(path))
+  TrainSettings given = settings;
+  TrainSettings usual;
+  const auto defaults = config::values_yaml(config::list_fields(usual));
+  for (const auto& [path, value] : config::values_yaml(config::list_fields(given)))
+    if (path.starts_with(section) && value != defaults.at(path))
       errors.add(ConfigError(
           fmt::format("{} applies only to task {}, found task {}", path, tasks, settings.task),
           resolved.location(path, fmt::format("add task: {}, or remove it", tasks))));
@@ -102,6 +92,10 @@ void check_sections_of_tasks(const TrainSettings& settings, const config::Resolv
     check_preference(settings, resolved, errors);
   else
     refuse_section(settings, "preference.", tasks_of_preferences(), resolved, errors);
+  if (data == TaskData::Problems)
+    check_rejection(settings, resolved, errors);
+  else
+    refuse_section(settings, "rejection.", tasks_that_read(TaskData::Problems), resolved, errors);
   check_schema_of_task(settings, resolved, errors);
 }
 
@@ -391,6 +385,11 @@ void check_inputs(const TrainSettings& settings, const config::Resolved& resolve
       all_readable(resolved, {"data.train_path"}))
     errors.add(ConfigError("data.train_path is not set: a file of training rows is needed",
                            where_rows_may_be()));
+  if (data == TaskData::Problems && settings.data.val_path.empty() &&
+      all_readable(resolved, {"data.val_path"}))
+    errors.add(ConfigError(
+        "data.val_path is not set: problems are needed on which each round is measured",
+        {.key = "data.val_path", .hint = "data.val_path=FILE with problems that no round learns"}));
 }
 
 }  // namespace

@@ -15,11 +15,12 @@ namespace convoy::settings {
 
 // The input of a task.
 enum class TaskData {
-  Rows,     // rows of data.train_path, each learnt by itself
-  Mix,      // rows of the weighted data sets of `datasets`
-  Windows,  // windows of sensors: no language model
-  Pairs,    // a preferred and a rejected completion of one prompt, in data.train_path
-  Judged,   // single completions, each called a good or a bad one, in data.train_path
+  Rows,      // rows of data.train_path, each learnt by itself
+  Mix,       // rows of the weighted data sets of `datasets`
+  Windows,   // windows of sensors: no language model
+  Pairs,     // a preferred and a rejected completion of one prompt, in data.train_path
+  Judged,    // single completions, each called a good or a bad one, in data.train_path
+  Problems,  // problems of data.train_path with their answers: the rows are made by the model
 };
 
 struct TaskFacts {
@@ -30,7 +31,7 @@ struct TaskFacts {
   bool chooses_loss = false;  // preference.loss and what belongs to it
 };
 
-inline constexpr std::array<TaskFacts, 7> kTasks = {{
+inline constexpr std::array<TaskFacts, 8> kTasks = {{
     {.name = "sft", .summary = "conversations and completions", .has_answers = true},
     {.name = "pretrain", .summary = "plain text"},
     {.name = "mixed", .summary = "the weighted data sets of `datasets`", .data = TaskData::Mix},
@@ -43,6 +44,9 @@ inline constexpr std::array<TaskFacts, 7> kTasks = {{
     {.name = "kto",
      .summary = "single answers that are called good or bad, against a reference",
      .data = TaskData::Judged},
+    {.name = "rejection",
+     .summary = "rounds of the model's own right solutions of problems",
+     .data = TaskData::Problems},
 }};
 
 // Throws ConfigError with all names for any other word.
