@@ -168,8 +168,8 @@ setup_rust() {
     fail "Rust 1.80 or newer is needed and could not be installed" "install it from https://rustup.rs, then run the same command again"
 }
 
-# The formatters of C++, Python, and the page's JavaScript and CSS, for tools/lint.sh: of one version
-# each, because versions format differently.
+# The formatters of C++, Python, and the page's JavaScript and CSS, for tools/lint.sh, each in one
+# version, because versions format differently.
 setup_formatters() {
   local biome=.deps/biome-$biome_version archive=.deps/biome.tgz
   setup_apt clang-format-14 curl

@@ -143,7 +143,7 @@ std::vector<json> train_judged_rows(const ConvoyProgram& convoy, const std::stri
   return convoy.train(name, config, fmt::format("--nproc {}", in_threads ? 1 : layout.ranks));
 }
 
-// Packing orders the rows of a step anew, and with them whose answer a prompt gets.
+// Packing orders the rows of a step in another way, and with them whose answer a prompt gets.
 void expect_equal_steps(const json& settings) {
   const ConvoyProgram convoy;
   const std::string model = convoy.model("qwen3").string();

@@ -273,7 +273,7 @@ class Rejection {
         worked_seconds(phases_.evaluate_folder(round.round) / "events.jsonl");
   }
 
-  // The events first: a start drops those of rounds that rounds.jsonl does not have.
+  // The events first: a start drops the events of rounds that rounds.jsonl does not have.
   void record(const RoundRecord& round) {
     Json figures = rounds_json({round}).front();
     figures.erase("round");

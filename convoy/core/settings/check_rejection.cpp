@@ -14,7 +14,7 @@ namespace {
 
 struct UnreadKeys {
   std::string_view reason;
-  std::vector<std::string_view> begins;  // of the keys
+  std::vector<std::string_view> begins;  // the beginnings of the keys
 };
 
 // Evaluations and splits of rows: a round's rows are all learnt, and answers are what is measured.

@@ -270,7 +270,7 @@ class RankedSource final : public RowSource {
   bool is_ranked_ = false;
   bool own_row_is_lost_ = false;
   std::deque<Row> ready_;
-  int64_t index_ = 0;  // of the next row that is handed out, unreadable ones counted too
+  int64_t index_ = 0;  // the next row that is handed out, unreadable ones counted too
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Mismatch {
 
 // As many as rows; none for a single row, which has no other answer.
 std::vector<Mismatch> mismatches_of(const std::vector<int64_t>& rows);
-// Those of steps [first, end) of an epoch, each step by itself.
+// The mismatches of steps [first, end) of an epoch, each step by itself.
 std::vector<Mismatch> mismatches_of_steps(const data::BatchPlan& plan, int64_t epoch, int64_t first,
                                           int64_t end);
 

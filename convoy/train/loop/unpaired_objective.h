@@ -19,7 +19,7 @@ namespace convoy::train {
 
 struct UnpairedOptions {
   settings::PreferenceSettings preference = {};
-  int64_t most_tokens = 0;      // of a row
+  int64_t most_tokens = 0;      // the longest row
   int64_t eval_batch_size = 1;  // rows that are scored together
 };
 
@@ -67,7 +67,7 @@ class UnpairedObjective : public TrainingObjective {
   StepFlops flops_;
   std::optional<StepBatches> batches_;
   std::optional<MicroBatch> batch_;  // the one taken last
-  double divergence_ = 0;            // of its step
+  double divergence_ = 0;            // the KL estimate of its step
 };
 
 }  // namespace convoy::train

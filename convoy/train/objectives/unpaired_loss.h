@@ -11,7 +11,7 @@
 namespace convoy::objectives {
 
 struct JudgedScores {
-  at::Tensor log_probability_R;  // of the completion after its prompt, a sum over its tokens
+  at::Tensor log_probability_R;  // the completion after its prompt, a sum over its tokens
   at::Tensor reference_R;        // the same of the reference
   at::Tensor is_good_R;          // bool
 };
