@@ -30,12 +30,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kUser = "convoy";  // the database's, not the system's
-constexpr seconds kStartLimit{60};
-constexpr seconds kStopLimit{20};
+constexpr std::chrono::seconds kStartLimit{60};
+constexpr std::chrono::seconds kStopLimit{20};
 
 bool is_executable(const fs::path& path) { return ::access(path.c_str(), X_OK) == 0; }
 
