@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<Schema, std::string_view>, 10> kNames = {{
+constexpr std::array<std::pair<Schema, std::string_view>, 11> kNames = {{
     {Schema::Messages, "messages"},
     {Schema::ShareGpt, "sharegpt"},
     {Schema::Alpaca, "alpaca"},

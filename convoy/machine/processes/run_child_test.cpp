@@ -15,10 +15,10 @@
 namespace convoy::processes {
 namespace {
 
-ChildStart shell(const std::string& script) { return {.program = {"/bin/sh", "-c", script}}; }
+ChildStart shell_child(const std::string& script) { return {.program = {"/bin/sh", "-c", script}}; }
 
 TEST(RunChild, BothStreamsTheInputAndTheCode) {
-  const ChildResult result = run_child(shell("cat; echo reason >&2; exit 7"), "to be copied");
+  const ChildResult result = run_child(shell_child("cat; echo reason >&2; exit 7"), "to be copied");
   EXPECT_EQ(result.output, "to be copied");
   EXPECT_EQ(result.errors, "reason\n");
   EXPECT_EQ(result.end.exit_code, 7);
@@ -28,32 +28,33 @@ TEST(RunChild, BothStreamsTheInputAndTheCode) {
 }
 
 TEST(RunChild, WithoutInputStdinIsEmpty) {
-  const ChildResult result = run_child(shell("wc -c"));
+  const ChildResult result = run_child(shell_child("wc -c"));
   EXPECT_EQ(std::atoi(result.output.c_str()), 0);
   EXPECT_TRUE(result.end.success());
 }
 
 TEST(RunChild, MoreThanAPipeHoldsInEveryDirection) {
   const std::string input(3'000'000, 'i');
-  const ChildResult result =
-      run_child(shell("head -c 2000000 /dev/zero >&2; head -c 2500000 /dev/zero; cat"), input);
+  const ChildResult result = run_child(
+      shell_child("head -c 2000000 /dev/zero >&2; head -c 2500000 /dev/zero; cat"), input);
   EXPECT_EQ(result.errors.size(), 2'000'000U);
   EXPECT_EQ(result.output.size(), 5'500'000U);
   EXPECT_TRUE(result.output.ends_with(input));
 }
 
 TEST(RunChild, AProgramMayLeaveItsInputUnread) {
-  EXPECT_TRUE(run_child(shell("exit 0"), std::string(3'000'000, 'i')).end.success());
+  EXPECT_TRUE(run_child(shell_child("exit 0"), std::string(3'000'000, 'i')).end.success());
 }
 
 TEST(RunChild, TheSignalThatEndedIt) {
-  const ChildResult result = run_child(shell("kill -SEGV $$"));
+  const ChildResult result = run_child(shell_child("kill -SEGV $$"));
   EXPECT_EQ(result.end.signal, SIGSEGV);
   EXPECT_FALSE(result.end.success());
 }
 
 TEST(RunChild, TheLimitKillsWhatItStartedToo) {
-  const ChildResult result = run_child(shell("echo $$; sleep 600 & sleep 600"), "", Seconds(0.3));
+  const ChildResult result =
+      run_child(shell_child("echo $$; sleep 600 & sleep 600"), "", Seconds(0.3));
   EXPECT_TRUE(result.timed_out);
   EXPECT_EQ(result.end.signal, SIGKILL);
   const pid_t group = std::atoi(result.output.c_str());
@@ -66,7 +67,7 @@ TEST(RunChild, TheLimitKillsWhatItStartedToo) {
 
 TEST(RunChild, WhatItLeavesBehindIsNotWaitedFor) {
   const auto begin = std::chrono::steady_clock::now();
-  const ChildResult result = run_child(shell("sleep 60 & echo $!"));
+  const ChildResult result = run_child(shell_child("sleep 60 & echo $!"));
   EXPECT_LT(Seconds(std::chrono::steady_clock::now() - begin), Seconds(30));
   const pid_t left = std::atoi(result.output.c_str());
   ASSERT_GT(left, 1);
@@ -76,7 +77,7 @@ TEST(RunChild, WhatItLeavesBehindIsNotWaitedFor) {
 
 TEST(RunChild, ItsErrorsMayGoElsewhere) {
   Pipe elsewhere = make_pipe();
-  ChildStart start = shell("echo out; echo error >&2");
+  ChildStart start = shell_child("echo out; echo error >&2");
   start.errors = elsewhere.write_end.get();
   const ChildResult result = run_child(start);
   EXPECT_EQ(result.output, "out\n");
@@ -86,7 +87,7 @@ TEST(RunChild, ItsErrorsMayGoElsewhere) {
 
 TEST(RunChild, OnlyAToolOfThisSessionGetsTheJobsToken) {
   ::setenv(kJobTokenVariable, "secret", 1);
-  ChildStart start = shell(std::string("echo $") + kJobTokenVariable + "; ps -o sid= -p $$");
+  ChildStart start = shell_child(std::string("echo $") + kJobTokenVariable + "; ps -o sid= -p $$");
   const std::string apart = run_child(start).output;
   start.shares_session = true;
   const std::string together = run_child(start).output;
@@ -107,7 +108,7 @@ TEST(RunChild, AProgramThatIsNotThereIsNamed) {
 TEST(RunChild, LeavesNoZombieAndNoDescriptor) {
   const auto next_descriptor = [] { return make_pipe().read_end.get(); };
   const int before = next_descriptor();
-  ChildProcess child = start_child(shell("exit 3"));
+  ChildProcess child = start_child(shell_child("exit 3"));
   while (!can_be_reaped(child.pid)) ::usleep(1'000);
   EXPECT_TRUE(ends_within(child, std::chrono::milliseconds(0)));
   const pid_t pid = child.pid;
