@@ -24,7 +24,7 @@ class AdapterFile {
   const LoraConfig& config() const { return config_; }
   // In adapter_config.json where the adapter is a folder.
   const std::filesystem::path& config_path() const { return config_path_; }
-  const std::filesystem::path& path() const { return path_; }  // of the tensors
+  const std::filesystem::path& path() const { return path_; }  // the file of the tensors
   bool is_gguf() const { return !file_; }
 
   // By PEFT's names. Valid as long as this.
