@@ -109,15 +109,15 @@ class FullyShardedDataParallel {
   // in the same order. So is the backward pass that follows; when it returns, .grad of parameters()
   // holds the mean over ranks, zeros for parameters that no rank has used. A pass with create_graph
   // may only ask for gradients of other tensors; the units stay whole until the next one has ended.
-  // Throws ConfigError when parameters were frozen, unfrozen or added since construction. When a
-  // backward pass ends, or forward() without gradients, the ranks compare the units that they have
-  // used; where these differ all ranks throw CommError, by the units' names.
+  // Throws ConfigError when parameters were frozen, unfrozen or added since construction. Before a
+  // unit is gathered the ranks compare which one it is: where these differ all throw CommError, by
+  // the units' names.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     sharding_->begin_forward();
     const detail::UnitPass rest(sharding_->rest());
     auto output = module_->forward(std::forward<Arguments>(arguments)...);
-    sharding_->end_forward(detail::tensors_in<true>(output));
+    sharding_->watch_backward(detail::tensors_in<true>(output));
     return output;
   }
   template <class... Arguments>

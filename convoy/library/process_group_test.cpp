@@ -296,23 +296,23 @@ RANK_BODY(PartsOfAGroup) {
   EXPECT_EQ(part->size(), rank == 1 ? 1 : 4);
   EXPECT_EQ(part->rank(), rank == 1 ? 0 : std::max(0, rank - 1));
   EXPECT_EQ(part->local_rank(), rank);
-  at::Tensor sum = at::full({2}, rank);
+  at::Tensor sum = at::full({2}, 1.0 * rank);
   part->all_reduce(sum);
   EXPECT_EQ(sum[0].item<float>(), rank == 1 ? 1 : 0 + 2 + 3 + 4);
   const auto pairs = part->split(part->rank() / 2), later = group->split(rank % 2);
   EXPECT_EQ(later->size(), rank % 2 == 0 ? 3 : 2);
   group.reset();  // its parts keep it
-  at::Tensor most = at::full({}, rank);
+  at::Tensor most = at::full({}, 1.0 * rank);
   pairs->all_reduce(most, Reduce::Max);
   const std::vector<float> largest = {2, 1, 2, 4, 4};
   EXPECT_EQ(most.item<float>(), largest[static_cast<size_t>(rank)]);
-  const at::Tensor ranks = later->all_gather(at::full({}, rank));
+  const at::Tensor ranks = later->all_gather(at::full({}, 1.0 * rank));
   EXPECT_TRUE(
       ranks.equal(rank % 2 == 0 ? at::tensor({0.0F, 2.0F, 4.0F}) : at::tensor({1.0F, 3.0F})));
   // A wrapper over a part: the mean of its ranks.
   const auto net = std::make_shared<torch::nn::LinearImpl>(1, 1);
   DistributedDataParallel model(net, later);
-  model(at::full({1, 1}, rank)).sum().backward();
+  model(at::full({1, 1}, 1.0 * rank)).sum().backward();
   EXPECT_FLOAT_EQ(net->weight.grad().item<float>(), 2);
 }
 TEST(ProcessGroup, PartsAreGroupsOfTheirOwn) {

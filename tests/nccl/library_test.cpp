@@ -159,7 +159,7 @@ RANK_BODY(GroupOfDevices) {
   EXPECT_TRUE(mean.cpu().equal(at::full({5}, 0.5)));
   at::Tensor later = at::full({3}, 1.0 + group->rank(), device);
   Work sum = group->start_all_reduce(later);
-  Work gather = group->start_all_gather(at::full({1}, group->rank(), at::device(device)));
+  Work gather = group->start_all_gather(at::full({1}, 1.0 * group->rank(), device));
   EXPECT_TRUE(gather.wait().cpu().flatten().equal(at::tensor({0.0F, 1.0F})));
   EXPECT_TRUE(sum.wait().mul_(2).cpu().equal(at::full({3}, 6.0)));
   const auto alone = group->split(group->rank()), both = group->split(0);

@@ -40,32 +40,6 @@ struct WithheldGradient {
   at::Tensor gradient;
 };
 
-// A digest of the units that a rank has used.
-struct UnitsUsed {
-  UnitsUsed() = default;
-  explicit UnitsUsed(const std::vector<size_t>& units) : count(units.size()) {
-    for (const size_t unit : units) digest = (digest ^ unit) * 0x100000001b3;  // FNV-1a
-  }
-  bool operator==(const UnitsUsed&) const = default;
-
-  uint64_t count = 0;
-  uint64_t digest = 0xcbf29ce484222325;
-};
-
-// `used`: a line for each unit, by rank from `first_rank` on.
-[[noreturn]] void throw_different_units(const std::vector<std::string>& used, int first_rank) {
-  const auto other = std::find_if(used.begin(), used.end(),
-                                  [&](const std::string& names) { return names != used[0]; });
-  const auto [first, second] = parallel::first_difference(used[0], *other);
-  throw CommError(
-      fmt::format(
-          "ranks use different units of a sharded module: rank {} uses {} where rank {} uses "
-          "{}",
-          first_rank, first, first_rank + (other - used.begin()), second),
-      {.hint = "call the same units in the same order on every rank, or take "
-               "DistributedDataParallel with find_unused_parameters"});
-}
-
 std::string withheld_error(const std::string& name) {
   return fmt::format(
       "{}{} is sharded: outside of forward, backward and with_whole_parameters() of its "
@@ -98,7 +72,9 @@ struct Sharding::State {
         tree(tree_of(*module)),
         units(row(), {.keeps_gathered = !options.reshard_after_forward,
                       .on_host = options.offload == Offload::Parameters,
-                      .prefetch = static_cast<size_t>(options.prefetch_units)}),
+                      .prefetch = static_cast<size_t>(options.prefetch_units),
+                      .when_units_differ =
+                          [this](const std::vector<int64_t>& used) { throw_different(used); }}),
         passes(units, tree) {
     tree.units[0].core = &rest;
     make_equal();
@@ -129,6 +105,20 @@ struct Sharding::State {
 
   comm::Group& ranks() { return ranks_of(*group); }
   comm::Group& row() { return own_row ? *own_row : ranks(); }  // ranks that share the pieces
+
+  // `used`: units by rank of the row.
+  [[noreturn]] void throw_different(const std::vector<int64_t>& used) {
+    const auto other =
+        std::find_if(used.begin(), used.end(), [&](int64_t unit) { return unit != used[0]; });
+    const auto name = [&](int64_t unit) { return tree.units[static_cast<size_t>(unit)].name; };
+    const auto first_rank = group->rank() - row().rank();
+    throw CommError(
+        fmt::format("ranks use different units of a sharded module: rank {} uses {} where rank {} "
+                    "uses {}",
+                    first_rank, name(used[0]), first_rank + (other - used.begin()), name(*other)),
+        {.hint = "call the same units in the same order on every rank, or take "
+                 "DistributedDataParallel with find_unused_parameters"});
+  }
 
   void make_equal() {
     std::vector<nn::NamedTensor> all = parameters_of(*module);
@@ -253,25 +243,11 @@ struct Sharding::State {
   void finish_backward() {
     const at::NoGradGuard no_grad;
     gradients->end_pass();
-    require_same_units();
     passes.hold_for_backward(makes_graph);
     passes.end_pass();
     if (sums) hand_out();
     makes_graph = false;
     pass = -1;
-  }
-
-  // Collective. Ranks that use other units of one size gather each other's values, and nothing else
-  // would notice. One exchange of two numbers for all gathers of a pass.
-  void require_same_units() {
-    const std::vector<size_t> own = passes.take_gathered();
-    const auto found = comm::exchange(row(), UnitsUsed(own));
-    if (std::all_of(found.begin(), found.end(),
-                    [&](const UnitsUsed& each) { return each == found[0]; }))
-      return;
-    std::string names;
-    for (const size_t unit : own) names += tree.units[unit].name + "\n";
-    throw_different_units(row().all_gather_bytes(names), group->rank() - row().rank());
   }
 
   // If the program has cleared the gradients of the module's own parameters (module->zero_grad()),
@@ -395,8 +371,7 @@ Sharding::~Sharding() = default;
 const UnitCore& Sharding::rest() { return state_->rest; }
 void Sharding::begin_forward() { state_->begin_forward(); }
 
-void Sharding::end_forward(const std::vector<at::Tensor*>& outputs) {
-  if (!at::GradMode::is_enabled()) return state_->require_same_units();
+void Sharding::watch_backward(const std::vector<at::Tensor*>& outputs) {
   tell_in_backward(
       outputs, [state = state_.get()](bool makes_graph) { state->begin_backward(makes_graph); });
 }

@@ -28,7 +28,7 @@ class Sharding : public Sharing {
 
   const UnitCore& rest();  // the parameters that are in no unit
   void begin_forward();
-  void end_forward(const std::vector<torch::Tensor*>& outputs);
+  void watch_backward(const std::vector<torch::Tensor*>& outputs);
   void with_whole_parameters(const std::function<void()>& body);
   double clip_grad_norm(double max_norm);
   void set_synchronised(bool synchronised) override;

@@ -21,8 +21,7 @@ std::string description(const std::vector<nn::NamedTensor>& parameters) {
   return text;
 }
 
-}  // namespace
-
+// The first line in which the two differ, from each; "nothing" past the end of one.
 std::pair<std::string, std::string> first_difference(const std::string& left,
                                                      const std::string& right) {
   std::istringstream left_lines(left), right_lines(right);
@@ -33,6 +32,8 @@ std::pair<std::string, std::string> first_difference(const std::string& left,
     if (left_line != right_line || !left_lines || !right_lines) return {left_line, right_line};
   }
 }
+
+}  // namespace
 
 void check_same_parameters(comm::Group& group, const std::vector<nn::NamedTensor>& parameters) {
   const std::string mine = description(parameters);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/transfer.h"
@@ -13,6 +14,7 @@ namespace convoy::parallel {
 // Their memory must not go before they have run; after an error of the group nothing runs.
 ShardedUnits::~ShardedUnits() {
   try {
+    for (comm::Exchange<int64_t>& comparison : comparisons_) comparison.wait();
     finish_gathers();
   } catch (const CommError&) {
     return;
@@ -57,7 +59,8 @@ void ShardedUnits::set_linears(size_t unit, std::vector<nn::Linear*> linears) {
   state(unit).linears = std::move(linears);
 }
 
-void ShardedUnits::start_gather(State& state) {
+void ShardedUnits::start_gather(size_t unit) {
+  State& state = this->state(unit);
   if (state.whole) return;
   for (const std::shared_ptr<FlatUnit>& flat : state.travelling) {
     flat->parameters.take_memory();
@@ -68,13 +71,35 @@ void ShardedUnits::start_gather(State& state) {
   state.whole = true;
 }
 
+void ShardedUnits::compare(size_t unit) {
+  if (config_.when_units_differ && group_.size() > 1)
+    comparisons_.emplace_back(group_, static_cast<int64_t>(unit));
+}
+
+// Gathers pair by their order alone. Ranks that have come to different units would go on with each
+// other's values where the sizes are equal, and Gloo would end the process where they are not. A
+// unit that is gathered ahead is compared meanwhile; only a gather that is awaited at once waits
+// for its comparison.
+void ShardedUnits::settle_comparisons() {
+  for (comm::Exchange<int64_t>& comparison : std::exchange(comparisons_, {})) {
+    const std::vector<int64_t> units = comparison.wait();
+    if (std::any_of(units.begin(), units.end(), [&](int64_t each) { return each != units[0]; }))
+      config_.when_units_differ(units);
+  }
+}
+
 void ShardedUnits::acquire(size_t unit) {
   State& wanted = state(unit);
   ++wanted.uses;
   if (!wanted.travelling.empty()) {
-    start_gather(wanted);
+    if (!wanted.whole) compare(unit);
+    settle_comparisons();
+    start_gather(unit);
     order_.note(unit);
-    for (const size_t next : order_.next(prefetch_)) start_gather(state(next));
+    for (const size_t next : order_.next(prefetch_)) {
+      if (!state(next).whole) compare(next);
+      start_gather(next);
+    }
   }
   finish_gathers(wanted);
   show(wanted, true);

@@ -5,10 +5,13 @@
 // while this one computes. Driven by the thread that runs the model.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "convoy/model/nn/unit.h"
+#include "convoy/train/comm/exchange.h"
 #include "convoy/train/comm/group.h"
 #include "convoy/train/parallel/sharded/flat_parameters.h"
 #include "convoy/train/parallel/sharded/gather_order.h"
@@ -29,6 +32,10 @@ struct ShardedUnitsConfig {
   // Pieces of what travels lie in the host's memory and pass over to the device to be gathered.
   bool on_host = false;
   size_t prefetch = 0;  // units that are gathered while one computes; 0: one on CPUs, else two
+  // Ranks compare which unit they gather, before anything of it is used. Called with the units of
+  // all ranks where these differ, and throws. Null: not compared, for models whose passes are the
+  // same on every rank.
+  std::function<void(const std::vector<int64_t>& units)> when_units_differ = nullptr;
 };
 
 class ShardedUnits : public nn::Residency {
@@ -49,8 +56,6 @@ class ShardedUnits : public nn::Residency {
   void set_linears(size_t unit, std::vector<nn::Linear*> linears);
 
   bool is_collective() const override { return config_.values_travel; }
-  // A use of the unit may gather it, and tells what is gathered ahead.
-  bool travels(size_t unit) { return !state(unit).travelling.empty(); }
   void acquire(size_t unit) override;
   void release(size_t unit) override;
   // Whatever is still in use is no more: a pass is over.
@@ -72,7 +77,9 @@ class ShardedUnits : public nn::Residency {
     int uses = 0;
   };
   State& state(size_t unit);
-  void start_gather(State& state);
+  void start_gather(size_t unit);
+  void compare(size_t unit);
+  void settle_comparisons();
   void finish_gathers(State& state);
   void drop(State& state);
   void show(State& state, bool shown);
@@ -82,6 +89,7 @@ class ShardedUnits : public nn::Residency {
   size_t prefetch_;
   std::vector<State> states_;  // by unit
   GatherOrder order_;
+  std::vector<comm::Exchange<int64_t>> comparisons_;  // under way, by gather
 };
 
 }  // namespace convoy::parallel
