@@ -86,7 +86,8 @@ TEST(RunChild, ItsErrorsMayGoElsewhere) {
 
 TEST(RunChild, OnlyAToolOfThisSessionGetsTheJobsToken) {
   ::setenv(kJobTokenVariable, "secret", 1);
-  ChildStart start = shell(std::string("echo $") + kJobTokenVariable + "; ps -o sid= -p $$");
+  ChildStart start =
+      shell(std::string("echo $") + kJobTokenVariable + "; cut -d' ' -f6 /proc/$$/stat");
   const std::string apart = run_child(start).output;
   start.shares_session = true;
   const std::string together = run_child(start).output;
