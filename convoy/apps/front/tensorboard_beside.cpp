@@ -17,7 +17,7 @@
 namespace convoy::apps {
 namespace {
 
-constexpr std::chrono::milliseconds kBoardStopLimit{3000};
+constexpr std::chrono::milliseconds kTensorBoardStopLimit{3000};
 
 processes::ChildStart shell(const std::string& script,
                             const std::vector<std::string>& arguments = {}) {
@@ -114,7 +114,7 @@ void TensorBoardBeside::end() {
                              plan_.log_file.string()));
   } else {
     processes::signal_group(process_.pid, SIGTERM);
-    if (!processes::ends_within(process_, kBoardStopLimit))
+    if (!processes::ends_within(process_, kTensorBoardStopLimit))
       log_.info("TensorBoard does not end, and is killed");
   }
   // Also ends the processes that it has started.

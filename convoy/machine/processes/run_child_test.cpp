@@ -87,7 +87,8 @@ TEST(RunChild, ItsErrorsMayGoElsewhere) {
 
 TEST(RunChild, OnlyAToolOfThisSessionGetsTheJobsToken) {
   ::setenv(kJobTokenVariable, "secret", 1);
-  ChildStart start = shell_child(std::string("echo $") + kJobTokenVariable + "; ps -o sid= -p $$");
+  ChildStart start =
+      shell_child(std::string("echo $") + kJobTokenVariable + "; cut -d' ' -f6 /proc/$$/stat");
   const std::string apart = run_child(start).output;
   start.shares_session = true;
   const std::string together = run_child(start).output;
