@@ -20,34 +20,34 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json record_json(const RoundRecord& round) {
-  Json json = {{"round", round.round}};
+  Json record = {{"round", round.round}};
   if (round.round > 0)
-    json.update(Json{{"problems", round.generated.problems},
-                     {"solved", round.generated.solved},
-                     {"samples", round.generated.samples},
-                     {"right", round.generated.right_samples},
-                     {"distinct", round.kept.distinct},
-                     {"kept", round.kept.kept}});
+    record.update(Json{{"problems", round.generated.problems},
+                       {"solved", round.generated.solved},
+                       {"samples", round.generated.samples},
+                       {"right", round.generated.right_samples},
+                       {"distinct", round.kept.distinct},
+                       {"kept", round.kept.kept}});
   if (round.evaluated)
-    json.update(Json{{"eval_problems", round.evaluated->problems},
-                     {"eval_right", round.evaluated->solved},
-                     {"eval_accuracy", round.evaluated->accuracy()}});
+    record.update(Json{{"eval_problems", round.evaluated->problems},
+                       {"eval_right", round.evaluated->solved},
+                       {"eval_accuracy", round.evaluated->accuracy()}});
   json["seconds"] = round.seconds;
-  return json;
+  return record;
 }
 
-RoundRecord round_of(const Json& json) {
-  const auto count = [&](const char* key) { return member_or(json, key, int64_t{0}); };
-  RoundRecord round{.round = json.at("round").get<int64_t>(),
+RoundRecord round_of(const Json& record) {
+  const auto count = [&](const char* key) { return member_or(record, key, int64_t{0}); };
+  RoundRecord round{.round = record.at("round").get<int64_t>(),
                     .generated = {.problems = count("problems"),
                                   .solved = count("solved"),
                                   .samples = count("samples"),
                                   .right_samples = count("right")},
                     .kept = {.distinct = count("distinct"), .kept = count("kept")}};
-  if (json.contains("eval_problems"))
+  if (record.contains("eval_problems"))
     round.evaluated =
         process::AnswerCounts{.problems = count("eval_problems"), .solved = count("eval_right")};
-  round.seconds = json.at("seconds").get<std::map<std::string, double>>();
+  round.seconds = record.at("seconds").get<std::map<std::string, double>>();
   return round;
 }
 

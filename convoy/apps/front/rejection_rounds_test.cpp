@@ -39,7 +39,8 @@ TEST(RejectionRounds, AreReadAsTheyWereWritten) {
 }
 
 TEST(RejectionRounds, EndWhereNothingIsGained) {
-  const settings::RejectionSettings settings{.rounds = 3};
+  settings::RejectionSettings settings;
+  settings.rounds = 3;
   const auto ended = [&](const std::vector<RoundRecord>& rounds) {
     return why_ended(rounds, settings);
   };
@@ -58,10 +59,14 @@ TEST(RejectionRounds, EndWhereNothingIsGained) {
 
 TEST(RejectionRounds, EndAtTheGainThatIsAskedFor) {
   const std::vector<RoundRecord> rounds = {round(0, 3), round(1, 4)};
-  EXPECT_EQ(why_ended(rounds, {.min_gain = 0.05}), "");
-  EXPECT_NE(why_ended(rounds, {.min_gain = 0.2}).find("less than rejection.min_gain"),
-            std::string::npos);
-  EXPECT_EQ(why_ended({round(0, 3), round(1, 1)}, {.min_gain = -1}), "") << "all rounds run";
+  const auto gain = [](double least) {
+    settings::RejectionSettings settings;
+    settings.min_gain = least;
+    return settings;
+  };
+  EXPECT_EQ(why_ended(rounds, gain(0.05)), "");
+  EXPECT_NE(why_ended(rounds, gain(0.2)).find("less than rejection.min_gain"), std::string::npos);
+  EXPECT_EQ(why_ended({round(0, 3), round(1, 1)}, gain(-1)), "") << "all rounds run";
 }
 
 TEST(RejectionRounds, TheBestIsTheFirstOfEqualOnes) {

@@ -18,7 +18,7 @@ namespace convoy::process {
 struct AnswerCounts {
   int64_t problems = 0;       // rows with a reference answer
   int64_t solved = 0;         // problems whose chosen solution is right: any sample, if one is
-  int64_t samples = 0;        // of problems
+  int64_t samples = 0;        // all samples of problems
   int64_t right_samples = 0;  // and complete
 
   double accuracy() const {
