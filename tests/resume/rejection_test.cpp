@@ -31,11 +31,11 @@ void copy_rows(const fs::path& from, const fs::path& to, int count) {
 }
 
 // The sums of the examples to a prompt that the model half understands.
-Settings rejection_settings(const TrainFixture& fixture, const Settings& more) {
+Settings rejection_settings(const TrainFixture& fixture, const Settings& more, int problems = 24) {
   const fs::path folder = fixture.rows().parent_path();
   const fs::path sums = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/sums";
-  copy_rows(sums / "train.jsonl", folder / "problems.jsonl", 24);
-  copy_rows(sums / "test.jsonl", folder / "held_out.jsonl", 24);
+  copy_rows(sums / "train.jsonl", folder / "problems.jsonl", problems);
+  copy_rows(sums / "test.jsonl", folder / "held_out.jsonl", problems);
   write_file_atomic(folder / "prompt.txt", "Q: {{ problem }}\nA:\n");
   return Settings{"task=rejection",
                   "data.train_path=" + (folder / "problems.jsonl").string(),
@@ -48,7 +48,10 @@ Settings rejection_settings(const TrainFixture& fixture, const Settings& more) {
                   "rejection.rounds=2",
                   "rejection.min_gain=-1",
                   "model.max_seq_len=160",
+                  "data.eos_token=<|endoftext|>",
+                  "train.batch_size=4",
                   "train.grad_accum=1",
+                  "train.learning_rate=5e-4",
                   "train.epochs=2"} +
          more;
 }
@@ -170,6 +173,17 @@ TEST(RejectionRuns, AllWeightsAreTrainedToo) {
       "full", rejection_settings(fixture, {"tuning.mode=full", "train.learning_rate=1e-4"}));
   ASSERT_EQ(ended.status, 0) << ended.errors;
   EXPECT_TRUE(fs::exists(fixture.run_folder("full") / "model/model.safetensors"));
+}
+
+TEST(RejectionRuns, ProblemsWithoutAnswersAreRefusedBeforeAnythingIsWritten) {
+  const TrainFixture fixture;
+  const Settings settings = rejection_settings(fixture, {});
+  write_file_atomic(fixture.rows().parent_path() / "held_out.jsonl",
+                    "{\"question\": \"What is 1 + 1?\", \"note\": \"2\"}\n");
+  const Ended ended = fixture.run("refused", settings);
+  EXPECT_EQ(ended.status, static_cast<int>(ExitCode::BadInput)) << ended.errors;
+  EXPECT_NE(ended.errors.find("data.val_path: no row has"), std::string::npos) << ended.errors;
+  EXPECT_FALSE(fs::exists(fixture.run_folder("refused")));
 }
 
 TEST(RejectionRuns, NothingRightIsAnErrorWithTheSamples) {

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 // Every value is given: no generation_config.json or environment decides in its place.
 void resolve_all(settings::ProcessSettings wanted, ProcessConfig& config) {
   config::Sources sources;
-  for (const auto& [path, value] : config::values_yaml(config::list_fields(wanted)))
+  for (const auto& [path, value] : config::assigned_values(config::list_fields(wanted)))
     sources.overrides.push_back(fmt::format("{}={}", path, value));
   config.resolved = settings::resolve_process(config.settings, sources);
 }
@@ -135,9 +135,9 @@ std::vector<std::string> RejectionPhases::train_words(int64_t round, const fs::p
     train.tuning.lora.adapter = last.adapter;
   }
   settings::TrainSettings own = train_;
-  const auto before = config::values_yaml(config::list_fields(own));
+  const auto before = config::assigned_values(config::list_fields(own));
   std::vector<std::string> words;
-  for (const auto& [path, value] : config::values_yaml(config::list_fields(train)))
+  for (const auto& [path, value] : config::assigned_values(config::list_fields(train)))
     if (value != before.at(path)) words.push_back(fmt::format("{}={}", path, value));
   return words;
 }

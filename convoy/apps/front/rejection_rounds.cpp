@@ -23,15 +23,15 @@ Json record_json(const RoundRecord& round) {
   Json record = {{"round", round.round}};
   if (round.round > 0)
     record.update(Json{{"problems", round.generated.problems},
-                     {"solved", round.generated.solved},
-                     {"samples", round.generated.samples},
-                     {"right", round.generated.right_samples},
-                     {"distinct", round.kept.distinct},
-                     {"kept", round.kept.kept}});
+                       {"solved", round.generated.solved},
+                       {"samples", round.generated.samples},
+                       {"right", round.generated.right_samples},
+                       {"distinct", round.kept.distinct},
+                       {"kept", round.kept.kept}});
   if (round.evaluated)
     record.update(Json{{"eval_problems", round.evaluated->problems},
-                     {"eval_right", round.evaluated->solved},
-                     {"eval_accuracy", round.evaluated->accuracy()}});
+                       {"eval_right", round.evaluated->solved},
+                       {"eval_accuracy", round.evaluated->accuracy()}});
   record["seconds"] = round.seconds;
   return record;
 }

@@ -24,6 +24,7 @@
 #include "convoy/core/telemetry/run_history.h"
 #include "convoy/data/datasets/dataset.h"
 #include "convoy/data/datasets/row_writer.h"
+#include "convoy/farm/process/row_pipeline.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/machine/processes/scratch_folder.h"
 
@@ -71,6 +72,29 @@ RoundWorkers workers_of(const RejectionRequest& request) {
   return {.count = request.setup.num_local_ranks,
           .devices = devices_of(request.setup),
           .threads = request.found.flags.threads};
+}
+
+// Reads as far as the first problem with an answer.
+void require_answers(const RejectionRequest& request, const char* key, const std::string& name) {
+  settings::ProcessDataSettings columns;
+  columns.dataset = name;
+  columns.problem_field = request.train.rejection.problem_field;
+  columns.solution_field = request.train.rejection.solution_field;
+  columns.answer_field = request.train.rejection.answer_field;
+  const process::ProblemFields fields = process::problem_fields(columns);
+  const auto rows = data::open_dataset(data::find_dataset({.name = name}));
+  while (const auto row = rows->next()) {
+    try {
+      if (!process::golds_of(fields.read(row->value)).empty()) return;
+    } catch (const DataError&) {
+      // A row without a problem: data.bad_rows decides about it where it is read.
+    }
+  }
+  throw DataError(
+      fmt::format("{}: no row has a problem with a reference answer", key),
+      {.file = name,
+       .key = key,
+       .hint = "rejection.problem_field, answer_field and solution_field name the columns"});
 }
 
 // The training of a round, by the run's own configuration in `config` and what differs in it.
@@ -230,19 +254,8 @@ class Rejection {
       round.kept.kept += kept.kept;
     });
     rows->finish();
-    require_answers(round.generated, "data.train_path", request_.train.data.train_path);
     round.seconds["generate"] =
         worked_seconds(phases_.generate_folder(round.round) / "events.jsonl");
-  }
-
-  static void require_answers(const process::AnswerCounts& counts, const char* key,
-                              const std::string& file) {
-    if (counts.problems > 0) return;
-    throw DataError(
-        fmt::format("{}: no row has a reference answer", key),
-        {.file = file,
-         .key = key,
-         .hint = "rejection.answer_field or rejection.solution_field names its column"});
   }
 
   int train(RoundRecord& round) {
@@ -267,7 +280,6 @@ class Rejection {
     process::AnswerCounts counts;
     process::for_each_output_row(phases_.answers_file(round.round),
                                  [&](const Json& row) { process::count_answers(row, counts); });
-    require_answers(counts, "data.val_path", request_.train.data.val_path);
     round.evaluated = counts;
     round.seconds["evaluate"] =
         worked_seconds(phases_.evaluate_folder(round.round) / "events.jsonl");
@@ -296,7 +308,8 @@ class Rejection {
     const RoundRecord* const best = best_round(rounds_);
     const process::AnswerCounts& start = *rounds_.front().evaluated;
     log_.info(fmt::format("the run ends: {}", reason));
-    Json figures = {{"ended", reason}, {"start_accuracy", start.accuracy()}};
+    Json figures = {
+        {"rounds", rounds_json(rounds_)}, {"ended", reason}, {"start_accuracy", start.accuracy()}};
     if (best != nullptr)
       figures.update(
           Json{{"best_round", best->round}, {"best_accuracy", best->evaluated->accuracy()}});
@@ -401,6 +414,8 @@ int print_plan(Context& context, const RejectionRequest& request) {
 int run_rejection(Context& context, const RejectionRequest& request) {
   refuse_what_cannot_be(request.found, request.setup);
   require_train_inputs(request.train);
+  require_answers(request, "data.train_path", request.train.data.train_path);
+  require_answers(request, "data.val_path", request.train.data.val_path);
   say_notes(context, request.setup);
   if (request.found.flags.dry_run) return print_plan(context, request);
   telemetry::RunFolder folder =

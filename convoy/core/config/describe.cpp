@@ -214,10 +214,12 @@ std::string value_yaml(const Field& field) {
   return std::visit([](auto* member) { return scalar_yaml(*member); }, field.value);
 }
 
-std::map<std::string, std::string> values_yaml(const Section& list) {
+std::map<std::string, std::string> assigned_values(const Section& list) {
   std::map<std::string, std::string> values;
   for_each_field(list, "", [&](const std::string& path, const Field& field) {
-    values[path] = value_yaml(field);
+    // A command line has no quotes around a text.
+    const auto* const text = std::get_if<std::string*>(&field.value);
+    values[path] = text == nullptr ? value_yaml(field) : **text;
   });
   return values;
 }

@@ -15,8 +15,8 @@ namespace convoy::config {
 
 nlohmann::json value_json(const Field& field);
 std::string value_yaml(const Field& field);  // in flow style, on one line
-// The values of all fields as value_yaml(), by path: "path=value" sets one again.
-std::map<std::string, std::string> values_yaml(const Section& list);
+// The values of all fields by path, as the word "path=value" of a command line sets them again.
+std::map<std::string, std::string> assigned_values(const Section& list);
 
 std::string dump_yaml(const Section& list);
 nlohmann::json dump_json(const Section& list);

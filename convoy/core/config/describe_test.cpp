@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/config/example_settings_test.h"
+#include "convoy/core/config/resolve.h"
 
 namespace convoy::config {
 namespace {
@@ -33,6 +34,24 @@ TEST(Describe, YamlIsByteStable) {
             "    targets: [auto]\n"
             "    ranks: {}\n"
             "    alphas: {}\n");
+}
+
+TEST(Describe, AssignedValuesAreReadAsTheyWere) {
+  RootSettings settings;
+  settings.name = "no";
+  settings.run.path = "a folder/rows of: yes.jsonl";
+  settings.run.flat.schedule = "no";
+  settings.run.figures = {"loss", "sari"};
+  settings.run.inner.targets = NameList{{"\n\n", "a b"}};
+  settings.run.scale = 0.5;
+  Sources sources;
+  for (const auto& [path, value] : assigned_values(list_fields(settings)))
+    sources.overrides.push_back(path + "=" + value);
+  // An empty value is given too: it beats what the environment says.
+  sources.environment = {{"CONVOY_NAME", "other"}, {"RUN_INNER_R", "3"}};
+  RootSettings again;
+  const Resolved resolved = resolve(again, sources);
+  EXPECT_EQ(dump_yaml(list_fields(again)), dump_yaml(list_fields(settings)));
 }
 
 TEST(Describe, NumbersAndWordsKeepTheirMeaningForOtherReaders) {

@@ -57,8 +57,8 @@ void check_rejection(const TrainSettings& settings, const config::Resolved& reso
   };
   TrainSettings given = settings;
   TrainSettings defaults;
-  const auto usual = config::values_yaml(config::list_fields(defaults));
-  for (const auto& [path, value] : config::values_yaml(config::list_fields(given)))
+  const auto usual = config::assigned_values(config::list_fields(defaults));
+  for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
     if (const UnreadKeys* const unread = why_unread(path);
         unread && value != usual.at(path) && !says_what_rounds_do(settings, path))
       refuse(path, unread->reason, "remove it");

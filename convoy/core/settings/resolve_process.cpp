@@ -17,7 +17,7 @@ namespace convoy::settings {
 namespace {
 
 std::map<std::string, std::string> values_of(ProcessSettings& settings) {
-  return config::values_yaml(config::list_fields(settings));
+  return config::assigned_values(config::list_fields(settings));
 }
 
 // The servers settle these.

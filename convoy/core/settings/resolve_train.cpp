@@ -54,8 +54,8 @@ void refuse_section(const TrainSettings& settings, std::string_view section,
                     config::ErrorList& errors) {
   TrainSettings given = settings;
   TrainSettings usual;
-  const auto defaults = config::values_yaml(config::list_fields(usual));
-  for (const auto& [path, value] : config::values_yaml(config::list_fields(given)))
+  const auto defaults = config::assigned_values(config::list_fields(usual));
+  for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
     if (path.starts_with(section) && value != defaults.at(path))
       errors.add(ConfigError(
           fmt::format("{} applies only to task {}, found task {}", path, tasks, settings.task),

@@ -17,7 +17,9 @@ PipelinePlan plan_of(const std::string& chat, const std::string& prompt = "Q: {{
   settings.generate.n = samples;
   settings.prompts.chat = chat;
   settings.prompts.opens_think = "no";
-  return PipelinePlan(settings, {{"generate", prompt}, {"evaluate", ""}, {"improve", ""}});
+  return PipelinePlan(
+      settings,
+      {{"generate", prompt}, {"evaluate", "{{ reasoning }}"}, {"improve", "{{ feedback }}"}});
 }
 
 // The output of `plan` for one problem, whose solutions are `texts`; one that begins with ~ is cut.
