@@ -15,7 +15,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DEMO_TARGETS = ["convoy", "convoy-worker", "convoy_parquet"]
+DEMO_TARGETS = ["convoy", "convoy-worker"]
 
 
 def one(file, target, rule, *command):
@@ -31,7 +31,7 @@ def build(folder, demo, jobs):
     environment = dict(os.environ, CCACHE_RECACHE="1")  # as with an empty compiler cache
     torch = os.environ.get("CONVOY_TORCH")
     configure = ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                 f"-DCONVOY_BUILD_TESTS={'OFF' if demo else 'ON'}",
+                 f"-DCONVOY_BUILD_TESTS={'OFF' if demo else 'ON'}", f"-DCONVOY_WHOLE={'OFF' if demo else 'ON'}",
                  f"-DCMAKE_PROJECT_INCLUDE={ROOT}/bench/build_seconds.cmake"]
     if torch:
         configure.append(f"-DCONVOY_TORCH={torch}")

@@ -17,6 +17,11 @@ if(NOT CONVOY_CLANG OR NOT CONVOY_CLANG_HAS_PTX)
     "CONVOY_CUDA_KERNELS=aten. Install clang (apt-get install clang) and configure again.")
 endif()
 
+set(CONVOY_COMPILES_PTX OFF)
+if(CONVOY_CLANG AND CONVOY_CLANG_HAS_PTX AND (CONVOY_WHOLE OR EXISTS /dev/nvidiactl OR EXISTS /dev/dxg))
+  set(CONVOY_COMPILES_PTX ON)
+endif()
+
 # convoy_cuda_kernels(layer DECLARED_IN header NAMESPACE name SOURCES sources...): defines the
 # function kernel_texts() that the header declares, over the PTX of all sources. CONVOY_PTX_<layer>
 # becomes the list of their files.
@@ -28,7 +33,7 @@ function(convoy_cuda_kernels layer)
   foreach(_source IN LISTS ARG_SOURCES)
     get_filename_component(_name ${_source} NAME_WE)
     set(_ptx ${_folder}/${_name}.ptx)
-    if(CONVOY_CLANG AND CONVOY_CLANG_HAS_PTX)
+    if(CONVOY_COMPILES_PTX)
       # sm_75, PTX 6.3: every driver from CUDA 10.0 on compiles it for every GPU from Turing on. A
       # source whose name says sm80 uses matrix units in bf16, which GPUs have from Ampere on: PTX
       # 7.0, CUDA 11.0.

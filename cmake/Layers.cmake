@@ -54,6 +54,10 @@ function(convoy_jumbo target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
+# The sources of layers in a build that leaves parts of them out (CONVOY_WHOLE).
+set(CONVOY_PART_pictures picture.cpp drawing_absent.cpp)
+set(CONVOY_PART_experiments find_workload.cpp registry_absent.cpp cuda/device.cpp)
+
 # Tests are compiled more often than they run long.
 set(CONVOY_TEST_FLAGS -O1)
 
@@ -67,6 +71,11 @@ function(convoy_layer name)
   set(_tests ${_sources})
   list(FILTER _sources EXCLUDE REGEX "_test\\.cpp$|/plugin/")  # plugins are libraries of their own
   list(FILTER _tests INCLUDE REGEX "_test\\.cpp$")
+  if(CONVOY_WHOLE OR NOT CONVOY_PART_${name})
+    list(FILTER _sources EXCLUDE REGEX "_absent\\.cpp$")
+  else()
+    list(TRANSFORM CONVOY_PART_${name} PREPEND ${_dir}/ OUTPUT_VARIABLE _sources)
+  endif()
   set(_links "")
   foreach(_included IN LISTS CONVOY_LAYER_${name}_INCLUDES)
     if(TARGET convoy_${_included})
@@ -89,11 +98,8 @@ function(convoy_layer name)
     target_link_libraries(convoy_${name} PUBLIC convoy::libtorch)
     convoy_precompiled(convoy_${name} libtorch)
   elseif(ARG_OWN_FLAGS)
-    # A shared precompiled header would have been made with other flags.
     target_compile_options(convoy_${name} PRIVATE ${ARG_OWN_FLAGS})
-    if(CONVOY_PRECOMPILED_HEADERS)
-      target_precompile_headers(convoy_${name} PRIVATE ${CONVOY_PLAIN_HEADERS})
-    endif()
+    convoy_precompiled(convoy_${name} exact)
   else()
     convoy_precompiled(convoy_${name} plain)
   endif()

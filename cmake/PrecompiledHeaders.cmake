@@ -18,7 +18,8 @@ function(convoy_precompiled_set name)
   target_precompile_headers(convoy_${name}_headers PRIVATE ${ARG_HEADERS})
 endfunction()
 
-# convoy_precompiled(target set): the target shares the headers of a set: plain, tests or libtorch.
+# convoy_precompiled(target set): the target shares the headers of a set: plain, exact, tests or
+# libtorch.
 function(convoy_precompiled target set)
   if(CONVOY_PRECOMPILED_HEADERS)
     target_precompile_headers(${target} REUSE_FROM convoy_${set}_headers)

@@ -2,13 +2,18 @@
 # pictures and an HTTP server behind a C ABI).
 set(_rust_dir ${CMAKE_SOURCE_DIR}/rust/text)
 set(_rust_target ${CMAKE_BINARY_DIR}/rust)
+set(_rust_features "")
+if(NOT CONVOY_WHOLE)
+  set(_rust_features --no-default-features)  # no pictures
+endif()
 set(_rust_lib ${_rust_target}/release/libconvoy_text.a)
 find_program(CONVOY_CARGO cargo HINTS $ENV{HOME}/.cargo/bin ${CMAKE_SOURCE_DIR}/.deps/cargo/bin REQUIRED)
 file(GLOB_RECURSE _rust_sources CONFIGURE_DEPENDS ${_rust_dir}/src/*.rs ${_rust_dir}/fonts/*.ttf)
 add_custom_command(
   OUTPUT ${_rust_lib}
   COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS CARGO_TARGET_DIR=${_rust_target}
-          ${CONVOY_CARGO} build --release --locked --quiet --manifest-path ${_rust_dir}/Cargo.toml
+          ${CONVOY_CARGO} build --release --locked --quiet ${_rust_features}
+          --manifest-path ${_rust_dir}/Cargo.toml
   DEPENDS ${_rust_sources} ${_rust_dir}/Cargo.toml ${_rust_dir}/Cargo.lock
   COMMENT "Rust: tokenizers, templates, pictures and HTTP"
   VERBATIM)

@@ -387,6 +387,7 @@ class Processing {
                                       "--workers-on-host",
                                       std::to_string(workers_.count)};
     if (!context_.common.verbose) words.emplace_back("--quiet");
+    if (!context_.common.quiet) words.emplace_back("--tell-busy-cores");
     return words;
   }
 

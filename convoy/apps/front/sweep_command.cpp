@@ -168,7 +168,8 @@ void write_outputs(const Context& context, const SweepPlan& plan, const RunFlags
   const std::string svg = sweep::figure_svg(results, {});
   for (const char* const ending : {".svg", ".png", ".pdf"}) {
     const std::string name = fmt::format("{}-{}{}", plan.label, mark, ending);
-    write_file(context, figures_dir, {name, pictures::picture_for(name, svg)});
+    if (pictures::can_draw(context.log(), name))
+      write_file(context, figures_dir, {name, pictures::picture_for(name, svg)});
   }
   pictures::warn_of_boxes(context.log(), fmt::format("{}-{}.png", plan.label, mark), svg);
 }

@@ -131,7 +131,8 @@ void write_pictures(const std::filesystem::path& folder, const train::WindowFigu
       .counts = rows_of(test.confusion)};
   const std::string svg = charts::matrix_svg(plot);
   for (const char* const name : {"confusion_matrix.svg", "confusion_matrix.png"})
-    write_file_atomic(folder / name, pictures::picture_for(name, svg));
+    if (pictures::can_draw(log, name))
+      write_file_atomic(folder / name, pictures::picture_for(name, svg));
   pictures::warn_of_boxes(log, "confusion_matrix.png", svg);
 }
 

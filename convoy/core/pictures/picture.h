@@ -11,7 +11,11 @@
 
 namespace convoy::pictures {
 
-// Throws ConfigError where `file`, which `flag` named, does not end in .svg, .png or .pdf.
+// Whether this build draws `file`, which nobody named; says so where it does not.
+bool can_draw(const Log& log, const std::filesystem::path& file);
+
+// Throws ConfigError where `file`, which `flag` named, does not end in .svg, .png or .pdf, or this
+// build does not draw it.
 void require_picture_name(const std::string& flag, const std::filesystem::path& file);
 
 // `svg` in the format that the ending of `file` names; nothing is written. A pixel of SVG is one of

@@ -25,7 +25,10 @@ void* load_plugin() {
   }
   throw IoError(
       fmt::format("the Parquet plugin {} could not be loaded: {}", name, reasons),
-      {.file = beside.string(), .hint = "install it in ../lib/convoy beside the program's folder"});
+      {.file = beside.string(),
+       .hint =
+           "`./run build` makes it; an installation has it in ../lib/convoy beside the program's "
+           "folder"});
 }
 
 template <class Function>

@@ -74,8 +74,9 @@ Kernels::Kernels(const Context& context, KernelTexts texts, uint32_t block_threa
       block_threads_(block_threads),
       starts_early_(starts_early(context)) {
   if (texts_.empty())
-    throw ConfigError("this Convoy was built without its kernels for GPUs: there was no clang++",
-                      {.hint = "install clang and build again, or compute on CPUs: --devices cpu"});
+    throw ConfigError("this Convoy was built without its kernels for GPUs",
+                      {.hint = "`./run build` makes them where clang is installed; or compute on "
+                               "CPUs: --devices cpu"});
 }
 
 Kernels::~Kernels() {

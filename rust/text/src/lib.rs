@@ -11,7 +11,9 @@ mod http;
 mod jinja;
 mod letters;
 mod missing_bytes;
+#[cfg(feature = "pictures")]
 mod pdf_order;
+#[cfg(feature = "pictures")]
 mod picture;
 mod template;
 mod tokenizer;

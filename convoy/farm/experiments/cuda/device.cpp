@@ -20,7 +20,8 @@ std::filesystem::path driver_library(const std::map<std::string, std::string>& e
 
 std::string why_no_gpus(const std::filesystem::path& driver_library) {
   if (kernel_texts().empty())
-    return "this Convoy was built without clang++, which compiles its kernels";
+    return "this Convoy was built without its kernels for GPUs, which `./run build` makes with "
+           "clang++";
   return nvidia::Driver(driver_library).problem();
 }
 
