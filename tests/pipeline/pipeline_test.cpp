@@ -276,6 +276,46 @@ TEST_F(Pipeline, FiltersOfAFinishedRunAreAppliedAgainWithoutComputing) {
   EXPECT_EQ(said_.find("process: row"), std::string::npos) << said_;
 }
 
+// Pairs and right solutions of a run that is finished: nothing is computed, the same bytes each
+// time, and `convoy train` learns from both files.
+TEST_F(Pipeline, AFinishedRunMakesPairsAndRightSolutionsForTraining) {
+  const std::string common = fmt::format(
+      "--dataset {} --num-examples 12 --samples 4 --temperature 1.2 --stages generate,verify ",
+      sums());
+  const std::vector<Json> all = done("rows.jsonl", common);
+  const std::string wanted =
+      common + "--pairs pairs.jsonl --pairs-per-problem 2 --answers right.jsonl ";
+  done("rows.jsonl", wanted);
+  EXPECT_EQ(said_.find("process: row"), std::string::npos) << said_;
+  EXPECT_NE(said_.find("pairs      "), std::string::npos) << said_;
+  const std::vector<Json> pairs = rows("pairs.jsonl");
+  ASSERT_GE(pairs.size(), 3u) << said_;
+  for (const Json& pair : pairs) {
+    const Json& row = all.at(pair["problem_id"].get<size_t>());
+    EXPECT_EQ(pair["prompt"],
+              fmt::format("Question: {}\nAnswer:", row["problem"].get<std::string>()));
+    EXPECT_EQ(behind_hashes(pair["chosen"]), row["gold"].get<std::string>());
+    EXPECT_NE(behind_hashes(pair["rejected"]), row["gold"].get<std::string>());
+  }
+  const std::string bytes = read_file(folder_ / "pairs.jsonl");
+  done("rows.jsonl", wanted);
+  EXPECT_EQ(read_file(folder_ / "pairs.jsonl"), bytes);
+  EXPECT_EQ(manifest_of("rows.jsonl")["configuration"]["pairs"]["per_problem"], 2);
+  for (const char* training : {"task=dpo data.train_path=pairs.jsonl --dry-run",
+                               "task=dpo data.train_path=pairs.jsonl train.steps=2 --run-dir dpo",
+                               "task=sft data.train_path=right.jsonl --dry-run"}) {
+    const testing::ScriptEnd end = testing::run_script(
+        folder_.path(), fmt::format("OMP_NUM_THREADS=1 {}/convoy train model.name={}/examples/"
+                                    "tally-3m model.max_seq_len=256 {} 2>&1",
+                                    std::getenv("CONVOY_BIN_DIR"), source(), training));
+    EXPECT_EQ(end.code, 0) << end.out;
+    EXPECT_EQ(end.out.find("not read"), std::string::npos) << end.out;
+  }
+  const testing::ScriptEnd twice = process("--output rows.jsonl --pairs ./rows.jsonl " + common);
+  EXPECT_EQ(twice.code, 2) << twice.out;
+  EXPECT_NE(twice.out.find("two outputs of the run have the name"), std::string::npos) << twice.out;
+}
+
 // The speed of the selected rows, not of the rows that the folder computed last.
 TEST_F(Pipeline, TheReportOfAnEarlierConfigurationHasItsOwnSpeed) {
   const std::string common = fmt::format("--dataset {} --stages generate --run-dir run ", sums());

@@ -157,6 +157,8 @@ TEST_F(ProcessCommand, SaysWhatIsMissing) {
 TEST_F(ProcessCommand, RefusesWhatItCanNotDoBeforeItStarts) {
   expect_refusal(process("--dataset rows.jsonl --output out.docx"), "out.docx");
   expect_refusal(process("--dataset rows.jsonl --stages generate,juge"), "unknown stage `juge`");
+  expect_refusal(process("--dataset rows.jsonl --stages generate,verify,pairs"), "--pairs FILE");
+  expect_refusal(process("--dataset rows.jsonl --pairs pairs.jsonl"), "--samples 4");
   expect_refusal(process("--dataset rows.jsonl --keep 'scor >= 1'"), "unknown name `scor`");
   expect_refusal(process("--dataset rows.jsonl --node-rank 2 --num-nodes 2"), "node_rank");
   expect_refusal(process("--dataset rows.jsonl --max-token 5"), "did you mean --max-tokens");

@@ -58,6 +58,8 @@ std::vector<FlagGroup> process_flag_groups() {
                                                                    {"improve", "Improve"},
                                                                    {"filter", "Filter"},
                                                                    {"output", "Output"},
+                                                                   {"pairs", "Pairs"},
+                                                                   {"answers", "Answers"},
                                                                    {"workers", "Ranks"},
                                                                    {"engine", "Engine"}};
   static settings::ProcessSettings defaults;

@@ -22,6 +22,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/config/describe.h"
 #include "convoy/core/telemetry/event_log.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/core/telemetry/run_history.h"
@@ -129,7 +130,7 @@ class Processing {
   int run() {
     if (dataset_) {
       first_prompt_ = check_rows(*dataset_, plan_, facts_);
-      process::require_outputs(settings().output);
+      process::require_outputs(settings());
     }
     const telemetry::RunFolder folder = open_folder(config_);
     log_.info(fmt::format("run folder {}", folder.path().string()));
@@ -190,7 +191,7 @@ class Processing {
   static std::optional<data::Dataset> read_dataset(const ProcessConfig& config) {
     if (config.settings.workers.node_rank > 0 && !config.flags.dry_run) return std::nullopt;
     data::Dataset dataset = named_dataset(config.settings.data);
-    process::check_outputs(config.settings.output, dataset);
+    process::check_outputs(config.settings, dataset);
     return dataset;
   }
 
@@ -422,6 +423,7 @@ class Processing {
   int conclude(const telemetry::RunFolder& folder, const process::RowRun& run,
                const process::Publication& done, const process::StartFigures& start) {
     Json report = done.report.json(start, estimate_);
+    if (!done.training_rows.is_null()) report["training_rows"] = done.training_rows;
     // A start without work has no speed of its own.
     if (report["last_start"].is_null())
       report["last_start"] = last_start(run);
@@ -432,6 +434,10 @@ class Processing {
                             .configuration = plan_.content(facts_.identity),
                             .cost = done.report.cost()};
     manifest.configuration["filter"] = {{"keep", settings().filter.keep.names}};
+    settings::ProcessSettings listed = settings();
+    const nlohmann::json sections = config::dump_json(config::list_fields(listed));
+    for (const auto& [section, counts] : done.training_rows.items())
+      manifest.configuration[section] = sections.at(section);
     for (const fs::path& file : dataset_->files)
       manifest.inputs.push_back(data::record_of_file(file));
     const fs::path manifest_file = data::publish_manifest(settings().output.path, manifest);

@@ -29,6 +29,16 @@ const std::map<std::string, std::string>& names_of_their_own() {
       {"improve.top_p", "improve_top_p"},
       {"improve.max_tokens", "improve_max_tokens"},
       {"output.path", "output"},
+      {"pairs.path", "pairs"},
+      {"pairs.by", "pairs_by"},
+      {"pairs.per_problem", "pairs_per_problem"},
+      {"pairs.chosen", "pairs_chosen"},
+      {"pairs.rejected", "pairs_rejected"},
+      {"pairs.margin", "pairs_margin"},
+      {"answers.path", "answers"},
+      {"answers.by", "answers_by"},
+      {"answers.per_problem", "answers_per_problem"},
+      {"answers.order", "answers_order"},
   };
   return names;
 }

@@ -190,6 +190,62 @@ struct FilterSettings {
   }
 };
 
+// The orders in which solutions of one problem are taken.
+inline const std::vector<std::string>& solution_orders() {
+  static const std::vector<std::string> words = {"first", "shortest", "longest", "highest_score",
+                                                 "lowest_score"};
+  return words;
+}
+
+struct PairSettings {
+  std::string path;
+  std::string by = "verified";
+  int64_t per_problem = 1;
+  std::string chosen = "first";
+  std::string rejected = "first";
+  double margin = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit(
+        "path", path,
+        "file of preference pairs to write beside the output, for `convoy train` with task dpo or "
+        "orpo; it may be asked for after the run, which then computes nothing");
+    visit("by", by,
+          "verified: a right solution is chosen and a wrong one rejected; score: the one that the "
+          "judge scores higher is chosen")
+        .one_of({"verified", "score"});
+    visit("per_problem", per_problem, "most pairs of a problem").at_least(1);
+    visit("chosen", chosen, "which of several chosen solutions comes first")
+        .one_of(solution_orders());
+    visit("rejected", rejected, "which of several rejected solutions comes first")
+        .one_of(solution_orders());
+    visit("margin", margin, "by score: both scores differ by more than this")
+        .at_least(0)
+        .at_most(1);
+  }
+};
+
+struct AnswerRowSettings {
+  std::string path;
+  std::string by = "verified";
+  int64_t per_problem = 1;
+  std::string order = "first";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("path", path,
+          "file of good solutions to write beside the output, as rows of prompt and completion for "
+          "`convoy train`; it may be asked for after the run, which then computes nothing");
+    visit("by", by,
+          "verified: solutions whose answer is right; score: those that the judge scores at least "
+          "evaluate.threshold")
+        .one_of({"verified", "score"});
+    visit("per_problem", per_problem, "most solutions of a problem").at_least(1);
+    visit("order", order, "which of several good solutions comes first").one_of(solution_orders());
+  }
+};
+
 struct ProcessOutputSettings {
   std::string path = "./data/final_data.json";
   bool csv = true;
@@ -312,6 +368,8 @@ struct ProcessSettings {
   ImproveSettings improve;
   FilterSettings filter;
   ProcessOutputSettings output;
+  PairSettings pairs;
+  AnswerRowSettings answers;
   WorkerSettings workers;
   ProcessEngineSettings engine;
 
@@ -332,6 +390,8 @@ struct ProcessSettings {
     visit("improve", improve, "when and how solutions are improved");
     visit("filter", filter, "which rows are kept");
     visit("output", output, "what is written");
+    visit("pairs", pairs, "preferences that the solutions of a problem make");
+    visit("answers", answers, "good solutions as rows for training");
     visit("workers", workers, "who computes");
     visit("engine", engine, "how it is computed");
   }

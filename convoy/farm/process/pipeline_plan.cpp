@@ -11,6 +11,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/farm/process/stages/stage.h"
+#include "convoy/farm/process/training_rows.h"
 
 namespace convoy::process {
 namespace {
@@ -121,6 +122,7 @@ PipelinePlan::PipelinePlan(settings::ProcessSettings given, const PromptTexts& p
       conditions(conditions_of(settings.filter, settings.stages)) {
   stages_named(settings.stages);
   check_weights(settings.evaluate);
+  check_training_rows(settings);
 }
 
 bool PipelinePlan::has_stage(const std::string& name) const {
@@ -144,7 +146,8 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   settings::ProcessSettings listed = settings;
   nlohmann::json content = config::dump_json(config::list_fields(listed));
   // These sections choose rows, workers and outputs; none of them changes the result of a row.
-  for (const char* section : {"workers", "output", "run_name", "run_dir", "task", "remote"})
+  for (const char* section :
+       {"workers", "output", "pairs", "answers", "run_name", "run_dir", "task", "remote"})
     content.erase(section);
   for (const char* key : {"dataset", "dataset_name", "config", "split", "num_examples",
                           "start_from", "force_download", "bad_rows"})

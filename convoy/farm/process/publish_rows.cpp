@@ -5,6 +5,7 @@
 
 #include <ctime>
 #include <memory>
+#include <set>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -13,6 +14,7 @@
 #include "convoy/data/datasets/row_writer.h"
 #include "convoy/farm/process/row_pipeline.h"
 #include "convoy/farm/process/row_values.h"
+#include "convoy/farm/process/training_rows.h"
 
 namespace convoy::process {
 namespace {
@@ -69,15 +71,32 @@ std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSet
   return files;
 }
 
-void check_outputs(const settings::ProcessOutputSettings& output, const data::Dataset& dataset) {
-  std::vector<std::filesystem::path> files = output_files(output);
-  for (const std::filesystem::path& file : files) data::require_row_format(file);
-  files.push_back(data::manifest_path(output.path));
+namespace {
+
+std::vector<std::filesystem::path> all_files(const settings::ProcessSettings& settings) {
+  std::vector<std::filesystem::path> files = output_files(settings.output);
+  for (const std::filesystem::path& file : training_files(settings)) files.push_back(file);
+  return files;
+}
+
+}  // namespace
+
+void check_outputs(const settings::ProcessSettings& settings, const data::Dataset& dataset) {
+  std::vector<std::filesystem::path> files = all_files(settings);
+  std::set<std::filesystem::path> named;
+  for (const std::filesystem::path& file : files) {
+    data::require_row_format(file);
+    if (!named.insert(std::filesystem::absolute(file).lexically_normal()).second)
+      throw ConfigError(fmt::format("two outputs of the run have the name {}", file.string()),
+                        {.file = file.string(),
+                         .hint = "name different files with --output, --pairs and --answers"});
+  }
+  files.push_back(data::manifest_path(settings.output.path));
   data::refuse_outputs_among_inputs(files, dataset.name, dataset.files);
 }
 
-void require_outputs(const settings::ProcessOutputSettings& output) {
-  for (const std::filesystem::path& file : output_files(output)) {
+void require_outputs(const settings::ProcessSettings& settings) {
+  for (const std::filesystem::path& file : all_files(settings)) {
     data::require_row_output(file);
     // Permissions do not show a file system that takes no files.
     AtomicFile(file).write("[");
@@ -89,6 +108,7 @@ Publication publish_rows(jobs::JobStore& store, const RowRun& run, const Pipelin
   std::vector<std::unique_ptr<data::RowWriter>> writers;
   for (const std::filesystem::path& file : output_files(settings.output))
     writers.push_back(data::create_rows(file));
+  TrainingRows training_rows(plan);
   // Two runs of the same rows are to have the same bytes.
   const Json timestamp = settings.engine.deterministic ? Json(nullptr) : Json(utc_time());
   const ProblemFields fields = problem_fields(settings.data);
@@ -99,9 +119,13 @@ Publication publish_rows(jobs::JobStore& store, const RowRun& run, const Pipelin
                            publication.report.add(value);
                            if (value.at("state") == "rejected") return;
                            for (const auto& writer : writers) writer->write(value);
+                           training_rows.add(value);
                          }).reopened;
   if (publication.reopened > 0) return publication;
   for (const auto& writer : writers) publication.files.push_back(data::record_of(writer->finish()));
+  for (data::FileRecord& file : training_rows.finish())
+    publication.files.push_back(std::move(file));
+  publication.training_rows = training_rows.report();
   return publication;
 }
 

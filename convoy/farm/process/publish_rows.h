@@ -18,20 +18,20 @@
 
 namespace convoy::process {
 
-// The files written for these settings: the output, and the CSV file beside a .json, compressed
-// alike.
+// The files written for the rows: the output, and the CSV file beside a .json, compressed alike.
 std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output);
 
-// Throws ConfigError where one of them has no format, or one of them or their manifest is among the
-// data set's files. Changes nothing.
-void check_outputs(const settings::ProcessOutputSettings& output, const data::Dataset& dataset);
+// Throws ConfigError where one of them or of training_files() has no format or is named twice, or
+// one of them or their manifest is among the data set's files. Changes nothing.
+void check_outputs(const settings::ProcessSettings& settings, const data::Dataset& dataset);
 
 // Throws when one of them cannot be written. Called before the rows are computed.
-void require_outputs(const settings::ProcessOutputSettings& output);
+void require_outputs(const settings::ProcessSettings& settings);
 
 struct Publication {
   std::vector<data::FileRecord> files = {};
   RunReport report = {};
+  nlohmann::ordered_json training_rows = nullptr;  // TrainingRows::report()
   int64_t reopened = 0;  // rows that cannot be read and are open again: then nothing was published
 };
 

@@ -165,9 +165,13 @@ Json golds_json(const std::vector<std::string>& golds) {
 }
 
 std::map<std::string, std::string> row_values(const RowState& row) {
-  std::map<std::string, std::string> values = {{"problem", row.fields.problem}};
-  if (!row.input->value.is_object()) return values;
-  for (const auto& [name, value] : row.input->value.items())
+  return prompt_values(row.fields.problem, row.input->value);
+}
+
+std::map<std::string, std::string> prompt_values(const std::string& problem, const Json& columns) {
+  std::map<std::string, std::string> values = {{"problem", problem}};
+  if (!columns.is_object()) return values;
+  for (const auto& [name, value] : columns.items())
     if (!value.is_null())
       values["row." + name] = value.is_string() ? value.get<std::string>() : value.dump();
   return values;

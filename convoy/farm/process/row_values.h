@@ -15,6 +15,8 @@ namespace convoy::process {
 
 // "problem", and "row.COLUMN" for each column that has a value.
 std::map<std::string, std::string> row_values(const RowState& row);
+std::map<std::string, std::string> prompt_values(const std::string& problem,
+                                                 const nlohmann::ordered_json& columns);
 
 // By name, as filter_names() lists them; null = unknown.
 nlohmann::ordered_json filter_figures(const RowState& row);

@@ -6,6 +6,7 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/telemetry/progress.h"
+#include "convoy/farm/process/training_rows.h"
 
 namespace convoy::process {
 namespace {
@@ -268,6 +269,11 @@ std::vector<std::string> report_lines(const Json& report) {
         judged.at("improved").get<int64_t>(), unread_text(judged),
         mean.is_null() ? "" : fmt::format(", mean score {:.2f}", mean.get<double>())));
   }
+  const Json training = report.value("training_rows", Json(nullptr));
+  if (training.contains("pairs"))
+    lines.push_back("pairs      " + training_text(training.at("pairs")));
+  if (training.contains("answers"))
+    lines.push_back("solutions  " + training_text(training.at("answers")));
   lines.push_back("tokens     " + tokens_text(report.at("tokens")));
   if (!report.at("last_start").is_null()) add_start_lines(report, lines);
   const Json& estimate = report.at("estimate");

@@ -28,10 +28,13 @@ std::vector<const Stage*> stages_named(const std::vector<std::string>& names) {
     const std::string key = fmt::format("stages[{}]", place);
     const auto stage = std::find_if(all_stages().begin(), all_stages().end(),
                                     [&](const Stage& one) { return one.name == name; });
+    const bool is_output = name == "pairs" || name == "answers";
     if (stage == all_stages().end())
       throw ConfigError(
           fmt::format("stages: unknown stage `{}`{}", name, did_you_mean(name, known)),
-          {.key = key, .hint = fmt::format("there are {}", fmt::join(known, ", "))});
+          {.key = key,
+           .hint = is_output ? fmt::format("it is an output: name its file with --{} FILE", name)
+                             : fmt::format("there are {}", fmt::join(known, ", "))});
     if (std::find(chosen.begin(), chosen.end(), &*stage) != chosen.end())
       throw ConfigError(fmt::format("stages: {} is there twice", name),
                         {.key = key, .hint = "name each stage once"});
