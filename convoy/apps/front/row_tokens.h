@@ -45,6 +45,7 @@ data::SchemaConfig schema_with_template(const Flags& flags) {
         "without --model");
   data::SchemaConfig schema = schema_of(flags);
   schema.system_prompt = flags.system_prompt;
+  schema.ranked_pairs = data::ranked_pairs_named(flags.ranked_pairs);
   schema.template_kwargs = settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
   return schema;
 }

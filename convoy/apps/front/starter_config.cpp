@@ -86,19 +86,23 @@ class RowsOfModel {
 std::string task_of(const data::Row& row) {
   if (row.value.is_object() && row.value.contains("chosen") && row.value.contains("rejected"))
     return "dpo";
+  if (data::is_ranked_row(row.value)) return "dpo";
   return data::detect_schema(row, {}) == data::Schema::Text ? "pretrain" : "sft";
 }
 
 void look_at_rows(const std::string& name, const std::string& task, const RowsOfModel* model,
                   StarterFacts& facts) {
+  const data::Dataset dataset = data::find_dataset({.name = name});
   data::SchemaConfig config;
-  const auto rows = data::open_dataset(data::find_dataset({.name = name}));
+  if (const auto first = data::open_dataset(dataset)->next())
+    config.task = task == "auto" ? task_of(*first) : task;
+  const auto rows = data::rows_by_schema(data::open_dataset(dataset), config, data::BadRows::Error,
+                                         std::make_shared<data::RankedCounts>());
   while (const auto row = rows->next()) {
     if (facts.looked_at_rows == kRowsLookedAt) {
       facts.looked_at_all_rows = false;
       break;
     }
-    if (facts.looked_at_rows == 0) config.task = task == "auto" ? task_of(*row) : task;
     const data::Schema schema = data::detect_schema(*row, config);
     if (facts.looked_at_rows++ == 0) {
       facts.schema = data::schema_name(schema);

@@ -69,7 +69,7 @@ class PreferenceCheck {
       refuse("data.truncation",
              fmt::format("task {} compares whole completions, which are not split", settings_.task),
              "keep_start, keep_end, drop or error");
-    if (data.schema != "auto" && data.schema != "preference")
+    if (data.schema != "auto" && data.schema != "preference" && data.schema != "ranked")
       refuse("data.schema",
              fmt::format("task {} reads preferences, found {}", settings_.task, data.schema),
              "remove it");

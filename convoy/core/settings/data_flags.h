@@ -9,6 +9,7 @@
 
 #include "convoy/core/config/field.h"
 #include "convoy/core/settings/command_flags.h"
+#include "convoy/core/settings/data_settings.h"
 
 namespace convoy::settings {
 
@@ -35,7 +36,7 @@ struct DataInputFlags {
     visit("dataset_split", dataset_split, "split of a data set in several; empty = train");
     visit("schema", schema, "row schema; auto = by the row's keys")
         .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
-                 "rendered", "text", "preference", "loose"});
+                 "rendered", "text", "preference", "ranked", "loose"});
     visit("text_field", text_field, "column of plain-text rows");
     visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
         .one_of({"document", "line"});
@@ -289,6 +290,7 @@ struct DataTokenFlags {
   config::JsonMap template_kwargs;
   std::string system_prompt;
   std::string supervise = "auto";
+  std::string ranked_pairs = "best_vs_worst";
   int64_t max_seq_len = 0;
 
   template <class Visitor>
@@ -299,6 +301,7 @@ struct DataTokenFlags {
     visit("system_prompt", system_prompt, "system turn of rows without one");
     visit("supervise", supervise, "tokens of each row that carry loss")
         .one_of({"auto", "assistant", "last", "all"});
+    visit("ranked_pairs", ranked_pairs, kRankedPairsHelp).one_of(ranked_pairs_words());
     visit("max_seq_len", max_seq_len,
           "report the number of rows longer than this, in tokens; 0 = off")
         .at_least(0);
@@ -321,6 +324,7 @@ struct DataStatsFlags : DataInputFlags, DataTokenFlags {
 
 struct DataValidateFlags : DataInputFlags, DataTokenFlags {
   std::string config;
+  std::string empty_answers = "skip";
   std::string report;
   bool force = false;
   int64_t show = 20;
@@ -332,6 +336,10 @@ struct DataValidateFlags : DataInputFlags, DataTokenFlags {
     visit("config", config,
           "configuration of `convoy train` in place of INPUT and --model: check all of its rows as "
           "the run reads them, with the checks of its start");
+    visit("empty_answers", empty_answers,
+          "answers without text, as data.empty_answers: skip = counted, as training drops them; "
+          "learn = as others; error = bad rows")
+        .one_of({"skip", "learn", "error"});
     visit("report", report, "file for one row per bad row: line, column, reason");
     visit("force", force, kForceOutputHelp);
     visit("show", show, "bad rows that are printed").at_least(0);

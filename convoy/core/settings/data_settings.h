@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "convoy/core/config/field.h"
 
@@ -35,6 +36,13 @@ struct SplitSettings {
   }
 };
 
+inline constexpr const char* kRankedPairsHelp =
+    "tasks of pairs: which answers of a ranked list make pairs; adjacent = each and the next worse "
+    "one; answers of one rank make none";
+inline std::vector<std::string> ranked_pairs_words() {
+  return {"best_vs_worst", "best_vs_rest", "adjacent", "all"};
+}
+
 struct DataSettings {
   std::string train_path;
   std::string val_path;
@@ -56,6 +64,7 @@ struct DataSettings {
   std::string cache_dir;
   std::string text_field = "text";
   std::string text_rows = "document";
+  std::string ranked_pairs = "best_vs_worst";
   bool shuffle = true;
   bool balance_tokens = true;
 
@@ -72,7 +81,7 @@ struct DataSettings {
           "given sum to 1");
     visit("schema", schema, "row schema; auto = by the row's keys")
         .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
-                 "rendered", "text", "preference", "loose"})
+                 "rendered", "text", "preference", "ranked", "loose"})
         .alias("format");
     visit("supervise", supervise,
           "which tokens carry loss; auto = assistant turns, completions, whole texts")
@@ -124,6 +133,7 @@ struct DataSettings {
     visit("text_field", text_field, "column of plain-text rows");
     visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
         .one_of({"document", "line"});
+    visit("ranked_pairs", ranked_pairs, kRankedPairsHelp).one_of(ranked_pairs_words());
     visit("shuffle", shuffle, "seeded shuffle of rows, new in each epoch");
     visit("balance_tokens", balance_tokens,
           "deal the rows of a step so that micro-batches have equal numbers of tokens");

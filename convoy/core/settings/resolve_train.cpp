@@ -84,11 +84,16 @@ void check_sections_of_tasks(const TrainSettings& settings, const config::Resolv
     check_preference(settings, resolved, errors);
   else
     refuse_section(settings, "preference.", TaskData::Pairs, resolved, errors);
-  if (data != TaskData::Pairs && settings.data.schema == "preference")
-    errors.add(ConfigError(fmt::format("data.schema preference applies only to task {}, found "
-                                       "task {}",
+  if (data == TaskData::Pairs) return;
+  const DataSettings& rows = settings.data;
+  const auto refuse = [&](const char* key, const std::string& value) {
+    errors.add(ConfigError(fmt::format("{} {} applies only to task {}, found task {}", key, value,
                                        tasks_that_read(TaskData::Pairs), settings.task),
-                           resolved.location("data.schema", "remove it")));
+                           resolved.location(key, "remove it")));
+  };
+  if (rows.schema == "preference" || rows.schema == "ranked") refuse("data.schema", rows.schema);
+  if (rows.ranked_pairs != DataSettings().ranked_pairs)
+    refuse("data.ranked_pairs", rows.ranked_pairs);
 }
 
 void check_schedule(const ScheduleSettings& schedule, const config::Resolved& resolved,

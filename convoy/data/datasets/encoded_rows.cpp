@@ -34,6 +34,7 @@ void EncodedRows::finish(const Log& log, Columns columns) const {
     log.warning(unread);
   for (const std::string& warning : row_warnings(losses_, 0, Truncation::KeepStart))
     log.warning(warning);
+  if (const std::string ranked = reader_.ranked_lists(); !ranked.empty()) log.info(ranked);
   if (rows_own_bos_ > 0) log.info(own_bos_notice(rows_own_bos_));
 }
 

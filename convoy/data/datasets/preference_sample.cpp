@@ -135,6 +135,25 @@ void require_turns_of_assistant(const RowFields& fields, const char* key, const 
                 "put the turns before the answer into `prompt`");
 }
 
+// A figure of one side (`score_chosen`, `chosen-rating`, `length_rejected`) or its maker.
+bool is_fact_of_a_side(std::string_view name, const Json& value) {
+  const auto is_mark = [](char letter) { return letter == '_' || letter == '-'; };
+  for (const std::string_view side : {"chosen", "rejected"}) {
+    if (name.size() <= side.size() + 1) continue;
+    const bool is_first = name.starts_with(side) && is_mark(name[side.size()]);
+    const bool is_last = name.ends_with(side) && is_mark(name[name.size() - side.size() - 1]);
+    if (is_first || is_last) return value.is_number() || name.find("model") != name.npos;
+  }
+  return false;
+}
+
+// Known, and no part of a preference: nobody misses them.
+void mark_facts_of_sides(const RowFields& fields) {
+  for (const auto& [name, value] : fields.value().items())
+    if (name == "prompt_id" || name == "problem_id" || is_fact_of_a_side(name, value))
+      fields.mark_read(name);
+}
+
 Sample pair_of_row(RowFields& fields) {
   const Json& chosen = fields.member("chosen");
   const Json& rejected = fields.member("rejected");
@@ -172,8 +191,18 @@ size_t common_prompt(std::string_view chosen, std::string_view rejected) {
   return common;
 }
 
+std::vector<Sample> sides_of_pair(const Sample& pair) {
+  Sample chosen = pair;
+  chosen.is_pair = false;
+  Sample rejected = chosen;
+  rejected.completion = pair.rejected;
+  rejected.completion_messages = pair.rejected_messages;
+  return {chosen, rejected};
+}
+
 Sample preference_sample(RowFields& fields) {
   Sample sample = pair_of_row(fields);
+  mark_facts_of_sides(fields);
   if (sample.kind == Sample::Kind::ChatPromptCompletion) {
     require_turns_of_assistant(fields, "chosen", sample.completion_messages);
     require_turns_of_assistant(fields, "rejected", sample.rejected_messages);

@@ -14,6 +14,9 @@ namespace convoy::data {
 // turns of others behind the prompt.
 Sample preference_sample(RowFields& fields);
 
+// The chosen and the rejected one, each as a sample with one completion.
+std::vector<Sample> sides_of_pair(const Sample& pair);
+
 // The bytes of the prompt that both texts begin with, without a blank at its end.
 size_t common_prompt(std::string_view chosen, std::string_view rejected);
 

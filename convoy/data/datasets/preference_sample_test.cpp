@@ -75,8 +75,15 @@ TEST(PreferenceSample, ConversationsInEveryForm) {
     EXPECT_EQ(sample.completion_messages.dump(), R"([{"role":"assistant","content":"a"}])");
     EXPECT_EQ(sample.rejected_messages.dump(), R"([{"role":"assistant","content":"b"}])");
   }
-  EXPECT_EQ(feedback.unread,
-            (std::vector<std::string>{"prompt_id", "score_chosen", "score_rejected"}));
+  EXPECT_TRUE(feedback.unread.empty()) << "figures of sides are known";
+}
+
+TEST(PreferenceSample, FiguresOfASideAreKnownAndTextsAreNot) {
+  const ConvertedRow row =
+      pair_row(R"({"prompt":"p","chosen":"a","rejected":"b","problem_id":7,"chosen-rating":4.5,)"
+               R"("rejected-rating":null,"chosen_model":"m","rejected-model":"n",)"
+               R"("length_chosen":12,"rejected_reason":"rude","source":"s"})");
+  EXPECT_EQ(row.unread, (std::vector<std::string>{"rejected_reason", "source"}));
 }
 
 TEST(PreferenceSample, WhatIsNoPreferenceIsRefused) {

@@ -14,7 +14,9 @@ SampleReader::SampleReader(std::filesystem::path path, SchemaConfig config, BadR
       policy_(bad_rows),
       use_(use),
       rows_(open_dataset(find_dataset(
-          {.name = path_.string(), .text_rows = text_rows_named(config_.text_rows)}))) {}
+          {.name = path_.string(), .text_rows = text_rows_named(config_.text_rows)}))) {
+  if (use == RowUse::Learn) rows_ = rows_by_schema(std::move(rows_), config_, bad_rows, ranked_);
+}
 
 std::optional<Sample> SampleReader::next() {
   while (std::optional<PulledRow> pulled = pull()) {

@@ -64,6 +64,8 @@ class SampleReader {
   const BadRowList& bad_rows() const { return bad_; }
   // A sentence about the columns of the usable rows that nothing reads; empty without any.
   std::string unread_columns() const;
+  // A sentence about ranked lists that became pairs; empty without any.
+  std::string ranked_lists() const { return ranked_->sentence(config_.ranked_pairs); }
   // Call it at the end of the file. Throws DataError when it held no row, or only bad ones.
   void require_samples() const;
   // For rows that prove unusable later (refused by a template): counts them, or throws by the
@@ -78,6 +80,7 @@ class SampleReader {
   SchemaConfig config_;
   BadRows policy_;
   RowUse use_;
+  std::shared_ptr<RankedCounts> ranked_ = std::make_shared<RankedCounts>();
   std::unique_ptr<RowSource> rows_;
   std::optional<Schema> schema_;
   BadRowList bad_;

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<Schema, std::string_view>, 9> kNames = {{
+constexpr std::array<std::pair<Schema, std::string_view>, 10> kNames = {{
     {Schema::Messages, "messages"},
     {Schema::ShareGpt, "sharegpt"},
     {Schema::Alpaca, "alpaca"},
@@ -26,6 +26,7 @@ constexpr std::array<std::pair<Schema, std::string_view>, 9> kNames = {{
     {Schema::Rendered, "rendered"},
     {Schema::Text, "text"},
     {Schema::Preference, "preference"},
+    {Schema::Ranked, "ranked"},
     {Schema::Loose, "loose"},
 }};
 // KTO's columns in TRL and ms-swift, and in LLaMA-Factory: whether the answer is a good one.
@@ -41,7 +42,8 @@ bool reads_pairs(const SchemaConfig& config) {
 }
 
 bool matches(const Json& value, Schema schema, const SchemaConfig& config) {
-  if ((schema == Schema::Preference) != reads_pairs(config)) return false;
+  const bool is_of_pairs = schema == Schema::Preference || schema == Schema::Ranked;
+  if (is_of_pairs != reads_pairs(config)) return false;
   if (schema == Schema::Loose) return has_question_and_answer(value);
   if (!value.is_object()) return false;
   const bool instructed = has(value, "instruction") && has(value, "output");
@@ -62,6 +64,8 @@ bool matches(const Json& value, Schema schema, const SchemaConfig& config) {
       return has(value, config.text_field) || (instructed && config.task == "pretrain");
     case Schema::Preference:
       return has(value, "chosen") && has(value, "rejected");
+    case Schema::Ranked:
+      return is_ranked_row(value);
     case Schema::Loose:
       break;
   }
@@ -154,6 +158,11 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
       return text_sample(fields, config);
     case Schema::Preference:
       return preference_sample(fields);
+    case Schema::Ranked:
+      if (is_ranked_row(fields.value()))
+        fields.fail("a ranked list makes pairs, which only a task of pairs reads",
+                    "`convoy data validate`, `tokens` and `stats` show its pairs");
+      return preference_sample(fields);
     case Schema::Loose:
       return chat(loose_turns(fields));
   }
@@ -173,7 +182,8 @@ void add_system_turn(Sample& sample, const std::string& system_prompt) {
 
 RowFields::Texts texts_of(Schema schema) {
   const bool in_turns = schema == Schema::Messages || schema == Schema::ShareGpt ||
-                        schema == Schema::PromptCompletion || schema == Schema::Preference;
+                        schema == Schema::PromptCompletion || schema == Schema::Preference ||
+                        schema == Schema::Ranked;
   return in_turns ? RowFields::Texts::InTurns : RowFields::Texts::InColumns;
 }
 
@@ -231,7 +241,18 @@ SchemaConfig SchemaConfig::from(const settings::DataSettings& data, std::string 
       .system_prompt = data.system_prompt,
       .template_kwargs = settings::template_kwargs(data.template_kwargs, "data.template_kwargs"),
       .max_field_chars = data.max_field_chars,
-      .unread_columns = data.unread_columns == "error" ? UnreadPolicy::Refuse : UnreadPolicy::Name};
+      .unread_columns = data.unread_columns == "error" ? UnreadPolicy::Refuse : UnreadPolicy::Name,
+      .ranked_pairs = ranked_pairs_named(data.ranked_pairs)};
+}
+
+std::unique_ptr<RowSource> rows_by_schema(std::unique_ptr<RowSource> rows,
+                                          const SchemaConfig& config, BadRows bad_rows,
+                                          std::shared_ptr<RankedCounts> counts) {
+  const bool may_be_ranked = config.schema == schema_name(Schema::Ranked) ||
+                             (config.schema == "auto" && reads_pairs(config));
+  return may_be_ranked
+             ? with_ranked_pairs(std::move(rows), config.ranked_pairs, bad_rows, std::move(counts))
+             : std::move(rows);
 }
 
 std::vector<Schema> matching_schemas(const Row& row, const SchemaConfig& config) {
@@ -256,8 +277,13 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
     if (reads_pairs(config))
       hinted.hint = fmt::format(
           "task {} reads `chosen` and `rejected`, with or without `prompt`: texts, or lists of "
-          "messages",
+          "messages; or a ranked list, such as `prompt`, `responses` and `scores`",
           config.task);
+    else if (is_ranked_row(row.value))
+      hinted.hint = fmt::format(
+          "this is a ranked list: `convoy data` reads it with --schema ranked, and the tasks {} "
+          "learn from its pairs",
+          settings::tasks_that_read(settings::TaskData::Pairs));
     else if (row.value.is_object() && has(row.value, "chosen") && has(row.value, "rejected"))
       hinted.hint = fmt::format(
           "these are preferences: `convoy data` reads them with --schema preference, and the tasks "
@@ -288,8 +314,7 @@ ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& conf
 
 ConvertedRow convert_to_learn(const Row& row, const SchemaConfig& config) {
   ConvertedRow converted = convert_row(row, detect_schema(row, config), config);
-  const bool has_one_answer =
-      converted.schema != Schema::Text && converted.schema != Schema::Preference;
+  const bool has_one_answer = converted.schema != Schema::Text && !converted.sample.is_pair;
   if (!has_one_answer || !row.value.is_object()) return converted;
   for (const std::string_view key : kJudgements) {
     const auto found = row.value.find(key);

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "convoy/core/settings/train_settings.h"
 #include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/ranked_rows.h"
 #include "convoy/data/datasets/row_source.h"
 
 namespace convoy::data {
@@ -24,6 +26,7 @@ enum class Schema {
   Rendered,
   Text,
   Preference,
+  Ranked,
   Loose
 };
 
@@ -45,9 +48,15 @@ struct SchemaConfig {
   nlohmann::ordered_json template_kwargs = {};
   int64_t max_field_chars = 0;  // 0 = off
   UnreadPolicy unread_columns = UnreadPolicy::Name;
-
+  RankedPairs ranked_pairs = RankedPairs::BestVsWorst;
   static SchemaConfig from(const settings::DataSettings& data, std::string task);
 };
+
+// The rows of a file as these settings read them: where they may be ranked lists, the pairs of
+// those, counted in `counts`.
+std::unique_ptr<RowSource> rows_by_schema(std::unique_ptr<RowSource> rows,
+                                          const SchemaConfig& config, BadRows bad_rows,
+                                          std::shared_ptr<RankedCounts> counts);
 
 // Every schema whose keys the row has; `loose` only when no other matches. Null values count as
 // absent.

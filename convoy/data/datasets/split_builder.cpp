@@ -113,6 +113,7 @@ class SplitBuilder {
                             {"unread_columns", data.unread_columns},
                             {"text_field", data.text_field},
                             {"text_rows", data.text_rows},
+                            {"ranked_pairs", data.ranked_pairs},
                             {"split", kPartNames[part]}};
     if (source.by_ratio) {
       words["seed"] = inputs_.seed;
@@ -160,7 +161,9 @@ class SplitBuilder {
                                          });
     spool.finish();
     reader.require_samples();
-    const std::string policy_line = inputs_.policy(*file.first_sample);
+    std::string policy_line = inputs_.policy(*file.first_sample);
+    if (const std::string ranked = reader.ranked_lists(); !ranked.empty())
+      policy_line += "; " + ranked;
     const std::vector<uint8_t> part_of_row = deal(source, spool.num_rows());
     std::array<SplitReport, 3> reports = report(source, part_of_row, spool, reader);
     const std::vector<std::string> warnings =

@@ -191,6 +191,7 @@ Json row_of(const Sample& sample, Schema schema) {
     case Schema::Text:
       return text_row(sample);
     case Schema::Preference:
+    case Schema::Ranked:
     case Schema::Loose:
       break;
   }
