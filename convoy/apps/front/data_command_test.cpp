@@ -70,7 +70,18 @@ TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
   const auto checked = data("validate pairs.jsonl --schema preference " + model);
   EXPECT_EQ(checked.code, 0) << checked.out;
   EXPECT_NE(checked.out.find("2 rows good, all preference"), std::string::npos) << checked.out;
-  EXPECT_EQ(data("stats pairs.jsonl --schema preference " + model).code, 0);
+  const auto stats = data("stats pairs.jsonl --schema preference " + model);
+  EXPECT_EQ(stats.code, 0) << stats.out;
+  for (const char* part : {"\nchosen ", "\nrejected ", "\nshared "})
+    EXPECT_NE(stats.out.find(part), std::string::npos) << part << ": " << stats.out;
+  const auto figures = nlohmann::json::parse(
+      data("stats pairs.jsonl --schema preference --max-seq-len 12 --json --quiet " + model).out);
+  EXPECT_EQ(figures["chosen"]["total"].get<int64_t>() + figures["rejected"]["total"].get<int64_t>(),
+            figures["supervised"]["total"].get<int64_t>());
+  EXPECT_EQ(figures["rows_above_max_seq_len"], 0) << "the limit is of each side: " << figures;
+  const auto rendered =
+      data("tokens --data pairs.jsonl --schema preference --render --limit 1 --quiet " + model);
+  EXPECT_EQ(rendered.out, "row 0, chosen:\n1 + 1 = 2\nrow 0, rejected:\n1 + 1 = 11\n");
   // One side would be lost.
   const auto converted = data("convert pairs.jsonl a.jsonl --schema preference --to messages");
   EXPECT_NE(converted.code, 0);
@@ -152,13 +163,17 @@ TEST_F(DataCommand, ValidateSaysWhatATrainingWould) {
       folder_.path() / "empty.jsonl",
       fmt::format("{0}{1}\n{0}{2}\n", user, R"({"role": "assistant", "content": "2"}]})",
                   R"({"role": "assistant", "content": ""}]})"));
-  const auto empty = data("validate empty.jsonl");
-  EXPECT_EQ(empty.code, 10) << empty.out;
-  EXPECT_NE(empty.out.find("empty.jsonl:2: row 2: the answer is empty"), std::string::npos)
-      << empty.out;
-  const auto of_model = data(fmt::format("validate empty.jsonl --model '{}'", model));
-  EXPECT_EQ(of_model.code, 10) << of_model.out;
-  EXPECT_NE(of_model.out.find("empty.jsonl:2"), std::string::npos) << of_model.out;
+  // Training drops such a row and says so.
+  for (const std::string& with : {std::string(), fmt::format(" --model '{}'", model)}) {
+    const auto empty = data("validate empty.jsonl" + with);
+    EXPECT_EQ(empty.code, 0) << empty.out;
+    for (const char* part : {"1 row has an empty answer, the first is row 2 on line 2",
+                             "1 row good, all messages; 1 row dropped without a supervised token"})
+      EXPECT_NE(empty.out.find(part), std::string::npos) << part << ": " << empty.out;
+    const auto strict = data("validate empty.jsonl --empty-answers error" + with);
+    EXPECT_EQ(strict.code, 10) << strict.out;
+    EXPECT_NE(strict.out.find("empty.jsonl:2: "), std::string::npos) << strict.out;
+  }
   write_file_atomic(
       folder_.path() / "parts.jsonl",
       R"({"messages": [{"role": "user", "content": [{"type": "image", "url": "a.png"}]}, )"
@@ -176,7 +191,8 @@ TEST_F(DataCommand, ValidateSaysWhatATrainingWould) {
 
   write_file_atomic(folder_.path() / "run.yaml",
                     fmt::format("model: {{name: '{}', max_seq_len: 64}}\n"
-                                "data: {{train_path: rows.jsonl, val_path: empty.jsonl}}\n",
+                                "data: {{train_path: rows.jsonl, val_path: empty.jsonl, "
+                                "empty_answers: error}}\n",
                                 model));
   const auto run = data("validate --config run.yaml");
   EXPECT_EQ(run.code, 10) << run.out;

@@ -31,6 +31,21 @@ std::string figures_line(const char* name, const LengthFigures& figures) {
                      figures.largest());
 }
 
+// The answers of pairs, and what both sides begin with.
+std::vector<std::pair<const char*, const LengthFigures*>> of_pairs(const data::RowFigures& rows) {
+  if (rows.chosen.count() == 0) return {};
+  std::vector<std::pair<const char*, const LengthFigures*>> named = {{"chosen", &rows.chosen},
+                                                                     {"rejected", &rows.rejected}};
+  if (rows.shared.count() > 0) named.emplace_back("shared", &rows.shared);
+  return named;
+}
+
+std::string lines_of_pairs(const data::RowFigures& rows) {
+  std::string text;
+  for (const auto& [name, figures] : of_pairs(rows)) text += figures_line(name, *figures);
+  return text;
+}
+
 double supervised_percent(const data::RowFigures& rows) {
   return rows.tokens.total() == 0 ? 0
                                   : 100.0 * static_cast<double>(rows.supervised.total()) /
@@ -43,13 +58,14 @@ Json stats_json(const data::RowFigures& rows, const settings::DataStatsFlags& fl
                {"schemas", rows.rows_by_schema},
                {"turns", figures_json(rows.turns)},
                {"characters", figures_json(rows.characters)}};
+  for (const auto& [name, figures] : of_pairs(rows)) json[name] = figures_json(*figures);
   if (flags.model.empty()) return json;
   json["tokens"] = figures_json(rows.tokens);
   json["supervised"] = figures_json(rows.supervised);
   json["supervised_percent"] = supervised_percent(rows);
   json["rows_without_supervised"] = rows.supervised.count() - rows.supervised.count_above(0);
   if (flags.max_seq_len > 0)
-    json["rows_above_max_seq_len"] = rows.tokens.count_above(flags.max_seq_len);
+    json["rows_above_max_seq_len"] = rows.longest.count_above(flags.max_seq_len);
   return json;
 }
 
@@ -62,14 +78,16 @@ std::string stats_text(const data::RowFigures& rows, const settings::DataStatsFl
   text += fmt::format("{:<11} {:>12} {:>10} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "", "total",
                       "mean", "min", "p50", "p90", "p95", "p99", "max");
   text += figures_line("turns", rows.turns) + figures_line("characters", rows.characters);
+  if (flags.model.empty()) text += lines_of_pairs(rows);
   if (!flags.model.empty()) {
     text += figures_line("tokens", rows.tokens) + figures_line("supervised", rows.supervised);
+    text += lines_of_pairs(rows);
     text += fmt::format("supervised  {:.1f} % of the tokens; {} without any\n",
                         supervised_percent(rows),
                         counted(rows.supervised.count() - rows.supervised.count_above(0), "row"));
     if (flags.max_seq_len > 0)
       text += fmt::format("longer      {} above {} tokens\n",
-                          counted(rows.tokens.count_above(flags.max_seq_len), "row"),
+                          counted(rows.longest.count_above(flags.max_seq_len), "row"),
                           flags.max_seq_len);
   }
   const bool by_tokens = !flags.model.empty();
@@ -91,6 +109,7 @@ int data_stats(Context& context, const std::vector<std::string>& arguments) {
   const data::RowFigures rows =
       data::measure_rows(pass, schema_with_template(flags), tokens.encoder());
   if (const std::string bad = rows.pass.bad.summary(); !bad.empty()) context.log().warning(bad);
+  if (!rows.ranked.empty()) context.log().info(rows.ranked);
   if (rows.own_bos > 0) context.log().info(data::own_bos_notice(rows.own_bos));
   if (context.common.json)
     fmt::print("{}\n", stats_json(rows, flags).dump());

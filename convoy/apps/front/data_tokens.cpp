@@ -14,8 +14,11 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/core/settings/command_flags.h"
+#include "convoy/core/settings/data_settings.h"
 #include "convoy/core/settings/template_kwargs.h"
+#include "convoy/data/datasets/encode_file.h"
 #include "convoy/data/datasets/encoded_rows.h"
+#include "convoy/data/datasets/preference_sample.h"
 #include "convoy/data/datasets/supervision.h"
 #include "convoy/data/datasets/unwritten.h"
 #include "convoy/data/text/chat_template.h"
@@ -40,6 +43,7 @@ struct TokensFlags {
   std::string system_prompt;
   std::string chat_template;
   config::JsonMap template_kwargs;
+  std::string ranked_pairs = "best_vs_worst";
   std::string bad_rows = "error";
   int64_t limit = 0;
 
@@ -64,6 +68,8 @@ struct TokensFlags {
     visit("chat_template", chat_template, "a Jinja file in place of the model's template")
         .flag("template_path");
     visit("template_kwargs", template_kwargs, settings::kTemplateKwargsHelp);
+    visit("ranked_pairs", ranked_pairs, settings::kRankedPairsHelp)
+        .one_of(settings::ranked_pairs_words());
     visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip", "replace"});
     visit("limit", limit, "show only the first rows; 0 shows all")
         .at_least(0)
@@ -112,23 +118,29 @@ class TokenView {
   }
 
   void show_data(const Log& log) const {
-    std::string text;  // text of the last row
+    std::vector<std::string> texts;  // texts of the last row: two where it is a preference
     data::EncodedRows rows(flags_.data,
                            {.schema = flags_.schema,
                             .system_prompt = flags_.system_prompt,
-                            .template_kwargs = template_kwargs_},
+                            .template_kwargs = template_kwargs_,
+                            .ranked_pairs = data::ranked_pairs_named(flags_.ranked_pairs)},
                            data::bad_rows_named(flags_.bad_rows), data::RowUse::Learn,
                            [&](const data::Sample& sample) {
                              if (!flags_.render) return encoded(sample);
-                             text = rendered(sample);
-                             return unwritten(sample);
+                             texts.clear();
+                             data::EncodedRow lost;
+                             for (const data::Sample& side : sides_of(sample)) {
+                               texts.push_back(rendered(side));
+                               note_unwritten(side, lost);
+                             }
+                             return lost;
                            });
     for (int64_t shown = 0; flags_.limit == 0 || shown < flags_.limit; ++shown) {
       const auto next = rows.next();
       if (!next) break;
       if (shown == 0 && !flags_.render) log.info(encoder_.policy(next->sample));
       if (flags_.render)
-        show_text_of(next->sample, text, true);
+        show_texts_of(next->sample, texts);
       else
         show_sides(next->row);
     }
@@ -140,37 +152,49 @@ class TokenView {
     return encoder_.render(sample, flags_.add_generation_prompt);
   }
 
+  static std::vector<data::Sample> sides_of(const data::Sample& sample) {
+    return sample.is_pair ? data::sides_of_pair(sample) : std::vector<data::Sample>{sample};
+  }
+
   // The parts that the chat template leaves out of the rendered text.
-  data::EncodedRow unwritten(const data::Sample& sample) const {
-    using Kind = data::Sample::Kind;
-    data::EncodedRow row;
-    if (sample.kind != Kind::Chat && sample.kind != Kind::ChatPromptCompletion) return row;
+  void note_unwritten(const data::Sample& sample, data::EncodedRow& row) const {
+    if (!data::is_chat(sample)) return;
     const data::RenderWhole render = [&](const ordered_json& messages,
                                          const ordered_json& variables) {
-      return rendered({.kind = Kind::Chat, .messages = messages, .variables = variables});
+      return rendered(
+          {.kind = data::Sample::Kind::Chat, .messages = messages, .variables = variables});
     };
     ordered_json messages = sample.messages;
     for (const ordered_json& message : sample.completion_messages) messages.push_back(message);
     const data::Unwritten parts = data::find_unwritten(
         render, messages, sample.variables, render(messages, sample.variables), messages.size());
-    row.tools_unread = parts.tools;
-    row.documents_unread = parts.documents;
-    row.calls_unread = parts.calls;
-    row.reasoning_unread = parts.reasoning;
-    return row;
+    row.tools_unread |= parts.tools;
+    row.documents_unread |= parts.documents;
+    row.calls_unread |= parts.calls;
+    row.reasoning_unread |= parts.reasoning;
   }
 
   data::EncodedRow encoded(const data::Sample& sample) const {
     return flags_.add_generation_prompt ? encoder_.encode_prompt(sample) : encoder_.encode(sample);
   }
 
-  void show_text_of(const data::Sample& sample, const std::string& text, bool numbered) const {
+  void show_texts_of(const data::Sample& sample, const std::vector<std::string>& texts) const {
+    if (!sample.is_pair) return show_text_of(sample, texts.front(), true);
+    show_text_of(sample, texts.front(), true, "chosen");
+    show_text_of(sample, texts.back(), true, "rejected");
+  }
+
+  // Prints a heading where `side` names a side of a preference.
+  void show_text_of(const data::Sample& sample, const std::string& text, bool numbered,
+                    const char* side = nullptr) const {
     if (!json_) {
+      if (side != nullptr) fmt::print("row {}, {}:\n", sample.index, side);
       fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
       return;
     }
     ordered_json line = ordered_json::object();
     if (numbered) line["index"] = sample.index;
+    if (side != nullptr) line["side"] = side;
     line["text"] = text;
     fmt::print("{}\n", line.dump());
   }
@@ -179,11 +203,7 @@ class TokenView {
   void show_sides(const data::EncodedRow& row) const {
     if (row.first_of_pair == 0) return show_row(row, true);
     const std::vector<data::EncodedRow> sides = data::rows_of_pair(row);
-    const std::vector<int32_t>& chosen = sides[0].ids;
-    const std::vector<int32_t>& rejected = sides[1].ids;
-    const auto [at, other] =
-        std::mismatch(chosen.begin(), chosen.end(), rejected.begin(), rejected.end());
-    const int64_t shared = at - chosen.begin();
+    const int64_t shared = data::shared_tokens(sides[0], sides[1]);
     if (!json_)
       fmt::print("row {}: both sides begin with the same {}\n", row.source_index,
                  counted(shared, "token"));
@@ -248,9 +268,10 @@ void check_flags(const TokensFlags& flags, bool has_text) {
     config::refuse_without_effect(flags, {"special"},
                                   "with --data: rows are shown as training reads them");
   if (has_text)
-    config::refuse_without_effect(
-        flags, {"supervise", "roles_to_train", "train_on_eos", "schema", "bad_rows", "limit"},
-        "with --text");
+    config::refuse_without_effect(flags,
+                                  {"supervise", "roles_to_train", "train_on_eos", "schema",
+                                   "ranked_pairs", "bad_rows", "limit"},
+                                  "with --text");
   if (has_text && chat)
     config::refuse_without_effect(flags, {"special"},
                                   "on a message: the chat template writes BOS and the like");

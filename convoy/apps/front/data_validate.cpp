@@ -79,17 +79,16 @@ class FaultList {
   std::unique_ptr<data::RowWriter> writer_;
 };
 
-// Empty answers are bad rows, unless training uses them.
-data::Supervision strict(data::Supervision supervision) {
-  if (supervision.empty_answers == data::EmptyAnswers::Skip)
-    supervision.empty_answers = data::EmptyAnswers::Error;
-  return supervision;
-}
-
 std::string cut_text(const data::RowCheckReport& report, const data::RowCheck& check) {
   if (report.rows_cut == 0) return "";
   return fmt::format("; {} longer than {} tokens, which training would cut",
                      counted(report.rows_cut, "row"), check.truncation.max_tokens);
+}
+
+std::string dropped_text(const data::RowCheckReport& report) {
+  if (report.rows_dropped == 0) return "";
+  return fmt::format("; {} dropped without a supervised token",
+                     counted(report.rows_dropped, "row"));
 }
 
 // Rows of one data set, and the settings for reading them.
@@ -113,6 +112,7 @@ void validate(const Context& context, const settings::DataValidateFlags& flags,
     if (context.common.json)
       fmt::print("{}\n", Json({{"rows", report.rows},
                                {"rows_bad", report.faults},
+                               {"rows_dropped", report.rows_dropped},
                                {"schema", report.schema},
                                {"rows_above_max_seq_len", report.rows_cut},
                                {"columns_not_read", report.unread.names()}})
@@ -128,9 +128,15 @@ void validate(const Context& context, const settings::DataValidateFlags& flags,
       context.log().warning(fmt::format("{}: {}", pass.dataset.name, warning));
     if (const std::string replaced = report.bad.summary(); !replaced.empty())
       context.log().warning(fmt::format("{}: {}", pass.dataset.name, replaced));
+    if (!report.ranked.empty()) context.log().info(report.ranked);
     if (report.faults == 0)
-      context.log().info(fmt::format("{} good, all {}{}", counted(report.rows, "row"),
-                                     report.schema, cut_text(report, check)));
+      context.log().info(fmt::format("{} good, all {}{}{}",
+                                     counted(report.rows - report.rows_dropped, "row"),
+                                     report.schema, dropped_text(report), cut_text(report, check)));
+    if (report.rows_dropped > 0 && report.rows_dropped + report.faults == report.rows)
+      throw DataError("no row is left to learn from",
+                      {.file = pass.dataset.files[0].string(),
+                       .hint = "write the answers that are empty; the warnings say which"});
     rows += report.rows;
     names += (names.empty() ? "" : ", ") + pass.dataset.name;
     cut += cut_text(report, check);
@@ -171,7 +177,8 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
   config::refuse_without_effect(
       flags,
       {"data", "dataset_config", "dataset_split", "schema", "text_field", "text_rows", "model",
-       "template_path", "template_kwargs", "system_prompt", "supervise", "max_seq_len"},
+       "template_path", "template_kwargs", "system_prompt", "supervise", "ranked_pairs",
+       "empty_answers", "max_seq_len"},
       "with --config, which sets it");
   settings::TrainSettings train;
   read_train_config(train, {flags.config}, "", context.log(), settings::Wanted::TrainInputs);
@@ -180,8 +187,7 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
                       {.key = "task", .hint = "`convoy train` checks the windows itself"});
   require_train_inputs(train);
   const auto folder = io::ModelFolder::open(train.model.name, train.model.revision).path();
-  const RowTokens tokens(folder, train.data.template_path,
-                         strict(data::Supervision::from(train.data)));
+  const RowTokens tokens(folder, train.data.template_path, data::Supervision::from(train.data));
   std::vector<CheckedSet> sets;
   for (const auto& [data, task] : data_of_run(train))
     sets.push_back(
@@ -225,12 +231,15 @@ int data_validate(Context& context, const std::vector<std::string>& arguments) {
         fmt::format("unexpected word `{}` with --config", words[0]),
         {.key = words[0], .hint = "the configuration names the rows: leave the word out"});
   take_words(words, flags.data, nullptr);
-  const RowTokens tokens = row_tokens_of(flags, strict(data::Supervision::named(flags.supervise)));
+  const auto supervision =
+      data::Supervision::named(flags.supervise, {"assistant"}, "turn", flags.empty_answers);
+  const RowTokens tokens = row_tokens_of(flags, supervision);
   validate(context, flags,
            {{.pass = row_pass_of(flags),
              .check = {.schema = schema_with_template(flags),
                        .encoder = tokens.encoder(),
                        .truncation = {.max_tokens = flags.max_seq_len},
+                       .empty_answers = supervision.empty_answers,
                        .bad_rows = bad_rows}}});
   return 0;
 }

@@ -192,6 +192,12 @@ int64_t fewest_supervised(const EncodedRow& row) {
   return std::min(first, all - first);
 }
 
+int64_t shared_tokens(const EncodedRow& chosen, const EncodedRow& rejected) {
+  const auto [at, other] =
+      std::mismatch(chosen.ids.begin(), chosen.ids.end(), rejected.ids.begin(), rejected.ids.end());
+  return at - chosen.ids.begin();
+}
+
 bool has_equal_sides(const EncodedRow& row) {
   const auto second = row.ids.begin() + row.first_of_pair;
   return row.first_of_pair > 0 && std::equal(row.ids.begin(), second, second, row.ids.end());

@@ -32,6 +32,8 @@ bool truncate_row(EncodedRow& row, const TruncationPolicy& policy);
 // Tokens of `row`, or of the longer one of a pair; supervised ones, or of the one that has fewer.
 int64_t longest_tokens(const EncodedRow& row);
 int64_t fewest_supervised(const EncodedRow& row);
+// Tokens with which both sides of a pair begin.
+int64_t shared_tokens(const EncodedRow& chosen, const EncodedRow& rejected);
 // A pair of the same tokens.
 bool has_equal_sides(const EncodedRow& row);
 

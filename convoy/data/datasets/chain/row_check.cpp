@@ -20,6 +20,7 @@ struct Checked {
   ErrorLocation location = {};
   Schema schema = Schema::Messages;
   bool is_long = false;
+  bool is_dropped = false;
   RowLosses losses = {};
   std::vector<std::string> unread = {};
   int64_t characters_replaced = 0;
@@ -40,6 +41,8 @@ void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked)
   EncodedRow row = check.encoder->encode(sample);
   const int64_t tokens = longest_tokens(row);
   checked.is_long = policy.max_tokens > 0 && tokens > policy.max_tokens;
+  checked.is_dropped = row.empty_answer && fewest_supervised(row) == 0;
+  if (checked.is_dropped) return checked.losses.add(sample, row);
   if (fewest_supervised(row) == 0)
     throw DataError(
         fmt::format("row {}: none of its {} tokens is supervised", sample.index + 1, tokens),
@@ -59,7 +62,10 @@ void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked)
   if (checked.is_long && keeps_a_side) {
     if (truncate_row(row, policy) && sample.kind == Sample::Kind::Text)
       checked.losses.texts_cut.add(sample);
-    if (fewest_supervised(row) == 0) checked.losses.answers_cut.add(sample);
+    if (has_equal_sides(row))
+      checked.losses.sides_equal.add(sample);
+    else if (fewest_supervised(row) == 0)
+      checked.losses.answers_cut.add(sample);
   }
 }
 
@@ -68,23 +74,51 @@ bool is_empty_answer(const Json& message) {
          !message.contains("tool_calls");
 }
 
+bool is_blank_completion(const std::string& text) { return trimmed(text, " \t\r\n").empty(); }
+
+// The answers of a row: how many of them are empty.
+struct EmptyParts {
+  int64_t answers = 0;
+  int64_t empty = 0;
+
+  void add(bool is_empty) {
+    ++answers;
+    empty += is_empty;
+  }
+  void add_turns(const Json& messages) {
+    for (const Json& message : messages)
+      if (message.value("role", Json()) == "assistant") add(is_empty_answer(message));
+  }
+};
+
+EmptyParts empty_parts(const Sample& sample) {
+  EmptyParts parts;
+  if (sample.kind == Sample::Kind::Text) {
+    parts.add(sample.text.empty());
+  } else if (sample.kind == Sample::Kind::PromptCompletion) {
+    parts.add(is_blank_completion(sample.completion));
+    if (sample.is_pair) parts.add(is_blank_completion(sample.rejected));
+  } else {
+    if (!sample.is_pair) parts.add_turns(sample.messages);
+    parts.add_turns(sample.completion_messages);
+    parts.add_turns(sample.rejected_messages);
+  }
+  return parts;
+}
+
 // Without a template no other check is possible.
-void refuse_empty_answers(const Sample& sample) {
-  const auto has_empty = [](const Json& messages) {
-    return std::any_of(messages.begin(), messages.end(), is_empty_answer);
-  };
-  const bool is_pair = sample.kind == Sample::Kind::PromptCompletion;
-  const bool is_text = sample.kind == Sample::Kind::Text;
-  if ((is_text && sample.text.empty()) ||
-      (is_pair && trimmed(sample.completion, " \t\r\n").empty()) ||
-      (!is_text && !is_pair &&
-       (has_empty(sample.messages) || has_empty(sample.completion_messages))))
+void check_answers_without_tokens(EmptyAnswers policy, const Sample& sample, Checked& checked) {
+  const EmptyParts parts = empty_parts(sample);
+  if (parts.empty == 0 || policy == EmptyAnswers::Learn) return;
+  if (policy == EmptyAnswers::Error)
     throw DataError(
         fmt::format("row {}: the {} is empty", sample.index + 1,
-                    is_text   ? "text"
-                    : is_pair ? "completion"
-                              : "answer"),
+                    sample.kind == Sample::Kind::Text               ? "text"
+                    : sample.kind == Sample::Kind::PromptCompletion ? "completion"
+                                                                    : "answer"),
         {.file = sample.file, .line = sample.line, .hint = "write it, or leave the row out"});
+  (sample.is_pair ? checked.losses.empty_sides : checked.losses.empty_answers).add(sample);
+  checked.is_dropped = sample.is_pair || parts.empty == parts.answers;
 }
 
 Checked checked_row(const RowCheck& check, ReadRow read) {
@@ -101,7 +135,7 @@ Checked checked_row(const RowCheck& check, ReadRow read) {
     if (check.encoder != nullptr) {
       check_tokens(check, converted.sample, checked);
     } else {
-      refuse_empty_answers(converted.sample);
+      check_answers_without_tokens(check.empty_answers, converted.sample, checked);
     }
   } catch (const JsonRowError& error) {
     checked.fault = fault_of(read.index, error, static_cast<int64_t>(error.byte()));
@@ -122,30 +156,51 @@ struct Measured {
   int64_t characters = 0;
   int64_t tokens = 0;
   int64_t supervised = 0;
+  int64_t longest = 0;
   bool own_bos = false;
+  bool is_pair = false;
+  int64_t chosen = 0;
+  int64_t rejected = 0;
+  int64_t shared = 0;
 };
 
-void measure_messages(const Json& messages, Measured& measured) {
-  if (!messages.is_array()) return;
+// Returns their characters.
+int64_t measure_messages(const Json& messages, Measured& measured) {
+  if (!messages.is_array()) return 0;
+  int64_t characters = 0;
   for (const Json& message : messages) {
     ++measured.turns;
-    measured.characters += count_characters(content_text(message));
+    characters += count_characters(content_text(message));
   }
+  measured.characters += characters;
+  return characters;
+}
+
+void measure_sides(const EncodedRow& row, Measured& measured) {
+  const std::vector<EncodedRow> sides = rows_of_pair(row);
+  measured.chosen = count_supervised(sides[0]);
+  measured.rejected = count_supervised(sides[1]);
+  measured.shared = shared_tokens(sides[0], sides[1]);
 }
 
 Measured measured_row(const Row& row, const SchemaConfig& config, const SampleEncoder* encoder) {
   Measured measured{.schema = detect_schema(row, config)};
   const Sample sample = convert_row(row, measured.schema, config).sample;
+  measured.is_pair = sample.is_pair;
   measure_messages(sample.messages, measured);
-  measure_messages(sample.completion_messages, measured);
-  measure_messages(sample.rejected_messages, measured);
+  measured.chosen =
+      measure_messages(sample.completion_messages, measured) + count_characters(sample.completion);
+  measured.rejected =
+      measure_messages(sample.rejected_messages, measured) + count_characters(sample.rejected);
   measured.characters += count_characters(sample.prompt) + count_characters(sample.completion) +
                          count_characters(sample.rejected) + count_characters(sample.text);
   if (encoder == nullptr) return measured;
   const EncodedRow encoded = encoder->encode(sample);
   measured.tokens = std::ssize(encoded.ids);
   measured.supervised = count_supervised(encoded);
+  measured.longest = longest_tokens(encoded);
   measured.own_bos = encoded.own_bos;
+  if (sample.is_pair) measure_sides(encoded, measured);
   return measured;
 }
 
@@ -155,7 +210,8 @@ RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
                           const std::function<void(const RowFault&)>& take) {
   RowCheckReport report;
   std::optional<Schema> schema;
-  const auto rows = open_dataset(dataset);
+  const auto ranked = std::make_shared<RankedCounts>();
+  const auto rows = rows_by_schema(open_dataset(dataset), check.schema, check.bad_rows, ranked);
   for_each_read_row<Checked>(
       *rows, [&](ReadRow read) { return checked_row(check, std::move(read)); },
       [&](Checked checked) {
@@ -176,28 +232,39 @@ RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
         }
         if (!schema) schema = checked.schema;
         report.rows_cut += checked.is_long;
+        report.rows_dropped += checked.is_dropped;
         report.losses.add(checked.losses);
         report.unread.add(checked.unread);
         report.bad.add_replaced(checked.characters_replaced);
       });
   if (schema) report.schema = schema_name(*schema);
+  report.ranked = ranked->sentence(check.schema.ranked_pairs);
   return report;
 }
 
 RowFigures measure_rows(const RowPass& pass, const SchemaConfig& schema,
                         const SampleEncoder* encoder) {
   RowFigures figures;
+  const auto ranked = std::make_shared<RankedCounts>();
+  const auto rows = rows_by_schema(open_dataset(pass.dataset), schema, pass.bad_rows, ranked);
   figures.pass = for_each_row<Measured>(
-      pass, [&](const Row& row) { return measured_row(row, schema, encoder); },
+      *rows, pass.bad_rows, [&](const Row& row) { return measured_row(row, schema, encoder); },
       [&](const Measured& row) {
         ++figures.rows_by_schema[std::string(schema_name(row.schema))];
         figures.turns.add(row.turns);
         figures.characters.add(row.characters);
+        if (row.is_pair) {
+          figures.chosen.add(row.chosen);
+          figures.rejected.add(row.rejected);
+        }
         if (encoder == nullptr) return;
+        if (row.is_pair) figures.shared.add(row.shared);
+        figures.longest.add(row.longest);
         figures.tokens.add(row.tokens);
         figures.supervised.add(row.supervised);
         figures.own_bos += row.own_bos;
       });
+  figures.ranked = ranked->sentence(schema.ranked_pairs);
   return figures;
 }
 

@@ -30,22 +30,26 @@ struct RowCheck {
   SchemaConfig schema;
   const SampleEncoder* encoder = nullptr;  // none: tokens are not looked at
   TruncationPolicy truncation = {};        // policy for rows above max_tokens; 0 = none
-  BadRows bad_rows = BadRows::Error;       // Replace mends rows first
+  // Without an encoder, which else decides: Skip counts empty answers, as training does.
+  EmptyAnswers empty_answers = EmptyAnswers::Skip;
+  BadRows bad_rows = BadRows::Error;  // Replace mends rows first
 };
 
 struct RowCheckReport {
   int64_t rows = 0;
   int64_t faults = 0;
-  int64_t rows_cut = 0;  // longer than max_tokens
-  std::string schema;    // schema of the first good row
-  RowLosses losses;      // losses of the good rows
-  UnreadColumns unread;  // columns of the good rows
-  BadRowList bad;        // characters of the good rows that BadRows::Replace replaced
+  int64_t rows_cut = 0;      // longer than max_tokens
+  int64_t rows_dropped = 0;  // good ones that training leaves out: every answer is empty
+  std::string ranked;        // RankedCounts::sentence()
+  std::string schema;        // schema of the first good row
+  RowLosses losses;          // losses of the good rows
+  UnreadColumns unread;      // columns of the good rows
+  BadRowList bad;            // characters of the good rows that BadRows::Replace replaced
 };
 
 // `take` gets the faults in the order of the rows. A row is bad when it cannot be read, has another
-// schema than the first good one, is refused by the template, has no supervised token, or has an
-// empty answer (an encoder, if given, decides on empty answers).
+// schema than the first good one, is refused by the template, or has no supervised token though its
+// answer is not empty. Empty answers are what training makes of them.
 RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
                           const std::function<void(const RowFault&)>& take);
 
@@ -57,6 +61,12 @@ struct RowFigures {
   LengthFigures characters;
   LengthFigures tokens;      // with an encoder
   LengthFigures supervised;  // tokens, with an encoder
+  LengthFigures longest;  // tokens that max_seq_len limits: of the row, or of a pair's longer side
+  // Answers of pairs: tokens with an encoder, else characters.
+  LengthFigures chosen;
+  LengthFigures rejected;
+  LengthFigures shared;  // tokens with which both sides begin, with an encoder
+  std::string ranked;    // RankedCounts::sentence()
   int64_t own_bos = 0;
 };
 

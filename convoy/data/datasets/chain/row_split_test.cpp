@@ -130,23 +130,52 @@ TEST(CheckRows, EveryBadRowWithItsPlace) {
   EXPECT_NE(faults[2].reason.find("has the schema prompt_completion"), std::string::npos);
 }
 
-TEST(CheckRows, EmptyAnswersAreBad) {
+// As training counts and drops them, unless they are to be bad rows.
+TEST(CheckRows, EmptyAnswersAreWhatTrainingMakesOfThem) {
   const ScratchFolder folder;
   const std::string user = R"({"messages":[{"role":"user","content":"q"},{"role":"assistant",)";
-  const auto faults_of = [&](const std::string& bytes) {
+  const auto checked = [&](const std::string& bytes, RowCheck check) {
     std::string lines;
-    check_rows(find_dataset({.name = folder.write("rows.jsonl", bytes).string()}), {},
-               [&](const RowFault& fault) { lines += fmt::format("{} ", fault.line); });
-    return lines;
+    const RowCheckReport report =
+        check_rows(find_dataset({.name = folder.write("rows.jsonl", bytes).string()}), check,
+                   [&](const RowFault& fault) { lines += fmt::format("{} ", fault.line); });
+    const int64_t counted = report.losses.empty_answers.rows + report.losses.empty_sides.rows;
+    return fmt::format("bad {}| counted {}, dropped {}", lines, counted, report.rows_dropped);
   };
-  EXPECT_EQ(faults_of(user + "\"content\":\"a\"}]}\n" + user + "\"content\":\" \"}]}\n" + user +
-                      "\"content\":[{\"type\":\"text\",\"text\":\"\"}]}]}\n" + user +
-                      "\"content\":null,\"tool_calls\":[{}]}]}\n"),
-            "2 3 ");
-  EXPECT_EQ(
-      faults_of(
-          "{\"prompt\":\"p\",\"completion\":\"c\"}\n{\"prompt\":\"p\",\"completion\":\"\"}\n"),
-      "2 ");
+  const RowCheck strict{.empty_answers = EmptyAnswers::Error};
+  const std::string chats = user + "\"content\":\"a\"}]}\n" + user + "\"content\":\" \"}]}\n" +
+                            user + "\"content\":[{\"type\":\"text\",\"text\":\"\"}]}]}\n" + user +
+                            "\"content\":null,\"tool_calls\":[{}]}]}\n" + user +
+                            R"("content":""},{"role":"user","content":"r"},)" +
+                            R"({"role":"assistant","content":"a"}]})" + "\n";
+  EXPECT_EQ(checked(chats, strict), "bad 2 3 5 | counted 0, dropped 0");
+  EXPECT_EQ(checked(chats, {}), "bad | counted 3, dropped 2") << "row 5 has another answer";
+  const std::string texts = R"({"prompt":"p","completion":"c"})"
+                            "\n"
+                            R"({"prompt":"p","completion":""})"
+                            "\n";
+  EXPECT_EQ(checked(texts, strict), "bad 2 | counted 0, dropped 0");
+  EXPECT_EQ(checked(texts, {}), "bad | counted 1, dropped 1");
+  const std::string pairs = R"({"prompt":"p","chosen":"c","rejected":"d"})"
+                            "\n"
+                            R"({"prompt":"p","chosen":"c","rejected":""})"
+                            "\n"
+                            R"({"prompt":"p","chosen":" ","rejected":"d"})"
+                            "\n";
+  EXPECT_EQ(checked(pairs, {.schema = {.task = "dpo"}}), "bad | counted 2, dropped 2");
+}
+
+TEST(CheckRows, FiguresOfPairsAreThoseOfTheirSides) {
+  const ScratchFolder folder;
+  const auto path = folder.write("rows.jsonl", R"({"prompt":"p","chosen":"abc","rejected":"d"})"
+                                               "\n"
+                                               R"({"prompt":"p","chosen":"a","rejected":"bcdef"})"
+                                               "\n");
+  const RowFigures figures =
+      measure_rows({.dataset = find_dataset({.name = path.string()})}, {.task = "dpo"}, nullptr);
+  EXPECT_EQ(figures.chosen.total(), 4);
+  EXPECT_EQ(figures.rejected.total(), 6);
+  EXPECT_EQ(figures.rejected.largest(), 5);
 }
 
 TEST(LengthFigures, AreExact) {
