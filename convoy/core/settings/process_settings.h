@@ -198,7 +198,7 @@ inline const std::vector<std::string>& solution_orders() {
 }
 
 struct PairSettings {
-  std::string path = {};
+  std::string path;
   std::string by = "verified";
   int64_t per_problem = 1;
   std::string chosen = "first";
@@ -227,7 +227,7 @@ struct PairSettings {
 };
 
 struct AnswerRowSettings {
-  std::string path = {};
+  std::string path;
   std::string by = "verified";
   int64_t per_problem = 1;
   std::string order = "first";

@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/text_as.h"
+#include "convoy/core/base/trimmed.h"
 #include "convoy/data/datasets/nested_column.h"
 
 namespace convoy::data {
@@ -86,12 +87,8 @@ std::optional<double> worth_of(const Row& row, const RankedForm& form, const Jso
   if (value.is_null()) return std::nullopt;
   double number = std::nan("");
   if (value.is_number()) number = value.get<double>();
-  if (value.is_string()) {
-    const std::string& text = value.get_ref<const std::string&>();
-    char* end = nullptr;
-    number = std::strtod(text.c_str(), &end);
-    if (end == text.c_str() || *end != '\0') number = std::nan("");
-  }
+  if (value.is_string())
+    number = text_as<double>(trimmed(value.get_ref<const std::string&>(), " ")).value_or(number);
   if (!std::isfinite(number))
     fail_ranked(row, fmt::format("`{}` should have numbers, found {}", form.values, value.dump()),
                 "write null for an answer without one: it is then left out");
@@ -270,7 +267,7 @@ class RankedSource final : public RowSource {
   bool is_ranked_ = false;
   bool own_row_is_lost_ = false;
   std::deque<Row> ready_;
-  int64_t index_ = 0;  // of the next row that is handed out, unreadable ones counted too
+  int64_t index_ = 0;  // the next row that is handed out, unreadable ones counted too
 };
 
 }  // namespace

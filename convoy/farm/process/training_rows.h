@@ -36,7 +36,7 @@ struct Solution {
   std::string said = {};
   std::string verified = {};  // "yes", "no", "unknown"; empty = there is no reference
   std::optional<double> score = {};
-  int64_t characters = 0;  // of both texts
+  int64_t characters = 0;  // both texts together
 };
 
 // The fate of samples and problems, for the report.
@@ -65,7 +65,7 @@ class TrainingRows {
   // `plan` outlives this. Opens the files. Throws as data::create_rows().
   explicit TrainingRows(const PipelinePlan& plan);
 
-  // A row of the output; those that the filter rejects have none. Throws as data::RowWriter.
+  // A row of the output; a row that the filter rejects has none. Throws as data::RowWriter.
   void add(const nlohmann::ordered_json& row);
   // Publishes the files.
   std::vector<data::FileRecord> finish();

@@ -62,11 +62,15 @@ TEST(TrainingRows, ARightSolutionIsChosenAndAWrongOneRejected) {
   const std::vector<Sampled> samples = {
       {"w1", "no"}, {"right", "yes"}, {"u", "unknown"}, {"r2", "yes"}, {"wrong2", "no"}};
   EXPECT_EQ(paired(samples, {}), "right>w1 ");
-  EXPECT_EQ(paired(samples, {.chosen = "shortest", .rejected = "longest"}), "r2>wrong2 ");
-  EXPECT_EQ(paired(samples, {.per_problem = 2}), "right>w1 r2>wrong2 ");
-  EXPECT_EQ(paired(samples, {.per_problem = 9}), "right>w1 r2>wrong2 right>wrong2 r2>w1 ");
-  EXPECT_EQ(paired({{"r", "yes"}, {"a", "no"}, {"b", "no"}}, {.per_problem = 9}), "r>a r>b ");
-  EXPECT_EQ(paired({{"r", "yes"}, {"s", "yes"}, {"a", "no"}}, {.per_problem = 9}), "r>a s>a ");
+  EXPECT_EQ(paired(samples, {.path = {}, .chosen = "shortest", .rejected = "longest"}),
+            "r2>wrong2 ");
+  EXPECT_EQ(paired(samples, {.path = {}, .per_problem = 2}), "right>w1 r2>wrong2 ");
+  EXPECT_EQ(paired(samples, {.path = {}, .per_problem = 9}),
+            "right>w1 r2>wrong2 right>wrong2 r2>w1 ");
+  EXPECT_EQ(paired({{"r", "yes"}, {"a", "no"}, {"b", "no"}}, {.path = {}, .per_problem = 9}),
+            "r>a r>b ");
+  EXPECT_EQ(paired({{"r", "yes"}, {"s", "yes"}, {"a", "no"}}, {.path = {}, .per_problem = 9}),
+            "r>a s>a ");
 }
 
 TEST(TrainingRows, AProblemWithoutAPairSaysWhy) {
@@ -75,20 +79,21 @@ TEST(TrainingRows, AProblemWithoutAPairSaysWhy) {
   EXPECT_EQ(paired({{"a", ""}, {"b", ""}}, {}), "without a reference");
   EXPECT_EQ(paired({{"a", "yes", nullptr, "length"}, {" \n", "no"}}, {}),
             "without a whole solution");
-  EXPECT_EQ(paired({{"a", "yes", 0.5}, {"b", "no"}}, {.by = "score"}),
+  EXPECT_EQ(paired({{"a", "yes", 0.5}, {"b", "no"}}, {.path = {}, .by = "score"}),
             "without two scored solutions");
-  EXPECT_EQ(paired({{"a", "yes", 0.5}, {"b", "no", 0.5}}, {.by = "score"}),
+  EXPECT_EQ(paired({{"a", "yes", 0.5}, {"b", "no", 0.5}}, {.path = {}, .by = "score"}),
             "without scores that differ");
 }
 
 TEST(TrainingRows, ByScoreTheBestStandsBesideTheWorst) {
   const std::vector<Sampled> samples = {
       {"mid", "no", 0.5}, {"worst", "yes", 0.1}, {"best", "", 0.9}, {"good", "no", 0.75}, {"?"}};
-  EXPECT_EQ(paired(samples, {.by = "score"}), "best>worst ");
-  EXPECT_EQ(paired(samples, {.by = "score", .per_problem = 5}), "best>worst good>mid ");
-  EXPECT_EQ(paired(samples, {.by = "score", .per_problem = 5, .margin = 0.3}), "best>worst ");
+  EXPECT_EQ(paired(samples, {.path = {}, .by = "score"}), "best>worst ");
+  EXPECT_EQ(paired(samples, {.path = {}, .by = "score", .per_problem = 5}), "best>worst good>mid ");
+  EXPECT_EQ(paired(samples, {.path = {}, .by = "score", .per_problem = 5, .margin = 0.3}),
+            "best>worst ");
   EXPECT_EQ(paired({{"aaa", "", 1.0}, {"a", "", 1.0}, {"b", "", 0.0}, {"bbb", "", 0.0}},
-                   {.by = "score", .chosen = "shortest", .rejected = "longest"}),
+                   {.path = {}, .by = "score", .chosen = "shortest", .rejected = "longest"}),
             "a>bbb ");
 }
 
@@ -199,7 +204,7 @@ TEST_F(TrainingFiles, WhatCanMakeNoRowIsRefusedByName) {
   settings_.pairs.path.clear();
   EXPECT_NE(refusal().find("pairs: no pairs are written"), std::string::npos) << refusal();
   settings_.pairs = {};
-  settings_.answers = {.per_problem = 2};
+  settings_.answers = {.path = {}, .per_problem = 2};
   EXPECT_NE(refusal().find("answers: no solutions are written"), std::string::npos) << refusal();
 }
 

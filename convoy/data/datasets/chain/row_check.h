@@ -27,7 +27,7 @@ struct RowFault {
 };
 
 struct RowCheck {
-  SchemaConfig schema = {};
+  SchemaConfig schema;
   const SampleEncoder* encoder = nullptr;  // none: tokens are not looked at
   TruncationPolicy truncation = {};        // policy for rows above max_tokens; 0 = none
   // Without an encoder, which else decides: Skip counts empty answers, as training does.

@@ -142,7 +142,7 @@ TEST(CheckRows, EmptyAnswersAreWhatTrainingMakesOfThem) {
     const int64_t counted = report.losses.empty_answers.rows + report.losses.empty_sides.rows;
     return fmt::format("bad {}| counted {}, dropped {}", lines, counted, report.rows_dropped);
   };
-  const RowCheck strict{.empty_answers = EmptyAnswers::Error};
+  const RowCheck strict{.schema = {}, .empty_answers = EmptyAnswers::Error};
   const std::string chats = user + "\"content\":\"a\"}]}\n" + user + "\"content\":\" \"}]}\n" +
                             user + "\"content\":[{\"type\":\"text\",\"text\":\"\"}]}]}\n" + user +
                             "\"content\":null,\"tool_calls\":[{}]}]}\n" + user +
