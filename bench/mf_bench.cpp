@@ -69,7 +69,7 @@ void measure_descent() {
           {"gd", seed,
            fmt::format(R"({{"width": {}, "gd_lr": 1e-4, "gd_init_scale": 1e-3}})", width)});
   const auto start = convoy::bench::Clock::now();
-  MfWorkload().descend(cells);
+  MfWorkload().compute(cells);
   fmt::print("descent of 8 seeds x 6 widths x 1e5 steps, 1 thread: {:.2f} s\n",
              convoy::bench::seconds_since(start));
 }

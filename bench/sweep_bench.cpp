@@ -79,7 +79,7 @@ void measure_descent() {
     for (int dim = 150; dim <= 300; dim += 25)
       cells.push_back({"gd", seed, fmt::format(R"({{"student_dim": {}}})", dim)});
   const auto start = Clock::now();
-  convoy::experiments::SsmWorkload().descend(cells);
+  convoy::experiments::SsmWorkload().compute(cells);
   fmt::print("descent of 8 seeds x 7 dimensions x 1e4 steps, 1 thread: {:.2f} s\n",
              seconds_since(start));
 }

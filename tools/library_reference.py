@@ -10,7 +10,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # By the name that each is installed by.
 HEADERS = {f"{name}.h": f"convoy/library/{name}.h" for name in [
-    "convoy", "process_group", "ddp", "fsdp", "no_sync", "zero", "dp", "sampler", "checkpoint", "profiler"]}
+    "convoy", "process_group", "work", "ddp", "fsdp", "no_sync", "zero", "dp", "sampler", "checkpoint", "profiler"]}
 HEADERS["error.h"] = "convoy/core/base/error_types.h"
 HEADERS["sweep.h"] = "convoy/farm/sweep/command/function_sweep.h"
 

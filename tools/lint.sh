@@ -1,12 +1,25 @@
 #!/usr/bin/env bash
-# Formatting of every C++ source but the loop units, whose order of inclusion matters, and the words
-# of comments and texts (tools/words_lint.py). `--fix` formats; words are fixed by hand.
+# The format of every C++ source but the loop units, whose order of inclusion matters; format and
+# faults of Python, and of the page's JavaScript and CSS; the words of comments and texts
+# (tools/words_lint.py). `--fix` formats and mends what the tools can; the rest is mended by hand.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source tools/setup.sh
+setup_formatters
+ruff=$(ls .deps/site/ruff-"$ruff_version".data/scripts/ruff)
+biome=.deps/biome-$biome_version
+chmod +x "$ruff"
 mapfile -t sources < <(git ls-files '*.cpp' '*.h' | grep -vE '^(tests/golden/|rust/|convoy/model/kernels/simd/simd_)')
+mapfile -t scripts < <(git ls-files '*.py')
 if [ "${1:-}" = --fix ]; then
   clang-format-14 -i "${sources[@]}"
+  "$ruff" check --quiet --fix --unsafe-fixes "${scripts[@]}"
+  "$ruff" format --quiet "${scripts[@]}"
+  "$biome" check --write --unsafe
 else
   clang-format-14 --dry-run --Werror "${sources[@]}"
+  "$ruff" check --quiet "${scripts[@]}"
+  "$ruff" format --quiet --check "${scripts[@]}"
+  "$biome" check
 fi
 tools/words_lint.py

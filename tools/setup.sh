@@ -10,6 +10,9 @@ fail() {  # what happened, what to do
 torch_version=2.11.0
 arrow_version=26.0.1
 cuda_version=13.0
+ruff_version=0.17.6
+biome_version=2.6.8
+biome_sha256=e9fc491ffec6ba4024549b7c797937cd4f01855b4fe66a78220efe83b95be7f1
 
 # apt packages named by the arguments, unless dpkg already has them all.
 setup_apt() {
@@ -163,6 +166,25 @@ setup_rust() {
   curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs 2>.deps/rust.log |
     sh -s -- -y --profile minimal >>.deps/rust.log 2>&1 ||
     fail "Rust 1.80 or newer is needed and could not be installed" "install it from https://rustup.rs, then run the same command again"
+}
+
+# The formatters of C++, Python, and the page's JavaScript and CSS, for tools/lint.sh, each in one
+# version, because versions format differently.
+setup_formatters() {
+  local biome=.deps/biome-$biome_version archive=.deps/biome.tgz
+  setup_apt clang-format-14 curl
+  fetch_wheel "ruff==$ruff_version" '*/scripts/ruff'
+  [ ! -x "$biome" ] || return 0
+  say "fetching biome $biome_version"
+  curl -fsSL --retry 3 -o "$archive" \
+    "https://registry.npmjs.org/@biomejs/cli-linux-x64/-/cli-linux-x64-$biome_version.tgz" ||
+    fail "biome $biome_version could not be fetched" "check the network, then run the same command again"
+  printf '%s  %s\n' "$biome_sha256" "$archive" | sha256sum --check --quiet ||
+    fail "$archive is damaged" "delete it and run the same command again"
+  tar -xzOf "$archive" package/biome >"$biome.part"
+  chmod +x "$biome.part"
+  mv "$biome.part" "$biome"
+  rm -f "$archive"
 }
 
 setup_machine() {

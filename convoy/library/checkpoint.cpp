@@ -8,6 +8,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/json_reader.h"
+#include "convoy/core/io/safetensors.h"
 #include "convoy/library/fsdp.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/optimizer_parts.h"
@@ -23,9 +24,10 @@ using detail::OptimizerMemory;
 using detail::Sharing;
 
 // Each rank writes a share of the tensors that all hold alike.
-bool writes(const ProcessGroup& group, size_t index, bool on_every_rank) {
-  return !on_every_rank ||
-         index % static_cast<size_t>(group.size()) == static_cast<size_t>(group.rank());
+bool writes(Sharing& sharing, size_t index, bool on_every_rank) {
+  if (!on_every_rank) return sharing.writes_shards();
+  const ProcessGroup& group = sharing.group();
+  return index % static_cast<size_t>(group.size()) == static_cast<size_t>(group.rank());
 }
 
 detail::NameOf names_of(const std::vector<ShardView>& shards) {
@@ -46,7 +48,7 @@ std::vector<Piece> model_pieces(Sharing& sharing) {
   std::vector<Piece> pieces = {};
   const std::vector<ShardView> shards = sharing.stored_shards();
   for (size_t index = 0; index < shards.size(); ++index)
-    if (writes(sharing.group(), index, sharing.replicated()))
+    if (writes(sharing, index, sharing.replicated()))
       pieces.push_back(
           {shards[index].name, shards[index].shape, shards[index].begin, shards[index].value});
   if (sharing.group().is_leader())
@@ -87,7 +89,7 @@ OptimizerParts optimizer_parts(Sharing& sharing, const HeldState& held) {
     const auto own = memory.by_name.find(shards[index].name);
     if (own == memory.by_name.end()) continue;
     if (!own->second.numbers.empty()) parts.numbers[own->first] = std::move(own->second.numbers);
-    if (!writes(sharing.group(), index, held.on_every_rank)) continue;
+    if (!writes(sharing, index, held.on_every_rank)) continue;
     for (const auto& [key, tensor] : own->second.tensors)
       parts.pieces.push_back(state_piece(shards[index], key, tensor));
   }
@@ -155,10 +157,27 @@ void load_optimizer(const GroupReader& reader, const io::Json& saved, Sharing& s
   detail::remember(held.optimizer, memory, names_of(shards));
 }
 
+// Passes a tensor on in parts, so that no large one is in memory whole.
+io::TensorSource source_of(const std::shared_ptr<const GroupReader>& reader,
+                           const std::string& name) {
+  io::TensorSource source{
+      .name = name, .dtype = reader->dtype(name), .shape = reader->shape(name), .produce = {}};
+  const int64_t numel = source.num_bytes() / io::dtype_bytes(source.dtype);
+  source.produce = [reader, name, numel](const io::ByteSink& sink) {
+    constexpr int64_t kPart = 1 << 22;
+    for (int64_t begin = 0; begin < numel; begin += kPart) {
+      const at::Tensor part = reader->read(name, begin, std::min(kPart, numel - begin));
+      sink({static_cast<const std::byte*>(part.const_data_ptr()), part.nbytes()});
+    }
+  };
+  return source;
+}
+
 }  // namespace
 
 struct CheckpointFolder::State {
   std::shared_ptr<ProcessGroup> group;
+  std::filesystem::path folder;
   checkpoint::CheckpointStore store;
   bool prepared = false;
 };
@@ -168,8 +187,8 @@ CheckpointFolder::CheckpointFolder(std::filesystem::path folder,
   if (keep < 1)
     throw ConfigError(fmt::format("at least one checkpoint must stay, found keep = {}", keep),
                       {.hint = "give keep 1 or more"});
-  state_ = std::make_unique<State>(State{detail::required(std::move(group)),
-                                         checkpoint::CheckpointStore(std::move(folder), keep)});
+  state_ = std::make_unique<State>(
+      State{detail::required(std::move(group)), folder, checkpoint::CheckpointStore(folder, keep)});
 }
 CheckpointFolder::~CheckpointFolder() = default;
 
@@ -194,6 +213,20 @@ void CheckpointFolder::save_parts(int64_t step, Sharing& sharing, HeldState held
   ranks.wait_for_all();  // until rank 0 has published it
 }
 
+void CheckpointFolder::export_model(const std::filesystem::path& file) {
+  const auto found = state_->store.load_newest();
+  if (!found)
+    throw CheckpointError("there is no checkpoint yet whose model could be exported",
+                          {.file = state_->folder.string(), .hint = "call save() before"});
+  const auto reader = std::make_shared<const GroupReader>(found->folder, "model");
+  std::vector<io::TensorSource> sources;
+  for (const std::string& name : reader->names()) sources.push_back(source_of(reader, name));
+  io::write_safetensors(file, std::move(sources),
+                        {{"format", "pt"},
+                         {"step", std::to_string(found->state.progress.step)},
+                         {"notes", found->state.extra.at("notes").dump()}});
+}
+
 // Rank 0 looks for it and reads all of it once; the others take its word.
 std::optional<Resumed> CheckpointFolder::load_parts(Sharing& sharing, HeldState held) {
   ProcessGroup& group = *state_->group;
@@ -210,6 +243,7 @@ std::optional<Resumed> CheckpointFolder::load_parts(Sharing& sharing, HeldState 
   const std::string folder = word.at("folder").get<std::string>();
   const io::Json& extra = word.at("extra");
   load_model(GroupReader(folder, "model"), sharing);
+  sharing.after_load();
   load_optimizer(GroupReader(folder, "optimizer"), extra, sharing, held);
   detail::ranks_of(group).wait_for_all();  // nobody saves while another one reads
   return Resumed{word.at("step").get<int64_t>(),

@@ -54,6 +54,13 @@ class CheckpointFolder {
   std::optional<Resumed> load(Model& model, Optimizer& optimizer) {
     return load_parts(model.sharing(), detail::held_state(optimizer, model.sharing()));
   }
+  // Not collective: call it on one rank. Writes the parameters and buffers of the newest checkpoint
+  // that is whole into one safetensors file, with the module's names and types: in Python
+  // safetensors.torch.load_file() reads it, for load_state_dict() of the same module. A weight of
+  // several names is there once, by its first, as safetensors.torch.save_model() has it. The
+  // metadata hold the step, and the notes as JSON. Throws CheckpointError when there is no
+  // checkpoint or all are damaged, IoError when the file cannot be written.
+  void export_model(const std::filesystem::path& file);
 
  private:
   void save_parts(int64_t step, detail::Sharing& sharing, detail::HeldState held,

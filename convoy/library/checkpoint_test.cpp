@@ -76,8 +76,11 @@ std::vector<double> leg(const std::string& way, const std::string& folder, int64
     for (at::Tensor& parameter : running->parameters()) parameter.fill_(7);
   }
   const AdamWOptions options = AdamWOptions(0.02).weight_decay(0.1).amsgrad(true);
-  if (way == "fsdp") {
-    FullyShardedDataParallel model(running, group);
+  if (way.starts_with("fsdp")) {
+    const FullyShardedOptions options_of_way =
+        way == "fsdp in rows" ? FullyShardedOptions{.ranks_that_share = 2, .keep_whole_below = 40}
+                              : FullyShardedOptions{};
+    FullyShardedDataParallel model(running, group, options_of_way);
     torch::optim::AdamW optimizer(model.parameters(), options);
     return go_on(*group, checkpoints, running, model, optimizer, last);
   }
@@ -135,7 +138,8 @@ TEST(CheckpointFolder, GoesOnInAnyOtherWay) {
   EXPECT_LT(wanted.back(), wanted.front());
   for (const std::vector<Part>& parts :
        {std::vector<Part>{{"fsdp", 2}, {"fsdp", 4}, {"fsdp", 3}, {"ddp", 1}},
-        {{"ddp", 2}, {"zero", 3}, {"fsdp", 1}, {"zero", 2}}}) {
+        {{"ddp", 2}, {"zero", 3}, {"fsdp", 1}, {"zero", 2}},
+        {{"fsdp in rows", 4}, {"fsdp", 3}, {"fsdp in rows", 2}, {"ddp", 1}}}) {
     const std::vector<double> found = run(parts);
     ASSERT_EQ(found.size(), wanted.size());
     for (size_t step = 0; step < wanted.size(); ++step)
@@ -180,6 +184,40 @@ TEST(CheckpointFolder, KeepsWhatEveryOptimizerRemembers) {
     expect_same_after_load<torch::optim::RMSprop>(
         torch::optim::RMSpropOptions(0.1).momentum(0.5).centered(true), steps_before);
   }
+}
+
+// Every rank's pieces become the file that Python's safetensors wrote of the same state_dict.
+RANK_BODY(Exports) {
+  const auto group = init();
+  CheckpointFolder checkpoints(std::getenv("FOLDER"), group);
+  const std::filesystem::path file = std::getenv("FILE");
+  const auto export_of = [&](auto&& model, int64_t step) {
+    torch::optim::SGD optimizer(model.parameters(), 0.1);
+    checkpoints.save(step, model, optimizer, {{"best", "0.5"}});
+    if (group->is_leader()) checkpoints.export_model(file);
+    group->barrier();
+    const Golden golden;
+    const io::SafetensorsFile exported(file);
+    EXPECT_EQ(exported.tensors().size() + 2, golden.file.tensors().size());  // rows and labels
+    for (const io::TensorView& found : exported.tensors()) {
+      const io::TensorView& wanted = golden.file.require(found.name);
+      EXPECT_EQ(found.dtype, wanted.dtype) << found.name;
+      EXPECT_EQ(found.shape, wanted.shape) << found.name;
+      EXPECT_TRUE(std::ranges::equal(found.bytes, wanted.bytes)) << found.name;
+    }
+    EXPECT_EQ(exported.metadata().at("step"), std::to_string(step));
+    EXPECT_EQ(io::parse_json(exported.metadata().at("notes"), "notes").at("best"), "0.5");
+    group->barrier();
+  };
+  EXPECT_THROW(checkpoints.export_model(file), CheckpointError);
+  export_of(FullyShardedDataParallel(golden_network(*group), group), 3);
+  export_of(DistributedDataParallel(golden_network(*group), group), 4);
+}
+TEST(CheckpointFolder, ExportsTheFileOfPythonsStateDict) {
+  const testing::TemporaryFolder folder;
+  expect_all_well(start_ranks(3, "Exports",
+                              {.environment = {{"FOLDER", folder.path() / "checkpoints"},
+                                               {"FILE", folder.path() / "model.safetensors"}}}));
 }
 
 TEST(CheckpointFolder, RefusesWhatDoesNotFit) {

@@ -17,4 +17,5 @@
 #include "convoy/library/process_group.h"
 #include "convoy/library/profiler.h"
 #include "convoy/library/sampler.h"
+#include "convoy/library/work.h"
 #include "convoy/library/zero.h"

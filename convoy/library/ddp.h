@@ -67,8 +67,8 @@ class DistributedDataParallel {
   DistributedDataParallel* operator->() { return this; }
 
   // While it lives, forward passes are followed by backward passes that only add to .grad of this
-  // rank; the first synchronised one averages all of it.
-  [[nodiscard]] NoSync no_sync() { return NoSync(*replication_); }
+  // rank; the first synchronised one averages all of it. Not `active`: it changes nothing.
+  [[nodiscard]] NoSync no_sync(bool active = true) { return NoSync(*replication_, active); }
   // Collective. Buffers become rank 0's, for ranks that evaluate with them.
   void broadcast_buffers() { replication_->broadcast_buffers(); }
 

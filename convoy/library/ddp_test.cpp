@@ -210,11 +210,14 @@ RANK_BODY(NoSyncKeepsLocal) {
     EXPECT_TRUE(mixed->single.grad().allclose(own));
     model(rank_rows_of(group->rank()), false).backward();
     EXPECT_TRUE(mixed->single.grad().allclose(2 * own));
+    const NoSync within = model.no_sync(false);  // the outer scope stays as it is
+    model(rank_rows_of(group->rank()), false).backward();
+    EXPECT_TRUE(mixed->single.grad().allclose(3 * own));
   }
   model(rank_rows_of(group->rank()), false).backward();
   const at::Tensor mean =
       (local_gradients(mixed, 0, false)[0] + local_gradients(mixed, 1, false)[0]) / 2;
-  EXPECT_TRUE(mixed->single.grad().allclose(3 * mean));
+  EXPECT_TRUE(mixed->single.grad().allclose(4 * mean));
 }
 TEST(DistributedDataParallel, NoSyncAddsUpOnTheRank) {
   expect_all_well(start_ranks(2, "NoSyncKeepsLocal"));

@@ -287,6 +287,73 @@ TEST(NaturalCode, GradientPenaltyIsThatOfOneProcess) {
   expect_all_well(start_ranks(2, "GradientPenalty"));
 }
 
+// A layer of its own for each rank, of one size: the gathers fit, and bring the other rank's.
+struct ChoosingImpl : torch::nn::Module {
+  ChoosingImpl() {
+    for (const char* name : {"left", "right"})
+      layers.push_back(register_module(name, FsdpUnit(Linear(4, 4))));
+    head = register_module("head", FsdpUnit(Linear(4, 1)));
+  }
+  at::Tensor forward(const at::Tensor& x, int choice) {
+    return head(layers[static_cast<size_t>(choice)](x));
+  }
+  std::vector<FsdpUnit<Linear>> layers;
+  FsdpUnit<Linear> head{nullptr};
+};
+TORCH_MODULE(Choosing);
+
+RANK_BODY(DifferentUnits) {
+  std::_Exit(run_rank([] {
+    const auto group = init({.timeout = std::chrono::seconds(20)});
+    FullyShardedDataParallel model(Choosing(), group);
+    for (int step = 0; step < 3; ++step) model(rows_of(0), step % 2).sum().backward();
+    const int choice = group->rank() == 2 ? 1 : 0;
+    if (std::getenv("CONVOY_TEST_TRAINS") != nullptr) {
+      model(rows_of(0), choice).sum().backward();
+    } else {
+      const at::NoGradGuard no_grad;
+      model(rows_of(0), choice);
+    }
+    std::fputs("nothing was noticed\n", stderr);
+  }));
+}
+TEST(NaturalCode, RanksInDifferentUnitsOfOneSizeAreNamed) {
+  for (const bool trains : {false, true}) {
+    testing::RankStart start;
+    if (trains) start.environment["CONVOY_TEST_TRAINS"] = "1";
+    for (const auto& result : start_ranks(3, "DifferentUnits", start)) {
+      EXPECT_EQ(result.exit_code, 13) << result.output;
+      EXPECT_NE(result.output.find("rank 0 uses left where rank 2 uses right"), std::string::npos)
+          << result.output;
+    }
+  }
+}
+
+// Units of other sizes: the gathers themselves fail, and each rank says where it was.
+RANK_BODY(UnitsThatDoNotFit) {
+  std::_Exit(run_rank([] {
+    const auto group = init({.timeout = std::chrono::seconds(20)});
+    torch::nn::Sequential small(FsdpUnit(Linear(4, 4))), large(FsdpUnit(Linear(4, 900)));
+    struct BothImpl : torch::nn::Module {
+      at::Tensor forward(const at::Tensor& x, bool first) {
+        return (first ? one : other)->forward(x);
+      }
+      torch::nn::Sequential one{nullptr}, other{nullptr};
+    };
+    const auto both = std::make_shared<BothImpl>();
+    both->one = both->register_module("one", small);
+    both->other = both->register_module("other", large);
+    FullyShardedDataParallel model(both, group);
+    model(rows_of(0), group->rank() == 0).sum().backward();
+  }));
+}
+TEST(NaturalCode, RanksInUnitsOfOtherSizesSayWhereTheyAre) {
+  const auto results = start_ranks(2, "UnitsThatDoNotFit");
+  for (const auto& result : results) EXPECT_EQ(result.exit_code, 13) << result.output;
+  EXPECT_NE((results[0].output + results[1].output).find("came to the unit o"), std::string::npos)
+      << results[0].output << results[1].output;
+}
+
 struct ComplexImpl : torch::nn::Module {
   ComplexImpl() {
     wave = register_parameter("wave", at::randn({4, 3}, at::kComplexFloat));

@@ -116,8 +116,7 @@ std::vector<double> curve_of(ProcessGroup& group, Model& model, int64_t micro_ba
     zero_grad();
     at::Tensor sum = at::zeros({});
     for (size_t micro = 0; micro < rows.size(); ++micro) {
-      std::optional<NoSync> unsynchronised;
-      if (micro + 1 < rows.size()) unsynchronised.emplace(model.no_sync());
+      const NoSync unsynchronised = model.no_sync(micro + 1 < rows.size());
       const at::Tensor loss =
           loss_of(model(rows[micro]), labels[micro]) / static_cast<double>(micro_batches);
       loss.backward();

@@ -3,8 +3,7 @@
 // A scope whose backward passes only add to the gradients of this rank, as PyTorch's no_sync():
 //
 //   for (size_t at = 0; at < batches.size(); ++at) {
-//     std::optional<convoy::NoSync> unsynchronised;
-//     if (at + 1 < batches.size()) unsynchronised.emplace(model.no_sync());
+//     const auto unsynchronised = model.no_sync(/*active=*/at + 1 < batches.size());
 //     loss_of(model(batches[at])).backward();   // the last one averages all of them
 //   }
 #pragma once
@@ -30,8 +29,9 @@ class NoSync {
   friend class DistributedDataParallel;
   template <class Holder>
   friend class FullyShardedDataParallel;
-  explicit NoSync(detail::Sharing& sharing) : sharing_(&sharing), before_(sharing.synchronised()) {
-    sharing.set_synchronised(false);
+  NoSync(detail::Sharing& sharing, bool active)
+      : sharing_(&sharing), before_(sharing.synchronised()) {
+    if (active) sharing.set_synchronised(false);
   }
 
   detail::Sharing* sharing_;  // null: moved away

@@ -6,92 +6,89 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
+#include "convoy/library/internal/agreed_call.h"
 #include "convoy/library/internal/group_internal.h"
+#include "convoy/library/internal/started_work.h"
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/machine/processes/error_file.h"
+#include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/environment.h"
-#include "convoy/train/comm/exchange.h"
 
 namespace convoy {
 namespace {
+
+using detail::AgreedCall;
+using detail::call_of;
+using detail::Operation;
+using detail::StartedWork;
 
 at::Tensor dense_of(const at::Tensor& tensor) {
   return tensor.detach().resolve_conj().resolve_neg().contiguous();
 }
 
-// Runs `collective` on a contiguous tensor with the values of `tensor`, which then has its result.
-template <class Collective>
-void in_place(at::Tensor& tensor, Collective collective) {
-  const at::NoGradGuard no_grad;
-  at::Tensor dense = dense_of(tensor);
-  collective(dense);
-  if (dense.data_ptr() != tensor.data_ptr())
-    tensor.copy_(dense);
-  else
-    tensor.unsafeGetTensorImpl()->bump_version();  // a group writes past LibTorch's count
+void check_reducible(at::ScalarType type, Reduce reduce) {
+  const bool is_complex = type == at::kComplexFloat || type == at::kComplexDouble;
+  const bool is_int = type == at::kInt || type == at::kLong;
+  const std::string_view name = c10::toString(type);
+  if (!c10::isFloatingType(type) && !is_int && !is_complex)
+    throw ConfigError(fmt::format("no reduction over ranks of tensors of {}", name),
+                      {.hint = "convert them, such as by to(torch::kLong)"});
+  if (reduce == Reduce::Mean && is_int)
+    throw ConfigError(
+        fmt::format("a mean over ranks needs a tensor of a floating type, found {}", name),
+        {.hint = "convert it, such as by to(torch::kFloat), or take Reduce::Sum"});
+  if ((reduce == Reduce::Max || reduce == Reduce::Min) && is_complex)
+    throw ConfigError(fmt::format("no largest or smallest over ranks of tensors of {}", name),
+                      {.hint = "reduce their abs() or real parts"});
 }
 
-bool can_be_summed(at::ScalarType type) {
-  return c10::isFloatingType(type) || type == at::kInt || type == at::kLong ||
-         type == at::kComplexFloat || type == at::kComplexDouble;
+// A mean is a sum here, and divided afterwards.
+comm::Reduction reduction_of(Reduce reduce) {
+  return reduce == Reduce::Max   ? comm::Reduction::Max
+         : reduce == Reduce::Min ? comm::Reduction::Min
+                                 : comm::Reduction::Sum;
 }
 
-enum class Operation { AllReduce, Broadcast, AllGather, AllGatherBytes, Barrier };
-constexpr std::array<const char*, 5> kOperationNames = {"all_reduce", "broadcast", "all_gather",
-                                                        "all_gather_bytes", "barrier"};
-
-// A call of one rank, as all ranks must make it.
-struct Call {
-  Operation operation;
-  int root = 0;
-  int64_t dtype = -1;  // -1: no tensor
-  int64_t num_dims = 0;
-  std::array<int64_t, 8> shape = {};  // the first dimensions
-
-  bool operator==(const Call&) const = default;
-};
-
-Call call_of(Operation operation, const at::Tensor& tensor, int root = 0) {
-  Call call{.operation = operation,
-            .root = root,
-            .dtype = static_cast<int64_t>(tensor.scalar_type()),
-            .num_dims = tensor.dim()};
-  std::copy_n(tensor.sizes().begin(), std::min(call.shape.size(), tensor.sizes().size()),
-              call.shape.begin());
-  return call;
+void check_rows(const at::Tensor& tensor, int num_ranks) {
+  if (tensor.dim() == 0 || tensor.size(0) != num_ranks)
+    throw ConfigError(
+        fmt::format("reduce_scatter takes a row for each of {} ranks, found a tensor of shape [{}]",
+                    num_ranks, fmt::join(tensor.sizes(), ", ")),
+        {.hint = "such as tensor.view({group->size(), -1})"});
 }
 
-std::string words_of(const Call& call) {
-  std::string words = kOperationNames.at(static_cast<size_t>(call.operation));
-  if (call.dtype < 0) return words;
-  const auto num_dims = std::min(static_cast<size_t>(call.num_dims), call.shape.size());
-  words += fmt::format(" of {} [{}]", c10::toString(static_cast<at::ScalarType>(call.dtype)),
-                       fmt::join(call.shape.begin(), call.shape.begin() + num_dims, ", "));
-  if (call.operation == Operation::Broadcast) words += fmt::format(" from rank {}", call.root);
-  return words;
+// Each begins a collective that the ranks agree on.
+
+StartedWork begin_all_reduce(comm::Group& group, const at::Tensor& tensor, Reduce reduce) {
+  StartedWork started{.dense = dense_of(tensor), .result = tensor, .in_place = true};
+  started.collective = group.start_all_reduce(started.dense, reduction_of(reduce));
+  if (reduce == Reduce::Mean) started.divisor = group.size();
+  return started;
 }
 
-// Collective. Backends take bytes as they come: they would add up numbers of other types, and wait
-// for a root that does not send.
-void require_same_call(comm::Group& group, const Call& own) {
-  if (group.size() == 1) return;
-  const std::vector<Call> all = comm::exchange(group, own);
-  for (size_t rank = 1; rank < all.size(); ++rank)
-    if (!(all[rank] == all[0]))
-      throw CommError(
-          fmt::format("ranks call different collectives: rank 0 {}, rank {} {}", words_of(all[0]),
-                      rank, words_of(all[rank])),
-          {.hint = "all ranks must call the same function with tensors of one type and shape, from "
-                   "one root",
-           .rank = group.rank()});
+StartedWork begin_all_gather(comm::Group& group, const at::Tensor& tensor) {
+  StartedWork started{.dense = dense_of(tensor)};
+  std::vector<int64_t> shape = started.dense.sizes().vec();
+  shape.insert(shape.begin(), group.size());
+  started.result = at::empty(shape, started.dense.options());
+  started.collective = group.start_all_gather(started.dense, started.result);
+  return started;
+}
+
+StartedWork begin_reduce_scatter(comm::Group& group, const at::Tensor& tensor, Reduce reduce) {
+  StartedWork started{.dense = dense_of(tensor)};
+  started.result = at::empty(started.dense.sizes().slice(1), started.dense.options());
+  started.collective = group.start_reduce_scatter(started.dense.view({-1}),
+                                                  started.result.view({-1}), reduction_of(reduce));
+  if (reduce == Reduce::Mean) started.divisor = group.size();
+  return started;
 }
 
 int report(Error error, const comm::RankEnvironment& environment) {
@@ -106,7 +103,7 @@ int report(Error error, const comm::RankEnvironment& environment) {
 void keep_freed_memory() {
   for (const char* own_choice :
        {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"})
-    if (std::getenv(own_choice) != nullptr) return;
+    if (environment_variable(own_choice)) return;
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
 }
@@ -128,27 +125,28 @@ comm::RankEnvironment environment_or_none() {
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(std::unique_ptr<Internal> internal) : internal_(std::move(internal)) {}
+ProcessGroup::ProcessGroup(std::shared_ptr<Internal> internal) : internal_(std::move(internal)) {}
 ProcessGroup::~ProcessGroup() = default;
 
 int ProcessGroup::rank() const { return internal_->group->rank(); }
 int ProcessGroup::size() const { return internal_->group->size(); }
 int ProcessGroup::local_rank() const { return internal_->local_rank; }
+int ProcessGroup::local_size() const { return internal_->local_size; }
 at::Device ProcessGroup::device() const { return internal_->device; }
 
 void ProcessGroup::all_reduce(at::Tensor tensor, Reduce reduce) {
-  if (reduce != Reduce::Sum && !tensor.is_floating_point() && !tensor.is_complex())
-    throw ConfigError(fmt::format("a mean over ranks needs a tensor of a floating type, found {}",
-                                  c10::toString(tensor.scalar_type())),
-                      {.hint = "convert it, such as by to(torch::kFloat), or take Reduce::Sum"});
-  if (!can_be_summed(tensor.scalar_type()))
-    throw ConfigError(
-        fmt::format("no sum over ranks of tensors of {}", c10::toString(tensor.scalar_type())),
-        {.hint = "convert them, such as by to(torch::kLong)"});
-  require_same_call(*internal_->group, call_of(Operation::AllReduce, tensor));
-  in_place(tensor, [&](at::Tensor& dense) { internal_->group->all_reduce_sum(dense); });
-  const at::NoGradGuard no_grad;
-  if (reduce == Reduce::Mean) tensor.div_(size());
+  check_reducible(tensor.scalar_type(), reduce);
+  comm::Group& group = *internal_->group;
+  AgreedCall(group, call_of(Operation::AllReduce, tensor, static_cast<int>(reduce))).settle();
+  begin_all_reduce(group, tensor, reduce).wait();
+}
+
+Work ProcessGroup::start_all_reduce(at::Tensor tensor, Reduce reduce) {
+  check_reducible(tensor.scalar_type(), reduce);
+  comm::Group& group = *internal_->group;
+  AgreedCall agreed(group, call_of(Operation::AllReduce, tensor, static_cast<int>(reduce)));
+  return detail::WorkAccess::make(internal_, std::move(agreed),
+                                  begin_all_reduce(group, tensor, reduce));
 }
 
 void ProcessGroup::broadcast(at::Tensor tensor, int root) {
@@ -156,30 +154,63 @@ void ProcessGroup::broadcast(at::Tensor tensor, int root) {
     throw ConfigError(
         fmt::format("a broadcast comes from a rank from 0 to {}, found {}", size() - 1, root),
         {.hint = "give a rank of this group"});
-  require_same_call(*internal_->group, call_of(Operation::Broadcast, tensor, root));
-  in_place(tensor, [&](at::Tensor& dense) { internal_->group->broadcast(dense, root); });
+  AgreedCall(*internal_->group, call_of(Operation::Broadcast, tensor, root)).settle();
+  StartedWork done{.dense = dense_of(tensor), .result = tensor, .in_place = true};
+  internal_->group->broadcast(done.dense, root);
+  done.wait();
 }
 
 at::Tensor ProcessGroup::all_gather(const at::Tensor& tensor) {
-  const at::NoGradGuard no_grad;
-  require_same_call(*internal_->group, call_of(Operation::AllGather, tensor));
-  const at::Tensor own = dense_of(tensor);
-  std::vector<int64_t> shape = own.sizes().vec();
-  shape.insert(shape.begin(), size());
-  at::Tensor whole = at::empty(shape, own.options());
-  internal_->group->all_gather(own, whole);
-  return whole;
+  AgreedCall(*internal_->group, call_of(Operation::AllGather, tensor)).settle();
+  return begin_all_gather(*internal_->group, tensor).wait();
+}
+
+Work ProcessGroup::start_all_gather(const at::Tensor& tensor) {
+  AgreedCall agreed(*internal_->group, call_of(Operation::AllGather, tensor));
+  return detail::WorkAccess::make(internal_, std::move(agreed),
+                                  begin_all_gather(*internal_->group, tensor));
+}
+
+at::Tensor ProcessGroup::reduce_scatter(const at::Tensor& tensor, Reduce reduce) {
+  check_reducible(tensor.scalar_type(), reduce);
+  check_rows(tensor, size());
+  comm::Group& group = *internal_->group;
+  AgreedCall(group, call_of(Operation::ReduceScatter, tensor, static_cast<int>(reduce))).settle();
+  return begin_reduce_scatter(group, tensor, reduce).wait();
+}
+
+Work ProcessGroup::start_reduce_scatter(const at::Tensor& tensor, Reduce reduce) {
+  check_reducible(tensor.scalar_type(), reduce);
+  check_rows(tensor, size());
+  comm::Group& group = *internal_->group;
+  AgreedCall agreed(group, call_of(Operation::ReduceScatter, tensor, static_cast<int>(reduce)));
+  return detail::WorkAccess::make(internal_, std::move(agreed),
+                                  begin_reduce_scatter(group, tensor, reduce));
 }
 
 std::vector<std::string> ProcessGroup::all_gather_bytes(std::string_view bytes) {
-  require_same_call(*internal_->group, {.operation = Operation::AllGatherBytes});
+  AgreedCall(*internal_->group, {.operation = Operation::AllGatherBytes}).settle();
   return internal_->group->all_gather_bytes(bytes);
 }
 
 void ProcessGroup::barrier() {
-  require_same_call(*internal_->group, {.operation = Operation::Barrier});
+  AgreedCall(*internal_->group, {.operation = Operation::Barrier}).settle();
   internal_->group->barrier();
 }
+
+std::shared_ptr<ProcessGroup> ProcessGroup::split(int color) {
+  AgreedCall(*internal_->group, {.operation = Operation::Split}).settle();
+  auto part = std::make_shared<Internal>();
+  part->whole = internal_;
+  part->local_rank = internal_->local_rank;
+  part->local_size = internal_->local_size;
+  part->device = internal_->device;
+  part->name = fmt::format("{}{}{}.{}", internal_->name, internal_->name.empty() ? "" : "/",
+                           ++internal_->num_splits, color);
+  part->group = internal_->group->split(color, comm::constant_text("part " + part->name));
+  return detail::GroupAccess::make(std::move(part));
+}
+
 void ProcessGroup::abort() { internal_->group->abort(); }
 
 std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
@@ -191,8 +222,11 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
   environment.group = next_group();
   if (environment.local_world > 1) device::share_cpu_threads(environment.local_world);
   keep_freed_memory();
-  auto internal = std::make_unique<detail::GroupAccess::Internal>();
+  auto internal = std::make_shared<detail::GroupAccess::Internal>();
+  internal->flight = telemetry::FlightWriter::attach();  // seen from outside, as in a training
+  if (environment.group > 0) internal->name = std::to_string(environment.group + 1);
   internal->local_rank = environment.local_rank;
+  internal->local_size = environment.local_world;
   if (options.device != at::kCPU)
     internal->device =
         device::take_rank_device(c10::DeviceTypeName(options.device, /*lower_case=*/true),

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/util/intrusive_ptr.h>
 #include <torch/types.h>
 
 #include <chrono>
@@ -20,52 +21,90 @@
 #include <string_view>
 #include <vector>
 
+#include "convoy/library/work.h"
+
+namespace c10d {
+class ProcessGroup;
+}
+
 namespace convoy {
 namespace detail {
 struct GroupAccess;
 }
 
-enum class Reduce { Sum, Mean };
+// How the numbers of the ranks become one. Max and Min keep or lose a NaN, as the backend does.
+enum class Reduce { Sum, Mean, Max, Min };
 
-// Driven by one thread. Collective functions are called by all ranks in the same order. On the CPU
-// they block. On a GPU they return at once and make the current stream wait; an error is thrown by
-// a later call. After an error the group is unusable: let the error end the rank. Tensors lie on
-// the CPU or on device(), with any strides. Sums take float, double, half, bfloat16, int, long and
-// complex; all other functions take any type. Before each collective the ranks compare what they
-// call: if functions, types, shapes or roots differ, all ranks throw CommError.
+// Drive it by one thread. All ranks call its collective functions, in the same order, with tensors
+// of one shape and type. Tensors lie on the CPU or on device(), with any strides. Functions that
+// reduce take float, double, half, bfloat16, int and long, and sums and means also complex numbers;
+// all other functions take any type.
+//
+// First the ranks compare what they call: if functions, types, shapes, roots or reductions differ,
+// all ranks throw CommError. So a call waits until every rank has made it. A collective of CPU
+// tensors then blocks until it is done. A collective of GPU tensors returns while the GPU works,
+// and the current stream waits for it; its error is thrown by a later call. After an error the
+// group is unusable: let the error end the rank.
 class ProcessGroup {
  public:
   ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
+  // Collective; blocks. The ranks of a group that the program has made by c10d, for tensors on the
+  // CPU; it may go on using that group, on every rank in the same order. split() throws
+  // ConfigError. abort() can no more than the backend: with Gloo the others fail when this process
+  // ends. CPU threads are not shared out as init() does. Throws ConfigError for null and without a
+  // backend for CPU tensors.
+  static std::shared_ptr<ProcessGroup> over(c10::intrusive_ptr<c10d::ProcessGroup> group);
+  // These ranks for code that takes a c10d::ProcessGroup, for tensors on the CPU: what over() was
+  // given, or Gloo. Its calls are neither compared nor recorded. Mix them with calls of this group
+  // in the same order on every rank. After abort() it is unusable.
+  c10::intrusive_ptr<c10d::ProcessGroup> c10d_group();
+
   int rank() const;
   int size() const;
-  int local_rank() const;        // among the ranks of this host
+  int local_rank() const;        // among the job's ranks on this host, also in a part
+  int local_size() const;        // the number of these
   torch::Device device() const;  // the CPU, or this rank's GPU
   bool is_leader() const { return rank() == 0; }
 
-  // Collective. `tensor` of every rank, of one shape and type, becomes the sum or the mean over
-  // ranks. Throws ConfigError for a type that cannot be summed, and for a mean of int and long.
+  // Collective. `tensor` of every rank becomes the reduction over ranks. Throws ConfigError for a
+  // type that cannot be reduced, a mean of int and long, and a largest complex number.
   void all_reduce(torch::Tensor tensor, Reduce reduce = Reduce::Sum);
-  // Collective. `tensor`, of one shape and type everywhere, gets the values of rank `root`. Throws
-  // ConfigError for a root that is no rank.
+  // Collective. `tensor` gets the values of rank `root`. Throws ConfigError for a root that is no
+  // rank.
   void broadcast(torch::Tensor tensor, int root = 0);
-  // Collective. [size(), ...] from `tensor` of one shape and type everywhere.
+  // Collective. Returns [size(), ...], the `tensor` of every rank by rank.
   torch::Tensor all_gather(const torch::Tensor& tensor);
+  // Collective. `tensor` is [size(), ...], one row for each rank. Returns the reduction over ranks
+  // of the row for this rank: [...]. Throws as all_reduce(), and ConfigError for another number of
+  // rows.
+  torch::Tensor reduce_scatter(const torch::Tensor& tensor, Reduce reduce = Reduce::Sum);
+  // Collective. The same, under way while this rank goes on: see Work. They return at once.
+  [[nodiscard]] Work start_all_reduce(torch::Tensor tensor, Reduce reduce = Reduce::Sum);
+  [[nodiscard]] Work start_all_gather(const torch::Tensor& tensor);
+  [[nodiscard]] Work start_reduce_scatter(const torch::Tensor& tensor, Reduce reduce = Reduce::Sum);
   // Collective. Each rank's bytes, by rank; lengths may differ.
   std::vector<std::string> all_gather_bytes(std::string_view bytes);
   // Collective. Returns when every rank is here.
   void barrier();
-  // This rank gives up: the others fail at once instead of by timeout.
+  // Collective over this group. Ranks that give one `color`, any number, become a group of their
+  // own, which lives as long as somebody holds it. rank() counts its ranks from 0 in the order of
+  // this group's. Errors name it by its split and color: "group part 1.7" is what the first split
+  // of a group made of the ranks of color 7, "part 1.7/2.0" a part of that. It has the time limit
+  // of this group. Throws CommError.
+  std::shared_ptr<ProcessGroup> split(int color);
+  // This rank gives up, with all parts of this group: the others fail at once instead of by
+  // timeout.
   void abort();
 
  private:
   friend struct detail::GroupAccess;
   struct Internal;
-  explicit ProcessGroup(std::unique_ptr<Internal> internal);
+  explicit ProcessGroup(std::shared_ptr<Internal> internal);
 
-  std::unique_ptr<Internal> internal_;
+  std::shared_ptr<Internal> internal_;  // parts of this group keep it
 };
 
 struct InitOptions {

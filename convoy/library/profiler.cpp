@@ -22,7 +22,9 @@ struct PerformanceProfiler::State {
   telemetry::StepTrace trace;
   int64_t completed_steps = 0;
 
-  telemetry::FlightWriter& flight() { return detail::GroupAccess::internal(*group).flight; }
+  telemetry::FlightWriter& flight() {
+    return detail::GroupAccess::internal(*group).flight_record();
+  }
 };
 
 PerformanceProfiler::PerformanceProfiler(std::shared_ptr<ProcessGroup> group,

@@ -35,7 +35,8 @@ struct ProfiledSteps {
 // steps, and within them under 1 us a phase or collective, as finish() reports.
 class PerformanceProfiler {
  public:
-  // The group's collectives are traced from here on. `folder` is for finish(). Throws ConfigError
+  // The group's collectives, and the collectives of the parts that split() makes, are traced from
+  // here on. `folder` is for finish(). Throws ConfigError
   // for steps that cannot be, and for a group that has a profiler already.
   PerformanceProfiler(std::shared_ptr<ProcessGroup> group, std::filesystem::path folder,
                       const ProfiledSteps& steps = {});

@@ -35,7 +35,7 @@ void train() {
   const auto wanted = rows.sin().sum(1, /*keepdim=*/true);
 
   auto net = network();
-  convoy::FullyShardedDataParallel model(net, group);
+  convoy::FullyShardedDataParallel model(net, group, {.ranks_that_share = group->local_size()});
   torch::optim::AdamW optimizer(model.parameters(), 2e-3);
   for (int step = 1; step <= 60; ++step) {
     optimizer.zero_grad();

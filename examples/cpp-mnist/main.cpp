@@ -7,6 +7,7 @@
 #include <convoy/convoy.h>
 #include <torch/torch.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -68,18 +69,32 @@ void train(const std::string& folder, int epochs, size_t steps_per_epoch) {
   for (int epoch = resumed ? static_cast<int>(resumed->step) : 0; epoch < epochs; ++epoch) {
     sampler.set_epoch(epoch);
     model.train();
+    const auto start = std::chrono::steady_clock::now();
     size_t step = 0;
+    auto loss_sum = torch::zeros({});
     for (const auto& batch : *loader) {
-      if (step++ == steps_per_epoch) break;
+      if (step == steps_per_epoch) break;
+      ++step;
       optimizer.zero_grad();
-      torch::cross_entropy_loss(model(batch.data), batch.target).backward();
+      const auto loss = torch::cross_entropy_loss(model(batch.data), batch.target);
+      loss.backward();
       optimizer.step();
+      loss_sum += loss.detach();
     }
+    auto mean_loss =
+        group->start_all_reduce(loss_sum / static_cast<double>(step), convoy::Reduce::Mean);
+    const std::chrono::duration<double> own = std::chrono::steady_clock::now() - start;
+    auto slowest = torch::full({}, own.count());
+    group->all_reduce(slowest, convoy::Reduce::Max);
     checkpoints.save(epoch + 1, model, optimizer);
     const double right = accuracy(*group, model, folder);
+    const float loss = mean_loss.wait().item<float>();
     if (group->is_leader())
-      std::printf("epoch %d: %.1f %% of the test digits right\n", epoch + 1, 100 * right);
+      std::printf(
+          "epoch %d: %.1f %% of the test digits right, loss %.3f, %.1f s on the slowest rank\n",
+          epoch + 1, 100 * right, loss, slowest.item<float>());
   }
+  if (group->is_leader()) checkpoints.export_model("mnist.safetensors");
 }
 
 int main(int argc, char** argv) {

@@ -6,7 +6,7 @@
 
 #include "convoy/apps/recipes/model_test.h"
 #include "convoy/generate/engine/engine.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "convoy/model/models/registry.h"
 #include "files/temporary_folder.h"
 #include "simulated_device/simulated_device.h"

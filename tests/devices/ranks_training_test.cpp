@@ -12,7 +12,7 @@
 #include "convoy/apps/recipes/model_test.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/run_folder.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "files/temporary_folder.h"
 #include "ranks/ranks.h"
 #include "simulated_device/fake_nccl_hooks.h"

@@ -9,7 +9,7 @@
 
 #include "convoy/core/io/model_folder.h"
 #include "convoy/model/adapters/lora_model.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "convoy/model/kernels/sum_of_squares/sum_of_squares.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/nn/cache_test.h"

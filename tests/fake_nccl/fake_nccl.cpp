@@ -61,7 +61,10 @@ std::vector<const char*> all_slots(const Communicator& communicator) {
   return slots;
 }
 
-constexpr int kSum = 0;
+bool is_known(int operation) {
+  return operation == fake_nccl::kSum || operation == fake_nccl::kMax ||
+         operation == fake_nccl::kMin;
+}
 
 }  // namespace
 
@@ -99,13 +102,13 @@ int ncclCommInitRankConfig(Communicator** made, int size, UniqueId id, int rank,
 int ncclAllReduce(const void* from, void* to, size_t count, int type, int operation,
                   Communicator* communicator, void* stream) {
   const size_t element_bytes = fake_nccl::bytes_of_type(type);
-  if (element_bytes == 0 || operation != kSum) return fake_nccl::kInvalidArgument;
+  if (element_bytes == 0 || !is_known(operation)) return fake_nccl::kInvalidArgument;
   return communicator->put(
       stream, {{from, count * element_bytes, false}, {to, count * element_bytes, true}}, [=] {
         return each_chunk(count, element_bytes, [&](Chunk chunk) {
           return exchange(*communicator, read_from(from) + chunk.begin, chunk.bytes, [&] {
-            fake_nccl::sum(type, all_slots(*communicator), chunk.bytes / element_bytes,
-                           write_to(to) + chunk.begin);
+            fake_nccl::reduce(type, operation, all_slots(*communicator),
+                              chunk.bytes / element_bytes, write_to(to) + chunk.begin);
           });
         });
       });
@@ -114,7 +117,7 @@ int ncclAllReduce(const void* from, void* to, size_t count, int type, int operat
 int ncclReduceScatter(const void* whole, void* own, size_t own_count, int type, int operation,
                       Communicator* communicator, void* stream) {
   const size_t element_bytes = fake_nccl::bytes_of_type(type);
-  if (element_bytes == 0 || operation != kSum) return fake_nccl::kInvalidArgument;
+  if (element_bytes == 0 || !is_known(operation)) return fake_nccl::kInvalidArgument;
   const size_t own_bytes = own_count * element_bytes;
   const auto size = static_cast<size_t>(communicator->size());
   return communicator->put(stream, {{whole, size * own_bytes, false}, {own, own_bytes, true}}, [=] {
@@ -124,8 +127,8 @@ int ncclReduceScatter(const void* whole, void* own, size_t own_count, int type, 
       if (!each_chunk(own_count, element_bytes, [&](Chunk chunk) {
             return exchange(*communicator, piece + chunk.begin, chunk.bytes, [&] {
               if (is_own)
-                fake_nccl::sum(type, all_slots(*communicator), chunk.bytes / element_bytes,
-                               write_to(own) + chunk.begin);
+                fake_nccl::reduce(type, operation, all_slots(*communicator),
+                                  chunk.bytes / element_bytes, write_to(own) + chunk.begin);
             });
           }))
         return false;

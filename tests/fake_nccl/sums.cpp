@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_nccl/sums.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -41,45 +42,54 @@ struct Plain {
   static Plain nearest(Number value) { return {value}; }
 };
 
+template <class Number>
+Number both(int operation, Number left, Number right) {
+  if (operation == kMax) return std::max(left, right);
+  if (operation == kMin) return std::min(left, right);
+  return static_cast<Number>(left + right);
+}
+
 template <class Stored>
-void sum_of(const std::vector<const char*>& from, size_t count, char* to) {
+void reduction_of(int operation, const std::vector<const char*>& from, size_t count, char* to) {
+  const auto number = [&](size_t rank, size_t at) {
+    Stored one;
+    std::memcpy(&one, from[rank] + at * sizeof(Stored), sizeof(Stored));
+    return one.value();
+  };
   for (size_t at = 0; at < count; ++at) {
-    decltype(Stored().value()) total = 0;
-    for (const char* const numbers : from) {
-      Stored one;
-      std::memcpy(&one, numbers + at * sizeof(Stored), sizeof(Stored));
-      total = static_cast<decltype(total)>(total + one.value());
-    }
+    auto total = number(0, at);
+    for (size_t rank = 1; rank < from.size(); ++rank)
+      total = both(operation, total, number(rank, at));
     const Stored rounded = Stored::nearest(total);
     std::memcpy(to + at * sizeof(Stored), &rounded, sizeof(Stored));
   }
 }
 
-using Sum = void (*)(const std::vector<const char*>&, size_t, char*);
+using Reduction = void (*)(int, const std::vector<const char*>&, size_t, char*);
 
 struct Type {
   size_t bytes = 0;
-  Sum sum = nullptr;
+  Reduction reduce = nullptr;
 };
 
 Type type_of(int type) {
   switch (type) {
     case 0:
-      return {1, sum_of<Plain<int8_t>>};
+      return {1, reduction_of<Plain<int8_t>>};
     case 1:
-      return {1, sum_of<Plain<uint8_t>>};
+      return {1, reduction_of<Plain<uint8_t>>};
     case 2:
-      return {4, sum_of<Plain<int32_t>>};
+      return {4, reduction_of<Plain<int32_t>>};
     case 4:
-      return {8, sum_of<Plain<int64_t>>};
+      return {8, reduction_of<Plain<int64_t>>};
     case 6:
-      return {2, sum_of<Fp16>};
+      return {2, reduction_of<Fp16>};
     case 7:
-      return {4, sum_of<Plain<float>>};
+      return {4, reduction_of<Plain<float>>};
     case 8:
-      return {8, sum_of<Plain<double>>};
+      return {8, reduction_of<Plain<double>>};
     case 9:
-      return {2, sum_of<Bf16>};
+      return {2, reduction_of<Bf16>};
     default:
       return {};
   }
@@ -89,8 +99,8 @@ Type type_of(int type) {
 
 size_t bytes_of_type(int type) { return type_of(type).bytes; }
 
-void sum(int type, const std::vector<const char*>& from, size_t count, char* to) {
-  type_of(type).sum(from, count, to);
+void reduce(int type, int operation, const std::vector<const char*>& from, size_t count, char* to) {
+  type_of(type).reduce(operation, from, count, to);
 }
 
 }  // namespace fake_nccl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of ncclDataType_t, added up.
+// Numbers of ncclDataType_t, reduced by ncclRedOp_t.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,9 @@ namespace fake_nccl {
 // Bytes of one number; 0 for a type that ncclDataType_t does not have, or that has no sum here.
 size_t bytes_of_type(int type);
 
-// `to` becomes the sum, in this order, of `count` numbers each.
-void sum(int type, const std::vector<const char*>& from, size_t count, char* to);
+constexpr int kSum = 0, kMax = 2, kMin = 3;
+
+// `to` becomes the reduction, in this order, of `count` numbers each.
+void reduce(int type, int operation, const std::vector<const char*>& from, size_t count, char* to);
 
 }  // namespace fake_nccl

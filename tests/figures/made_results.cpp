@@ -27,10 +27,10 @@ CellResult made_cell(const Recipe& recipe, const CellPlace& at, size_t group) {
     cell.tally.guesses = cell.state == CellState::Partial ? 10 : 1'000'000;
     cell.tally.accepted =
         cell.state == CellState::Value ? static_cast<int64_t>(10 * (at.place + 1) + at.seed) : 0;
-    cell.theory.prior_mean = recipe.theory;
-    cell.theory.curve = 0.9 * recipe.theory * static_cast<double>(group + 1);
+    cell.reference.prior_mean = recipe.theory;
+    cell.reference.curve = 0.9 * recipe.theory * static_cast<double>(group + 1);
   } else {
-    cell.descent.train_loss = 1e-9;
+    cell.outcome.train_loss = 1e-9;
   }
   if (cell.state == CellState::Failed)
     cell.failure = std::make_shared<jobs::Failure>(jobs::Failure{.kind = "crash"});

@@ -33,7 +33,7 @@ SweepResults of_program(const std::vector<std::map<std::string, std::string>>& s
       cell.state = CellState::Value;
       cell.value = 0.1 * static_cast<double>(1 + results.cells.size() % 7);
       for (size_t more = 1; more < results.metrics.size(); ++more)
-        cell.descent.more.push_back(10.0 * static_cast<double>(more));
+        cell.outcome.more.push_back(10.0 * static_cast<double>(more));
       results.cells.push_back(cell);
     }
   return results;

@@ -11,7 +11,7 @@
 
 #include "convoy/data/text/tokenizer.h"
 #include "convoy/generate/engine/engine.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "convoy/model/models/registry.h"
 #include "kernel_checks/host_kernels.h"
 

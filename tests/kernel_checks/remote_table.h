@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 
 namespace convoy::testing {
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "kernel_checks/host_kernels.h"
 #include "kernel_checks/op_check.h"
 

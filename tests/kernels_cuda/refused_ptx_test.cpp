@@ -6,7 +6,7 @@
 #include <string>
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 
 namespace convoy::kernels {
 namespace {

@@ -5,6 +5,7 @@
 // licence line.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -225,6 +226,82 @@ TEST(Layers, EveryHeaderIsGuarded) {
       EXPECT_NE(text.find("\n#pragma once\n"), std::string::npos) << file;
     }
   });
+}
+
+bool is_in_a_name(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+// True when `text` has `words` outside a comment, and not as the end of a longer name.
+bool says(const std::string& text, const std::string& words) {
+  for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
+    const size_t line = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+    const bool whole_name = at == 0 || !is_in_a_name(text[at - 1]);
+    if (whole_name && text.substr(line, at - line).find("//") == std::string::npos) return true;
+  }
+  return false;
+}
+
+// The fault of a source that makes, becomes or waits for a process itself, or "".
+std::string process_complaint(const std::string& file, const std::string& text) {
+  if (file.starts_with("convoy/machine/processes/") || file.ends_with("_test.cpp") ||
+      file.ends_with("_test.h"))
+    return "";
+  for (const char* function : {"fork", "vfork", "execl", "execlp", "execle", "execv", "execve",
+                               "execvp", "execvpe", "fexecve", "posix_spawn", "posix_spawnp",
+                               "popen", "system", "waitpid", "waitid", "wait3", "wait4"})
+    if (says(text, std::string(function) + "("))
+      return file + " calls " + function + "(), as only convoy/machine/processes may";
+  return "";
+}
+
+TEST(Layers, ProcessesAreMadeInOnePlace) {
+  for_each_source("convoy", [](const std::string& file, const std::string& text) {
+    EXPECT_EQ(process_complaint(file, text), "");
+  });
+}
+
+TEST(Layers, ScanFindsPlantedProcesses) {
+  const std::string file = "convoy/launch/submit/engine_tool.cpp";
+  for (const char* planted :
+       {"const pid_t child = ::fork();", "  if (fork() == 0) return;", "::execvp(words[0], words);",
+        "FILE* pipe = ::popen(command.c_str(), \"r\");", "int x;\n::waitpid(pid, nullptr, 0);",
+        "std::system(command.c_str());"}) {
+    EXPECT_NE(process_complaint(file, planted), "") << planted;
+    EXPECT_EQ(process_complaint("convoy/machine/processes/guard.cpp", planted), "");
+    EXPECT_EQ(process_complaint("convoy/launch/submit/engine_tool_test.cpp", planted), "");
+  }
+  for (const char* allowed : {"processes::fork_process();", "sqlite3_exec(db)", "int forks(1);",
+                              "// after fork(), from one thread", "unfork();"})
+    EXPECT_EQ(process_complaint(file, allowed), "") << allowed;
+}
+
+// The fault of a source that reads the environment itself, or "".
+std::string environment_complaint(const std::string& file, const std::string& text) {
+  if (file == "convoy/core/base/environment_variable.cpp" || file.ends_with("_test.cpp") ||
+      file.ends_with("_test.h"))
+    return "";
+  for (const char* reader : {"getenv(", "secure_getenv(", "environ;", "environ,", "environ["})
+    if (says(text, reader))
+      return file + " reads the environment: base/environment_variable.h does";
+  return "";
+}
+
+TEST(Layers, TheEnvironmentIsReadInOnePlace) {
+  for_each_source("convoy", [](const std::string& file, const std::string& text) {
+    EXPECT_EQ(environment_complaint(file, text), "");
+  });
+}
+
+TEST(Layers, ScanFindsPlantedReadersOfTheEnvironment) {
+  const std::string file = "convoy/model/kernels/ops/op_table.cpp";
+  for (const char* planted :
+       {"const char* kernels = std::getenv(\"CONVOY_CUDA_KERNELS\");", "if (getenv(name)) return;",
+        "for (char** entry = environ; *entry;)"}) {
+    EXPECT_NE(environment_complaint(file, planted), "") << planted;
+    EXPECT_EQ(environment_complaint("convoy/core/base/environment_variable.cpp", planted), "");
+  }
+  EXPECT_EQ(environment_complaint(file, "environment_text(name); my_getenv(name);"), "");
 }
 
 // Cgroup quotas count as affinity does: code that counts processors calls base/usable_cpus.h.

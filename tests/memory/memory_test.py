@@ -73,6 +73,20 @@ class Memory(unittest.TestCase):
     def test_lora_tally(self):
         self.sums("train.bf16=auto")
 
+    def test_pairs(self):
+        for words in (("train.steps=12",), ("train.steps=2", "train.packing=true", "train.batch_size=1")):
+            with self.subTest(words=words):
+                self.trains_as_planned(SOURCE / "examples/preferences/dpo.yaml", f"model.name={TALLY}",
+                                       f"data.train_path={SOURCE / 'examples/preferences/train.jsonl'}",
+                                       f"data.val_path={SOURCE / 'examples/preferences/test.jsonl'}",
+                                       "train.bf16=true", "train.resume_from_checkpoint=never", *words)
+
+    def test_sensor_windows(self):
+        said = run("train", SOURCE / "examples/har/har.yaml", f"classify.data_dir={SOURCE / 'examples/har/sample'}", "train.steps=20",
+                   "--run-dir", self.path / "run")
+        planned = bytes_of(re.search(r"memory of a rank: (\S+ \S+) = ", said)[1])
+        self.check(planned, int(re.search(r"peak (\d+)", said)[1]) << 10, said)
+
     def test_tally_generates(self):
         self.generates_as_planned(TALLY, "Question: what is 3 + 4?", 64)
 

@@ -101,7 +101,7 @@ class Terminal(unittest.TestCase):
 
     def test_p_stops_the_picture_and_lets_it_go_on(self):
         view = self.view("cpus")
-        self.assertTrue(view.until(lambda frame: any("▁" in l or "█" in l for l in frame)))
+        self.assertTrue(view.until(lambda frame: any("▁" in line or "█" in line for line in frame)))
         view.press("p")
         self.assertTrue(view.until(lambda frame: frame and "PAUSED" in frame[0]))
         view.press("p")

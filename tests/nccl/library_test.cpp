@@ -144,9 +144,30 @@ RANK_BODY(GroupOfDevices) {
     const at::Tensor gathered = group->all_gather(at::full({2}, group->rank(), whole.options()));
     EXPECT_TRUE(gathered.cpu().equal(at::tensor({0, 0, 1, 1}).view({2, 2}).to(type)));
   }
+  const at::Tensor rows = at::arange(4, at::kFloat).view({2, 2}).add(group->rank()).to(device);
+  EXPECT_TRUE(group->reduce_scatter(rows, Reduce::Mean)
+                  .cpu()
+                  .equal(at::tensor({0.5F, 1.5F}) + 2 * group->rank()));
+  EXPECT_TRUE(group->reduce_scatter(rows, Reduce::Max)
+                  .cpu()
+                  .equal(at::tensor({1.0F, 2.0F}) + 2 * group->rank()));
+  at::Tensor least = at::full({2}, 3.0 + group->rank(), device);
+  group->all_reduce(least, Reduce::Min);
+  EXPECT_TRUE(least.cpu().equal(at::full({2}, 3.0)));
   at::Tensor mean = at::full({5}, 0.0 + group->rank(), device);
   group->all_reduce(mean, Reduce::Mean);
   EXPECT_TRUE(mean.cpu().equal(at::full({5}, 0.5)));
+  at::Tensor later = at::full({3}, 1.0 + group->rank(), device);
+  Work sum = group->start_all_reduce(later);
+  Work gather = group->start_all_gather(at::full({1}, group->rank(), at::device(device)));
+  EXPECT_TRUE(gather.wait().cpu().flatten().equal(at::tensor({0.0F, 1.0F})));
+  EXPECT_TRUE(sum.wait().mul_(2).cpu().equal(at::full({3}, 6.0)));
+  const auto alone = group->split(group->rank()), both = group->split(0);
+  at::Tensor split = at::full({2}, 1.0 + group->rank(), device);
+  alone->all_reduce(split);
+  EXPECT_TRUE(split.cpu().equal(at::full({2}, 1.0 + group->rank())));
+  both->all_reduce(split);
+  EXPECT_TRUE(split.cpu().equal(at::full({2}, 3.0)));
   at::Tensor flags = at::full({3}, group->is_leader(), at::device(device).dtype(at::kBool));
   group->broadcast(flags);
   EXPECT_TRUE(flags.cpu().all().item<bool>());
@@ -196,9 +217,10 @@ RANK_BODY(Zero) {
   EXPECT_EQ(simulated::take_findings(), std::vector<std::string>());
 }
 
-RANK_BODY(Shards) {
-  const auto group = group_of_devices();
-  FullyShardedDataParallel model(own_stack(*group), group);
+void expect_shards(const std::shared_ptr<ProcessGroup>& group, const FullyShardedOptions& options) {
+  FullyShardedDataParallel model(own_stack(*group), group, options);
+  for (const at::Tensor& piece : model.parameters())
+    EXPECT_EQ(piece.is_cpu(), options.offload != Offload::None);
   torch::optim::Adam optimizer(model.parameters(), adam());
   expect_losses(*group, model, optimizer);
   EXPECT_GT(model.clip_grad_norm(1e-3), 1e-3);
@@ -209,6 +231,20 @@ RANK_BODY(Shards) {
     expect_weights(whole);
   });
   EXPECT_EQ(simulated::take_findings(), std::vector<std::string>());
+}
+
+RANK_BODY(Shards) {
+  const auto group = group_of_devices();
+  expect_shards(group, {});
+  for (const Offload offload : {Offload::None, Offload::Optimizer, Offload::Parameters})
+    for (const int64_t keep_whole_below : {0, 20, 1 << 20}) {
+      SCOPED_TRACE(
+          fmt::format("offload {}, whole below {}", static_cast<int>(offload), keep_whole_below));
+      expect_shards(group, {.reshard_after_forward = keep_whole_below == 20,
+                            .offload = offload,
+                            .ranks_that_share = keep_whole_below == 20 ? 1 : 0,
+                            .keep_whole_below = keep_whole_below});
+    }
 }
 
 // Two steps, a checkpoint, and then a new model that goes on from there.
@@ -247,18 +283,24 @@ RANK_BODY(Saved) {
         std::make_unique<ZeroOptimizer<torch::optim::Adam>>(model->parameters(), group, adam());
     return std::pair(std::move(model), std::move(optimizer));
   });
-  save_and_go_on(group, "shards", [&] {
-    auto model = std::make_unique<FullyShardedDataParallel<Stack>>(own_stack(*group), group);
-    auto optimizer = std::make_unique<torch::optim::Adam>(model->parameters(), adam());
-    return std::pair(std::move(model), std::move(optimizer));
-  });
+  for (const auto& [folder, options] : std::vector<std::pair<std::string, FullyShardedOptions>>{
+           {"shards", {}},
+           {"offloaded", {.offload = Offload::Parameters}},
+           {"kept",
+            {.offload = Offload::Optimizer, .ranks_that_share = 1, .keep_whole_below = 20}}})
+    save_and_go_on(group, folder, [&, &options = options] {
+      auto model =
+          std::make_unique<FullyShardedDataParallel<Stack>>(own_stack(*group), group, options);
+      auto optimizer = std::make_unique<torch::optim::Adam>(model->parameters(), adam());
+      return std::pair(std::move(model), std::move(optimizer));
+    });
   EXPECT_EQ(simulated::take_findings(), std::vector<std::string>());
 }
 
 // A checkpoint that devices saved, loaded by one rank on its CPU.
 RANK_BODY(LoadedByACpu) {
   const auto group = init();
-  for (const char* const folder : {"replicas", "zero", "shards"}) {
+  for (const char* const folder : {"replicas", "zero", "shards", "offloaded", "kept"}) {
     SCOPED_TRACE(folder);
     CheckpointFolder checkpoints(std::filesystem::path(std::getenv("CHECKPOINTS")) / folder, group);
     DistributedDataParallel model(Stack(0.1, at::kCPU), group);

@@ -58,6 +58,12 @@ RANK_BODY(Collectives) {
   const at::Tensor sum = at::full({3}, 1.0 + one.rank(), one.device());
   one.group().all_reduce_sum(sum);
   EXPECT_TRUE(at::equal(sum.cpu(), at::full({3}, 3.0)));
+  const at::Tensor most = at::full({3}, 1.0 + one.rank(), one.device());
+  const at::Tensor least = most.clone();
+  one.group().start_all_reduce(most, comm::Reduction::Max)->wait();
+  EXPECT_TRUE(at::equal(most.cpu(), at::full({3}, 2.0)));
+  one.group().start_all_reduce(least, comm::Reduction::Min)->wait();
+  EXPECT_TRUE(at::equal(least.cpu(), at::full({3}, 1.0)));
   const at::Tensor sent = at::full({2}, 7.0 + one.rank(), one.device());
   one.group().broadcast(sent, 1);
   EXPECT_TRUE(at::equal(sent.cpu(), at::full({2}, 8.0)));
@@ -65,6 +71,10 @@ RANK_BODY(Collectives) {
   at::Tensor own = at::empty({3}, whole.options());
   one.group().start_reduce_scatter_sum(whole, own)->wait();
   EXPECT_TRUE(at::equal(own.cpu(), at::arange(6, at::kFloat).mul_(3).narrow(0, 3 * one.rank(), 3)));
+  at::Tensor largest = at::empty({3}, whole.options());
+  one.group().start_reduce_scatter(whole, largest, comm::Reduction::Max)->wait();
+  EXPECT_TRUE(
+      at::equal(largest.cpu(), at::arange(6, at::kFloat).mul_(2).narrow(0, 3 * one.rank(), 3)));
   at::Tensor gathered = at::empty({6}, whole.options());
   one.group().all_gather(own, gathered);
   EXPECT_TRUE(at::equal(gathered.cpu(), at::arange(6, at::kFloat).mul_(3)));

@@ -26,7 +26,7 @@ headers=$work/moved/include
 if grep -rlE 'gtest|fmt/|CONVOY_CHECK' "$headers"; then fail "these headers show what is private"; fi
 if grep -rh '#include "' "$headers" | grep -vE '"convoy/(detail/)?[a-z_]+\.h"$'; then fail "these includes name folders of the sources"; fi
 if grep -rnE '^namespace convoy::[a-z]+' "$headers/convoy" --exclude-dir=detail; then fail "public names stand in namespace convoy"; fi
-public=(checkpoint convoy ddp dp error fsdp no_sync process_group profiler sampler sweep zero)
+public=(checkpoint convoy ddp dp error fsdp no_sync process_group profiler sampler sweep work zero)
 [ "$(cd "$headers/convoy" && ls -d -- *)" = "$(printf '%s\n' detail "${public[@]/%/.h}" | LC_ALL=C sort)" ] ||
   fail "installed are other headers than those of docs/reference/library.md: $(ls "$headers/convoy")"
 [ "$(cd "$work/moved/lib" && ls -d -- *.a)" = libconvoy.a ] || fail "archives: $(ls "$work/moved/lib")"
@@ -78,6 +78,13 @@ other_examples() {
   "$work/moved/bin/convoy" launch --nproc-per-node 2 -- "$work/cpp-mnist/cpp_mnist" "$work/digits" 1 200 | tee "$work/mnist.txt"
   "$work/cpp-mnist/cpp_mnist" "$work/digits" 2 200 | tee -a "$work/mnist.txt"
   [ "$(grep -cE 'epoch [12]: ' "$work/mnist.txt")" -eq 2 ] || fail "the second run did not go on after the first epoch"
+  python3 - mnist.safetensors <<'END' || fail "mnist.safetensors is not the network's state_dict"
+import json, struct, sys
+with open(sys.argv[1], "rb") as file:
+    header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+found = {name: entry["shape"] for name, entry in header.items() if name != "__metadata__"}
+assert header["__metadata__"]["step"] == "2" and found["first.weight"] == [10, 1, 5, 5] and len(found) == 8, header
+END
   awk '/^epoch 2: / { right = $3 } END { exit !(right > 90) }' "$work/mnist.txt" || fail "the digits were not learned"
 
   if ldd "$work/function_sweep/function_sweep" | grep torch; then fail "a sweep needs LibTorch"; fi

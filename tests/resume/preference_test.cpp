@@ -6,13 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"
 #include "files/run_script.h"
+#include "ports/free_port.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {
@@ -156,6 +159,52 @@ TEST_P(EvaluatedPairs, EqualTheEvaluationOfTheRun) {
 }
 INSTANTIATE_TEST_SUITE_P(Modes, EvaluatedPairs, ::testing::Values("lora", "full"),
                          [](const auto& one) { return std::string(one.param); });
+
+// The same pairs a step, and their losses within a rounding of sums in another order.
+void expect_same_losses(const std::map<int64_t, double>& wanted,
+                        const std::map<int64_t, double>& found) {
+  ASSERT_EQ(wanted.size(), found.size());
+  for (const auto& [step, loss] : wanted) EXPECT_NEAR(found.at(step), loss, 1e-5) << step;
+}
+
+TEST(PreferenceRunsOfOtherRanks, AQuantizedBaseIsItsReferenceOnEachOfThem) {
+  const TrainFixture fixture;
+  const Settings settings =
+      preference_settings(fixture, {"tuning.mode=qlora", "train.epochs=2", "train.grad_accum=1"});
+  const Ended one = fixture.run("one", settings + Settings{"train.batch_size=4"});
+  ASSERT_EQ(one.status, 0) << one.errors;
+  const Ended two = fixture.run(
+      "two", settings + Settings{"train.batch_size=2", "--nproc", "2", "parallel.strategy=zero3"});
+  ASSERT_EQ(two.status, 0) << two.errors;
+  EXPECT_NEAR(fixture.losses("one").begin()->second, std::log(2.0), 1e-6)
+      << "the first step's model is the reference";
+  expect_same_losses(fixture.losses("one"), fixture.losses("two"));
+}
+
+// Hybrid sharding: each node holds all parameters, its ranks share them.
+TEST(PreferenceRunsOfOtherRanks, NodesThatShareNoFolderScoreAndLearnAsOneRank) {
+  const TrainFixture a, b;
+  const int port = free_port();
+  const Settings changes{"tuning.mode=full", "train.epochs=2", "train.grad_accum=1"};
+  const Ended one = a.run("one", preference_settings(a, changes + Settings{"train.batch_size=4"}));
+  ASSERT_EQ(one.status, 0) << one.errors;
+  const auto of_node = [&](const TrainFixture& fixture, int node) {
+    return preference_settings(
+        fixture,
+        changes + Settings{"train.batch_size=1", "parallel.strategy=fsdp",
+                           "parallel.shard_over=node", "parallel.keep_whole_below=0", "--nproc",
+                           "2", "--nnodes", "2", "--node-rank", std::to_string(node),
+                           "--rdzv-endpoint", fmt::format("127.0.0.1:{}", port), "--rdzv-conf",
+                           "join_timeout=60"});
+  };
+  TrainProcess first = a.start("four", of_node(a, 0));
+  TrainProcess second = b.start("four", of_node(b, 1));
+  for (TrainProcess* const node : {&first, &second}) {
+    const Ended ended = node->wait();
+    EXPECT_EQ(ended.status, 0) << ended.errors;
+  }
+  expect_same_losses(a.losses("one"), a.losses("four"));
+}
 
 TEST(PreferenceRunsOfOtherRanks, AStoppedRunGoesOnOnMore) {
   const TrainFixture fixture;

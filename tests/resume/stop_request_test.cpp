@@ -151,6 +151,8 @@ TEST(StopRequestTwice, EndsAtOnceAndThePreviousCheckpointIsIntact) {
   const Ended stopped = process.wait();
   EXPECT_EQ(stopped.status, 143) << stopped.errors;
   EXPECT_LT(std::chrono::steady_clock::now() - asked, testing::within(1));
+  EXPECT_NE(stopped.errors.find("are not saved; go on with: convoy train "), std::string::npos)
+      << stopped.errors;
   EXPECT_EQ(fixture.checkpoint_steps("stopped"), std::vector<int64_t>{1});
 
   TrainProcess resumed = fixture.start("stopped", settings);

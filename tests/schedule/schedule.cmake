@@ -6,7 +6,7 @@
 set(computing
   docs:110 sharing:95 random_kills_many:90 resume_combinations:80 parity:80 recipes:75
   random_kills:40 resume_0:55 resume_1:55 resume_2:55 resume_3:55 sharing_combinations:60
-  installed_examples:60 monitor_training:45 kernels_sim:45 installed_library:45
+  installed_examples:60 lint:50 monitor_training:45 kernels_sim:45 installed_library:45
   kernels_aten_long:45 kernels_sim_long:40 kernels_ptx_long:80 profile_program:40 package:55
   parity_families:40 generation:33 guides:40 kernels_aten:30 parallel:30 sft_play:25 library:25
   faultfs:22 shared_rows:20 sweep_program:24 comm:20 sweep_ptxas:9 sweep_ptxas_others:10
@@ -22,7 +22,7 @@ set(waiting
 set(thorough
   random_kills_many launch_random_kills_many resume_combinations sharing_combinations parity_families kernels_aten_long
   kernels_sim_long kernels_ptx_long kernels_ptxas_others sweep_ptxas_others installed_library
-  installed_examples package wheel image random_kills docs guides kernels_sim slurm hosts_doctor)
+  installed_examples package wheel image random_kills docs guides kernels_sim slurm hosts_doctor lint)
 # At most two minutes together: `./run test quick`.
 set(quick
   adapters answers base checkpoint colors config data device evaluate failure_modes_page figures front generate http hub io jobs kernels

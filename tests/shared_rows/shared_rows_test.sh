@@ -60,14 +60,26 @@ if [ "$cpus" -gt 1 ]; then
   done
   ask=(generate --model "$model" --prompts prompts.jsonl --n 2 --temperature 1.5 --max-new-tokens 24 --batch-size 3)
   env -u OMP_NUM_THREADS "$convoy" "${ask[@]}" --output beside.jsonl 2>err || fail "generate beside other work: $(cat err)"
+  env -u OMP_NUM_THREADS "$convoy" process --model "$model" --data seven.jsonl --stages generate --max-tokens 8 --output beside.json \
+    --run-dir beside 2>process-err >/dev/null || fail "process beside other work: $(cat process-err)"
   kill "${busy[@]}"
   wait "${busy[@]}" 2>/dev/null || true
+  grep -q "^\[worker 0\] 1 thread (of $cpus cores; .* are busy with other work): --threads N" process-err ||
+    fail "process says its threads: $(cat process-err)"
   grep -q "^1 thread (of $cpus cores; .* are busy with other work): --threads N" err || fail "the threads are said: $(cat err)"
   same answers-1.jsonl beside.jsonl
   "$convoy" "${ask[@]}" --threads 3 --output three.jsonl 2>err || fail "generate --threads 3: $(cat err)"
   if grep -q 'busy with other work' err; then fail "the user chose"; fi
   same answers-1.jsonl three.jsonl
 fi
+
+say "eval: a configuration names the model before its training"
+printf 'model: {name: %s}\ndata: {train_path: seven.jsonl, test_path: seven.jsonl}\ntrain: {output_dir: here}\n' "$model" >run.yaml
+"$convoy" eval run.yaml --limit 2 2>err >/dev/null || fail "eval run.yaml: $(cat err)"
+grep -q "^evaluating $model as it was before the training: --adapter RUN/adapter " err || fail "the adapter is not used: $(cat err)"
+mkdir -p here/adapter
+"$convoy" eval run.yaml --limit 2 2>err >/dev/null || fail "eval run.yaml: $(cat err)"
+grep -q -- "--adapter here/adapter evaluates" err || fail "the adapter of the run is named: $(cat err)"
 
 say "eval: every figure is the same"
 for ranks in 1 2 3; do

@@ -14,11 +14,11 @@ class DescentsOnGpu : public SweepGpuTest {
  protected:
   void expect_same(const sweep::Workload& by_cpu, const sweep::Workload& by_gpu,
                    const Cells& cells) {
-    const std::vector<sweep::DescentOutcome> wanted = by_cpu.descend(cells);
-    const std::vector<sweep::DescentOutcome> found = by_gpu.descend(cells);
+    const std::vector<sweep::CellOutcome> wanted = by_cpu.compute(cells);
+    const std::vector<sweep::CellOutcome> found = by_gpu.compute(cells);
     ASSERT_EQ(found.size(), cells.size());
     for (size_t at = 0; at < cells.size(); ++at) {
-      EXPECT_EQ(found[at].loss, wanted[at].loss) << cells[at].parameters.str();
+      EXPECT_EQ(found[at].value, wanted[at].value) << cells[at].parameters.str();
       EXPECT_EQ(found[at].train_loss, wanted[at].train_loss) << cells[at].parameters.str();
       EXPECT_EQ(found[at].steps, wanted[at].steps);
       EXPECT_EQ(found[at].gpu, device_->name());

@@ -121,7 +121,8 @@ int run_action(Context& context, const Command& command, const Command& action,
         throw ConfigError(
             fmt::format("{} has no effect in `convoy {} {}`", flag, command.name, action.name),
             {.key = flag,
-             .hint = fmt::format("it is a flag of `convoy {} {}`", command.name, other.name)});
+             .hint = fmt::format("`convoy {} {}` has it; this one is `{}`", command.name,
+                                 other.name, action.usage.substr(0, action.usage.find('\n')))});
     throw;
   }
 }

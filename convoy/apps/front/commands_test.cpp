@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/exit_codes.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 
@@ -204,6 +206,24 @@ TEST(Commands, EverySpellingOfEarlierVersionsAndGuidesIsAccepted) {
     }
   }
   EXPECT_GT(num_lines, 700);
+}
+
+TEST(ExitCodes, AreThoseOfTheirPage) {
+  std::set<int> wanted;
+  std::istringstream page(read_file(std::filesystem::path(std::getenv("CONVOY_SOURCE_DIR")) /
+                                    "docs/reference/exit-codes.md"));
+  for (std::string line; std::getline(page, line);)
+    if (line.starts_with("| ") && std::isdigit(static_cast<unsigned char>(line[2])) != 0)
+      wanted.insert(std::stoi(line.substr(2)));
+  std::set<int> found;
+  for (const ExitMeaning& meaning : exit_meanings()) {
+    found.insert(static_cast<int>(meaning.code));
+    EXPECT_NE(manual_page().find(std::string(meaning.text)), std::string::npos) << meaning.text;
+  }
+  EXPECT_EQ(found, wanted);
+  EXPECT_NE(overview_text().find("\nExit codes: 0 done, 2 usage or config, "), std::string::npos);
+  std::istringstream lines(exit_code_sentence());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
 }  // namespace

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include <cstdlib>
-#include <string_view>
-
 #include "convoy/apps/front/command.h"
+#include "convoy/core/base/environment_variable.h"
 
 namespace convoy::apps {
 namespace {
 
-bool is_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0';
-}
+bool is_set(const char* name) { return !environment_text(name).empty(); }
 
 }  // namespace
 
@@ -20,8 +15,7 @@ bool Context::use_color(int descriptor) const {
   if (common.color != "auto") return common.color == "always";
   if (is_set("NO_COLOR") || is_set("CONVOY_NO_COLOR")) return false;
   if (is_set("FORCE_COLOR")) return true;
-  const char* terminal = std::getenv("TERM");
-  return isatty(descriptor) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
+  return isatty(descriptor) == 1 && environment_variable("TERM").value_or("dumb") != "dumb";
 }
 
 std::string Context::why_no_question() const {

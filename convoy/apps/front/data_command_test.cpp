@@ -89,6 +89,30 @@ TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
       << converted.out;
 }
 
+TEST_F(DataCommand, AnswersThatAreCalledGoodOrBadAreShownAndChecked) {
+  write_file_atomic(folder_.path() / "judged.jsonl",
+                    R"({"prompt": "1 + 1 = ", "completion": "2", "label": true})"
+                    "\n"
+                    R"({"prompt": "2 + 2 = ", "completion": "22", "label": "False"})"
+                    "\n"
+                    R"({"prompt": "3 + 3 = ", "completion": "6", "label": "yes"})"
+                    "\n");
+  const std::string model = fmt::format("--schema unpaired_preference --model {}/examples/tally-3m",
+                                        std::getenv("CONVOY_SOURCE_DIR"));
+  const auto shown = data("tokens --data judged.jsonl --limit 2 " + model);
+  ASSERT_EQ(shown.code, 0) << shown.out;
+  for (const char* part : {"row 0, good: ", "row 1, bad: ", "every token behind the prompt counts"})
+    EXPECT_NE(shown.out.find(part), std::string::npos) << part << ": " << shown.out;
+  const auto checked = data("validate judged.jsonl " + model);
+  EXPECT_EQ(checked.code, 10) << checked.out;
+  EXPECT_NE(checked.out.find("judged.jsonl:3"), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("`label` is \"yes\", wanted true or false"), std::string::npos)
+      << checked.out;
+  const auto converted =
+      data("convert judged.jsonl a.jsonl --schema unpaired_preference --to text");
+  EXPECT_NE(converted.code, 0) << "a bad answer would become an answer";
+}
+
 TEST_F(DataCommand, ColumnsThatAreNotKeptAreNamedOnce) {
   write_file_atomic(folder_.path() / "wide.jsonl",
                     R"({"prompt": "1+1", "completion": "2", "id": 7, "source": "a", "none": null})"

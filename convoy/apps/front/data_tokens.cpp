@@ -142,7 +142,7 @@ class TokenView {
       if (flags_.render)
         show_texts_of(next->sample, texts);
       else
-        show_sides(next->row);
+        show_sides(next->row, next->sample.is_judged);
     }
     rows.finish(log);
   }
@@ -200,8 +200,9 @@ class TokenView {
   }
 
   // The row, or the chosen and the rejected one of a preference.
-  void show_sides(const data::EncodedRow& row) const {
-    if (row.first_of_pair == 0) return show_row(row, true);
+  void show_sides(const data::EncodedRow& row, bool is_judged) const {
+    if (row.first_of_pair == 0)
+      return show_row(row, true, !is_judged ? nullptr : row.is_desirable ? "good" : "bad");
     const std::vector<data::EncodedRow> sides = data::rows_of_pair(row);
     const int64_t shared = data::shared_tokens(sides[0], sides[1]);
     if (!json_)
@@ -211,9 +212,10 @@ class TokenView {
     show_row(sides[1], true, "rejected", shared);
   }
 
-  // A preference has two sides, which begin with `shared` equal tokens; `side` is one of them.
+  // A preference has two sides, which begin with `shared` equal tokens; `side` is one of them, or
+  // the judgement of a single answer.
   void show_row(const data::EncodedRow& row, bool numbered, const char* side = nullptr,
-                int64_t shared = 0) const {
+                int64_t shared = -1) const {
     std::vector<std::string> pieces;
     for (const int32_t id : row.ids) pieces.push_back(tokenizer_.piece(id));
     if (json_) {
@@ -221,7 +223,7 @@ class TokenView {
       if (numbered) line["index"] = row.source_index;
       if (side != nullptr) {
         line["side"] = side;
-        line["shared_tokens"] = shared;
+        if (shared >= 0) line["shared_tokens"] = shared;
       }
       line["ids"] = row.ids;
       line["pieces"] = pieces;

@@ -13,13 +13,14 @@ namespace convoy::apps {
 namespace {
 
 // The run's own event rows about this start.
-struct Told {
+struct StartEvents {
   bool began = false;
   bool failed = false;
 };
 
-Told told_since(const std::filesystem::path& events, std::chrono::system_clock::time_point begin) {
-  Told told;
+StartEvents told_since(const std::filesystem::path& events,
+                       std::chrono::system_clock::time_point begin) {
+  StartEvents told;
   if (!std::filesystem::exists(events)) return told;
   // Rows store times in whole milliseconds.
   const auto since = std::chrono::floor<std::chrono::milliseconds>(begin.time_since_epoch());
@@ -48,7 +49,7 @@ void record_failure(const Log& log, const telemetry::RunFolder& folder,
   if (!report.failed()) return;
   const bool still_ran =
       report.root_cause >= 0 && report.ends[static_cast<size_t>(report.root_cause)].still_ran();
-  const Told told = told_since(folder.events_path(), begin);
+  const StartEvents told = told_since(folder.events_path(), begin);
   if (!still_ran && (told.failed || (!told.began && is_refusal(report.exit_code)))) return;
   const auto line = nlohmann::ordered_json::parse(launch::failure_json(report), nullptr, false);
   nlohmann::ordered_json row;

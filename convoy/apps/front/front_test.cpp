@@ -484,6 +484,11 @@ TEST_F(Front, AnActionRefusesTheFlagsOfOthers) {
               fmt::format("{} has no effect in `{}`", flag, action));
   }
   EXPECT_EQ(run("runs --dir nowhere list").code, 0);
+  const std::string hint = run("models convert --model m").last_error()["hint"];
+  EXPECT_TRUE(
+      hint.ends_with("this one is `convoy models convert FILE.gguf FOLDER [--dtype "
+                     "auto|fp32|bf16|fp16] [--base MODEL]`"))
+      << hint;
 }
 
 TEST_F(Front, EveryOldCommandIsStillOne) {

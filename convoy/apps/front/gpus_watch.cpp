@@ -13,7 +13,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -21,6 +20,7 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/visible_gpus.h"
 #include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/quiet_thread.h"
 #include "convoy/core/base/terminal_size.h"
@@ -325,9 +325,7 @@ class MonitorRun {
 };
 
 bool has_screen() {
-  const char* const terminal = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) == 1 && terminal != nullptr &&
-         std::string_view(terminal) != "dumb";
+  return ::isatty(STDOUT_FILENO) == 1 && environment_variable("TERM").value_or("dumb") != "dumb";
 }
 
 std::string value_or_empty(const std::map<std::string, std::string>& environment,

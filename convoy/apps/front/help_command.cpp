@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/exit_codes.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/base/terminal_size.h"
@@ -182,10 +183,8 @@ std::string overview_text() {
   }
   return text +
          "\n`convoy COMMAND --help` has the flags and examples of each.\n"
-         "`convoy --version` prints the version.\n"
-         "Exit codes: 0 done, 2 usage or config, 10 bad input, 11 no usable checkpoint,\n"
-         "12 disk or memory, 13 peer lost, 14 device, 15 numeric or failed cells,\n"
-         "16 no progress, 69 no network, 70 bug, 75 stopped with state saved.\n";
+         "`convoy --version` prints the version.\n" +
+         exit_code_sentence();
 }
 
 std::string help_text(const Command& command, const Words& words, HelpDepth depth) {

@@ -12,6 +12,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/quiet_thread.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/machine/processes/signals.h"
 
@@ -41,8 +42,7 @@ class FetchDisplay {
       bar_.emplace(options_);
       begin_ = std::chrono::steady_clock::now();
     }
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    const double seconds = seconds_since(begin_);
     const auto fetched = static_cast<double>(now.done_bytes - now.start_bytes);
     telemetry::ProgressFigures figures{
         .done = now.done_bytes >= total_bytes ? mebibytes(total_bytes) : now.done_bytes / kMebibyte,

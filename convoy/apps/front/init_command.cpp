@@ -2,8 +2,8 @@
 //
 // `convoy init`: four questions, and a configuration that trains.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,21 +12,37 @@
 #include "convoy/apps/front/starter_config.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/base/suggest.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/settings/resolve_train.h"
 #include "convoy/core/settings/tasks.h"
+#include "convoy/core/settings/tuning_settings.h"
 #include "convoy/launch/submit/quoting.h"
+#include "convoy/model/sizing/known_models.h"
 
 namespace convoy::apps {
 namespace {
 
-// "auto", and the tasks that learn from one set of rows or pairs.
+// "auto", and the tasks that learn from one set of rows.
 std::vector<std::string> tasks_of_rows() {
   std::vector<std::string> names = {"auto"};
   for (const settings::TaskFacts& task : settings::kTasks)
-    if (task.data == settings::TaskData::Rows || task.data == settings::TaskData::Pairs)
+    if (task.data == settings::TaskData::Rows || settings::learns_preferences(task))
       names.emplace_back(task.name);
+  return names;
+}
+
+// The choices of tuning.mode.
+std::vector<std::string> tuning_modes() {
+  settings::TuningSettings tuning;
+  const config::Section list = config::list_fields(tuning);
+  for (const config::Field& field : list.fields)
+    if (field.name == "mode") return field.choices;
+  return {};
+}
+
+std::vector<std::string> machine_names() {
+  std::vector<std::string> names;
+  for (const sizing::Machine& machine : sizing::known_machines()) names.push_back(machine.name);
   return names;
 }
 
@@ -45,12 +61,13 @@ struct InitFlags {
     visit("data", data, "training rows: a file, a folder or pattern, a data set of the hub cache")
         .alias("dataset");
     visit("hardware", hardware,
-          "auto = this host, or a machine of `convoy config presets`: rtx4090x2, a100x2, h100x2, "
-          "h200x2, h200x4, single-gpu, cpu");
-    visit("mode", mode, "what trains: lora, qlora, full");
-    visit("task", task,
-          "what is learnt: sft, pretrain, dpo, orpo; auto = by the first row, dpo for `chosen` and "
-          "`rejected`")
+          fmt::format("auto = this host, or a machine of `convoy config presets`: {}",
+                      fmt::join(machine_names(), ", ")));
+    visit("mode", mode, "what trains").one_of(tuning_modes());
+    visit(
+        "task", task,
+        "what is learnt: sft, pretrain, dpo, orpo, kto; auto = by the first row, dpo for `chosen` "
+        "and `rejected`, kto for a `label` of true or false")
         .one_of(tasks_of_rows());
     visit("output", output, "the file to write").alias("o");
     visit("force", force, "overwrite an existing file");
@@ -58,11 +75,8 @@ struct InitFlags {
 };
 
 void check_mode(const std::string& mode) {
-  const std::vector<std::string> modes = {"lora", "qlora", "full"};
-  if (std::find(modes.begin(), modes.end(), mode) == modes.end())
-    throw ConfigError(
-        fmt::format("--mode is lora, qlora or full, found `{}`{}", mode, did_you_mean(mode, modes)),
-        {.key = "--mode", .hint = "--mode lora"});
+  InitFlags checked;
+  config::parse_flags({config::list_fields(checked)}, {"--mode", mode});
 }
 
 void check_hardware(const std::string& hardware) { machine_of(hardware); }
@@ -70,20 +84,25 @@ void check_hardware(const std::string& hardware) { machine_of(hardware); }
 struct Question {
   const char* flag;
   std::string InitFlags::*answer;
-  const char* text;
+  std::string text;
   const char* usual;                         // taken for an empty answer; empty = there is none
   void (*check)(const std::string& answer);  // throws Error
   // A model may be downloaded later, and rows may be on another machine.
   bool may_be_elsewhere = false;
 };
 
-constexpr Question kQuestions[] = {
-    {"--model", &InitFlags::model, "Model (folder or hub id)", "", check_model, true},
-    {"--data", &InitFlags::data, "Training rows (file, folder or data set)", "", check_data, true},
-    {"--hardware", &InitFlags::hardware, "Hardware (auto, cpu, single-gpu, rtx4090x2, ...)", "auto",
-     check_hardware},
-    {"--mode", &InitFlags::mode, "What trains (lora, qlora, full)", "lora", check_mode},
-};
+std::vector<Question> questions() {
+  return {
+      {"--model", &InitFlags::model, "Model (folder or hub id)", "", check_model, true},
+      {"--data", &InitFlags::data, "Training rows (file, folder or data set)", "", check_data,
+       true},
+      {"--hardware", &InitFlags::hardware,
+       fmt::format("Hardware (auto, {})", fmt::join(machine_names(), ", ")), "auto",
+       check_hardware},
+      {"--mode", &InitFlags::mode, fmt::format("What trains ({})", fmt::join(tuning_modes(), ", ")),
+       "lora", check_mode},
+  };
+}
 
 // Asks until an answer is valid. An invalid answer that is given twice is accepted, because it may
 // be valid on another machine.
@@ -115,7 +134,7 @@ std::string ask(const Question& question) {
 void answer_all(const Context& context, InitFlags& flags) {
   const std::string why_no_question = context.why_no_question();
   std::string missing;
-  for (const Question& question : kQuestions) {
+  for (const Question& question : questions()) {
     std::string& answer = flags.*question.answer;
     if (!answer.empty()) continue;
     if (why_no_question.empty())
@@ -133,7 +152,6 @@ void answer_all(const Context& context, InitFlags& flags) {
 }
 
 int write_config(const Context& context, const InitFlags& flags, bool was_data_asked_for) {
-  check_mode(flags.mode);
   const StarterAnswers answers{.model = flags.model,
                                .data = flags.data,
                                .hardware = flags.hardware,

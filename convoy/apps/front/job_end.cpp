@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/job_end.h"
 
-#include <cstdlib>
-
 #include "convoy/apps/front/standard_streams.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/error_readers.h"
 #include "convoy/machine/processes/error_file.h"
@@ -13,8 +12,8 @@ namespace {
 
 // Passes the error to the outer launcher, if there is one.
 void hand_on_error(const Context& context, const launch::LaunchReport& report) {
-  const char* const path = std::getenv("TORCHELASTIC_ERROR_FILE");
-  if (path == nullptr || *path == '\0' || report.root_cause < 0) return;
+  const std::string path = environment_text("TORCHELASTIC_ERROR_FILE");
+  if (path.empty() || report.root_cause < 0) return;
   const launch::RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   if (cause.error_text.empty()) return;
   if (!processes::hand_on_error_file(path, cause.error_text, cause.exit_code))

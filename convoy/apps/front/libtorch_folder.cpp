@@ -5,11 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <sstream>
 
 #include "convoy/apps/front/build_facts.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/machine/nvidia/driver.h"
@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kWantedVersion = "2.11.";
 constexpr const char* kDriver = "libcuda.so.1";
-
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // The version in a folder with include/ and lib/: from build-version of the C++ archive, or
 // version.py of the wheel.
@@ -63,14 +58,14 @@ void add_site_packages(const fs::path& prefix, std::vector<fs::path>& folders) {
 std::vector<fs::path> python_folders() {
   std::vector<fs::path> prefixes;
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
-    if (const std::string prefix = environment(name); !prefix.empty())
+    if (const std::string prefix = environment_text(name); !prefix.empty())
       prefixes.emplace_back(prefix);
   std::error_code ignored;
-  std::istringstream path(environment("PATH"));
+  std::istringstream path(environment_text("PATH"));
   for (std::string folder; std::getline(path, folder, ':');)
     if (fs::exists(fs::path(folder) / "python3", ignored))
       prefixes.push_back(fs::path(folder).parent_path());
-  if (const std::string home = environment("HOME"); !home.empty())
+  if (const std::string home = environment_text("HOME"); !home.empty())
     prefixes.push_back(fs::path(home) / ".local");
   prefixes.emplace_back("/usr/local");
   std::vector<fs::path> folders;
@@ -138,7 +133,7 @@ std::string LibtorchFolder::text() const {
 
 LibtorchFolder find_libtorch(const fs::path& program) {
   LibtorchFolder found;
-  if (const std::string chosen = environment("CONVOY_TORCH"); !chosen.empty()) {
+  if (const std::string chosen = environment_text("CONVOY_TORCH"); !chosen.empty()) {
     accept(chosen, found);
     return found;
   }
@@ -266,7 +261,7 @@ std::string libtorch_library_path(const fs::path& program) {
         {.key = "CONVOY_TORCH",
          .hint =
              "set CONVOY_TORCH to the folder of a Python torch 2.11 (pip install torch==2.11.0)"});
-  const std::string before = environment("LD_LIBRARY_PATH");
+  const std::string before = environment_text("LD_LIBRARY_PATH");
   const std::string ours = (found.folder / "lib").string();
   if (before == ours || before.starts_with(ours + ":")) return before;
   return before.empty() ? ours : ours + ":" + before;

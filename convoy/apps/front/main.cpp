@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -157,5 +158,6 @@ int run(int argument_count, char** argument_values) {
 
 int main(int argument_count, char** argument_values) {
   convoy::apps::open_standard_streams();
+  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, children leave no exit code
   return convoy::apps::run(argument_count, argument_values);
 }

@@ -7,6 +7,7 @@
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/exit_codes.h"
 
 namespace convoy::apps {
 namespace {
@@ -66,11 +67,7 @@ std::string manual_page() {
   text += ".SS \"Flags of every command\"\n" + paragraphs_of(config::list_fields(common));
   for (const Command& command : commands())
     if (!command.hidden) text += section_of(command, fmt::format("convoy {}", command.name));
-  return text + ".SH EXIT STATUS\n" +
-         as_typed(
-             "0   done\n2   usage or configuration\n10  bad input\n11  no usable checkpoint\n"
-             "12  disk or memory\n13  peer lost\n14  device\n15  numeric, or failed cells\n"
-             "16  no progress\n69  no network\n70  bug\n75  stopped, with the state saved\n");
+  return text + ".SH EXIT STATUS\n" + as_typed(exit_code_lines());
 }
 
 }  // namespace convoy::apps

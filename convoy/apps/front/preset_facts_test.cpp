@@ -182,9 +182,22 @@ TEST_F(Init, SeesPairsInTheRows) {
   EXPECT_EQ(written("a.yaml").model.max_seq_len, 128) << "the longer side of a pair";
   ASSERT_EQ(init(pairs + " --task orpo --output b.yaml").code, 0);
   EXPECT_EQ(written("b.yaml").task, "orpo");
+  ASSERT_EQ(init(pairs + " --task kto --output k.yaml").code, 0);
+  EXPECT_EQ(written("k.yaml").task, "kto") << "pairs are two rows each";
   const ScriptEnd answers = init(pairs + " --task sft --output c.yaml");
   EXPECT_EQ(answers.code, 10) << answers.out;
   EXPECT_NE(answers.out.find("these are preferences"), std::string::npos) << answers.out;
+}
+
+TEST_F(Init, SeesLabelsInTheRows) {
+  write_file_atomic(folder_.path() / "judged.jsonl",
+                    R"({"prompt": "1 + 1 = ", "completion": "2", "label": true})"
+                    "\n");
+  const ScriptEnd end = init(fmt::format("--model examples/tally-3m --data {} --hardware cpu",
+                                         (folder_.path() / "judged.jsonl").string()));
+  ASSERT_EQ(end.code, 0) << end.out;
+  EXPECT_EQ(written("train.yaml").task, "kto");
+  EXPECT_EQ(written("train.yaml").data.schema, "unpaired_preference");
 }
 
 TEST_F(Init, AsksNobodyWhereThereIsNoTerminal) {
@@ -209,7 +222,7 @@ TEST_F(Init, RefusesWhatNobodyKnows) {
   EXPECT_NE(hardware.out.find("h100x2"), std::string::npos) << hardware.out;
   const ScriptEnd mode = init(std::string(kSums) + " --mode adapter");
   EXPECT_EQ(mode.code, 2);
-  EXPECT_NE(mode.out.find("--mode is lora, qlora or full"), std::string::npos) << mode.out;
+  EXPECT_NE(mode.out.find("one of lora, qlora, full"), std::string::npos) << mode.out;
   std::error_code ignored;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "train.yaml", ignored));
 }

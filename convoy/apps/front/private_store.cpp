@@ -3,11 +3,9 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <poll.h>
 #include <pwd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,23 +17,24 @@
 #include <memory>
 #include <thread>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/http/host_header.h"
 #include "convoy/core/jobs/job_store.h"
 #include "convoy/launch/rendezvous/job_token.h"
+#include "convoy/machine/processes/run_child.h"
 
 namespace convoy::apps {
 namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kUser = "convoy";  // the database's, not the system's
-constexpr seconds kStartLimit{60};
-constexpr seconds kStopLimit{20};
+constexpr std::chrono::seconds kStartLimit{60};
+constexpr std::chrono::seconds kStopLimit{20};
 
 bool is_executable(const fs::path& path) { return ::access(path.c_str(), X_OK) == 0; }
 
@@ -46,9 +45,10 @@ fs::path find_programs() {
     return is_executable(folder / "initdb") && is_executable(folder / "postgres");
   };
   std::vector<fs::path> folders;
-  if (const char* named = std::getenv("CONVOY_POSTGRES_PROGRAMS")) folders.emplace_back(named);
-  if (const char* path = std::getenv("PATH")) {
-    std::string rest = path;
+  if (const auto named = environment_variable("CONVOY_POSTGRES_PROGRAMS"))
+    folders.emplace_back(*named);
+  if (auto path = environment_variable("PATH")) {
+    std::string& rest = *path;
     for (size_t end = 0; end != std::string::npos;) {
       end = rest.find(':');
       folders.emplace_back(rest.substr(0, end));
@@ -68,37 +68,6 @@ fs::path find_programs() {
   throw ConfigError("the programs of PostgreSQL (initdb, postgres) are not on this machine",
                     {.hint = "install them (apt install postgresql), name their folder in "
                              "CONVOY_POSTGRES_PROGRAMS, or use a server that runs elsewhere"});
-}
-
-struct ProgramEnd {
-  int status = -1;
-  std::string errors;
-};
-
-void drain(int descriptor, std::string& text) {
-  char piece[4096];
-  for (ssize_t count; (count = ::read(descriptor, piece, sizeof(piece))) > 0;)
-    text.append(piece, static_cast<size_t>(count));
-}
-
-processes::RankProcess start_program(std::vector<std::string> command) {
-  processes::RankStart start;
-  start.program = std::move(command);
-  ::sigemptyset(&start.signals);
-  return processes::start_rank(start);
-}
-
-ProgramEnd run_to_end(std::vector<std::string> command) {
-  const processes::RankProcess process = start_program(std::move(command));
-  ProgramEnd end;
-  std::string output;
-  for (pollfd exited{process.exited.get(), POLLIN, 0}; ::poll(&exited, 1, 50) <= 0;) {
-    drain(process.output.get(), output);
-    drain(process.errors.get(), end.errors);
-  }
-  drain(process.errors.get(), end.errors);
-  ::waitpid(process.pid, &end.status, 0);
-  return end;
 }
 
 // A free port of `host`.
@@ -209,13 +178,14 @@ void PrivateStore::make_cluster() {
   // Uses another name until it is complete: an interrupted start begins again.
   const fs::path data = options_.folder / "data.new";
   fs::remove_all(data);
-  const ProgramEnd end = run_to_end(
-      as_user({program("initdb"), "--pgdata=" + data.string(), std::string("--username=") + kUser,
-               "--auth=scram-sha-256", "--pwfile=" + (options_.folder / "password").string(),
-               "--encoding=UTF8", "--locale=C"}));
-  if (end.status != 0)
+  const processes::ChildResult made = processes::run_child(
+      {.program = as_user({program("initdb"), "--pgdata=" + data.string(),
+                           std::string("--username=") + kUser, "--auth=scram-sha-256",
+                           "--pwfile=" + (options_.folder / "password").string(), "--encoding=UTF8",
+                           "--locale=C"})});
+  if (!made.end.success())
     throw IoError(
-        fmt::format("initdb could not make a database in {}: {}", data.string(), end.errors),
+        fmt::format("initdb could not make a database in {}: {}", data.string(), made.errors),
         {.hint = "its folder and those above must be open to the server's user"});
   const std::string access = read_file(data / "pg_hba.conf") +
                              "host all all 0.0.0.0/0 scram-sha-256\n"
@@ -241,19 +211,18 @@ void PrivateStore::start() {
   const std::string data = (options_.folder / "data").string();
   // Through a shell, because the server's log goes to a file: no process would read a pipe during
   // the work.
-  server_ = start_program(
-      as_user({"sh", "-c", "log=$1; shift; exec \"$@\" >>\"$log\" 2>&1", "sh", data + "/server.log",
-               program("postgres"), "-D", data, "-p", std::to_string(options_.port), "-c",
-               "listen_addresses=" + options_.host, "-c", "unix_socket_directories=", "-c",
-               "max_connections=300"}));
+  server_ = processes::start_child(
+      {.program = as_user({"sh", "-c", "log=$1; shift; exec \"$@\" >>\"$log\" 2>&1", "sh",
+                           data + "/server.log", program("postgres"), "-D", data, "-p",
+                           std::to_string(options_.port), "-c", "listen_addresses=" + options_.host,
+                           "-c", "unix_socket_directories=", "-c", "max_connections=300"})});
 }
 
 void PrivateStore::wait_until_it_answers() {
   const auto limit = steady_clock::now() + kStartLimit;
   std::string error;
   while (steady_clock::now() < limit) {
-    pollfd exited{server_.exited.get(), POLLIN, 0};
-    if (::poll(&exited, 1, 0) > 0) break;
+    if (processes::ends_within(server_, milliseconds(0))) break;
     try {
       jobs::open_store(url_, {.server_limit = milliseconds(200)});
       return;
@@ -276,12 +245,9 @@ std::string PrivateStore::log_tail() const {
 
 void PrivateStore::stop() {
   if (server_.pid < 0) return;
-  pollfd exited{server_.exited.get(), POLLIN, 0};
   ::kill(server_.pid, SIGINT);  // "fast": clients are disconnected, nothing is lost
-  const auto limit = std::chrono::duration_cast<milliseconds>(kStopLimit);
-  if (::poll(&exited, 1, static_cast<int>(limit.count())) <= 0)
-    processes::signal_group(server_.pid, SIGKILL);
-  ::waitpid(server_.pid, nullptr, 0);
+  if (!processes::ends_within(server_, kStopLimit)) processes::signal_group(server_.pid, SIGKILL);
+  processes::wait_for_child(server_.pid);
   server_.pid = -1;
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "convoy/core/base/log.h"
-#include "convoy/machine/processes/rank_process.h"
+#include "convoy/machine/processes/child_process.h"
 
 namespace convoy::apps {
 
@@ -55,7 +55,7 @@ class PrivateStore {
   PrivateStoreOptions options_;
   std::filesystem::path programs_;
   std::string url_;
-  processes::RankProcess server_;
+  processes::ChildProcess server_;
 };
 
 }  // namespace convoy::apps

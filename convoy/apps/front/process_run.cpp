@@ -127,7 +127,8 @@ class Processing {
     return 0;
   }
 
-  int run() {
+  // Null: another node publishes.
+  Json run() {
     if (dataset_) {
       first_prompt_ = check_rows(*dataset_, plan_, facts_);
       process::require_outputs(settings());
@@ -135,14 +136,22 @@ class Processing {
     const telemetry::RunFolder folder = open_folder(config_);
     log_.info(fmt::format("run folder {}", folder.path().string()));
     const auto nodes = process_nodes(settings().workers, folder.path(), run_name(settings()), log_);
-    if (!find_store(*nodes)) return 0;
+    if (!find_store(*nodes)) return nullptr;
     const auto store = open_store(*nodes);
     nodes->enter(*store);
     const process::RowRun run = planned(*nodes, folder, *store);
-    if (!nodes->publishes()) return take_part(folder, *store, run);
-    const int code = work_and_publish(folder, *store, run);
+    if (!nodes->publishes()) {
+      take_part(folder, *store, run);
+      return nullptr;
+    }
+    const Json report = work_and_publish(folder, *store, run);
     nodes->finish(plan_.content(facts_.identity));
-    return code;
+    return report;
+  }
+
+  // Throws where no row has a text.
+  void require_texts() const {
+    if (published_.all_failed()) refuse_all_failed(published_);
   }
 
  private:
@@ -391,17 +400,16 @@ class Processing {
                       {.hint = "the same command goes on"});
   }
 
-  int take_part(const telemetry::RunFolder& folder, jobs::JobStore& store,
-                const process::RowRun& run) {
+  void take_part(const telemetry::RunFolder& folder, jobs::JobStore& store,
+                 const process::RowRun& run) {
     const process::RowSupervisorReport report = work(folder, store, run);
     refuse_stopped(report, store, run);
     log_.info(fmt::format("no row is open; this node finished {}; node 0 publishes",
                           counted(report.work.rows, "row")));
-    return 0;
   }
 
-  int work_and_publish(const telemetry::RunFolder& folder, jobs::JobStore& store,
-                       const process::RowRun& run) {
+  Json work_and_publish(const telemetry::RunFolder& folder, jobs::JobStore& store,
+                        const process::RowRun& run) {
     process::StartFigures start{.workers = workers_.count};
     for (;;) {
       const process::RowSupervisorReport report = work(folder, store, run);
@@ -420,8 +428,8 @@ class Processing {
     }
   }
 
-  int conclude(const telemetry::RunFolder& folder, const process::RowRun& run,
-               const process::Publication& done, const process::StartFigures& start) {
+  Json conclude(const telemetry::RunFolder& folder, const process::RowRun& run,
+                const process::Publication& done, const process::StartFigures& start) {
     Json report = done.report.json(start, estimate_);
     if (!done.training_rows.is_null()) report["training_rows"] = done.training_rows;
     // A start without work has no speed of its own.
@@ -447,12 +455,8 @@ class Processing {
     for (const data::FileRecord& file : done.files)
       log_.info(fmt::format("wrote {} ({})", file.path, counted(file.rows, "row")));
     log_.info(fmt::format("wrote {}", manifest_file.string()));
-    if (context_.common.json)
-      fmt::print("{}\n", report.dump(2));
-    else
-      for (const std::string& line : process::report_lines(report)) fmt::print("{}\n", line);
-    if (done.report.all_failed()) refuse_all_failed(done.report);
-    return 0;
+    published_ = done.report;
+    return report;
   }
 
   [[noreturn]] void refuse_all_failed(const process::RunReport& report) const {
@@ -479,6 +483,7 @@ class Processing {
   process::PipelinePlan plan_;
   process::RowPipeline pipeline_;
   process::RunEstimate estimate_;
+  process::RunReport published_;
   std::optional<std::string> first_prompt_;
   std::string store_;
   std::optional<SharedRun> shared_;
@@ -486,14 +491,41 @@ class Processing {
 
 }  // namespace
 
-int run_processing(Context& context, ProcessConfig& config) {
-  std::optional<Processing> processing;
+namespace {
+
+void print_rows_report(const Context& context, const Json& report) {
+  if (context.common.json)
+    fmt::print("{}\n", report.dump(2));
+  else
+    for (const std::string& line : process::report_lines(report)) fmt::print("{}\n", line);
+}
+
+// Errors of the settings are placed where their sources give them.
+void prepare(std::optional<Processing>& processing, Context& context, ProcessConfig& config) {
   try {
     processing.emplace(context, config);
   } catch (const ConfigError& error) {
     throw config::placed(error, config.resolved);
   }
-  return config.flags.dry_run ? processing->preview() : processing->run();
+}
+
+}  // namespace
+
+int run_processing(Context& context, ProcessConfig& config) {
+  std::optional<Processing> processing;
+  prepare(processing, context, config);
+  if (config.flags.dry_run) return processing->preview();
+  if (const Json report = processing->run(); !report.is_null()) print_rows_report(context, report);
+  processing->require_texts();
+  return 0;
+}
+
+nlohmann::ordered_json process_as_part(Context& context, ProcessConfig& config) {
+  std::optional<Processing> processing;
+  prepare(processing, context, config);
+  Json report = processing->run();
+  processing->require_texts();
+  return report;
 }
 
 }  // namespace convoy::apps

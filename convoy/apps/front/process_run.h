@@ -4,6 +4,8 @@
 // result.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "convoy/apps/front/process_config.h"
 
 namespace convoy::apps {
@@ -11,5 +13,8 @@ namespace convoy::apps {
 // Prints the report and returns the exit code. Throws convoy::Error; StopRequest when a stop was
 // requested, after all finished texts are saved.
 int run_processing(Context& context, ProcessConfig& config);
+
+// The same on one node, as a part of another command: returns the report, and prints it nowhere.
+nlohmann::ordered_json process_as_part(Context& context, ProcessConfig& config);
 
 }  // namespace convoy::apps

@@ -14,7 +14,6 @@
 #include "convoy/farm/process/rows_in_flight.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/farm/remote/http_text_engine.h"
-#include "convoy/farm/workers/worker.h"
 
 namespace convoy::apps {
 namespace {
@@ -49,9 +48,7 @@ int run_process_worker(Context& context, const std::vector<std::string>& argumen
                                           settings, task.rows_in_flight, scheduler::Hardware::Cpu),
                                       .template_kwargs = settings::template_kwargs(
                                           settings.model.template_kwargs, "model.template_kwargs"),
-                                      .warn = [](const std::string& message) {
-                                        workers::send_to_supervisor(process::note_line(message));
-                                      }};
+                                      .warn = process::send_note};
     // A server's texts may cost money, and its client runs on while they are kept.
     process::WorkerEquipment equipment{.keep_within = std::chrono::milliseconds(0)};
     equipment.engine = remote::make_http_text_engine(

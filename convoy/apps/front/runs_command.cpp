@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "convoy/apps/front/rejection_rounds.h"
 #include "convoy/apps/front/runs_actions.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -187,6 +188,10 @@ int show(const Context& context, const RunsFolderFlags& flags, const Words& word
     for (const auto& [name, value] : metrics.items()) {
       if (name == "devices") {
         print_devices(value);
+        continue;
+      }
+      if (name == "rounds") {
+        for (const std::string& text : round_lines(value)) fmt::print("{}\n", text);
         continue;
       }
       if (name != "process") {

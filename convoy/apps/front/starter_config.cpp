@@ -11,6 +11,7 @@
 #include "convoy/core/base/cpu_level_limit.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/usable_cpus.h"
 #include "convoy/core/base/usable_memory.h"
 #include "convoy/core/config/resolve.h"
 #include "convoy/core/io/model_folder.h"
@@ -20,6 +21,7 @@
 #include "convoy/data/datasets/dataset.h"
 #include "convoy/data/datasets/encode_sample.h"
 #include "convoy/data/datasets/schema.h"
+#include "convoy/data/datasets/unpaired_sample.h"
 #include "convoy/data/text/chat_template.h"
 #include "convoy/data/text/tokenizer.h"
 #include "convoy/machine/monitor/devices.h"
@@ -41,7 +43,7 @@ sizing::Machine this_machine() {
       monitor::list_gpus(monitor::device_sources(config::process_environment()));
   if (here.gpus.empty())
     return {.name = "cpu",
-            .words = "the CPUs of this host",
+            .words = fmt::format("{} of this host", counted(usable_cpus(), "CPU")),
             .hardware = sizing::Hardware::Cpu,
             .device_bytes = usable_memory_bytes(),
             .cpu_level = std::string(kCpuLevels[static_cast<size_t>(best_cpu_level())])};
@@ -87,7 +89,9 @@ std::string task_of(const data::Row& row) {
   if (row.value.is_object() && row.value.contains("chosen") && row.value.contains("rejected"))
     return "dpo";
   if (data::is_ranked_row(row.value)) return "dpo";
-  return data::detect_schema(row, {}) == data::Schema::Text ? "pretrain" : "sft";
+  if (data::detect_schema(row, {}) == data::Schema::Text) return "pretrain";
+  const char* const column = data::judgement_column(row.value);
+  return column != nullptr && data::judgement_of(row.value[column]) ? "kto" : "sft";
 }
 
 void look_at_rows(const std::string& name, const std::string& task, const RowsOfModel* model,
@@ -205,14 +209,30 @@ MemoryChoices choose(const StarterAnswers& answers, const StarterFacts& facts, i
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 // DPO: Zephyr's (arXiv 2310.16944) 5e-7 for all weights and 5e-6 for LoRA. ORPO: its paper's 8e-6
-// (arXiv 2403.07691) for all weights, and ten times that for LoRA.
+// (arXiv 2403.07691) for all weights, and ten times that for LoRA. KTO: its paper's 5e-7 (arXiv
+// 2402.01306) for all weights, and ten times that for LoRA.
 const char* learning_rate(const settings::TaskFacts& task, bool full) {
-  if (task.data != settings::TaskData::Pairs) return full ? "1e-5" : "2e-4";
-  if (task.chooses_loss) return full ? "5e-7" : "5e-6";
+  if (!settings::learns_preferences(task)) return full ? "1e-5" : "2e-4";
+  if (task.data == settings::TaskData::Judged || task.chooses_loss) return full ? "5e-7" : "5e-6";
   return full ? "8e-6" : "8e-5";
 }
 
+// KTO pairs prompts and answers of one step before the run starts, so it takes numbers.
+std::string rows_of_step_text(const settings::TaskFacts& task) {
+  if (task.data == settings::TaskData::Judged)
+    return "  batch_size: 8  # rows of a rank; a step compares at least 2 with each other\n"
+           "  grad_accum: 4\n";
+  return "  batch_size: auto  # auto: what fits into memory and leaves an epoch 32 steps\n"
+         "  grad_accum: auto  # auto: steps of about target_tokens_per_device_step tokens\n"
+         "  target_tokens_per_device_step: 4096  # more make fewer and larger steps\n";
+}
+
 std::string preference_text(const settings::TaskFacts& task) {
+  if (task.data == settings::TaskData::Judged)
+    return "\npreference:\n"
+           "  beta: 0.1  # more keeps the model closer to its reference\n"
+           "  desirable_weight: 1.0  # raise it where there are fewer good answers\n"
+           "  undesirable_weight: 1.0\n";
   return fmt::format("\npreference:\n{}",
                      task.chooses_loss
                          ? "  loss: sigmoid  # DPO's own; simpo needs no reference\n"
@@ -274,7 +294,7 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
   const RowLength length = row_length(facts);
   const int64_t tokens = length.tokens;
   const settings::TaskFacts& task = settings::task_named(facts.task);
-  const bool has_pairs = task.data == settings::TaskData::Pairs;
+  const bool compares = settings::learns_preferences(task);
   const MemoryChoices choices = choose(answers, facts, settings::rows_of_item(task) * tokens);
   const bool full = answers.mode == "full";
   std::string text = fmt::format("# {} of {} on {}, for {}\n", full ? "All weights" : answers.mode,
@@ -287,16 +307,14 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
     text +=
         "  lora: {r: 32, alpha: 64, dropout: 0.05, target_modules: auto}  # all projections of "
         "blocks\n";
-  if (has_pairs) text += preference_text(task);
+  if (compares) text += preference_text(task);
   text += fmt::format(
       "\ntrain:\n"
       "  epochs: {}\n"
       "  learning_rate: {}\n"
       "  lr_scheduler_type: cosine\n"
       "  warmup_ratio: 0.06\n"
-      "  batch_size: auto  # auto: what fits into memory and leaves an epoch 32 steps\n"
-      "  grad_accum: auto  # auto: steps of about target_tokens_per_device_step tokens\n"
-      "  target_tokens_per_device_step: 4096  # more make fewer and larger steps\n"
+      "{}"
       "  packing: {}  # true: whole rows side by side in blocks of max_seq_len\n"
       "  bf16: auto  # auto: {} here ({}); true: compute in bf16; false: in fp32\n"
       "  gradient_checkpointing: {}  # selective: compute norms and activations again in backward; "
@@ -304,8 +322,9 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
       "whole blocks, for a third more time\n"
       "  eval_steps: 0  # 0: evaluate at the end of each epoch\n"
       "  save_steps: 0  # 0: save at the end of each epoch\n",
-      has_pairs ? 1 : 3, learning_rate(task, full), facts.task == "pretrain", choices.dtype.dtype,
-      choices.dtype.reason, architecture::gradient_checkpointing_of(choices.recompute));
+      compares ? 1 : 3, learning_rate(task, full), rows_of_step_text(task),
+      facts.task == "pretrain", choices.dtype.dtype, choices.dtype.reason,
+      architecture::gradient_checkpointing_of(choices.recompute));
   text += fmt::format(
       "\ndata:\n  train_path: {}\n"
       "{}"

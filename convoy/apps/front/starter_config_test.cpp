@@ -78,6 +78,12 @@ TEST(StarterConfig, PairsHaveTheirTaskLossAndRate) {
   EXPECT_EQ(line_of(text, "learning_rate"), "learning_rate: 8e-6");
   EXPECT_EQ(text.find("loss: "), std::string::npos) << text;
   EXPECT_NE(text.find("preference:\n  beta: 0.1"), std::string::npos) << text;
+  facts.task = "kto";
+  text = starter_config(answers, facts);
+  EXPECT_EQ(line_of(text, "learning_rate"), "learning_rate: 5e-7");
+  EXPECT_TRUE(line_of(text, "batch_size").starts_with("batch_size: 8"))
+      << "auto is measured after the reference has scored the rows of each step";
+  EXPECT_NE(text.find("  desirable_weight: 1.0"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/launch/rendezvous/job_token.h"
@@ -65,7 +65,7 @@ void make_log_folder(const fs::path& folder) {
 // may be submitted from elsewhere.
 void check_environment(const Context& context, const SubmitSettings& settings) {
   for (const launch::TravellingVariable& variable : launch::travelling_variables(settings)) {
-    if (variable.has_value || std::getenv(variable.name.c_str()) != nullptr) continue;
+    if (variable.has_value || environment_variable(variable.name)) continue;
     const std::string found = fmt::format("--env names {}, which is not set here", variable.name);
     if (settings.go) throw ConfigError(found, {.key = "env", .hint = "set it, or give NAME=VALUE"});
     context.log().warning(found);

@@ -75,6 +75,16 @@ TEST_F(SubmitCommand, WhatTheToolSaysIsTheReason) {
   EXPECT_NE(absent.out.find("kubectl is not here"), std::string::npos) << absent.out;
 }
 
+TEST_F(SubmitCommand, UnderAParentThatIgnoresTheEndOfChildrenTheToolsCodeIsStillSeen) {
+  tool("sbatch", "echo 'sbatch: error: no' >&2; exit 1");
+  const std::string ignoring = "/usr/bin/env --ignore-signal=CHLD";
+  EXPECT_EQ(submit("--engine slurm --go -- true", ignoring).code, 2);
+  tool("sbatch", "cat >/dev/null; echo 4217");
+  const testing::ScriptEnd end = submit("--engine slurm --go -- true", ignoring);
+  EXPECT_EQ(end.code, 0) << end.out;
+  EXPECT_EQ(end.out, "4217\n");
+}
+
 TEST_F(SubmitCommand, KubectlCreatesAndAManifestFileIsPrivate) {
   tool(
       "kubectl",

@@ -94,7 +94,7 @@ std::string measured_text(const Context& context, const SweepPlan& plan,
   if (cpus > 0) engines.push_back({.workload = on_cpu.get(), .workers = cpus, .measured = cpus});
   if (gpus > 0)
     engines.push_back(
-        {.workload = on_gpu.get(), .workers = gpus, .descents_together = 128, .is_gpu = true});
+        {.workload = on_gpu.get(), .workers = gpus, .cells_together = 128, .is_gpu = true});
   const sweep::PlanCost cost = sweep::measure_cost(open, kind.steps, engines, kMeasureSeconds);
   std::string rates;
   if (cost.guesses_per_second > 0)

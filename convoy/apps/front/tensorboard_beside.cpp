@@ -2,10 +2,9 @@
 #include "convoy/apps/front/tensorboard_beside.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/wait.h>
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -13,26 +12,22 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/machine/processes/reserved_port.h"
+#include "convoy/machine/processes/run_child.h"
 
 namespace convoy::apps {
 namespace {
 
-constexpr int kStopLimit_ms = 3000;
+constexpr std::chrono::milliseconds kBoardStopLimit{3000};
 
-processes::RankProcess start_quietly(const std::string& script,
-                                     const std::vector<std::string>& arguments) {
-  processes::RankStart start;
-  start.program = {"sh", "-c", script, "sh"};
+processes::ChildStart shell(const std::string& script,
+                            const std::vector<std::string>& arguments = {}) {
+  processes::ChildStart start{.program = {"sh", "-c", script, "sh"}};
   start.program.insert(start.program.end(), arguments.begin(), arguments.end());
-  ::sigemptyset(&start.signals);
-  return processes::start_rank(start);
+  return start;
 }
 
 bool succeeds(const std::string& script) {
-  const processes::RankProcess process = start_quietly("exec >/dev/null 2>&1; " + script, {});
-  int status = -1;
-  ::waitpid(process.pid, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return processes::run_child(shell(script)).end.success();
 }
 
 // Empty when there is none.
@@ -92,7 +87,7 @@ void TensorBoardBeside::start(std::vector<std::string> program) {
                {"--logdir", plan_.events.string(), "--port", std::to_string(plan_.port)});
   // Its output goes to a file: no process reads a pipe while the ranks run.
   if (!plan_.stays) {
-    process_ = start_quietly("log=$1; shift; exec \"$@\" >\"$log\" 2>&1", words);
+    process_ = processes::start_child(shell("log=$1; shift; exec \"$@\" >\"$log\" 2>&1", words));
     log_.info(
         fmt::format("TensorBoard of this run: http://localhost:{}/, until it ends", plan_.port));
     return;
@@ -100,16 +95,10 @@ void TensorBoardBeside::start(std::vector<std::string> program) {
   // The shell's child is not a child of this process and gets no signal when it ends.
   words.insert(words.begin(),
                {(plan_.events / "tensorboard.pid").string(), std::to_string(plan_.port)});
-  const processes::RankProcess shell = start_quietly(
-      "file=$1 port=$2 log=$3; shift 3; \"$@\" >\"$log\" 2>&1 & echo $! $port >\"$file\"", words);
-  ::waitpid(shell.pid, nullptr, 0);
+  processes::run_child(shell(
+      "file=$1 port=$2 log=$3; shift 3; \"$@\" >\"$log\" 2>&1 & echo $! $port >\"$file\"", words));
   if (const std::optional<Standing> standing = find_standing(plan_.events))
     log_.info(standing->sentence(plan_.events));
-}
-
-bool TensorBoardBeside::has_ended(int limit_ms) const {
-  pollfd exited{process_.exited.get(), POLLIN, 0};
-  return ::poll(&exited, 1, limit_ms) > 0;
 }
 
 TensorBoardBeside::~TensorBoardBeside() {
@@ -120,16 +109,17 @@ TensorBoardBeside::~TensorBoardBeside() {
 }
 
 void TensorBoardBeside::end() {
-  if (has_ended(0)) {
+  if (processes::ends_within(process_, std::chrono::milliseconds(0))) {
     log_.warning(fmt::format("TensorBoard ended before the run; its output is in {}",
                              plan_.log_file.string()));
   } else {
     processes::signal_group(process_.pid, SIGTERM);
-    if (!has_ended(kStopLimit_ms)) log_.info("TensorBoard does not end, and is killed");
+    if (!processes::ends_within(process_, kBoardStopLimit))
+      log_.info("TensorBoard does not end, and is killed");
   }
   // Also ends the processes that it has started.
   processes::signal_group(process_.pid, SIGKILL);
-  ::waitpid(process_.pid, nullptr, 0);
+  processes::wait_for_child(process_.pid);
   log_.info(fmt::format("TensorBoard has ended; `tensorboard --logdir {}` shows the run again",
                         plan_.events.string()));
 }

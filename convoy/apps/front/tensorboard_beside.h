@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "convoy/core/base/log.h"
-#include "convoy/machine/processes/rank_process.h"
+#include "convoy/machine/processes/child_process.h"
 
 namespace convoy::apps {
 
@@ -34,11 +34,10 @@ class TensorBoardBeside {
  private:
   void start(std::vector<std::string> program);
   void end();
-  bool has_ended(int limit_ms) const;
 
   const TensorBoardPlan plan_;
   const Log& log_;
-  processes::RankProcess process_;  // one that ends with the run
+  processes::ChildProcess process_;  // one that ends with the run
 };
 
 }  // namespace convoy::apps

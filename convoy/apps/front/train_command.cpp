@@ -17,15 +17,18 @@
 #include "convoy/apps/front/job_end.h"
 #include "convoy/apps/front/memory_fit.h"
 #include "convoy/apps/front/peer_launch.h"
+#include "convoy/apps/front/rejection_run.h"
 #include "convoy/apps/front/run_devices.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/tensorboard_beside.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
+#include "convoy/apps/front/train_job.h"
 #include "convoy/apps/front/train_line.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/error_readers.h"
 #include "convoy/core/base/files.h"
@@ -96,6 +99,12 @@ int conclude(const Context& context, const launch::LaunchReport& report,
   if (saved && readers.people)
     context.log().info("stopped on request, the state is saved; resume with: " + to_go_on);
   const int code = say_how_it_ended(context, report);
+  // Ended by a second signal, or because a rank did not leave in time.
+  if (!report.failed() && report.stop_signal != 0 && code > 128 && readers.people &&
+      !to_go_on.empty())
+    context.log().info(fmt::format(
+        "the steps since its last checkpoint or its start are not saved; go on with: {}",
+        to_go_on));
   if (saved && readers.programs)
     write_to_stderr(
         StopRequest("stopped on request, the state is saved", {.hint = "resume with: " + to_go_on})
@@ -234,13 +243,6 @@ void check_launch_settings(const Context& context, const TrainInvocation& found,
                       settings::Wanted::Anything, &facts);
 }
 
-void print_result(const telemetry::RunFolder& folder) {
-  const nlohmann::ordered_json result = {
-      {"run_dir", folder.path().string()},
-      {"metrics", telemetry::read_run_record(folder.metrics_path())}};
-  fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
 int print_placement(const Context& context, const launch::JobSetup& setup) {
   say_notes(context, setup);
   if (context.common.json) {
@@ -274,8 +276,8 @@ void warn_of_one_device(const Context& context, const TrainInvocation& found,
 // Guides export these variables for their own scripts. If they were read without a request, a job
 // would wait for nodes that are never started.
 void warn_of_unread_nodes(const Context& context, const launch::JobSetup& setup) {
-  const char* const nodes = std::getenv("NNODES");
-  if (nodes == nullptr || std::atoi(nodes) <= 1 || setup.several_nodes() || setup.adopted()) return;
+  const std::string nodes = environment_text("NNODES");
+  if (std::atoi(nodes.c_str()) <= 1 || setup.several_nodes() || setup.adopted()) return;
   context.log().warning(fmt::format(
       "NNODES={} is set but ignored: this node trains alone. For {} nodes give --nnodes "
       "{} --node-rank R --master-addr HOST",
@@ -299,7 +301,12 @@ void say_fit_without_weights(const Context& context, const launch::JobSetup& set
 }
 
 int run_train(Context& context, const std::vector<std::string>& arguments) {
-  const TrainInvocation found = read_train_line(context, arguments);
+  return run_train_job(context, read_train_line(context, arguments));
+}
+
+}  // namespace
+
+int run_train_job(Context& context, const TrainInvocation& found, const std::string& to_go_on) {
   const TrainFlags& flags = found.flags;
   const launch::JobSetup setup = launch::set_up_job(found.request, launch::process_environment());
   if (flags.placement) {
@@ -309,6 +316,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   worker_program(context);
   RunConfig run;
   read_config(context, found, may_be_sent(setup) && !flags.dry_run, ranks_of_job(setup), run);
+  if (run.train.task_facts().data == settings::TaskData::Problems)
+    return run_rejection(context, {found, setup, run.train, *run.resolved});
   say_notes(context, setup);
   warn_of_one_device(context, found, setup, run.train);
   warn_of_unread_nodes(context, setup);
@@ -395,12 +404,19 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
     std::error_code ignored;
     if (run.train.train.output_dir.empty()) fs::remove(folder.path().parent_path(), ignored);
   }
-  const int code = conclude(context, report, command_to_go_on(found, run.train, folder.path()));
+  const int code =
+      conclude(context, report,
+               to_go_on.empty() ? command_to_go_on(found, run.train, folder.path()) : to_go_on);
   if (code == 0 && own && context.common.json) print_result(folder);
   return code;
 }
 
-}  // namespace
+void print_result(const telemetry::RunFolder& folder) {
+  const nlohmann::ordered_json result = {
+      {"run_dir", folder.path().string()},
+      {"metrics", telemetry::read_run_record(folder.metrics_path())}};
+  fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
 
 Command train_command() {
   return {

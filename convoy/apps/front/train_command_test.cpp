@@ -221,6 +221,17 @@ TEST_F(TrainCommand, StopWithStateSavedSaysHowToGoOn) {
   EXPECT_EQ(last_line()["kind"], "stopped");
 }
 
+TEST_F(TrainCommand, StopThatSavedNothingSaysHowToGoOn) {
+  const std::string script =
+      "trap '' TERM; sleep 0.3; kill -TERM $PPID; while :; do sleep 0.05; done";
+  EXPECT_EQ(train("sums.yaml --output-dir out --shutdown-timeout 0.2", script), 143);
+  EXPECT_NE(output_.find(fmt::format("are not saved; go on with: convoy train {0}/config.yaml "
+                                     "--run-dir {0} --shutdown-timeout 0.2\n",
+                                     (folder_ / "out").string())),
+            std::string::npos)
+      << output_;
+}
+
 TEST_F(TrainCommand, RunThatBeganAnewGoesOnFromItsOwnCheckpoints) {
   EXPECT_EQ(train("sums.yaml --output-dir 'an out' --resume never", "exit 75"), 75);
   EXPECT_NE(output_.find("/an out' --resume auto\n"), std::string::npos) << output_;

@@ -43,6 +43,10 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
   fs::path folder = flags.output_dir;
   std::string resume = flags.resume;
   // A run folder means its newest checkpoint.
+  if (!resume.empty() && fs::is_directory(fs::path(resume) / kRoundsFolder)) {
+    if (folder.empty()) folder = resume;
+    resume = "auto";
+  }
   if (!resume.empty() && fs::is_directory(fs::path(resume) / "checkpoints")) {
     if (folder.empty()) folder = resume;
     resume = folder == resume ? "auto" : (fs::path(resume) / "checkpoints" / "last").string();
@@ -120,7 +124,18 @@ TrainInvocation read_train_line(Context& context, const std::vector<std::string>
   return found;
 }
 
-std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& train,
+std::vector<std::string> rank_words(const TrainInvocation& of) {
+  launch::MemberFlags members = of.request.members;
+  launch::MemberFlags defaults;
+  std::vector<std::string> words =
+      config::flags_that_differ(config::list_fields(members), config::list_fields(defaults));
+  if (of.flags.devices != "auto") words.insert(words.end(), {"--devices", of.flags.devices});
+  if (of.flags.threads > 0)
+    words.insert(words.end(), {"--threads", std::to_string(of.flags.threads)});
+  return words;
+}
+
+std::string command_to_go_on(const TrainInvocation& of, const settings::TrainSettings& train,
                              const fs::path& folder) {
   std::vector<std::string> words = {"convoy", "train"};
   if (const fs::path config = folder / "config.yaml"; fs::exists(config))
@@ -128,13 +143,7 @@ std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& 
   else
     words.insert(words.end(), of.rest.begin(), of.rest.end());
   words.insert(words.end(), {"--run-dir", folder.string()});
-  launch::MemberFlags defaults;
-  for (std::string& word : config::flags_that_differ(config::list_fields(of.request.members),
-                                                     config::list_fields(defaults)))
-    words.push_back(std::move(word));
-  if (of.flags.devices != "auto") words.insert(words.end(), {"--devices", of.flags.devices});
-  if (of.flags.threads > 0)
-    words.insert(words.end(), {"--threads", std::to_string(of.flags.threads)});
+  for (std::string& word : rank_words(of)) words.push_back(std::move(word));
   if (train.train.resume_from_checkpoint != "auto") words.insert(words.end(), {"--resume", "auto"});
   return launch::shell_words(words);
 }

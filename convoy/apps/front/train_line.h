@@ -16,6 +16,9 @@
 
 namespace convoy::apps {
 
+// Holds the rounds of task rejection in its run folder.
+inline constexpr const char* kRoundsFolder = "rounds";
+
 struct TrainFlags : launch::DeviceFlags {
   std::string config;
   std::string model;
@@ -86,10 +89,13 @@ TrainInvocation read_train_line(Context& context, const std::vector<std::string>
 // A word of `rest` that is no key=value pair.
 bool is_config_file(const std::string& word);
 
+// The flags that place the run's ranks.
+std::vector<std::string> rank_words(const TrainInvocation& of);
+
 // The command that resumes the run. Its own configuration holds the settings; ranks and nodes are
 // given as flags again. A node that only takes part may have no such configuration: it repeats its
 // command.
-std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& train,
+std::string command_to_go_on(const TrainInvocation& of, const settings::TrainSettings& train,
                              const std::filesystem::path& folder);
 
 }  // namespace convoy::apps

@@ -3,14 +3,13 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "convoy/apps/front/libtorch_folder.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/running_tasks.h"
+#include "convoy/machine/processes/child_process.h"
 
 namespace convoy::apps {
 namespace {
@@ -24,10 +23,8 @@ constexpr const char* kSpinsBesideOthers = "1000";
 }  // namespace
 
 std::filesystem::path worker_program(const Context& context) {
-  const char* const chosen = std::getenv("CONVOY_WORKER");
-  const std::filesystem::path path = chosen != nullptr && *chosen != '\0'
-                                         ? std::filesystem::path(chosen)
-                                         : context.program.parent_path() / "convoy-worker";
+  std::filesystem::path path = environment_text("CONVOY_WORKER");
+  if (path.empty()) path = context.program.parent_path() / "convoy-worker";
   if (::access(path.c_str(), X_OK) != 0)
     throw ConfigError(
         fmt::format("wanted the program that computes at {}, found none", path.string()),
@@ -38,7 +35,7 @@ std::filesystem::path worker_program(const Context& context) {
 std::map<std::string, std::string> worker_environment(const Context& context, int64_t threads) {
   std::map<std::string, std::string> environment = {
       {"LD_LIBRARY_PATH", libtorch_library_path(context.program)}};
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
+  if (!environment_variable("OMP_WAIT_POLICY") && !environment_variable("GOMP_SPINCOUNT"))
     environment["GOMP_SPINCOUNT"] = host_runs_other_tasks() ? kSpinsBesideOthers : kSpins;
   if (threads > 0) environment["OMP_NUM_THREADS"] = std::to_string(threads);
   return environment;
@@ -48,14 +45,10 @@ void become_worker(const Context& context, const std::string& command,
                    const std::vector<std::string>& arguments, int64_t threads) {
   std::vector<std::string> words = {worker_program(context).string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
   for (const auto& [name, value] : worker_environment(context, threads))
     ::setenv(name.c_str(), value.c_str(), 1);
-  std::fflush(nullptr);
-  ::execv(pointers[0], pointers.data());
-  throw ConfigError(fmt::format("{} could not be started: {}", words[0], std::strerror(errno)),
+  const std::string reason = processes::become_program(words);
+  throw ConfigError(fmt::format("{} could not be started: {}", words[0], reason),
                     {.hint = "install convoy-worker beside convoy again"});
 }
 

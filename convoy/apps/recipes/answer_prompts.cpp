@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/generate/scheduler/engine_defaults.h"
 #include "convoy/machine/device/device_claim.h"
 #include "convoy/machine/device/device_graph.h"
@@ -50,8 +51,7 @@ class AnswerProgress {
   }
   // `all`: number of answers made by this start.
   void show(int64_t all) {
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const double seconds = seconds_since(start_);
     // Only this rank's tokens are counted; the others' answers are assumed to have the same length.
     const double tokens_of_all = static_cast<double>(tokens_) * static_cast<double>(all) /
                                  static_cast<double>(std::max<int64_t>(own_, 1));

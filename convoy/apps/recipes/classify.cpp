@@ -12,6 +12,7 @@
 #include "convoy/apps/recipes/train_stamp.h"
 #include "convoy/apps/recipes/training/joined_training.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/model/models/signal_files.h"
 #include "convoy/train/parallel/trained_parameters.h"
 
@@ -230,8 +231,7 @@ void Classify::write_results(const train::LoopResult& result,
   if (input.data.test.num_windows > 0)
     results.test = evaluate_windows(input.model, input.data.test, objective_options(), group);
   export_model();
-  results.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - run.begin).count();
+  results.seconds = seconds_since(run.begin);
   if (group.rank() != 0) return;
   run.checkpoints.settle();
   write_classify_results(run.folder.path(), results, settings, input.data, run.log);

@@ -132,7 +132,8 @@ data::TokenDataset first_rows(const data::TokenDataset& dataset, int64_t limit) 
     rows.push_back({.ids = {ids.begin(), ids.end()},
                     .supervised = {supervised.begin(), supervised.end()},
                     .source_index = dataset.source_index(row),
-                    .weights = {weights.begin(), weights.end()}});
+                    .weights = {weights.begin(), weights.end()},
+                    .is_desirable = dataset.is_desirable(row)});
   }
   return data::TokenDataset::from_rows(rows);
 }
@@ -172,8 +173,8 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   ModelRequest request =
       model_request(run.model, engine, settings.data.template_path, share.rank_device());
   request.eos_token = settings.data.eos_token;
-  const bool has_pairs = settings.task_facts().data == settings::TaskData::Pairs;
-  request.joins_projections = request.joins_projections && !has_pairs;
+  const bool compares = settings::learns_preferences(settings.task_facts());
+  request.joins_projections = request.joins_projections && !compares;
   OpenedModel opened = open_model(request, log);
   const int64_t positions = families::read_decoder_spec(opened.folder).max_positions;
   const data::EncodeInputs inputs{.data = settings.data,
@@ -198,7 +199,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   if (flags.limit > 0)
     dataset = first_rows(dataset, settings::rows_of_item(settings.task_facts()) * flags.limit);
   const int64_t loss_rows = engine.batch_size.value.value_or(kLossRows);  // or pairs
-  if (has_pairs) {
+  if (compares) {
     say_generation_memory(
         opened, engine,
         scored_together(dataset, settings::rows_of_item(settings.task_facts()) * loss_rows),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preferences of a model over pairs of completions, as a training of pairs measures them.
+// Preferences of a model over pairs of completions or single ones, as a training of them measures
+// them.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,12 @@
 
 namespace convoy::recipes {
 
-// Collective. Blocks. Loss, rewards, margins and accuracy of `pairs`, rows 2i and 2i + 1 of which
-// are pair i, under the loss of `settings`, whose task is one of pairs. The reference that
-// preference.reference names is loaded, asked and released before `evaluated` is loaded.
-// `batch_pairs`: computed together. Throws ConfigError for a reference of another tokenizer,
-// DataError.
+// Collective. Blocks. Loss, rewards, margins and accuracy of `rows`, of which rows 2i and 2i + 1
+// are pair i where the task of `settings` is one of pairs. The reference that preference.reference
+// names is loaded, asked and released before `evaluated` is loaded. `batch_items`: pairs, or rows,
+// computed together. Throws ConfigError for a reference of another tokenizer, DataError.
 nlohmann::json evaluate_pairs(RankShare& share, OpenedModel evaluated,
                               const settings::TrainSettings& settings,
-                              const data::TokenDataset& pairs, int64_t batch_pairs, const Log& log);
+                              const data::TokenDataset& rows, int64_t batch_items, const Log& log);
 
 }  // namespace convoy::recipes

@@ -11,9 +11,11 @@
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/lora_gguf.h"
 #include "convoy/apps/recipes/ollama_modelfile.h"
+#include "convoy/apps/recipes/output_place.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/progress.h"
+#include "convoy/data/text/template_sources.h"
 #include "convoy/machine/device/dtype.h"
 #include "convoy/model/models/convert.h"
 #include "convoy/model/models/gguf_export.h"
@@ -117,15 +119,11 @@ Places places_of(const settings::ModelExportFlags& flags, const std::string& mod
   if (flags.format == "ollama") {
     places.folder = flags.output.empty() ? fs::path(stem) : fs::path(flags.output);
     places.file = places.folder / (stem + ".gguf");
-    if (fs::exists(places.folder) && !fs::is_empty(places.folder))
-      throw ConfigError("the output folder is not empty",
-                        {.file = places.folder.string(), .hint = "name a new one with --output"});
+    require_new_folder(places.folder);
     return places;
   }
   places.file = flags.output.empty() ? fs::path(stem + ".gguf") : fs::path(flags.output);
-  if (fs::exists(places.file))
-    throw ConfigError("the output exists already",
-                      {.file = places.file.string(), .hint = "name a new one with --output"});
+  require_new_file(places.file);
   return places;
 }
 
@@ -137,6 +135,14 @@ struct Source {
   std::vector<int32_t> ends;
 
   const io::ModelFolder& folder() const { return merged ? merged->folder : *files; }
+  // An adapter may bring its own.
+  std::string template_text() const {
+    if (merged && !merged->given_template.empty()) return merged->given_template;
+    return text::usual_template_text(folder().path());
+  }
+  std::optional<text::ChatTemplate> take_template() {
+    return merged ? std::move(merged->chat_template) : text::ChatTemplate::load(files->path());
+  }
 };
 
 Source source_of(const std::string& model, const std::string& adapter,
@@ -176,7 +182,7 @@ void export_model_file(const settings::ModelExportFlags& flags, const Log& log) 
     throw ConfigError("--adapter-only needs --adapter FOLDER",
                       {.hint = "leave --adapter-only out to write the model itself"});
   const Places places = places_of(flags, flags.model);
-  const Source source = source_of(model, adapter, flags, log);
+  Source source = source_of(model, adapter, flags, log);
   if (flags.adapter_only) {
     write_lora_gguf(*source.merged, type, places.file);
     log.info(
@@ -189,14 +195,17 @@ void export_model_file(const settings::ModelExportFlags& flags, const Log& log) 
                           {.type = type,
                            .ends = source.ends,
                            .name = plain_name(flags.model),
+                           .chat_template = source.template_text(),
                            .advance = [&](int64_t done, int64_t total) { progress(done, total); }});
   progress.finish();
   for (const std::string& notice : notices) log.warning(notice);
   log.info(fmt::format("{} written: {}", places.file.string(),
                        telemetry::bytes_text(static_cast<int64_t>(fs::file_size(places.file)))));
   if (places.folder.empty()) return;
+  const std::optional<text::ChatTemplate> chat_template = source.take_template();
   const Modelfile modelfile =
-      make_modelfile(source.folder(), source.ends, places.file.filename().string());
+      make_modelfile(source.folder(), chat_template ? &*chat_template : nullptr, source.ends,
+                     places.file.filename().string());
   for (const std::string& notice : modelfile.notices) log.warning(notice);
   write_file_atomic(places.folder / "Modelfile", modelfile.text);
   log.info(fmt::format("{} written: `ollama create {} -f {}` takes it",
@@ -206,8 +215,7 @@ void export_model_file(const settings::ModelExportFlags& flags, const Log& log) 
 
 void convert_model_file(const std::string& source, const std::string& output,
                         const settings::ModelConvertFlags& flags, const Log& log) {
-  if (fs::exists(output) && !fs::is_empty(output))
-    throw ConfigError("the output folder is not empty", {.file = output, .hint = "name a new one"});
+  require_new_folder(output);
   if (!flags.base.empty()) {
     if (flags.dtype != "auto" && flags.dtype != "fp32")
       throw ConfigError("adapters are written in fp32", {.key = "dtype", .hint = "leave it out"});

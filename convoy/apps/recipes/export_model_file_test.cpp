@@ -11,6 +11,8 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/gguf/decode.h"
 #include "convoy/core/io/gguf/file.h"
+#include "convoy/core/io/json_text.h"
+#include "convoy/model/adapters/served_adapters.h"
 #include "convoy/model/models/registry.h"
 #include "files/source_folder.h"
 #include "files/temporary_folder.h"
@@ -77,6 +79,26 @@ TEST_F(ExportFile, AdaptersAreMergedIntoIt) {
                   .equal(sum));
 }
 
+TEST_F(ExportFile, TheTemplateIsThatOfTheAdapter) {
+  const fs::path model = folder_ / "model", copy = folder_ / "adapter";
+  convoy::testing::make_model(model);
+  fs::copy(adapter(), copy);
+  settings::ModelExportFlags wanted = flags(model, "f32");
+  wanted.adapter = copy.string();
+  export_model_file(wanted, quiet());
+  EXPECT_EQ(gguf::File(wanted.output).text("tokenizer.chat_template"),
+            read_file(model / "chat_template.jinja"));
+  const std::string own =
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}[/]{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]{% endif %}";
+  write_file_atomic(copy / "chat_template.jinja", own);
+  wanted.format = "ollama";
+  wanted.output = (folder_ / "ollama").string();
+  export_model_file(wanted, quiet());
+  EXPECT_EQ(gguf::File(folder_ / "ollama/model-f32.gguf").text("tokenizer.chat_template"), own);
+  EXPECT_NE(read_file(folder_ / "ollama/Modelfile").find("[assistant]"), std::string::npos);
+}
+
 TEST_F(ExportFile, AnAdapterAloneIsALoraFile) {
   const fs::path model = folder_ / "model", start = golden_folder() / "train/qwen2/start";
   convoy::testing::make_model(model);
@@ -114,7 +136,54 @@ TEST_F(ExportFile, AnAdapterAloneIsALoraFile) {
   const LoadedModel loaded = load(back.string());
   EXPECT_EQ(loaded.lora->config().r, 4);
   EXPECT_EQ(loaded.lora->config().alpha, 8);
-  EXPECT_NE(refusal_of([&] { load(wanted.output); }).find("convoy models convert"),
+  // As it is, it is an adapter too.
+  const LoadedModel direct = load(wanted.output);
+  EXPECT_EQ(direct.lora->config().alpha, 8);
+  EXPECT_EQ(direct.end_ids, loaded.end_ids);
+  for (const nn::NamedTensor& parameter : direct.lora->parameters())
+    EXPECT_TRUE(parameter.value.equal(leaves.at(parameter.name).to(at::kFloat))) << parameter.name;
+}
+
+at::Tensor logits_through(nn::CausalLm& model) {
+  const at::NoGradGuard no_grad;
+  const std::vector<int64_t> tokens = {5, 17, 90, 4, 200, 31}, positions = {0, 1, 2, 3, 4, 5};
+  const nn::TokenBatch batch(tokens, positions, {0, 6});
+  return model.head().forward(model.hidden_states(batch, {}));
+}
+
+// Written by its convert_lora_to_gguf.py from tests/golden/train/FAMILY/lora. That one drops
+// alpha_pattern.
+TEST_F(ExportFile, LoraFilesOfLlamaCppAnswerAsTheirPeftAdapters) {
+  for (const char* family : {"llama", "mistral", "qwen2", "qwen3", "gemma3", "smollm3"}) {
+    const fs::path base = golden_folder() / "train" / family, peft = folder_ / family;
+    fs::create_directories(peft);
+    fs::copy_file(base / "lora/adapter_model.safetensors", peft / "adapter_model.safetensors");
+    io::Json config = io::read_json_file(base / "lora/adapter_config.json");
+    config["alpha_pattern"] = io::Json::object();
+    write_file_atomic(peft / "adapter_config.json", config.dump());
+    const auto model = [&] {
+      return models::load_causal_lm(io::ModelFolder::open(base.string()), at::kFloat, at::kCPU);
+    };
+    const fs::path file = golden_folder() / "adapters/lora_gguf" / (std::string(family) + ".gguf");
+    const auto wanted_model = model(), found_model = model();
+    const at::Tensor plain = logits_through(*wanted_model);
+    const auto wanted = adapters::LoraModel::load(*wanted_model, peft);
+    const auto found = adapters::LoraModel::load(*found_model, file);
+    const at::Tensor logits = logits_through(*found_model);
+    EXPECT_TRUE(logits.equal(logits_through(*wanted_model))) << family;
+    EXPECT_FALSE(logits.equal(plain)) << family;
+    // Beside others in a server.
+    const auto served_model = model();
+    adapters::ServedAdapters served(*served_model, {peft, file});
+    served.set_tokens({{.adapter = 2, .tokens = 6}});
+    EXPECT_TRUE(logits_through(*served_model).equal(logits)) << family;
+  }
+  EXPECT_NE(refusal_of([&] {
+              const auto base = models::load_causal_lm(
+                  io::ModelFolder::open((golden_folder() / "train/qwen2").string()), at::kFloat,
+                  at::kCPU);
+              adapters::LoraModel::load(*base, golden_folder() / "adapters/lora_gguf/llama.gguf");
+            }).find("architecture `llama`"),
             std::string::npos);
 }
 

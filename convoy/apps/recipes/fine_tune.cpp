@@ -21,6 +21,7 @@
 #include "convoy/machine/device/threads.h"
 #include "convoy/model/models/export.h"
 #include "convoy/train/comm/exchange.h"
+#include "convoy/train/loop/unpaired_objective.h"
 #include "convoy/train/parallel/trained_parameters.h"
 
 namespace convoy::recipes {
@@ -117,7 +118,9 @@ struct FineTune : JoinedTraining {
                           telemetry::TrainingLog* log) const;
 
  private:
-  bool learns_pairs() const { return settings.task_facts().data == settings::TaskData::Pairs; }
+  settings::TaskData task_data() const { return settings.task_facts().data; }
+  bool compares() const { return settings::learns_preferences(settings.task_facts()); }
+  void report_balance() const;
   void report_speed(const nlohmann::json& figures) const;
   void use_best(const checkpoint::Progress& progress) const;
   nlohmann::json memory_figures(bool has_trained) const;
@@ -139,9 +142,30 @@ void FineTune::report_plan() const {
   for (size_t part = 0; part < input.splits.mix.size(); ++part)
     run.log.info(mix_text(input.splits, *batch.plan.mix_schedule(), part));
   report_batch(run.log, settings.train, order,
-               settings.train.packing ? "block"
-               : learns_pairs()       ? "pair"
-                                      : "row");
+               settings.train.packing                     ? "block"
+               : task_data() == settings::TaskData::Pairs ? "pair"
+                                                          : "row");
+  if (task_data() == settings::TaskData::Judged) report_balance();
+}
+
+// Where there are fewer good answers than bad ones, or the opposite, weights make both count alike.
+// The paper's range of the ratio is [1, 4/3] (its equation 8).
+void FineTune::report_balance() const {
+  const data::TokenDataset& rows = input.splits.train;
+  int64_t num_good = 0;
+  for (int64_t row = 0; row < rows.num_rows(); ++row) num_good += rows.is_desirable(row) ? 1 : 0;
+  const auto good = static_cast<double>(num_good);
+  const double bad = static_cast<double>(rows.num_rows()) - good;
+  const settings::PreferenceSettings& preference = settings.preference;
+  const double ratio = preference.desirable_weight * good / (preference.undesirable_weight * bad);
+  const std::string text =
+      fmt::format("labels: {} good, {} bad; weighed {:.2f} to 1", good, bad, ratio);
+  constexpr double kRounding = 0.01;
+  if (ratio >= 1 - kRounding && ratio <= 4.0 / 3 + kRounding) return run.log.info(text);
+  run.log.warning(fmt::format(
+      "{}, where KTO's authors advise 1 to 1.33: preference.desirable_weight={:.2f}, or "
+      "undesirable_weight={:.2f}",
+      text, preference.undesirable_weight * bad / good, preference.desirable_weight * good / bad));
 }
 
 std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOptions& options) const {
@@ -149,9 +173,11 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
   options.tensorboard_folder = run.folder.tensorboard_folder();
   options.model_config_json = input.base.folder.text("config.json").value();
   options.best_name = settings.train.best_metric_name();
-  options.has_perplexity = !learns_pairs();
-  if (learns_pairs())
+  options.has_perplexity = !compares();
+  if (task_data() == settings::TaskData::Pairs)
     options.printed_metrics = {"accuracy", "rewards/margins"};
+  else if (compares())
+    options.printed_metrics = {"rewards/margins", "kl"};
   else
     options.printed_metrics = {"perplexity"};
   if (evaluation.predict_with_generate)
@@ -166,7 +192,17 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
 
 std::unique_ptr<train::TrainingObjective> FineTune::make_objective(
     telemetry::TrainingLog* /*log*/) const {
-  if (learns_pairs()) {
+  if (task_data() == settings::TaskData::Judged) {
+    auto unpaired = std::make_unique<train::UnpairedObjective>(
+        *input.base.model, batch.plan, input.splits.val,
+        train::UnpairedOptions{.preference = settings.preference,
+                               .most_tokens = settings.model.max_seq_len,
+                               .eval_batch_size = settings.train.rows_of_evaluation_batch()},
+        reference, group);
+    unpaired->count_flops(input.trained.step_flops);
+    return unpaired;
+  }
+  if (compares()) {
     auto preferences = std::make_unique<train::PreferenceObjective>(
         *input.base.model, batch.plan, input.splits.val, settings.train.rows_of_evaluation_batch(),
         objectives::PairObjective(settings), reference);

@@ -47,7 +47,7 @@ std::string answers_key(const GenerateRun& run, const settings::SamplingFlags& s
                         const LoadedModel& loaded, const Prompts& prompts) {
   Sha256 hash;
   hash.update(io::model_fingerprint(loaded.folder));
-  hash.update(run.model.adapter.empty() ? "" : adapter_fingerprint(run.model.adapter));
+  hash.update(run.model.adapter.empty() ? "" : io::adapter_fingerprint(run.model.adapter));
   hash.update(loaded.model->head().weight().dtype().name());
   settings::SamplingFlags settled = sampling;
   hash.update(config::dump_json(config::list_fields(settled)).dump());

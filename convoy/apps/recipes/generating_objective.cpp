@@ -11,6 +11,7 @@
 #include "convoy/apps/recipes/rank_share.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/io/row_output.h"
 #include "convoy/data/evaluate/sample_files.h"
 #include "convoy/generate/engine/engine.h"
@@ -20,10 +21,6 @@ namespace convoy::recipes {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // The data that ranks exchange between steps of their engines.
 struct Votes {

@@ -16,6 +16,8 @@
 #include "convoy/machine/device/dtype.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/machine/device/refillable_tensor.h"
+#include "convoy/model/adapters/adapter_file.h"
+#include "convoy/model/adapters/gguf_lora.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
@@ -113,6 +115,11 @@ std::optional<AdapterStart> adapter_start(const std::string& name, const Log& lo
   return AdapterStart{.base = *base, .adapter = name};
 }
 
+void require_adapter(const std::filesystem::path& adapter, const Log& log) {
+  adapters::AdapterFile::require(adapter);
+  for (const std::string& notice : adapters::gguf_lora_notices(adapter)) log.warning(notice);
+}
+
 namespace {
 
 // The template with which an adapter was trained, where it is another one than the base's. Returns
@@ -165,9 +172,10 @@ class LoadProgress {
 
 void say_loading(const ModelRequest& request, const io::ModelFolder& folder,
                  const sizing::DtypeChoice& dtype, const Log& log) {
-  log.info(fmt::format("loading {} ({}) in {}", request.name,
-                       bytes_text(io::ModelWeights(folder).total_bytes()),
-                       dtype.text(request.dtype_flag)));
+  log.info(fmt::format(
+      "loading {} ({}){} in {}", request.name, bytes_text(io::ModelWeights(folder).total_bytes()),
+      request.adapter.empty() ? "" : fmt::format(" with the adapter {}", request.adapter),
+      dtype.text(request.dtype_flag)));
 }
 
 }  // namespace
@@ -186,7 +194,7 @@ OpenedModel open_model(const ModelRequest& given, const Log& log) {
     request.adapter = start->adapter;
   }
   io::ModelFolder folder = io::ModelFolder::open(request.name, request.revision);
-  if (!request.adapter.empty()) adapters::LoraModel::require_adapter(request.adapter);
+  if (!request.adapter.empty()) require_adapter(request.adapter, log);
   for (const std::string& notice : folder.notices()) log.info(notice);
   text::Tokenizer tokenizer = text::Tokenizer::load(folder.path(), request.eos_token);
   if (const std::string letters = tokenizer.missing_letters(); !letters.empty()) log.info(letters);
@@ -348,6 +356,7 @@ settings::ModelSampling model_sampling(const io::ModelFolder& folder) {
 std::vector<int32_t> adapter_end_ids(const std::filesystem::path& folder,
                                      const text::Tokenizer& tokenizer) {
   constexpr int64_t kMostId = std::numeric_limits<int32_t>::max();
+  if (gguf::is_gguf_file(folder)) return {};
   const io::ModelFolder files = io::ModelFolder::open_without_config(folder.string());
   std::vector<int32_t> ids;
   if (const auto file = files.find("generation_config.json"))
@@ -358,13 +367,6 @@ std::vector<int32_t> adapter_end_ids(const std::filesystem::path& folder,
   const auto id = eos ? tokenizer.id_of(*eos) : std::nullopt;
   if (id) ids.push_back(*id);
   return ids;
-}
-
-std::string adapter_fingerprint(const std::filesystem::path& folder) {
-  Sha256 hash;
-  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
-    hash.update(sha256_hex_of_file(folder / name));
-  return hash.hex();
 }
 
 std::string weights_checksum(const LoadedModel& loaded) {

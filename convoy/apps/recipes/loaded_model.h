@@ -28,7 +28,7 @@ namespace convoy::recipes {
 struct ModelRequest {
   std::string name;  // folder or hub id
   std::string revision = "main";
-  std::string adapter = {};  // PEFT folder; empty = none
+  std::string adapter = {};  // PEFT folder or LoRA file in GGUF; empty = none
   // fp32 or bf16; auto: by the rule of sizing/compute_dtype.h for the device.
   std::string dtype = "fp32";
   std::string dtype_reason = {};        // why the rule chose `dtype`; empty = the caller named it
@@ -50,6 +50,10 @@ struct AdapterStart {
   std::string adapter;
 };
 std::optional<AdapterStart> adapter_start(const std::string& name, const Log& log);
+
+// Throws DataError where no adapter lies: before a model is read for it. Warns of keys in its file
+// that nothing uses.
+void require_adapter(const std::filesystem::path& adapter, const Log& log);
 
 // A model before its weights are read.
 struct OpenedModel {
@@ -136,12 +140,9 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
 settings::ModelSampling model_sampling(const io::ModelFolder& folder);
 
 // Ids that end the texts of an adapter: its generation_config.json's, and the EOS of a tokenizer
-// that was saved beside it. Throws DataError.
+// that was saved beside it. A GGUF file names none. Throws DataError.
 std::vector<int32_t> adapter_end_ids(const std::filesystem::path& folder,
                                      const text::Tokenizer& tokenizer);
-
-// Fingerprint of an adapter folder: its configuration and every byte of its weights.
-std::string adapter_fingerprint(const std::filesystem::path& folder);
 
 // Checksum over every value of the model: distinguishes weights whose files have equal
 // io::model_fingerprint().

@@ -3,19 +3,16 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 #include <vector>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/io/gguf/decode.h"
 #include "convoy/core/io/gguf/encode.h"
 #include "convoy/core/io/gguf/family.h"
-#include "convoy/core/io/gguf/file.h"
 #include "convoy/core/io/gguf/writer.h"
 #include "convoy/machine/device/stored_tensor.h"
+#include "convoy/model/adapters/gguf_lora.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/models/gguf_export.h"
 
@@ -61,84 +58,21 @@ const gguf::Family& family_of_base(const io::ModelFolder& base,
        .hint = "use the adapter in its own folder, with `convoy generate` or `convoy serve`"});
 }
 
-// The two tensors of a module in a LoRA file.
-struct Pair {
-  const gguf::TensorPlace* a = nullptr;
-  const gguf::TensorPlace* b = nullptr;
-};
-
-// By module, in transformers' names.
-std::map<std::string, Pair> pairs_of(const gguf::File& file, const gguf::Family& family) {
-  constexpr std::string_view kA = ".weight.lora_a", kB = ".weight.lora_b";
-  std::map<std::string, Pair> pairs;
-  for (const gguf::TensorPlace& place : file.tensors()) {
-    const bool is_a = place.name.ends_with(kA);
-    const std::string stem =
-        place.name.substr(0, place.name.size() - std::min(kA.size(), place.name.size()));
-    const auto own = is_a || place.name.ends_with(kB) ? gguf::own_name_of(family, stem + ".weight")
-                                                      : std::nullopt;
-    if (!own || place.shape.size() != 2)
-      file.fail(place.name, "is no part of a LoRA adapter that Convoy has");
-    Pair& pair = pairs[own->substr(0, own->size() - std::string_view(".weight").size())];
-    (is_a ? pair.a : pair.b) = &place;
-  }
-  for (const auto& [module, pair] : pairs)
-    if (pair.a == nullptr || pair.b == nullptr || pair.a->shape[0] != pair.b->shape[1])
-      file.fail(module, "its lora_a and lora_b are not both there, or of different ranks");
-  if (pairs.empty()) file.fail("tensors", "there are none");
-  return pairs;
-}
-
-at::Tensor values_of(const gguf::File& file, const gguf::TensorPlace& place) {
-  std::vector<std::byte> stored(static_cast<size_t>(place.bytes));
-  file.read(place.offset, stored);
-  at::Tensor values = at::empty(place.shape, at::kFloat);
-  gguf::decode(place.type, stored,
-               {values.mutable_data_ptr<float>(), static_cast<size_t>(values.numel())});
-  return values;
-}
-
 }  // namespace
 
 void convert_lora_gguf(const std::filesystem::path& path, const io::ModelFolder& base,
                        const std::filesystem::path& folder) {
   const architecture::DecoderSpec spec = families::read_decoder_spec(base);
-  const gguf::Family& family = family_of_base(base, spec);
-  const gguf::File file(path);
-  if (file.text("general.type") != "adapter" || file.text("adapter.type") != "lora")
-    file.fail("general.type", "wanted an adapter of the type lora");
-  if (file.text("general.architecture") != family.architecture)
-    file.fail(
-        "general.architecture",
-        fmt::format("the adapter is not of the base's architecture, {}", family.architecture));
-  const double alpha = file.real("adapter.lora.alpha").value_or(0);
-  const std::map<std::string, Pair> pairs = pairs_of(file, family);
-  adapters::LoraConfig config;
-  config.r = pairs.begin()->second.a->shape[0];
-  config.all_linear = false;
-  config.base_model = base.path().string();
-  // Without an alpha the product is added as it is: alpha is the rank.
-  config.alpha = alpha != 0 ? alpha : static_cast<double>(config.r);
+  family_of_base(base, spec);  // refuses others
+  adapters::GgufLora lora =
+      adapters::read_gguf_lora(path, base.config().require_string("model_type"), spec.head_dim);
   std::vector<io::TensorSource> tensors;
-  for (const auto& [module, pair] : pairs) {
-    const int64_t rank = pair.a->shape[0];
-    config.target_names.push_back(module);
-    if (rank != config.r) {
-      config.rank_pattern.pairs.emplace_back(module, rank);
-      if (alpha == 0) config.alpha_pattern.pairs.emplace_back(module, static_cast<double>(rank));
-    }
-    at::Tensor b = values_of(file, *pair.b);
-    if (gguf::rows_of(family, module + ".weight") != gguf::Rows::AsTheyAre) {
-      if (b.size(0) % spec.head_dim != 0)
-        file.fail(pair.b->name, "its rows are no whole heads of the base");
-      b = models::rows_in_own_order(b, spec.head_dim);
-    }
-    const std::string prefix = "base_model.model." + module;
-    tensors.push_back(device::tensor_source(prefix + ".lora_A.weight", values_of(file, *pair.a)));
-    tensors.push_back(device::tensor_source(prefix + ".lora_B.weight", b));
-  }
+  for (const nn::NamedTensor& tensor : lora.tensors)
+    tensors.push_back(device::tensor_source(tensor.name, tensor.value));
+  lora.config.base_model = base.path().string();
   io::write_safetensors(folder / "adapter_model.safetensors", std::move(tensors));
-  write_file_atomic(folder / "adapter_config.json", config.to_peft_json(config.target_names));
+  write_file_atomic(folder / "adapter_config.json",
+                    lora.config.to_peft_json(lora.config.target_names));
 }
 
 void write_lora_gguf(const LoadedModel& loaded, const gguf::FileType& type,

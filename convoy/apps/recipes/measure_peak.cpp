@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/machine/device/dtype.h"
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
@@ -54,7 +55,7 @@ double needed_seconds(bool on_cpus, const std::function<void()>& work) {
   if (!on_cpus) {
     const Clock::time_point begin = Clock::now();
     work();
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return seconds_since(begin);
   }
   const std::vector<double> before = processor_seconds_by_thread();
   const double all_before = seconds_on(CLOCK_PROCESS_CPUTIME_ID);

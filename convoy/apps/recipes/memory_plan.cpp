@@ -151,6 +151,11 @@ int64_t bytes_of(const std::vector<nn::NamedTensor>& tensors) {
   return bytes;
 }
 
+int64_t beside(const std::vector<nn::NamedTensor>& parameters, int replicas) {
+  const int64_t others = device::process_memory().resident_bytes - replicas * bytes_of(parameters);
+  return std::max<int64_t>(others, 0) + sizing::kStepCodeBytes;
+}
+
 // The memory parameters that all trainings share.
 sizing::MemoryQuestion question_of(const settings::TrainSettings& settings,
                                    const comm::RankEnvironment& environment) {
@@ -219,9 +224,7 @@ sizing::TrainingShape training_shape(nn::CausalLm& model, bool adapter_dropout) 
 }
 
 int64_t memory_beside(nn::CausalLm& model, int replicas) {
-  if (!model.device().is_cpu()) return 0;
-  return std::max<int64_t>(
-      device::process_memory().resident_bytes - replicas * bytes_of(model.parameters()), 0);
+  return model.device().is_cpu() ? beside(model.parameters(), replicas) : 0;
 }
 
 int64_t least_batch_tokens(const settings::TrainSettings& settings, const data::TokenDataset& rows,
@@ -259,10 +262,7 @@ sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
   question.shape.vocab = 1;  // there is no head over words
   for (const nn::Unit& unit : model.units()) question.shape.units.push_back({parts_of(unit)});
   if (question.shape.on_cpu)
-    question.program_bytes =
-        std::max<int64_t>(device::process_memory().resident_bytes -
-                              environment.replicas * bytes_of(model.parameters()),
-                          0);
+    question.program_bytes = beside(model.parameters(), environment.replicas);
   sizing::MemoryPlan plan = sizing::plan_memory(
       question,
       sizing::sharing_of(settings::strategy_for(settings.parallel.strategy, environment.world)));

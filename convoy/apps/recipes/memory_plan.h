@@ -18,8 +18,8 @@ namespace convoy::recipes {
 // its inputs.
 sizing::TrainingShape training_shape(nn::CausalLm& model, bool adapter_dropout = false);
 
-// Memory of the process beside the values of this model and its replicas, in bytes; 0 when the
-// model is not in the process's own memory.
+// Memory of the process beside the values of this model and its replicas when it trains, in bytes;
+// 0 when the model is not in the process's own memory.
 int64_t memory_beside(nn::CausalLm& model, int replicas = 1);
 
 // The memory of a training of task classify, before it starts; its windows are already in memory.

@@ -8,6 +8,7 @@
 
 #include "convoy/apps/recipes/compared_loss.h"
 #include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/output_place.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/machine/device/dtype.h"
@@ -44,10 +45,7 @@ void require_output(const settings::MergeFlags& flags) {
   if (flags.output.empty())
     throw ConfigError("wanted --output FOLDER",
                       {.key = "output", .hint = "such as --output merged"});
-  const std::filesystem::path output = flags.output;
-  if (std::filesystem::exists(output) && !std::filesystem::is_empty(output))
-    throw ConfigError("the output folder is not empty",
-                      {.file = flags.output, .hint = "name a new one"});
+  require_new_folder(flags.output);
 }
 
 // "full" or "dequantized".
@@ -107,7 +105,7 @@ class Merging {
 
  private:
   LoadedModel load(const std::string& name, const std::string& revision,
-                   const models::WeightCoding& coding) const {
+                   const models::WeightCoding& coding, const Log& log) const {
     return load_model({.name = name,
                        .revision = revision,
                        .adapter = model_.adapter,
@@ -115,7 +113,7 @@ class Merging {
                        .template_path = "",
                        .device = device_,
                        .coding = coding},
-                      log_);
+                      log);
   }
   LoadedModel full_base(nn::CausalLm& served) const;
   std::string store(LoadedModel& merged) const;
@@ -125,13 +123,14 @@ class Merging {
   const settings::MergeFlags& flags_;
   at::Device device_;
   const Log& log_;
+  const Log quiet_ = Log(LogLevel::Quiet);  // for a model whose like has been told of
   data::TokenDataset rows_;
 };
 
 LoadedModel Merging::full_base(nn::CausalLm& served) const {
   const bool has_own = !flags_.base_model.empty();
-  LoadedModel full =
-      load(has_own ? flags_.base_model : model_.model, has_own ? "main" : model_.revision, {});
+  LoadedModel full = load(has_own ? flags_.base_model : model_.model,
+                          has_own ? "main" : model_.revision, {}, quiet_);
   const std::string place = full.folder.path().string();
   if (is_bitsandbytes(*full.model))
     throw ConfigError("--base full needs weights in 16 bits, and these are quantised",
@@ -157,14 +156,14 @@ std::string Merging::store(LoadedModel& merged) const {
 
 double Merging::loss_of_output() const {
   const LoadedModel written =
-      load_model({.name = flags_.output, .dtype = "fp32", .device = device_}, log_);
+      load_model({.name = flags_.output, .dtype = "fp32", .device = device_}, quiet_);
   return mean_loss(*written.model, rows_);
 }
 
 void Merging::run() {
   std::optional<LoadedModel> served =
       load(model_.model, model_.revision,
-           weight_coding(flags_.held.quantization, flags_.held.double_quant));
+           weight_coding(flags_.held.quantization, flags_.held.double_quant), log_);
   const bool coded = is_bitsandbytes(*served->model);
   const std::string base = chosen_base(flags_, coded);
   const std::string held = coding_text(*served->model);

@@ -87,6 +87,23 @@ TEST_F(Merge, TheTemplateIsThatOfTheAdapter) {
   EXPECT_EQ(read_file(merged() / "chat_template.jinja"), "{{ messages[0].content }}");
 }
 
+TEST_F(Merge, SaysOnceWhatTheTokenizerCannotSpell) {
+  Json tokenizer = io::read_json_file(model() / "tokenizer.json");
+  tokenizer["model"]["vocab"].erase("\u0100");  // the byte 0
+  write_file_atomic(model() / "tokenizer.json", tokenizer.dump());
+  settings::ModelSourceFlags source;
+  source.model = model().string();
+  source.adapter = adapter().string();
+  settings::MergeFlags flags;
+  flags.output = merged().string();
+  ::testing::internal::CaptureStderr();
+  merge_adapter(source, flags, {}, Log());
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  const size_t first = said.find("U+0000");
+  ASSERT_NE(first, std::string::npos) << said;
+  EXPECT_EQ(said.find("U+0000", first + 1), std::string::npos) << said;
+}
+
 TEST_F(Merge, TextsEndAsThoseOfTheAdapter) {
   const fs::path copy = folder_ / "adapter";
   fs::copy(adapter(), copy);

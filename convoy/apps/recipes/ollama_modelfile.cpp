@@ -190,13 +190,12 @@ std::optional<TurnTexts> turn_texts(const text::ChatTemplate& chat_template,
   }
 }
 
-Modelfile make_modelfile(const io::ModelFolder& folder, const std::vector<int32_t>& ends,
-                         const std::string& gguf_name) {
+Modelfile make_modelfile(const io::ModelFolder& folder, const text::ChatTemplate* chat_template,
+                         const std::vector<int32_t>& ends, const std::string& gguf_name) {
   const text::Tokenizer tokenizer = text::Tokenizer::load(folder.path());
-  const auto chat_template = text::ChatTemplate::load(folder.path());
   Modelfile file{.text = fmt::format("FROM ./{}\n", gguf_name), .notices = {}};
   std::optional<TurnTexts> turns;
-  if (chat_template) {
+  if (chat_template != nullptr) {
     const std::string bos =
         tokenizer.adds_bos() ? tokenizer.piece(tokenizer.bos_id().value()) : std::string();
     turns = turn_texts(*chat_template, bos);

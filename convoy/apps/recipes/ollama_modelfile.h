@@ -20,10 +20,10 @@ struct Modelfile {
   std::vector<std::string> notices;  // what is not as in the chat template
 };
 
-// `ends`: ids at which texts end, before the ids that the folder's files name. `gguf_name`: name of
-// the GGUF file beside the Modelfile. Throws DataError.
-Modelfile make_modelfile(const io::ModelFolder& folder, const std::vector<int32_t>& ends,
-                         const std::string& gguf_name);
+// `chat_template`: null = none. `ends`: ids at which texts end, before the ids that the folder's
+// files name. `gguf_name`: name of the GGUF file beside the Modelfile. Throws DataError.
+Modelfile make_modelfile(const io::ModelFolder& folder, const text::ChatTemplate* chat_template,
+                         const std::vector<int32_t>& ends, const std::string& gguf_name);
 
 // The texts around turns, read off renders of a chat template.
 struct TurnTexts {

@@ -73,7 +73,7 @@ void process_rows(const ProcessRowsRequest& request, const Log& log) {
     if (rank_device.device.is_cpu()) threads.emplace(workers);
     loaded.emplace(load_model(worker_model(plan.settings, rank_device), log));
     const std::string reduced = threads ? threads->take() : "";
-    if (!reduced.empty()) log.warning(reduced);  // workers are quiet
+    if (!reduced.empty()) process::send_note(reduced);
     process::WorkerEquipment equipment;
     equipment.engine = make_text_engine(
         *loaded, engine_options(plan, *loaded, task, request.workers_on_host), log);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/output_place.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/core/telemetry/progress.h"
@@ -20,8 +21,9 @@ void check_flags(const settings::QuantizeFlags& flags) {
     throw ConfigError("wanted one of --model FOLDER and --tensors FILE.safetensors",
                       {.hint = "leave one of them out"});
   if (flags.output.empty())
-    throw ConfigError("wanted --output",
-                      {.key = "output", .hint = "name a new folder or file, such as --output quantised"});
+    throw ConfigError(
+        "wanted --output",
+        {.key = "output", .hint = "name a new folder or file, such as --output quantised"});
   if (flags.dtype != "auto" && !flags.dequantize)
     throw ConfigError("--dtype applies only with --dequantize; unquantised weights keep their type",
                       {.key = "dtype", .hint = "leave it out"});
@@ -31,10 +33,10 @@ void check_flags(const settings::QuantizeFlags& flags) {
   if (!flags.skip_modules.names.empty() && (flags.model.empty() || flags.dequantize))
     throw ConfigError("--skip-modules applies only when a model is quantised",
                       {.key = "skip_modules", .hint = "leave it out"});
-  const fs::path output = flags.output;
-  if (flags.model.empty() ? fs::exists(output) : fs::exists(output) && !fs::is_empty(output))
-    throw ConfigError("the output exists already",
-                      {.file = flags.output, .hint = "name a new one"});
+  if (flags.model.empty())
+    require_new_file(flags.output);
+  else
+    require_new_folder(flags.output);
 }
 
 int64_t bytes_of(const fs::path& path) {

@@ -12,6 +12,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/base/wall_clock.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/machine/device/rank_device.h"
@@ -39,7 +40,7 @@ double timed_all_reduce(comm::Group& group, at::Tensor& numbers) {
   const Clock::time_point begin = Clock::now();
   group.all_reduce_sum(numbers);
   const float last = numbers[-1].item<float>();
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double seconds = seconds_since(begin);
   const int ranks = group.size();
   const auto wanted = static_cast<float>(ranks * (ranks + 1) / 2);
   const bool wrong = group.any(last != wanted || numbers[0].item<float>() != wanted);

@@ -23,8 +23,10 @@ constexpr const char* kGlobalBatchSize = "global_batch_size";
 constexpr const char* kOptimizerStates = "optimizer_states";
 constexpr const char* kMasterWeights = "master_weights";
 
-std::string adapter_hash(const std::filesystem::path& folder) {
-  return sha256_hex_of_file(folder / "adapter_model.safetensors").substr(0, 16);
+std::string adapter_hash(const std::filesystem::path& adapter) {
+  const bool is_file = std::filesystem::is_regular_file(adapter);  // in GGUF
+  return sha256_hex_of_file(is_file ? adapter : adapter / "adapter_model.safetensors")
+      .substr(0, 16);
 }
 
 void require_shape(const checkpoint::GroupReader& reader, const std::string& name,
@@ -54,10 +56,13 @@ void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
 std::string objective_text(const settings::TrainSettings& settings) {
   const settings::PreferenceSettings& preference = settings.preference;
   std::string text = fmt::format("{} beta {}", settings.task, preference.beta);
-  if (!settings.task_facts().chooses_loss) return text;
-  text += fmt::format(" {} smoothing {} margin {} normalised {} sft {}", preference.loss,
-                      preference.label_smoothing, preference.target_margin,
-                      preference.length_normalised, preference.sft_weight);
+  if (settings.task_facts().chooses_loss)
+    text += fmt::format(" {} smoothing {} margin {} normalised {} sft {}", preference.loss,
+                        preference.label_smoothing, preference.target_margin,
+                        preference.length_normalised, preference.sft_weight);
+  if (settings.task_facts().data == settings::TaskData::Judged)
+    text +=
+        fmt::format(" weights {} {}", preference.desirable_weight, preference.undesirable_weight);
   if (!settings.has_reference()) return text;
   const std::string& reference = preference.reference;
   const bool is_own = reference == "base" || reference == "start";
@@ -109,7 +114,7 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
       chat && chat->clock().is_read())
     stamp.set_informational(kTemplateClock, fmt::format("{}", chat->clock().seconds()));
   stamp.set("global_batch", batch.global_batch);
-  if (settings.task_facts().data == settings::TaskData::Pairs)
+  if (settings::learns_preferences(settings.task_facts()))
     stamp.set("objective", objective_text(settings));
   // The weights continue from the checkpoint, so another start adapter would be ignored silently.
   if (base.lora && !settings.tuning.lora.adapter.empty())

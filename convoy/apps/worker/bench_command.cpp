@@ -4,13 +4,9 @@
 // processes in turn, so that each memory figure belongs to one side and drift of the machine
 // affects both.
 #include <fmt/ranges.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
@@ -18,9 +14,11 @@
 #include "convoy/apps/recipes/bench/bench_train.h"
 #include "convoy/apps/recipes/measure_peak.h"
 #include "convoy/apps/worker/worker_command.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/machine/device/threads.h"
+#include "convoy/machine/processes/run_child.h"
 
 namespace convoy::apps {
 namespace {
@@ -31,18 +29,13 @@ using Json = nlohmann::ordered_json;
 // The last line that a command prints, as JSON. Arguments come from this program's own flags, so
 // simple quoting is enough.
 Json run_and_read(const std::string& command, const std::string& packages) {
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr)
-    throw IoError(fmt::format("`{}` cannot be started", command),
-                  {.hint = "raise the limits of processes and open files (ulimit -u, ulimit -n)"});
-  std::string output;
-  std::array<char, 4096> chunk;
-  while (const size_t count = std::fread(chunk.data(), 1, chunk.size(), pipe))
-    output.append(chunk.data(), count);
-  const int status = ::pclose(pipe);
-  if (status != 0)
+  auto [end, timed_out, output, errors] = processes::run_child({.program = {"sh", "-c", command},
+                                                                .input = STDIN_FILENO,
+                                                                .errors = STDERR_FILENO,
+                                                                .shares_session = true});
+  if (!end.success())
     throw ConfigError(
-        fmt::format("`{}` failed with status {}", command, WEXITSTATUS(status)),
+        fmt::format("`{}` failed with status {}", command, end.exit_code),
         {.hint = fmt::format("install {} into its Python, or use --no-peer", packages)});
   while (!output.empty() && output.back() == '\n') output.pop_back();
   return Json::parse(output.substr(output.rfind('\n') + 1));
@@ -75,10 +68,9 @@ struct Benchmark {
 Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags,
                  const std::string& devices) {
   const fs::path program = fs::read_symlink("/proc/self/exe");
-  const char* from_environment = std::getenv("CONVOY_PEER_PYTHON");
-  const std::string python = !flags.peer_python.empty()    ? flags.peer_python
-                             : from_environment != nullptr ? from_environment
-                                                           : "python3";
+  const std::string python = !flags.peer_python.empty()
+                                 ? flags.peer_python
+                                 : environment_variable("CONVOY_PEER_PYTHON").value_or("python3");
   std::string work = fmt::format(" --dtype {} --geometry {} --devices {} {}", flags.dtype,
                                  flags.geometry, devices, benchmark.work);
   const std::string own = fmt::format("'{}' bench {} --no-peer{}{}", program.string(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy eval` inside the worker: from a config file, or from --model and --data.
+#include <filesystem>
 #include <iostream>
 
 #include "convoy/apps/front/train_config.h"
@@ -40,6 +41,17 @@ void take_quantization(const settings::TuningSettings& tuning, settings::Quantiz
   held.skip_modules = tuning.quantization.skip_modules;
 }
 
+// A configuration names the model before its training.
+std::string untrained_note(const settings::TrainSettings& settings) {
+  const bool full = settings.tuning.mode == "full";
+  const std::string result = full ? "model" : "adapter";
+  std::filesystem::path folder = settings.train.output_dir;
+  if (!std::filesystem::exists(folder / result)) folder = "RUN";
+  return fmt::format(
+      "evaluating {} as it was before the training: --{} {} evaluates the trained one",
+      settings.model.name, result, (folder / result).string());
+}
+
 // Refuses a flag that has no effect in the chosen way of evaluating.
 void check_flags(const recipes::EvaluateRun& run) {
   const std::vector<std::string> drawing = {
@@ -77,9 +89,9 @@ int eval_command(const Arguments& arguments) {
   const Arguments positionals = parse();
   check_flags(run);
   if (!positionals.empty()) {
-    const config::Resolved resolved = read_train_config(
-        settings, positionals, "", recipes::log_of_rank(run.ranks.ranks_folder, worker.log()));
-    if (settings.task_facts().data == settings::TaskData::Pairs && flags.generate)
+    const Log log = recipes::log_of_rank(run.ranks.ranks_folder, worker.log());
+    const config::Resolved resolved = read_train_config(settings, positionals, "", log);
+    if (settings::learns_preferences(settings.task_facts()) && flags.generate)
       throw ConfigError(
           fmt::format("--generate compares answers with one right answer, found task {}",
                       settings.task),
@@ -94,6 +106,7 @@ int eval_command(const Arguments& arguments) {
     if (model.model.empty()) {
       model.model = settings.model.name;
       model.revision = settings.model.revision;
+      if (model.adapter.empty()) log.info(untrained_note(settings));
     }
     take_generation(resolved, settings.generation, run.sampling, run.engine);
     parse();

@@ -12,6 +12,7 @@
 
 #include "convoy/apps/recipes/run_fault.h"
 #include "convoy/apps/worker/worker_command.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/error_readers.h"
 #include "convoy/core/base/suggest.h"
@@ -47,10 +48,10 @@ int dispatch(const Arguments& arguments) {
 
 // A launcher that requested an error file prints it; otherwise this program prints the error.
 int report(Error error, bool json) {
-  const char* rank = std::getenv("RANK");
-  if (error.location().rank < 0 && rank != nullptr) error.location().rank = std::atoi(rank);
-  const char* error_file = std::getenv("TORCHELASTIC_ERROR_FILE");
-  if (error_file != nullptr && processes::write_error_file(error_file, error))
+  const auto rank = environment_variable("RANK");
+  if (error.location().rank < 0 && rank) error.location().rank = std::atoi(rank->c_str());
+  const auto error_file = environment_variable("TORCHELASTIC_ERROR_FILE");
+  if (error_file && processes::write_error_file(*error_file, error))
     return static_cast<int>(error.code());
   const ErrorReaders readers = error_readers(json);
   if (readers.people) fmt::print(stderr, "convoy: {}\n", error.sentence());

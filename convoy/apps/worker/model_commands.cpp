@@ -8,6 +8,7 @@
 #include "convoy/apps/serving/front_link.h"
 #include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 
 namespace convoy::apps {
@@ -58,8 +59,8 @@ int serve_command(const Arguments& arguments) {
                            config::list_fields(worker)},
                           arguments));
   // The front gave this process its line as stdin.
-  if (const char* const number = std::getenv(serving::kEngineVariable))
-    run.engine_number = std::atoll(number);
+  if (const auto number = environment_variable(serving::kEngineVariable))
+    run.engine_number = std::atoll(number->c_str());
   recipes::serve_model(run, STDIN_FILENO, handle_stop_signals(), worker.log());
   return 0;
 }

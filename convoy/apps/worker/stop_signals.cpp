@@ -5,8 +5,9 @@
 
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <ctime>
+
+#include "convoy/core/base/environment_variable.h"
 
 namespace convoy::apps {
 namespace {
@@ -40,7 +41,7 @@ void request_stop(int signal, siginfo_t* info, void*) {
 }  // namespace
 
 const std::atomic<bool>& handle_stop_signals() {
-  if (std::getenv("SLURM_STEP_ID") != nullptr) repeats_within_ms = 5'000;
+  if (environment_variable("SLURM_STEP_ID")) repeats_within_ms = 5'000;
   struct sigaction action {};
   action.sa_sigaction = request_stop;
   action.sa_flags = SA_SIGINFO | SA_RESTART;

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 
 namespace convoy {
@@ -60,8 +60,7 @@ int limited_cpu_level(int best, int highest, std::string_view wanted) {
 }
 
 int limited_cpu_level(int best, int highest) {
-  const char* const wanted = std::getenv("CONVOY_CPU_LEVEL");
-  return limited_cpu_level(best, highest, wanted == nullptr ? "" : wanted);
+  return limited_cpu_level(best, highest, environment_text("CONVOY_CPU_LEVEL"));
 }
 
 int best_cpu_level() {

@@ -7,9 +7,12 @@
 
 namespace convoy {
 
+inline char lower_case(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
 inline std::string lower_case(std::string text) {
-  for (char& letter : text)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  for (char& letter : text) letter = lower_case(letter);
   return text;
 }
 

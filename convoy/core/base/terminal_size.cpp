@@ -4,8 +4,8 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/text_as.h"
 
 namespace convoy {
@@ -14,9 +14,8 @@ TerminalSize terminal_size(int descriptor) {
   winsize size{};
   if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return {.columns = size.ws_col, .rows = size.ws_row};
-  const char* const columns = std::getenv("COLUMNS");
-  if (columns == nullptr) return {};
-  return {.columns = std::max<int64_t>(0, text_as<int64_t>(columns).value_or(0))};
+  const auto columns = text_as<int64_t>(environment_text("COLUMNS"));
+  return {.columns = std::max<int64_t>(0, columns.value_or(0))};
 }
 
 }  // namespace convoy

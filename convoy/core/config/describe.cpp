@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/config/value.h"
 
 namespace convoy::config {
@@ -20,9 +21,7 @@ using nlohmann::json;
 
 // Words that some YAML parsers read as a type other than text.
 bool reads_as_other(const std::string& text) {
-  std::string lower(text);
-  for (char& letter : lower)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  const std::string lower = lower_case(text);
   static constexpr const char* kWords[] = {"true", "false", "yes",  "no",  "on", "off",
                                            "y",    "n",     "null", "inf", "nan"};
   return std::find(std::begin(kWords), std::end(kWords), lower) != std::end(kWords);
@@ -213,6 +212,14 @@ json value_json(const Field& field) {
 
 std::string value_yaml(const Field& field) {
   return std::visit([](auto* member) { return scalar_yaml(*member); }, field.value);
+}
+
+std::map<std::string, std::string> values_yaml(const Section& list) {
+  std::map<std::string, std::string> values;
+  for_each_field(list, "", [&](const std::string& path, const Field& field) {
+    values[path] = value_yaml(field);
+  });
+  return values;
 }
 
 std::string dump_yaml(const Section& list) {

@@ -3,6 +3,7 @@
 // A field list in words and data: YAML, JSON, JSON schema, documentation.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@ namespace convoy::config {
 
 nlohmann::json value_json(const Field& field);
 std::string value_yaml(const Field& field);  // in flow style, on one line
+// The values of all fields as value_yaml(), by path: "path=value" sets one again.
+std::map<std::string, std::string> values_yaml(const Section& list);
 
 std::string dump_yaml(const Section& list);
 nlohmann::json dump_json(const Section& list);

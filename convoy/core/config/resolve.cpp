@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/config/document.h"
@@ -352,15 +352,6 @@ ConfigError placed(const ConfigError& error, const Resolved& resolved) {
   return ConfigError(error.what(), resolved.location(key, error.location().hint));
 }
 
-std::map<std::string, std::string> process_environment() {
-  std::map<std::string, std::string> variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const size_t equals = text.find('=');
-    if (equals != std::string_view::npos)
-      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return variables;
-}
+std::map<std::string, std::string> process_environment() { return whole_environment(); }
 
 }  // namespace convoy::config

@@ -3,9 +3,9 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <new>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 
 namespace convoy::http {
@@ -69,7 +69,7 @@ CurlHeaders::~CurlHeaders() { curl.slist_free_all(list); }
 
 std::string trusted_certificates() {
   for (const char* name : {"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"})
-    if (const char* const file = std::getenv(name); file != nullptr && *file != '\0') return file;
+    if (std::string file = environment_text(name); !file.empty()) return file;
   return {};
 }
 

@@ -2,8 +2,8 @@
 #include "convoy/core/io/hub_cache.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 
@@ -11,11 +11,6 @@ namespace convoy::io {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 bool is_hub_name_part(std::string_view part) {
   return !part.empty() && part != "." && part != ".." && part.size() <= 96 &&
@@ -32,15 +27,15 @@ std::string trimmed(std::string text) {
 }  // namespace
 
 fs::path hub_home_folder() {
-  if (const std::string home = environment("HF_HOME"); !home.empty()) return home;
-  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty())
+  if (const std::string home = environment_text("HF_HOME"); !home.empty()) return home;
+  if (const std::string cache = environment_text("XDG_CACHE_HOME"); !cache.empty())
     return fs::path(cache) / "huggingface";
-  return fs::path(environment("HOME")) / ".cache" / "huggingface";
+  return fs::path(environment_text("HOME")) / ".cache" / "huggingface";
 }
 
 fs::path hub_cache_folder() {
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
-    if (const std::string value = environment(name); !value.empty()) return value;
+    if (const std::string value = environment_text(name); !value.empty()) return value;
   return hub_home_folder() / "hub";
 }
 

@@ -41,4 +41,13 @@ std::string model_fingerprint(const ModelFolder& folder) {
   return hash.hex();
 }
 
+std::string adapter_fingerprint(const std::filesystem::path& adapter) {
+  if (gguf::is_gguf_file(adapter)) return sha256_hex_of_file(adapter);
+  const ModelFolder folder = ModelFolder::open_without_config(adapter.string());
+  Sha256 hash;
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
+    hash.update(sha256_hex_of_file(folder.require(name)));
+  return hash.hex();
+}
+
 }  // namespace convoy::io

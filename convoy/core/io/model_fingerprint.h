@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Identifies the weights of a model folder without reading all of them.
+// Identifies the weights of a model without reading all of them, and adapters.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "convoy/core/io/model_folder.h"
@@ -12,5 +13,9 @@ namespace convoy::io {
 // Returns the hub commit, or a hash over configuration, file names, sizes and the first and last
 // MiB of each weight file. The cost does not depend on the size of the model. Throws DataError.
 std::string model_fingerprint(const ModelFolder& folder);
+
+// Covers an adapter's configuration and every byte of its weights, whether it is a PEFT folder or a
+// file. Throws DataError.
+std::string adapter_fingerprint(const std::filesystem::path& adapter);
 
 }  // namespace convoy::io

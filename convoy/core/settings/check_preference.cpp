@@ -36,15 +36,21 @@ class PreferenceCheck {
     unread("length_normalised", preference.length_normalised != usual.length_normalised,
            task.chooses_loss);
     unread("sft_weight", preference.sft_weight > 0, task.chooses_loss);
+    unread("desirable_weight", preference.desirable_weight != usual.desirable_weight, is_judged());
+    unread("undesirable_weight", preference.undesirable_weight != usual.undesirable_weight,
+           is_judged());
     unread("reference", preference.reference != usual.reference, settings_.has_reference());
     if (preference.reference == "start" && settings_.tuning.lora.adapter.empty())
       refuse("preference.reference",
              "no adapter is continued (tuning.lora.adapter), so the start is the base",
              "leave it out");
     check_data();
+    if (is_judged()) check_step();
   }
 
  private:
+  bool is_judged() const { return settings_.task_facts().data == TaskData::Judged; }
+
   void refuse(const std::string& key, const std::string& reason, const std::string& hint) const {
     errors_.add(ConfigError(fmt::format("{}: {}", key, reason), resolved_.location(key, hint)));
   }
@@ -57,7 +63,7 @@ class PreferenceCheck {
         {{"data.supervise", data.supervise != usual.supervise},
          {"data.roles_to_train", !(data.roles_to_train == usual.roles_to_train)},
          {"data.train_on_eos", data.train_on_eos != usual.train_on_eos},
-         {"data.empty_answers", data.empty_answers != usual.empty_answers}}};
+         {"data.empty_answers", data.empty_answers != usual.empty_answers && !is_judged()}}};
     for (const auto& [key, is_set] : masks)
       if (is_set)
         refuse(key,
@@ -69,10 +75,23 @@ class PreferenceCheck {
       refuse("data.truncation",
              fmt::format("task {} compares whole completions, which are not split", settings_.task),
              "keep_start, keep_end, drop or error");
-    if (data.schema != "auto" && data.schema != "preference" && data.schema != "ranked")
+    if (data.schema != "auto" && data.schema != "preference" &&
+        data.schema != (is_judged() ? "unpaired_preference" : "ranked"))
       refuse("data.schema",
              fmt::format("task {} reads preferences, found {}", settings_.task, data.schema),
              "remove it");
+  }
+
+  // A step's rows lend each other their answers, and the reference scores those before the first
+  // step.
+  void check_step() const {
+    const TrainingSettings& train = settings_.train;
+    if (!train.batch_size.is_auto() && !train.auto_find_batch_size) return;
+    refuse(train.batch_size.is_auto() ? "train.batch_size" : "train.auto_find_batch_size",
+           fmt::format("task {} pairs prompts and answers of one step before the run starts, so "
+                       "the number of rows is not measured",
+                       settings_.task),
+           "train.batch_size=8");
   }
 
   const TrainSettings& settings_;

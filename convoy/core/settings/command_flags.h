@@ -48,7 +48,7 @@ struct ModelSourceFlags {
   void fields(Visitor& visit) {
     visit("model", model,
           "model folder in Hugging Face layout, GGUF file, or hub id found in the local hub cache");
-    visit("adapter", adapter, "PEFT adapter folder");
+    visit("adapter", adapter, "folder of a PEFT adapter, or a LoRA file in GGUF");
     visit("revision", revision, "hub revision looked up in the cache");
   }
 };

@@ -36,7 +36,7 @@ struct DataInputFlags {
     visit("dataset_split", dataset_split, "split of a data set in several; empty = train");
     visit("schema", schema, "row schema; auto = by the row's keys")
         .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
-                 "rendered", "text", "preference", "ranked", "loose"});
+                 "rendered", "text", "preference", "ranked", "unpaired_preference", "loose"});
     visit("text_field", text_field, "column of plain-text rows");
     visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
         .one_of({"document", "line"});

@@ -81,7 +81,7 @@ struct DataSettings {
           "given sum to 1");
     visit("schema", schema, "row schema; auto = by the row's keys")
         .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
-                 "rendered", "text", "preference", "ranked", "loose"})
+                 "rendered", "text", "preference", "ranked", "unpaired_preference", "loose"})
         .alias("format");
     visit("supervise", supervise,
           "which tokens carry loss; auto = assistant turns, completions, whole texts")

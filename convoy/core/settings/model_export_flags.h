@@ -22,7 +22,8 @@ struct ModelExportFlags {
     visit("model", model,
           "the model, where it is not the first word: a folder, a GGUF file, or a "
           "hub id found in the local hub cache");
-    visit("adapter", adapter, "PEFT adapter folder, which is merged into the model");
+    visit("adapter", adapter,
+          "folder of a PEFT adapter, or a LoRA file in GGUF: it is merged into the model");
     visit("revision", revision, "hub revision looked up in the cache");
     visit("output", output,
           "file to write, for ollama the folder; empty = the model's name and the type")

@@ -75,6 +75,8 @@ struct PreferenceSettings {
   double target_margin = 0.5;
   std::string length_normalised = "auto";
   double sft_weight = 0;
+  double desirable_weight = 1;
+  double undesirable_weight = 1;
   std::string reference = "base";
 
   template <class Visitor>
@@ -98,6 +100,10 @@ struct PreferenceSettings {
     visit("sft_weight", sft_weight,
           "add the mean loss of the chosen completion's tokens, times this; 0 = off")
         .at_least(0);
+    visit("desirable_weight", desirable_weight,
+          "task kto: factor of the loss of good answers, where there are fewer of them")
+        .at_least(0);
+    visit("undesirable_weight", undesirable_weight, "the same of bad answers").at_least(0);
     visit("reference", reference,
           "the model that rewards are measured against: base = model.name without an adapter, "
           "start = with the adapter that training continues, or a model folder");

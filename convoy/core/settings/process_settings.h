@@ -34,7 +34,7 @@ struct ProcessModelSettings {
   void fields(Visitor& visit) {
     visit("name", name,
           "model folder in Hugging Face layout, GGUF file, or hub id found in the local hub cache");
-    visit("adapter", adapter, "PEFT adapter folder");
+    visit("adapter", adapter, "folder of a PEFT adapter, or a LoRA file in GGUF");
     visit("revision", revision, "hub revision looked up in the cache");
     visit("dtype", dtype,
           "compute type; auto = bf16 on GPUs that have it and CPUs with AVX2, else fp32")

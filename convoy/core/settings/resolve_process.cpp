@@ -17,12 +17,7 @@ namespace convoy::settings {
 namespace {
 
 std::map<std::string, std::string> values_of(ProcessSettings& settings) {
-  std::map<std::string, std::string> values;
-  config::for_each_field(config::list_fields(settings), "",
-                         [&](const std::string& path, const config::Field& field) {
-                           values[path] = config::value_yaml(field);
-                         });
-  return values;
+  return config::values_yaml(config::list_fields(settings));
 }
 
 // The servers settle these.

@@ -8,12 +8,12 @@
 #include <cmath>
 #include <filesystem>
 #include <initializer_list>
-#include <map>
 #include <string_view>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/settings/check_preference.h"
+#include "convoy/core/settings/check_rejection.h"
 #include "convoy/core/settings/fallbacks.h"
 #include "convoy/core/settings/step_range.h"
 #include "convoy/core/settings/strategies.h"
@@ -47,29 +47,37 @@ void check_network(const ClassifySettings& classify, const config::Resolved& res
         resolved.location("classify.freeze_encoder", "give classify.encoder_path")));
 }
 
-// Values by path.
-std::map<std::string, std::string> section_values(const TrainSettings& settings,
-                                                  std::string_view section) {
-  TrainSettings listed = settings;
-  const config::Section list = config::list_fields(listed);
-  std::map<std::string, std::string> values;
-  config::for_each_field(list, "", [&](const std::string& path, const config::Field& field) {
-    if (path.starts_with(section)) values[path] = config::value_yaml(field);
-  });
-  return values;
-}
-
 // A setting of another task would have no effect. Detected by value, because a run's own
 // configuration includes the defaults.
-void refuse_section(const TrainSettings& settings, std::string_view section, TaskData data,
-                    const config::Resolved& resolved, config::ErrorList& errors) {
-  const std::string tasks = tasks_that_read(data);
-  const auto defaults = section_values({}, section);
-  for (const auto& [path, value] : section_values(settings, section))
-    if (value != defaults.at(path))
+void refuse_section(const TrainSettings& settings, std::string_view section,
+                    const std::string& tasks, const config::Resolved& resolved,
+                    config::ErrorList& errors) {
+  TrainSettings given = settings;
+  TrainSettings usual;
+  const auto defaults = config::values_yaml(config::list_fields(usual));
+  for (const auto& [path, value] : config::values_yaml(config::list_fields(given)))
+    if (path.starts_with(section) && value != defaults.at(path))
       errors.add(ConfigError(
           fmt::format("{} applies only to task {}, found task {}", path, tasks, settings.task),
           resolved.location(path, fmt::format("add task: {}, or remove it", tasks))));
+}
+
+void check_schema_of_task(const TrainSettings& settings, const config::Resolved& resolved,
+                          config::ErrorList& errors) {
+  const DataSettings& rows = settings.data;
+  const auto refuse = [&](const char* key, const std::string& value, const std::string& tasks) {
+    errors.add(ConfigError(fmt::format("{} {} applies only to task {}, found task {}", key, value,
+                                       tasks, settings.task),
+                           resolved.location(key, "remove it")));
+  };
+  const bool learns = learns_preferences(settings.task_facts());
+  if (!learns && (rows.schema == "preference" || rows.schema == "unpaired_preference"))
+    refuse("data.schema", rows.schema, tasks_of_preferences());
+  if (settings.task_facts().data == TaskData::Pairs) return;
+  const std::string pairs = tasks_that_read(TaskData::Pairs);
+  if (!learns && rows.schema == "ranked") refuse("data.schema", rows.schema, pairs);
+  if (rows.ranked_pairs != DataSettings().ranked_pairs)
+    refuse("data.ranked_pairs", rows.ranked_pairs, pairs);
 }
 
 void check_sections_of_tasks(const TrainSettings& settings, const config::Resolved& resolved,
@@ -79,21 +87,16 @@ void check_sections_of_tasks(const TrainSettings& settings, const config::Resolv
   if (data == TaskData::Windows)
     check_network(settings.classify, resolved, errors);
   else
-    refuse_section(settings, "classify.", TaskData::Windows, resolved, errors);
-  if (data == TaskData::Pairs)
+    refuse_section(settings, "classify.", tasks_that_read(TaskData::Windows), resolved, errors);
+  if (learns_preferences(settings.task_facts()))
     check_preference(settings, resolved, errors);
   else
-    refuse_section(settings, "preference.", TaskData::Pairs, resolved, errors);
-  if (data == TaskData::Pairs) return;
-  const DataSettings& rows = settings.data;
-  const auto refuse = [&](const char* key, const std::string& value) {
-    errors.add(ConfigError(fmt::format("{} {} applies only to task {}, found task {}", key, value,
-                                       tasks_that_read(TaskData::Pairs), settings.task),
-                           resolved.location(key, "remove it")));
-  };
-  if (rows.schema == "preference" || rows.schema == "ranked") refuse("data.schema", rows.schema);
-  if (rows.ranked_pairs != DataSettings().ranked_pairs)
-    refuse("data.ranked_pairs", rows.ranked_pairs);
+    refuse_section(settings, "preference.", tasks_of_preferences(), resolved, errors);
+  if (data == TaskData::Problems)
+    check_rejection(settings, resolved, errors);
+  else
+    refuse_section(settings, "rejection.", tasks_that_read(TaskData::Problems), resolved, errors);
+  check_schema_of_task(settings, resolved, errors);
 }
 
 void check_schedule(const ScheduleSettings& schedule, const config::Resolved& resolved,
@@ -280,6 +283,7 @@ void check_metric_of_task(const TrainSettings& settings, const config::Resolved&
   if (!all_readable(resolved, {"task", "train.metric_for_best_model"})) return;
   const std::string& best = settings.train.metric_for_best_model;
   const bool has_pairs = settings.task_facts().data == TaskData::Pairs;
+  const bool compares = learns_preferences(settings.task_facts());
   if (best == "eval_accuracy" && !measures_accuracy(settings))
     errors.add(ConfigError(fmt::format("train.metric_for_best_model eval_accuracy applies only to "
                                        "task classify, {}, found task {}",
@@ -287,7 +291,7 @@ void check_metric_of_task(const TrainSettings& settings, const config::Resolved&
                            resolved.location("train.metric_for_best_model", "eval_loss")));
   const bool is_of_pairs = best == kMarginMetric;
   const bool is_of_texts = is_text_metric(settings.train.best_metric_name());
-  if ((is_of_pairs && !has_pairs) || (is_of_texts && has_pairs))
+  if ((is_of_pairs && !compares) || (is_of_texts && compares))
     errors.add(ConfigError(fmt::format("train.metric_for_best_model is {}, which evaluations of "
                                        "task {} do not measure",
                                        best, settings.task),
@@ -381,6 +385,11 @@ void check_inputs(const TrainSettings& settings, const config::Resolved& resolve
       all_readable(resolved, {"data.train_path"}))
     errors.add(ConfigError("data.train_path is not set: a file of training rows is needed",
                            where_rows_may_be()));
+  if (data == TaskData::Problems && settings.data.val_path.empty() &&
+      all_readable(resolved, {"data.val_path"}))
+    errors.add(ConfigError(
+        "data.val_path is not set: problems are needed on which each round is measured",
+        {.key = "data.val_path", .hint = "data.val_path=FILE with problems that no round learns"}));
 }
 
 }  // namespace

@@ -414,11 +414,23 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
   };
   EXPECT_EQ(error_of({"task=dpo", "preference.loss=robust", "preference.label_smoothing=0.1"}), "");
   EXPECT_EQ(error_of({"task=orpo", "preference.beta=0.5"}), "");
+  EXPECT_EQ(error_of({"task=kto", "preference.undesirable_weight=1.5", "preference.reference=other",
+                      "data.empty_answers=learn", "data.schema=unpaired_preference",
+                      "train.metric_for_best_model=eval_rewards/margins"}),
+            "");
   EXPECT_EQ(error_of({"task=dpo", "preference.loss=simpo", "preference.target_margin=1.5"}), "");
   EXPECT_TRUE(with({"task=dpo", "train.metric_for_best_model=rewards/accuracies"})
                   .train.larger_is_better());
   const std::vector<std::pair<std::vector<std::string>, const char*>> refused = {
-      {{"preference.beta=0.5"}, "preference.beta applies only to task dpo, orpo, found task sft"},
+      {{"preference.beta=0.5"},
+       "preference.beta applies only to task dpo, orpo, kto, found task sft"},
+      {{"task=dpo", "preference.desirable_weight=2"}, "loss sigmoid does not read it"},
+      {{"task=kto", "preference.loss=ipo"}, "preference.loss: task kto does not read it"},
+      {{"task=kto", "data.supervise=all"}, "compares whole completions"},
+      {{"task=kto", "data.schema=messages"}, "reads preferences, found messages"},
+      {{"task=kto", "train.batch_size=auto"}, "is not measured"},
+      {{"task=kto", "train.metric_for_best_model=eval_accuracy"},
+       "eval_accuracy applies only to task classify, dpo, orpo"},
       {{"task=orpo", "preference.loss=ipo"}, "preference.loss: task orpo does not read it"},
       {{"task=dpo", "preference.loss=hinge", "preference.label_smoothing=0.1"},
        "label_smoothing: loss hinge does not read it"},
@@ -444,7 +456,9 @@ TEST(TrainSettings, KeysOfOtherTrainersOfPreferencesAreHinted) {
            {"rl=dpo", "task"},
            {"pref_beta=0.1", "preference.beta"},
            {"train.rpo_alpha=1", "preference.sft_weight"},
-           {"simpo_gamma=0.5", "preference.target_margin"}})
+           {"simpo_gamma=0.5", "preference.target_margin"},
+           {"train.desirable_weight=2", "preference.desirable_weight"},
+           {"kto_rejected_weight=2", "preference.undesirable_weight"}})
     EXPECT_NE(fate(key).find(ours), std::string::npos) << key << ": " << fate(key);
   EXPECT_NE(fate("train.precompute_ref_log_probs=true").find("before the first step"),
             std::string::npos);

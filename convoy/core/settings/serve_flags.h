@@ -63,8 +63,10 @@ struct ServeFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("adapters", adapters,
-          "NAME=DIR: a PEFT adapter served as the model NAME; may be given more than once")
+    visit(
+        "adapters", adapters,
+        "NAME=DIR: a PEFT adapter, or a LoRA file in GGUF, served as the model NAME; may be given "
+        "more than once")
         .flag("adapter");
     visit("served_name", served_name, "name of the model for clients; empty = as --model");
     visit("max_waiting", max_waiting,

@@ -10,6 +10,17 @@
 #include "convoy/core/base/suggest.h"
 
 namespace convoy::settings {
+namespace {
+
+template <class Wanted>
+std::string names_of_tasks(const Wanted& wanted) {
+  std::vector<std::string_view> names;
+  for (const TaskFacts& task : kTasks)
+    if (wanted(task)) names.push_back(task.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
 
 const TaskFacts& task_named(std::string_view name) {
   const auto found = std::find_if(kTasks.begin(), kTasks.end(),
@@ -28,11 +39,10 @@ std::vector<std::string> task_words() {
 }
 
 std::string tasks_that_read(TaskData data) {
-  std::vector<std::string_view> names;
-  for (const TaskFacts& task : kTasks)
-    if (task.data == data) names.push_back(task.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names_of_tasks([data](const TaskFacts& task) { return task.data == data; });
 }
+
+std::string tasks_of_preferences() { return names_of_tasks(learns_preferences); }
 
 std::string task_help() {
   std::string help;

@@ -15,10 +15,12 @@ namespace convoy::settings {
 
 // The input of a task.
 enum class TaskData {
-  Rows,     // rows of data.train_path, each learnt by itself
-  Mix,      // rows of the weighted data sets of `datasets`
-  Windows,  // windows of sensors: no language model
-  Pairs,    // a preferred and a rejected completion of one prompt, in data.train_path
+  Rows,      // rows of data.train_path, each learnt by itself
+  Mix,       // rows of the weighted data sets of `datasets`
+  Windows,   // windows of sensors: no language model
+  Pairs,     // a preferred and a rejected completion of one prompt, in data.train_path
+  Judged,    // single completions, each called a good or a bad one, in data.train_path
+  Problems,  // problems of data.train_path with their answers: the rows are made by the model
 };
 
 struct TaskFacts {
@@ -29,7 +31,7 @@ struct TaskFacts {
   bool chooses_loss = false;  // preference.loss and what belongs to it
 };
 
-inline constexpr std::array<TaskFacts, 6> kTasks = {{
+inline constexpr std::array<TaskFacts, 8> kTasks = {{
     {.name = "sft", .summary = "conversations and completions", .has_answers = true},
     {.name = "pretrain", .summary = "plain text"},
     {.name = "mixed", .summary = "the weighted data sets of `datasets`", .data = TaskData::Mix},
@@ -39,6 +41,12 @@ inline constexpr std::array<TaskFacts, 6> kTasks = {{
      .data = TaskData::Pairs,
      .chooses_loss = true},
     {.name = "orpo", .summary = "preferences, without a reference", .data = TaskData::Pairs},
+    {.name = "kto",
+     .summary = "single answers that are called good or bad, against a reference",
+     .data = TaskData::Judged},
+    {.name = "rejection",
+     .summary = "rounds of the model's own right solutions of problems",
+     .data = TaskData::Problems},
 }};
 
 // Throws ConfigError with all names for any other word.
@@ -47,10 +55,17 @@ const TaskFacts& task_named(std::string_view name);
 // Rows of the token files that are one row of the data: both completions of a pair.
 inline int64_t rows_of_item(const TaskFacts& task) { return task.data == TaskData::Pairs ? 2 : 1; }
 
+// Learns which answers are better: it reads `preference`, and its rows are whole completions.
+inline bool learns_preferences(const TaskFacts& task) {
+  return task.data == TaskData::Pairs || task.data == TaskData::Judged;
+}
+
 // The accepted values of `task`.
 std::vector<std::string> task_words();
 // The tasks that read `data`: "dpo, orpo".
 std::string tasks_that_read(TaskData data);
+// "dpo, orpo, kto".
+std::string tasks_of_preferences();
 // The meaning of each word.
 std::string task_help();
 

@@ -2,11 +2,10 @@
 //
 // Keys and values of SFT-Play's and Hugging Face's files that have no field here. A key is accepted
 // silently only when it states what Convoy does anyway. The first matching rule counts.
-#include <algorithm>
-#include <cctype>
 #include <string_view>
 #include <utility>
 
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/settings/peer_file.h"
 #include "convoy/core/settings/resolve_train.h"
 
@@ -174,9 +173,7 @@ std::vector<KeyRule> truncation_rules() {
 std::vector<KeyRule> best_metric_rules() {
   std::vector<KeyRule> rules;
   for (const std::string& name : best_metric_names()) {
-    std::string low = name;
-    std::transform(low.begin(), low.end(), low.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    const std::string low = lower_case(name);
     rules.push_back({"train.metric_for_best_model",
                      {low, low.substr(std::string_view("eval_").size())},
                      KeyAction::Replace,
@@ -208,6 +205,12 @@ std::vector<KeyRule> preference_rules() {
       {"cpo_simpo_gamma", "preference.target_margin"},
       {"rpo_alpha", "preference.sft_weight"},
       {"pref_ftx", "preference.sft_weight"},
+      {"kto_desirable_weight", "preference.desirable_weight"},
+      {"kto_chosen_weight", "preference.desirable_weight"},
+      {"kto_undesirable_weight", "preference.undesirable_weight"},
+      {"kto_rejected_weight", "preference.undesirable_weight"},
+      {"desirable_weight", "preference.desirable_weight"},
+      {"undesirable_weight", "preference.undesirable_weight"},
       {"cpo_alpha", "preference.sft_weight"},
       {"ref_model", "preference.reference"},
       {"ref_model_name_or_path", "preference.reference"}};

@@ -13,6 +13,7 @@
 #include "convoy/core/settings/data_settings.h"
 #include "convoy/core/settings/mix_settings.h"
 #include "convoy/core/settings/preference_settings.h"
+#include "convoy/core/settings/rejection_settings.h"
 #include "convoy/core/settings/strategies.h"
 #include "convoy/core/settings/tasks.h"
 #include "convoy/core/settings/training_settings.h"
@@ -118,6 +119,7 @@ struct TrainSettings {
   GenerationSettings generation;
   ClassifySettings classify;
   PreferenceSettings preference;
+  RejectionSettings rejection;
   ParallelSettings parallel;
 
   // The type of the products: bf16 or fp32; auto: sizing/compute_dtype.h chooses.
@@ -126,9 +128,10 @@ struct TrainSettings {
   }
 
   const TaskFacts& task_facts() const { return task_named(task); }
-  // Task dpo has losses with and without; others have none.
+  // Task dpo has losses with and without, kto has one.
   bool has_reference() const {
-    return task_facts().chooses_loss && pair_loss_named(preference.loss).has_reference;
+    return task_facts().data == TaskData::Judged ||
+           (task_facts().chooses_loss && pair_loss_named(preference.loss).has_reference);
   }
 
   template <class Visitor>
@@ -148,6 +151,7 @@ struct TrainSettings {
     visit("generation", generation, "sampling for eval --generate and generate").alias("gen");
     visit("classify", classify, "classes of sensor windows: data, network, loss");
     visit("preference", preference, "learning from preferences: loss, reference");
+    visit("rejection", rejection, "learning from own right solutions: rounds, samples, prompts");
     visit("parallel", parallel, "how ranks share the work");
   }
 };

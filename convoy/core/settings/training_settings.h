@@ -260,7 +260,7 @@ struct TrainingSettings {
     visit(
         "metric_for_best_model", metric_for_best_model,
         "evaluation metric that decides the best checkpoint; eval_accuracy needs task classify or "
-        "preferences, text metrics need predict_with_generate")
+        "pairs, text metrics need predict_with_generate")
         .one_of(best_metric_names());
     visit("greater_is_better", greater_is_better,
           "direction of metric_for_best_model; must match the metric")

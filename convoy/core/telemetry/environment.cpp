@@ -4,31 +4,24 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/telemetry/flight_record_page.h"
 
 namespace convoy::telemetry {
-namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-}  // namespace
 
 TelemetryEnvironment read_environment() {
   TelemetryEnvironment environment;
-  environment.tensorboard_folder = variable("TENSORBOARD_LOGGING_DIR");
-  environment.no_color = !variable("NO_COLOR").empty() || !variable("CONVOY_NO_COLOR").empty() ||
-                         variable("TERM") == "dumb";
-  environment.force_color = !variable("FORCE_COLOR").empty();
-  environment.progress = variable("CONVOY_PROGRESS");
+  environment.tensorboard_folder = environment_text("TENSORBOARD_LOGGING_DIR");
+  environment.no_color = !environment_text("NO_COLOR").empty() ||
+                         !environment_text("CONVOY_NO_COLOR").empty() ||
+                         environment_text("TERM") == "dumb";
+  environment.force_color = !environment_text("FORCE_COLOR").empty();
+  environment.progress = environment_text("CONVOY_PROGRESS");
   environment.flight_descriptor =
-      std::max(-1, text_as<int>(variable(kFlightVariable)).value_or(-1));
+      std::max(-1, text_as<int>(environment_text(kFlightVariable)).value_or(-1));
   return environment;
 }
 

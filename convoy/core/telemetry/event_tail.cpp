@@ -40,6 +40,9 @@ std::string clock_text(double seconds) {
 }
 
 std::string step_text(const ordered_json& row) {
+  if (row.contains("kept") && !row.contains("loss"))
+    return fmt::format("  {:.0f} of {:.0f} samples right, {:.0f} kept", number(row, "right"),
+                       number(row, "samples"), number(row, "kept"));
   const bool finite = row.contains("loss") && row["loss"].is_number();
   std::string text =
       finite ? fmt::format("  loss {:.4f}", row["loss"].get<double>()) : std::string("  loss nan");
@@ -102,6 +105,8 @@ std::string event_text(const ordered_json& row) {
     return text + fmt::format("  {:.0f} steps on {:.0f} ranks", number(row, "total_steps"),
                               number(row, "world_size"));
   }
+  if (kind == "eval" && row.contains("accuracy") && !row.contains("loss"))
+    return text + fmt::format("  {} accuracy {:.4f}", word(row, "split"), number(row, "accuracy"));
   if (kind == "eval")
     return text + fmt::format("  {} loss {:.4f}  perplexity {:.4g}", word(row, "split"),
                               number(row, "loss"), number(row, "perplexity"));

@@ -20,21 +20,21 @@ constexpr const char* kStateWords[] = {"entered", "waiting", "done", "failed"};
 
 Json record_json(const CollectiveRecord& record) {
   const auto kept = std::clamp<ptrdiff_t>(record.num_dims, 0, std::ssize(record.shape));
-  Json json;
-  json["group"] = record.group;
-  json["operation"] = record.operation;
-  json["sequence"] = record.sequence;
-  json["dtype"] = record.dtype;
-  json["shape"] = std::vector<int64_t>(record.shape.begin(), record.shape.begin() + kept);
-  json["num_dims"] = record.num_dims;
-  json["num_elements"] = record.num_elements;
-  json["bytes"] = record.bytes;
-  json["group_size"] = record.group_size;
-  json["state"] = kStateWords[static_cast<size_t>(record.state)];
-  json["entered_us_ago"] = record.entered_us_ago;
-  json["waited_us_ago"] = record.waited_us_ago;
-  json["left_us_ago"] = record.left_us_ago;
-  return json;
+  Json object;
+  object["group"] = record.group;
+  object["operation"] = record.operation;
+  object["sequence"] = record.sequence;
+  object["dtype"] = record.dtype;
+  object["shape"] = std::vector<int64_t>(record.shape.begin(), record.shape.begin() + kept);
+  object["num_dims"] = record.num_dims;
+  object["num_elements"] = record.num_elements;
+  object["bytes"] = record.bytes;
+  object["group_size"] = record.group_size;
+  object["state"] = kStateWords[static_cast<size_t>(record.state)];
+  object["entered_us_ago"] = record.entered_us_ago;
+  object["waited_us_ago"] = record.waited_us_ago;
+  object["left_us_ago"] = record.left_us_ago;
+  return object;
 }
 
 std::string render(const RankFlight& flight, size_t max_records, const char* separator) {
@@ -106,30 +106,30 @@ const Json& list(const Json& object, const char* key, size_t most) {
   return value;
 }
 
-CollectiveRecord parse_record(const Json& json) {
-  if (!json.is_object()) refuse("a record must be an object");
+CollectiveRecord parse_record(const Json& object) {
+  if (!object.is_object()) refuse("a record must be an object");
   constexpr int64_t kMostInt = std::numeric_limits<int>::max();
   CollectiveRecord record;
-  record.group = text_member(json, "group");
-  record.operation = text_member(json, "operation");
-  record.sequence = number(json, "sequence", 0);
-  record.dtype = text_member(json, "dtype");
-  const Json& shape = list(json, "shape", record.shape.size());
+  record.group = text_member(object, "group");
+  record.operation = text_member(object, "operation");
+  record.sequence = number(object, "sequence", 0);
+  record.dtype = text_member(object, "dtype");
+  const Json& shape = list(object, "shape", record.shape.size());
   for (size_t dim = 0; dim < shape.size(); ++dim) {
     if (!shape[dim].is_number_integer()) refuse("shape must hold whole numbers");
     record.shape[dim] = std::clamp<int64_t>(shape[dim].get<int64_t>(), 0, kMostNumber);
   }
-  record.num_dims = static_cast<int>(number(json, "num_dims", 0, kMostInt));
-  record.num_elements = number(json, "num_elements", 0);
-  record.bytes = number(json, "bytes", 0);
-  record.group_size = static_cast<int>(number(json, "group_size", 0, kMostInt));
-  const std::string state = text_member(json, "state");
+  record.num_dims = static_cast<int>(number(object, "num_dims", 0, kMostInt));
+  record.num_elements = number(object, "num_elements", 0);
+  record.bytes = number(object, "bytes", 0);
+  record.group_size = static_cast<int>(number(object, "group_size", 0, kMostInt));
+  const std::string state = text_member(object, "state");
   const auto found = std::find(std::begin(kStateWords), std::end(kStateWords), state);
   if (found == std::end(kStateWords)) refuse(fmt::format("state is `{}`", state));
   record.state = static_cast<CollectiveState>(found - std::begin(kStateWords));
-  record.entered_us_ago = number(json, "entered_us_ago", -1);
-  record.waited_us_ago = number(json, "waited_us_ago", -1);
-  record.left_us_ago = number(json, "left_us_ago", -1);
+  record.entered_us_ago = number(object, "entered_us_ago", -1);
+  record.waited_us_ago = number(object, "waited_us_ago", -1);
+  record.left_us_ago = number(object, "left_us_ago", -1);
   return record;
 }
 
@@ -141,23 +141,23 @@ std::string flight_json(const RankFlight& flight, size_t max_records) {
 
 RankFlight parse_flight_json(std::string_view text) {
   if (text.size() > kMaxTextBytes) refuse(fmt::format("{} bytes", text.size()));
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) refuse("wanted one JSON object");
-  number(json, "version", 1, 1);
+  const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) refuse("wanted one JSON object");
+  number(object, "version", 1, 1);
   RankFlight flight;
   constexpr int64_t kMostInt = std::numeric_limits<int>::max();
-  flight.rank = static_cast<int>(number(json, "rank", 0, kMostInt));
-  flight.pid = number(json, "pid", 0, kMostInt);
-  const Json& ended = member(json, "ended");
+  flight.rank = static_cast<int>(number(object, "rank", 0, kMostInt));
+  flight.pid = number(object, "pid", 0, kMostInt);
+  const Json& ended = member(object, "ended");
   if (!ended.is_boolean()) refuse("ended must be true or false");
   flight.ended = ended.get<bool>();
-  flight.num_beats = number(json, "num_beats", 0);
-  flight.beat_us_ago = number(json, "beat_us_ago", -1);
-  flight.step = number(json, "step", -1);
-  flight.checkpoint_step = number(json, "checkpoint_step", -1);
-  flight.phase = text_member(json, "phase");
-  flight.num_collectives = number(json, "num_collectives", 0);
-  for (const Json& record : list(json, "records", kMaxRecords))
+  flight.num_beats = number(object, "num_beats", 0);
+  flight.beat_us_ago = number(object, "beat_us_ago", -1);
+  flight.step = number(object, "step", -1);
+  flight.checkpoint_step = number(object, "checkpoint_step", -1);
+  flight.phase = text_member(object, "phase");
+  flight.num_collectives = number(object, "num_collectives", 0);
+  for (const Json& record : list(object, "records", kMaxRecords))
     flight.records.push_back(parse_record(record));
   return flight;
 }

@@ -6,16 +6,15 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <climits>
 #include <cstdlib>
 #include <system_error>
 
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/protobuf_fields.h"
 #include "convoy/core/base/wall_clock.h"
+#include "convoy/core/telemetry/run_folder.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -57,12 +56,6 @@ std::string string_summary(std::string_view tag, std::string_view plugin, std::s
   std::string fields;
   put_bytes(fields, 5, summary);
   return fields;
-}
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
 }
 
 // Readers take the files of a folder in the order of their names and never return to an earlier

@@ -70,7 +70,11 @@ std::string_view end_word(RunEnd how) {
 
 struct TrainingLog::Window {
   double loss_sum = 0;  // since the last point
-  std::map<std::string, double> other_sums{};
+  struct Mean {
+    double sum = 0;
+    int64_t steps = 0;  // with this figure
+  };
+  std::map<std::string, Mean> others{};
   int64_t steps = 0;
   double run_loss_sum = 0;  // since this process began
   int64_t run_steps = 0;
@@ -128,7 +132,10 @@ void TrainingLog::step(const StepMetrics& metrics) {
                                 : rate(static_cast<double>(amount), metrics.seconds);
   Window& window = *window_;
   window.loss_sum += metrics.loss;
-  for (const auto& [name, value] : metrics.others) window.other_sums[name] += value;
+  for (const auto& [name, value] : metrics.others) {
+    window.others[name].sum += value;
+    ++window.others[name].steps;
+  }
   ++window.steps;
   window.run_loss_sum += metrics.loss;
   ++window.run_steps;
@@ -150,15 +157,15 @@ void TrainingLog::step(const StepMetrics& metrics) {
                   {"step", metrics.step}};
     if (metrics.grad_norm >= 0 || std::isnan(metrics.grad_norm))
       entry["grad_norm"] = metrics.grad_norm;
-    for (const auto& [name, sum] : window.other_sums) {
-      const double mean = sum / static_cast<double>(window.steps);
+    for (const auto& [name, figure] : window.others) {
+      const double mean = figure.sum / static_cast<double>(figure.steps);
       entry[name] = mean;
       scalar("train/" + name, metrics.step, mean);
     }
     state_.log_history.push_back(std::move(entry));
     write_step_scalars(metrics, mean_loss, per_second);
     window.loss_sum = 0;
-    window.other_sums.clear();
+    window.others.clear();
     window.steps = 0;
   }
   window.shown.done = metrics.step;

@@ -48,7 +48,7 @@ struct StepMetrics {
   // Seconds blocked in collectives since the step before, by rank, or empty. The rank that waits
   // least delays the others.
   std::vector<double> rank_wait_seconds{};
-  std::map<std::string, double> others{};  // rewards/margins, ...: the same names in each step
+  std::map<std::string, double> others{};  // rewards/margins, ...: a step may lack some
 };
 
 struct EvalMetrics {

@@ -164,6 +164,7 @@ TEST(TrainingLog, FurtherFiguresOfStepsAreInRowsAndAsMeansInTheHistory) {
   for (const int64_t step : {1, 2, 3, 4}) {
     StepMetrics metrics = step_of(step, 2);
     metrics.others = {{"rewards/margins", 0.5 * static_cast<double>(step)}};
+    if (step == 3) metrics.others["rewards/rejected"] = 3;
     log.step(metrics);
   }
   log.evaluation({.step = 4, .loss = 0.5, .rows = 3, .others = {{"accuracy", 0.75}}});
@@ -171,6 +172,8 @@ TEST(TrainingLog, FurtherFiguresOfStepsAreInRowsAndAsMeansInTheHistory) {
   const json& history = log.trainer_state().log_history;
   EXPECT_EQ(history[0]["rewards/margins"], 0.75);
   EXPECT_EQ(history[1]["rewards/margins"], 1.75);
+  EXPECT_FALSE(history[0].contains("rewards/rejected"));
+  EXPECT_EQ(history[1]["rewards/rejected"], 3) << "a mean over the steps that have it";
   EXPECT_EQ(history[2]["eval_accuracy"], 0.75);
   const json evaluation = last_row(folder.path(), "eval");
   EXPECT_EQ(evaluation["accuracy"], 0.75);

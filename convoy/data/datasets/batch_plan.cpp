@@ -133,6 +133,10 @@ std::vector<int64_t> BatchPlan::rows(StepPosition position, int64_t micro_batch,
   return rows_of_items(position.epoch, items_of(position, micro_batch, rank));
 }
 
+std::vector<int64_t> BatchPlan::rows(StepPosition position) const {
+  return rows_of_items(position.epoch, order_.global_batch(position));
+}
+
 std::vector<int64_t> BatchPlan::rows_of_items(int64_t epoch,
                                               const std::vector<int64_t>& items) const {
   std::vector<int64_t> rows;

@@ -49,6 +49,8 @@ class BatchPlan {
   // Rows of one micro-batch, in layout order. May be empty on the last, partial step of an epoch:
   // the rank then contributes nothing but still takes part in collectives.
   std::vector<int64_t> rows(StepPosition position, int64_t micro_batch, int64_t rank) const;
+  // Rows of the whole global batch, in an order that does not depend on ranks and micro-batches.
+  std::vector<int64_t> rows(StepPosition position) const;
   // Number of supervised tokens of the whole global batch: every rank, every micro-batch.
   int64_t supervised_tokens(StepPosition position) const;
   // The sum of their weights: the divisor of the loss.

@@ -54,7 +54,7 @@ bool holds_quoted(const std::string& rendered, const ordered_json& text) {
 
 enum class Notation {
   None,     // nothing of them is written, or the template fails
-  Json,     // as a JSON object
+  Object,   // as a JSON object
   Quoted,   // as a JSON string that holds one
   Printed,  // as Python prints an object
   Own,      // in a way of the template's own
@@ -83,7 +83,7 @@ Notation notation_of(const RenderTexts& render, const ordered_json& messages,
   };
   if (holds(pair_in("'"))) return Notation::Printed;
   if (holds(pair_in("\\\""))) return Notation::Quoted;
-  if (holds(pair_in("\""))) return Notation::Json;
+  if (holds(pair_in("\""))) return Notation::Object;
   return holds(kArgumentName) && holds(kArgumentWord) ? Notation::Own : Notation::None;
 }
 
@@ -112,7 +112,7 @@ struct Taken {
   Notation of_texts;
 
   bool objects() const { return of_objects != Notation::None && of_objects != Notation::Printed; }
-  bool texts() const { return of_texts == Notation::Json; }
+  bool texts() const { return of_texts == Notation::Object; }
   bool prefers_objects() const { return of_objects == Notation::Own || !texts(); }
 };
 

@@ -22,6 +22,7 @@ class RowFields {
   RowFields(const Row& row, const nlohmann::ordered_json& value, int64_t max_field_chars)
       : row_(row), value_(value), max_field_chars_(max_field_chars) {}
 
+  const Row& row() const { return row_; }
   const nlohmann::ordered_json& value() const { return value_; }
   const nlohmann::ordered_json& member(std::string_view key) const;  // present and not null
   // The member if there is one and it is not null; does not count as reading it.

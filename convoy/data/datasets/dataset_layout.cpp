@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/data/datasets/byte_stream.h"
 #include "convoy/data/datasets/dataset_card.h"
 #include "convoy/data/datasets/natural_order.h"
@@ -42,10 +42,9 @@ const char* known_split(std::string_view word) {
 // The split named by one of the words in `name`; empty when there is none.
 std::string split_in(std::string_view name) {
   std::string word;
-  for (size_t at = 0; at <= name.size(); ++at) {
-    const auto letter = static_cast<unsigned char>(at < name.size() ? name[at] : '.');
-    if (std::isalpha(letter)) {
-      word += static_cast<char>(std::tolower(letter));
+  for (const char letter : lower_case(std::string(name)) + ".") {
+    if (letter >= 'a' && letter <= 'z') {
+      word += letter;
       continue;
     }
     if (const char* const split = known_split(word)) return split;

@@ -95,7 +95,8 @@ class FileEncoder {
     finished.record = {.outcome = RowOutcome::Kept,
                        .own_bos = row.own_bos,
                        .own_weights = row.own_weights,
-                       .fields_cut = finished.prepared.fields_cut};
+                       .fields_cut = finished.prepared.fields_cut,
+                       .is_desirable = row.is_desirable};
     const int64_t tokens = longest_tokens(row);
     if (tokens > policy_.max_tokens && policy_.truncation == Truncation::Drop) {
       finished.record.outcome = RowOutcome::DroppedLong;

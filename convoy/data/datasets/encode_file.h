@@ -46,6 +46,7 @@ struct RowRecord {
   bool own_weights = false;  // EncodedRow::own_weights
   int64_t fields_cut = 0;
   int64_t first_of_pair = 0;  // EncodedRow::first_of_pair
+  bool is_desirable = true;   // EncodedRow::is_desirable
 };
 
 // A row that was dropped because it has no supervised token, for the explanation.

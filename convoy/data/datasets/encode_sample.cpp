@@ -271,11 +271,19 @@ EncodedRow SampleEncoder::encode_pair(const Sample& sample) const {
   if (chosen.ids == rejected.ids)
     throw DataError("chosen and rejected have the same tokens, so nothing is preferred",
                     {.hint = "leave the row out"});
+  if (sample.is_judged) return pair_of_rows(std::move(chosen), rejected);
   // Both begin at one place: where a token lies over the boundary of one, it counts in both.
   const size_t first = std::min(first_supervised(chosen), first_supervised(rejected));
   for (EncodedRow* const row : {&chosen, &rejected})
     *row = supervised_from(std::move(*row), first, sample.index);
   return pair_of_rows(std::move(chosen), rejected);
+}
+
+EncodedRow SampleEncoder::encode_judged(const Sample& sample) const {
+  EncodedRow row = encode_whole_completion(sample);
+  row.is_desirable = sample.is_desirable;
+  if (std::exchange(row.empty_answer, false)) skip_empty_answer(row, "answer");
+  return row;
 }
 
 // By the role that the row gives, or the one by which the template knows it.
@@ -401,6 +409,7 @@ EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const order
 EncodedRow SampleEncoder::encode(const Sample& sample) const {
   return in_row(sample, [&] {
     if (sample.is_pair) return encode_pair(sample);
+    if (sample.is_judged) return encode_judged(sample);
     switch (sample.kind) {
       case Kind::Text:
         return encode_text(sample);
@@ -475,10 +484,12 @@ std::string SampleEncoder::policy(const Sample& sample) const {
     line += fmt::format("; EOS {} is learnt", quoted(*eos));
   else
     line += fmt::format("; EOS {} is not learnt", quoted(*eos));
-  if (is_chat(sample) && !sample.is_pair && last > 0 && row.ids[last - 1] != eos)
+  const bool is_whole = sample.is_pair || sample.is_judged;
+  if (is_chat(sample) && !is_whole && last > 0 && row.ids[last - 1] != eos)
     line += fmt::format(" (turns end with {})", quoted(row.ids[last - 1]));
-  if (sample.is_pair)
-    line += "; of both completions every token behind the prompt counts";
+  if (is_whole)
+    line += fmt::format("; of {} every token behind the prompt counts",
+                        sample.is_pair ? "both completions" : "the completion");
   else if (learns_every_token() || sample.kind == Kind::Text)
     line += "; every token is supervised";
   else if (sample.kind == Kind::PromptCompletion)

@@ -39,6 +39,9 @@ struct Sample {
   bool is_pair = false;
   nlohmann::ordered_json rejected_messages{};
   std::string rejected{};
+  // Its answers are judged each by itself: the one of is_desirable, or both of a pair.
+  bool is_judged = false;
+  bool is_desirable = true;
   // Keys of turns that read like a weight and are none (turn_weights.h), and others that a
   // conversation does not have by its format.
   std::vector<std::string> weight_like{};
@@ -89,6 +92,7 @@ class SampleEncoder {
   void skip_empty_answer(EncodedRow& row, const char* answer) const;
   EncodedRow encode_prompt_completion(const Sample& sample) const;
   EncodedRow encode_pair(const Sample& sample) const;
+  EncodedRow encode_judged(const Sample& sample) const;
   EncodedRow encode_whole_completion(const Sample& sample) const;
   EncodedRow encode_text(const Sample& sample) const;
   EncodedRow plain_row(const std::string& text) const;

@@ -33,6 +33,8 @@ struct SplitReport {
   int64_t fields_cut = 0;         // max_field_chars
   int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read
   int64_t rows_own_weights = 0;   // EncodedRow::own_weights, of all rows read
+  int64_t pairs = 0;              // kept rows that are two rows of tokens each
+  int64_t rows_undesirable = 0;   // rows of tokens of a task that reads labels
   int64_t tokens = 0;
   int64_t supervised_tokens = 0;
   int64_t weighted_tokens = 0;  // supervised ones with another weight than 1
@@ -54,6 +56,8 @@ struct SplitReport {
     visit("fields_cut", report.fields_cut);
     visit("rows_own_bos", report.rows_own_bos);
     visit("rows_own_weights", report.rows_own_weights);
+    visit("pairs", report.pairs);
+    visit("rows_undesirable", report.rows_undesirable);
     visit("tokens", report.tokens);
     visit("supervised_tokens", report.supervised_tokens);
     visit("weighted_tokens", report.weighted_tokens);

@@ -40,6 +40,24 @@ std::string letters_of(std::string_view text) {
   return kept;
 }
 
+// As Jinja's filter urlencode writes it, without the white space around it.
+std::string url_encoded(std::string_view text) {
+  const size_t first = text.find_first_not_of(kTextBlanks);
+  if (first == std::string_view::npos) return "";
+  std::string encoded;
+  for (const char letter : text.substr(first, text.find_last_not_of(kTextBlanks) + 1 - first)) {
+    const auto byte = static_cast<unsigned char>(letter);
+    const bool is_plain =
+        byte < 128 && (std::isalnum(byte) != 0 ||
+                       std::string_view("-._~/").find(letter) != std::string_view::npos);
+    if (is_plain)
+      encoded += letter;
+    else
+      encoded += fmt::format("%{:02X}", byte);
+  }
+  return encoded;
+}
+
 std::string text_mark(std::string_view letter, size_t number) {
   return fmt::format("{}{}{}", letter, number, letter);
 }
@@ -238,7 +256,9 @@ CutTexts find_cut_texts(const ordered_json& messages, std::string_view rendered)
     if (written.find(letters_of(text)) != std::string::npos) return true;
     // A result of a tool may be written as a string of JSON.
     const std::string quoted = ordered_json(text).dump(-1, ' ', false, kReplaceDamage);
-    return written.find(letters_of(quoted.substr(1, quoted.size() - 2))) != std::string::npos;
+    if (written.find(letters_of(quoted.substr(1, quoted.size() - 2))) != std::string::npos)
+      return true;
+    return written.find(lower_case(url_encoded(text))) != std::string::npos;
   };
   CutTexts cut;
   const auto look_at = [&](const std::string& text) {

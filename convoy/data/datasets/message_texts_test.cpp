@@ -36,6 +36,8 @@ TEST(CutTexts, ArePartsThatATemplateLeavesOut) {
   EXPECT_EQ(cut_of(" one\n two ", "[one two]"), "");
   EXPECT_EQ(cut_of("a \"b\"", R"({"content": "a \"b\""})"), "");
   EXPECT_EQ(cut_of("one Two", "[ONE TWO]"), "");
+  EXPECT_EQ(cut_of(" a/b \xC3\xA9~?\n", "[a/b%20%C3%A9~%3F]"), "");  // urlencode
+  EXPECT_EQ(cut_of("one two", "[one%20t]"), "others");
   EXPECT_EQ(cut_of("one two", "[one]"), "others");
   EXPECT_EQ(cut_of("<think>\nso\n</think>\n\nnine", "[nine]"), "thoughts");
   EXPECT_EQ(cut_of("<think>\nso\n</think>\n\nnine", "[ni]"), "others");

@@ -116,23 +116,25 @@ Sample repeated_chats(RowFields& fields) {
   return sample;
 }
 
-// Every token behind the prompt is the answer's: a user's turn there would be learnt as one.
-void require_turns_of_assistant(const RowFields& fields, const char* key, const Json& turns) {
-  const auto role = [](const Json& turn) { return turn["role"].get<std::string>(); };
-  const auto is_others = [&](const Json& turn) {
-    return role(turn) == "user" || role(turn) == "system" || role(turn) == "developer";
-  };
-  const auto other = std::find_if(turns.begin(), turns.end(), is_others);
-  if (other != turns.end())
-    fields.fail(fmt::format("behind the prompt, `{}` has a turn of the {}, which would be learnt "
-                            "as an answer",
-                            key, role(*other)),
-                "leave the assistant's turns in it, and put what comes before them into `prompt`");
-  if (turns.empty() || role(turns.front()) != "assistant" || role(turns.back()) != "assistant")
-    fields.fail(fmt::format("`{}` has to begin and end with a turn of the assistant behind the "
-                            "prompt",
-                            key),
-                "put the turns before the answer into `prompt`");
+std::string role_of_turn(const Json& turn) { return turn["role"].get<std::string>(); }
+
+// A figure of one side (`score_chosen`, `chosen-rating`, `length_rejected`) or its maker.
+bool is_fact_of_a_side(std::string_view name, const Json& value) {
+  const auto is_mark = [](char letter) { return letter == '_' || letter == '-'; };
+  for (const std::string_view side : {"chosen", "rejected"}) {
+    if (name.size() <= side.size() + 1) continue;
+    const bool is_first = name.starts_with(side) && is_mark(name[side.size()]);
+    const bool is_last = name.ends_with(side) && is_mark(name[name.size() - side.size() - 1]);
+    if (is_first || is_last) return value.is_number() || name.find("model") != name.npos;
+  }
+  return false;
+}
+
+// Known, and no part of a preference: nobody misses them.
+void mark_facts_of_sides(const RowFields& fields) {
+  for (const auto& [name, value] : fields.value().items())
+    if (name == "prompt_id" || name == "problem_id" || is_fact_of_a_side(name, value))
+      fields.mark_read(name);
 }
 
 // A figure of one side (`score_chosen`, `chosen-rating`, `length_rejected`) or its maker.
@@ -176,6 +178,26 @@ Sample pair_of_row(RowFields& fields) {
 }
 
 }  // namespace
+
+bool is_of_prompt(const Json& turn) {
+  return role_of_turn(turn) == "user" || role_of_turn(turn) == "system" ||
+         role_of_turn(turn) == "developer";
+}
+
+void require_turns_of_assistant(const RowFields& fields, const char* key, const Json& turns) {
+  const auto other = std::find_if(turns.begin(), turns.end(), is_of_prompt);
+  if (other != turns.end())
+    fields.fail(fmt::format("behind the prompt, `{}` has a turn of the {}, which would be learnt "
+                            "as an answer",
+                            key, role_of_turn(*other)),
+                "leave the assistant's turns in it, and put what comes before them into `prompt`");
+  if (turns.empty() || role_of_turn(turns.front()) != "assistant" ||
+      role_of_turn(turns.back()) != "assistant")
+    fields.fail(fmt::format("`{}` has to begin and end with a turn of the assistant behind the "
+                            "prompt",
+                            key),
+                "put the turns before the answer into `prompt`");
+}
 
 // In characters, as TRL's extract_prompt(): a blank before the first difference belongs to the
 // completions, since tokens begin with it.

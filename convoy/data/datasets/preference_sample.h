@@ -17,6 +17,13 @@ Sample preference_sample(RowFields& fields);
 // The chosen and the rejected one, each as a sample with one completion.
 std::vector<Sample> sides_of_pair(const Sample& pair);
 
+// A turn that a model reads and does not write: of the user, the system, the developer.
+bool is_of_prompt(const nlohmann::ordered_json& turn);
+// Every token behind the prompt is the answer's: another's turn there would be learnt as one.
+// Throws DataError for `turns` of the column `key` with some.
+void require_turns_of_assistant(const RowFields& fields, const char* key,
+                                const nlohmann::ordered_json& turns);
+
 // The bytes of the prompt that both texts begin with, without a blank at its end.
 size_t common_prompt(std::string_view chosen, std::string_view rejected);
 

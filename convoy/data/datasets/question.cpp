@@ -10,7 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-[[noreturn]] void fail(const Sample& sample, const std::string& reason, std::string hint = {}) {
+[[noreturn]] void fail_question(const Sample& sample, const std::string& reason,
+                                std::string hint = {}) {
   throw DataError(fmt::format("row {}: {}", sample.index + 1, reason),
                   {.file = sample.file, .line = sample.line, .hint = std::move(hint)});
 }
@@ -26,13 +27,14 @@ std::string text_of(const Json& content) {
 
 std::string answer_of(const Sample& sample, const Json& turn) {
   if (turn.at("role") != "assistant")
-    fail(sample, "wanted a last turn of the assistant to compare with",
-         "add the answer to the row");
+    fail_question(sample, "wanted a last turn of the assistant to compare with",
+                  "add the answer to the row");
   const auto content = turn.find("content");
   std::string text = content == turn.end() ? "" : text_of(*content);
   if (text.empty() && turn.contains("tool_calls"))
-    fail(sample, "the last turn of the assistant only calls tools: no text to compare with",
-         "end the row with an answer, or leave it out");
+    fail_question(sample,
+                  "the last turn of the assistant only calls tools: no text to compare with",
+                  "end the row with an answer, or leave it out");
   return text;
 }
 
@@ -45,8 +47,8 @@ Question split_answer(const Sample& sample) {
     case Sample::Kind::Chat:
       question.reference = answer_of(sample, sample.messages.back());
       if (sample.messages.size() == 1)
-        fail(sample, "the assistant's turn answers no question",
-             "put a turn of the user before it");
+        fail_question(sample, "the assistant's turn answers no question",
+                      "put a turn of the user before it");
       prompt.messages.erase(prompt.messages.size() - 1);
       // In a prompt with a completion every message belongs to the question, even a last one of the
       // assistant.
@@ -63,8 +65,8 @@ Question split_answer(const Sample& sample) {
     case Sample::Kind::Text:
       break;
   }
-  fail(sample, "a plain text has no answer to compare with",
-       "measure the loss alone: leave out --generate");
+  fail_question(sample, "a plain text has no answer to compare with",
+                "measure the loss alone: leave out --generate");
 }
 
 }  // namespace convoy::data

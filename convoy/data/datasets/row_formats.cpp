@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "convoy/core/base/lower_case.h"
 #include "convoy/data/datasets/csv_rows.h"
 #include "convoy/data/datasets/json_rows.h"
 #include "convoy/data/datasets/parquet_rows.h"
@@ -15,10 +15,7 @@ namespace convoy::data {
 namespace {
 
 std::string lower_suffix(const std::filesystem::path& path) {
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return suffix;
+  return lower_case(path.extension().string());
 }
 
 template <class Fits>

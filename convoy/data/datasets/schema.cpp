@@ -11,13 +11,14 @@
 #include "convoy/data/datasets/chat_fields.h"
 #include "convoy/data/datasets/plain_turns.h"
 #include "convoy/data/datasets/preference_sample.h"
+#include "convoy/data/datasets/unpaired_sample.h"
 
 namespace convoy::data {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<Schema, std::string_view>, 10> kNames = {{
+constexpr std::array<std::pair<Schema, std::string_view>, 11> kNames = {{
     {Schema::Messages, "messages"},
     {Schema::ShareGpt, "sharegpt"},
     {Schema::Alpaca, "alpaca"},
@@ -27,23 +28,29 @@ constexpr std::array<std::pair<Schema, std::string_view>, 10> kNames = {{
     {Schema::Text, "text"},
     {Schema::Preference, "preference"},
     {Schema::Ranked, "ranked"},
+    {Schema::UnpairedPreference, "unpaired_preference"},
     {Schema::Loose, "loose"},
 }};
-// KTO's columns in TRL and ms-swift, and in LLaMA-Factory: whether the answer is a good one.
-constexpr std::array<std::string_view, 2> kJudgements = {"label", "kto_tag"};
-
 bool has(const Json& value, std::string_view key) {
   const auto found = value.find(key);
   return found != value.end() && !found->is_null();
 }
 
-bool reads_pairs(const SchemaConfig& config) {
-  return settings::task_named(config.task).data == settings::TaskData::Pairs;
+bool judges(const SchemaConfig& config) {
+  return settings::task_named(config.task).data == settings::TaskData::Judged;
+}
+
+bool reads_preferences(const SchemaConfig& config) {
+  return settings::learns_preferences(settings::task_named(config.task));
+}
+
+bool is_preference(Schema schema) {
+  return schema == Schema::Preference || schema == Schema::Ranked ||
+         schema == Schema::UnpairedPreference;
 }
 
 bool matches(const Json& value, Schema schema, const SchemaConfig& config) {
-  const bool is_of_pairs = schema == Schema::Preference || schema == Schema::Ranked;
-  if (is_of_pairs != reads_pairs(config)) return false;
+  if (is_preference(schema) != reads_preferences(config)) return false;
   if (schema == Schema::Loose) return has_question_and_answer(value);
   if (!value.is_object()) return false;
   const bool instructed = has(value, "instruction") && has(value, "output");
@@ -65,7 +72,9 @@ bool matches(const Json& value, Schema schema, const SchemaConfig& config) {
     case Schema::Preference:
       return has(value, "chosen") && has(value, "rejected");
     case Schema::Ranked:
-      return is_ranked_row(value);
+      return !judges(config) && is_ranked_row(value);
+    case Schema::UnpairedPreference:
+      return judges(config) && judgement_column(value) != nullptr;
     case Schema::Loose:
       break;
   }
@@ -138,6 +147,8 @@ Sample text_sample(RowFields& fields, const SchemaConfig& config) {
   return sample;
 }
 
+Sample judged_sample(RowFields& fields, const SchemaConfig& config);
+
 Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
   if (schema != Schema::Loose && !fields.value().is_object())
     fields.fail(fmt::format("wanted an object, found a JSON {}", fields.value().type_name()));
@@ -156,8 +167,13 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
       return plain_completion(fields.text("input"), fields.text("target"));
     case Schema::Text:
       return text_sample(fields, config);
-    case Schema::Preference:
-      return preference_sample(fields);
+    case Schema::Preference: {
+      Sample sample = preference_sample(fields);
+      sample.is_judged = judges(config);
+      return sample;
+    }
+    case Schema::UnpairedPreference:
+      return judged_sample(fields, config);
     case Schema::Ranked:
       if (is_ranked_row(fields.value()))
         fields.fail("a ranked list makes pairs, which only a task of pairs reads",
@@ -167,6 +183,22 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
       return chat(loose_turns(fields));
   }
   CONVOY_INVARIANT(false, "schema {}", static_cast<int>(schema));
+}
+
+// An answer in any form that answers are learnt from, and a column that judges it.
+Sample judged_sample(RowFields& fields, const SchemaConfig& config) {
+  const char* const column = judgement_column(fields.value());
+  if (column == nullptr)
+    fields.fail("the row has no `label`",
+                "add `label: true` for a good answer, false for a bad one");
+  const bool is_good = judgement(fields, column);
+  SchemaConfig answers = config;
+  answers.schema = "auto";
+  answers.task = "sft";
+  const Schema schema = detect_schema(fields.row(), answers);
+  Sample sample = unpaired_sample(fields, to_sample(fields, schema, answers));
+  sample.is_desirable = is_good;
+  return sample;
 }
 
 bool has_chat_turns(const Sample& sample) {
@@ -182,8 +214,7 @@ void add_system_turn(Sample& sample, const std::string& system_prompt) {
 
 RowFields::Texts texts_of(Schema schema) {
   const bool in_turns = schema == Schema::Messages || schema == Schema::ShareGpt ||
-                        schema == Schema::PromptCompletion || schema == Schema::Preference ||
-                        schema == Schema::Ranked;
+                        schema == Schema::PromptCompletion || is_preference(schema);
   return in_turns ? RowFields::Texts::InTurns : RowFields::Texts::InColumns;
 }
 
@@ -202,15 +233,6 @@ ConvertedRow finished(Sample sample, const Row& row, const RowFields& fields, Sc
           .schema = schema,
           .fields_cut = fields.fields_cut(),
           .unread = fields.unread()};
-}
-
-// A JSON boolean, or one as CSV writes it.
-std::optional<bool> judgement(const Json& value) {
-  if (value.is_boolean()) return value.get<bool>();
-  for (const bool good : {true, false})
-    for (const char* word : {"true", "True", "TRUE", "false", "False", "FALSE"})
-      if (value == word && (word[0] == 't' || word[0] == 'T') == good) return good;
-  return std::nullopt;
 }
 
 }  // namespace
@@ -248,8 +270,9 @@ SchemaConfig SchemaConfig::from(const settings::DataSettings& data, std::string 
 std::unique_ptr<RowSource> rows_by_schema(std::unique_ptr<RowSource> rows,
                                           const SchemaConfig& config, BadRows bad_rows,
                                           std::shared_ptr<RankedCounts> counts) {
-  const bool may_be_ranked = config.schema == schema_name(Schema::Ranked) ||
-                             (config.schema == "auto" && reads_pairs(config));
+  const bool may_be_ranked =
+      config.schema == schema_name(Schema::Ranked) ||
+      (config.schema == "auto" && reads_preferences(config) && !judges(config));
   return may_be_ranked
              ? with_ranked_pairs(std::move(rows), config.ranked_pairs, bad_rows, std::move(counts))
              : std::move(rows);
@@ -274,11 +297,13 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
   for (const Schema schema : found) names.emplace_back(schema_name(schema));
   if (found.empty()) {
     ErrorLocation hinted = location;
-    if (reads_pairs(config))
+    if (reads_preferences(config))
       hinted.hint = fmt::format(
-          "task {} reads `chosen` and `rejected`, with or without `prompt`: texts, or lists of "
-          "messages; or a ranked list, such as `prompt`, `responses` and `scores`",
-          config.task);
+          "task {} reads {}`chosen` and `rejected`, with or without `prompt`: texts, or lists of "
+          "messages{}",
+          config.task,
+          judges(config) ? "`prompt`, `completion` and `label` (true or false), or " : "",
+          judges(config) ? "" : "; or a ranked list, such as `prompt`, `responses` and `scores`");
     else if (is_ranked_row(row.value))
       hinted.hint = fmt::format(
           "this is a ranked list: `convoy data` reads it with --schema ranked, and the tasks {} "
@@ -289,7 +314,7 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
           "these are preferences: `convoy data` reads them with --schema preference, and the tasks "
           "{} learn from them; to learn answers, rename the prompt and `chosen` to `prompt` and "
           "`completion`, or a `chosen` of messages to `messages`, and leave out `rejected`",
-          settings::tasks_that_read(settings::TaskData::Pairs));
+          settings::tasks_of_preferences());
     else
       hinted.hint =
           "rename the keys to messages, prompt and completion, question and answer, or text; or "
@@ -314,11 +339,12 @@ ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& conf
 
 ConvertedRow convert_to_learn(const Row& row, const SchemaConfig& config) {
   ConvertedRow converted = convert_row(row, detect_schema(row, config), config);
-  const bool has_one_answer = converted.schema != Schema::Text && !converted.sample.is_pair;
+  const bool has_one_answer = converted.schema != Schema::Text &&
+                              !is_preference(converted.schema) && !converted.sample.is_pair;
   if (!has_one_answer || !row.value.is_object()) return converted;
-  for (const std::string_view key : kJudgements) {
+  for (const char* const key : kJudgementColumns) {
     const auto found = row.value.find(key);
-    const auto is_good = found == row.value.end() ? std::nullopt : judgement(*found);
+    const auto is_good = found == row.value.end() ? std::nullopt : judgement_of(*found);
     if (!is_good) continue;
     std::erase(converted.unread, key);
     if (!*is_good)
@@ -328,8 +354,8 @@ ConvertedRow convert_to_learn(const Row& row, const SchemaConfig& config) {
                       row.index + 1, key),
           {.file = row.file,
            .line = row.line,
-           .hint = "keep only the rows with a true one, or rename the column if it says something "
-                   "else"});
+           .hint = "keep only the rows with a true one, learn from both with task: kto, or rename "
+                   "the column if it says something else"});
   }
   return converted;
 }

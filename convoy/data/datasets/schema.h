@@ -27,6 +27,7 @@ enum class Schema {
   Text,
   Preference,
   Ranked,
+  UnpairedPreference,
   Loose
 };
 
@@ -38,7 +39,7 @@ enum class UnreadPolicy { Name, Refuse };
 
 struct SchemaConfig {
   std::string schema = "auto";
-  // "pretrain" reads instruction, input, output rows as text; a task of pairs reads preferences
+  // "pretrain" reads instruction, input, output rows as text; a task of preferences reads those
   // alone, and `auto` takes none for others.
   std::string task = "sft";
   std::string text_field = "text";

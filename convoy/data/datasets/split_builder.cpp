@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Version of the tokens: raised when equal rows encode differently.
-constexpr int kFormatVersion = 8;
+constexpr int kFormatVersion = 9;
 
 enum Part { Train = 0, Val = 1, Test = 2 };
 constexpr std::array<const char*, 3> kPartNames = {"train", "val", "test"};
@@ -48,6 +48,40 @@ bool is_wanted(Part part, Splits wanted) {
 std::string suffix_of(const Dataset& dataset) {
   return without_compression(dataset.files[0]).extension().string();
 }
+
+// Rejected rows of pairs that a task takes apart. They come behind the chosen ones of the same
+// thousand rows, as TRL's unpair_preference_dataset() has them: so neighbours in the data set
+// answer different prompts.
+class RejectedRows {
+ public:
+  explicit RejectedRows(const std::function<void(const SpooledRow&)>& take) : take_(take) {}
+
+  void keep(const SpooledRow& row) {
+    rows_.push_back({row.index,
+                     row.record,
+                     {row.ids.begin(), row.ids.end()},
+                     {row.supervised.begin(), row.supervised.end()}});
+  }
+  void give_before(int64_t index) {
+    if (index % kTogether == 0) give_all();
+  }
+  void give_all() {
+    for (const Row& row : rows_) take_({row.index, row.record, row.ids, row.supervised});
+    rows_.clear();
+  }
+
+ private:
+  static constexpr int64_t kTogether = 1000;
+  struct Row {
+    int64_t index;
+    RowRecord record;
+    std::vector<int32_t> ids;
+    std::vector<uint8_t> supervised;
+  };
+
+  const std::function<void(const SpooledRow&)>& take_;
+  std::vector<Row> rows_;
+};
 
 // Number of rows in the split: a row that was cut counts as its windows.
 int64_t rows_kept(const SplitReport& report) {
@@ -171,30 +205,55 @@ class SplitBuilder {
     for (const Part part : source.parts) reports[part].warnings = warnings;
     for (const Part part : source.parts) {
       if (is_wanted(part, wanted_)) refuse_if_empty(reports[part], file, source);
+      if (is_wanted(part, wanted_) && part == Train && judges())
+        refuse_if_one_sided(reports[part], source);
       const int64_t kept = rows_kept(reports[part]);
       if (!is_wanted(part, wanted_) && kept == 0 && reports[part].rows_read > 0) continue;
+      const auto is_of_part = [&](const SpooledRow& row) {
+        return row.record.outcome == RowOutcome::Kept &&
+               part_of_row[static_cast<size_t>(row.index)] == part;
+      };
       const TokenFileRows rows{
-          .num_rows = kept * settings::rows_of_item(settings::task_named(inputs_.task)),
-          .num_tokens = reports[part].tokens,
-          .has_weights = reports[part].weighted_tokens > 0,
-          .for_each = [&](const std::function<void(const SpooledRow&)>& take) {
-            spool.for_each([&](const SpooledRow& row) {
-              if (row.record.outcome == RowOutcome::Kept &&
-                  part_of_row[static_cast<size_t>(row.index)] == part)
-                for_each_window(row, take);
-            });
-          }};
+          .shape = {.num_rows = kept + reports[part].pairs,
+                    .num_tokens = reports[part].tokens,
+                    .has_weights = reports[part].weighted_tokens > 0,
+                    .has_labels = judges()},
+          .for_each = [&](const auto& take) { give_rows(spool, is_of_part, take); }};
       CachedSplit split = cache.store(key(source, part), rows, reports[part], policy_line);
       split.report.files = {source.path.string()};
       if (is_wanted(part, wanted_)) parts_[part] = std::move(split);
     }
   }
 
+  void give_rows(const EncodedSpool& spool,
+                 const std::function<bool(const SpooledRow&)>& is_wanted_row,
+                 const std::function<void(const SpooledRow&)>& take) const {
+    RejectedRows rejected(take);
+    spool.for_each([&](const SpooledRow& row) {
+      rejected.give_before(row.index);
+      if (!is_wanted_row(row)) return;
+      for_each_window(row, [&](const SpooledRow& window) {
+        const bool is_rejected = window.record.first_of_pair > 0 && !window.record.is_desirable;
+        if (is_rejected && judges())
+          rejected.keep(window);
+        else
+          take(window);
+      });
+    });
+    rejected.give_all();
+  }
+
+  bool judges() const {
+    return settings::task_named(inputs_.task).data == settings::TaskData::Judged;
+  }
+
   void for_each_window(const SpooledRow& row,
                        const std::function<void(const SpooledRow&)>& take) const {
     if (const auto first = static_cast<size_t>(row.record.first_of_pair); first > 0) {
       take({row.index, row.record, row.ids.first(first), row.supervised.first(first)});
-      take({row.index, row.record, row.ids.subspan(first), row.supervised.subspan(first)});
+      RowRecord rejected = row.record;
+      rejected.is_desirable = false;
+      take({row.index, rejected, row.ids.subspan(first), row.supervised.subspan(first)});
       return;
     }
     cut_windows(row.ids, row.supervised, row.weights, inputs_.max_seq_len,
@@ -253,15 +312,17 @@ class SplitBuilder {
     report.fields_cut += record.fields_cut;
     const bool is_split = record.first_of_pair == 0 && std::ssize(row.ids) > inputs_.max_seq_len;
     report.rows_split += is_split;
-    if (record.outcome == RowOutcome::Kept)
-      for_each_window(row, [&](const SpooledRow& window) {
-        report.windows += is_split;
-        report.tokens += std::ssize(window.ids);
-        report.supervised_tokens +=
-            std::accumulate(window.supervised.begin(), window.supervised.end(), int64_t{0});
-        for (size_t token = 0; token < window.weights.size(); ++token)
-          report.weighted_tokens += window.supervised[token] != 0 && window.weights[token] != 1;
-      });
+    if (record.outcome != RowOutcome::Kept) return;
+    report.pairs += record.first_of_pair > 0;
+    for_each_window(row, [&](const SpooledRow& window) {
+      report.windows += is_split;
+      report.rows_undesirable += judges() && !window.record.is_desirable;
+      report.tokens += std::ssize(window.ids);
+      report.supervised_tokens +=
+          std::accumulate(window.supervised.begin(), window.supervised.end(), int64_t{0});
+      for (size_t token = 0; token < window.weights.size(); ++token)
+        report.weighted_tokens += window.supervised[token] != 0 && window.weights[token] != 1;
+    });
   }
 
   void refuse_if_empty(const SplitReport& report, const EncodedFile& file,
@@ -278,7 +339,7 @@ class SplitBuilder {
     ErrorLocation location{
         .file = source.path.string(),
         .hint =
-            settings::rows_of_item(settings::task_named(inputs_.task)) > 1
+            settings::task_named(inputs_.task).data == settings::TaskData::Pairs
                 ? "raise model.max_seq_len, or see both sides with `convoy data tokens --schema "
                   "preference`"
                 : "raise model.max_seq_len, look at data.supervise and at weights of messages, or "
@@ -290,6 +351,19 @@ class SplitBuilder {
                           first->supervised_tokens, inputs_.show(first->ids));
     }
     throw DataError(text, location);
+  }
+
+  // Without bad answers nothing says what a better one is.
+  static void refuse_if_one_sided(const SplitReport& report, const Source& source) {
+    const int64_t rows = rows_kept(report) + report.pairs;
+    if (rows == 0 || (report.rows_undesirable > 0 && report.rows_undesirable < rows)) return;
+    const bool all_good = report.rows_undesirable == 0;
+    throw DataError(fmt::format("all {} of the train split are {} answers, and task kto learns "
+                                "from good ones and bad ones",
+                                counted(rows, "row"), all_good ? "good" : "bad"),
+                    {.file = source.path.string(),
+                     .hint = all_good ? "add rows with `label: false`, or learn them with task: sft"
+                                      : "add rows with `label: true`"});
   }
 
   // The user named one file, so the log states which of its rows training does not use.
@@ -365,6 +439,8 @@ std::string report_line(const SplitReport& report) {
   mention(report.rows_unreadable, "unreadable row", "skipped");
   mention(report.rows_own_weights, "row", "with weights of turns");
   mention(report.weighted_tokens, "supervised token", "of another weight than 1");
+  if (report.rows_undesirable > 0) mention(report.pairs, "pair", "read as two rows each");
+  mention(report.rows_undesirable, "row", "of a bad answer");
   mention(report.fields_cut, "field", "cut to data.max_field_chars");
   if (report.rows_own_bos > 0) line += "; " + own_bos_notice(report.rows_own_bos);
   if (report.from_cache) line += "; from the token cache";

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
 #include <utility>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
@@ -25,13 +25,9 @@ namespace {
 std::optional<std::filesystem::path> folder_of(const std::string& setting) {
   if (setting == "none") return std::nullopt;
   if (!setting.empty()) return setting;
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value == nullptr ? "" : value);
-  };
-  if (const auto cache = variable("XDG_CACHE_HOME"); cache.is_absolute())
+  if (const std::filesystem::path cache = environment_text("XDG_CACHE_HOME"); cache.is_absolute())
     return cache / "convoy" / "tokens";
-  if (const auto home = variable("HOME"); home.is_absolute())
+  if (const std::filesystem::path home = environment_text("HOME"); home.is_absolute())
     return home / ".cache" / "convoy" / "tokens";
   return std::nullopt;
 }
@@ -167,6 +163,9 @@ CachedSplit TokenCache::map(const std::filesystem::path& path, const std::string
   CONVOY_CHECK(header.num_weights == 0 || header.num_weights == header.num_tokens, DataError,
                "{} weights", header.num_weights);
   buffer->weights = pieces.take<float>(header.num_weights);
+  CONVOY_CHECK(header.num_labels == 0 || header.num_labels == header.num_rows, DataError,
+               "{} labels", header.num_labels);
+  buffer->labels = pieces.take<uint8_t>(header.num_labels);
   bool ascending = buffer->offsets.front() == 0 && buffer->offsets.back() == header.num_tokens;
   for (size_t row = 0; row + 1 < buffer->offsets.size(); ++row)
     ascending = ascending && buffer->offsets[row] <= buffer->offsets[row + 1];
@@ -201,10 +200,9 @@ CachedSplit TokenCache::store(const std::string& key, const TokenFileRows& rows,
     const std::string placeholder(64, '0');  // a hash is as long
     const auto json_bytes =
         static_cast<int64_t>(description(key, report, policy, placeholder).size());
-    TokenFileWriter writer(descriptor, json_bytes, rows.num_rows, rows.num_tokens,
-                           rows.has_weights);
+    TokenFileWriter writer(descriptor, json_bytes, rows.shape);
     rows.for_each([&](const SpooledRow& row) {
-      writer.add(row.index, row.ids, row.supervised, row.weights);
+      writer.add(row.index, row.ids, row.supervised, row.weights, row.record.is_desirable);
     });
     writer.finish(description(key, report, policy, writer.content_hash()));
   };

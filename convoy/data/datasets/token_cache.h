@@ -15,6 +15,7 @@
 #include "convoy/data/datasets/encoded_spool.h"
 #include "convoy/data/datasets/scratch_file.h"
 #include "convoy/data/datasets/token_dataset.h"
+#include "convoy/data/datasets/token_file.h"
 
 namespace convoy::data {
 
@@ -26,9 +27,7 @@ struct CachedSplit {
 
 // The rows of one split: their number, and all of them in order, for any number of passes.
 struct TokenFileRows {
-  int64_t num_rows = 0;
-  int64_t num_tokens = 0;
-  bool has_weights = false;
+  TokenFileShape shape;
   std::function<void(const std::function<void(const SpooledRow&)>& take)> for_each;
 };
 

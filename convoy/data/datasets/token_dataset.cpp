@@ -23,9 +23,11 @@ TokenDataset TokenDataset::from_rows(const std::vector<EncodedRow>& rows) {
   auto buffer = std::make_shared<Buffer>();
   size_t total_tokens = 0;
   bool weighs = false;
+  bool judges = false;
   for (const EncodedRow& row : rows) {
     total_tokens += row.ids.size();
     weighs = weighs || !row.weights.empty();
+    judges = judges || !row.is_desirable;
   }
   buffer->owned_ids.reserve(total_tokens);
   buffer->owned_supervised.reserve(total_tokens);
@@ -50,6 +52,7 @@ TokenDataset TokenDataset::from_rows(const std::vector<EncodedRow>& rows) {
     }
     buffer->owned_offsets.push_back(static_cast<int64_t>(buffer->owned_ids.size()));
     buffer->owned_source_indices.push_back(row.source_index);
+    if (judges) buffer->owned_labels.push_back(row.is_desirable);
     buffer->owned_supervised_counts.push_back(count);
   }
   buffer->offsets = buffer->owned_offsets;
@@ -58,6 +61,7 @@ TokenDataset TokenDataset::from_rows(const std::vector<EncodedRow>& rows) {
   buffer->ids = buffer->owned_ids;
   buffer->supervised = buffer->owned_supervised;
   buffer->weights = buffer->owned_weights;
+  buffer->labels = buffer->owned_labels;
   buffer->total_supervised_tokens = std::accumulate(buffer->supervised_counts.begin(),
                                                     buffer->supervised_counts.end(), int64_t{0});
   Sha256 hash;
@@ -65,6 +69,7 @@ TokenDataset TokenDataset::from_rows(const std::vector<EncodedRow>& rows) {
   hash.update(bytes_of(buffer->owned_ids));
   hash.update(bytes_of(buffer->owned_supervised));
   hash.update(bytes_of(buffer->owned_weights));
+  hash.update(bytes_of(buffer->owned_labels));
   buffer->content_hash = hash.hex();
   TokenDataset dataset;
   dataset.buffer_ = std::move(buffer);
@@ -188,6 +193,11 @@ int64_t TokenDataset::supervised_tokens(int64_t row) const {
 int64_t TokenDataset::source_index(int64_t row) const {
   const auto [buffer, at] = place_of(row);
   return buffer.source_indices[at];
+}
+
+bool TokenDataset::is_desirable(int64_t row) const {
+  const auto [buffer, at] = place_of(row);
+  return buffer.labels.empty() || buffer.labels[at] != 0;
 }
 
 int64_t TokenDataset::total_tokens() const {

@@ -36,6 +36,7 @@ struct EncodedRow {
   std::vector<float> weights = {};
   // Above 0: a pair of rows, one behind the other, and the number of tokens of the first.
   int64_t first_of_pair = 0;
+  bool is_desirable = true;  // false: a completion that the row calls a bad one
 };
 
 // The rows that it holds: itself, or both of a pair.
@@ -62,9 +63,10 @@ class TokenDataset {
   // The sum of the weights of its supervised tokens: their number, unless it has weights.
   double loss_weight(int64_t row) const;
   int64_t source_index(int64_t row) const;
+  bool is_desirable(int64_t row) const;  // EncodedRow::is_desirable
   int64_t total_tokens() const;
   int64_t total_supervised_tokens() const;
-  const std::string& content_hash() const;  // SHA-256 over ids, masks, weights and order
+  const std::string& content_hash() const;  // SHA-256 over ids, masks, weights, labels and order
   // The parts of a joined data set; empty: it is one data set.
   const std::vector<NamedRows>& parts() const;
 

@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr size_t kTokenPieceBytes = size_t{1} << 20;
 
-enum PieceName { Offsets, SourceIndices, SupervisedCounts, Ids, Mask, Weights };
+enum PieceName { Offsets, SourceIndices, SupervisedCounts, Ids, Mask, Weights, Labels };
 
 template <class Value>
 std::string_view bytes_of(const Value& value) {
@@ -70,16 +70,17 @@ uint32_t crc32c_of_file(int descriptor, int64_t begin_bytes, int64_t end_bytes) 
   return crc;
 }
 
-TokenFileWriter::TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num_rows,
-                                 int64_t num_tokens, bool has_weights)
+TokenFileWriter::TokenFileWriter(int descriptor, int64_t json_bytes, const TokenFileShape& shape)
     : descriptor_(descriptor) {
+  const auto [num_rows, num_tokens, has_weights, has_labels] = shape;
   header_.json_bytes = json_bytes;
   header_.num_rows = num_rows;
   header_.num_tokens = num_tokens;
   header_.num_weights = has_weights ? num_tokens : 0;
-  const std::array<int64_t, 6> sizes_bytes = {(num_rows + 1) * 8, num_rows * 8,
-                                              num_rows * 8,       num_tokens * 4,
-                                              num_tokens,         header_.num_weights * 4};
+  header_.num_labels = has_labels ? num_rows : 0;
+  const std::array<int64_t, 7> sizes_bytes = {
+      (num_rows + 1) * 8,      num_rows * 8,      num_rows * 8, num_tokens * 4, num_tokens,
+      header_.num_weights * 4, header_.num_labels};
   auto at = static_cast<int64_t>(sizeof(TokenFileHeader) + padded(static_cast<size_t>(json_bytes)));
   for (size_t piece = 0; piece < pieces_.size(); ++piece) {
     pieces_[piece] = {.at_bytes = at, .end_bytes = at + sizes_bytes[piece]};
@@ -108,7 +109,8 @@ void TokenFileWriter::flush(Piece& piece) {
 }
 
 void TokenFileWriter::add(int64_t source_index, std::span<const int32_t> ids,
-                          std::span<const uint8_t> supervised, std::span<const float> weights) {
+                          std::span<const uint8_t> supervised, std::span<const float> weights,
+                          bool is_desirable) {
   tokens_ += static_cast<int64_t>(ids.size());
   const auto count = std::accumulate(supervised.begin(), supervised.end(), int64_t{0});
   append(pieces_[Offsets], bytes_of(tokens_));
@@ -116,6 +118,7 @@ void TokenFileWriter::add(int64_t source_index, std::span<const int32_t> ids,
   append(pieces_[SupervisedCounts], bytes_of(count));
   append(pieces_[Ids], bytes_of(ids));
   append(pieces_[Mask], bytes_of(supervised));
+  if (header_.num_labels > 0) append(pieces_[Labels], bytes_of(static_cast<uint8_t>(is_desirable)));
   if (header_.num_weights == 0) return;
   const std::vector<float> ones(weights.empty() ? ids.size() : 0, 1.0F);
   append(pieces_[Weights], bytes_of(weights.empty() ? std::span<const float>(ones) : weights));
@@ -128,11 +131,11 @@ std::string TokenFileWriter::content_hash() {
     CONVOY_INVARIANT(piece.at_bytes == piece.end_bytes, "fewer rows than were announced");
   }
   const auto num_rows = header_.num_rows;
-  const std::array<std::pair<PieceName, int64_t>, 4> hashed = {
-      {{Offsets, (num_rows + 1) * 8},
-       {Ids, header_.num_tokens * 4},
-       {Mask, header_.num_tokens},
-       {Weights, header_.num_weights * 4}}};
+  const std::array<std::pair<PieceName, int64_t>, 5> hashed = {{{Offsets, (num_rows + 1) * 8},
+                                                                {Ids, header_.num_tokens * 4},
+                                                                {Mask, header_.num_tokens},
+                                                                {Weights, header_.num_weights * 4},
+                                                                {Labels, header_.num_labels}}};
   for (const auto& [name, bytes] : hashed) {
     const int64_t end = pieces_[name].end_bytes;
     for_each_piece(descriptor_, end - bytes, end,

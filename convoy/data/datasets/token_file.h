@@ -3,7 +3,7 @@
 // The file of encoded rows: Header, then pieces each padded to 8 bytes: JSON (key, report, policy,
 // content hash), offsets int64[rows + 1], source indices int64[rows], supervised counts
 // int64[rows], ids int32[tokens], mask uint8[tokens], weights float[weights]: none, or one for each
-// token. Little-endian hosts.
+// token, labels uint8[labels]: none, or one for each row. Little-endian hosts.
 #pragma once
 
 #include <array>
@@ -17,13 +17,14 @@
 namespace convoy::data {
 
 struct TokenFileHeader {
-  std::array<char, 8> magic = {'C', 'V', 'Y', 'T', 'O', 'K', 'N', '2'};
+  std::array<char, 8> magic = {'C', 'V', 'Y', 'T', 'O', 'K', 'N', '3'};
   uint32_t crc = 0;  // CRC32C of everything behind this member
   uint32_t zero = 0;
   int64_t json_bytes = 0;
   int64_t num_rows = 0;
   int64_t num_tokens = 0;
   int64_t num_weights = 0;
+  int64_t num_labels = 0;
 
   static constexpr size_t checked_from() { return offsetof(TokenFileHeader, zero); }
 };
@@ -33,18 +34,23 @@ constexpr size_t padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 // CRC32C of the bytes [begin, end) of an open file, read in pieces to bound memory. Throws IoError.
 uint32_t crc32c_of_file(int descriptor, int64_t begin_bytes, int64_t end_bytes);
 
+struct TokenFileShape {
+  int64_t num_rows = 0;
+  int64_t num_tokens = 0;
+  bool has_weights = false;  // some row has
+  bool has_labels = false;   // some row is not desirable
+};
+
 // Fills an empty file row by row, writing its pieces in parallel. One thread. Throws IoError.
 class TokenFileWriter {
  public:
   // `json_bytes`: size of the text for finish(). Does not own the descriptor.
-  // `has_weights`: some row has.
-  TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num_rows, int64_t num_tokens,
-                  bool has_weights);
+  TokenFileWriter(int descriptor, int64_t json_bytes, const TokenFileShape& shape);
 
-  // `weights` may be empty: 1 for all.
+  // `weights` may be empty: 1 for all. Labels are written where the file has some.
   void add(int64_t source_index, std::span<const int32_t> ids, std::span<const uint8_t> supervised,
-           std::span<const float> weights);
-  // Call it after the last row. SHA-256 over offsets, ids, mask and weights.
+           std::span<const float> weights, bool is_desirable);
+  // Call it after the last row. SHA-256 over offsets, ids, mask, weights and labels.
   std::string content_hash();
   // Writes JSON and header, which completes the file.
   void finish(std::string_view json);
@@ -64,7 +70,7 @@ class TokenFileWriter {
   TokenFileHeader header_;
   int64_t size_bytes_ = 0;
   int64_t tokens_ = 0;  // so far
-  std::array<Piece, 6> pieces_;
+  std::array<Piece, 7> pieces_;
 };
 
 }  // namespace convoy::data

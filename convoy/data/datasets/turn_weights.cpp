@@ -8,6 +8,8 @@
 #include <cctype>
 #include <optional>
 
+#include "convoy/core/base/lower_case.h"
+
 namespace convoy::data {
 namespace {
 
@@ -55,14 +57,14 @@ bool contradict(double left, double right) {
 }
 
 // Words of lower-case letters, of snake_case, kebab-case and camelCase.
-std::vector<std::string> words_of(std::string_view key) {
+std::vector<std::string> key_words(std::string_view key) {
   std::vector<std::string> words(1);
   bool was_lower = false;
   for (const char letter : key) {
     const auto code = static_cast<unsigned char>(letter);
     const bool is_upper = std::isupper(code) != 0;
     if (std::isalpha(code) == 0 || (is_upper && was_lower)) words.emplace_back();
-    if (std::isalpha(code) != 0) words.back() += static_cast<char>(std::tolower(code));
+    if (std::isalpha(code) != 0) words.back() += lower_case(letter);
     was_lower = std::islower(code) != 0;
   }
   return words;
@@ -113,7 +115,7 @@ bool is_turn_weight_key(std::string_view key) {
 
 bool looks_like_turn_weight(std::string_view key) {
   if (is_turn_weight_key(key)) return false;
-  const std::vector<std::string> words = words_of(key);
+  const std::vector<std::string> words = key_words(key);
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
     return std::any_of(kStems.begin(), kStems.end(),
                        [&](std::string_view stem) { return word.starts_with(stem); });

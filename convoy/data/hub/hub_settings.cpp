@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/text_as.h"
@@ -18,13 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 bool is_on(const char* name) {
-  std::string value = environment(name);
+  std::string value = environment_text(name);
   std::transform(value.begin(), value.end(), value.begin(),
                  [](unsigned char letter) { return std::toupper(letter); });
   return value == "1" || value == "ON" || value == "YES" || value == "TRUE";
@@ -44,11 +39,11 @@ std::string checked_token(const std::string& text, const std::string& source) {
 void read_token(HubSettings& settings) {
   if (is_on("HF_HUB_DISABLE_IMPLICIT_TOKEN")) return;
   for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
-    settings.token = checked_token(environment(name), name);
+    settings.token = checked_token(environment_text(name), name);
     settings.token_source = name;
     if (!settings.token.empty()) return;
   }
-  const std::string named = environment("HF_TOKEN_PATH");
+  const std::string named = environment_text("HF_TOKEN_PATH");
   const fs::path file = named.empty() ? io::hub_home_folder() / "token" : fs::path(named);
   std::error_code ignored;
   if (fs::is_regular_file(file, ignored))
@@ -57,7 +52,7 @@ void read_token(HubSettings& settings) {
 }
 
 int64_t seconds_or(const char* name, int64_t fallback) {
-  const std::string text = environment(name);
+  const std::string text = environment_text(name);
   if (text.empty()) return fallback;
   const int64_t seconds = text_as<int64_t>(text).value_or(0);
   if (seconds < 1 || seconds > 86400)
@@ -72,7 +67,7 @@ int64_t seconds_or(const char* name, int64_t fallback) {
 
 HubSettings read_hub_settings() {
   HubSettings settings;
-  if (const std::string endpoint = environment("HF_ENDPOINT"); !endpoint.empty())
+  if (const std::string endpoint = environment_text("HF_ENDPOINT"); !endpoint.empty())
     settings.endpoint = endpoint;
   while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
   read_token(settings);

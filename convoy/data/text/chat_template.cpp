@@ -8,9 +8,8 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
-#include "convoy/core/io/model_text.h"
 #include "convoy/data/text/rust_handles.h"
-#include "convoy/data/text/tokenizer_settings.h"
+#include "convoy/data/text/template_sources.h"
 
 namespace convoy::text {
 namespace {
@@ -18,58 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr int64_t kMaxTemplateBytes = int64_t{4} << 20;
-
-struct Source {
-  std::string text;
-  std::string file;
-  // Inside a JSON file the template's lines are not the file's.
-  bool in_json = false;
-};
-
-// Sources by name; "default" is for conversations without tools.
-std::map<std::string, Source> find_sources(const fs::path& folder, const fs::path& override_path,
-                                           const TokenizerSettings& settings) {
-  std::map<std::string, Source> sources;
-  if (!override_path.empty()) {
-    sources["default"] = {read_file(override_path, kMaxTemplateBytes), override_path.string()};
-    return sources;
-  }
-  const std::string config_file = io::place_of_model_text(folder, "tokenizer_config.json").string();
-  const ordered_json& written = settings.chat_template;
-  if (written.is_string()) {
-    sources["default"] = {written.get<std::string>(), config_file, true};
-  } else if (written.is_array()) {
-    for (const auto& entry : written) {
-      if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() ||
-          !entry.contains("template") || !entry["template"].is_string())
-        throw DataError(
-            "chat_template: wanted a list of {name, template}",
-            {.file = config_file,
-             .key = "chat_template",
-             .hint = "correct chat_template there, or name a template with --template-path"});
-      sources[entry["name"].get<std::string>()] = {entry["template"].get<std::string>(),
-                                                   config_file, true};
-    }
-  } else if (!written.is_null()) {
-    throw DataError(
-        "chat_template: wanted a string or a list of {name, template}",
-        {.file = config_file,
-         .key = "chat_template",
-         .hint = "correct chat_template there, or name a template with --template-path"});
-  }
-  if (!fs::is_directory(folder)) return sources;
-  if (const fs::path own = folder / "chat_template.jinja"; fs::exists(own))
-    sources["default"] = {read_file(own, kMaxTemplateBytes), own.string()};
-  if (const fs::path tools = folder / "additional_chat_templates" / "tool_use.jinja";
-      fs::exists(tools))
-    sources["tool_use"] = {read_file(tools, kMaxTemplateBytes), tools.string()};
-  return sources;
-}
-
 struct Compiled {
   RustTemplate handle;
-  Source source;
+  TemplateSource source;
 };
 
 // Line number `line` of a template, cut to fit into a message.
@@ -91,7 +41,7 @@ std::string line_of(const std::string& text, int64_t line) {
   return found.substr(0, end) + "...";
 }
 
-[[noreturn]] void fail(ConvoyText error, int64_t line, const Source& source) {
+[[noreturn]] void fail(ConvoyText error, int64_t line, const TemplateSource& source) {
   const std::string found = take_text(error);
   std::string message = fmt::format(
       "{}: {}", source.in_json ? "the chat template in this file" : "chat template", found);
@@ -111,7 +61,7 @@ std::string line_of(const std::string& text, int64_t line) {
   throw DataError(message, location);
 }
 
-Compiled compile(const Source& source) {
+Compiled compile(const TemplateSource& source) {
   ConvoyTemplate* handle = nullptr;
   ConvoyText error{};
   int64_t line = 0;
@@ -233,9 +183,9 @@ std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model_folder,
                                                const fs::path& override_path,
                                                const std::string& eos_token) {
   const TokenizerSettings settings = TokenizerSettings::load(model_folder, eos_token);
-  const auto sources = find_sources(model_folder, override_path, settings);
+  const auto sources = find_template_sources(model_folder, override_path, settings);
   if (sources.empty()) return std::nullopt;
-  const auto standard = sources.find("default");
+  const auto standard = sources.find(kUsualTemplate);
   if (standard == sources.end())
     throw DataError("chat_template has no template named `default`",
                     {.file = sources.begin()->second.file,

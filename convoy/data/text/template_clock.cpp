@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <ctime>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/text_as.h"
 
 namespace convoy::text {
@@ -57,8 +57,7 @@ void TemplateClock::add(std::string_view source) {
 }
 
 void TemplateClock::stop_at_command_start() {
-  const char* const start = std::getenv(kCommandStart);
-  const auto told = start == nullptr ? std::nullopt : text_as<int64_t>(start);
+  const auto told = text_as<int64_t>(environment_text(kCommandStart));
   stop_at(told ? *told : static_cast<int64_t>(std::time(nullptr)));
 }
 

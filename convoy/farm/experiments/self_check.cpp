@@ -130,7 +130,7 @@ Verdict check_descents() {
     cells.back().seed = 4 * start;  // another start on the same data
   }
   double sum = 0;
-  for (const sweep::DescentOutcome& outcome : SsmWorkload().descend(cells)) sum += outcome.loss;
+  for (const sweep::CellOutcome& outcome : SsmWorkload().compute(cells)) sum += outcome.value;
   return near("mean loss", sum / 16, .0740,
               .0009 * std::hypot(1 / std::sqrt(16), 1 / std::sqrt(64)));
 }
@@ -143,7 +143,7 @@ Verdict check_balls() {
         .method = "points", .seed = 5, .parameters = fmt::format(R"({{"dim":{}}})", dim)};
     const Tally tally = workload.guesses(cell)->run(0, 1'000'000);
     const Verdict one = near(fmt::format("{} dimensions", dim), tally.mean(),
-                             workload.theory(cell).curve, tally.standard_error());
+                             workload.reference(cell).curve, tally.standard_error());
     verdict = verdict.detail.empty() ? one : both(verdict, one);
   }
   return verdict;
@@ -153,7 +153,7 @@ Verdict check_balls() {
 Verdict check_prior() {
   const MfWorkload workload;
   Cell cell = factor_cells("Linear", {10}, 2, false).front();
-  const double exact = workload.theory(cell).prior_mean;
+  const double exact = workload.reference(cell).prior_mean;
   cell.method = "prior";
   const Tally tally = workload.guesses(cell)->run(0, 500'000);
   return near("mean loss", tally.mean(), exact, tally.standard_error());
@@ -221,12 +221,12 @@ Verdict check_descent_bits(const std::shared_ptr<cuda::Device>& gpu) {
   const Workloads cpu = workloads_at(Precision::Exact, best_cpu_level());
   const Workloads other = workloads_at(Precision::Exact, best_cpu_level(), gpu);
   for (const auto& [cells, wanted, found] :
-       {std::tuple(ssm, cpu.ssm->descend(ssm), other.ssm->descend(ssm)),
-        std::tuple(mf, cpu.mf->descend(mf), other.mf->descend(mf))})
+       {std::tuple(ssm, cpu.ssm->compute(ssm), other.ssm->compute(ssm)),
+        std::tuple(mf, cpu.mf->compute(mf), other.mf->compute(mf))})
     for (size_t at = 0; at < cells.size(); ++at)
-      if (found[at].loss != wanted[at].loss || found[at].train_loss != wanted[at].train_loss)
+      if (found[at].value != wanted[at].value || found[at].train_loss != wanted[at].train_loss)
         return {false, fmt::format("{} seed {}: {} instead of {}", cells[at].parameters.str(),
-                                   cells[at].seed, found[at].loss, wanted[at].loss)};
+                                   cells[at].seed, found[at].value, wanted[at].value)};
   return {true, counted(std::ssize(ssm) + std::ssize(mf), "descent")};
 }
 

@@ -6,14 +6,13 @@
 #include <cmath>
 #include <vector>
 
+#include "convoy/core/base/lower_case.h"
+
 namespace convoy::process {
 namespace {
 
 bool is_letter(char letter) { return std::isalpha(static_cast<unsigned char>(letter)) != 0; }
 bool is_digit(char letter) { return std::isdigit(static_cast<unsigned char>(letter)) != 0; }
-char lower(char letter) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-}
 
 // Marks that a reply puts around names and numbers.
 constexpr std::string_view kMarks = " \t*_`\"'[({|~=$#>\\";
@@ -28,7 +27,7 @@ std::string_view skip_label(std::string_view text) {
   for (const std::string_view label : {"score", "rating", "value"}) {
     if (text.size() <= label.size()) continue;
     bool equal = true;
-    for (size_t at = 0; at < label.size(); ++at) equal = equal && lower(text[at]) == label[at];
+    for (size_t at = 0; at < label.size(); ++at) equal = equal && lower_case(text[at]) == label[at];
     if (!equal || is_letter(text[label.size()])) continue;
     const std::string_view rest = skip(text.substr(label.size()), kMarks);
     return rest.starts_with(':') ? skip(rest.substr(1), kMarks) : rest;
@@ -96,7 +95,7 @@ size_t end_of_name(std::string_view line, std::string_view name, size_t from) {
     size_t letter = 0;
     for (; letter < name.size() && at < line.size(); ++letter, ++at) {
       const bool gap = line[at] == ' ' || line[at] == '-' || line[at] == '_';
-      if (name[letter] == '_' ? !gap : lower(line[at]) != lower(name[letter])) break;
+      if (name[letter] == '_' ? !gap : lower_case(line[at]) != lower_case(name[letter])) break;
     }
     if (letter == name.size() && (at == line.size() || !is_letter(line[at]))) return at;
   }

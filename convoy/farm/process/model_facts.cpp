@@ -15,15 +15,6 @@
 namespace convoy::process {
 namespace {
 
-std::string adapter_fingerprint(const std::string& adapter) {
-  if (adapter.empty()) return {};
-  const io::ModelFolder folder = io::ModelFolder::open_without_config(adapter);
-  Sha256 hash;
-  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
-    hash.update(sha256_hex_of_file(folder.require(name)));
-  return hash.hex();
-}
-
 // A tensor of codes, or of what bitsandbytes stores beside them: scales and tables.
 bool is_of_codes(const std::string& name, const io::TensorView& view) {
   return view.dtype == io::Dtype::U8 || view.dtype == io::Dtype::I8 || name.ends_with(".SCB") ||
@@ -79,9 +70,9 @@ ModelFacts read_model_facts(const settings::ProcessModelSettings& model) {
   ModelFacts facts;
   facts.folder = folder.path().string();
   facts.chat_template = text::ChatTemplate::load(folder.path(), model.template_path);
-  facts.identity =
-      fmt::format("{} {} {}", io::model_fingerprint(folder), adapter_fingerprint(model.adapter),
-                  facts.chat_template ? facts.chat_template->content_hash() : "");
+  facts.identity = fmt::format("{} {} {}", io::model_fingerprint(folder),
+                               model.adapter.empty() ? "" : io::adapter_fingerprint(model.adapter),
+                               facts.chat_template ? facts.chat_template->content_hash() : "");
   if (const auto& config = folder.generation_config())
     facts.sampling = settings::read_model_sampling(config->value(), config->place());
   read_shape(folder, facts);

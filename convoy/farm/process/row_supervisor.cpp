@@ -10,6 +10,7 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/farm/workers/worker_supervisor.h"
 
@@ -68,7 +69,7 @@ class RowsRun : public workers::SupervisedWork {
   RowSupervisorReport run() {
     const auto begin = Clock::now();
     if (open_ > 0) work();
-    report_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    report_.seconds = seconds_since(begin);
     for (size_t worker = 0; worker < slots_.size(); ++worker) {
       report_.each[worker] = slots_[worker].total();
       report_.work = sum(report_.work, report_.each[worker]);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "convoy/core/base/lower_case.h"
 #include "convoy/farm/process/stages/stage.h"
 #include "convoy/farm/process/think_text.h"
 
@@ -49,9 +50,7 @@ Json evaluation_json(const Version& version) {
 }
 
 bool names_answer(const std::string& line) {
-  std::string lower = line;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::string lower = lower_case(line);
   for (const char* words : {"answer is", "result is", "solution is", "therefore", "thus"})
     if (lower.find(words) != std::string::npos) return true;
   return false;

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/farm/workers/worker.h"
 
@@ -17,13 +18,12 @@ constexpr const char* kSign = "figures ";
 constexpr const char* kNoteSign = "note ";
 
 std::string taken(const char* variable) {
-  const char* const value = std::getenv(variable);
-  if (value == nullptr)
+  const auto value = environment_variable(variable);
+  if (!value)
     throw ConfigError(fmt::format("a worker of `convoy process` needs {} from it", variable),
                       {.hint = "run `convoy process`, which starts its workers"});
-  std::string text = value;
   ::unsetenv(variable);
-  return text;
+  return *value;
 }
 
 // One list for both directions.
@@ -98,6 +98,8 @@ RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
   };
   return run_row_worker(options, task.run, *equipment.program, *equipment.engine, *store);
 }
+
+void send_note(const std::string& text) { workers::send_to_supervisor(note_line(text)); }
 
 std::string note_line(const std::string& text) { return kNoteSign + text + "\n"; }
 

@@ -42,7 +42,9 @@ struct WorkerEquipment {
 RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
                                         const std::function<WorkerEquipment()>& make);
 
-// A line of the worker's stdout that its supervisor shows. `text` has no line break.
+// Has the supervisor of this worker show `text`, which has no line break.
+void send_note(const std::string& text);
+// Its line of the worker's stdout.
 std::string note_line(const std::string& text);
 std::optional<std::string> parse_note(const std::string& line);
 

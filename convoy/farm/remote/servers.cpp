@@ -5,11 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/data/datasets/utf8.h"
@@ -43,8 +43,8 @@ std::string checked_address(std::string address) {
 
 std::string key_from_environment() {
   for (const char* name : {"CONVOY_ENGINE_KEY", "OPENAI_API_KEY"}) {
-    const char* const value = std::getenv(name);
-    const std::string key(trimmed(value == nullptr ? "" : value, " \t\r\n"));
+    const std::string value = environment_text(name);
+    const std::string key(trimmed(value, " \t\r\n"));
     // It becomes part of a header, and a line break in it would start another header.
     if (std::any_of(key.begin(), key.end(), [](unsigned char c) { return c <= ' ' || c >= 127; }))
       throw ConfigError(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The interface between a sweep's computation and its runner: cells that are tallied over ranges of
-// guesses, or descended to a value. A workload is a pure function of a cell: the numbers do not
+// guesses, or computed to a value. A workload is a pure function of a cell: the numbers do not
 // depend on host, process, thread, batch, split or order.
 #pragma once
 
@@ -90,9 +90,10 @@ struct Pruned {
   bool operator==(const Pruned&) const = default;
 };
 
-struct DescentOutcome {
-  // Generalisation loss at the step where the papers read it.
-  double loss = std::numeric_limits<double>::quiet_NaN();
+// The result of one cell that is computed as a whole.
+struct CellOutcome {
+  // The number that tables and figures show: a command's result, the loss of a training.
+  double value = std::numeric_limits<double>::quiet_NaN();
   double train_loss = std::numeric_limits<double>::quiet_NaN();
   int64_t steps = 0;
   // A JSON object that names the program behind the outcome; empty = the workload alone.
@@ -103,11 +104,11 @@ struct DescentOutcome {
   std::vector<double> more = {};
   // A command's value at the step where it may be pruned; NaN = it did not say.
   double at_step = std::numeric_limits<double>::quiet_NaN();
-  std::optional<Pruned> pruned = {};  // then there is no loss
+  std::optional<Pruned> pruned = {};  // then there is no value
 };
 
 // Closed forms beside the numbers; NaN = none or undefined.
-struct Theory {
+struct ReferenceCurve {
   double prior_mean = std::numeric_limits<double>::quiet_NaN();
   double curve = std::numeric_limits<double>::quiet_NaN();
   double asymptote = std::numeric_limits<double>::quiet_NaN();
@@ -125,8 +126,8 @@ class Workload {
   // Throws ConfigError when the parameters are not this workload's.
   virtual std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const = 0;
   // One value per cell, each as if it were alone. Blocks; one thread.
-  virtual std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const = 0;
-  virtual Theory theory(const Cell& cell) const = 0;
+  virtual std::vector<CellOutcome> compute(const std::vector<Cell>& cells) const = 0;
+  virtual ReferenceCurve reference(const Cell& /*cell*/) const { return {}; }
   // Parameters along which its tables and figures go, the first that varies; programs and functions
   // often call theirs like this.
   virtual std::vector<std::string> axes() const { return {"width", "depth"}; }

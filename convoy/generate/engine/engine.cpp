@@ -2,19 +2,16 @@
 #include "convoy/generate/engine/engine.h"
 
 #include <ATen/Context.h>
-#include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/seconds_since.h"
+#include "convoy/generate/engine/engine_step.h"
 #include "convoy/generate/engine/kv_budget.h"
-#include "convoy/machine/device/device_graph.h"
 #include "convoy/machine/device/transfer.h"
 
 namespace convoy::generate {
@@ -48,62 +45,6 @@ std::vector<int64_t> sizes(const std::vector<scheduler::LayerGroup>& groups) {
 }
 
 }  // namespace
-
-struct Engine::Row {
-  Request request;  // its prompt is the scheduler's
-  int64_t prompt_tokens = 0;
-  AnswerText answer;
-  std::vector<float> logprobs;
-  std::vector<std::vector<kernels::TokenLogprob>> likeliest;
-  // Place of its unread token among the tokens that its step drew; below 0: there is none.
-  int64_t unread_place = -1;
-};
-
-namespace {
-
-// The ids of a step that only the device has.
-struct UnreadIds {
-  std::vector<int64_t> tokens;  // places in the step
-  std::vector<int64_t> places;  // in the ids of the step before
-
-  // All tokens of both steps, in the same order.
-  bool are_all(int64_t num_tokens, int64_t num_before) const {
-    if (std::ssize(tokens) != num_tokens || num_tokens != num_before) return false;
-    for (int64_t token = 0; token < num_tokens; ++token)
-      if (places[static_cast<size_t>(token)] != token) return false;
-    return true;
-  }
-};
-
-}  // namespace
-
-struct Engine::Inputs {
-  nn::TokenBatch batch;
-  std::vector<kernels::PagedRows> paged;  // by layer group
-  UnreadIds unread;
-  at::Tensor unread_tokens_U, unread_places_U;
-  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: all tokens are last ones
-  std::vector<std::shared_ptr<Row>> drawing;
-  std::optional<TokenDraw> draw;  // where a row draws
-
-  void replace_unread_ids(const at::Tensor& before) {
-    if (unread.tokens.empty()) return;
-    batch.replace_ids(unread.are_all(batch.num_tokens(), before.size(0))
-                          ? before
-                          : batch.token_ids_T().index_copy(
-                                0, unread_tokens_U, before.index_select(0, unread_places_U)));
-  }
-};
-
-// Tables and ids of later steps take the place of its own. Draw holds the tokens of its last start.
-struct Engine::RecordedStep {
-  device::DeviceGraph graph;
-  nn::TokenBatch batch;
-  std::vector<kernels::PagedRows> paged;
-  std::optional<TokenDraw> draw;
-  at::Tensor tables;
-  at::Tensor ids_T;
-};
 
 Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConfig config)
     : model_(model),
@@ -182,19 +123,6 @@ bool Engine::has_begun(int64_t number) const {
 AnswerTokens Engine::tokens_so_far(int64_t number) const {
   const Row& row = *rows_.at(number);
   return {row.answer.tokens(), row.logprobs, row.likeliest};
-}
-
-// A graph is not recorded on the default stream, on which others of this process work on the model.
-std::optional<c10::Stream> Engine::stream_of_steps() {
-  if (!can_record() || !model_.device().is_cuda()) return {};
-  const c10::impl::VirtualGuardImpl streams(model_.device().type());
-  if (!stream_) stream_ = streams.getStreamFromGlobalPool(model_.device());
-  if (unread_.empty()) {
-    c10::Event asked(model_.device().type());
-    asked.record(streams.getStream(model_.device()));
-    asked.block(*stream_);
-  }
-  return stream_;
 }
 
 std::vector<Completion> Engine::step() {
@@ -291,80 +219,6 @@ void Engine::run(const nn::TokenBatch& batch, const at::Tensor& drawing_R,
   if (!draw) return;
   if (drawing_R.defined()) hidden_RD = hidden_RD.index_select(0, drawing_R);
   draw->pick(hidden_RD, unread_ids);
-}
-
-bool Engine::can_record() const {
-  if (config_.adapters != nullptr || model_.residency() != nullptr || !reads_late()) return false;
-  const at::Device device = model_.device();
-  return config_.records_steps.value_or(device.is_cuda() &&
-                                        device::DeviceGraph::problem(device).empty());
-}
-
-int64_t Engine::recorded_keys(const std::vector<scheduler::PlannedRow>& plan) const {
-  constexpr int64_t kLeastKeys = 512;
-  if (!can_record()) return 0;
-  int64_t longest = kLeastKeys;
-  for (const scheduler::PlannedRow& planned : plan) {
-    const Row& row = *rows_.at(planned.number);
-    const bool is_fit = planned.end - planned.begin == 1 && planned.draws &&
-                        row.unread_place >= 0 && row.request.draws_alike();
-    if (!is_fit) return 0;
-    longest = std::max(longest, planned.end);
-  }
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(longest)));
-}
-
-int64_t Engine::num_recorded() const {
-  return std::count_if(step_kinds_.begin(), step_kinds_.end(),
-                       [](const auto& kind) { return kind.second.recorded != nullptr; });
-}
-
-const Engine::RecordedStep* Engine::start_recorded(const Inputs& inputs, int64_t planned_keys,
-                                                   device::Upload& upload) {
-  // A recording costs about a step, so steps that come rarely are not worth it.
-  constexpr int64_t kUsesBefore = 2;
-  constexpr int64_t kMostRecorded = 256;
-  const at::Tensor& before = unread_.back().tokens.ids_R();
-  const int64_t num_rows = inputs.batch.num_tokens();
-  auto& [uses, recorded] = step_kinds_[{num_rows, planned_keys}];
-  if (recorded == nullptr && (++uses <= kUsesBefore || num_recorded() >= kMostRecorded))
-    return nullptr;
-  const at::Tensor ids_T =
-      inputs.unread.are_all(num_rows, before.size(0))
-          ? before
-          : before.index_select(0, device::to_device(std::span<const int64_t>(inputs.unread.places),
-                                                     model_.device()));
-  if (recorded != nullptr) {
-    upload.send_in_place_of(recorded->tables);
-    recorded->ids_T.copy_(ids_T);
-  } else {
-    upload.send();
-    recorded = record(inputs, upload.sent_bytes(), ids_T.clone());
-    if (first_recorded_ == nullptr) first_recorded_ = recorded.get();
-  }
-  recorded->graph.start();
-  ++figures_.recorded_steps;
-  return recorded.get();
-}
-
-std::unique_ptr<Engine::RecordedStep> Engine::record(const Inputs& inputs, const at::Tensor& tables,
-                                                     const at::Tensor& ids_T) {
-  // Longer rows must not make a new table of positions: recorded steps read the one of now.
-  model_.prepare_positions(config_.longest_row_tokens);
-  std::unique_ptr<RecordedStep> made(new RecordedStep{
-      .graph = device::DeviceGraph(model_.device(),
-                                   first_recorded_ == nullptr ? nullptr : &first_recorded_->graph),
-      .batch = inputs.batch,
-      .paged = inputs.paged,
-      .draw = inputs.draw,
-      .tables = tables,
-      .ids_T = ids_T});
-  made->batch.replace_ids(ids_T);
-  made->graph.record([this, step = made.get()] {
-    cache_.set_rows(step->paged);
-    run(step->batch, {}, step->draw, {});
-  });
-  return made;
 }
 
 // A row has one unread token at a time: this one as soon as the one before is read.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/launch/place/environment_resolver.h"
 
-#include <unistd.h>
-
 #include <numeric>
 
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/launch/place/master_address.h"
 #include "convoy/launch/place/source_choice.h"
@@ -244,15 +243,6 @@ std::vector<std::string> resolver_variables() {
   return {Variables::all().begin(), Variables::all().end()};
 }
 
-Environment process_environment() {
-  Environment made;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const size_t equals = text.find('=');
-    if (equals != std::string_view::npos)
-      made.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return made;
-}
+Environment process_environment() { return whole_environment(); }
 
 }  // namespace convoy::launch

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "convoy/core/base/descriptor.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/random_bytes.h"
@@ -25,11 +25,6 @@ constexpr size_t kMostSecretBytes = 4096;
 constexpr std::string_view kReadyKeyPrefix = "key:";  // a key as for_worker() writes it
 constexpr const char* kHowToMakeOne =
     "make one with: (umask 077; openssl rand -hex 32 > token), the same on every node";
-
-std::string environment_text(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
 
 constexpr std::string_view kSpace = " \t\r\n";
 

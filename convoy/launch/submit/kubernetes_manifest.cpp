@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/launch/submit/job_text.h"
 #include "convoy/launch/submit/quoting.h"
@@ -43,11 +43,11 @@ Json secret(const SubmitSettings& settings, const std::string& token) {
   Json values = {{kTokenKey, token}};
   for (const TravellingVariable& variable : travelling_variables(settings)) {
     if (variable.has_value) continue;
-    const char* const value = std::getenv(variable.name.c_str());
-    if (value == nullptr)
+    const auto value = environment_variable(variable.name);
+    if (!value)
       throw ConfigError(fmt::format("--env names {}, which is not set here", variable.name),
                         {.key = "env", .hint = "set it, or give NAME=VALUE"});
-    values[variable.name] = value;
+    values[variable.name] = *value;
   }
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},

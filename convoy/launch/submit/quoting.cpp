@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/lower_case.h"
 
 namespace convoy::launch {
 namespace {
@@ -22,9 +23,7 @@ bool is_plain(char letter, std::string_view others) {
 
 // Words that YAML 1.1 takes for a boolean or for nothing.
 bool is_yaml_word(const std::string& text) {
-  std::string lower = text;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::string lower = lower_case(text);
   return lower == "true" || lower == "false" || lower == "yes" || lower == "no" || lower == "on" ||
          lower == "off" || lower == "y" || lower == "n" || lower == "null";
 }

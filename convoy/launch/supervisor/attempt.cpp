@@ -5,15 +5,14 @@
 #include "convoy/launch/supervisor/attempt.h"
 
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <utility>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/base/milliseconds.h"
@@ -36,9 +35,8 @@ constexpr std::chrono::milliseconds kOrphanWait{1'000};
 // The mark in the environment of every process of this job. A job inside a rank of another job
 // carries both marks.
 std::string new_mark() {
-  const char* const around = std::getenv("CONVOY_JOB");
-  return fmt::format("CONVOY_JOB={}{}{}", around == nullptr ? "" : around,
-                     around == nullptr ? "" : ":", processes::new_run_id());
+  const auto around = environment_variable("CONVOY_JOB");
+  return fmt::format("CONVOY_JOB={}{}", around ? *around + ":" : "", processes::new_run_id());
 }
 
 // A launcher in the background of a shell does not own the terminal: a rank that read from it would
@@ -83,7 +81,7 @@ Attempt::~Attempt() {
     if (!rank.running) continue;
     processes::signal_group(rank.process.pid, SIGKILL);
     guard_.forget(rank.process.pid);
-    ::waitpid(rank.process.pid, nullptr, 0);
+    processes::wait_for_child(rank.process.pid);
   }
   descendants_.kill_orphans(kOrphanWait);
 }
@@ -174,7 +172,7 @@ void Attempt::wait_for_something() {
 
 // One read: a rank that writes without end must not keep signals and deadlines waiting.
 void Attempt::read_stream(int local_rank, Stream stream) {
-  processes::RankProcess& process = ranks_[static_cast<size_t>(local_rank)].process;
+  processes::ChildProcess& process = ranks_[static_cast<size_t>(local_rank)].process;
   Descriptor& descriptor = stream == Stream::Output ? process.output : process.errors;
   char bytes[64 << 10];
   const ssize_t received = ::read(descriptor.get(), bytes, sizeof(bytes));

@@ -14,11 +14,11 @@
 #include "convoy/launch/supervisor/health/flight_pages.h"
 #include "convoy/launch/supervisor/health/timer_watch.h"
 #include "convoy/launch/supervisor/launcher.h"
+#include "convoy/machine/processes/child_process.h"
 #include "convoy/machine/processes/descendants.h"
 #include "convoy/machine/processes/descriptor_limit.h"
 #include "convoy/machine/processes/guard.h"
 #include "convoy/machine/processes/memory_kills.h"
-#include "convoy/machine/processes/rank_process.h"
 #include "convoy/machine/processes/reserved_port.h"
 #include "convoy/machine/processes/scratch_folder.h"
 
@@ -40,7 +40,7 @@ class Attempt {
   enum class Phase { Running, Stopping, Failing, Killing };
 
   struct Rank {
-    processes::RankProcess process;
+    processes::ChildProcess process;
     std::filesystem::path error_file;
     bool running = true;
     bool held = false;  // it has ended, but a debugger that traces it has not let go yet
@@ -67,7 +67,7 @@ class Attempt {
   std::optional<int> rank_of(pid_t pid) const;
   void fail_while_it_runs(RankEnd end);
   void reap(int local_rank);
-  RankEnd describe_end(int local_rank, int status);
+  RankEnd describe_end(int local_rank, const processes::ChildEnd& child);
   void after_end(const RankEnd& end);
   void fail_no_later_than(Clock::time_point time);
   void begin_failing(Clock::time_point now);

@@ -3,7 +3,6 @@
 // The consequences of a rank's end for the others.
 #include <fmt/ranges.h>
 #include <poll.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <csignal>
@@ -31,7 +30,7 @@ constexpr std::chrono::milliseconds kEarlyExitNotice{10'000};
 }  // namespace
 
 void Attempt::drain(int local_rank) {
-  processes::RankProcess& process = ranks_[static_cast<size_t>(local_rank)].process;
+  processes::ChildProcess& process = ranks_[static_cast<size_t>(local_rank)].process;
   const auto until = Clock::now() + kOutputWait;
   while ((process.output.open() || process.errors.open()) && Clock::now() < until) {
     pollfd watched[2] = {{process.output.get(), POLLIN, 0}, {process.errors.get(), POLLIN, 0}};
@@ -44,11 +43,11 @@ void Attempt::drain(int local_rank) {
   logs_.finish(local_rank);
 }
 
-RankEnd Attempt::describe_end(int local_rank, int status) {
+RankEnd Attempt::describe_end(int local_rank, const processes::ChildEnd& child) {
   RankEnd end;
   end.rank = spec_.job.first_rank + local_rank;
-  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  end.exit_code = WIFSIGNALED(status) ? 128 + end.signal : WEXITSTATUS(status);
+  end.signal = child.signal;
+  end.exit_code = child.signal != 0 ? 128 + child.signal : child.exit_code;
   end.after_first_failure = phase_ == Phase::Failing || phase_ == Phase::Killing;
   end.after_stop = phase_ == Phase::Stopping;
   if (end.signal == SIGKILL) end.killed_for = ranks_[static_cast<size_t>(local_rank)].killed_for;
@@ -71,24 +70,18 @@ RankEnd Attempt::describe_end(int local_rank, int status) {
 
 void Attempt::reap(int local_rank) {
   Rank& rank = ranks_[static_cast<size_t>(local_rank)];
-  pollfd watched{rank.process.exited.get(), POLLIN, 0};
-  if (!rank.running || ::poll(&watched, 1, 0) <= 0) return;
-  siginfo_t end{};
-  ::waitid(P_PID, static_cast<id_t>(rank.process.pid), &end, WEXITED | WNOHANG | WNOWAIT);
-  rank.held = end.si_pid == 0;
+  if (!rank.running || !processes::ends_within(rank.process, std::chrono::milliseconds(0))) return;
+  rank.held = !processes::can_be_reaped(rank.process.pid);
   if (rank.held) return;
   // The leader is a zombie until it is reaped, so its group's number cannot have been given away
   // yet.
   processes::signal_group(rank.process.pid, SIGKILL);
   guard_.forget(rank.process.pid);
-  int status = 0;
-  const pid_t reaped = ::waitpid(rank.process.pid, &status, WNOHANG);
-  CONVOY_INVARIANT(reaped == rank.process.pid, "process {} was reaped by another process",
-                   rank.process.pid);
+  const processes::ChildEnd end = processes::wait_for_child(rank.process.pid);
   rank.running = false;
   health_.ended(local_rank);
   drain(local_rank);
-  report_.ends.push_back(describe_end(local_rank, status));
+  report_.ends.push_back(describe_end(local_rank, end));
   after_end(report_.ends.back());
 }
 

@@ -72,7 +72,7 @@ void Attempt::start_ranks() {
     Rank& rank = ranks_.back();
     rank.running = false;
     rank.error_file = error_file_of(local_rank);
-    processes::RankStart start;
+    processes::ChildStart start;
     start.program = with_local_rank(spec_.program, local_rank);
     start.environment = environment_of(local_rank, job);
     start.signals = signals_.mask_for_ranks();
@@ -80,7 +80,7 @@ void Attempt::start_ranks() {
     start.descriptors = descriptor_limit_.before();
     start.inherited = pages_.descriptor(local_rank);
     if (reads_stdin_ && local_rank == 0) start.input = STDIN_FILENO;
-    rank.process = processes::start_rank(start);
+    rank.process = processes::start_child(start);
     rank.running = true;
     guard_.watch(rank.process.pid);
     health_.started(local_rank, rank.process.pid);

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <sstream>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/base/milliseconds.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/base/text_as.h"
@@ -43,10 +43,8 @@ int count_of(const std::string& key, const std::string& value) {
 }
 
 // torch's spellings.
-bool truth_of(const std::string& key, std::string value) {
-  const std::string found = value;
-  std::transform(value.begin(), value.end(), value.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+bool truth_of(const std::string& key, const std::string& found) {
+  const std::string value = lower_case(found);
   for (const char* const yes : {"1", "true", "t", "yes", "y"})
     if (value == yes) return true;
   for (const char* const no : {"0", "false", "f", "no", "n"})

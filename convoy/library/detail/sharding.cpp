@@ -13,8 +13,10 @@
 #include "convoy/library/internal/module_tree.h"
 #include "convoy/library/internal/pass_units.h"
 #include "convoy/library/internal/piece_tensor.h"
+#include "convoy/library/internal/sharding_options.h"
 #include "convoy/library/internal/told_in_backward.h"
 #include "convoy/machine/device/refillable_tensor.h"
+#include "convoy/machine/device/transfer.h"
 #include "convoy/train/comm/exchange.h"
 #include "convoy/train/parallel/agreement.h"
 #include "convoy/train/parallel/sharded/sharded_gradients.h"
@@ -38,6 +40,32 @@ struct WithheldGradient {
   at::Tensor gradient;
 };
 
+// A digest of the units that a rank has used.
+struct UnitsUsed {
+  UnitsUsed() = default;
+  explicit UnitsUsed(const std::vector<size_t>& units) : count(units.size()) {
+    for (const size_t unit : units) digest = (digest ^ unit) * 0x100000001b3;  // FNV-1a
+  }
+  bool operator==(const UnitsUsed&) const = default;
+
+  uint64_t count = 0;
+  uint64_t digest = 0xcbf29ce484222325;
+};
+
+// `used`: a line for each unit, by rank from `first_rank` on.
+[[noreturn]] void throw_different_units(const std::vector<std::string>& used, int first_rank) {
+  const auto other = std::find_if(used.begin(), used.end(),
+                                  [&](const std::string& names) { return names != used[0]; });
+  const auto [first, second] = parallel::first_difference(used[0], *other);
+  throw CommError(
+      fmt::format(
+          "ranks use different units of a sharded module: rank {} uses {} where rank {} uses "
+          "{}",
+          first_rank, first, first_rank + (other - used.begin()), second),
+      {.hint = "call the same units in the same order on every rank, or take "
+               "DistributedDataParallel with find_unused_parameters"});
+}
+
 std::string withheld_error(const std::string& name) {
   return fmt::format(
       "{}{} is sharded: outside of forward, backward and with_whole_parameters() of its "
@@ -59,11 +87,18 @@ at::Tensor withheld_gradient(const parallel::FlatRange& range) {
 }  // namespace
 
 struct Sharding::State {
-  State(std::shared_ptr<torch::nn::Module> wrapped, std::shared_ptr<ProcessGroup> process_group)
+  State(std::shared_ptr<torch::nn::Module> wrapped, std::shared_ptr<ProcessGroup> process_group,
+        const FullyShardedOptions& given)
       : module(std::move(wrapped)),
         group(required(std::move(process_group))),
+        options(checked_sharding(given, *group)),
+        own_row(row_of(*group, options)),
+        replicas(own_row ? ranks().split(ranks().rank() % options.ranks_that_share, "replica")
+                         : nullptr),
         tree(tree_of(*module)),
-        units(ranks(), {}),
+        units(row(), {.keeps_gathered = !options.reshard_after_forward,
+                      .on_host = options.offload == Offload::Parameters,
+                      .prefetch = static_cast<size_t>(options.prefetch_units)}),
         passes(units, tree) {
     tree.units[0].core = &rest;
     make_equal();
@@ -72,10 +107,13 @@ struct Sharding::State {
       throw ConfigError(
           "no parameter of the module requires grad: there is nothing to shard for training",
           {.hint = "use the module itself"});
+    if (options.gradient_dtype) require_real();
     gradients = std::make_unique<parallel::ShardedGradients>(
-        parallel::GradientRanks{.sharing = ranks()}, trained, std::nullopt, nullptr,
+        parallel::GradientRanks{.sharing = row(), .replicas = replicas.get()}, trained,
+        options.gradient_dtype, nullptr,
         [this](const at::Tensor& gradient) { require_plain(gradient); });
-    shards = shards_of(trained);
+    for (const auto& flat : trained) stepped.push_back(stepped_of(*flat));
+    shards = shards_of(trained, stepped);
     for (OwnShard& shard : shards) {
       shard.view.value = as_piece(shard.view.value);
       shard.view.value.requires_grad_();
@@ -90,6 +128,7 @@ struct Sharding::State {
   }
 
   comm::Group& ranks() { return ranks_of(*group); }
+  comm::Group& row() { return own_row ? *own_row : ranks(); }  // ranks that share the pieces
 
   void make_equal() {
     std::vector<nn::NamedTensor> all = parameters_of(*module);
@@ -111,21 +150,39 @@ struct Sharding::State {
   }
 
   void add(size_t unit, const std::vector<nn::NamedTensor>& parameters, Flats& flats) {
-    for (auto& flat : units.add(unit, parameters, /*may_travel=*/true, /*smallest_elements=*/0,
+    for (auto& flat : units.add(unit, parameters, /*may_travel=*/true, options.keep_whole_below,
                                 /*values=*/nullptr)) {
       flat->parameters.withhold(withheld_error);
       flats.push_back(std::move(flat));
     }
   }
 
-  std::vector<OwnShard> shards_of(const Flats& flats) {
+  void require_real() const {
+    for (const auto& flat : trained)
+      for (const parallel::FlatRange& range : flat->parameters.ranges())
+        if (range.parameter.value.is_complex())
+          throw ConfigError(
+              fmt::format("FullyShardedOptions::gradient_dtype: {} is complex, and its gradient "
+                          "would lose its imaginary part",
+                          range.parameter.name),
+              {.hint = "leave gradient_dtype out"});
+  }
+
+  // The memory that the optimizer steps on.
+  at::Tensor stepped_of(const parallel::FlatUnit& flat) const {
+    return options.offload == Offload::None || flat.own.is_cpu() ? flat.own
+                                                                 : device::pinned_copy(flat.own);
+  }
+
+  // `values`: this rank's piece of each.
+  std::vector<OwnShard> shards_of(const Flats& flats, const std::vector<at::Tensor>& values) {
     std::vector<OwnShard> own;
     for (size_t index = 0; index < flats.size(); ++index) {
       const parallel::FlatUnit& flat = *flats[index];
-      for (const parallel::PieceOfParameter& part : flat.parameters.parts_of_piece(group->rank())) {
+      for (const parallel::PieceOfParameter& part : flat.parameters.parts_of_piece(row().rank())) {
         const parallel::FlatRange& range = flat.parameters.ranges()[part.range];
         own.push_back({{range.parameter.name, range.shape, part.begin_in_parameter,
-                        flat.own.narrow(0, part.begin_in_piece, part.numel).detach()},
+                        values[index].narrow(0, part.begin_in_piece, part.numel).detach()},
                        index,
                        part});
       }
@@ -134,11 +191,29 @@ struct Sharding::State {
   }
 
   void begin_forward() {
-    passes.end_pass();  // values gathered ahead may have been optimized since
+    take_stepped_values();
     if (!at::GradMode::is_enabled()) return;
     check_all_taken(*module);
     require_none_frozen();
     synchronises = synchronised;
+  }
+
+  // Ends the pass before: pieces may have been optimized since, and what was gathered is old.
+  void take_stepped_values() {
+    const at::NoGradGuard no_grad;
+    units.end_pass();
+    units.finish_gathers();
+    for (size_t index = 0; index < trained.size(); ++index) {
+      if (!stepped[index].is_same(trained[index]->own)) trained[index]->own.copy_(stepped[index]);
+      if (!trained[index]->travels) units.start_update(*trained[index]);
+    }
+    passes.end_pass();
+  }
+
+  // Frozen values change by this alone.
+  void after_load() {
+    for (const auto& flat : frozen)
+      if (!flat->travels) units.start_update(*flat);
   }
 
   // An optimizer would go on to move it, by weight decay and momentum.
@@ -170,7 +245,7 @@ struct Sharding::State {
     makes_graph = create_graph;
     sums = synchronises && !makes_graph;
     hide_gradients();
-    gradients->begin_pass(sums ? parallel::GradientSums::Shared : parallel::GradientSums::None);
+    gradients->begin_pass(sums ? parallel::GradientSums::All : parallel::GradientSums::None);
     at_end_of_backward([this] { finish_backward(); });
   }
 
@@ -178,11 +253,25 @@ struct Sharding::State {
   void finish_backward() {
     const at::NoGradGuard no_grad;
     gradients->end_pass();
+    require_same_units();
     passes.hold_for_backward(makes_graph);
     passes.end_pass();
     if (sums) hand_out();
     makes_graph = false;
     pass = -1;
+  }
+
+  // Collective. Ranks that use other units of one size gather each other's values, and nothing else
+  // would notice. One exchange of two numbers for all gathers of a pass.
+  void require_same_units() {
+    const std::vector<size_t> own = passes.take_gathered();
+    const auto found = comm::exchange(row(), UnitsUsed(own));
+    if (std::all_of(found.begin(), found.end(),
+                    [&](const UnitsUsed& each) { return each == found[0]; }))
+      return;
+    std::string names;
+    for (const size_t unit : own) names += tree.units[unit].name + "\n";
+    throw_different_units(row().all_gather_bytes(names), group->rank() - row().rank());
   }
 
   // If the program has cleared the gradients of the module's own parameters (module->zero_grad()),
@@ -209,7 +298,7 @@ struct Sharding::State {
     for (OwnShard& shard : shards) {
       const at::Tensor sum =
           gradients->own(shard.flat).narrow(0, shard.part.begin_in_piece, shard.part.numel);
-      const at::Tensor mean = sum.div(group->size()).to(shard.view.value.scalar_type());
+      const at::Tensor mean = sum.div(group->size()).to(shard.view.value.options());
       at::Tensor& gradient = shard.view.value.mutable_grad();
       gradient = as_piece(gradient.defined() ? gradient.add_(mean) : mean);
     }
@@ -221,10 +310,10 @@ struct Sharding::State {
 
   void with_whole_parameters(const std::function<void()>& body) {
     passes.hold_for_body(true);
-    passes.end_pass();
+    take_stepped_values();
     std::vector<at::Tensor> before;
     for (const Flats* flats : {&trained, &frozen})
-      for (const auto& flat : *flats) before.push_back(flat->own.clone());
+      for (const auto& flat : *flats) before.push_back(lost_if_written(*flat));
     body();
     size_t index = 0;
     for (const Flats* flats : {&trained, &frozen})
@@ -233,10 +322,18 @@ struct Sharding::State {
     passes.end_pass();
   }
 
-  void require_unwritten(parallel::FlatUnit& flat, const at::Tensor& before) const {
-    const at::Tensor after = flat.parameters.piece_of_whole(group->rank());
-    if (!at::equal(after.view(at::kByte), before.view(at::kByte)) &&
-        at::equal(flat.own.view(at::kByte), before.view(at::kByte)))
+  // The values that a body would write in vain: the gathered ones, of which this rank's piece is a
+  // copy; of a flat that stays whole the others' pieces.
+  at::Tensor lost_if_written(parallel::FlatUnit& flat) {
+    if (flat.travels) return flat.parameters.piece_of_whole(row().rank()).clone();
+    at::Tensor others = flat.parameters.whole().flat().clone();
+    const int64_t numel = flat.parameters.piece_numel();
+    others.narrow(0, row().rank() * numel, numel).zero_();
+    return others;
+  }
+
+  void require_unwritten(parallel::FlatUnit& flat, const at::Tensor& before) {
+    if (!at::equal(lost_if_written(flat).view(at::kByte), before.view(at::kByte)))
       throw ConfigError(
           fmt::format("values of {} or its neighbours were written within with_whole_parameters(), "
                       "where they are lost",
@@ -261,20 +358,24 @@ struct Sharding::State {
     return norm;
   }
 
-  // In the order of ranks, so that all of them get the same bits.
+  // Over all pieces, in the order of ranks, so that all of them get the same bits.
   double sum_over_ranks(double own) {
     double sum = 0;
-    for (const double each : comm::exchange(ranks(), own)) sum += each;
+    for (const double each : comm::exchange(row(), own)) sum += each;
     return sum;
   }
 
   std::shared_ptr<torch::nn::Module> module;
   std::shared_ptr<ProcessGroup> group;
+  const FullyShardedOptions options;
+  std::unique_ptr<comm::Group> own_row;   // null: all ranks share
+  std::unique_ptr<comm::Group> replicas;  // ranks that hold the same pieces; null: there are none
   UnitCore rest;
   ModuleTree tree;
   parallel::ShardedUnits units;
   PassUnits passes;
   Flats trained, frozen;
+  std::vector<at::Tensor> stepped;  // by trained flat: what the optimizer steps on
   std::unique_ptr<parallel::ShardedGradients> gradients;
   std::vector<OwnShard> shards;  // shards that train
   std::vector<WithheldGradient> withheld_gradients;
@@ -286,14 +387,16 @@ struct Sharding::State {
   bool sums = false;                // it gives the pieces their gradients
 };
 
-Sharding::Sharding(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group)
-    : state_(std::make_unique<State>(std::move(module), std::move(group))) {}
+Sharding::Sharding(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
+                   const FullyShardedOptions& options)
+    : state_(std::make_unique<State>(std::move(module), std::move(group), options)) {}
 Sharding::~Sharding() = default;
 
 const UnitCore& Sharding::rest() { return state_->rest; }
 void Sharding::begin_forward() { state_->begin_forward(); }
 
-void Sharding::watch_backward(const std::vector<at::Tensor*>& outputs) {
+void Sharding::end_forward(const std::vector<at::Tensor*>& outputs) {
+  if (!at::GradMode::is_enabled()) return state_->require_same_units();
   tell_in_backward(
       outputs, [state = state_.get()](bool makes_graph) { state->begin_backward(makes_graph); });
 }
@@ -305,6 +408,8 @@ double Sharding::clip_grad_norm(double max_norm) { return state_->clip_grad_norm
 void Sharding::set_synchronised(bool synchronised) { state_->synchronised = synchronised; }
 bool Sharding::synchronised() const { return state_->synchronised; }
 ProcessGroup& Sharding::group() { return *state_->group; }
+bool Sharding::writes_shards() const { return !state_->replicas || state_->replicas->rank() == 0; }
+void Sharding::after_load() { state_->after_load(); }
 
 std::vector<ShardView> Sharding::shards() {
   std::vector<ShardView> views;
@@ -314,7 +419,10 @@ std::vector<ShardView> Sharding::shards() {
 
 std::vector<ShardView> Sharding::stored_shards() {
   std::vector<ShardView> views = shards();
-  for (const OwnShard& shard : state_->shards_of(state_->frozen)) views.push_back(shard.view);
+  std::vector<at::Tensor> frozen;
+  for (const auto& flat : state_->frozen) frozen.push_back(flat->own);
+  for (const OwnShard& shard : state_->shards_of(state_->frozen, frozen))
+    views.push_back(shard.view);
   return views;
 }
 

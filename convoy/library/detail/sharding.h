@@ -14,16 +14,21 @@
 #include "convoy/library/detail/fsdp_unit.h"
 #include "convoy/library/detail/sharing.h"
 
-namespace convoy::detail {
+namespace convoy {
+
+struct FullyShardedOptions;
+
+namespace detail {
 
 class Sharding : public Sharing {
  public:
-  Sharding(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group);
+  Sharding(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
+           const FullyShardedOptions& options);
   ~Sharding() override;
 
   const UnitCore& rest();  // the parameters that are in no unit
   void begin_forward();
-  void watch_backward(const std::vector<torch::Tensor*>& outputs);
+  void end_forward(const std::vector<torch::Tensor*>& outputs);
   void with_whole_parameters(const std::function<void()>& body);
   double clip_grad_norm(double max_norm);
   void set_synchronised(bool synchronised) override;
@@ -33,10 +38,13 @@ class Sharding : public Sharing {
   std::vector<ShardView> stored_shards() override;
   torch::OrderedDict<std::string, torch::Tensor> buffers() override;
   bool replicated() const override { return false; }
+  bool writes_shards() const override;
+  void after_load() override;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
 
-}  // namespace convoy::detail
+}  // namespace detail
+}  // namespace convoy

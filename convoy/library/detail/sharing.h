@@ -24,6 +24,10 @@ class Sharing {
   virtual std::vector<ShardView> stored_shards() = 0;
   virtual torch::OrderedDict<std::string, torch::Tensor> buffers() = 0;
   virtual bool replicated() const = 0;  // every rank holds every parameter
+  // False on ranks whose shards are another rank's as well, which writes them.
+  virtual bool writes_shards() const { return true; }
+  // Collective. After values were written into stored_shards().
+  virtual void after_load() {}
   virtual void set_synchronised(bool synchronised) = 0;
   virtual bool synchronised() const = 0;
 };

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <utility>
 
 #include "convoy/core/telemetry/flight_record_writer.h"
@@ -14,11 +16,17 @@
 namespace convoy {
 
 struct ProcessGroup::Internal {
-  // Under `convoy launch`: seen from outside, as a rank that trains is.
-  telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
-  std::unique_ptr<comm::Group> group;  // writes to `flight`
+  std::shared_ptr<Internal> whole = nullptr;  // the group that split() made this one of; or null
+  telemetry::FlightWriter flight = {};        // unused in a part: see flight_record()
+  std::unique_ptr<comm::Group> group;         // writes to the flight record
   int local_rank = 0;
+  int local_size = 1;
   at::Device device = at::kCPU;
+  std::string name;  // a group of all ranks: its number, from 2 on; a part: the splits to it
+  int num_splits = 0;
+  c10::intrusive_ptr<c10d::ProcessGroup> c10d = {};  // given to over(), or handed out
+
+  telemetry::FlightWriter& flight_record() { return whole ? whole->flight_record() : flight; }
 };
 
 namespace detail {
@@ -29,7 +37,7 @@ inline constexpr std::string_view kOwnErrorMark = "convoy: ";
 struct GroupAccess {
   using Internal = ProcessGroup::Internal;
   static Internal& internal(ProcessGroup& group) { return *group.internal_; }
-  static std::shared_ptr<ProcessGroup> make(std::unique_ptr<Internal> internal) {
+  static std::shared_ptr<ProcessGroup> make(std::shared_ptr<Internal> internal) {
     return std::shared_ptr<ProcessGroup>(new ProcessGroup(std::move(internal)));
   }
 };

@@ -14,7 +14,19 @@ void PassUnits::acquire(size_t unit) {
                     tree_.units[unit].name),
         {.hint =
              "call the FullyShardedDataParallel, or the module within with_whole_parameters()"});
-  if (!all_whole_) units_.acquire(unit);
+  if (!all_whole_) use(unit);
+}
+
+// Gathers that do not fit fail: the other ranks may have come to another unit.
+void PassUnits::use(size_t unit) {
+  if (units_.travels(unit)) gathered_.push_back(unit);
+  try {
+    units_.acquire(unit);
+  } catch (const CommError& error) {
+    throw CommError(
+        fmt::format("{}, as this rank came to the unit {}", error.what(), tree_.units[unit].name),
+        {.hint = error.location().hint, .rank = error.location().rank});
+  }
 }
 
 void PassUnits::release(size_t unit) {
@@ -30,7 +42,7 @@ void PassUnits::end_pass() {
 }
 
 void PassUnits::keep_rest() {
-  if (!all_whole_) units_.acquire(0);
+  if (!all_whole_) use(0);
 }
 
 }  // namespace convoy::detail

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 #include "convoy/library/internal/module_tree.h"
 #include "convoy/model/nn/unit.h"
@@ -29,10 +31,16 @@ class PassUnits : public nn::Residency {
   void end_pass();
   // Until then the parameters that are in no unit stay.
   void keep_rest();
+  // The units that were gathered, or might have been, since the last call, in their order. Ranks
+  // must agree on it: a gather pairs with the other ranks' next one, of whatever unit.
+  std::vector<size_t> take_gathered() { return std::exchange(gathered_, {}); }
 
  private:
+  void use(size_t unit);
+
   parallel::ShardedUnits& units_;
   const ModuleTree& tree_;
+  std::vector<size_t> gathered_;
   bool in_forward_ = false;
   bool for_body_ = false;
   bool for_backward_ = false;

@@ -6,22 +6,19 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
-#include <string_view>
 
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/usable_cpus.h"
 
 namespace convoy::device {
 
 int chosen_threads() {
-  const char* text = std::getenv("OMP_NUM_THREADS");
-  if (text == nullptr) return 0;
-  const std::string_view view(text);
+  const std::string text = environment_text("OMP_NUM_THREADS");
   int number = 0;
   // OpenMP allows a list, one number per nesting level; the first counts here.
-  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), number);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && number > 0 ? number : 0;
 }
 

@@ -19,6 +19,7 @@
 
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/process_descriptor.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/telemetry/event_log.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/machine/monitor/doctor.h"
@@ -72,13 +73,13 @@ void measure_writing(int descriptor, DiskFacts& facts) {
       return;
     }
     written += static_cast<size_t>(count);
-    if (std::chrono::duration<double>(Clock::now() - begin).count() > kLongEnough) break;
+    if (seconds_since(begin) > kLongEnough) break;
   }
   if (::fsync(descriptor) != 0) {
     facts.problem = std::strerror(errno);
     return;
   }
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double seconds = seconds_since(begin);
   facts.mib_per_s = static_cast<double>(written) / (1 << 20) / std::max(seconds, 1e-6);
 }
 

@@ -7,6 +7,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/quiet_thread.h"
+#include "convoy/core/base/seconds_since.h"
 
 namespace convoy::monitor {
 namespace {
@@ -86,7 +87,7 @@ void RunRecorder::follow_training() {
     if (scalars_) scalars_->begin(training_->step() + 1);
     of_training_.emplace();
     training_cost_ = {};
-    training_begin_s_ = std::chrono::duration<double>(Clock::now() - sampler_->begin()).count();
+    training_begin_s_ = seconds_since(sampler_->begin());
     in_training_ = true;
     look();
   }

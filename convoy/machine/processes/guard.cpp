@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <thread>
 
-#include "convoy/core/base/error.h"
 #include "convoy/core/base/process_descriptor.h"
+#include "convoy/machine/processes/child_process.h"
 #include "convoy/machine/processes/descendants.h"
 #include "convoy/machine/processes/open_descriptors.h"
 
@@ -68,11 +67,7 @@ Guard::Guard(const std::filesystem::path& scratch, const std::string& mark)
 
 void Guard::start() {
   Pipe pipe = make_pipe();
-  const pid_t made = ::fork();
-  if (made < 0)
-    throw IoError(
-        fmt::format("no process could be made: {}", std::strerror(errno)),
-        {.hint = "raise the limit of processes (ulimit -u, pids.max), or start fewer ranks here"});
+  const pid_t made = fork_process();
   if (made == 0) stand_guard(pipe.read_end.get(), scratch_, mark_);
   pid_ = made;
   exited_ = process_descriptor(made);

@@ -19,7 +19,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/process_descriptor.h"
-#include "convoy/machine/processes/rank_process.h"
+#include "convoy/machine/processes/child_process.h"
 #include "files/refused_calls.h"
 #include "files/temporary_folder.h"
 
@@ -121,10 +121,10 @@ TEST(ProcessDescriptors, ARefusalNamesTheOldestKernel) {
     sigset_t none;
     ::sigemptyset(&none);
     try {
-      RankStart start;
+      ChildStart start;
       start.program = {"/bin/true"};
       start.signals = none;
-      start_rank(start);
+      start_child(start);
       return 1;
     } catch (const IoError& error) {
       return error.sentence().find("Linux 5.3") == std::string::npos ? 2 : 0;

@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -20,20 +17,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kTailBytes = 2048;
 constexpr size_t kLongestLineBytes = 64 << 10;
-
-// The bytes that can be read now, at most about one MiB.
-std::string read_available(int descriptor) {
-  constexpr size_t kMostBytes = 1 << 20;
-  std::string text;
-  char buffer[16384];
-  while (text.size() < kMostBytes) {
-    const ssize_t received = ::read(descriptor, buffer, sizeof(buffer));
-    if (received > 0) text.append(buffer, static_cast<size_t>(received));
-    if (received < 0 && errno == EINTR) continue;
-    if (received <= 0) break;
-  }
-  return text;
-}
 
 // Cuts whole lines off the front of `text`.
 std::vector<std::string> take_lines(std::string& text) {
@@ -81,8 +64,7 @@ ProcessPool::ProcessPool(PoolOptions options)
 ProcessPool::~ProcessPool() {
   kill_all();
   for (const auto& worker : workers_)
-    while (worker && ::waitpid(worker->process.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    if (worker) wait_for_child(worker->process.pid);
 }
 
 void ProcessPool::start_missing(int64_t most) {
@@ -91,7 +73,7 @@ void ProcessPool::start_missing(int64_t most) {
 }
 
 void ProcessPool::start(size_t number) {
-  RankStart start;
+  ChildStart start;
   start.program = options_.command;
   if (number < options_.environment.size()) start.environment = options_.environment[number];
   start.signals = options_.signals;
@@ -99,7 +81,7 @@ void ProcessPool::start(size_t number) {
   const Descriptor input = options_.input ? options_.input(number) : Descriptor();
   start.input = input.get();
   Worker worker;
-  worker.process = start_rank(start);
+  worker.process = start_child(start);
   worker.name = process_name(worker.process.pid);
   worker.last_sign = Clock::now();
   workers_[number] = std::move(worker);
@@ -126,9 +108,7 @@ ProcessNews ProcessPool::wait(std::chrono::milliseconds limit, int other) {
 
 void ProcessPool::read_output(size_t number, ProcessNews& news) {
   Worker& worker = *workers_[number];
-  const std::string text = read_available(worker.process.output.get());
-  if (text.empty()) worker.process.output.reset();
-  worker.output += text;
+  worker.output += read_available(worker.process.output);
   for (std::string& line : take_lines(worker.output)) {
     worker.last_sign = Clock::now();
     news.output.push_back({number, std::move(line)});
@@ -137,11 +117,8 @@ void ProcessPool::read_output(size_t number, ProcessNews& news) {
 
 void ProcessPool::read_errors(size_t number, ProcessNews& news) {
   Worker& worker = *workers_[number];
-  const std::string text = read_available(worker.process.errors.get());
-  if (text.empty()) {
-    worker.process.errors.reset();
-    return;
-  }
+  const std::string text = read_available(worker.process.errors);
+  if (text.empty()) return;
   if (!options_.log_folder.empty())
     std::ofstream(fmt::format("{}/worker-{}.log", options_.log_folder, number), std::ios::app)
         << text;
@@ -159,13 +136,11 @@ void ProcessPool::read_errors(size_t number, ProcessNews& news) {
 
 void ProcessPool::reap(size_t number, ProcessNews& news) {
   Worker& worker = *workers_[number];
-  int status = 0;
-  while (::waitpid(worker.process.pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const ChildEnd end = wait_for_child(worker.process.pid);
   news.deaths.push_back({.worker = number,
                          .name = worker.name,
-                         .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-                         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                         .exit_code = end.exit_code,
+                         .signal = end.signal,
                          .timed_out = worker.timed_out,
                          .stderr_tail = worker.stderr_tail});
   workers_[number].reset();

@@ -16,7 +16,7 @@
 
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
-#include "convoy/machine/processes/rank_process.h"
+#include "convoy/machine/processes/child_process.h"
 
 namespace convoy::processes {
 
@@ -85,7 +85,7 @@ class ProcessPool {
 
  private:
   struct Worker {
-    RankProcess process;
+    ChildProcess process;
     std::string name;
     std::string output;  // the line that has not ended yet
     std::string errors;  // the same of stderr

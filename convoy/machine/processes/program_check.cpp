@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+
+#include "convoy/core/base/environment_variable.h"
 
 namespace convoy::processes {
 namespace {
@@ -39,8 +40,7 @@ bool is_file(const fs::path& file) {
 }
 
 fs::path found_in_path(const std::string& name) {
-  const char* const variable = std::getenv("PATH");
-  std::istringstream folders(variable == nullptr ? "/bin:/usr/bin" : variable);
+  std::istringstream folders(environment_variable("PATH").value_or("/bin:/usr/bin"));
   for (std::string folder; std::getline(folders, folder, ':');) {
     const fs::path file = fs::path(folder.empty() ? "." : folder) / name;
     if (problem_of(file).empty()) return file;

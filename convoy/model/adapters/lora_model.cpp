@@ -14,9 +14,11 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/io/gguf/file.h"
 #include "convoy/core/io/json_text.h"
 #include "convoy/core/io/safetensors.h"
 #include "convoy/machine/device/stored_tensor.h"
+#include "convoy/model/adapters/adapter_file.h"
 
 namespace convoy::adapters {
 namespace {
@@ -26,6 +28,7 @@ namespace fs = std::filesystem;
 constexpr const char* kPrefix = "base_model.model.";
 constexpr const char* kEmbedding = "model.embed_tokens";
 constexpr const char* kHead = "lm_head";
+constexpr const char* kOtherBase = "the adapter belongs to another base model: name that one";
 constexpr const char* kUntieFirst =
     "in Python, merged = PeftModel.from_pretrained(base, ADAPTER).merge_and_unload(), "
     "merged.config.tie_word_embeddings = False, merged.save_pretrained(OUT); then use OUT";
@@ -39,9 +42,7 @@ bool is_embedding(const std::string& tensor) {
 void require_shape(const io::TensorView& view, const std::string& name, const at::Tensor& value,
                    const fs::path& file) {
   if (view.shape == value.sizes().vec()) return;
-  ErrorLocation location{.file = file.string(),
-                         .key = name,
-                         .hint = "the adapter belongs to another base model: name that one"};
+  ErrorLocation location{.file = file.string(), .key = name, .hint = kOtherBase};
   if (is_embedding(name) && !view.shape.empty())
     location.hint = fmt::format(
         "the adapter was trained with a vocabulary of {0} tokens: in Python, "
@@ -224,6 +225,7 @@ void LoraModel::attach(nn::CausalLm& model) {
 }
 
 bool brings_embeddings(const fs::path& adapter_folder) {
+  if (gguf::is_gguf_file(adapter_folder)) return false;
   const fs::path path = adapter_folder / "adapter_config.json";
   const LoraConfig config =
       LoraConfig::from_peft_json(io::JsonReader(io::read_json_file(path), path.string()));
@@ -235,7 +237,7 @@ bool brings_embeddings(const fs::path& adapter_folder) {
   return false;
 }
 
-void LoraModel::take_embeddings(nn::CausalLm& model, const io::SafetensorsFile& file,
+void LoraModel::take_embeddings(nn::CausalLm& model, const AdapterFile& file,
                                 std::set<std::string>& expected) {
   const at::NoGradGuard no_grad;
   const std::string head = weight_of(kHead);
@@ -251,15 +253,15 @@ void LoraModel::take_embeddings(nn::CausalLm& model, const io::SafetensorsFile& 
   // PEFT writes a tied head too, as a copy.
   if (!model.head_is_tied() || file.find(head) == nullptr) return;
   const io::TensorView* const of_embedding = file.find(weight_of(kEmbedding));
-  if (of_embedding == nullptr ||
-      !device::copy_to_tensor(file.require(head)).equal(device::copy_to_tensor(*of_embedding)))
+  if (of_embedding == nullptr || !device::copy_to_tensor(file.require_tensor(head))
+                                      .equal(device::copy_to_tensor(*of_embedding)))
     throw DataError(
         "embedding and output head differ in the adapter, and are one tensor in this model",
         {.file = file.path().string(), .key = head, .hint = kUntieFirst});
   expected.insert(head);
 }
 
-void LoraModel::leave_unsaved_modules(const io::SafetensorsFile& file) {
+void LoraModel::leave_unsaved_modules(const AdapterFile& file) {
   std::erase_if(parameters_, [&](const nn::NamedTensor& parameter) {
     const std::string module = module_of(parameter.name.substr(std::string_view(kPrefix).size()));
     if (file.find(parameter.name) != nullptr || !config_.saves_whole(module) ||
@@ -293,54 +295,33 @@ LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t see
   return lora;
 }
 
-void LoraModel::require_adapter(const fs::path& adapter_folder) {
-  if (fs::is_regular_file(adapter_folder))
-    throw DataError("wanted the folder of a PEFT adapter, found a file",
-                    {.file = adapter_folder.string(),
-                     .hint = "`convoy models convert FILE.gguf FOLDER --base MODEL` makes one of a "
-                             "LoRA file for llama.cpp"});
-  if (!fs::is_regular_file(adapter_folder / "adapter_config.json"))
-    throw DataError(
-        "the folder holds no adapter_config.json: it is not a PEFT adapter",
-        {.file = adapter_folder.string(),
-         .hint = "name the folder that holds adapter_config.json, such as runs/NAME/adapter"});
-}
-
-LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
-  require_adapter(adapter_folder);
-  const fs::path config_path = adapter_folder / "adapter_config.json";
-  LoraModel lora(LoraConfig::from_peft_json(
-      io::JsonReader(io::read_json_file(config_path), config_path.string())));
-  const fs::path weights_path = adapter_folder / "adapter_model.safetensors";
-  if (!fs::exists(weights_path))
-    throw DataError(
-        "the adapter has no adapter_model.safetensors",
-        {.file = adapter_folder.string(),
-         .hint = "save it again with safe_serialization; pickled .bin files are not read"});
+LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter) {
+  const AdapterFile file = AdapterFile::open(adapter, model);
+  LoraModel lora(file.config());
   const LoraConfig& config = lora.config_;
   if (model.head_is_tied() && !config.ensure_weight_tying &&
       (config.saves_whole(kEmbedding) || config.saves_whole(kHead)))
     throw DataError(
         "the adapter brings an embedding or output head of its own, and they are one tensor in "
         "this model",
-        {.file = config_path.string(), .key = "modules_to_save", .hint = kUntieFirst});
+        {.file = file.config_path().string(), .key = "modules_to_save", .hint = kUntieFirst});
   try {
     lora.attach(model);
   } catch (const ConfigError& error) {
-    // The contradiction lies in the adapter's file, not in the user's settings.
-    throw DataError(
-        error.what(),
-        {.file = config_path.string(), .key = error.location().key, .hint = error.location().hint});
+    // The contradiction lies in the adapter's file, not in the user's settings. A GGUF file has no
+    // settings but its tensors.
+    throw DataError(error.what(), {.file = file.config_path().string(),
+                                   .key = error.location().key,
+                                   .hint = file.is_gguf() ? kOtherBase : error.location().hint});
   }
 
-  const io::SafetensorsFile file(weights_path);
   lora.leave_unsaved_modules(file);
   std::set<std::string> expected;
   const at::NoGradGuard no_grad;
   for (const nn::NamedTensor& parameter : lora.parameters_) {
     expected.insert(parameter.name);
-    const io::TensorView& view = file.require(parameter.name);
-    require_shape(view, parameter.name, parameter.value, weights_path);
+    const io::TensorView& view = file.require_tensor(parameter.name);
+    require_shape(view, parameter.name, parameter.value, file.path());
     at::Tensor value = parameter.value;
     value.copy_(device::copy_to_tensor(view));
   }
@@ -349,9 +330,7 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
     if (!expected.contains(view.name))
       throw DataError(
           fmt::format("{} has no place in this model with this adapter_config.json", view.name),
-          {.file = weights_path.string(),
-           .key = view.name,
-           .hint = "the adapter belongs to another base model: name that one"});
+          {.file = file.path().string(), .key = view.name, .hint = kOtherBase});
   model.head().weight_changed();
   for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
   return lora;

@@ -14,11 +14,9 @@
 #include "convoy/model/adapters/lora_linear.h"
 #include "convoy/model/nn/causal_lm.h"
 
-namespace convoy::io {
-class SafetensorsFile;
-}
-
 namespace convoy::adapters {
+
+class AdapterFile;
 
 // Does the adapter's file replace embedding or head that its configuration does not name? PEFT adds
 // them after tokens were added (save_embedding_layers). Throws DataError.
@@ -32,12 +30,10 @@ class LoraModel {
   // matches no module.
   static LoraModel create(nn::CausalLm& model, LoraConfig config, uint64_t seed);
 
-  // From a PEFT adapter folder. Every tensor of the file must have its place and every place its
-  // tensor, else DataError. Embedding and head that PEFT saved beside the adapter
-  // (save_embedding_layers) take the place of the model's.
-  static LoraModel load(nn::CausalLm& model, const std::filesystem::path& adapter_folder);
-  // Throws DataError where the folder holds no adapter: before a model is read for it.
-  static void require_adapter(const std::filesystem::path& adapter_folder);
+  // From a PEFT adapter folder or a LoRA file in GGUF (adapter_file.h). Every tensor of the file
+  // must have its place and every place its tensor, else DataError. Embedding and head that PEFT
+  // saved beside the adapter (save_embedding_layers) take the place of the model's.
+  static LoraModel load(nn::CausalLm& model, const std::filesystem::path& adapter);
 
   // Everything that trains, under PEFT's file names ("base_model.model....lora_A.weight"), in model
   // order.
@@ -71,8 +67,8 @@ class LoraModel {
  private:
   explicit LoraModel(LoraConfig config) : config_(std::move(config)) {}
   void attach(nn::CausalLm& model);
-  void leave_unsaved_modules(const io::SafetensorsFile& file);
-  void take_embeddings(nn::CausalLm& model, const io::SafetensorsFile& file,
+  void leave_unsaved_modules(const AdapterFile& file);
+  void take_embeddings(nn::CausalLm& model, const AdapterFile& file,
                        std::set<std::string>& expected);
 
   LoraConfig config_;

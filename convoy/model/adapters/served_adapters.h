@@ -22,8 +22,9 @@ struct AdapterTokens {
 
 class ServedAdapters {
  public:
-  // PEFT folders. The model must outlive it, and gets no other adapter. Throws DataError;
-  // ConfigError for an adapter that brings whole modules of its own: these would be every token's.
+  // `folders`: what LoraModel::load takes. The model must outlive it, and gets no other adapter.
+  // Throws DataError; ConfigError for an adapter that brings whole modules of its own: these would
+  // be every token's.
   ServedAdapters(nn::CausalLm& model, const std::vector<std::filesystem::path>& folders);
   // Takes over an adapter that is attached, of the same kinds.
   ServedAdapters(nn::CausalLm& model, const LoraModel& attached);

@@ -10,16 +10,22 @@
 
 namespace convoy::architecture {
 
-enum class RopeKind { Default, Linear, Llama3 };
+enum class RopeKind { Default, Linear, Llama3, Yarn };
 
 struct RopeSpec {
   RopeKind kind = RopeKind::Default;
   double theta = 10000.0;
-  double factor = 1.0;  // Linear, Llama3
+  double factor = 1.0;  // Linear, Llama3, Yarn
   // Llama3 only: wavelengths between original/high and original/low are blended.
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
-  int64_t original_max_positions = 8192;
+  int64_t original_max_positions = 8192;  // Llama3, Yarn
+  // Yarn only (arXiv 2309.00071): features that turn more than beta_fast times within the original
+  // positions keep their angles, those below beta_slow are stretched by `factor`.
+  double beta_fast = 32.0;
+  double beta_slow = 1.0;
+  bool whole_features = true;  // the bounds between them are rounded outwards
+  double table_scale = 1.0;    // multiplies cosines and sines: sharpens attention over long texts
   bool operator==(const RopeSpec&) const = default;
 };
 

@@ -98,6 +98,11 @@ class ModelMetadata {
       metadata_.text(prefix_ + "rope.scaling.type", "linear");
       metadata_.real(prefix_ + "rope.scaling.factor", rope.factor);
     }
+    if (rope.kind == RopeKind::Yarn) {
+      metadata_.text(prefix_ + "rope.scaling.type", "yarn");
+      metadata_.real(prefix_ + "rope.scaling.factor", rope.factor);
+      number("rope.scaling.original_context_length", rope.original_max_positions);
+    }
     if (spec_.family == "gemma3") add_windows();
   }
 
@@ -255,26 +260,18 @@ std::vector<gguf::TensorToWrite> tensors_of(const gguf::Family& family, const De
   return tensors;
 }
 
-gguf::TokenizerFiles tokenizer_files(const io::ModelFolder& source,
-                                     const std::vector<int32_t>& ends) {
+gguf::TokenizerFiles tokenizer_files(const io::ModelFolder& source, const GgufExport& options) {
   const auto json = [&](const char* name) {
     const auto text = source.text(name);
     return text ? io::parse_json(*text, (source.path() / name).string(), kTokenizerLimits)
                 : io::Json::object();
   };
-  gguf::TokenizerFiles files{.tokenizer = json("tokenizer.json"),
-                             .tokenizer_config = json("tokenizer_config.json"),
-                             .chat_template = source.text("chat_template.jinja").value_or(""),
-                             .place = source.path().string()};
-  const auto written = files.tokenizer_config.find("chat_template");
-  if (files.chat_template.empty() && written != files.tokenizer_config.end()) {
-    if (written->is_string()) files.chat_template = written->get<std::string>();
-    if (written->is_array())
-      for (const io::Json& entry : *written)
-        if (entry.value("name", "") == "default") files.chat_template = entry.value("template", "");
-  }
-  for (const int32_t id : ends_in_order(source, ends)) files.ends.push_back(id);
-  return files;
+  const std::vector<int32_t> ends = ends_in_order(source, options.ends);
+  return {.tokenizer = json("tokenizer.json"),
+          .tokenizer_config = json("tokenizer_config.json"),
+          .chat_template = options.chat_template,
+          .ends = {ends.begin(), ends.end()},
+          .place = source.path().string()};
 }
 
 // By row of the file: its row in transformers' order.
@@ -290,20 +287,28 @@ at::Tensor rows_in_file_order(const at::Tensor& rows, int64_t head_dim) {
   return rows.index_select(0, at::tensor(places_in_file(rows.size(0), head_dim)));
 }
 
-at::Tensor rows_in_own_order(const at::Tensor& rows, int64_t head_dim) {
-  return rows.index_select(0, at::tensor(places_in_file(rows.size(0), head_dim)).argsort());
-}
-
 std::vector<int32_t> ends_in_order(const io::ModelFolder& source, std::vector<int32_t> first) {
   for (const int32_t id : families::end_token_ids(source))
     if (std::find(first.begin(), first.end(), id) == first.end()) first.push_back(id);
   return first;
 }
 
+// llama.cpp computes bounds and scale of YaRN by itself: true where these are the same.
+bool is_usual_yarn(const DecoderSpec& spec) {
+  const RopeSpec& rope = spec.ropes.front();
+  const RopeSpec usual;
+  const double scale = rope.factor <= 1 ? 1.0 : 0.1 * std::log(rope.factor) + 1.0;
+  return spec.family != "gemma3" && rope.beta_fast == usual.beta_fast &&
+         rope.beta_slow == usual.beta_slow && rope.whole_features &&
+         std::abs(rope.table_scale - scale) < 1e-6;
+}
+
 std::string gguf_refusal(const DecoderSpec& spec) {
   if (spec.family != "llama" && has_biases(spec))
     return "llama.cpp has no biases in this architecture";
   const RopeKind kind = spec.ropes.front().kind;
+  if (kind == RopeKind::Yarn && !is_usual_yarn(spec))
+    return "a GGUF file holds only the factor and the original length of YaRN";
   if (kind == RopeKind::Llama3 && spec.family != "llama" && spec.family != "mistral")
     return "llama.cpp has Llama 3's rotation only in its own architecture";
   if (spec.family == "gemma3") return gemma_refusal(spec);
@@ -341,7 +346,7 @@ std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadEl
     metadata.number("general.quantization_version", 2);
   ModelMetadata(*family, spec, metadata).add();
   for (std::string& notice :
-       gguf::add_tokenizer(tokenizer_files(source, options.ends), spec.vocab_size, metadata))
+       gguf::add_tokenizer(tokenizer_files(source, options), spec.vocab_size, metadata))
     notices.push_back(std::move(notice));
 
   const auto work = std::make_shared<Work>(Work{.advance = options.advance});

@@ -26,6 +26,7 @@ struct GgufExport {
   gguf::FileType type;
   std::vector<int32_t> ends = {};  // ends that stand before the source's
   std::string name = {};           // general.name
+  std::string chat_template = {};  // its text; empty: none
   std::function<void(int64_t done, int64_t total)> advance = [](int64_t, int64_t) {};
   int64_t piece_values = int64_t{1} << 22;  // values in memory at once, in whole heads of rows
 };
@@ -36,9 +37,8 @@ struct GgufExport {
 std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadElements& read,
                                      const std::filesystem::path& path, const GgufExport& options);
 
-// Rows of queries or keys as a GGUF file orders them, and back.
+// Rows of queries or keys as a GGUF file orders them.
 at::Tensor rows_in_file_order(const at::Tensor& rows, int64_t head_dim);
-at::Tensor rows_in_own_order(const at::Tensor& rows, int64_t head_dim);
 
 // The ids at which texts end: `first`, then the others that the source's files name.
 std::vector<int32_t> ends_in_order(const io::ModelFolder& source, std::vector<int32_t> first);

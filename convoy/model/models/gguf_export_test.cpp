@@ -115,6 +115,7 @@ TEST_F(Gguf, KeepsEveryFamily) {
                                                      {"mistral-nemo", io::Json::object()},
                                                      {"qwen2", io::Json::object()},
                                                      {"qwen3", io::Json::object()},
+                                                     {"qwen3-yarn", io::Json::object()},
                                                      {"gemma3", gemma},
                                                      {"gemma3-nested", gemma},
                                                      {"smollm3", io::Json::object()}}) {
@@ -171,9 +172,10 @@ TEST_F(Gguf, SaysWhereTheBlocksDoNotDivideTheRows) {
 }
 
 TEST_F(Gguf, WhatLlamaCppComputesOtherwiseIsRefused) {
-  for (const auto& [name, reason] : {std::pair("gemma3", "divides queries by the root of 10"),
-                                     std::pair("qwen2-window", "no sliding windows"),
-                                     std::pair("smollm3-window", "no biases")}) {
+  for (const auto& [name, reason] :
+       {std::pair("gemma3", "divides queries by the root of 10"),
+        std::pair("qwen2-window", "no sliding windows"), std::pair("smollm3-window", "no biases"),
+        std::pair("llama-yarn", "only the factor and the original length")}) {
     try {
       write(model(name), "f32");
       ADD_FAILURE() << name;

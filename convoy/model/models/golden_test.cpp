@@ -226,16 +226,16 @@ TEST_P(GoldenModel, Bf16StaysNearFp32) {
 
 INSTANTIATE_TEST_SUITE_P(
     Families, GoldenModel,
-    ::testing::Values(Case{"llama"}, Case{"llama", "config.v4.json"}, Case{"llama-biased"},
-                      Case{"llama-biased", "config.v4.json"}, Case{"qwen2"},
-                      Case{"qwen2", "config.v4.json"}, Case{"qwen2-window"},
-                      Case{"qwen2-window", "config.v4.json"}, Case{"qwen3"},
-                      Case{"qwen3", "config.v4.json"}, Case{"gemma3"},
-                      Case{"gemma3", "config.v4.json"}, Case{"gemma3-nested"}, Case{"mistral"},
-                      Case{"mistral", "config.v4.json"}, Case{"mistral-nemo"},
-                      Case{"mistral-nemo", "config.v4.json"}, Case{"smollm3"},
-                      Case{"smollm3", "config.v4.json"}, Case{"smollm3-window"},
-                      Case{"smollm3-window", "config.v4.json"}),
+    ::testing::Values(
+        Case{"llama"}, Case{"llama", "config.v4.json"}, Case{"llama-biased"},
+        Case{"llama-biased", "config.v4.json"}, Case{"qwen2"}, Case{"qwen2", "config.v4.json"},
+        Case{"qwen2-window"}, Case{"qwen2-window", "config.v4.json"}, Case{"qwen3"},
+        Case{"qwen3", "config.v4.json"}, Case{"qwen3-yarn"}, Case{"qwen3-yarn", "config.v4.json"},
+        Case{"llama-yarn"}, Case{"llama-yarn", "config.v4.json"}, Case{"gemma3"},
+        Case{"gemma3", "config.v4.json"}, Case{"gemma3-nested"}, Case{"mistral"},
+        Case{"mistral", "config.v4.json"}, Case{"mistral-nemo"},
+        Case{"mistral-nemo", "config.v4.json"}, Case{"smollm3"}, Case{"smollm3", "config.v4.json"},
+        Case{"smollm3-window"}, Case{"smollm3-window", "config.v4.json"}),
     [](const auto& param_info) {
       std::string name =
           param_info.param.name + (param_info.param.config_file == "config.json" ? "_v5" : "_v4");

@@ -148,7 +148,7 @@ TEST(ConfigDefaults, AreThoseOfTransformers) {
 }
 
 TEST(ConfigRefusal, RotaryKinds) {
-  for (const char* kind : {"yarn", "dynamic", "longrope", "su"}) {
+  for (const char* kind : {"dynamic", "longrope", "su"}) {
     expect_config_refused("llama", "rope_scaling", {{"rope_type", kind}, {"factor", 2.0}},
                           "config.v4.json");
   }
@@ -157,6 +157,20 @@ TEST(ConfigRefusal, RotaryKinds) {
   expect_config_refused("llama", "rope_scaling",
                         {{"rope_type", "linear"}, {"factor", 2.0}});  // contradicts
   expect_config_refused("llama", "rope_theta", 0, "config.v4.json");
+}
+
+// Users add YaRN to a published config.json, whose max_position_embeddings stays.
+TEST(ConfigRefusal, YarnReachesBeyondThePositionsOfTheFile) {
+  const io::Json yarn = {
+      {"type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 128}};
+  const architecture::DecoderSpec spec = spec_with("llama-biased", "rope_parameters", yarn);
+  EXPECT_EQ(spec.max_positions, 512);
+  EXPECT_NEAR(spec.ropes.at(0).table_scale, 1.1386294, 1e-6);  // 0.1 ln 4 + 1
+  const io::Json scaled = {{"type", "yarn"}, {"factor", 4.0}, {"attention_factor", 1.5}};
+  EXPECT_EQ(spec_with("llama-biased", "rope_parameters", scaled).ropes.at(0).table_scale, 1.5);
+  const io::Json crossed = {
+      {"type", "yarn"}, {"factor", 4.0}, {"beta_fast", 1.0}, {"beta_slow", 2.0}};
+  expect_config_refused("llama-biased", "rope_parameters", crossed);
 }
 
 TEST(ConfigRefusal, IgnoredSettingsLoad) {
@@ -236,8 +250,8 @@ TEST_P(AnyConfig, OfAnyTypeInAnyFieldLoadsOrIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, AnyConfig,
-                         ::testing::Values("llama", "qwen2-window", "qwen3", "gemma3", "mistral",
-                                           "smollm3-window", "gemma3-nested"),
+                         ::testing::Values("llama", "qwen2-window", "qwen3", "llama-yarn", "gemma3",
+                                           "mistral", "smollm3-window", "gemma3-nested"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -6,7 +6,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 
 namespace convoy::nn {
 namespace {

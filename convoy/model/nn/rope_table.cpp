@@ -2,6 +2,7 @@
 #include "convoy/model/nn/rope_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 
 namespace convoy::nn {
@@ -24,6 +25,30 @@ at::Tensor stretch_llama3(const at::Tensor& frequencies, const architecture::Rop
   return at::where(is_between, blended, stretched);
 }
 
+// "yarn": features between the two bounds are blended in proportion to their place.
+at::Tensor stretch_yarn(const at::Tensor& frequencies, const architecture::RopeSpec& spec,
+                        int64_t head_dim) {
+  const auto features = static_cast<double>(head_dim);
+  // The feature that turns so often within the original positions.
+  const auto feature_of = [&](double turns) {
+    const auto original = static_cast<double>(spec.original_max_positions);
+    return features * std::log(original / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(spec.theta));
+  };
+  double first = feature_of(spec.beta_fast), last = feature_of(spec.beta_slow);
+  if (spec.whole_features) {
+    first = std::floor(first);
+    last = std::ceil(last);
+  }
+  first = std::max(first, 0.0);
+  last = std::min(last, features - 1);
+  if (first == last) last += 0.001;
+  const at::Tensor stretched_share =
+      ((at::arange(head_dim / 2, at::kFloat) - first) / (last - first)).clamp(0, 1);
+  const at::Tensor kept_share = 1 - stretched_share;
+  return frequencies / spec.factor * (1 - kept_share) + frequencies * kept_share;
+}
+
 }  // namespace
 
 at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_dim) {
@@ -35,6 +60,8 @@ at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_
       return frequencies / spec.factor;
     case architecture::RopeKind::Llama3:
       return stretch_llama3(frequencies, spec);
+    case architecture::RopeKind::Yarn:
+      return stretch_yarn(frequencies, spec, head_dim);
     case architecture::RopeKind::Default:
       break;
   }
@@ -42,7 +69,7 @@ at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_
 }
 
 RopeTable::RopeTable(const architecture::RopeSpec& spec, int64_t head_dim)
-    : inverse_frequencies_E_(inverse_frequencies(spec, head_dim)) {}
+    : inverse_frequencies_E_(inverse_frequencies(spec, head_dim)), scale_(spec.table_scale) {}
 
 void RopeTable::ensure(int64_t num_positions, at::Device device) {
   const int64_t present = cos_PE_.defined() ? cos_PE_.size(0) : 0;
@@ -50,8 +77,8 @@ void RopeTable::ensure(int64_t num_positions, at::Device device) {
   const int64_t rows = std::max({kFirstPositions, 2 * present, num_positions});
   const at::Tensor angles =
       at::arange(rows, at::kFloat).unsqueeze(1) * inverse_frequencies_E_.unsqueeze(0);
-  cos_PE_ = angles.cos().to(device);
-  sin_PE_ = angles.sin().to(device);
+  cos_PE_ = (angles.cos() * scale_).to(device);
+  sin_PE_ = (angles.sin() * scale_).to(device);
 }
 
 }  // namespace convoy::nn

@@ -27,6 +27,7 @@ class RopeTable {
 
  private:
   at::Tensor inverse_frequencies_E_;
+  double scale_;
   at::Tensor cos_PE_;
   at::Tensor sin_PE_;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/sizing/known_peak.h"
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/json_member.h"
 #include "convoy/core/base/usable_cpus.h"
@@ -55,9 +55,8 @@ PeakOwner peak_owner(const std::string& device, const std::string& dtype) {
 
 fs::path peaks_file() {
   for (const auto& [name, below] : {std::pair{"XDG_CACHE_HOME", ""}, std::pair{"HOME", ".cache"}}) {
-    const char* const folder = std::getenv(name);
-    if (folder != nullptr && fs::path(folder).is_absolute())
-      return fs::path(folder) / below / "convoy" / "peaks.json";
+    const fs::path folder = environment_text(name);
+    if (folder.is_absolute()) return folder / below / "convoy" / "peaks.json";
   }
   return {};
 }

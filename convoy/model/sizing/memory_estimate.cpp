@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 // LibTorch, the tokenizer and buffers of a rank, measured with tally-3m.
-constexpr int64_t kProgramBytes = 130 * kMiB;
+constexpr int64_t kProgramBytes = 135 * kMiB + kStepCodeBytes;
 // Context, loaded kernels and the workspace of cuBLAS on a data-centre GPU, as drivers report them.
 constexpr int64_t kCudaBytes = 600 * kMiB;
 constexpr int64_t kEstimateFloatBytes = 4;

@@ -119,6 +119,10 @@ const std::vector<int64_t>& GroupReader::shape(const std::string& name) const {
   return require(name).shape;
 }
 
+io::Dtype GroupReader::dtype(const std::string& name) const {
+  return require(name).parts.front().view->dtype;
+}
+
 at::Tensor GroupReader::read(const std::string& name, int64_t begin, int64_t count) const {
   const Entry& entry = require(name);
   at::Tensor values;

@@ -46,6 +46,7 @@ class GroupReader {
   // Throw CheckpointError for a name that is not there, or elements that no file holds. The tensor
   // lies on the CPU in the stored type.
   const std::vector<int64_t>& shape(const std::string& name) const;
+  io::Dtype dtype(const std::string& name) const;
   at::Tensor read(const std::string& name, int64_t begin, int64_t count) const;  // [count]
   at::Tensor read(const std::string& name) const;                                // the whole tensor
 

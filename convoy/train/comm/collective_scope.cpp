@@ -42,12 +42,15 @@ std::string one_line(const std::string& text) {
 
 }  // namespace
 
-std::string_view numbered_group(std::string_view name, int number) {
-  if (number == 0) return name;
+std::string_view constant_text(std::string text) {
   static std::mutex mutex;
-  static std::set<std::string> names;
+  static std::set<std::string> texts;
   const std::lock_guard lock(mutex);
-  return *names.insert(fmt::format("{} {}", name, number + 1)).first;
+  return *texts.insert(std::move(text)).first;
+}
+
+std::string_view numbered_group(std::string_view name, int number) {
+  return number == 0 ? name : constant_text(fmt::format("{} {}", name, number + 1));
 }
 
 CollectiveScope::CollectiveScope(telemetry::FlightWriter& flight,

@@ -14,10 +14,13 @@
 #include <string_view>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/telemetry/flight_record_writer.h"
 
 namespace convoy::comm {
 
+// The same text, kept until the program ends: records and errors point at names of groups.
+std::string_view constant_text(std::string text);
 // A constant text: the name of the `number`th group of the same ranks, from 0 on.
 std::string_view numbered_group(std::string_view name, int number);
 
@@ -50,8 +53,7 @@ class CollectiveScope {
     flight_->wait(number_);
     const auto start = std::chrono::steady_clock::now();
     run(call);
-    *waited_seconds_ +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    *waited_seconds_ += seconds_since(start);
     flight_->done(number_);
   }
 

@@ -2,17 +2,17 @@
 #include "convoy/train/comm/environment.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <limits>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 
 namespace convoy::comm {
 namespace {
 
 std::string text_of(const char* name, const std::string& otherwise = {}) {
-  const char* value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? otherwise : value;
+  const std::string value = environment_text(name);
+  return value.empty() ? otherwise : value;
 }
 
 int number_of(const char* name, int otherwise, int least, int most) {

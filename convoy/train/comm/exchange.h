@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -13,19 +14,50 @@
 
 namespace convoy::comm {
 
-// Collective. Blocks. The words of all ranks, by rank; as many from each.
+// The words of all ranks, by rank, on their way.
+class WordExchange {
+ public:
+  // Collective. As many words from each rank. `group` outlives this.
+  WordExchange(Group& group, std::span<const int64_t> own);
+  // Blocks. Call it once.
+  std::vector<int64_t> wait();
+
+ private:
+  at::Tensor slots_;
+  std::unique_ptr<Work> sum_;
+};
+
+// Collective. Blocks.
 std::vector<int64_t> exchange_words(Group& group, std::span<const int64_t> own);
 
-// Collective. Blocks. The figures of all ranks, by rank, to the bit.
+// The figures of all ranks, by rank, to the bit.
+template <class Figures>
+class Exchange {
+ public:
+  // As WordExchange.
+  Exchange(Group& group, const Figures& own) : words_(group, words_of(own)) {}
+  std::vector<Figures> wait() {
+    const std::vector<int64_t> gathered = words_.wait();
+    std::vector<Figures> all(gathered.size() * sizeof(int64_t) / sizeof(Figures));
+    std::memcpy(static_cast<void*>(all.data()), gathered.data(), all.size() * sizeof(Figures));
+    return all;
+  }
+
+ private:
+  static std::vector<int64_t> words_of(const Figures& own) {
+    static_assert(std::is_trivially_copyable_v<Figures> && sizeof(Figures) % sizeof(int64_t) == 0);
+    std::vector<int64_t> words(sizeof(Figures) / sizeof(int64_t));
+    std::memcpy(words.data(), &own, sizeof(Figures));
+    return words;
+  }
+
+  WordExchange words_;
+};
+
+// Collective. Blocks.
 template <class Figures>
 std::vector<Figures> exchange(Group& group, const Figures& own) {
-  static_assert(std::is_trivially_copyable_v<Figures> && sizeof(Figures) % sizeof(int64_t) == 0);
-  std::vector<int64_t> words(sizeof(Figures) / sizeof(int64_t));
-  std::memcpy(words.data(), &own, sizeof(Figures));
-  const std::vector<int64_t> gathered = exchange_words(group, words);
-  std::vector<Figures> all(static_cast<size_t>(group.size()));
-  std::memcpy(static_cast<void*>(all.data()), gathered.data(), all.size() * sizeof(Figures));
-  return all;
+  return Exchange<Figures>(group, own).wait();
 }
 
 }  // namespace convoy::comm

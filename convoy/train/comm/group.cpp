@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/train/comm/group.h"
 
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
 #include "convoy/train/comm/gloo/gloo_group.h"
 #include "convoy/train/comm/nccl/nccl_group.h"
 #include "convoy/train/comm/single/single_group.h"
@@ -8,11 +10,21 @@
 
 namespace convoy::comm {
 
+std::unique_ptr<Work> Group::start_all_reduce_sum(at::Tensor tensor) {
+  return start_all_reduce(std::move(tensor), Reduction::Sum);
+}
+
+std::unique_ptr<Work> Group::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
+  return start_reduce_scatter(std::move(whole), std::move(own), Reduction::Sum);
+}
+
 void Group::all_reduce_sum(at::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
 
 void Group::all_gather(at::Tensor own, at::Tensor whole) {
   start_all_gather(std::move(own), std::move(whole))->wait();
 }
+
+c10::intrusive_ptr<c10d::Backend> Group::c10d_backend() { return {}; }
 
 bool Group::any(bool value) {
   at::Tensor votes = at::full({1}, value ? 1 : 0, at::kLong);

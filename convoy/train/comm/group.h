@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
 #include <memory>
@@ -14,7 +15,12 @@
 
 #include "convoy/core/telemetry/flight_record_writer.h"
 #include "convoy/train/comm/environment.h"
+#include "convoy/train/comm/reduction.h"
 #include "convoy/train/comm/store_barrier.h"
+
+namespace c10d {
+class Backend;
+}
 
 namespace convoy::comm {
 
@@ -39,13 +45,14 @@ class Group {
   virtual int size() const = 0;
 
   // Collective. Async: `tensor` is neither read nor written by the caller until wait(), then holds
-  // the sum.
-  virtual std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) = 0;
+  // the reduction over ranks.
+  virtual std::unique_ptr<Work> start_all_reduce(at::Tensor tensor, Reduction reduction) = 0;
   // Collective. Async: neither tensor is touched by the caller until wait(). `whole` is flat and as
-  // long as size() times `own`; `own` becomes the sum over ranks of this rank's piece of `whole`,
-  // which is cut into equal pieces in the order of ranks. Summed in the order of ranks, bf16 in
-  // fp32.
-  virtual std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) = 0;
+  // long as size() times `own`; `own` becomes the reduction over ranks of this rank's piece of
+  // `whole`, which is cut into equal pieces in the order of ranks. Summed in the order of ranks,
+  // bf16 in fp32.
+  virtual std::unique_ptr<Work> start_reduce_scatter(at::Tensor whole, at::Tensor own,
+                                                     Reduction reduction) = 0;
   // Collective. Async, as above. The pieces of `whole` become what every rank brings as `own`,
   // which may be this rank's piece of `whole` itself.
   virtual std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) = 0;
@@ -68,10 +75,15 @@ class Group {
   // their own, in the same order. This group outlives it and takes it along in abort(); its
   // wait_for_all() has the time limit of collectives. `name`: a constant text, for records.
   virtual std::unique_ptr<Group> split(int color, std::string_view name) = 0;
+  // The c10d backend beneath, for CPU tensors; null: there is none.
+  virtual c10::intrusive_ptr<c10d::Backend> c10d_backend();
   // Seconds that this rank, or its device, has waited in collectives so far. The rank that waits
   // least holds the others up.
   virtual double waited_seconds() const { return 0; }
 
+  // The sums.
+  std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor);
+  std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own);
   // Collective. As wait() of a collective. `tensor` becomes the sum over ranks.
   void all_reduce_sum(at::Tensor tensor);
   // The same of the collective above.

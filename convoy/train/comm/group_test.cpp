@@ -24,6 +24,25 @@ std::unique_ptr<Group> join() {
   return join_group(read_rank_environment(), std::chrono::seconds(20));
 }
 
+void exercise_reductions(Group& group, at::ScalarType dtype) {
+  const int64_t n = group.size();
+  std::vector<at::Tensor> brought;
+  for (int64_t rank = 0; rank < n; ++rank)
+    brought.push_back((at::arange(n * 7, at::kLong) * (rank + 3)).remainder(11).sub(5).to(dtype));
+  const at::Tensor all = at::stack(brought);
+  for (const Reduction reduction : {Reduction::Sum, Reduction::Max, Reduction::Min}) {
+    const at::Tensor wanted = reduction == Reduction::Sum   ? all.sum(0).to(dtype)
+                              : reduction == Reduction::Max ? all.amax(0)
+                                                            : all.amin(0);
+    at::Tensor whole = brought[static_cast<size_t>(group.rank())].clone();
+    at::Tensor own = at::empty({7}, dtype);
+    group.start_reduce_scatter(whole, own, reduction)->wait();
+    EXPECT_TRUE(own.equal(wanted.narrow(0, group.rank() * 7, 7))) << dtype;
+    group.start_all_reduce(whole, reduction)->wait();
+    EXPECT_TRUE(whole.equal(wanted)) << dtype;
+  }
+}
+
 // Every collective, over every dtype the training loop sends.
 void exercise(Group& group) {
   const int64_t n = group.size();
@@ -56,6 +75,9 @@ void exercise(Group& group) {
       EXPECT_TRUE(in_place.equal(base)) << dtype << " " << count;
     }
   }
+  for (const at::ScalarType dtype :
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kInt, at::kLong})
+    exercise_reductions(group, dtype);
   std::vector<std::string> expected;
   for (int rank = 0; rank < n; ++rank)
     expected.push_back(std::string(static_cast<size_t>(rank) * 1000, 'x') + '\0');

@@ -10,7 +10,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/seconds_since.h"
 #include "convoy/machine/device/transfer.h"
-#include "convoy/model/nn/head_loss.h"
+#include "convoy/train/loop/answer_loss.h"
 
 namespace convoy::train {
 namespace {
@@ -62,15 +62,6 @@ std::map<std::string, double> named_figures(const std::vector<double>& sums) {
     named["loss/preference"] = mean(WholeLoss) - mean(SftLoss);
   }
   return named;
-}
-
-// The sum of each row, fp64. Row by row: so it does not depend on the other rows, nor on the number
-// of threads.
-at::Tensor row_sums(const at::Tensor& values_T, const std::vector<int64_t>& starts) {
-  std::vector<at::Tensor> sums;
-  for (size_t row = 0; row + 1 < starts.size(); ++row)
-    sums.push_back(values_T.narrow(0, starts[row], starts[row + 1] - starts[row]).sum(at::kDouble));
-  return at::stack(sums);
 }
 
 }  // namespace
@@ -128,41 +119,14 @@ PreferenceObjective::Sides PreferenceObjective::sides_of(
   return {std::move(sides[0]), std::move(sides[1])};
 }
 
-// The gradient of a loss in the log-probability of a row is a factor of the row's tokens. The head
-// gives those first, the loss the factors, and the head's loss with the factors as weights the
-// gradients: so logits are never kept, whatever the loss.
 MicroBatchLoss PreferenceObjective::loss(const PassOptions& options) {
-  const bool has_rows = batch_->place.has_rows;
-  const LabelledBatch batch = has_rows ? batch_->batch : idle_batch(model_.device());
-  const at::Tensor hidden_TD = model_.hidden_states(
-      batch.tokens, {.recompute = options.recompute,
-                     .kept_inputs = options.keeps_inputs_on_host ? nn::KeptInputs::OnHost
-                                                                 : nn::KeptInputs::OnDevice,
-                     .draw_key = options.draw_key,
-                     .noise_alpha = options.noise_alpha});
-  const at::Tensor nll_T = nn::head_token_losses(model_, hidden_TD.detach(), batch.labels).nll_T;
-  if (!has_rows)
-    return {.sum = nn::head_loss(model_, hidden_TD, batch.labels), .hits = {}, .figures = {}};
-
-  const std::vector<int64_t>& starts = batch.tokens.rows().starts();
-  const at::Tensor log_probability_R = row_sums(nll_T, starts).neg_().requires_grad_(true);
-  const Sides sides = sides_of(plan_.dataset(), batch_->rows, log_probability_R, reference_.train);
-  const objectives::PairLosses losses = loss_.losses(sides.chosen, sides.rejected);
-  const at::Tensor whole = losses.loss_P.sum();
-  whole.backward();
-
-  const at::Tensor factors_R = log_probability_R.grad().neg();  // factors for -log p
-  std::vector<at::Tensor> factors_T;
-  for (size_t row = 0; row + 1 < starts.size(); ++row)
-    factors_T.push_back(
-        factors_R.narrow(0, static_cast<int64_t>(row), 1).expand({starts[row + 1] - starts[row]}));
-  at::Tensor weights_N = at::cat(factors_T).index_select(0, batch.labels.tokens_N()).to(at::kFloat);
-  const at::Tensor weighed =
-      nn::head_loss(model_, hidden_TD, batch.labels.weighted(std::move(weights_N)));
-  // Its gradients, with the value of the loss.
-  return {.sum = weighed.to(at::kDouble) + (whole.detach() - weighed.detach().to(at::kDouble)),
-          .hits = {},
-          .figures = pair_figures(losses, sides.chosen, sides.rejected)};
+  return loss_of_answers(model_, *batch_, options, [this](const at::Tensor& log_probability_R) {
+    const Sides sides =
+        sides_of(plan_.dataset(), batch_->rows, log_probability_R, reference_.train);
+    const objectives::PairLosses losses = loss_.losses(sides.chosen, sides.rejected);
+    return AnswersLoss{.sum = losses.loss_P.sum(),
+                       .figures = pair_figures(losses, sides.chosen, sides.rejected)};
+  });
 }
 
 int64_t PreferenceObjective::num_figures() const { return NumFigures; }

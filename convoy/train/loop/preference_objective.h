@@ -21,6 +21,10 @@ namespace convoy::train {
 struct ReferenceScores {
   std::vector<double> train;
   std::vector<double> validation;
+  // The same behind its prompt for another answer (mismatched_rows.h), by epoch and row. Only for a
+  // task that estimates the divergence.
+  std::vector<std::vector<double>> mismatched_of_epoch = {};
+  std::vector<double> mismatched_validation = {};
 };
 
 class PreferenceObjective : public TrainingObjective {

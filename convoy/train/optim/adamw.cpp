@@ -11,6 +11,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/lower_case.h"
 
 namespace convoy::optim {
 namespace {
@@ -48,10 +49,7 @@ void wait_for(at::Device device) {
 
 bool takes_weight_decay(const std::string& parameter_name) {
   static const std::regex exempt(R"(bias|layernorm|rmsnorm|(?:^|\.)norm(?:$|\.)|_norm(?:$|\.))");
-  std::string lower = parameter_name;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return !std::regex_search(lower, exempt);
+  return !std::regex_search(lower_case(parameter_name), exempt);
 }
 
 AdamW::AdamW(const AdamWConfig& config, std::vector<OptimizedParameter> parameters)

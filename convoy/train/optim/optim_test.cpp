@@ -10,7 +10,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/model/kernels/counter_draws/counter_hash.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "convoy/train/optim/adamw.h"
 #include "convoy/train/optim/clip.h"
 #include "convoy/train/optim/schedule.h"

@@ -21,7 +21,8 @@ std::string description(const std::vector<nn::NamedTensor>& parameters) {
   return text;
 }
 
-// The first line in which the two differ, from each; "nothing" past the end of one.
+}  // namespace
+
 std::pair<std::string, std::string> first_difference(const std::string& left,
                                                      const std::string& right) {
   std::istringstream left_lines(left), right_lines(right);
@@ -32,8 +33,6 @@ std::pair<std::string, std::string> first_difference(const std::string& left,
     if (left_line != right_line || !left_lines || !right_lines) return {left_line, right_line};
   }
 }
-
-}  // namespace
 
 void check_same_parameters(comm::Group& group, const std::vector<nn::NamedTensor>& parameters) {
   const std::string mine = description(parameters);

@@ -3,6 +3,8 @@
 // The start of a replicated run: every rank must train the same parameters, from the same values.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "convoy/model/nn/named_tensor.h"
@@ -13,6 +15,10 @@ namespace convoy::parallel {
 // Collective. Throws ConfigError naming the first parameter whose name, shape or dtype differs from
 // rank 0's.
 void check_same_parameters(comm::Group& group, const std::vector<nn::NamedTensor>& parameters);
+
+// The first line in which the two differ, from each; "nothing" past the end of one.
+std::pair<std::string, std::string> first_difference(const std::string& left,
+                                                     const std::string& right);
 
 // Collective. Every rank gets the values of rank 0.
 void broadcast_values(comm::Group& group, const std::vector<nn::NamedTensor>& parameters);

@@ -338,11 +338,12 @@ class TwoRanks : public comm::Group {
 
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  std::unique_ptr<comm::Work> start_all_reduce_sum(at::Tensor tensor) override {
+  std::unique_ptr<comm::Work> start_all_reduce(at::Tensor tensor, comm::Reduction) override {
     sent_numbers.push_back(tensor.numel());
     return std::make_unique<DoneWork>();
   }
-  std::unique_ptr<comm::Work> start_reduce_scatter_sum(at::Tensor, at::Tensor) override {
+  std::unique_ptr<comm::Work> start_reduce_scatter(at::Tensor, at::Tensor,
+                                                   comm::Reduction) override {
     return std::make_unique<DoneWork>();
   }
   std::unique_ptr<comm::Work> start_all_gather(at::Tensor, at::Tensor) override {

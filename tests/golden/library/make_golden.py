@@ -16,7 +16,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from safetensors.torch import load_file, save_file
 from torch import nn
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DistributedSampler
@@ -91,10 +91,14 @@ def curve(rank, make_model, make_optimizer, micro_batches=1, clip=None):
     return losses
 
 
-def sharded(network):
+def sharded(network, **options):
     for block in network.blocks:
-        fully_shard(block)
-    return fully_shard(network)
+        fully_shard(block, **options)
+    return fully_shard(network, **options)
+
+
+def sent_as_bf16(network):
+    return sharded(network, mp_policy=MixedPrecisionPolicy(reduce_dtype=torch.bfloat16))
 
 
 def run(rank, store, result):
@@ -112,6 +116,7 @@ def run(rank, store, result):
         "ddp_adamw_clipped": curve(rank, DistributedDataParallel, adamw, clip=0.5),
         "zero_adam": curve(rank, DistributedDataParallel, zero),
         "fsdp_adamw": curve(rank, sharded, adamw),
+        "fsdp_adamw_sent_as_bf16": curve(rank, sent_as_bf16, adamw),
         "fsdp_sgd_accumulated": curve(rank, sharded, sgd, micro_batches=2),
         "fsdp_adamw_clipped": curve(rank, sharded, adamw, clip=0.5),
     }

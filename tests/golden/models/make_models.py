@@ -3,12 +3,13 @@
 
 Per model: config.json in transformers 5 style, config.v4.json in the older style, the weights, golden.safetensors
 (input ids of two rows, their logits, a greedy continuation of the first) and golden.json (summed loss and the norm of
-its gradient by parameter). Odd sizes on purpose. Run: python make_models.py
+its gradient by parameter). Odd sizes on purpose. Run: python make_models.py [NAME...]
 """
 
 import json
 import pathlib
 import shutil
+import sys
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -108,6 +109,30 @@ MODELS = {
              use_sliding_window=True, sliding_window=6, no_rope_layers=[0, 1, 1, 0, 1], attention_bias=True,
              mlp_bias=True, pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=2000000.0)),
         dict(layer_types=None),
+        {}),
+    # Beyond the positions that it was trained on, as Qwen's cards say.
+    "qwen3-yarn": (
+        dict(model_type="qwen3", architectures=["Qwen3ForCausalLM"], hidden_size=30, intermediate_size=38,
+             num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, head_dim=22, vocab_size=109,
+             max_position_embeddings=32, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=True,
+             attention_bias=False, use_sliding_window=False, sliding_window=None, max_window_layers=2,
+             rope_parameters=dict(rope_type="yarn", rope_theta=10000.0, factor=4.0,
+                                  original_max_position_embeddings=32)),
+        dict(rope_theta=10000.0, layer_types=None,
+             rope_scaling=dict(type="yarn", factor=4.0, original_max_position_embeddings=32)),
+        {}),
+    # Each of its further keys.
+    "llama-yarn": (
+        dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=24, intermediate_size=38,
+             num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3, head_dim=18, vocab_size=97,
+             max_position_embeddings=64, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=False,
+             attention_bias=False, mlp_bias=False,
+             rope_parameters=dict(rope_type="yarn", rope_theta=500.0, factor=3.0, beta_fast=4.0, beta_slow=0.5,
+                                  truncate=False, mscale=1.4, mscale_all_dim=0.6,
+                                  original_max_position_embeddings=20)),
+        dict(rope_theta=500.0,
+             rope_scaling=dict(rope_type="yarn", factor=3.0, beta_fast=4.0, beta_slow=0.5, truncate=False,
+                               mscale=1.4, mscale_all_dim=0.6, original_max_position_embeddings=20)),
         {}),
 }
 
@@ -217,5 +242,7 @@ def make_nested():
 
 if __name__ == "__main__":
     for number, model_name in enumerate(MODELS):
-        make(model_name, number)
-    make_nested()
+        if model_name in (sys.argv[1:] or MODELS):
+            make(model_name, number)
+    if not sys.argv[1:]:
+        make_nested()

@@ -17,8 +17,10 @@ async function* eventsOf(response) {
     const {done, value} = await reader.read();
     if (done) return;
     text += value;
-    for (let end; (end = text.indexOf('\n\n')) >= 0; text = text.slice(end + 2)) {
-      const data = text.slice(0, end).replace(/^data: /, '');
+    const events = text.split('\n\n');
+    text = events.pop();
+    for (const event of events) {
+      const data = event.replace(/^data: /, '');
       if (data === '[DONE]') return;
       yield JSON.parse(data);
     }
@@ -52,7 +54,8 @@ function drawChat(run) {
   if (!run || !run.chat) { renew('chat', []); return; }
   const name = run.summary.name;
   if (shownTexts.chat === name) return;
-  const talk = talks[name] ??= {turns: [], stop: null};
+  talks[name] ??= {turns: [], stop: null};
+  const talk = talks[name];
   const system = run.identity?.config?.data?.system_prompt;
   const list = element('div', {class: 'turns', 'aria-live': 'polite'}, ...talk.turns.map(turnOf));
   const text = element('textarea', {rows: '3', placeholder: 'ask; enter sends, shift enter begins a line', 'aria-label': 'question'});

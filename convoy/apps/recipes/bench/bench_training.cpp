@@ -10,6 +10,7 @@
 
 #include "convoy/apps/recipes/attention_choice.h"
 #include "convoy/apps/recipes/memory_plan.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/nn/head_loss.h"
 #include "convoy/train/comm/exchange.h"
@@ -150,7 +151,7 @@ BenchStep BenchTraining::step() {
   }
   optimizer_->step(kLearningRate, optim::clip_coefficient(std::sqrt(squares), 1.0));
   strategy_->finish_step();
-  all.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  all.seconds = seconds_since(start);
   return all;
 }
 

@@ -35,11 +35,12 @@ std::unique_ptr<comm::Work> CountingGroup::start(const char* name, const at::Ten
 }
 
 // In a ring: a sum of each rank's piece, then all pieces to every rank.
-std::unique_ptr<comm::Work> CountingGroup::start_all_reduce_sum(at::Tensor tensor) {
+std::unique_ptr<comm::Work> CountingGroup::start_all_reduce(at::Tensor tensor, comm::Reduction) {
   return start("all_reduce", tensor, 2);
 }
 
-std::unique_ptr<comm::Work> CountingGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor) {
+std::unique_ptr<comm::Work> CountingGroup::start_reduce_scatter(at::Tensor whole, at::Tensor,
+                                                                comm::Reduction) {
   return start("reduce_scatter", whole, 1);
 }
 

@@ -16,8 +16,10 @@ class CountingGroup : public comm::Group {
 
   int rank() const override { return 0; }
   int size() const override { return size_; }
-  std::unique_ptr<comm::Work> start_all_reduce_sum(at::Tensor tensor) override;
-  std::unique_ptr<comm::Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
+  std::unique_ptr<comm::Work> start_all_reduce(at::Tensor tensor,
+                                               comm::Reduction reduction) override;
+  std::unique_ptr<comm::Work> start_reduce_scatter(at::Tensor whole, at::Tensor own,
+                                                   comm::Reduction reduction) override;
   std::unique_ptr<comm::Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
   void broadcast(at::Tensor tensor, int root) override;
   std::vector<std::string> all_gather_bytes(std::string_view bytes) override;

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "convoy/core/base/seconds_since.h"
+
 namespace convoy::recipes {
 namespace {
 
@@ -47,7 +49,7 @@ std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction&) {
 void end(const at::RecordFunction& called, at::ObserverContext* context) {
   wait_for(meter->device);
   const auto* const begun = static_cast<const Begun*>(context);
-  const double seconds = std::chrono::duration<double>(Clock::now() - begun->start).count();
+  const double seconds = seconds_since(begun->start);
   // This call and the calls within it.
   const auto calls = static_cast<double>(meter->begun - begun->before);
   std::string_view name = called.name();

@@ -7,9 +7,10 @@
 #include <chrono>
 #include <cmath>
 
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/machine/counting/counting_device.h"
 #include "convoy/model/kernels/cuda/launch.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/ops/cuda_devices.h"
 
 namespace convoy::recipes {
 namespace {
@@ -139,8 +140,7 @@ double time_steps(at::Device device, int64_t steps, const std::function<void()>&
   const auto start = std::chrono::steady_clock::now();
   for (int64_t count = 0; count < steps; ++count) step();
   wait();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
-         static_cast<double>(steps);
+  return seconds_since(start) / static_cast<double>(steps);
 }
 
 }  // namespace convoy::recipes

@@ -16,6 +16,7 @@
 #include "convoy/apps/recipes/conversation/dialogue.h"
 #include "convoy/apps/recipes/conversation/typed_text.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/config/flags.h"
@@ -28,10 +29,6 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kBlanks = " \t";
-
-double passed_seconds(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // "/set temperature 0.2" is "/set" and "temperature 0.2". Not a slash and letters: no command.
 struct CommandLine {
@@ -289,13 +286,13 @@ class Conversation {
                                       "NaN: fetch the model again"});
         text = ended.front().text;
         answer = ended.front();
-        seconds = passed_seconds(start);
+        seconds = seconds_since(start);
       } else if (on_terminal_ && take_interrupt()) {
         text = engine_.text_so_far(0);
         engine_.cancel(0);
       } else {
         const std::string so_far = engine_.text_so_far(0);
-        if (!first_seconds && !so_far.empty()) first_seconds = passed_seconds(start);
+        if (!first_seconds && !so_far.empty()) first_seconds = seconds_since(start);
         std::cout << certain.grow(so_far) << std::flush;
       }
     }

@@ -70,6 +70,8 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
                  const Log& log) {
   const settings::ServeFlags& flags = run.flags;
   const std::vector<serving::NamedAdapter> named = serving::named_adapters(flags);
+  if (run.engine_number == 0)
+    for (const serving::NamedAdapter& adapter : named) require_adapter(adapter.folder, log);
   RankShare share(run.ranks);
   OpenedModel opened = open_model(
       model_request(run.model.model, run.engine, flags.template_path, share.rank_device()), log);

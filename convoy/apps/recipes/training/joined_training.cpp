@@ -25,7 +25,7 @@ telemetry::Hparams hparams_of(const settings::TrainSettings& settings) {
   const settings::TaskData data = settings.task_facts().data;
   if (data == settings::TaskData::Windows) return values;
   values["model"] = settings.model.name;
-  if (data == settings::TaskData::Pairs) {
+  if (settings::learns_preferences(settings.task_facts())) {
     values["beta"] = settings.preference.beta;
     if (settings.task_facts().chooses_loss) values["loss"] = settings.preference.loss;
   }

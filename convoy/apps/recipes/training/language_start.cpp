@@ -73,6 +73,7 @@ data::EncodedSplits encode_in_turn(const TrainingRun& run, const LoadedModel& ba
 adapters::LoraModel make_adapter(const TrainingRun& run, LoadedModel& base) {
   nn::CausalLm& model = *base.model;
   const settings::LoraSettings& settings = run.settings.tuning.lora;
+  if (!settings.adapter.empty()) require_adapter(settings.adapter, run.log);
   if (!settings.adapter.empty() && adapters::brings_embeddings(settings.adapter))
     throw ConfigError(
         "the adapter brings an embedding that it does not train, so what continues it would lose "
@@ -216,10 +217,18 @@ data::BatchPlan plan_of(const TrainingRun& run, const LanguageInput& input,
        .mix = {input.splits.mix, data::mix_stop_named(settings.mix.stop)}}};
 }
 
+// A single row has no other answer that its own could be compared with.
+void require_others(const data::BatchPlan& plan) {
+  if (plan.config().global_batch > 1 || plan.config().packing) return;
+  throw ConfigError("a step has a single row, and task kto compares it with answers of others",
+                    {.key = "train.batch_size", .hint = "train.batch_size=8"});
+}
+
 SettledBatch batch_with(const TrainingRun& run, const LanguageInput& input,
                         settings::TrainSettings settings, const sizing::MemoryPlan& memory,
                         std::optional<BatchChoice> choice = {}) {
   data::BatchPlan plan = plan_of(run, input, settings);
+  if (settings.task_facts().data == settings::TaskData::Judged) require_others(plan);
   checkpoint::Stamp stamp =
       train_stamp(settings, input.base, input.splits, run.dtype, run.device_kind(), plan.config());
   return {std::move(settings), std::move(plan), std::move(stamp), memory, std::move(choice)};

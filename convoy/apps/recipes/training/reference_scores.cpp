@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
@@ -16,6 +17,7 @@
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/datasets/token_cache.h"
 #include "convoy/train/loop/evaluation.h"
+#include "convoy/train/loop/mismatched_rows.h"
 #include "convoy/train/loop/train_loop.h"
 
 namespace convoy::recipes {
@@ -101,19 +103,24 @@ std::string checksum_of_files(const io::ModelFolder& folder) {
   return fmt::format("{:08x}", checksum);
 }
 
-// Names everything that the scores of `rows` depend on.
-std::string key_of(const TrainingRun& run, Reference& reference, const data::TokenDataset& rows) {
+// Everything that scores depend on but the rows.
+nlohmann::json words_of(const TrainingRun& run, Reference& reference) {
   const settings::TrainSettings& settings = run.settings;
   nlohmann::json words = {{"format", 1},
                           {"model", io::model_fingerprint(reference.folder())},
                           {"weights", checksum_of_files(reference.folder())},
                           {"values", coding_text(reference.model())},
                           {"dtype", run.dtype},
-                          {"device", run.device_kind()},
-                          {"rows", rows.content_hash()}};
+                          {"device", run.device_kind()}};
   if (settings.preference.reference == "start" && !settings.tuning.lora.adapter.empty())
-    words["adapter"] = adapter_fingerprint(settings.tuning.lora.adapter);
-  return sha256_hex(words.dump());
+    words["adapter"] = io::adapter_fingerprint(settings.tuning.lora.adapter);
+  return words;
+}
+
+std::vector<int64_t> all_rows(const data::TokenDataset& dataset) {
+  std::vector<int64_t> all(static_cast<size_t>(dataset.num_rows()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  return all;
 }
 
 // The rows that the steps of the run read, in order.
@@ -121,11 +128,7 @@ std::vector<int64_t> rows_of_steps(const TrainingRun& run, const LanguageInput& 
                                    const SettledBatch& batch) {
   const data::BatchPlan& plan = batch.plan;
   const int64_t steps = train::total_steps(batch.settings.train, plan.steps_per_epoch());
-  if (steps >= plan.steps_per_epoch() || must_measure(run, input)) {
-    std::vector<int64_t> all(static_cast<size_t>(plan.dataset().num_rows()));
-    std::iota(all.begin(), all.end(), int64_t{0});
-    return all;
-  }
+  if (steps >= plan.steps_per_epoch() || must_measure(run, input)) return all_rows(plan.dataset());
   std::set<int64_t> rows;
   for (int64_t step = 0; step < steps; ++step)
     for (int64_t micro_batch = 0; micro_batch < plan.config().grad_accum; ++micro_batch)
@@ -134,36 +137,68 @@ std::vector<int64_t> rows_of_steps(const TrainingRun& run, const LanguageInput& 
   return {rows.begin(), rows.end()};
 }
 
+// Rows to be scored: of a data set, or made of its prompts and answers.
+struct RowsToScore {
+  std::string name;  // "train"
+  const data::TokenDataset& dataset;
+  std::vector<int64_t> wanted;  // rows of the data set
+  // The answer behind each row's prompt, in an order that the wanted ones keep; empty: its own.
+  std::vector<train::Mismatch> mismatches = {};
+
+  std::string content_hash() const {
+    if (mismatches.empty()) return dataset.content_hash();
+    Sha256 hash;
+    hash.update(dataset.content_hash());
+    hash.update(std::as_bytes(std::span(mismatches)));
+    return hash.hex();
+  }
+};
+
 class ScoringPass {
  public:
-  ScoringPass(const TrainingRun& run, Reference& reference, comm::Group& group, int64_t batch_rows)
-      : run_(run), reference_(reference), group_(group), batch_rows_(batch_rows) {}
+  ScoringPass(const TrainingRun& run, const settings::TrainSettings& settings, Reference& reference,
+              comm::Group& group)
+      : run_(run),
+        reference_(reference),
+        group_(group),
+        rows_of_item_(settings::rows_of_item(settings.task_facts())),
+        batch_rows_(rows_of_item_ *
+                    std::max<int64_t>(1, settings.train.rows_of_evaluation_batch())) {}
 
-  // None when the run was stopped.
-  std::optional<std::vector<double>> scores(const std::string& split,
-                                            const data::TokenDataset& dataset,
-                                            const std::vector<int64_t>& wanted) {
+  // By row of the data set. None when the run was stopped.
+  std::optional<std::vector<double>> scores(const RowsToScore& rows) {
+    const int64_t num_rows = rows.dataset.num_rows();
     std::optional<ScoreFile> file;
     std::vector<double> known;
     if (group_.rank() == 0) {
       const data::TokenCache cache(run_.settings.data.cache_dir, run_.log);
-      file.emplace(cache.folder(), key_of(run_, reference_, dataset), run_.log);
-      known = file->read(dataset.num_rows());
+      file.emplace(cache.folder(), key_of(rows), run_.log);
+      known = file->read(num_rows);
     }
     group_.wait_for_all();
-    known = of_rank_zero(std::move(known), dataset.num_rows());
+    known = of_rank_zero(std::move(known), num_rows);
     std::vector<int64_t> missing;
-    std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(missing),
+    std::copy_if(rows.wanted.begin(), rows.wanted.end(), std::back_inserter(missing),
                  [&](int64_t row) { return std::isnan(known[static_cast<size_t>(row)]); });
     run_.log.info(fmt::format(
         "reference ({}): log-probabilities of {} of {}, {}", run_.settings.preference.reference,
-        counted(std::ssize(wanted) / 2, "pair"), split,
-        missing.empty() ? "all known" : fmt::format("{} computed now", std::ssize(missing) / 2)));
-    return compute(split, dataset, missing, known, file) ? std::optional(std::move(known))
-                                                         : std::nullopt;
+        counted(std::ssize(rows.wanted) / rows_of_item_, rows_of_item_ > 1 ? "pair" : "row"),
+        rows.name,
+        missing.empty() ? "all known"
+                        : fmt::format("{} computed now", std::ssize(missing) / rows_of_item_)));
+    return compute(rows, missing, known, file) ? std::optional(std::move(known)) : std::nullopt;
   }
 
  private:
+  // Names everything that the scores depend on.
+  std::string key_of(const RowsToScore& rows) {
+    if (words_.is_null()) words_ = words_of(run_, reference_);
+    nlohmann::json words = words_;
+    words["rows"] = rows.content_hash();
+    if (!rows.mismatches.empty()) words["max_seq_len"] = run_.settings.model.max_seq_len;
+    return sha256_hex(words.dump());
+  }
+
   std::vector<double> of_rank_zero(std::vector<double> own, int64_t num_rows) const {
     const std::string bytes = group_.all_gather_bytes(
         {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double)})[0];
@@ -175,28 +210,27 @@ class ScoringPass {
   }
 
   // In rounds, after each of which rank 0 keeps what there is. False when the run was stopped.
-  bool compute(const std::string& split, const data::TokenDataset& dataset,
-               const std::vector<int64_t>& missing, std::vector<double>& scores,
-               const std::optional<ScoreFile>& file) {
+  bool compute(const RowsToScore& rows, const std::vector<int64_t>& missing,
+               std::vector<double>& scores, const std::optional<ScoreFile>& file) {
     if (missing.empty()) return true;
     constexpr int64_t kBatchesOfRound = 64;
     const int64_t round = kBatchesOfRound * batch_rows_ * group_.size();
-    telemetry::ProgressOptions options{
-        .label = fmt::format("reference, {}", split), .unit = "row", .total = std::ssize(missing)};
+    telemetry::ProgressOptions options{.label = fmt::format("reference, {}", rows.name),
+                                       .unit = "row",
+                                       .total = std::ssize(missing)};
     options.color = run_.request.color;
     if (run_.log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
     telemetry::Progress progress(options);
     const std::function<bool()> stop = [this] { return run_.stop_requested.load(); };
     for (int64_t first = 0; first < std::ssize(missing); first += round) {
       const int64_t end = std::min(first + round, std::ssize(missing));
-      const std::vector<int64_t> rows(missing.begin() + first, missing.begin() + end);
-      const auto found = train::losses_of_rows(
-          reference_.model(), dataset, rows, batch_rows_, group_, stop, [&](int64_t own) {
-            progress.update({.done = std::min(first + own * group_.size(), end)});
-          });
+      const std::vector<int64_t> of_round(missing.begin() + first, missing.begin() + end);
+      const auto found = losses(rows, of_round, stop, [&](int64_t own) {
+        progress.update({.done = std::min(first + own * group_.size(), end)});
+      });
       if (!found) return false;
-      for (size_t row = 0; row < rows.size(); ++row)
-        scores[static_cast<size_t>(rows[row])] = -(*found)[row].nll;
+      for (size_t row = 0; row < of_round.size(); ++row)
+        scores[static_cast<size_t>(of_round[row])] = -(*found)[row].nll;
       if (file) file->write(scores);
       group_.wait_for_all();
     }
@@ -204,11 +238,61 @@ class ScoringPass {
     return true;
   }
 
+  std::optional<std::vector<train::RowLoss>> losses(const RowsToScore& rows,
+                                                    const std::vector<int64_t>& wanted,
+                                                    const std::function<bool()>& stop,
+                                                    const std::function<void(int64_t)>& rows_done) {
+    if (rows.mismatches.empty())
+      return train::losses_of_rows(reference_.model(), rows.dataset, wanted, batch_rows_, group_,
+                                   stop, rows_done);
+    const std::set<int64_t> prompts(wanted.begin(), wanted.end());
+    std::vector<train::Mismatch> own;
+    std::copy_if(
+        rows.mismatches.begin(), rows.mismatches.end(), std::back_inserter(own),
+        [&](const train::Mismatch& mismatch) { return prompts.contains(mismatch.prompt); });
+    const data::TokenDataset made =
+        train::mismatched_rows(rows.dataset, own, run_.settings.model.max_seq_len);
+    return train::losses_of_rows(reference_.model(), made, all_rows(made), batch_rows_, group_,
+                                 stop, rows_done);
+  }
+
   const TrainingRun& run_;
   Reference& reference_;
   comm::Group& group_;
+  int64_t rows_of_item_;
   int64_t batch_rows_;
+  nlohmann::json words_;  // rank 0's, once they are asked for
 };
+
+// The prompts of each epoch with the answers that its steps give them.
+bool score_mismatches(ScoringPass& pass, const SettledBatch& batch,
+                      const data::TokenDataset& validation, train::ReferenceScores& scores) {
+  const data::BatchPlan& plan = batch.plan;
+  const int64_t of_epoch = plan.steps_per_epoch();
+  const int64_t steps = train::total_steps(batch.settings.train, of_epoch);
+  for (int64_t epoch = 0; epoch * of_epoch < steps; ++epoch) {
+    RowsToScore rows{.name = fmt::format("train with other answers, epoch {}", epoch + 1),
+                     .dataset = plan.dataset(),
+                     .wanted = {},
+                     .mismatches = train::mismatches_of_steps(plan, epoch, 0, of_epoch)};
+    for (const train::Mismatch& mismatch :
+         train::mismatches_of_steps(plan, epoch, 0, std::min(of_epoch, steps - epoch * of_epoch)))
+      rows.wanted.push_back(mismatch.prompt);
+    auto found = pass.scores(rows);
+    if (!found) return false;
+    scores.mismatched_of_epoch.push_back(std::move(*found));
+  }
+  const std::vector<int64_t> all = all_rows(validation);
+  scores.mismatched_validation.assign(all.size(), kNoScore);
+  if (all.size() < 2) return true;
+  auto found = pass.scores({.name = "val with other answers",
+                            .dataset = validation,
+                            .wanted = all,
+                            .mismatches = train::mismatches_of(all)});
+  if (!found) return false;
+  scores.mismatched_validation = std::move(*found);
+  return true;
+}
 
 }  // namespace
 
@@ -281,18 +365,22 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
   }
   run.flight().set_phase("reference");
   Reference reference(run, input.base);
-  ScoringPass pass(run, reference, group,
-                   2 * std::max<int64_t>(1, batch.settings.train.rows_of_evaluation_batch()));
-  auto of_train = pass.scores("train", batch.plan.dataset(), rows_of_steps(run, input, batch));
+  ScoringPass pass(run, batch.settings, reference, group);
+  auto of_train = pass.scores({.name = "train",
+                               .dataset = batch.plan.dataset(),
+                               .wanted = rows_of_steps(run, input, batch)});
   if (!of_train) return std::nullopt;
   scores.train = std::move(*of_train);
   const data::TokenDataset& validation = input.splits.val;
-  if (validation.num_rows() == 0) return scores;
-  std::vector<int64_t> all(static_cast<size_t>(validation.num_rows()));
-  std::iota(all.begin(), all.end(), int64_t{0});
-  auto of_validation = pass.scores("val", validation, all);
-  if (!of_validation) return std::nullopt;
-  scores.validation = std::move(*of_validation);
+  if (validation.num_rows() > 0) {
+    auto of_validation =
+        pass.scores({.name = "val", .dataset = validation, .wanted = all_rows(validation)});
+    if (!of_validation) return std::nullopt;
+    scores.validation = std::move(*of_validation);
+  }
+  if (batch.settings.task_facts().data == settings::TaskData::Judged &&
+      !score_mismatches(pass, batch, validation, scores))
+    return std::nullopt;
   return scores;
 }
 

@@ -186,9 +186,13 @@ class Config {
     const double factor = file_.real(key("rope.scaling.factor")).value_or(old_factor);
     if (kind == "none" || ((kind.empty() || kind == "linear") && (factor == 1.0 || factor == 0.0)))
       return;
-    refuse_unless(kind.empty() || kind == "linear", "rope.scaling.type",
-                  fmt::format("`{:.60}` is not supported; linear is", kind));
-    config_["rope_scaling"] = {{"rope_type", "linear"}, {"factor", factor}};
+    refuse_unless(kind.empty() || kind == "linear" || kind == "yarn", "rope.scaling.type",
+                  fmt::format("`{:.60}` is not supported; linear and yarn are", kind));
+    config_["rope_scaling"] = {{"rope_type", kind.empty() ? "linear" : kind}, {"factor", factor}};
+    if (kind != "yarn") return;
+    const auto original =
+        file_.integer(key("rope.scaling.original_context_length"), 1, kMostContext);
+    if (original) config_["rope_scaling"]["original_max_position_embeddings"] = *original;
   }
 
   std::optional<Llama3Rope> told_rope() const {
@@ -255,8 +259,9 @@ const Family& require_family(const File& file) {
                     {.file = file.path().string(),
                      .key = "general.type",
                      .hint = type == "adapter"
-                                 ? "`convoy models convert FILE.gguf FOLDER --base MODEL` makes a "
-                                   "PEFT adapter of it, for --adapter"
+                                 ? "name its base as the model, and this file with --adapter; "
+                                   "`convoy models convert FILE.gguf FOLDER --base MODEL` makes a "
+                                   "PEFT adapter of it"
                                  : "name a model's GGUF file"});
   if (const Family* const family = family_of_architecture(architecture)) return *family;
   std::set<std::string_view> known;

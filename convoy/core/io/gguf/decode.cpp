@@ -12,20 +12,13 @@
 #include <cstring>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/io/gguf/half.h"
+#include "convoy/core/io/gguf/block_bytes.h"
+#include "convoy/core/io/gguf/table_blocks.h"
 
 namespace convoy::gguf {
 namespace {
 
 using Byte = uint8_t;
-
-uint16_t u16_at(const Byte* block) {
-  return static_cast<uint16_t>(block[0] | static_cast<uint16_t>(block[1] << 8));
-}
-uint32_t u32_at(const Byte* block) {
-  return static_cast<uint32_t>(u16_at(block)) | static_cast<uint32_t>(u16_at(block + 2)) << 16;
-}
-float half_at(const Byte* block) { return float_of_half(u16_at(block)); }
 
 void decode_f32(const Byte* block, float* out) { std::memcpy(out, block, sizeof(float)); }
 void decode_f16(const Byte* block, float* out) { *out = half_at(block); }
@@ -190,6 +183,30 @@ DecodeBlock decoder_of(TensorType type) {
       return decode_q45_k<true>;
     case TensorType::Q6_K:
       return decode_q6_k;
+    case TensorType::IQ2_XXS:
+      return decode_iq2_xxs;
+    case TensorType::IQ2_XS:
+      return decode_iq2_xs;
+    case TensorType::IQ2_S:
+      return decode_iq2_s;
+    case TensorType::IQ3_XXS:
+      return decode_iq3_xxs;
+    case TensorType::IQ3_S:
+      return decode_iq3_s;
+    case TensorType::IQ1_S:
+      return decode_iq1_s;
+    case TensorType::IQ1_M:
+      return decode_iq1_m;
+    case TensorType::IQ4_NL:
+      return decode_iq4_nl;
+    case TensorType::IQ4_XS:
+      return decode_iq4_xs;
+    case TensorType::TQ1_0:
+      return decode_tq1_0;
+    case TensorType::TQ2_0:
+      return decode_tq2_0;
+    case TensorType::MXFP4:
+      return decode_mxfp4;
   }
   throw StateError(fmt::format("no decoder for type {}", static_cast<uint32_t>(type)));
 }

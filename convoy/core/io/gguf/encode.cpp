@@ -353,11 +353,9 @@ EncodeBlock encoder_of(TensorType type) {
       return encode_q45_k<true>;
     case TensorType::Q6_K:
       return encode_q6_k;
-    case TensorType::Q2_K:
-    case TensorType::Q3_K:
+    default:  // only read
       return nullptr;
   }
-  return nullptr;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace convoy::gguf {
 
-// All types but q2_k and q3_k.
+// No q2_k and q3_k, and none of table_blocks.h.
 bool can_encode(TensorType type);
 
 // `values`: whole blocks, finite; `blocks`: the bytes of as many.

@@ -195,7 +195,7 @@ TEST(GgufFile, WhatIsWrongIsNamed) {
             "add_bos_token" + number(7, 4) + "\2"),
        "a truth value of 2"},
       {with(good, "block_count", "block_co\xff\xfe"), "no UTF-8"},
-      {with(good, of_embedding + number(8, 4), of_embedding + number(20, 4)), "iq4_nl"},
+      {with(good, of_embedding + number(8, 4), of_embedding + number(40, 4)), "nvfp4"},
       {with(good, of_embedding + number(8, 4), of_embedding + number(77, 4)), "type 77"},
       {with(good, of_embedding + number(8, 4), of_embedding + number(12, 4)),
        "rows of 32 values, not a multiple of q4_k's 256"},

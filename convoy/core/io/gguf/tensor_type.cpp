@@ -9,7 +9,7 @@
 namespace convoy::gguf {
 namespace {
 
-constexpr std::array<TensorTypeInfo, 13> kReadTypes = {{{TensorType::F32, "f32", 1, 4},
+constexpr std::array<TensorTypeInfo, 25> kReadTypes = {{{TensorType::F32, "f32", 1, 4},
                                                         {TensorType::F16, "f16", 1, 2},
                                                         {TensorType::BF16, "bf16", 1, 2},
                                                         {TensorType::Q8_0, "q8_0", 32, 34},
@@ -21,13 +21,28 @@ constexpr std::array<TensorTypeInfo, 13> kReadTypes = {{{TensorType::F32, "f32",
                                                         {TensorType::Q3_K, "q3_k", 256, 110},
                                                         {TensorType::Q4_K, "q4_k", 256, 144},
                                                         {TensorType::Q5_K, "q5_k", 256, 176},
-                                                        {TensorType::Q6_K, "q6_k", 256, 210}}};
+                                                        {TensorType::Q6_K, "q6_k", 256, 210},
+                                                        {TensorType::IQ2_XXS, "iq2_xxs", 256, 66},
+                                                        {TensorType::IQ2_XS, "iq2_xs", 256, 74},
+                                                        {TensorType::IQ2_S, "iq2_s", 256, 82},
+                                                        {TensorType::IQ3_XXS, "iq3_xxs", 256, 98},
+                                                        {TensorType::IQ3_S, "iq3_s", 256, 110},
+                                                        {TensorType::IQ1_S, "iq1_s", 256, 50},
+                                                        {TensorType::IQ1_M, "iq1_m", 256, 56},
+                                                        {TensorType::IQ4_NL, "iq4_nl", 32, 18},
+                                                        {TensorType::IQ4_XS, "iq4_xs", 256, 136},
+                                                        {TensorType::TQ1_0, "tq1_0", 256, 54},
+                                                        {TensorType::TQ2_0, "tq2_0", 256, 66},
+                                                        {TensorType::MXFP4, "mxfp4", 32, 17}}};
 
-constexpr std::array<std::pair<uint32_t, std::string_view>, 20> kOtherTypes = {
-    {{9, "q8_1"},   {15, "q8_k"},   {16, "iq2_xxs"}, {17, "iq2_xs"}, {18, "iq3_xxs"},
-     {19, "iq1_s"}, {20, "iq4_nl"}, {21, "iq3_s"},   {22, "iq2_s"},  {23, "iq4_xs"},
-     {24, "i8"},    {25, "i16"},    {26, "i32"},     {27, "i64"},    {28, "f64"},
-     {29, "iq1_m"}, {34, "tq1_0"},  {35, "tq2_0"},   {39, "mxfp4"},  {40, "nvfp4"}}};
+constexpr std::array<std::pair<uint32_t, std::string_view>, 8> kOtherTypes = {{{9, "q8_1"},
+                                                                               {15, "q8_k"},
+                                                                               {24, "i8"},
+                                                                               {25, "i16"},
+                                                                               {26, "i32"},
+                                                                               {27, "i64"},
+                                                                               {28, "f64"},
+                                                                               {40, "nvfp4"}}};
 
 }  // namespace
 

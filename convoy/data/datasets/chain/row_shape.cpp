@@ -175,6 +175,11 @@ Json row_of(const Sample& sample, Schema schema) {
          fmt::format("a preference has two completions, and {} has room for one",
                      schema_name(schema)),
          "keep the row as it is (--to same), or leave `rejected` out and rename `chosen`");
+  if (sample.is_judged)
+    fail(sample,
+         fmt::format("{} has no room for what the row's label says of the answer",
+                     schema_name(schema)),
+         "keep the row as it is (--to same)");
   switch (schema) {
     case Schema::Messages:
       return messages_row(sample);
@@ -192,6 +197,7 @@ Json row_of(const Sample& sample, Schema schema) {
       return text_row(sample);
     case Schema::Preference:
     case Schema::Ranked:
+    case Schema::UnpairedPreference:
     case Schema::Loose:
       break;
   }

@@ -107,8 +107,7 @@ std::unique_ptr<sweep::GuessExperiment> BallWorkload::guesses(const sweep::Cell&
   return std::make_unique<BallPoints>(ball_of(cell).dim, cell.seed);
 }
 
-std::vector<sweep::DescentOutcome> BallWorkload::descend(
-    const std::vector<sweep::Cell>& cells) const {
+std::vector<sweep::CellOutcome> BallWorkload::compute(const std::vector<sweep::Cell>& cells) const {
   if (!cells.empty())
     throw ConfigError(
         fmt::format("workload ball has points only, found method `{}`", cells.front().method),
@@ -116,7 +115,7 @@ std::vector<sweep::DescentOutcome> BallWorkload::descend(
   return {};
 }
 
-sweep::Theory BallWorkload::theory(const sweep::Cell& cell) const {
+sweep::ReferenceCurve BallWorkload::reference(const sweep::Cell& cell) const {
   const double half = static_cast<double>(ball_of(cell).dim) / 2;
   return {.curve = std::pow(std::numbers::pi, half) / std::tgamma(half + 1)};
 }

@@ -39,8 +39,9 @@ class BallWorkload : public sweep::Workload {
   std::string name() const override { return "ball"; }
   std::string version() const override;
   std::unique_ptr<sweep::GuessExperiment> guesses(const sweep::Cell& cell) const override;
-  std::vector<sweep::DescentOutcome> descend(const std::vector<sweep::Cell>& cells) const override;
-  sweep::Theory theory(const sweep::Cell& cell) const override;  // curve: the exact volume
+  std::vector<sweep::CellOutcome> compute(const std::vector<sweep::Cell>& cells) const override;
+  sweep::ReferenceCurve reference(
+      const sweep::Cell& cell) const override;  // curve: the exact volume
   std::vector<std::string> metrics(const sweep::Cell&) const override { return {"volume"}; }
   std::vector<std::string> axes() const override { return {"dim"}; }
 };

@@ -15,7 +15,7 @@ TEST(BallWorkload, VolumesAreThoseOfTheClosedForm) {
   const BallWorkload workload;
   for (const sweep::PlannedCell& planned : plan_ball({}).cells) {
     const sweep::Tally tally = workload.guesses(planned.cell)->run(0, 100'000);
-    const double volume = workload.theory(planned.cell).curve;
+    const double volume = workload.reference(planned.cell).curve;
     EXPECT_LT(std::abs(tally.mean() - volume), 5 * tally.standard_error()) << planned.parameters();
   }
 }

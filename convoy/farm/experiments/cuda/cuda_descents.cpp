@@ -155,8 +155,8 @@ MfDescend mf_descend_on(std::shared_ptr<Device> device) {
   };
 }
 
-std::vector<sweep::DescentOutcome> descend_ssm(const std::vector<SsmProblem>& problems,
-                                               const std::shared_ptr<Device>& device) {
+std::vector<sweep::CellOutcome> descend_ssm(const std::vector<SsmProblem>& problems,
+                                            const std::shared_ptr<Device>& device) {
   SsmMemory memory;
   for (const SsmProblem& problem : problems) add_problem(memory, problem, initial_weights(problem));
   add_epochs(memory, problems);
@@ -175,7 +175,7 @@ std::vector<sweep::DescentOutcome> descend_ssm(const std::vector<SsmProblem>& pr
   for (; launch.first_step < memory.most_epochs; launch.first_step += launch.num_steps)
     use.launch(kernel, uint64_t{launch.num_problems} * kBlockThreads, &launch);
   values.read(use, memory.values.data(), values.bytes());
-  std::vector<sweep::DescentOutcome> outcomes;
+  std::vector<sweep::CellOutcome> outcomes;
   for (size_t at = 0; at < problems.size(); ++at) {
     const SsmDescentProblem& own = memory.problems[at];
     const double* const first = memory.values.data() + own.values;

@@ -14,7 +14,7 @@ namespace convoy::experiments::cuda {
 // Throws what Driver::check does, from its calls too.
 MfDescend mf_descend_on(std::shared_ptr<Device> device);
 // From the initial weights of each. Throws what Driver::check does.
-std::vector<sweep::DescentOutcome> descend_ssm(const std::vector<SsmProblem>& problems,
-                                               const std::shared_ptr<Device>& device);
+std::vector<sweep::CellOutcome> descend_ssm(const std::vector<SsmProblem>& problems,
+                                            const std::shared_ptr<Device>& device);
 
 }  // namespace convoy::experiments::cuda

@@ -81,8 +81,8 @@ DescentBatch make_batch(const std::vector<Lane>& lanes) {
   return batch;
 }
 
-sweep::DescentOutcome outcome_of(const DescentBatch& batch, const MfProblem& problem, size_t lane,
-                                 int64_t steps) {
+sweep::CellOutcome outcome_of(const DescentBatch& batch, const MfProblem& problem, size_t lane,
+                              int64_t steps) {
   const LaneDoubles* const last = batch.outputs.data() + batch.first_output(batch.num_layers() - 1);
   std::vector<double> y(problem.num_entries);
   for (size_t row = 0; row < batch.n_rows; ++row)
@@ -114,15 +114,15 @@ void descend_on_cpu(std::vector<DescentBatch>& batches, int64_t steps) {
   }
 }
 
-std::vector<sweep::DescentOutcome> descend_mf(const std::vector<MfProblem>& problems,
-                                              const std::vector<MfWeights>& initial,
-                                              const MfDescend& descend) {
+std::vector<sweep::CellOutcome> descend_mf(const std::vector<MfProblem>& problems,
+                                           const std::vector<MfWeights>& initial,
+                                           const MfDescend& descend) {
   CONVOY_INVARIANT(problems.size() == initial.size(), "{} problems, {} initial weights",
                    problems.size(), initial.size());
   std::map<Shape, std::vector<size_t>> groups;
   for (size_t at = 0; at < problems.size(); ++at)
     groups[shape_of(problems[at].parameters)].push_back(at);
-  std::vector<sweep::DescentOutcome> outcomes(problems.size());
+  std::vector<sweep::CellOutcome> outcomes(problems.size());
   for (const auto& [shape, members] : groups) {
     std::vector<DescentBatch> batches;
     for (size_t from = 0; from < members.size(); from += kDescentLanes) {

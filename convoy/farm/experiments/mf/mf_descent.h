@@ -28,8 +28,8 @@ void descend_on_cpu(std::vector<DescentBatch>& batches, int64_t steps);
 // One outcome per problem, the same bits in any company: eight problems of one shape share the
 // lanes of a vector. The losses are those after the update of the last epoch divisible by
 // gd_log_period.
-std::vector<sweep::DescentOutcome> descend_mf(const std::vector<MfProblem>& problems,
-                                              const std::vector<MfWeights>& initial,
-                                              const MfDescend& descend = descend_on_cpu);
+std::vector<sweep::CellOutcome> descend_mf(const std::vector<MfProblem>& problems,
+                                           const std::vector<MfWeights>& initial,
+                                           const MfDescend& descend = descend_on_cpu);
 
 }  // namespace convoy::experiments

@@ -30,10 +30,10 @@ TEST(MfDescent, EndsWhereAnIndependentOneEnds) {
   for (const auto& wanted : golden["descent"]) {
     const MfProblem problem =
         draw_mf_problem(MfParameters::parse(mf_golden_parameters(golden, wanted)), 0);
-    const sweep::DescentOutcome outcome = descend_mf({problem}, {golden_weights(problem)}).at(0);
+    const sweep::CellOutcome outcome = descend_mf({problem}, {golden_weights(problem)}).at(0);
     EXPECT_EQ(outcome.steps, wanted["steps"].get<int64_t>());
     const double loss = wanted["loss"], train_loss = wanted["train_loss"];
-    EXPECT_NEAR(outcome.loss, loss, 1e-7 * loss) << wanted;
+    EXPECT_NEAR(outcome.value, loss, 1e-7 * loss) << wanted;
     EXPECT_NEAR(outcome.train_loss, train_loss, 1e-7 * train_loss + 1e-13) << wanted;
   }
 }
@@ -46,10 +46,10 @@ TEST(MfDescent, GivesEachCellTheSameBitsInAnyCompany) {
         R"({"depth": 3, "gd_epochs": 301, "activation": "LeakyReLU", "gd_momentum": 0.9})"})
     for (int64_t seed = 0; seed < 5; ++seed) cells.push_back({"gd", seed, parameters});
   const MfWorkload workload;
-  const std::vector<sweep::DescentOutcome> together = workload.descend(cells);
+  const std::vector<sweep::CellOutcome> together = workload.compute(cells);
   for (size_t at = 0; at < cells.size(); ++at) {
-    const sweep::DescentOutcome alone = workload.descend({cells[at]}).at(0);
-    EXPECT_EQ(alone.loss, together[at].loss) << cells[at].parameters.str() << cells[at].seed;
+    const sweep::CellOutcome alone = workload.compute({cells[at]}).at(0);
+    EXPECT_EQ(alone.value, together[at].value) << cells[at].parameters.str() << cells[at].seed;
     EXPECT_EQ(alone.train_loss, together[at].train_loss);
   }
 }
@@ -59,9 +59,9 @@ TEST(MfDescent, LearnsWhatItsMeasurementsDetermine) {
   for (int64_t seed = 0; seed < 8; ++seed)
     cells.push_back({"gd", seed, R"({"gd_lr": 1e-3, "gd_init_scale": 1e-3, "gd_epochs": 20001})"});
   int64_t close = 0;
-  for (const sweep::DescentOutcome& outcome : MfWorkload().descend(cells)) {
+  for (const sweep::CellOutcome& outcome : MfWorkload().compute(cells)) {
     EXPECT_LT(outcome.train_loss, 1e-6);
-    close += outcome.loss < 1e-2;
+    close += outcome.value < 1e-2;
   }
   // A rank of 1 has 9 unknowns for 15 measurements; the prior's mean is 0.24.
   EXPECT_GE(close, 6);
@@ -70,7 +70,7 @@ TEST(MfDescent, LearnsWhatItsMeasurementsDetermine) {
 TEST(MfDescent, DivergenceIsNoNumber) {
   const sweep::Cell cell{
       "gd", 0, R"({"gd_lr": 1e300, "gd_init_scale": 1e10, "gd_epochs": 50, "gd_log_period": 1})"};
-  EXPECT_FALSE(std::isfinite(MfWorkload().descend({cell}).at(0).loss));
+  EXPECT_FALSE(std::isfinite(MfWorkload().compute({cell}).at(0).value));
 }
 
 TEST(MfDescent, StartsFromItsOwnStream) {

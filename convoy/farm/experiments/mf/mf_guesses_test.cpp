@@ -241,7 +241,7 @@ TEST(MfGuesses, PassAndLoseAsThoseOfAnIndependentProgram) {
     EXPECT_EQ(prior.accepted, prior.guesses);
     expect_equal_means(prior.mean(), prior.standard_error(), wanted["prior_mean"],
                        wanted["prior_error"], where);
-    const double exact = MfWorkload().theory(cell).prior_mean;
+    const double exact = MfWorkload().reference(cell).prior_mean;
     if (std::isfinite(exact)) {
       EXPECT_NEAR(exact, wanted["prior_mean"].get<double>(),
                   4 * wanted["prior_error"].get<double>())

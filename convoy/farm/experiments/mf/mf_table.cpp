@@ -54,8 +54,8 @@ sweep::NamedFile mf_wide_csv(const sweep::SweepResults& results, const std::stri
   };
   const auto prior_text = [&](int64_t place, int64_t seed) {
     const sweep::CellResult* const gnc = find("gnc", place, seed);
-    if (gnc != nullptr && std::isfinite(gnc->theory.prior_mean))
-      return sweep::number_text(gnc->theory.prior_mean);
+    if (gnc != nullptr && std::isfinite(gnc->reference.prior_mean))
+      return sweep::number_text(gnc->reference.prior_mean);
     return value_text(find("prior", place, seed));
   };
   const bool gnc = methods.contains("gnc"), prior = gnc && axis == "width";

@@ -40,8 +40,7 @@ std::unique_ptr<sweep::GuessExperiment> MfWorkload::guesses(const sweep::Cell& c
   return mf_guess_experiment(problem, check, precision_, level_);
 }
 
-std::vector<sweep::DescentOutcome> MfWorkload::descend(
-    const std::vector<sweep::Cell>& cells) const {
+std::vector<sweep::CellOutcome> MfWorkload::compute(const std::vector<sweep::Cell>& cells) const {
   std::vector<MfProblem> problems;
   std::vector<MfWeights> initial;
   for (const sweep::Cell& cell : cells) {
@@ -49,13 +48,13 @@ std::vector<sweep::DescentOutcome> MfWorkload::descend(
     initial.push_back(mf_initial_weights(problems.back()));
   }
   if (!gpu_) return descend_mf(problems, initial);
-  std::vector<sweep::DescentOutcome> outcomes =
+  std::vector<sweep::CellOutcome> outcomes =
       descend_mf(problems, initial, cuda::mf_descend_on(gpu_));
-  for (sweep::DescentOutcome& outcome : outcomes) outcome.gpu = gpu_->name();
+  for (sweep::CellOutcome& outcome : outcomes) outcome.gpu = gpu_->name();
   return outcomes;
 }
 
-sweep::Theory MfWorkload::theory(const sweep::Cell& cell) const {
+sweep::ReferenceCurve MfWorkload::reference(const sweep::Cell& cell) const {
   return {.prior_mean = cell.method == "gnc" ? mf_prior_mean(problem_of(cell)) : std::nan("")};
 }
 

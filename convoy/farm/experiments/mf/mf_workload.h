@@ -26,9 +26,9 @@ class MfWorkload : public sweep::Workload {
   // "1-exact-layout1": version of the numbers, precision, layout of the random numbers.
   std::string version() const override;
   std::unique_ptr<sweep::GuessExperiment> guesses(const sweep::Cell& cell) const override;
-  std::vector<sweep::DescentOutcome> descend(const std::vector<sweep::Cell>& cells) const override;
+  std::vector<sweep::CellOutcome> compute(const std::vector<sweep::Cell>& cells) const override;
   // The prior's mean for "gnc", where it is exact.
-  sweep::Theory theory(const sweep::Cell& cell) const override;
+  sweep::ReferenceCurve reference(const sweep::Cell& cell) const override;
   std::vector<std::string> metrics(const sweep::Cell&) const override { return {"loss"}; }
 
  private:

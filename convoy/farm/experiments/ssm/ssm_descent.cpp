@@ -55,7 +55,7 @@ class Run {
     }
   }
 
-  sweep::DescentOutcome outcome(int64_t steps) {
+  sweep::CellOutcome outcome(int64_t steps) {
     measure();
     return {problem_.generalisation_loss(s_), problem_.train_loss(s_), steps};
   }
@@ -101,12 +101,12 @@ std::vector<SsmEpoch> ssm_epochs(const SsmDescent& descent) {
   return epochs;
 }
 
-sweep::DescentOutcome ssm_outcome(const SsmProblem& problem, const std::vector<double>& weights,
-                                  size_t steps) {
+sweep::CellOutcome ssm_outcome(const SsmProblem& problem, const std::vector<double>& weights,
+                               size_t steps) {
   return Run(problem, weights).outcome(static_cast<int64_t>(steps));
 }
 
-sweep::DescentOutcome descend_ssm(const SsmProblem& problem, std::vector<double> weights) {
+sweep::CellOutcome descend_ssm(const SsmProblem& problem, std::vector<double> weights) {
   Run run(problem, std::move(weights));
   const std::vector<SsmEpoch> epochs = ssm_epochs(problem.parameters.descent);
   for (const SsmEpoch& epoch : epochs) run.update(epoch);

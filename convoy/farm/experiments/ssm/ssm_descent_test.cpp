@@ -27,7 +27,7 @@ nlohmann::json golden() {
 
 TEST(SsmTheory, EqualsAnIndependentComputation) {
   for (const auto& wanted : golden()["theory"]) {
-    const sweep::Theory theory =
+    const sweep::ReferenceCurve theory =
         ssm_theory(draw_problem(SsmParameters::parse(wanted["parameters"].dump()), 0));
     const auto expect_near = [&](double found, const char* key) {
       if (wanted[key].is_null()) {
@@ -51,10 +51,10 @@ TEST(SsmDescent, EndsWhereAnIndependentOneEnds) {
       weights[at] = 0.3 * problem.parameters.descent.init_scale *
                         std::sin(1 + 1.7 * static_cast<double>(at)) +
                     wanted["centre"].get<double>();
-    const sweep::DescentOutcome outcome = descend_ssm(problem, weights);
+    const sweep::CellOutcome outcome = descend_ssm(problem, weights);
     EXPECT_EQ(outcome.steps, wanted["steps"].get<int64_t>());
     const double loss = wanted["loss"], train_loss = wanted["train_loss"];
-    EXPECT_NEAR(outcome.loss, loss, 1e-6 * loss) << wanted;
+    EXPECT_NEAR(outcome.value, loss, 1e-6 * loss) << wanted;
     EXPECT_NEAR(outcome.train_loss, train_loss, 1e-6 * train_loss + 1e-12) << wanted;
   }
 }
@@ -73,7 +73,7 @@ TEST(SsmDescent, KeepsDifferencesOfWeightsWhenOnlyTheirSumIsSeen) {
                              R"(, "gd_optimizer": "gd", "gd_lr": 1e-3)"}) {
       const auto cells =
           cells_of(fmt::format(R"("w": [1, 0, 0, 0], "student_dim": {}{})", dim, more), 3, 4);
-      const std::vector<sweep::DescentOutcome> outcomes = SsmWorkload().descend(cells);
+      const std::vector<sweep::CellOutcome> outcomes = SsmWorkload().compute(cells);
       for (size_t at = 0; at < cells.size(); ++at) {
         const SsmProblem problem =
             draw_problem(SsmParameters::parse(cells[at].parameters), cells[at].seed);
@@ -87,7 +87,7 @@ TEST(SsmDescent, KeepsDifferencesOfWeightsWhenOnlyTheirSumIsSeen) {
           loss += s * s;
         }
         EXPECT_LT(outcomes[at].train_loss, 1e-6) << cells[at].parameters.str();
-        EXPECT_NEAR(outcomes[at].loss, loss, 1e-4) << cells[at].parameters.str();
+        EXPECT_NEAR(outcomes[at].value, loss, 1e-4) << cells[at].parameters.str();
         EXPECT_EQ(outcomes[at].steps, 9990);
       }
     }
@@ -113,11 +113,11 @@ TEST(SsmDescent, HasThePublishedMeans) {
          .0006},
         {R"("student_dim": 300, "w": [1, 1, 1, 1], "gd_init_type": "positive_diagonal")", .2552,
          .0025}}) {
-    const auto outcomes = SsmWorkload().descend(cells_of(golden.members, 0, 64));
+    const auto outcomes = SsmWorkload().compute(cells_of(golden.members, 0, 64));
     double mean = 0, square = 0;
-    for (const sweep::DescentOutcome& outcome : outcomes) {
-      mean += outcome.loss / 64;
-      square += outcome.loss * outcome.loss / 64;
+    for (const sweep::CellOutcome& outcome : outcomes) {
+      mean += outcome.value / 64;
+      square += outcome.value * outcome.value / 64;
     }
     const double sd = std::sqrt(square - mean * mean);
     // Both are means over 64 runs; the published ones are rounded to 5e-5.
@@ -145,7 +145,7 @@ TEST(SsmDescent, StartsFromTheWantedWeights) {
 // Held to the definition of the asymptote: r = -alpha makes its last term vanish.
 TEST(SsmProblem, ChoosesSecondEntriesThatMinimizeTheLoss) {
   const auto theory_of = [](const std::string& members) {
-    return SsmWorkload().theory({"gnc", 9, "{" + members + "}"});
+    return SsmWorkload().reference({"gnc", 9, "{" + members + "}"});
   };
   const double alpha = 0.4;
   const double least = std::pow(1 - alpha * alpha, 2) + std::pow(alpha, 6) + std::pow(alpha, 8);

@@ -51,7 +51,7 @@ TEST_P(EachPrecisionOfGoldenGuesses, AgreeWithAnIndependentSimulation) {
         4 * std::hypot(tally.standard_error(), std::sqrt(golden.loss_variance / golden.accepted)))
         << golden.parameters;
     const double prior_error = std::sqrt(golden.prior_variance / golden.guesses);
-    EXPECT_NEAR(workload.theory(cell).prior_mean, golden.prior_mean, 4 * prior_error)
+    EXPECT_NEAR(workload.reference(cell).prior_mean, golden.prior_mean, 4 * prior_error)
         << golden.parameters;
   }
 }

@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Ssm, EachPrecisionOfGuesses,
 TEST_P(EachPrecisionOfGuesses, AcceptAsOftenAsTheExactProbability) {
   for (const int64_t dim : {1, 3, 16, 150, 300, 301}) {
     const sweep::Cell cell = cell_of(with_dim(kE1, dim));
-    const sweep::Theory theory = SsmWorkload(GetParam()).theory(cell);
+    const sweep::ReferenceCurve theory = SsmWorkload(GetParam()).reference(cell);
     EXPECT_NEAR(theory.acceptance, 2.226654e-3, 1e-9);
     expect_probability(tally_of(cell, 0, dim < 100 ? 2'000'000 : 3'000'000, GetParam()),
                        theory.acceptance, fmt::format("dim {}", dim));
@@ -108,7 +108,7 @@ TEST_P(EachPrecisionOfGuesses, AverageToTheExactPriorMean) {
     const sweep::Cell cell = cell_of(std::string(members) + R"(, "eps_train": 1e30)", 5);
     const sweep::Tally tally = tally_of(cell, 0, 200'000, GetParam());
     EXPECT_EQ(tally.accepted, tally.guesses);
-    EXPECT_NEAR(tally.mean(), SsmWorkload(GetParam()).theory(cell).prior_mean,
+    EXPECT_NEAR(tally.mean(), SsmWorkload(GetParam()).reference(cell).prior_mean,
                 4.5 * tally.standard_error())
         << members;
   }
@@ -146,8 +146,8 @@ TEST(SsmGuesses, NarrowWeightsSeeOnlyTheirPower) {
   const sweep::Cell cell = cell_of(R"("alpha": 0.5, "w": [0, 0, 0, 1], "student_dim": 48)");
   const sweep::Tally tally = tally_of(cell, 0, 300'000);
   EXPECT_GT(tally.accepted, 0);
-  EXPECT_TRUE(std::isnan(SsmWorkload().theory(cell).acceptance));
-  EXPECT_TRUE(std::isnan(SsmWorkload().theory(cell).asymptote));
+  EXPECT_TRUE(std::isnan(SsmWorkload().reference(cell).acceptance));
+  EXPECT_TRUE(std::isnan(SsmWorkload().reference(cell).asymptote));
   const sweep::Tally all = tally_of(cell_of(R"("w": [0, 0, 0, 0])"), 0, 100);
   EXPECT_EQ(all.accepted, 100);
 }

@@ -84,9 +84,9 @@ std::vector<sweep::NamedFile> ssm_wide_csv(const sweep::SweepResults& results) {
       for (const int64_t seed : axes.seeds) {
         if (!axes.gnc) continue;
         const sweep::CellResult* const cell = find("gnc", rank, dim, seed);
-        const sweep::Theory theory = cell == nullptr ? sweep::Theory{} : cell->theory;
-        text += fmt::format(",{},{},{}", value_text(cell), sweep::number_text(theory.curve),
-                            sweep::number_text(theory.asymptote));
+        const auto reference = cell == nullptr ? sweep::ReferenceCurve{} : cell->reference;
+        text += fmt::format(",{},{},{}", value_text(cell), sweep::number_text(reference.curve),
+                            sweep::number_text(reference.asymptote));
       }
       for (const int64_t seed : axes.seeds)
         if (axes.gd) text += "," + value_text(find("gd", rank, dim, seed));

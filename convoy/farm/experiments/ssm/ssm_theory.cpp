@@ -99,8 +99,8 @@ double acceptance(const SsmProblem& problem) {
 
 }  // namespace
 
-sweep::Theory ssm_theory(const SsmProblem& problem) {
-  sweep::Theory theory;
+sweep::ReferenceCurve ssm_theory(const SsmProblem& problem) {
+  sweep::ReferenceCurve theory;
   Gaussian gaussian = prior(problem);
   theory.prior_mean = gaussian.mean_square();
   for (const auto& row : problem.rows) gaussian.condition(row);

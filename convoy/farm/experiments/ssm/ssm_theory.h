@@ -9,6 +9,6 @@
 
 namespace convoy::experiments {
 
-sweep::Theory ssm_theory(const SsmProblem& problem);
+sweep::ReferenceCurve ssm_theory(const SsmProblem& problem);
 
 }  // namespace convoy::experiments

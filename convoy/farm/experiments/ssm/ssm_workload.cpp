@@ -41,18 +41,17 @@ std::unique_ptr<sweep::GuessExperiment> SsmWorkload::guesses(const sweep::Cell& 
   return guess_experiment(problem, precision_, level_);
 }
 
-std::vector<sweep::DescentOutcome> SsmWorkload::descend(
-    const std::vector<sweep::Cell>& cells) const {
+std::vector<sweep::CellOutcome> SsmWorkload::compute(const std::vector<sweep::Cell>& cells) const {
   std::vector<SsmProblem> problems;
   for (const sweep::Cell& cell : cells) problems.push_back(problem_of(cell));
   if (gpu_) return cuda::descend_ssm(problems, gpu_);
-  std::vector<sweep::DescentOutcome> outcomes;
+  std::vector<sweep::CellOutcome> outcomes;
   for (const SsmProblem& problem : problems)
     outcomes.push_back(descend_ssm(problem, initial_weights(problem)));
   return outcomes;
 }
 
-sweep::Theory SsmWorkload::theory(const sweep::Cell& cell) const {
+sweep::ReferenceCurve SsmWorkload::reference(const sweep::Cell& cell) const {
   return ssm_theory(problem_of(cell));
 }
 

@@ -29,10 +29,10 @@ class SsmWorkload : public sweep::Workload {
   std::unique_ptr<sweep::GuessExperiment> guesses(const sweep::Cell& cell) const override;
   // Cells of any mixture of parameters. The value is the generalisation loss before the update of
   // the last epoch divisible by 10. In double precision.
-  std::vector<sweep::DescentOutcome> descend(const std::vector<sweep::Cell>& cells) const override;
+  std::vector<sweep::CellOutcome> compute(const std::vector<sweep::Cell>& cells) const override;
   // prior_mean is exact; curve is the Gaussian approximation; asymptote for rank 1; acceptance is
   // exact where the test depends on sum a_j alone (one sequence, w along e_1).
-  sweep::Theory theory(const sweep::Cell& cell) const override;
+  sweep::ReferenceCurve reference(const sweep::Cell& cell) const override;
   std::vector<std::string> metrics(const sweep::Cell&) const override { return {"loss"}; }
 
   std::vector<std::string> axes() const override { return {"student_dim"}; }

@@ -86,11 +86,11 @@ CellCommand command_of(const Cell& cell) {
 // One of them that is no finite number fails the cell, as the first does.
 void take_results(const std::vector<std::string>& keys,
                   const std::function<double(const std::string& key)>& value_of_key,
-                  DescentOutcome& outcome) {
+                  CellOutcome& outcome) {
   for (const std::string& key : keys) {
     const double value = value_of_key(key);
     if (&key == &keys.front()) {
-      outcome.loss = value;
+      outcome.value = value;
       continue;
     }
     if (!std::isfinite(value)) {
@@ -119,8 +119,8 @@ double value_in(const nlohmann::json& answer, const std::string& key) {
 
 }  // namespace
 
-DescentOutcome CommandWorkload::run_once(const CellCommand& command) const {
-  DescentOutcome outcome;
+CellOutcome CommandWorkload::run_once(const CellCommand& command) const {
+  CellOutcome outcome;
   // Before it starts: an edit of its files from then on is one of another program.
   outcome.program = record_.of(command.program);
   std::optional<MedianStep> median;
@@ -143,7 +143,7 @@ DescentOutcome CommandWorkload::run_once(const CellCommand& command) const {
          end);
   if (end.exit_code != 0)
     fail("exit", fmt::format("the program ended with {}", end.exit_code), end);
-  if (command.keys.empty()) outcome.loss = end.seconds;
+  if (command.keys.empty()) outcome.value = end.seconds;
   try {
     take_results(
         command.keys, [&](const std::string& key) { return lines.value(key); }, outcome);
@@ -195,8 +195,8 @@ std::unique_ptr<GuessExperiment> CommandWorkload::guesses(const Cell&) const {
   throw ConfigError("a command has no guesses");
 }
 
-std::vector<DescentOutcome> CommandWorkload::descend(const std::vector<Cell>& cells) const {
-  std::vector<DescentOutcome> outcomes;
+std::vector<CellOutcome> CommandWorkload::compute(const std::vector<Cell>& cells) const {
+  std::vector<CellOutcome> outcomes;
   for (const Cell& cell : cells) {
     const CellCommand command = command_of(cell);
     if (command.persistent) {
@@ -208,13 +208,13 @@ std::vector<DescentOutcome> CommandWorkload::descend(const std::vector<Cell>& ce
   return outcomes;
 }
 
-DescentOutcome CommandWorkload::ask(const CellCommand& command) const {
+CellOutcome CommandWorkload::ask(const CellCommand& command) const {
   if (!program_ || !program_->is(command.program, command.environment))
     program_ = std::make_unique<PersistentProgram>(command.program, command.environment,
                                                    PersistentLimits::of_timeout(timeout_seconds_));
   const int64_t num_starts = program_->num_starts();
   std::string record = record_.of(command.program);
-  DescentOutcome outcome;
+  CellOutcome outcome;
   const nlohmann::json answer = program_->ask(command.question);
   take_results(
       command.keys, [&](const std::string& key) { return value_in(answer, key); }, outcome);
@@ -231,7 +231,5 @@ std::vector<std::string> CommandWorkload::metrics(const Cell& cell) const {
   const std::vector<std::string> keys = keys_of(object["result"]);
   return keys.empty() ? std::vector<std::string>{"seconds"} : keys;
 }
-
-Theory CommandWorkload::theory(const Cell&) const { return {}; }
 
 }  // namespace convoy::sweep

@@ -38,16 +38,15 @@ class CommandWorkload : public Workload {
   std::string version() const override { return "1"; }
   std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override;  // throws ConfigError
   // Throws TaskFailure: "exit", "crash", "timeout", "output", "start".
-  std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override;
-  Theory theory(const Cell& cell) const override;
+  std::vector<CellOutcome> compute(const std::vector<Cell>& cells) const override;
   std::vector<std::string> metrics(const Cell& cell) const override;
   void compare_with(std::function<std::vector<double>()> others) override {
     others_ = std::move(others);
   }
 
  private:
-  DescentOutcome ask(const CellCommand& command) const;
-  DescentOutcome run_once(const CellCommand& command) const;
+  CellOutcome ask(const CellCommand& command) const;
+  CellOutcome run_once(const CellCommand& command) const;
 
   double timeout_seconds_;
   std::function<std::vector<double>()> others_;  // compare_with

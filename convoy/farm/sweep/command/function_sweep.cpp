@@ -30,16 +30,15 @@ class FunctionWorkload : public Workload {
   std::unique_ptr<GuessExperiment> guesses(const Cell&) const override {
     throw ConfigError("a function has no guesses");
   }
-  std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override {
-    std::vector<DescentOutcome> outcomes;
+  std::vector<CellOutcome> compute(const std::vector<Cell>& cells) const override {
+    std::vector<CellOutcome> outcomes;
     for (const Cell& cell : cells) {
-      DescentOutcome outcome;
-      outcome.loss = sweep_.value(nlohmann::json::parse(cell.parameters.str()), cell.seed);
+      CellOutcome outcome;
+      outcome.value = sweep_.value(nlohmann::json::parse(cell.parameters.str()), cell.seed);
       outcomes.push_back(outcome);
     }
     return outcomes;
   }
-  Theory theory(const Cell&) const override { return {}; }
 
  private:
   const FunctionSweep& sweep_;

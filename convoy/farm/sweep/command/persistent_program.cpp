@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/farm/sweep/command/json_answer.h"
 #include "convoy/farm/sweep/command/program_run.h"
 #include "convoy/farm/sweep/runner/task_failure.h"
@@ -26,10 +26,6 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kLineBytes = 1 << 20;
 constexpr double kLongestWaitSeconds = 1;
 constexpr double kLookSeconds = 0.02;  // for a program to begin to read, of which there is no event
-
-double program_seconds(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // Number of bytes in the pipe that are not yet read. 0 when the system cannot tell.
 size_t unread_bytes(int descriptor) {
@@ -65,35 +61,24 @@ PersistentProgram::~PersistentProgram() { end(); }
 
 void PersistentProgram::start() {
   Pipe input = make_pipe();
-  processes::RankStart start;
-  start.program = program_;
-  start.environment = environment_;
-  start.input = input.read_end.get();
-  sigemptyset(&start.signals);
+  processes::ChildProcess process = processes::start_child(
+      {.program = program_, .environment = environment_, .input = input.read_end.get()});
   running_.emplace();
-  try {
-    running_->process = processes::start_rank(start);
-  } catch (...) {
-    running_.reset();
-    throw;
-  }
-  ++num_starts_;
+  running_->process = std::move(process);
   running_->input = std::move(input.write_end);
+  ++num_starts_;
   ::fcntl(running_->input.get(), F_SETFL, O_NONBLOCK);
 }
 
-int PersistentProgram::end() {
-  if (!running_) return 0;
-  if (running_->status) return *running_->status;
+processes::ChildEnd PersistentProgram::end() {
+  if (!running_) return {};
+  if (running_->end) return *running_->end;
   const pid_t pid = running_->process.pid;
   // One that ended by itself keeps its own status.
   processes::signal_group(pid, SIGKILL);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  drain_program(running_->process.errors, running_->errors_tail, kProgramTailBytes, STDERR_FILENO);
-  running_->status = status;
-  return status;
+  running_->end = processes::wait_for_child(pid);
+  pass_errors_on(processes::read_available(running_->process.errors), running_->errors_tail);
+  return *running_->end;
 }
 
 PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& question,
@@ -119,7 +104,7 @@ PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& que
     }
     const double limit = taken ? limits_.cell_seconds : limits_.start_seconds;
     const double longest_wait = taken ? kLongestWaitSeconds : kLookSeconds;
-    const double left = limit > 0 ? limit - program_seconds(begin) : longest_wait;
+    const double left = limit > 0 ? limit - seconds_since(begin) : longest_wait;
     if (left <= 0) return taken ? Turn::TimedOut : Turn::NeverRead;
     std::array<pollfd, 4> polled = {
         {{.fd = running.process.exited.get(), .events = POLLIN, .revents = 0},
@@ -128,15 +113,15 @@ PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& que
          {.fd = unsent.empty() ? -1 : running.input.get(), .events = POLLOUT, .revents = 0}}};
     ::poll(polled.data(), polled.size(), static_cast<int>(1000 * std::min(left, longest_wait)) + 1);
     ended = polled[0].revents != 0;
-    drain_program(running.process.output, running.output, 2 * kLineBytes, -1);
-    drain_program(running.process.errors, running.errors_tail, kProgramTailBytes, STDERR_FILENO);
+    running.output += processes::read_available(running.process.output);
+    pass_errors_on(processes::read_available(running.process.errors), running.errors_tail);
   }
 }
 
 // Since its last answer: the cell to come is not to blame for it.
 bool PersistentProgram::said_something_unasked() {
-  if (!running_ || running_->status) return false;
-  drain_program(running_->process.output, running_->output, 2 * kLineBytes, -1);
+  if (!running_ || running_->end) return false;
+  running_->output += processes::read_available(running_->process.output);
   return !running_->output.empty();
 }
 
@@ -149,13 +134,10 @@ void PersistentProgram::check_cell(const nlohmann::json& answer) {
          fmt::format(
              "wanted \"cell\": {} in the answer (or the line that was read, as \"request\"), "
              "found `{}`",
-             cell_, text.substr(0, 80)),
-         -1);
+             cell_, text.substr(0, 80)));
   if (*found != cell_)
-    fail("output",
-         fmt::format("wanted the answer of cell {}, found that of another: `{}`", cell_,
-                     text.substr(0, 80)),
-         -1);
+    fail("output", fmt::format("wanted the answer of cell {}, found that of another: `{}`", cell_,
+                               text.substr(0, 80)));
 }
 
 nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
@@ -172,29 +154,26 @@ nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
     std::string answer;
     const Turn turn = exchange_lines(line, answer);
     if (turn == Turn::TimedOut)
-      fail("timeout", fmt::format("no answer within {} s", limits_.cell_seconds), -1);
+      fail("timeout", fmt::format("no answer within {} s", limits_.cell_seconds));
     if (turn == Turn::NeverRead)
       fail("timeout",
-           fmt::format("it did not begin to read within {} s of its start", limits_.start_seconds),
-           -1);
+           fmt::format("it did not begin to read within {} s of its start", limits_.start_seconds));
     if (turn == Turn::Ended) {
       // One that answered others and then ended by itself need not have seen this cell.
       const bool by_itself = running_->answered && !again;
       if (!by_itself) fail_ended();
-      const int status = end();
-      if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_ended();
+      if (!end().success()) fail_ended();
       running_.reset();
       continue;
     }
     if (answer.size() > kLineBytes)
       fail("output",
            fmt::format("wanted an answer of {} bytes at most, found a longer line: `{}...`",
-                       kLineBytes, answer.substr(0, 40)),
-           -1);
+                       kLineBytes, answer.substr(0, 40)));
     auto object = json_line(answer);
     if (!object)
       fail("output",
-           fmt::format("wanted a line with a JSON object, found `{}`", answer.substr(0, 80)), -1);
+           fmt::format("wanted a line with a JSON object, found `{}`", answer.substr(0, 80)));
     check_cell(*object);
     running_->answered = true;
     running_->errors_tail.clear();
@@ -203,23 +182,23 @@ nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
 }
 
 void PersistentProgram::fail_ended() {
-  const int status = end();
-  if (WIFSIGNALED(status))
-    fail("crash",
-         fmt::format("the program was ended by {}", processes::signal_name(WTERMSIG(status))),
-         status);
-  fail("exit", fmt::format("the program ended with {} and no answer", WEXITSTATUS(status)), status);
+  const processes::ChildEnd ended = end();
+  if (ended.signal != 0)
+    fail("crash", fmt::format("the program was ended by {}", processes::signal_name(ended.signal)));
+  fail("exit", fmt::format("the program ended with {} and no answer", ended.exit_code));
 }
 
 // The next cell starts the program again: the pipes may still hold answers for this cell.
-void PersistentProgram::fail(const std::string& kind, const std::string& message, int status) {
-  if (status < 0) end();
+void PersistentProgram::fail(const std::string& kind, const std::string& message) {
   jobs::Failure failure;
   failure.kind = kind;
   failure.message = message;
-  if (status >= 0) {
-    failure.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    failure.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  // The end of a program that is killed for its answer is no news.
+  const std::optional<processes::ChildEnd> by_itself = running_->end;
+  end();
+  if (by_itself) {
+    failure.signal = by_itself->signal;
+    failure.exit_code = by_itself->signal != 0 ? -1 : by_itself->exit_code;
   }
   failure.stderr_tail = running_->errors_tail;
   running_.reset();

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/machine/processes/rank_process.h"
+#include "convoy/machine/processes/child_process.h"
 
 namespace convoy::sweep {
 
@@ -43,17 +43,17 @@ class PersistentProgram {
   int64_t num_starts() const { return num_starts_; }
 
   // The answer to `question`, an object without `cell`. Blocks. Throws TaskFailure: "exit",
-  // "crash", "timeout", "output"; and what start_rank throws.
+  // "crash", "timeout", "output"; and what start_child throws.
   nlohmann::json ask(const nlohmann::json& question);
 
  private:
   struct Running {
-    processes::RankProcess process;
+    processes::ChildProcess process;
     Descriptor input;
     std::string output;  // after the last line
     std::string errors_tail;
-    bool answered = false;      // at least once
-    std::optional<int> status;  // the exit status from wait, once it was reaped
+    bool answered = false;                   // at least once
+    std::optional<processes::ChildEnd> end;  // once it was reaped
   };
   enum class Turn { Answer, Ended, TimedOut, NeverRead };
 
@@ -61,9 +61,9 @@ class PersistentProgram {
   bool said_something_unasked();
   void check_cell(const nlohmann::json& answer);
   Turn exchange_lines(const std::string& question, std::string& answer);
-  int end();  // kills what is left of it; its wait status
+  processes::ChildEnd end();  // kills what is left of it
   [[noreturn]] void fail_ended();
-  [[noreturn]] void fail(const std::string& kind, const std::string& message, int status);
+  [[noreturn]] void fail(const std::string& kind, const std::string& message);
 
   std::vector<std::string> program_;
   std::map<std::string, std::string> environment_;

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <unordered_map>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/farm/sweep/command/command_workload.h"
@@ -99,7 +99,7 @@ constexpr std::array<const char*, 12> kVariables = {"CONDA_PREFIX",
 nlohmann::json environment_of_process() {
   nlohmann::json environment = nlohmann::json::object();
   for (const char* const name : kVariables)
-    if (const char* const value = std::getenv(name)) environment[name] = value;
+    if (const auto value = environment_variable(name)) environment[name] = *value;
   return environment;
 }
 

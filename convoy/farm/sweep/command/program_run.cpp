@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/sweep/command/program_run.h"
 
-#include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <string_view>
 #include <utility>
 
-#include "convoy/machine/processes/rank_process.h"
+#include "convoy/core/base/seconds_since.h"
+#include "convoy/machine/processes/run_child.h"
 
 namespace convoy::sweep {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr size_t kLongestLine = 16 << 20;
 
 using TakeLine = std::function<bool(const OutputLine& line)>;
@@ -26,10 +23,9 @@ class LineCutter {
  public:
   explicit LineCutter(TakeLine take) : take_(std::move(take)) {}
 
-  std::string& output() { return output_; }  // append to it, then cut()
-
   // False once a line was not wanted; then no more are taken.
-  bool cut(bool ended) {
+  bool take(std::string_view text) {
+    output_ += text;
     size_t begin = 0;
     for (size_t stop = output_.find_first_of("\r\n", scanned_); stop != std::string::npos;
          stop = output_.find_first_of("\r\n", begin)) {
@@ -37,7 +33,6 @@ class LineCutter {
       begin = stop + 1;
     }
     output_.erase(0, begin);
-    if (ended) give({.text = output_, .ended = false});
     if (output_.size() > kLongestLine) {
       give({.text = output_, .too_long = true});
       within_long_ = true;
@@ -46,6 +41,7 @@ class LineCutter {
     scanned_ = output_.size();
     return wanted_;
   }
+  void end() { give({.text = output_, .ended = false}); }
 
  private:
   void give(const OutputLine& line) {
@@ -61,73 +57,40 @@ class LineCutter {
   bool wanted_ = true;
 };
 
-double elapsed_seconds(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-int wait_milliseconds(Clock::time_point begin, double timeout_seconds) {
-  constexpr double kLongest = 1.0;
-  if (timeout_seconds <= 0) return static_cast<int>(kLongest * 1000);
-  const double left = timeout_seconds - elapsed_seconds(begin);
-  return static_cast<int>(1000 * std::max(0.0, std::min(kLongest, left))) + 1;
-}
-
 }  // namespace
 
-void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_on) {
-  constexpr int kMostReads = 16;
-  std::array<char, 65536> buffer;
-  for (int turn = 0; from.open() && turn < kMostReads; ++turn) {
-    const ssize_t received = ::read(from.get(), buffer.data(), buffer.size());
-    if (received < 0 && errno == EINTR) continue;
-    if (received < 0 && errno == EAGAIN) return;
-    if (received <= 0) {
-      from.reset();
-      return;
-    }
-    kept.append(buffer.data(), static_cast<size_t>(received));
-    if (kept.size() > limit) kept.erase(0, kept.size() - limit);
-    if (pass_on < 0) continue;
-    [[maybe_unused]] const ssize_t sent =
-        ::write(pass_on, buffer.data(), static_cast<size_t>(received));
+void pass_errors_on(std::string_view text, std::string& tail) {
+  tail += text;
+  if (tail.size() > kProgramTailBytes) tail.erase(0, tail.size() - kProgramTailBytes);
+  while (!text.empty()) {
+    const ssize_t sent = ::write(STDERR_FILENO, text.data(), text.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return;
+    text.remove_prefix(static_cast<size_t>(sent));
   }
 }
 
 ProgramEnd run_program(const std::vector<std::string>& program,
                        const std::map<std::string, std::string>& environment,
                        double timeout_seconds, const TakeLine& take) {
-  processes::RankStart start;
-  start.program = program;
-  start.environment = environment;
-  sigemptyset(&start.signals);
-  const auto begin = Clock::now();
-  processes::RankProcess process = processes::start_rank(start);
+  const auto begin = std::chrono::steady_clock::now();
+  processes::ChildProcess process =
+      processes::start_child({.program = program, .environment = environment});
   ProgramEnd end;
   LineCutter lines(take);
-  for (bool exited = false; !exited;) {
-    std::array<pollfd, 3> polled = {{{.fd = process.exited.get(), .events = POLLIN, .revents = 0},
-                                     {.fd = process.output.get(), .events = POLLIN, .revents = 0},
-                                     {.fd = process.errors.get(), .events = POLLIN, .revents = 0}}};
-    ::poll(polled.data(), polled.size(), wait_milliseconds(begin, timeout_seconds));
-    exited = polled[0].revents != 0;
-    if (!exited && timeout_seconds > 0 && elapsed_seconds(begin) >= timeout_seconds &&
-        !end.timed_out) {
-      end.timed_out = true;
-      processes::signal_group(process.pid, SIGKILL);
-    }
-    drain_program(process.output, lines.output(), std::string::npos, -1);
-    if (!lines.cut(false) && !std::exchange(end.unwanted, true))
-      processes::signal_group(process.pid, SIGKILL);
-    drain_program(process.errors, end.errors_tail, kProgramTailBytes, STDERR_FILENO);
-  }
-  lines.cut(true);
-  end.seconds = elapsed_seconds(begin);
+  end.timed_out = processes::listen_to(
+      process, processes::Seconds(timeout_seconds),
+      [&](std::string_view text) {
+        if (!lines.take(text) && !std::exchange(end.unwanted, true))
+          processes::signal_group(process.pid, SIGKILL);
+      },
+      [&](std::string_view text) { pass_errors_on(text, end.errors_tail); });
+  lines.end();
+  end.seconds = seconds_since(begin);
   processes::signal_group(process.pid, SIGKILL);
-  int status = 0;
-  while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  const processes::ChildEnd status = processes::wait_for_child(process.pid);
+  end.exit_code = status.exit_code;
+  end.signal = status.signal;
   return end;
 }
 

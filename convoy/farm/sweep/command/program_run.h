@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/core/base/descriptor.h"
-
 namespace convoy::sweep {
 
 struct OutputLine {
@@ -30,10 +28,8 @@ struct ProgramEnd {
 
 constexpr size_t kProgramTailBytes = 2048;  // how much of stderr is kept
 
-// Appends what can be read now to `kept`, of which the last `limit` bytes stay, and to `pass_on`
-// unless that is negative: 1 MiB at most, so that a program that writes faster than this reads does
-// not hold it. Closes the descriptor at its end.
-void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_on);
+// Writes a program's errors to stderr, and keeps the last of them in `tail`.
+void pass_errors_on(std::string_view text, std::string& tail);
 
 // Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a
 // stdin, and passes its stderr on. Processes left in its group are killed when it ends, or after

@@ -33,7 +33,7 @@ std::string cell_state_word(CellState state) {
 
 double CellResult::metric(size_t place) const {
   if (place == 0) return value;
-  return place <= descent.more.size() ? descent.more[place - 1] : std::nan("");
+  return place <= outcome.more.size() ? outcome.more[place - 1] : std::nan("");
 }
 
 double CellResult::standard_error() const {

@@ -32,11 +32,11 @@ struct CellResult {
   Cell cell;
   CellState state = CellState::Partial;
   double value = std::numeric_limits<double>::quiet_NaN();  // NaN unless state is Value or Former
-  int64_t planned_guesses = 0;                              // 0: a descent or a command
+  int64_t planned_guesses = 0;                              // 0: computed as a whole
   Tally tally;                                              // the guesses that count
-  DescentOutcome descent;                                   // a command's value is its `loss`
+  CellOutcome outcome;                                      // without guesses
   std::shared_ptr<const Pruned> pruned;  // for a censored cell of a command, else null
-  Theory theory;
+  ReferenceCurve reference;
   std::shared_ptr<const jobs::Failure> failure;  // the last one where state is Failed, or null
   int64_t attempts = 0;
   double seconds = 0;  // summed over all workers

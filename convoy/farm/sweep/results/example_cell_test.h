@@ -24,7 +24,7 @@ inline sweep::CellResult example_cell(const std::string& method, int64_t dim, in
   cell.value = value;
   cell.planned_guesses = method == "gnc" ? 1000 : 0;
   if (method == "gnc") cell.tally.guesses = 1000;
-  cell.theory.curve = 0.5;
+  cell.reference.curve = 0.5;
   return cell;
 }
 

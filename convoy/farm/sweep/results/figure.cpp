@@ -40,10 +40,10 @@ bool same_points(const std::vector<PlotPoint>& left, const std::vector<PlotPoint
       });
 }
 
-double median_of(const std::vector<const CellResult*>& cells, double Theory::*form) {
+double median_of(const std::vector<const CellResult*>& cells, double ReferenceCurve::*form) {
   std::vector<double> values;
   for (const CellResult* const cell : cells)
-    if (std::isfinite(cell->theory.*form)) values.push_back(cell->theory.*form);
+    if (std::isfinite(cell->reference.*form)) values.push_back(cell->reference.*form);
   return quantile(values, 0.5);
 }
 
@@ -242,8 +242,9 @@ class FigureMaker {
       if (measure.is_value() || has_points(series)) panel.series.push_back(std::move(series));
     }
     if (measure.is_value()) {
-      add_theory(panel.series, "prior mean (theory)", charts::Dash::Dashed, &Theory::prior_mean);
-      add_theory(panel.series, "theory", charts::Dash::Dotted, &Theory::curve);
+      add_theory(panel.series, "prior mean (theory)", charts::Dash::Dashed,
+                 &ReferenceCurve::prior_mean);
+      add_theory(panel.series, "theory", charts::Dash::Dotted, &ReferenceCurve::curve);
     }
     return panel;
   }
@@ -271,7 +272,7 @@ class FigureMaker {
   // One curve without a colour where all groups share it; else one per group, in the colour of its
   // first line.
   void add_theory(std::vector<PlotSeries>& series, const std::string& label, charts::Dash dash,
-                  double Theory::*form) const {
+                  double ReferenceCurve::*form) const {
     std::vector<PlotSeries> curves;
     std::set<std::string> known;
     for (size_t line = 0; line < figure_.lines.size(); ++line) {
@@ -343,7 +344,7 @@ class FigureMaker {
     for (size_t line = 0; line < figure_.lines.size(); ++line)
       add_shares(panel.series, line, share);
     add_theory(panel.series, "share that passes (theory)", charts::Dash::Dashed,
-               &Theory::acceptance);
+               &ReferenceCurve::acceptance);
     return panel;
   }
 

@@ -176,7 +176,7 @@ double measure_of(const CellResult& cell, const FigureMeasure& measure) {
     case FigureMeasure::Kind::Seconds:
       return is_done ? cell.seconds : std::nan("");
     case FigureMeasure::Kind::TrainLoss:
-      return cell.state == CellState::Value ? cell.descent.train_loss : std::nan("");
+      return cell.state == CellState::Value ? cell.outcome.train_loss : std::nan("");
     case FigureMeasure::Kind::Result:
       break;
   }

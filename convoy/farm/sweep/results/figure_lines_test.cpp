@@ -111,7 +111,7 @@ TEST(Figures, CaptionsAreOfThePanelsThatAreDrawn) {
 TEST(Figures, MarksAndCountsAreOfMethodsThatHaveTheMeasure) {
   SweepResults results = testing::example_results();
   for (CellResult& cell : results.cells)
-    cell.descent.train_loss = cell.cell.method == "gd" ? 0.5 : std::nan("");
+    cell.outcome.train_loss = cell.cell.method == "gd" ? 0.5 : std::nan("");
   const std::string svg = figure_svg(results, {.y = "train_loss"});
   EXPECT_EQ(svg.find("censored"), std::string::npos) << "guesses have no training loss";
   EXPECT_NE(svg.find("2 cells: 2 values"), std::string::npos);
@@ -125,8 +125,8 @@ TEST(Figures, EachTeacherRankHasItsOwnTheory) {
       auto parameters = nlohmann::json::parse(cell.cell.parameters.str());
       parameters["teacher_rank"] = rank;
       cell.cell.parameters = parameters.dump();
-      cell.theory.curve = 0.25 * static_cast<double>(rank);
-      cell.theory.prior_mean = 2;
+      cell.reference.curve = 0.25 * static_cast<double>(rank);
+      cell.reference.prior_mean = 2;
       results.cells.push_back(cell);
     }
   const std::string svg = figure_svg(results, {});

@@ -83,7 +83,7 @@ SweepResults of_program(int64_t num_seeds) {
                                        .dump()};
         cell.state = CellState::Value;
         cell.value = rate == "0.1" ? 1 : 2;
-        cell.descent.more = {0.5};
+        cell.outcome.more = {0.5};
         results.cells.push_back(cell);
       }
   return results;
@@ -129,7 +129,7 @@ TEST(Tables, FitTheTerminalAndLoseNothing) {
     auto parameters = nlohmann::json::parse(results.cells[at].cell.parameters.str());
     parameters["teacher_rank"] = 1 + at % 2;
     results.cells[at].cell.parameters = parameters.dump();
-    results.cells[at].theory.prior_mean = 12345.6;
+    results.cells[at].reference.prior_mean = 12345.6;
     if (results.cells[at].planned_guesses > 0)
       results.cells[at].planned_guesses = results.cells[at].tally.guesses = 200'000'000;
   }
@@ -196,7 +196,7 @@ TEST(TidyCsv, ResultsNamedAsColumnsStandBesideThem) {
   results.metrics = {"loss", "value", "seconds"};
   for (CellResult& cell : results.cells) {
     cell.seconds = 3;
-    cell.descent.more = {7, 99};
+    cell.outcome.more = {7, 99};
   }
   const auto row = tidy_json(results)[0];
   EXPECT_EQ(row.at("value"), 1);

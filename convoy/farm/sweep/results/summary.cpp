@@ -299,8 +299,8 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
     row.summary.censored += cell.state == CellState::Censored ? 1 : 0;
     row.summary.partial += cell.state == CellState::Partial ? 1 : 0;
     row.summary.former += cell.state == CellState::Former ? 1 : 0;
-    row.priors.push_back(cell.theory.prior_mean);
-    row.curves.push_back(cell.theory.curve);
+    row.priors.push_back(cell.reference.prior_mean);
+    row.curves.push_back(cell.reference.curve);
     row.guesses += cell.tally.guesses;
     row.accepted += cell.tally.accepted;
   }

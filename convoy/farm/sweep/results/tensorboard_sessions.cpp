@@ -132,7 +132,7 @@ std::vector<std::string> result_names(const SweepResults& results) {
 Metrics metrics_of(const CellResult& cell, const std::vector<std::string>& names) {
   Metrics metrics = {{"standard_error", cell.standard_error()},
                      {"accepted_share", cell.accepted_share()},
-                     {"train_loss", cell.descent.train_loss}};
+                     {"train_loss", cell.outcome.train_loss}};
   if (cell.seconds > 0) metrics["seconds"] = cell.seconds;
   for (size_t place = 0; place < names.size(); ++place) metrics[names[place]] = cell.metric(place);
   std::erase_if(metrics, [](const auto& one) { return !std::isfinite(one.second); });

@@ -56,12 +56,12 @@ void add_guesses(ordered_json& row, const CellResult& cell) {
   row["accepted"] = guessed ? ordered_json(cell.tally.accepted) : ordered_json(nullptr);
   row["non_finite"] = guessed ? ordered_json(cell.tally.non_finite) : ordered_json(nullptr);
   row["accepted_share"] = number_or_null(cell.accepted_share());
-  row["prior_mean"] = number_or_null(cell.theory.prior_mean);
-  row["theory"] = number_or_null(cell.theory.curve);
-  row["asymptote"] = number_or_null(cell.theory.asymptote);
-  row["theory_acceptance"] = number_or_null(cell.theory.acceptance);
-  row["train_loss"] = number_or_null(cell.descent.train_loss);
-  row["steps"] = cell.descent.steps > 0 ? ordered_json(cell.descent.steps) : ordered_json(nullptr);
+  row["prior_mean"] = number_or_null(cell.reference.prior_mean);
+  row["theory"] = number_or_null(cell.reference.curve);
+  row["asymptote"] = number_or_null(cell.reference.asymptote);
+  row["theory_acceptance"] = number_or_null(cell.reference.acceptance);
+  row["train_loss"] = number_or_null(cell.outcome.train_loss);
+  row["steps"] = cell.outcome.steps > 0 ? ordered_json(cell.outcome.steps) : ordered_json(nullptr);
 }
 
 // {"folder": .., "environment": {..}} of a command; null where a cell has none.

@@ -97,10 +97,10 @@ bool read_effort(OwnText& text, CellResult& cell) {
   return text.at_end();
 }
 
-bool read_own_descent(const std::string& payload, CellResult& cell) {
+bool read_own_outcome(const std::string& payload, CellResult& cell) {
   OwnText text(payload);
-  text.skip("{\"loss\":").read(cell.descent.loss).skip(",\"train_loss\":");
-  text.read_or_null(cell.descent.train_loss).skip(",\"steps\":").read(cell.descent.steps);
+  text.skip("{\"loss\":").read(cell.outcome.value).skip(",\"train_loss\":");
+  text.read_or_null(cell.outcome.train_loss).skip(",\"steps\":").read(cell.outcome.steps);
   return read_effort(text, cell);
 }
 
@@ -140,10 +140,10 @@ void read_parsed(const std::string& payload, bool guessed, CellResult& cell) {
                                               .median = pruned.at("median").get<double>()});
     return;
   }
-  cell.descent = {.loss = object.at("loss").get<double>(),
+  cell.outcome = {.value = object.at("loss").get<double>(),
                   .train_loss = number_or_nan(object.at("train_loss")),
                   .steps = object.at("steps").get<int64_t>()};
-  if (object.contains("more")) object.at("more").get_to(cell.descent.more);
+  if (object.contains("more")) object.at("more").get_to(cell.outcome.more);
 }
 
 }  // namespace
@@ -163,7 +163,7 @@ jobs::Result guess_result(const PlannedCell& planned, const Tally& tally, const 
           .failure = {}};
 }
 
-jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort) {
+jobs::Result outcome_result(const CellOutcome& outcome, const Effort& effort) {
   nlohmann::ordered_json object;
   if (outcome.pruned) {
     object["pruned"] = {{"step", outcome.pruned->step},
@@ -175,13 +175,13 @@ jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort)
       object["program"] = nlohmann::ordered_json::parse(outcome.program);
     return {.kind = jobs::ResultKind::Censored, .payload = object.dump(), .failure = {}};
   }
-  if (!std::isfinite(outcome.loss))
+  if (!std::isfinite(outcome.value))
     return failed(kNotFinite,
                   outcome.steps > 0
                       ? fmt::format("the loss after {} steps is not a finite number", outcome.steps)
                       : "the value is not a finite number",
                   effort);
-  object["loss"] = outcome.loss;
+  object["loss"] = outcome.value;
   object["train_loss"] = outcome.train_loss;  // NaN is written as null
   object["steps"] = outcome.steps;
   if (!outcome.more.empty()) object["more"] = outcome.more;
@@ -209,7 +209,7 @@ CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& recor
   const std::string& payload = record.result->payload;
   const bool guessed = planned.guesses > 0;
   try {
-    if (!(guessed ? read_own_tally(payload, cell) : read_own_descent(payload, cell)))
+    if (!(guessed ? read_own_tally(payload, cell) : read_own_outcome(payload, cell)))
       read_parsed(payload, guessed, cell);
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("the result of task {} is damaged: {}", record.id, error.what()),
@@ -223,7 +223,7 @@ CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& recor
   }
   cell.state =
       record.result->kind == jobs::ResultKind::Censored ? CellState::Censored : CellState::Value;
-  if (cell.state == CellState::Value) cell.value = guessed ? cell.tally.mean() : cell.descent.loss;
+  if (cell.state == CellState::Value) cell.value = guessed ? cell.tally.mean() : cell.outcome.value;
   return cell;
 }
 

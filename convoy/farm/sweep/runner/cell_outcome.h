@@ -22,8 +22,8 @@ struct Effort {
 // Censored where nothing passed; failed where only losses that are no numbers did, never a number
 // in their place, and where guesses are missing.
 jobs::Result guess_result(const PlannedCell& planned, const Tally& tally, const Effort& effort);
-// Failed where the loss is no finite number; censored where the program was pruned.
-jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort);
+// Failed where the value is no finite number; censored where the program was pruned.
+jobs::Result outcome_result(const CellOutcome& outcome, const Effort& effort);
 
 // Texts of the cell before: equal texts are shared.
 struct LikelyTexts {
@@ -31,7 +31,7 @@ struct LikelyTexts {
   SharedText program = {};
 };
 
-// The state, numbers and effort of a task with its result; `theory` is left alone. A result that
+// The state, numbers and effort of a task with its result; `reference` is left alone. A result that
 // lacks guesses, as versions of Convoy before this rule could store it, is a failure. Throws
 // DataError.
 CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record,

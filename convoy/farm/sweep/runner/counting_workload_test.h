@@ -51,17 +51,16 @@ class CountingWorkload : public Workload {
     return std::make_unique<CountingExperiment>(cell.seed,
                                                 parameters.value("throws_at", ~uint64_t{0}));
   }
-  std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override {
-    std::vector<DescentOutcome> outcomes;
+  std::vector<CellOutcome> compute(const std::vector<Cell>& cells) const override {
+    std::vector<CellOutcome> outcomes;
     for (const Cell& cell : cells) {
       const auto parameters = nlohmann::json::parse(cell.parameters.str());
       if (parameters.value("memory", false)) throw std::bad_alloc();
-      outcomes.push_back({.loss = static_cast<double>(cell.seed), .train_loss = 0, .steps = 1});
-      if (parameters.value("nan", false)) outcomes.back().loss = std::nan("");
+      outcomes.push_back({.value = static_cast<double>(cell.seed), .train_loss = 0, .steps = 1});
+      if (parameters.value("nan", false)) outcomes.back().value = std::nan("");
     }
     return outcomes;
   }
-  Theory theory(const Cell&) const override { return {}; }
 };
 
 }  // namespace convoy::sweep

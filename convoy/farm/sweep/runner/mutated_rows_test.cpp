@@ -48,7 +48,7 @@ TEST(MutatedRows, OfAStoreAreReadOrRefused) {
   MutatedTexts cells({planned.parameters(), more.parameters()}), ranges({range.text()});
   MutatedTexts results(
       {guess_result(planned, tally(), effort).payload,
-       descent_result({.loss = 0.5, .train_loss = 0.25, .steps = 10}, effort).payload});
+       outcome_result({.value = 0.5, .train_loss = 0.25, .steps = 10}, effort).payload});
   PlannedCellReader reader;
   Outcome outcome;
   for (int round = 0; round < 2000; ++round) {

@@ -2,24 +2,19 @@
 #include "convoy/farm/sweep/runner/plan_cost.h"
 
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/base/text_as.h"
+#include "convoy/machine/processes/run_child.h"
 
 namespace convoy::sweep {
 namespace {
@@ -28,10 +23,6 @@ using Clock = std::chrono::steady_clock;
 
 // Sets of parameters that are measured of each kind of cell; the others go by their neighbours.
 constexpr size_t kMostMeasured = 3;
-
-double seconds_from(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // The cells of equal method and parameters.
 struct CellSet {
@@ -79,53 +70,26 @@ std::vector<CellSet> sets_of(const std::vector<PlannedCell>& cells, bool guesses
 // cores by sessions gives the threads of one session less.
 class MeasuringProcess {
  public:
-  explicit MeasuringProcess(const std::function<double()>& job) {
-    Pipe pipe = make_pipe();
-    pid_ = ::fork();
-    if (pid_ < 0)
-      throw IoError(
-          fmt::format("a process to measure with cannot be started: {}", std::strerror(errno)),
-          {.hint = "raise the limit of processes (ulimit -u, pids.max)"});
-    output_ = std::move(pipe.read_end);
-    if (pid_ > 0) return;
-    ::setsid();
-    std::string text;
-    try {
-      text = fmt::format("{}", job());
-    } catch (const std::exception& error) {
-      text = error.what();
-    }
-    [[maybe_unused]] const ssize_t written =
-        ::write(pipe.write_end.get(), text.data(), text.size());
-    ::_exit(0);
-  }
+  explicit MeasuringProcess(const std::function<double()>& job)
+      : process_(processes::fork_child([&] { return fmt::format("{}", job()); })) {}
   ~MeasuringProcess() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    if (process_.pid < 0) return;
+    ::kill(process_.pid, SIGKILL);
+    processes::wait_for_child(process_.pid);
   }
   MeasuringProcess(const MeasuringProcess&) = delete;
   MeasuringProcess& operator=(const MeasuringProcess&) = delete;
 
   // Blocks. Throws StateError.
   double rate() {
-    std::string text;
-    std::array<char, 256> buffer{};
-    for (;;) {
-      const ssize_t received = ::read(output_.get(), buffer.data(), buffer.size());
-      if (received < 0 && errno == EINTR) continue;
-      if (received <= 0) break;
-      text.append(buffer.data(), static_cast<size_t>(received));
-    }
+    const std::string text = processes::finish_child(process_).output;
     const auto rate = text_as<double>(text);
     if (!rate) throw StateError(fmt::format("cells cannot be measured: {}", text));
     return *rate;
   }
 
  private:
-  pid_t pid_ = -1;
-  Descriptor output_;
+  processes::ChildProcess process_;
 };
 
 // Work per second of all workers together. CPU workers are measured in processes. A GPU that this
@@ -153,25 +117,25 @@ double guess_rate(const CostEngine& engine, int64_t thread, const Cell& cell, do
   const auto slice = std::max<uint64_t>(1, static_cast<uint64_t>(experiment->expected_rate() / 50));
   uint64_t done = 0;
   const auto begin = Clock::now();
-  while (seconds_from(begin) < seconds) {
+  while (seconds_since(begin) < seconds) {
     experiment->run(first + done, slice);
     done += slice;
   }
-  return static_cast<double>(done) / seconds_from(begin);
+  return static_cast<double>(done) / seconds_since(begin);
 }
 
-// Steps per second, of as many cells as are descended together.
+// Steps per second, when that many cells are computed together.
 double step_rate(const CostEngine& engine, const CellSet& set, const DescentSteps& steps,
                  double seconds) {
   for (int64_t count = 64;; count *= 4) {
     const int64_t wanted = std::min(count, set.steps);
     std::vector<Cell> cells;
     for (const Cell& cell : set.some)
-      if (std::ssize(cells) < engine.descents_together)
+      if (std::ssize(cells) < engine.cells_together)
         cells.push_back(of_steps(cell, steps, wanted));
     const auto begin = Clock::now();
-    engine.workload->descend(cells);
-    const double spent = seconds_from(begin);
+    engine.workload->compute(cells);
+    const double spent = seconds_since(begin);
     if (wanted == set.steps || spent > seconds / 3)
       return static_cast<double>(wanted) * static_cast<double>(cells.size()) / spent;
   }
@@ -251,7 +215,7 @@ PlanCost measure_cost(const std::vector<PlannedCell>& cells, const DescentSteps&
     step_seconds += set.work / set.rate;
     // One descent is no work for two workers.
     const auto together = static_cast<double>(
-        std::min<int64_t>(engines.front().descents_together, std::ssize(set.some)));
+        std::min<int64_t>(engines.front().cells_together, std::ssize(set.some)));
     longest = std::max(longest, static_cast<double>(set.steps) * together *
                                     static_cast<double>(workers) / set.rate);
   }

@@ -25,7 +25,7 @@ struct CostEngine {
   const Workload* workload = nullptr;
   int64_t workers = 1;
   int64_t measured = 1;
-  int64_t descents_together = 8;
+  int64_t cells_together = 8;
   bool is_gpu = false;
 };
 

@@ -43,14 +43,13 @@ class SleepingWorkload : public Workload {
   std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override {
     return std::make_unique<Guesses>(cost_of(cell));
   }
-  std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override {
+  std::vector<CellOutcome> compute(const std::vector<Cell>& cells) const override {
     const auto steps =
         nlohmann::json::parse(cells.front().parameters.str()).at("steps").get<double>();
     std::this_thread::sleep_for(
         std::chrono::duration<double, std::milli>(cost_of(cells.front()) * steps));
-    return std::vector<DescentOutcome>(cells.size());
+    return std::vector<CellOutcome>(cells.size());
   }
-  Theory theory(const Cell&) const override { return {}; }
 };
 
 PlannedCell cell_of(const std::string& method, double cost, int64_t seed, int64_t guesses) {

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/machine/processes/process_name.h"
 
 namespace convoy::sweep {
@@ -35,8 +35,7 @@ void ProgramWatch::kill_orphans(const std::vector<pid_t>& workers) {
 }
 
 int ProgramWatch::kill_leftovers() {
-  const char* const outer = std::getenv(kRunnerVariable);
-  const std::string own = outer == nullptr ? "" : outer;
+  const std::string own = environment_text(kRunnerVariable);
   return processes::kill_marked(
       kRunnerVariable,
       [&](const std::string& runner) { return runner != own && processes::is_gone(runner); },

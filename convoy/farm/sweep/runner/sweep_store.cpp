@@ -133,7 +133,7 @@ void add_former(const PlannedCell& planned, const TaskRecord& task,
     return;
   }
   old.state = CellState::Former;
-  old.theory = cell.theory;
+  old.reference = cell.reference;
   cell = std::move(old);
 }
 
@@ -303,7 +303,7 @@ SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
         begun.emplace_back(results.cells.size(), task.number);
       CellResult& cell = results.cells.emplace_back(cell_result(planned, task, known));
       if (task.result) known = {cell.device, cell.program};
-      cell.theory = workload.theory(planned.cell);
+      cell.reference = workload.reference(planned.cell);
       const auto aside = former.find(task.number);
       if (aside != former.end()) add_former(planned, task, aside->second, cell);
     });

@@ -61,7 +61,7 @@ bool finish_stopped(jobs::JobStore& store, const std::vector<jobs::Lease>& lease
 // The leases of the sweep's open tasks.
 std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sweep);
 
-// In the order of the plan. Theory is filled in from the workload.
+// In the order of the plan. The workload fills in the reference curve.
 SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
                           const Workload& workload);
 

@@ -10,6 +10,7 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/farm/sweep/runner/cell_outcome.h"
 #include "convoy/farm/sweep/runner/planned_cell.h"
 #include "convoy/farm/sweep/runner/range_tally.h"
@@ -32,10 +33,6 @@ constexpr double kSliceSeconds = 0.25;
 constexpr double kHandInSeconds = 0.05;
 constexpr int64_t kMostRangesPerClaim = 1000;
 constexpr int64_t kMostUnits = int64_t{1} << 50;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 int64_t microseconds_since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
@@ -89,7 +86,7 @@ class Worker : public workers::WorkSource {
       next_group_ = (next_group_ + 1) % options_.groups.size();
       leases_ = store_.claim({.group = group_->number,
                               .owner = options_.name,
-                              .max_ranges = std::max(descents_together(), ranges_per_claim_),
+                              .max_ranges = std::max(cells_together(), ranges_per_claim_),
                               .units_per_range = units_per_range(),
                               .lease = options_.lease});
       // Any worker may hold the last range of a cell, so idle workers check.
@@ -101,7 +98,7 @@ class Worker : public workers::WorkSource {
   }
 
   // A GPU has a block of threads for each of many descents.
-  int64_t descents_together() const {
+  int64_t cells_together() const {
     constexpr int64_t kOfGpu = 16;  // for each lane of a CPU's vector
     return group_->cells_per_claim * (options_.gpu.empty() ? 1 : kOfGpu);
   }
@@ -120,9 +117,9 @@ class Worker : public workers::WorkSource {
       } else {
         cells.push_back(lease);
       }
-      if (cells.size() >= static_cast<size_t>(descents_together())) descend_all(cells);
+      if (cells.size() >= static_cast<size_t>(cells_together())) compute_all(cells);
     }
-    descend_all(cells);
+    compute_all(cells);
     const double each = seconds_since(begin) / static_cast<double>(std::max<size_t>(num_begun_, 1));
     ranges_per_claim_ = std::clamp<int64_t>(std::llround(kClaimSeconds / std::max(each, 1e-6)), 1,
                                             std::min(kMostRangesPerClaim, 8 * ranges_per_claim_));
@@ -233,20 +230,20 @@ class Worker : public workers::WorkSource {
 
   // Empties `leases`. One that failed before is computed alone, so that it cannot take others with
   // it.
-  void descend_all(std::vector<Lease>& leases) {
+  void compute_all(std::vector<Lease>& leases) {
     std::vector<Lease> together;
     for (const Lease& lease : leases) {
       if (lease.attempt > 1) {
-        descend({lease});
+        compute({lease});
       } else {
         together.push_back(lease);
       }
     }
     leases.clear();
-    if (!together.empty()) descend(together);
+    if (!together.empty()) compute(together);
   }
 
-  void descend(const std::vector<Lease>& leases) {
+  void compute(const std::vector<Lease>& leases) {
     if (options_.stop_wanted()) return;  // the claim gives back what was not begun
     WorkerMessage message{.kind = WorkerMessage::Kind::Begin};
     std::vector<Cell> cells;
@@ -256,9 +253,9 @@ class Worker : public workers::WorkSource {
     }
     options_.tell(message);
     const auto begin = Clock::now();
-    std::vector<DescentOutcome> outcomes;
+    std::vector<CellOutcome> outcomes;
     try {
-      outcomes = workload_.descend(cells);
+      outcomes = workload_.compute(cells);
     } catch (...) {
       const Failed failed = failure_of(std::current_exception());
       device_lost_ = failed.failure.kind == "device";
@@ -268,8 +265,8 @@ class Worker : public workers::WorkSource {
       }
       // Half of them need half the memory; in the end the guilty one is alone.
       const auto middle = leases.begin() + static_cast<int64_t>(leases.size() / 2);
-      descend({leases.begin(), middle});
-      descend({middle, leases.end()});
+      compute({leases.begin(), middle});
+      compute({middle, leases.end()});
       return;
     }
     CONVOY_INVARIANT(outcomes.size() == leases.size(), "{} outcomes of {} cells", outcomes.size(),
@@ -280,17 +277,17 @@ class Worker : public workers::WorkSource {
                    .microseconds = spent});
     const int64_t each = spent / static_cast<int64_t>(leases.size());
     for (size_t at = 0; at < leases.size(); ++at)
-      hand_in_descent(leases[at], outcomes[at], each, begin);
+      hand_in_outcome(leases[at], outcomes[at], each, begin);
     // Programs are compared with it from now on.
     if (std::any_of(outcomes.begin(), outcomes.end(),
-                    [](const DescentOutcome& one) { return std::isfinite(one.at_step); }))
+                    [](const CellOutcome& one) { return std::isfinite(one.at_step); }))
       hand_in();
   }
 
-  void hand_in_descent(const Lease& lease, const DescentOutcome& outcome, int64_t microseconds,
+  void hand_in_outcome(const Lease& lease, const CellOutcome& outcome, int64_t microseconds,
                        Clock::time_point begin) {
-    const jobs::Result result = descent_result(outcome, effort(lease, microseconds, outcome.gpu));
-    note("{}: loss {} after {} in {:.3g} s", lease.parameters, outcome.loss,
+    const jobs::Result result = outcome_result(outcome, effort(lease, microseconds, outcome.gpu));
+    note("{}: value {} after {} in {:.3g} s", lease.parameters, outcome.value,
          counted(outcome.steps, "step"), static_cast<double>(microseconds) * 1e-6);
     add({.lease = lease, .payload = "", .result = result}, begin);
   }

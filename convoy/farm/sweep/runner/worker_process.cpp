@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/milliseconds.h"
 #include "convoy/farm/sweep/runner/cell_outcome.h"
@@ -32,15 +33,14 @@ void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEqui
   if (flags.groups.empty() || flags.groups.size() != flags.cells_per_claim.size())
     throw ConfigError("--groups and --cells-per-claim need one number per group",
                       {.hint = "run `convoy sweep`, which starts its workers"});
-  const char* const store_name = std::getenv(kWorkerStoreVariable);
-  if (store_name == nullptr)
+  const auto store_url = environment_variable(kWorkerStoreVariable);
+  if (!store_url)
     throw ConfigError(fmt::format("a worker needs its store in {}", kWorkerStoreVariable),
                       {.hint = "run `convoy sweep`, which starts its workers"});
-  const std::string store_url = store_name;
   ::unsetenv(kWorkerStoreVariable);
   workers::WorkerProcess process;
   const WorkerEquipment equipment = make();
-  const auto store = process.open_store(store_url);
+  const auto store = process.open_store(*store_url);
   equipment.workload->compare_with([&] { return values_at_step(*store, flags.groups); });
   WorkerOptions options;
   options.name = process.name();

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace convoy::families {
@@ -81,6 +83,38 @@ void read_sizes(const io::JsonReader& config, const SizeDefaults& defaults,
   spec.norm_epsilon = config.double_or("rms_norm_eps", 1e-6, 0.0, 1.0);
 }
 
+namespace {
+
+// As transformers reads it: a factor that is null is the ratio of the two lengths; without an
+// attention_factor, DeepSeek's mscale and mscale_all_dim decide, else the paper's rule.
+void read_yarn(const io::JsonReader& parameters, int64_t max_positions,
+               architecture::RopeSpec& rope) {
+  rope.kind = architecture::RopeKind::Yarn;
+  rope.original_max_positions =
+      parameters.int_or("original_max_position_embeddings", max_positions, 1, kMostPositions);
+  rope.factor = parameters.has("factor") ? parameters.require_double("factor", 1e-6, 1e6)
+                                         : static_cast<double>(max_positions) /
+                                               static_cast<double>(rope.original_max_positions);
+  const auto optional = [&](const char* key) { return parameters.double_or(key, 0.0, 0.0, 1e6); };
+  const auto given_or = [&](const char* key, double usual) {
+    const double given = optional(key);
+    return given > 0 ? given : usual;
+  };
+  rope.beta_fast = given_or("beta_fast", rope.beta_fast);
+  rope.beta_slow = given_or("beta_slow", rope.beta_slow);
+  if (rope.beta_fast < rope.beta_slow) parameters.fail("beta_fast", "must not be below beta_slow");
+  rope.whole_features = parameters.bool_or("truncate", true);
+  const auto scale = [&](double mscale) {
+    return rope.factor <= 1 ? 1.0 : 0.1 * mscale * std::log(rope.factor) + 1.0;
+  };
+  const double mscale = optional("mscale"), mscale_all = optional("mscale_all_dim");
+  rope.table_scale = mscale > 0 && mscale_all > 0 ? scale(mscale) / scale(mscale_all) : scale(1);
+  if (parameters.has("attention_factor"))
+    rope.table_scale = parameters.require_double("attention_factor", 0.0, 1e6);
+}
+
+}  // namespace
+
 architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double fallback_theta,
                                       int64_t max_positions) {
   refuse_partial_rotation(parameters);
@@ -102,15 +136,19 @@ architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double f
     }
     rope.original_max_positions =
         parameters.int_or("original_max_position_embeddings", max_positions, 1, kMostPositions);
+  } else if (kind == "yarn") {
+    read_yarn(parameters, max_positions, rope);
   } else {
-    parameters.fail(key,
-                    fmt::format("`{}` is not supported; default, linear and llama3 are", kind));
+    parameters.fail(
+        key, fmt::format("`{}` is not supported; default, linear, llama3 and yarn are", kind));
   }
   return rope;
 }
 
-architecture::RopeSpec read_rope(const io::JsonReader& config, int64_t max_positions,
-                                 double default_theta) {
+namespace {
+
+architecture::RopeSpec rope_of(const io::JsonReader& config, int64_t max_positions,
+                               double default_theta) {
   const double theta = config.double_or("rope_theta", default_theta, kLeastTheta, kMostTheta);
   std::optional<architecture::RopeSpec> older;
   std::optional<architecture::RopeSpec> newer;
@@ -134,6 +172,20 @@ architecture::RopeSpec read_rope(const io::JsonReader& config, int64_t max_posit
   if (newer) return *newer;
   if (older) return *older;
   return {.theta = theta};
+}
+
+}  // namespace
+
+void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
+               double default_theta) {
+  const architecture::RopeSpec rope = rope_of(config, spec.max_positions, default_theta);
+  spec.ropes = {rope};
+  if (rope.kind != architecture::RopeKind::Yarn) return;
+  // Users who add YaRN to a published config.json leave max_position_embeddings as it was.
+  const double stretched = rope.factor * static_cast<double>(rope.original_max_positions);
+  spec.max_positions =
+      std::max(spec.max_positions,
+               static_cast<int64_t>(std::min(stretched, static_cast<double>(kMostPositions))));
 }
 
 std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_layers) {

@@ -38,9 +38,10 @@ void read_sizes(const io::JsonReader& config, const SizeDefaults& defaults,
 architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double fallback_theta,
                                       int64_t max_positions);
 
-// rope_theta + rope_scaling, or rope_parameters.
-architecture::RopeSpec read_rope(const io::JsonReader& config, int64_t max_positions,
-                                 double default_theta = 10000.0);
+// Sets `spec.ropes` to the one rule of all layers: rope_theta + rope_scaling, or rope_parameters.
+// YaRN also raises `spec.max_positions`, which must be set.
+void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
+               double default_theta = 10000.0);
 
 inline constexpr double kLeastTheta = 1.0;
 inline constexpr double kMostTheta = 1e15;

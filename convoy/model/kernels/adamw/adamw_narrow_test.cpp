@@ -8,7 +8,7 @@
 #include "convoy/core/base/hash.h"
 #include "convoy/model/kernels/adamw/adamw_update.h"
 #include "convoy/model/kernels/adamw/rounding_draws.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 
 namespace convoy::kernels {
 namespace {

@@ -17,6 +17,8 @@ void update_narrow_on_cpu(const std::vector<AdamWTensors>& parameters, const Ada
 void update_narrow_by_aten(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);
 void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);
 
+const AdamWOps& adamw_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const AdamWOps kAdamWCpu;
 extern const AdamWOps kAdamWAten;  // any device
 extern const AdamWOps kAdamWCuda;

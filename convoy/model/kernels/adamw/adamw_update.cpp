@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/adamw/adamw_update.h"
 
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/adamw/adamw_ops.h"
 
 namespace convoy::kernels {
 namespace {
@@ -19,7 +19,7 @@ void adamw_update(const std::vector<AdamWTensors>& parameters, const AdamWStep& 
   std::vector<AdamWTensors> wide, narrow;
   for (const AdamWTensors& parameter : parameters)
     (is_wide(parameter) ? wide : narrow).push_back(parameter);
-  const AdamWOps& ops = op_table(parameters[0].value).adamw;
+  const AdamWOps& ops = adamw_ops(parameters[0].value.device());
   if (!wide.empty()) ops.update(wide, step);
   if (!narrow.empty()) ops.update_narrow(narrow, step);
   // Our own loops bypass LibTorch's version counters, by which caches of derived values see

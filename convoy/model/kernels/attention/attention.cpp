@@ -2,8 +2,8 @@
 #include "convoy/model/kernels/attention/attention.h"
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/attention/attention_ops.h"
 #include "convoy/model/kernels/ops/autograd.h"
-#include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 namespace {
@@ -38,7 +38,7 @@ at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_TKE,
   const at::Tensor v = with_contiguous_features(v_TKE);
   const bool records = records_gradient({q, k, v});
   const at::NoGradGuard no_grad;
-  const AttentionOutput output = op_table(q).attention.forward(q, k, v, rows, config);
+  const AttentionOutput output = attention_ops(q.device()).forward(q, k, v, rows, config);
   if (!records) return output.out_THE;
   std::vector<at::Tensor> saved = {q, k, v, output.out_THE};
   saved.insert(saved.end(), output.for_backward.begin(), output.for_backward.end());
@@ -49,9 +49,10 @@ at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_TKE,
        .saved = std::move(saved),
        .gradients = [rows, config](const at::Tensor& grad, const std::vector<at::Tensor>& kept,
                                    const std::vector<bool>&) -> std::vector<at::Tensor> {
-         AttentionGradients gradients = op_table(grad).attention.backward(
-             grad, kept[0], kept[1], kept[2], {kept[3], {kept.begin() + 4, kept.end()}}, rows,
-             config);
+         AttentionGradients gradients =
+             attention_ops(grad.device())
+                 .backward(grad, kept[0], kept[1], kept[2],
+                           {kept[3], {kept.begin() + 4, kept.end()}}, rows, config);
          return {gradients.q_THE, gradients.k_TKE, gradients.v_TKE};
        }});
 }

@@ -39,6 +39,8 @@ struct AttentionOps {
                                  const AttentionConfig& config);
 };
 
+const AttentionOps& attention_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const AttentionOps kAttentionCpu;
 extern const AttentionOps kAttentionAten;  // any device
 extern const AttentionOps kAttentionCuda;

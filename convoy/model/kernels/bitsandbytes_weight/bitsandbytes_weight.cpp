@@ -4,8 +4,8 @@
 #include <ATen/ATen.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight_ops.h"
 #include "convoy/model/kernels/bitsandbytes_weight/code_tables.h"
-#include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 namespace {
@@ -71,7 +71,7 @@ BitsandbytesWeight declare_bitsandbytes_weight(const BitsandbytesFormat& format,
 at::Tensor decode_weight(const BitsandbytesWeight& weight, at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   if (dtype == at::kHalf) return decode_weight(weight, at::kFloat).to(at::kHalf);
-  return op_table(weight.codes).bitsandbytes_weight.decode(weight, dtype);
+  return bitsandbytes_weight_ops(weight.codes.device()).decode(weight, dtype);
 }
 
 }  // namespace convoy::kernels

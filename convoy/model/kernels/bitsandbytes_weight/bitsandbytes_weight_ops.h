@@ -12,6 +12,9 @@ struct BitsandbytesWeightOps {
   at::Tensor (*decode)(const BitsandbytesWeight& weight, at::ScalarType dtype);
 };
 
+const BitsandbytesWeightOps& bitsandbytes_weight_ops(
+    at::Device device);  // chosen by registry/op_table.cpp
+
 extern const BitsandbytesWeightOps kBitsandbytesWeightCpu;
 extern const BitsandbytesWeightOps kBitsandbytesWeightAten;  // any device
 extern const BitsandbytesWeightOps kBitsandbytesWeightCuda;

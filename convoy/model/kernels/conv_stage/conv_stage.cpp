@@ -8,9 +8,9 @@
 #include <ATen/ATen.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/conv_stage/norm_pool_ops.h"
 #include "convoy/model/kernels/matrix_product/matrix_product.h"
 #include "convoy/model/kernels/ops/autograd.h"
-#include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 namespace {
@@ -99,7 +99,7 @@ struct Norm {
 // The statistics of the batch, which the running ones take up as torch's do.
 Norm batch_norm(const at::Tensor& z_NLO, const ConvStageTensors& tensors,
                 const ConvStageOptions& options) {
-  const at::Tensor found = op_table(z_NLO).norm_pool.statistics(z_NLO);
+  const at::Tensor found = norm_pool_ops(z_NLO.device()).statistics(z_NLO);
   const auto rows = static_cast<double>(z_NLO.size(0) * z_NLO.size(1));
   at::Tensor mean_O = tensors.running_mean_O;
   at::Tensor variance_O = tensors.running_variance_O;
@@ -135,7 +135,7 @@ at::Tensor conv_stage(const at::Tensor& x_NLC, const ConvStageTensors& tensors,
                                      : Norm{tensors.running_mean_O - tensors.bias_O,
                                             (tensors.running_variance_O + options.epsilon).rsqrt()};
   const at::Tensor y =
-      op_table(z_NLO).norm_pool.activate(z_NLO, norm_tensors(norm, tensors), options.pool);
+      norm_pool_ops(z_NLO.device()).activate(z_NLO, norm_tensors(norm, tensors), options.pool);
   if (!records) return y;
   return with_backward(
       y,
@@ -152,8 +152,9 @@ at::Tensor conv_stage(const at::Tensor& x_NLC, const ConvStageTensors& tensors,
          affine.shift_O = saved[6];
          const at::Tensor grad_buffer = spacing.buffer(z.size(2), z.options());
          const NormPoolGradients of_norm =
-             op_table(z).norm_pool.gradients(grad, z, norm_tensors({saved[2], saved[3]}, affine),
-                                             options.pool, spacing.inner(grad_buffer));
+             norm_pool_ops(z.device())
+                 .gradients(grad, z, norm_tensors({saved[2], saved[3]}, affine), options.pool,
+                            spacing.inner(grad_buffer));
          const at::Tensor grads = rounded(grad_buffer, options.bf16);
          std::vector<at::Tensor> gradients(5);
          if (wanted[0])

@@ -37,6 +37,8 @@ struct NormPoolOps {
                                  const NormTensors& norm, Pool pool, const at::Tensor& grad_z_NLO);
 };
 
+const NormPoolOps& norm_pool_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const NormPoolOps kNormPoolCpu;
 extern const NormPoolOps kNormPoolAten;  // any device
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/cross_entropy/head_products.h"
 
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/ops/cuda_devices.h"
 
 namespace convoy::kernels {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/transfer.h"
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
 #include "convoy/model/kernels/ops/autograd.h"
-#include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 namespace {
@@ -65,8 +65,9 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& w
                                  .weight = records && weight_VD.requires_grad()};
   const at::NoGradGuard no_grad;
   const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
-  const HeadLoss head = op_table(hidden_TD).cross_entropy.loss(
-      hidden_ND, weight_VD, {labels.labels_N(), labels.weights_N()}, wants);
+  const HeadLoss head =
+      cross_entropy_ops(hidden_TD.device())
+          .loss(hidden_ND, weight_VD, {labels.labels_N(), labels.weights_N()}, wants);
   if (!records) return head.loss;
   return with_backward(
       head.loss, {.op = "linear_cross_entropy",
@@ -75,7 +76,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& w
                   .gradients = [tokens = hidden_TD.size(0), dtype = weight_VD.scalar_type()](
                                    const at::Tensor& grad, const std::vector<at::Tensor>& saved,
                                    const std::vector<bool>&) -> std::vector<at::Tensor> {
-                    const auto scaled = op_table(grad).cross_entropy.scaled;
+                    const auto scaled = cross_entropy_ops(grad.device()).scaled;
                     at::Tensor grad_hidden_TD;
                     at::Tensor grad_weight_VD;
                     if (saved[0].defined())
@@ -92,7 +93,7 @@ TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& w
   const at::NoGradGuard no_grad;
   const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
   const LabelLosses found =
-      op_table(hidden_TD).cross_entropy.label_losses(hidden_ND, weight_VD, labels.labels_N());
+      cross_entropy_ops(hidden_TD.device()).label_losses(hidden_ND, weight_VD, labels.labels_N());
   const auto spread = [&](const at::Tensor& values_N) {
     return at::zeros({labels.num_tokens()}, values_N.options())
         .index_copy_(0, labels.tokens_N(), values_N);

@@ -39,6 +39,8 @@ struct CrossEntropyOps {
                               const at::Tensor& labels_N);
 };
 
+const CrossEntropyOps& cross_entropy_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const CrossEntropyOps kCrossEntropyCpu;
 extern const CrossEntropyOps kCrossEntropyAten;  // any device
 extern const CrossEntropyOps kCrossEntropyCuda;

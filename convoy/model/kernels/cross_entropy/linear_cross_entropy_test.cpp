@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "kernel_checks/op_check.h"
 #include "kernel_checks/reference_ops.h"
 #include "kernel_checks/tables.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/dropout/dropout_ops.h"
 #include "convoy/model/kernels/ops/autograd.h"
-#include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 
@@ -31,7 +31,7 @@ at::Tensor drop(const at::Tensor& x, double p, uint64_t key) {
                       .key_high = static_cast<uint32_t>(key >> 32),
                       .dropped_below = static_cast<uint32_t>(std::ldexp(p, 32)),
                       .scale = static_cast<float>(1.0 / (1.0 - p))};
-  return op_table(x).dropout.drop(x, rule);
+  return dropout_ops(x.device()).drop(x, rule);
 }
 
 }  // namespace convoy::kernels

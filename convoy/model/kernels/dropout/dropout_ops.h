@@ -13,6 +13,8 @@ struct DropoutOps {
   at::Tensor (*drop)(const at::Tensor& x, const DropRule& rule);
 };
 
+const DropoutOps& dropout_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const DropoutOps kDropoutCpu;
 extern const DropoutOps kDropoutAten;  // any device
 extern const DropoutOps kDropoutCuda;

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "convoy/model/kernels/dropout/dropout_ops.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "kernel_checks/op_check.h"
 
 namespace convoy::kernels {

@@ -2,8 +2,8 @@
 #include "convoy/model/kernels/frozen_linear/frozen_linear.h"
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/frozen_linear/frozen_linear_ops.h"
 #include "convoy/model/kernels/ops/autograd.h"
-#include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 
@@ -25,21 +25,21 @@ FrozenLinear::FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O
 FrozenLinear::FrozenLinear(const IntegerWeight& weight, const at::Tensor& bias_O) {
   const at::NoGradGuard no_grad;
   weight_ = std::make_shared<Weight>(
-      Weight{{}, {}, op_table(weight.codes_OI).frozen_linear.pack_integer(weight, bias_O)});
+      Weight{{}, {}, frozen_linear_ops(weight.codes_OI.device()).pack_integer(weight, bias_O)});
 }
 
 FrozenLinear::FrozenLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O) {
   CONVOY_INVARIANT(weight.shape.size() == 2, "frozen_linear needs [O, I]");
   const at::NoGradGuard no_grad;
   weight_ = std::make_shared<Weight>(
-      Weight{{}, {}, op_table(weight.codes).frozen_linear.pack_bitsandbytes(weight, bias_O)});
+      Weight{{}, {}, frozen_linear_ops(weight.codes.device()).pack_bitsandbytes(weight, bias_O)});
 }
 
 PackedLinear& FrozenLinear::packed() const {
   if (!weight_->packed) {
     const at::NoGradGuard no_grad;
     weight_->packed =
-        op_table(weight_->weight_OI).frozen_linear.pack(weight_->weight_OI, weight_->bias_O);
+        frozen_linear_ops(weight_->weight_OI.device()).pack(weight_->weight_OI, weight_->bias_O);
   }
   return *weight_->packed;
 }

@@ -38,6 +38,8 @@ struct FrozenLinearOps {
                                                      const at::Tensor& bias_O);
 };
 
+const FrozenLinearOps& frozen_linear_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const FrozenLinearOps kFrozenLinearCpu;
 extern const FrozenLinearOps kFrozenLinearAten;  // any device
 extern const FrozenLinearOps kFrozenLinearCuda;

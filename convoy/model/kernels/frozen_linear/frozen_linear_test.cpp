@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "convoy/model/kernels/simd/cpu_isa.h"
 #include "kernel_checks/op_check.h"
 #include "kernel_checks/tables.h"

@@ -2,8 +2,8 @@
 #include "convoy/model/kernels/gated_activation/gated_activation.h"
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/gated_activation/gated_activation_ops.h"
 #include "convoy/model/kernels/ops/autograd.h"
-#include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
@@ -17,10 +17,10 @@ at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
   const at::Tensor gate = in_rows(gate_TF);
   const at::Tensor up = in_rows(up_TF);
   const at::NoGradGuard no_grad;
-  const at::Tensor y = op_table(gate).gated_activation.forward(gate, up, activation);
+  const at::Tensor y = gated_activation_ops(gate.device()).forward(gate, up, activation);
   if (!records) return y;
   RecomputedOutputs::add(y, {gate, up}, [activation](const std::vector<at::Tensor>& from) {
-    return op_table(from[0]).gated_activation.forward(from[0], from[1], activation);
+    return gated_activation_ops(from[0].device()).forward(from[0], from[1], activation);
   });
   return with_backward(
       y, {.op = "gated_activation",
@@ -29,7 +29,7 @@ at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
           .gradients = [activation](const at::Tensor& grad, const std::vector<at::Tensor>& saved,
                                     const std::vector<bool>&) -> std::vector<at::Tensor> {
             GatedActivationGradients gradients =
-                op_table(grad).gated_activation.backward(grad, saved[0], saved[1], activation);
+                gated_activation_ops(grad.device()).backward(grad, saved[0], saved[1], activation);
             return {gradients.gate_TF, gradients.up_TF};
           }});
 }

@@ -21,6 +21,9 @@ struct GatedActivationOps {
                                        const at::Tensor& up_TF, Activation activation);
 };
 
+const GatedActivationOps& gated_activation_ops(
+    at::Device device);  // chosen by registry/op_table.cpp
+
 extern const GatedActivationOps kGatedActivationCpu;
 extern const GatedActivationOps kGatedActivationAten;  // any device
 extern const GatedActivationOps kGatedActivationCuda;

@@ -2,8 +2,8 @@
 #include "convoy/model/kernels/matrix_product/matrix_product.h"
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/matrix_product/matrix_product_ops.h"
 #include "convoy/model/kernels/ops/autograd.h"
-#include "convoy/model/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 namespace {
@@ -49,7 +49,7 @@ at::Tensor matrix_product(const std::vector<ProductTerm>& terms, const ProductOp
                                                options.into.size(1) == terms.front().b_KN.size(1)),
                    "matrix_product needs room for its result");
   const at::NoGradGuard no_grad;
-  return op_table(terms.front().a_MK).matrix_product.product(terms, options);
+  return matrix_product_ops(terms.front().a_MK.device()).product(terms, options);
 }
 
 at::Tensor trained_linear(const at::Tensor& x, const at::Tensor& weight_OI,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/matrix_product/matrix_product_ops.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/ops/cuda_devices.h"
 
 namespace convoy::kernels {
 namespace {

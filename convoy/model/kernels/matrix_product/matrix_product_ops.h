@@ -12,6 +12,8 @@ struct MatrixProductOps {
   at::Tensor (*product)(const std::vector<ProductTerm>& terms, const ProductOptions& options);
 };
 
+const MatrixProductOps& matrix_product_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const MatrixProductOps kMatrixProductCpu;
 extern const MatrixProductOps kMatrixProductAten;  // any device
 

@@ -4,7 +4,7 @@
 #include <c10/util/StringUtil.h>
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/paged_attention/paged_attention_ops.h"
 
 namespace convoy::kernels {
 namespace {
@@ -77,8 +77,8 @@ void store_paged(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCa
   check_stored(k_TKE, v_TKE, cache, rows);
   if (k_TKE.numel() == 0) return;
   const at::NoGradGuard no_grad;
-  op_table(k_TKE).paged_attention.store(with_contiguous_heads(k_TKE), with_contiguous_heads(v_TKE),
-                                        cache, rows);
+  paged_attention_ops(k_TKE.device())
+      .store(with_contiguous_heads(k_TKE), with_contiguous_heads(v_TKE), cache, rows);
 }
 
 at::Tensor transform_and_store(const at::Tensor& q_THE, const at::Tensor& k_TKE,
@@ -89,9 +89,9 @@ at::Tensor transform_and_store(const at::Tensor& q_THE, const at::Tensor& k_TKE,
   check_transform(transform, cache, rows);
   if (k_TKE.numel() == 0) return q_THE;
   const at::NoGradGuard no_grad;
-  return op_table(k_TKE).paged_attention.transform_and_store(
-      with_contiguous_heads(q_THE), with_contiguous_heads(k_TKE), with_contiguous_heads(v_TKE),
-      transform, cache, rows);
+  return paged_attention_ops(k_TKE.device())
+      .transform_and_store(with_contiguous_heads(q_THE), with_contiguous_heads(k_TKE),
+                           with_contiguous_heads(v_TKE), transform, cache, rows);
 }
 
 at::Tensor transform_and_store_in_steps(const at::Tensor& q_THE, const at::Tensor& k_TKE,
@@ -109,7 +109,8 @@ at::Tensor paged_attention(const at::Tensor& q_THE, const PagedCache& cache, con
   check_visible(rows, config);
   if (q_THE.numel() == 0) return at::empty(q_THE.sizes(), q_THE.options());
   const at::NoGradGuard no_grad;
-  return op_table(q_THE).paged_attention.attend(with_contiguous_heads(q_THE), cache, rows, config);
+  return paged_attention_ops(q_THE.device())
+      .attend(with_contiguous_heads(q_THE), cache, rows, config);
 }
 
 }  // namespace convoy::kernels

@@ -28,6 +28,8 @@ at::Tensor transform_and_store_in_steps(const at::Tensor& q_THE, const at::Tenso
                                         const at::Tensor& v_TKE, const HeadTransform& transform,
                                         const PagedCache& cache, const PagedRows& rows);
 
+const PagedAttentionOps& paged_attention_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const PagedAttentionOps kPagedAttentionCpu;
 extern const PagedAttentionOps kPagedAttentionAten;  // any device
 extern const PagedAttentionOps kPagedAttentionCuda;

@@ -2,7 +2,7 @@
 #include "convoy/model/kernels/paged_attention/paged_cache.h"
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/paged_attention/paged_attention_ops.h"
 
 namespace convoy::kernels {
 
@@ -17,7 +17,7 @@ PagedCache make_paged_cache(const PagedShape& shape, const at::TensorOptions& mo
   CONVOY_INVARIANT(dtype == at::kFloat || dtype == at::kBFloat16,
                    "a paged cache needs a model in fp32 or bf16, found {}", c10::toString(dtype));
   const at::NoGradGuard no_grad;
-  return op_table(at::empty({0}, model)).paged_attention.make_cache(shape, model, element);
+  return paged_attention_ops(model.device()).make_cache(shape, model, element);
 }
 
 int64_t paged_block_bytes(const PagedShape& shape, const at::TensorOptions& model,

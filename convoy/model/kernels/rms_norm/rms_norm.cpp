@@ -3,7 +3,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/model/kernels/ops/autograd.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/rms_norm/rms_norm_ops.h"
 
 namespace convoy::kernels {
 namespace {
@@ -22,7 +22,7 @@ at::Tensor room_for_inverses(const at::Tensor& x) {
 void add_recomputed(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight_D,
                     double epsilon, NormOrder order) {
   RecomputedOutputs::add(y, {x, weight_D}, [epsilon, order](const std::vector<at::Tensor>& from) {
-    return op_table(from[0]).rms_norm.forward(from[0], from[1], {}, epsilon, order);
+    return rms_norm_ops(from[0].device()).forward(from[0], from[1], {}, epsilon, order);
   });
 }
 
@@ -33,8 +33,8 @@ NormGradients sum_gradients(const std::vector<at::Tensor>& grads,
                             bool wants_weight) {
   if (!grads[1].defined()) return {.x = grads[0], .weight_D = {}};
   const at::Tensor of_sum = grads[0].defined() ? grads[0].contiguous() : at::Tensor();
-  return op_table(saved[0]).rms_norm.backward(grads[1].contiguous(), saved[0], saved[1], saved[2],
-                                              of_sum, order, wants_weight);
+  return rms_norm_ops(saved[0].device())
+      .backward(grads[1].contiguous(), saved[0], saved[1], saved[2], of_sum, order, wants_weight);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsi
   const bool records = records_gradient({x, weight_D});
   const at::NoGradGuard no_grad;
   const at::Tensor inverse_rms = records ? room_for_inverses(x) : at::Tensor();
-  const at::Tensor y = op_table(x).rms_norm.forward(x, weight_D, inverse_rms, epsilon, order);
+  const at::Tensor y = rms_norm_ops(x.device()).forward(x, weight_D, inverse_rms, epsilon, order);
   if (!records) return y;
   add_recomputed(y, x, weight_D, epsilon, order);
   return with_backward(
@@ -71,7 +71,7 @@ AddedNorm add_rms_norm(const at::Tensor& x, const at::Tensor& added, const at::T
   const at::NoGradGuard no_grad;
   const at::Tensor inverse_rms = records ? room_for_inverses(x) : at::Tensor();
   const AddedNorm result =
-      op_table(x).rms_norm.add_forward(x, added, weight_D, inverse_rms, epsilon, order);
+      rms_norm_ops(x.device()).add_forward(x, added, weight_D, inverse_rms, epsilon, order);
   if (!records) return result;
   add_recomputed(result.norm, result.sum, weight_D, epsilon, order);
   const std::vector<at::Tensor> outputs = with_backward(

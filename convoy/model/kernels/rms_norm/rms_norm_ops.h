@@ -26,6 +26,8 @@ struct RmsNormOps {
                             NormOrder order, bool wants_weight);
 };
 
+const RmsNormOps& rms_norm_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const RmsNormOps kRmsNormCpu;
 extern const RmsNormOps kRmsNormAten;  // any device
 extern const RmsNormOps kRmsNormCuda;

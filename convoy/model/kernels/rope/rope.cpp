@@ -5,7 +5,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/model/kernels/ops/autograd.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/rope/rope_ops.h"
 
 namespace convoy::kernels {
 namespace {
@@ -28,7 +28,7 @@ void add_recomputed(const at::Tensor& y_THE, const at::Tensor& x_THE, const at::
   if (!RecomputedOutputs::contain(x_THE)) return;
   RecomputedOutputs::add(
       y_THE, {x_THE, cos_PE, sin_PE, positions_T}, [](const std::vector<at::Tensor>& from) {
-        return op_table(from[0]).rope.rotate(from[0], from[1], from[2], from[3], 1.0f);
+        return rope_ops(from[0].device()).rotate(from[0], from[1], from[2], from[3], 1.0f);
       });
 }
 
@@ -39,7 +39,7 @@ at::Tensor rope(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::Ten
   check_rope(x_THE, cos_PE, sin_PE, positions_T);
   const bool records = records_gradient({x_THE});
   const at::NoGradGuard no_grad;
-  const at::Tensor y = op_table(x_THE).rope.rotate(x_THE, cos_PE, sin_PE, positions_T, 1.0f);
+  const at::Tensor y = rope_ops(x_THE.device()).rotate(x_THE, cos_PE, sin_PE, positions_T, 1.0f);
   if (!records) return y;
   add_recomputed(y, x_THE, cos_PE, sin_PE, positions_T);
   return with_backward(
@@ -48,7 +48,7 @@ at::Tensor rope(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::Ten
           .saved = {cos_PE, sin_PE, positions_T},
           .gradients = [](const at::Tensor& grad, const std::vector<at::Tensor>& saved,
                           const std::vector<bool>&) -> std::vector<at::Tensor> {
-            return {op_table(grad).rope.rotate(grad, saved[0], saved[1], saved[2], -1.0f)};
+            return {rope_ops(grad.device()).rotate(grad, saved[0], saved[1], saved[2], -1.0f)};
           }});
 }
 
@@ -60,7 +60,7 @@ RotatedHeads rope(const RotatedHeads& heads, const at::Tensor& cos_PE, const at:
   const bool records = records_gradient({q_THE, k_TKE});
   const at::NoGradGuard no_grad;
   const RotatedHeads rotated =
-      op_table(q_THE).rope.rotate_both(heads, cos_PE, sin_PE, positions_T, 1.0f);
+      rope_ops(q_THE.device()).rotate_both(heads, cos_PE, sin_PE, positions_T, 1.0f);
   if (!records) return rotated;
   add_recomputed(rotated.q_THE, q_THE, cos_PE, sin_PE, positions_T);
   add_recomputed(rotated.k_TKE, k_TKE, cos_PE, sin_PE, positions_T);
@@ -71,7 +71,7 @@ RotatedHeads rope(const RotatedHeads& heads, const at::Tensor& cos_PE, const at:
        .saved = {cos_PE, sin_PE, positions_T},
        .gradients = [](const std::vector<at::Tensor>& grads, const std::vector<at::Tensor>& saved,
                        const std::vector<bool>&) -> std::vector<at::Tensor> {
-         const RopeOps& ops = op_table(saved[0]).rope;
+         const RopeOps& ops = rope_ops(saved[0].device());
          if (grads[0].defined() && grads[1].defined()) {
            const RotatedHeads back = ops.rotate_both({grads[0].contiguous(), grads[1].contiguous()},
                                                      saved[0], saved[1], saved[2], -1.0f);

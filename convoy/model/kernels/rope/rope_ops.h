@@ -26,6 +26,8 @@ RotatedHeads rotate_one_by_one(const RotatedHeads& heads, const at::Tensor& cos_
           rotate(heads.k_TKE, cos_PE, sin_PE, positions_T, direction)};
 }
 
+const RopeOps& rope_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const RopeOps kRopeCpu;
 extern const RopeOps kRopeAten;  // any device
 extern const RopeOps kRopeCuda;

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/sampler/sampler_ops.h"
 
 namespace convoy::kernels {
 namespace {
@@ -39,7 +39,7 @@ void check_row(const SamplingRow& row, int64_t num_ids) {
 SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                                     device::Upload& upload) {
   for (const SamplingRow& row : rows) check_row(row, num_ids);
-  return op_table(upload.device()).sampler.make_tables(rows, num_ids, upload);
+  return sampler_ops(upload.device()).make_tables(rows, num_ids, upload);
 }
 
 PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
@@ -55,7 +55,7 @@ PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
   CONVOY_INVARIANT(static_cast<int64_t>(rows.size()) == logits_RV.size(0),
                    "pick_tokens needs {} rows, found {}", logits_RV.size(0), rows.size());
   const at::NoGradGuard no_grad;
-  return op_table(logits_RV).sampler.pick(logits_RV, num_ids, rows, tables, unread_ids);
+  return sampler_ops(logits_RV.device()).pick(logits_RV, num_ids, rows, tables, unread_ids);
 }
 
 std::vector<SampledToken> read_tokens(const at::Tensor& sampled_RS) {

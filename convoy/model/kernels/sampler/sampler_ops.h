@@ -15,6 +15,8 @@ struct SamplerOps {
                        const at::Tensor& unread_ids);
 };
 
+const SamplerOps& sampler_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const SamplerOps kSamplerCpu;
 extern const SamplerOps kSamplerAten;  // any device
 extern const SamplerOps kSamplerCuda;

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "convoy/model/kernels/simd/cpu_isa.h"
 #include "kernel_checks/op_check.h"
 #include "kernel_checks/reference_ops.h"

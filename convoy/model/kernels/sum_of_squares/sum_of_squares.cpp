@@ -2,7 +2,7 @@
 #include "convoy/model/kernels/sum_of_squares/sum_of_squares.h"
 
 #include "convoy/core/base/error.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/sum_of_squares/sum_of_squares_ops.h"
 
 namespace convoy::kernels {
 
@@ -14,7 +14,7 @@ at::Tensor sum_of_squares(const std::vector<at::Tensor>& tensors) {
             tensor.is_contiguous(),
         "sum_of_squares needs contiguous tensors of fp32 or bf16");
   const at::NoGradGuard no_grad;
-  return op_table(tensors[0]).sum_of_squares.sum(tensors);
+  return sum_of_squares_ops(tensors[0].device()).sum(tensors);
 }
 
 }  // namespace convoy::kernels

@@ -13,6 +13,8 @@ struct SumOfSquaresOps {
   at::Tensor (*sum)(const std::vector<at::Tensor>& tensors);  // at least one
 };
 
+const SumOfSquaresOps& sum_of_squares_ops(at::Device device);  // chosen by registry/op_table.cpp
+
 extern const SumOfSquaresOps kSumOfSquaresCpu;
 extern const SumOfSquaresOps kSumOfSquaresAten;  // any device
 extern const SumOfSquaresOps kSumOfSquaresCuda;

@@ -10,13 +10,13 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/loopback.h"
 #include "convoy/launch/rendezvous/endpoint.h"
-#include "convoy/train/comm/collective_scope.h"
 #include "convoy/train/comm/gloo/bounded_wait.h"
 #include "convoy/train/comm/gloo/broken_pipes.h"
 #include "convoy/train/comm/gloo/sockets.h"
@@ -60,66 +60,6 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(StoreBarrier& store_barrier, 
   return c10::make_intrusive<Gloo>(store, rank, size, options);
 }
 
-// Once in a while Gloo does not end a send whose connection is closed (UnboundBuffer::waitSend),
-// and the collective would stay until its time limit. A collective that is not done some seconds
-// after a peer is gone never will be.
-void await(c10d::Work& work, const SocketSet& sockets) {
-  constexpr std::chrono::milliseconds kLook{1000};
-  constexpr int kLooks = 5;
-  for (int lost = 0; !done_within(work, kLook); lost += any_closed(sockets) ? 1 : 0)
-    if (lost == kLooks) throw std::runtime_error("the connection to another rank is closed");
-}
-
-// Numbers of any type, where nothing is added up.
-at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.detach().view({-1}).view(at::kByte); }
-
-// A detached alias: c10d writes in place, which autograd's version checks must not see. Gloo adds
-// up real numbers only.
-at::Tensor reals_of(const at::Tensor& tensor) {
-  const at::Tensor alias = tensor.detach();
-  return alias.is_complex() ? at::view_as_real(alias).view({-1}) : alias;
-}
-
-class GlooWork : public Work {
- public:
-  GlooWork(const CollectiveScope& scope, c10::intrusive_ptr<c10d::Work> work,
-           const SocketSet& sockets)
-      : scope_(scope), work_(std::move(work)), sockets_(sockets) {
-    if (scope_.is_traced())
-      work_->getFuture()->addCallback([scope](c10::ivalue::Future&) { scope.arrived(); });
-  }
-
-  void wait() override {
-    scope_.finish([&] { await(*work_, sockets_); });
-  }
-
- private:
-  CollectiveScope scope_;
-  c10::intrusive_ptr<c10d::Work> work_;
-  const SocketSet& sockets_;  // the group's sockets; the group outlives this
-};
-
-// Every rank sends each other one its piece, and adds up what it received in the order of ranks.
-class ReduceScatterWork : public Work {
- public:
-  ReduceScatterWork(std::unique_ptr<Work> exchange, at::Tensor received, at::Tensor own)
-      : exchange_(std::move(exchange)), received_(std::move(received)), own_(std::move(own)) {}
-
-  void wait() override {
-    exchange_->wait();
-    const at::NoGradGuard no_grad;
-    const at::Tensor pieces = received_.view({-1, own_.numel()});
-    at::Tensor sum = own_.view({-1});
-    at::sum_out(sum, pieces, {0});
-    received_ = at::Tensor();
-  }
-
- private:
-  std::unique_ptr<Work> exchange_;
-  at::Tensor received_;
-  at::Tensor own_;
-};
-
 }  // namespace
 
 struct GlooGroup::Backend {
@@ -135,16 +75,15 @@ GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, std::chrono::s
 
 GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& part,
                      std::chrono::seconds timeout, GlooGroup* whole)
-    : store_barrier_(std::move(store_barrier)),
+    : BackendGroup(store_barrier->flight(), part.rank, part.size, part.name),
+      store_barrier_(std::move(store_barrier)),
       timeout_(timeout),
-      rank_(part.rank),
-      size_(part.size),
-      collectives_(store_barrier_->flight(), rank_, size_, part.name),
       exceptions_at_start_(std::uncaught_exceptions()),
       whole_(whole),
+      keys_(part.keys),
       backend_(std::make_unique<Backend>()) {
   try {
-    collectives_.enter("join").finish([&] { join(part.keys); });
+    collectives().enter("join").finish([&] { join(keys_); });
   } catch (...) {
     leave_broken();
     throw;
@@ -158,9 +97,9 @@ GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& pa
 // along, others could not finish theirs: so none goes on before all are connected.
 void GlooGroup::join(const std::string& keys) {
   const SocketSet before = connected_sockets();
-  backend_->group = connect(*store_barrier_, rank_, size_, keys, timeout_);
+  backend_->group = connect(*store_barrier_, rank(), size(), keys, timeout_);
   backend_->sockets = new_sockets(before, connected_sockets());
-  await(*backend_->group->barrier(), backend_->sockets);
+  await(*backend_->group->barrier());
 }
 
 GlooGroup::~GlooGroup() {
@@ -190,90 +129,39 @@ void GlooGroup::abort() {
 std::unique_ptr<Group> GlooGroup::split(int color, std::string_view name) {
   const std::string own = std::to_string(color);
   const std::vector<std::string> colors = all_gather_bytes(own);
-  const auto ranks_before = std::count(colors.begin(), colors.begin() + rank_, own);
+  const auto ranks_before = std::count(colors.begin(), colors.begin() + rank(), own);
   const auto ranks = std::count(colors.begin(), colors.end(), own);
   const Part part{static_cast<int>(ranks_before), static_cast<int>(ranks), name,
-                  fmt::format("split{}/{}", splits_++, color)};
+                  fmt::format("{}split{}/{}/", keys_, splits_++, color)};
   if (part.size == 1) return std::make_unique<SingleGroup>();
   return std::unique_ptr<Group>(new GlooGroup(store_barrier_, part, timeout_, this));
 }
 
-std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
-  const CollectiveScope scope = collectives_.enter("all_reduce", tensor);
-  return scope.run([&]() -> std::unique_ptr<Work> {
-    std::vector<at::Tensor> tensors = {reals_of(tensor)};
-    return std::make_unique<GlooWork>(scope, backend_->group->allreduce(tensors),
-                                      backend_->sockets);
-  });
-}
+c10d::Backend& GlooGroup::backend() { return *backend_->group; }
 
-std::unique_ptr<Work> GlooGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
-  CONVOY_INVARIANT(whole.numel() == size_ * own.numel(), "{} numbers for {} ranks with {} each",
-                   whole.numel(), size_, own.numel());
-  const CollectiveScope scope = collectives_.enter("reduce_scatter", whole);
-  return scope.run([&]() -> std::unique_ptr<Work> {
-    at::Tensor sent = reals_of(whole).view({-1});
-    at::Tensor received = at::empty_like(sent);
-    std::vector<int64_t> equal_pieces;
-    auto exchange = std::make_unique<GlooWork>(
-        scope, backend_->group->alltoall_base(received, sent, equal_pieces, equal_pieces),
-        backend_->sockets);
-    return std::make_unique<ReduceScatterWork>(std::move(exchange), std::move(received),
-                                               reals_of(own));
-  });
-}
+c10::intrusive_ptr<c10d::Backend> GlooGroup::c10d_backend() { return backend_->group; }
 
-std::unique_ptr<Work> GlooGroup::start_all_gather(at::Tensor own, at::Tensor whole) {
-  CONVOY_INVARIANT(whole.numel() == size_ * own.numel(), "{} numbers for {} ranks with {} each",
-                   whole.numel(), size_, own.numel());
-  const CollectiveScope scope = collectives_.enter("all_gather", own);
-  return scope.run([&]() -> std::unique_ptr<Work> {
-    at::Tensor sent = bytes_of(own);
-    at::Tensor gathered = bytes_of(whole);
-    return std::make_unique<GlooWork>(scope, backend_->group->_allgather_base(gathered, sent),
-                                      backend_->sockets);
-  });
-}
-
-void GlooGroup::broadcast(at::Tensor tensor, int root) {
-  collectives_.enter("broadcast", tensor).finish([&] {
-    std::vector<at::Tensor> tensors = {bytes_of(tensor)};
-    c10d::BroadcastOptions options;
-    options.rootRank = root;
-    await(*backend_->group->broadcast(tensors, options), backend_->sockets);
-  });
-}
-
-std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
-  at::Tensor lengths = at::zeros({size_}, at::kLong);
-  lengths[rank_] = static_cast<int64_t>(bytes.size());
-  all_reduce_sum(lengths);
-  // Gloo gathers equal sizes: pad to the longest, and to one byte for it refuses none.
-  const int64_t padded_bytes = std::max<int64_t>(1, lengths.max().item<int64_t>());
-  std::vector<at::Tensor> input = {at::zeros({padded_bytes}, at::kByte)};
-  std::copy(bytes.begin(), bytes.end(), input[0].data_ptr<uint8_t>());
-  std::vector<std::vector<at::Tensor>> output(1);
-  for (int rank = 0; rank < size_; ++rank) output[0].push_back(at::empty_like(input[0]));
-  collectives_.enter("all_gather", input[0]).finish([&] {
-    await(*backend_->group->allgather(output, input), backend_->sockets);
-  });
-  std::vector<std::string> gathered;
-  for (int rank = 0; rank < size_; ++rank) {
-    const auto* const data =
-        reinterpret_cast<const char*>(output[0][static_cast<size_t>(rank)].data_ptr<uint8_t>());
-    gathered.emplace_back(data, static_cast<size_t>(lengths[rank].item<int64_t>()));
-  }
-  return gathered;
-}
-
-void GlooGroup::barrier() {
-  collectives_.enter("barrier").finish(
-      [&] { await(*backend_->group->barrier(), backend_->sockets); });
+// Once in a while Gloo does not end a send whose connection is closed (UnboundBuffer::waitSend),
+// and the collective would stay until its time limit. A collective that is not done some seconds
+// after a peer is gone never will be.
+void GlooGroup::await(c10d::Work& work) {
+  constexpr std::chrono::milliseconds kLook{1000};
+  constexpr int kLooks = 5;
+  for (int lost = 0; !done_within(work, kLook); lost += any_closed(backend_->sockets) ? 1 : 0)
+    if (lost == kLooks) throw std::runtime_error("the connection to another rank is closed");
 }
 
 void GlooGroup::wait_for_all() {
   if (whole_ != nullptr) return barrier();
   store_barrier_->wait_for_all();
+}
+
+c10::intrusive_ptr<c10d::Backend> gloo_of_one() {
+  auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::minutes(1));
+  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  const BlockedBrokenPipes blocked;
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::HashStore>(), 0, 1,
+                                                     options);
 }
 
 }  // namespace convoy::comm

@@ -9,12 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "convoy/train/comm/collective_scope.h"
-#include "convoy/train/comm/group.h"
+#include "convoy/train/comm/backend/backend_group.h"
 
 namespace convoy::comm {
 
-class GlooGroup : public Group {
+class GlooGroup : public BackendGroup {
  public:
   // Collective. Blocks until every rank is connected to every other. Throws CommError.
   GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, std::chrono::seconds timeout);
@@ -23,18 +22,10 @@ class GlooGroup : public Group {
   GlooGroup(const GlooGroup&) = delete;
   GlooGroup& operator=(const GlooGroup&) = delete;
 
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
-  std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override;
-  std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
-  std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
-  void broadcast(at::Tensor tensor, int root) override;
-  std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
-  void barrier() override;
   void wait_for_all() override;
   void abort() override;
   std::unique_ptr<Group> split(int color, std::string_view name) override;
-  double waited_seconds() const override { return collectives_.waited_seconds(); }
+  c10::intrusive_ptr<c10d::Backend> c10d_backend() override;
 
  private:
   struct Backend;  // keeps c10d's and Gloo's headers in one source file
@@ -46,21 +37,24 @@ class GlooGroup : public Group {
   };
   GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& part,
             std::chrono::seconds timeout, GlooGroup* whole);
+  void await(c10d::Work& work) override;
+  c10d::Backend& backend() override;
   void join(const std::string& keys);
   void leave_broken();
 
   std::shared_ptr<StoreBarrier> store_barrier_;
   const std::chrono::seconds timeout_;
-  int rank_;
-  int size_;
-  GroupCollectives collectives_;
   int exceptions_at_start_;
   std::atomic<bool> aborted_ = false;
   GlooGroup* const whole_;         // group that this one was split from; null: none
+  const std::string keys_;         // as in Part; the keys of its own parts begin so
   std::mutex parts_mutex_;         // abort() comes from any thread
   std::vector<GlooGroup*> parts_;  // split from this one and alive
   int splits_ = 0;
   std::unique_ptr<Backend> backend_;
 };
+
+// A Gloo backend of this process alone.
+c10::intrusive_ptr<c10d::Backend> gloo_of_one();
 
 }  // namespace convoy::comm

@@ -4,14 +4,19 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstring>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "convoy/core/base/error.h"
 
 namespace convoy::comm {
 namespace {
 
-constexpr int kSum = 0;    // ncclSum
 constexpr int kBytes = 1;  // ncclUint8: for any type, where nothing is added up
+
+// ncclRedOp_t.
+int nccl_operation(Reduction reduction) {
+  return reduction == Reduction::Sum ? 0 : reduction == Reduction::Max ? 2 : 3;
+}
 
 // ncclDataType_t.
 int nccl_dtype(at::ScalarType dtype) {
@@ -172,22 +177,27 @@ void NcclGroup::barrier() {
   on_host([this] { host_->barrier(); });
 }
 
+c10::intrusive_ptr<c10d::Backend> NcclGroup::c10d_backend() { return host_->c10d_backend(); }
+
 void NcclGroup::wait_for_all() {
   on_host([this] { host_->wait_for_all(); });
 }
 
-std::unique_ptr<Work> NcclGroup::start_all_reduce_sum(at::Tensor tensor) {
-  if (tensor.is_cpu()) return host_->start_all_reduce_sum(std::move(tensor));
+std::unique_ptr<Work> NcclGroup::start_all_reduce(at::Tensor tensor, Reduction reduction) {
+  if (tensor.is_cpu()) return host_->start_all_reduce(std::move(tensor), reduction);
   if (tensor.is_complex()) tensor = at::view_as_real(tensor.detach());
   return start(collectives_.enter("all_reduce", tensor), {tensor},
                [&](NcclCommunicator handle, void* stream) {
                  return nccl_.all_reduce(tensor.data_ptr(), tensor.data_ptr(), count_of(tensor),
-                                         nccl_dtype(tensor.scalar_type()), kSum, handle, stream);
+                                         nccl_dtype(tensor.scalar_type()),
+                                         nccl_operation(reduction), handle, stream);
                });
 }
 
-std::unique_ptr<Work> NcclGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
-  if (whole.is_cpu()) return host_->start_reduce_scatter_sum(std::move(whole), std::move(own));
+std::unique_ptr<Work> NcclGroup::start_reduce_scatter(at::Tensor whole, at::Tensor own,
+                                                      Reduction reduction) {
+  if (whole.is_cpu())
+    return host_->start_reduce_scatter(std::move(whole), std::move(own), reduction);
   if (whole.is_complex()) {
     whole = at::view_as_real(whole.detach());
     own = at::view_as_real(own.detach());
@@ -197,7 +207,8 @@ std::unique_ptr<Work> NcclGroup::start_reduce_scatter_sum(at::Tensor whole, at::
   return start(collectives_.enter("reduce_scatter", whole), {whole, own},
                [&](NcclCommunicator handle, void* stream) {
                  return nccl_.reduce_scatter(whole.data_ptr(), own.data_ptr(), count_of(own),
-                                             nccl_dtype(own.scalar_type()), kSum, handle, stream);
+                                             nccl_dtype(own.scalar_type()),
+                                             nccl_operation(reduction), handle, stream);
                });
 }
 

@@ -29,8 +29,9 @@ class NcclGroup : public Group {
 
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
-  std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override;
-  std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
+  std::unique_ptr<Work> start_all_reduce(at::Tensor tensor, Reduction reduction) override;
+  std::unique_ptr<Work> start_reduce_scatter(at::Tensor whole, at::Tensor own,
+                                             Reduction reduction) override;
   std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
   void broadcast(at::Tensor tensor, int root) override;
   std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
@@ -39,6 +40,7 @@ class NcclGroup : public Group {
   void await_device() override { watch_->await_all(); }
   void abort() override;
   std::unique_ptr<Group> split(int color, std::string_view name) override;
+  c10::intrusive_ptr<c10d::Backend> c10d_backend() override;
   double waited_seconds() const override {
     return host_->waited_seconds() + collectives_.waited_seconds();
   }

@@ -20,11 +20,12 @@ std::unique_ptr<Work> copied(const at::Tensor& from, const at::Tensor& to) {
 
 }  // namespace
 
-std::unique_ptr<Work> SingleGroup::start_all_reduce_sum(at::Tensor) {
+std::unique_ptr<Work> SingleGroup::start_all_reduce(at::Tensor, Reduction) {
   return std::make_unique<DoneWork>();
 }
 
-std::unique_ptr<Work> SingleGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
+std::unique_ptr<Work> SingleGroup::start_reduce_scatter(at::Tensor whole, at::Tensor own,
+                                                        Reduction) {
   return copied(whole, own);
 }
 

@@ -11,8 +11,9 @@ class SingleGroup : public Group {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override;
-  std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
+  std::unique_ptr<Work> start_all_reduce(at::Tensor tensor, Reduction reduction) override;
+  std::unique_ptr<Work> start_reduce_scatter(at::Tensor whole, at::Tensor own,
+                                             Reduction reduction) override;
   std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
   void broadcast(at::Tensor tensor, int root) override;
   std::vector<std::string> all_gather_bytes(std::string_view bytes) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/train/comm/threads/thread_group.h"
 
+#include <ATen/ATen.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
@@ -36,10 +37,19 @@ std::vector<at::Tensor> parts_of(const std::vector<Brought>& all, int rank) {
   return parts;
 }
 
-void sum_pairwise(std::vector<at::Tensor>& parts) {
+void reduce_into(at::Tensor& into, const at::Tensor& other, Reduction reduction) {
+  if (reduction == Reduction::Sum)
+    into.add_(other);
+  else if (reduction == Reduction::Max)
+    at::maximum_out(into, into, other);
+  else
+    at::minimum_out(into, into, other);
+}
+
+void reduce_pairwise(std::vector<at::Tensor>& parts, Reduction reduction) {
   for (size_t stride = 1; stride < parts.size(); stride *= 2)
     for (size_t left = 0; left + stride < parts.size(); left += 2 * stride)
-      parts[left].add_(parts[left + stride].to(parts[left].device()));
+      reduce_into(parts[left], parts[left + stride].to(parts[left].device()), reduction);
   for (size_t other = 1; other < parts.size(); ++other) parts[other].copy_(parts[0]);
 }
 
@@ -93,26 +103,29 @@ std::unique_ptr<Work> ThreadGroup::start(const CollectiveScope& scope, at::Tenso
   return std::make_unique<ThreadWork>(*this, scope, std::move(brought), std::move(use));
 }
 
-std::unique_ptr<Work> ThreadGroup::start_all_reduce_sum(at::Tensor tensor) {
+std::unique_ptr<Work> ThreadGroup::start_all_reduce(at::Tensor tensor, Reduction reduction) {
   const CollectiveScope scope = collectives_.enter("all_reduce", tensor);
-  return start(scope, std::move(tensor), {}, [this](std::vector<Brought>& all) {
+  return start(scope, std::move(tensor), {}, [this, reduction](std::vector<Brought>& all) {
     std::vector<at::Tensor> parts = parts_of(all, rank_);
-    sum_pairwise(parts);
+    reduce_pairwise(parts, reduction);
   });
 }
 
-std::unique_ptr<Work> ThreadGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
+std::unique_ptr<Work> ThreadGroup::start_reduce_scatter(at::Tensor whole, at::Tensor own,
+                                                        Reduction reduction) {
   CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size(), own.numel());
   const CollectiveScope scope = collectives_.enter("reduce_scatter", whole);
-  return start(scope, std::move(whole), std::move(own), [this](std::vector<Brought>& all) {
-    at::Tensor sum = memory_of(all[static_cast<size_t>(rank_)].to);
-    std::vector<at::Tensor> pieces;
-    for (const Brought& one : all)
-      pieces.push_back(
-          memory_of(one.from).narrow(0, rank_ * sum.numel(), sum.numel()).to(sum.device()));
-    sum.copy_(at::stack(pieces).sum(0));
-  });
+  return start(scope, std::move(whole), std::move(own),
+               [this, reduction](std::vector<Brought>& all) {
+                 at::Tensor reduced = memory_of(all[static_cast<size_t>(rank_)].to);
+                 std::vector<at::Tensor> pieces;
+                 for (const Brought& one : all)
+                   pieces.push_back(memory_of(one.from)
+                                        .narrow(0, rank_ * reduced.numel(), reduced.numel())
+                                        .to(reduced.device()));
+                 reduce_rows(reduced, at::stack(pieces), reduction);
+               });
 }
 
 std::unique_ptr<Work> ThreadGroup::start_all_gather(at::Tensor own, at::Tensor whole) {

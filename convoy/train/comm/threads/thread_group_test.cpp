@@ -59,6 +59,19 @@ TEST(ThreadGroup, SumsPairwiseInAFixedOrder) {
       }
 }
 
+TEST(ThreadGroup, FindsTheLargestAndTheSmallest) {
+  expect_well(3, [](Group& group) {
+    const at::Tensor most = of_rank(group.rank(), 6), least = most.clone();
+    group.start_all_reduce(most, Reduction::Max)->wait();
+    group.start_all_reduce(least, Reduction::Min)->wait();
+    EXPECT_TRUE(most.equal(of_rank(2, 6)));
+    EXPECT_TRUE(least.equal(of_rank(0, 6)));
+    const at::Tensor whole = of_rank(group.rank(), 6), own = at::empty({2});
+    group.start_reduce_scatter(whole, own, Reduction::Max)->wait();
+    EXPECT_TRUE(own.equal(of_rank(2, 6).narrow(0, 2 * group.rank(), 2)));
+  });
+}
+
 TEST(ThreadGroup, SeveralAtATimeInAnyMixture) {
   expect_well(3, [](Group& group) {
     const int rank = group.rank();

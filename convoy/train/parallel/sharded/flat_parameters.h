@@ -51,9 +51,11 @@ class FlatParameters {
   // was given other memory since.
   void take_memory();
   void release_memory();
-  // From here on a parameter that is used without memory throws a c10::Error of this text. Called
-  // without memory.
+  // From here on a parameter that is used while it has no values throws a c10::Error of this text:
+  // without memory, or between hide() and show(), which leave the memory. Hidden at first.
   void withhold(const std::function<std::string(const std::string& name)>& error);
+  void show() { lay_over(/*memory=*/true); }
+  void hide() { lay_over(/*memory=*/false); }
   // Gives whole() memory and the values that the parameters had.
   void fill_whole();
   // The same of one piece: [piece_numel()], in memory of its own.

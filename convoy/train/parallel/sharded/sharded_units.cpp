@@ -44,6 +44,7 @@ std::vector<std::shared_ptr<FlatUnit>> ShardedUnits::add(
     } else {
       laid_out.fill_whole();
       flat->own = laid_out.piece_of_whole(group_.rank());
+      state(unit).staying.push_back(flat);
     }
     laid_out.forget_values();
     flats.push_back(std::move(flat));
@@ -76,6 +77,15 @@ void ShardedUnits::acquire(size_t unit) {
     for (const size_t next : order_.next(prefetch_)) start_gather(state(next));
   }
   finish_gathers(wanted);
+  show(wanted, true);
+}
+
+// Where parameters are withheld between uses, those with memory are too.
+void ShardedUnits::show(State& state, bool shown) {
+  if (state.shown == shown) return;
+  for (const std::shared_ptr<FlatUnit>& flat : state.staying)
+    shown ? flat->parameters.show() : flat->parameters.hide();
+  state.shown = shown;
 }
 
 void ShardedUnits::start_update(FlatUnit& flat) {
@@ -95,7 +105,9 @@ void ShardedUnits::finish_gathers(State& state) {
 
 void ShardedUnits::release(size_t unit) {
   State& used = state(unit);
-  if (--used.uses > 0 || used.travelling.empty() || config_.keeps_gathered) return;
+  if (--used.uses > 0 || config_.keeps_gathered) return;
+  show(used, false);
+  if (used.travelling.empty()) return;
   const std::vector<size_t> next = order_.next(prefetch_);
   if (std::find(next.begin(), next.end(), unit) == next.end()) drop(used);
 }
@@ -110,6 +122,7 @@ void ShardedUnits::drop(State& state) {
 void ShardedUnits::end_pass() {
   for (State& state : states_) {
     state.uses = 0;
+    show(state, false);
     if (state.whole) drop(state);
   }
 }

@@ -49,6 +49,8 @@ class ShardedUnits : public nn::Residency {
   void set_linears(size_t unit, std::vector<nn::Linear*> linears);
 
   bool is_collective() const override { return config_.values_travel; }
+  // A use of the unit may gather it, and tells what is gathered ahead.
+  bool travels(size_t unit) { return !state(unit).travelling.empty(); }
   void acquire(size_t unit) override;
   void release(size_t unit) override;
   // Whatever is still in use is no more: a pass is over.
@@ -61,16 +63,19 @@ class ShardedUnits : public nn::Residency {
  private:
   struct State {
     std::vector<std::shared_ptr<FlatUnit>> travelling;
+    std::vector<std::shared_ptr<FlatUnit>> staying;
     std::vector<nn::Linear*> linears;
     std::vector<std::unique_ptr<comm::Work>> gathers;  // under way
     std::vector<at::Tensor> sent;                      // pieces of these gathers, on the device
     bool whole = false;                                // or about to be
+    bool shown = false;                                // parameters that stay
     int uses = 0;
   };
   State& state(size_t unit);
   void start_gather(State& state);
   void finish_gathers(State& state);
   void drop(State& state);
+  void show(State& state, bool shown);
 
   comm::Group& group_;
   const ShardedUnitsConfig config_;

@@ -18,7 +18,7 @@ architecture::DecoderSpec read_llama_spec(const io::JsonReader& config) {
   spec.ffn_bias = config.bool_or("mlp_bias", false);
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   spec.tied_head = config.bool_or("tie_word_embeddings", false);
-  spec.ropes = {read_rope(config, spec.max_positions)};
+  read_rope(config, spec);
   return spec;
 }
 

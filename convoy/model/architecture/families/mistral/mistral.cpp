@@ -32,7 +32,7 @@ architecture::DecoderSpec read_mistral_spec(const io::JsonReader& config) {
   spec.activation = read_activation(config, "hidden_act", "silu");
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   spec.tied_head = config.bool_or("tie_word_embeddings", false);
-  spec.ropes = {read_rope(config, spec.max_positions)};
+  read_rope(config, spec);
   read_window(config, spec);
   return spec;
 }

@@ -16,7 +16,7 @@ architecture::DecoderSpec read_qwen2_spec(const io::JsonReader& config) {
   spec.qkv_bias = true;  // config.json has no field for it
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   spec.tied_head = config.bool_or("tie_word_embeddings", false);
-  spec.ropes = {read_rope(config, spec.max_positions)};
+  read_rope(config, spec);
   read_qwen_windows(config, spec);
   return spec;
 }

@@ -18,7 +18,7 @@ architecture::DecoderSpec read_qwen3_spec(const io::JsonReader& config) {
   spec.query_key_norm = true;
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   spec.tied_head = config.bool_or("tie_word_embeddings", false);
-  spec.ropes = {read_rope(config, spec.max_positions)};
+  read_rope(config, spec);
   read_qwen_windows(config, spec);
   return spec;
 }

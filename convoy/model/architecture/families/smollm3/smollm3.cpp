@@ -43,7 +43,7 @@ architecture::DecoderSpec read_smollm3_spec(const io::JsonReader& config) {
   spec.ffn_bias = config.bool_or("mlp_bias", false);
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   spec.tied_head = config.bool_or("tie_word_embeddings", true);
-  spec.ropes = {read_rope(config, spec.max_positions, kDefaultTheta)};
+  read_rope(config, spec, kDefaultTheta);
   read_unrotated_layers(config, spec);
   read_optional_windows(config, spec, [&](int64_t layer) {
     return spec.layers[layer].rope == architecture::kNoRope;

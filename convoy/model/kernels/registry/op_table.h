@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All ops of one kind of device. The tensor that an op works on picks the table; ops themselves
-// (rms_norm.h, ...) hold what is the same everywhere: checks, autograd, order of calls.
-// A new op adds one line to OpTable and one to each table in op_table.cpp.
+// All ops of one kind of device, over the folders of all ops. An op (rms_norm.h, ...) holds what is
+// the same everywhere: checks, autograd, order of calls. It takes its own functions for a device by
+// the look-up that its x_ops.h declares and op_table.cpp defines, so none includes this table.
+// A new op adds one line to OpTable, its look-up, and one line to each table in op_table.cpp.
 #pragma once
 
 #include <string>
@@ -55,11 +56,6 @@ const OpTable& own_kernel_op_table();
 // The ops for CUDA tensors. `kernels`: "aten" leaves out Convoy's own, "own" or "" uses them.
 // Throws ConfigError.
 OpTable cuda_ops(const std::string& kernels);
-
-// From here on tensors of LibTorch's PrivateUse1 take what CUDA tensors take: for a device that
-// counts the work of a GPU (machine/counting). Launches: take_launches() in cuda/launch.h.
-void use_cuda_ops_on_private_device();
-bool takes_cuda_ops(at::Device device);
 
 // For tests: while it lives, CPU tensors take `table` in every thread. They nest.
 class CpuTableOverride {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 
 #include <atomic>
-#include <cstdlib>
 
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/ops/cuda_devices.h"
 
 namespace convoy::kernels {
 namespace {
@@ -28,15 +29,11 @@ const OpTable& cpu_op_table() {
 }
 
 const OpTable& cuda_op_table() {
-  static const OpTable table = [] {
-    const char* const kernels = std::getenv("CONVOY_CUDA_KERNELS");
-    return cuda_ops(kernels == nullptr ? "" : kernels);
-  }();
+  static const OpTable table = [] { return cuda_ops(environment_text("CONVOY_CUDA_KERNELS")); }();
   return table;
 }
 
 std::atomic<const OpTable*> cpu_override{nullptr};
-std::atomic<bool> private_device_is_as_cuda{false};
 
 }  // namespace
 
@@ -77,13 +74,6 @@ const OpTable& own_kernel_op_table() {
   return table;
 }
 
-void use_cuda_ops_on_private_device() { private_device_is_as_cuda = true; }
-
-bool takes_cuda_ops(at::Device device) {
-  return device.is_cuda() ||
-         (device.is_privateuseone() && private_device_is_as_cuda.load(std::memory_order_relaxed));
-}
-
 OpTable cuda_ops(const std::string& kernels) {
   if (!kernels.empty() && kernels != "own" && kernels != "aten")
     throw ConfigError(fmt::format("CONVOY_CUDA_KERNELS needs own or aten, found {}", kernels),
@@ -108,6 +98,35 @@ const OpTable& op_table(at::Device device) {
                         {.hint = "use --devices cpu or cuda"});
   }
 }
+
+const RmsNormOps& rms_norm_ops(at::Device device) { return op_table(device).rms_norm; }
+const RopeOps& rope_ops(at::Device device) { return op_table(device).rope; }
+const GatedActivationOps& gated_activation_ops(at::Device device) {
+  return op_table(device).gated_activation;
+}
+const AttentionOps& attention_ops(at::Device device) { return op_table(device).attention; }
+const PagedAttentionOps& paged_attention_ops(at::Device device) {
+  return op_table(device).paged_attention;
+}
+const CrossEntropyOps& cross_entropy_ops(at::Device device) {
+  return op_table(device).cross_entropy;
+}
+const MatrixProductOps& matrix_product_ops(at::Device device) {
+  return op_table(device).matrix_product;
+}
+const BitsandbytesWeightOps& bitsandbytes_weight_ops(at::Device device) {
+  return op_table(device).bitsandbytes_weight;
+}
+const FrozenLinearOps& frozen_linear_ops(at::Device device) {
+  return op_table(device).frozen_linear;
+}
+const DropoutOps& dropout_ops(at::Device device) { return op_table(device).dropout; }
+const NormPoolOps& norm_pool_ops(at::Device device) { return op_table(device).norm_pool; }
+const SamplerOps& sampler_ops(at::Device device) { return op_table(device).sampler; }
+const SumOfSquaresOps& sum_of_squares_ops(at::Device device) {
+  return op_table(device).sum_of_squares;
+}
+const AdamWOps& adamw_ops(at::Device device) { return op_table(device).adamw; }
 
 CpuTableOverride::CpuTableOverride(const OpTable& table) : before_(cpu_override.exchange(&table)) {}
 CpuTableOverride::~CpuTableOverride() { cpu_override = before_; }

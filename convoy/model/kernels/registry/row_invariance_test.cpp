@@ -8,7 +8,7 @@
 
 #include "convoy/model/kernels/gated_activation/gated_activation.h"
 #include "convoy/model/kernels/matrix_product/matrix_product.h"
-#include "convoy/model/kernels/ops/op_table.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "convoy/model/kernels/rms_norm/rms_norm.h"
 #include "convoy/model/kernels/rope/rope.h"
 #include "kernel_checks/op_check.h"

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of an engine's step, for the sources of Engine alone: a row, the inputs of a step, and
+// a recorded step.
+#pragma once
+
+#include "convoy/generate/engine/engine.h"
+#include "convoy/machine/device/device_graph.h"
+
+namespace convoy::generate {
+
+struct Engine::Row {
+  Request request;  // its prompt is the scheduler's
+  int64_t prompt_tokens = 0;
+  AnswerText answer;
+  std::vector<float> logprobs;
+  std::vector<std::vector<kernels::TokenLogprob>> likeliest;
+  // Place of its unread token among the tokens that its step drew; below 0: there is none.
+  int64_t unread_place = -1;
+};
+
+// The ids of a step that only the device has.
+struct UnreadIds {
+  std::vector<int64_t> tokens;  // places in the step
+  std::vector<int64_t> places;  // in the ids of the step before
+
+  // All tokens of both steps, in the same order.
+  bool are_all(int64_t num_tokens, int64_t num_before) const {
+    if (std::ssize(tokens) != num_tokens || num_tokens != num_before) return false;
+    for (int64_t token = 0; token < num_tokens; ++token)
+      if (places[static_cast<size_t>(token)] != token) return false;
+    return true;
+  }
+};
+
+struct Engine::Inputs {
+  nn::TokenBatch batch;
+  std::vector<kernels::PagedRows> paged;  // by layer group
+  UnreadIds unread;
+  at::Tensor unread_tokens_U, unread_places_U;
+  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: all tokens are last ones
+  std::vector<std::shared_ptr<Row>> drawing;
+  std::optional<TokenDraw> draw;  // where a row draws
+
+  void replace_unread_ids(const at::Tensor& before) {
+    if (unread.tokens.empty()) return;
+    batch.replace_ids(unread.are_all(batch.num_tokens(), before.size(0))
+                          ? before
+                          : batch.token_ids_T().index_copy(
+                                0, unread_tokens_U, before.index_select(0, unread_places_U)));
+  }
+};
+
+// Tables and ids of later steps take the place of its own. Draw holds the tokens of its last start.
+struct Engine::RecordedStep {
+  device::DeviceGraph graph;
+  nn::TokenBatch batch;
+  std::vector<kernels::PagedRows> paged;
+  std::optional<TokenDraw> draw;
+  at::Tensor tables;
+  at::Tensor ids_T;
+};
+
+}  // namespace convoy::generate

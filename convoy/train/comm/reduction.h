@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the numbers of several ranks become one.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace convoy::comm {
+
+// Max and Min are of real numbers. They keep or lose a NaN, as the library that compares them does.
+enum class Reduction { Sum, Max, Min };
+
+// `out` [n] becomes the reduction of `rows` [ranks, n], of one type. Without gradients.
+void reduce_rows(at::Tensor out, const at::Tensor& rows, Reduction reduction);
+
+}  // namespace convoy::comm

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Learning from single answers that are called good or bad: the loss of objectives/unpaired_loss.h.
+// Before the first micro-batch of a step all ranks together estimate, over the step's prompts with
+// each other's answers, how far the model is from its reference. So the loss does not depend on
+// ranks and micro-batches.
+#pragma once
+
+#include <optional>
+
+#include "convoy/data/datasets/batch_plan.h"
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/train/loop/preference_objective.h"
+#include "convoy/train/loop/step_batches.h"
+#include "convoy/train/loop/training_objective.h"
+#include "convoy/train/objectives/unpaired_loss.h"
+
+namespace convoy::train {
+
+struct UnpairedOptions {
+  settings::PreferenceSettings preference = {};
+  int64_t most_tokens = 0;      // the longest row
+  int64_t eval_batch_size = 1;  // rows that are scored together
+};
+
+class UnpairedObjective : public TrainingObjective {
+ public:
+  // `model`, `plan`, `validation`, which may be empty, and `group` outlive it. `reference` has
+  // every row that the steps of begin() read, and their mismatched ones.
+  UnpairedObjective(nn::CausalLm& model, const data::BatchPlan& plan,
+                    const data::TokenDataset& validation, UnpairedOptions options,
+                    ReferenceScores reference, comm::Group& group);
+
+  // As of LanguageObjective.
+  void count_flops(StepFlops flops) { flops_ = std::move(flops); }
+
+  int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
+  int64_t micro_batches_per_step() const override { return plan_.config().grad_accum; }
+  void begin(StepRange steps, int rank) override;
+  // Collective for the first micro-batch of a step.
+  MicroBatchPosition take() override;
+  MicroBatchLoss loss(const PassOptions& options) override;
+  int64_t num_figures() const override;
+  std::map<std::string, double> step_figures(const std::vector<double>& sums) const override;
+  bool has_validation() const override { return validation_.num_rows() > 0; }
+  std::optional<Evaluation> evaluate(comm::Group& group,
+                                     const std::function<bool()>& stop_requested) override;
+  nn::Residency* residency() const override { return model_.residency(); }
+  at::Device device() const override { return model_.device(); }
+
+ private:
+  std::optional<double> divergence(const data::TokenDataset& dataset,
+                                   const std::vector<int64_t>& rows,
+                                   const std::vector<double>& reference, comm::Group& group,
+                                   const std::function<bool()>& stop_requested) const;
+  objectives::JudgedScores scores_of(const data::TokenDataset& dataset,
+                                     const std::vector<int64_t>& rows,
+                                     const at::Tensor& log_probability_R,
+                                     const std::vector<double>& reference) const;
+
+  nn::CausalLm& model_;
+  const data::BatchPlan& plan_;
+  const data::TokenDataset& validation_;
+  UnpairedOptions options_;
+  ReferenceScores reference_;
+  comm::Group& group_;
+  StepFlops flops_;
+  std::optional<StepBatches> batches_;
+  std::optional<MicroBatch> batch_;  // the one taken last
+  double divergence_ = 0;            // the KL estimate of its step
+};
+
+}  // namespace convoy::train
