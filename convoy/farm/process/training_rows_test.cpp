@@ -129,7 +129,9 @@ class TrainingFiles : public ::testing::Test {
 
   PipelinePlan plan() const {
     return {settings_,
-            {{"generate", "Q{{ row.level }}: {{ problem }}"}, {"evaluate", ""}, {"improve", ""}}};
+            {{"generate", "Q{{ row.level }}: {{ problem }}"},
+             {"evaluate", "{{ reasoning }}"},
+             {"improve", "{{ feedback }}"}}};
   }
   std::vector<Json> written(const std::string& file, const std::vector<Json>& rows) {
     const PipelinePlan wanted = plan();
