@@ -61,7 +61,7 @@ TEST(Completion, BashCompletesBehindAnEqualsSign) {
          "try 'convoy train run.yaml parallel.strategy=zero'\n"
          "try 'convoy init --task '\n";
   const testing::ScriptEnd end = testing::run_script(folder.path(), "bash try.sh");
-  EXPECT_EQ(end.out, "train|\nzero1|zero2|zero3|\nauto|sft|pretrain|dpo|orpo|\n");
+  EXPECT_EQ(end.out, "train|\nzero1|zero2|zero3|\nauto|sft|pretrain|dpo|orpo|kto|\n");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::pair<Schema, std::string_view>, 11> kNames = {{
+constexpr auto kNames = std::to_array<std::pair<Schema, std::string_view>>({
     {Schema::Messages, "messages"},
     {Schema::ShareGpt, "sharegpt"},
     {Schema::Alpaca, "alpaca"},
@@ -30,7 +30,8 @@ constexpr std::array<std::pair<Schema, std::string_view>, 11> kNames = {{
     {Schema::Ranked, "ranked"},
     {Schema::UnpairedPreference, "unpaired_preference"},
     {Schema::Loose, "loose"},
-}};
+});
+
 bool has(const Json& value, std::string_view key) {
   const auto found = value.find(key);
   return found != value.end() && !found->is_null();

@@ -163,14 +163,14 @@ TEST(ConfigRefusal, RotaryKinds) {
 TEST(ConfigRefusal, YarnReachesBeyondThePositionsOfTheFile) {
   const io::Json yarn = {
       {"type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 128}};
-  const architecture::DecoderSpec spec = spec_with("llama-biased", "rope_parameters", yarn);
+  const architecture::DecoderSpec spec = spec_with("llama", "rope_parameters", yarn);
   EXPECT_EQ(spec.max_positions, 512);
   EXPECT_NEAR(spec.ropes.at(0).table_scale, 1.1386294, 1e-6);  // 0.1 ln 4 + 1
   const io::Json scaled = {{"type", "yarn"}, {"factor", 4.0}, {"attention_factor", 1.5}};
-  EXPECT_EQ(spec_with("llama-biased", "rope_parameters", scaled).ropes.at(0).table_scale, 1.5);
+  EXPECT_EQ(spec_with("llama", "rope_parameters", scaled).ropes.at(0).table_scale, 1.5);
   const io::Json crossed = {
       {"type", "yarn"}, {"factor", 4.0}, {"beta_fast", 1.0}, {"beta_slow", 2.0}};
-  expect_config_refused("llama-biased", "rope_parameters", crossed);
+  expect_config_refused("llama", "rope_parameters", crossed);
 }
 
 TEST(ConfigRefusal, IgnoredSettingsLoad) {

@@ -8,7 +8,8 @@ gradient norm before clipping, rewards, log-probabilities and the estimate of th
 evaluation after the last step where there is one, and of every trained tensor its norm and its product with cos(0),
 cos(1), ... Run: python make_unpaired.py (trl 1.16, transformers 5.24, peft 0.21)
 
-A step is one micro-batch here: TRL estimates the divergence for each micro-batch, Convoy for a step.
+A step is one micro-batch here: TRL estimates the divergence for each micro-batch, Convoy for a step. TRL computes in
+fp64: AdamW makes its fp32 noise in the smallest gradients larger than the tolerance.
 """
 
 import json
@@ -30,7 +31,7 @@ def make_rows():
         question, chosen, rejected = QUESTIONS[index % len(QUESTIONS)]
         is_good = index % 5 not in (1, 4) and index not in (16, 17, 18, 19)  # a step of each kind alone, more good ones
         is_good = is_good or index in (4, 6)
-        answer = f"{chosen if is_good else rejected} Row {index} says so."[:None if index % 2 else -17]
+        answer = (chosen if is_good else rejected) + (f" Row {index} says so." if index % 2 else "")
         texts.append({"prompt": f"Question {index}: {question}\n", "completion": answer, "label": is_good})
         before = [{"role": "system", "content": "Be brief."}] if index % 4 == 1 else []
         if index % 3 == 2:
@@ -58,7 +59,8 @@ def train(case, folder):
         bf16=False, save_strategy="no", gradient_checkpointing=False, disable_tqdm=True,
         eval_strategy="steps" if evaluates else "no", eval_steps=STEPS, **case["preference"])
     trainer = KTOTrainer(
-        model=load(case["tuning"]), ref_model=load("full") if case["tuning"] == "full" else None, args=config,
+        model=load(case["tuning"]).double(), args=config,
+        ref_model=load("full").double() if case["tuning"] == "full" else None,
         train_dataset=Dataset.from_list(read_rows(case["rows"])),
         eval_dataset=Dataset.from_list(read_rows(case["test_rows"])) if evaluates else None,
         processing_class=AutoTokenizer.from_pretrained(TRAIN / "tokenizer"))
