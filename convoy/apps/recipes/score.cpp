@@ -112,8 +112,7 @@ class Scorer {
 void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& flags,
            const settings::RankFlags& ranks, const Log& given_log) {
   if (flags.data.empty())
-    throw ConfigError("wanted --data FILE",
-                      {.key = "data", .hint = "such as --data rows.jsonl"});
+    throw ConfigError("wanted --data FILE", {.key = "data", .hint = "such as --data rows.jsonl"});
   const Log log = log_of_rank(ranks.ranks_folder, given_log);
   RankShare share(ranks);
   const LoadedModel loaded =

@@ -34,10 +34,9 @@ void check_names(const std::vector<std::string>& names) {
     if (number_of(name) < kCount) continue;
     std::vector<std::string> known;
     for (const MetricFacts& facts : kFacts) known.emplace_back(facts.name);
-    throw ConfigError(
-        fmt::format("`{}` is no metric{}; wanted some of {}", name, did_you_mean(name, known),
-                    fmt::join(known, ", ")),
-        {.key = "metrics", .hint = "leave --metrics out for all of them"});
+    throw ConfigError(fmt::format("`{}` is no metric{}; wanted some of {}", name,
+                                  did_you_mean(name, known), fmt::join(known, ", ")),
+                      {.key = "metrics", .hint = "leave --metrics out for all of them"});
   }
 }
 

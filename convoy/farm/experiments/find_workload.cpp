@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/experiments/registry.h"
-
 #include <algorithm>
 
 #include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/registry.h"
 #include "convoy/farm/sweep/command/command_workload.h"
 
 namespace convoy::experiments {

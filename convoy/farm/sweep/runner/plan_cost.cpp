@@ -131,8 +131,7 @@ double step_rate(const CostEngine& engine, const CellSet& set, const DescentStep
     const int64_t wanted = std::min(count, set.steps);
     std::vector<Cell> cells;
     for (const Cell& cell : set.some)
-      if (std::ssize(cells) < engine.cells_together)
-        cells.push_back(of_steps(cell, steps, wanted));
+      if (std::ssize(cells) < engine.cells_together) cells.push_back(of_steps(cell, steps, wanted));
     const auto begin = Clock::now();
     engine.workload->compute(cells);
     const double spent = seconds_since(begin);
