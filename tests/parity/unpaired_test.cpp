@@ -88,7 +88,7 @@ void expect_trained(const fs::path& file, const json& wanted) {
 void expect_figures(const json& found, const json& wanted, const std::string& where) {
   for (const auto& [name, value] : wanted.items()) {
     ASSERT_TRUE(found.contains(name)) << name << where;
-    // TRL sums log-probabilities in fp32: of -128 and below the last bit is so much.
+    // The last bit of a log-probability below -128 in fp32.
     constexpr double kLastBit = 1.6e-5;
     expect_near(found[name], value, name + where, name == "loss" ? 0 : kLastBit);
   }
