@@ -82,6 +82,7 @@ TEST(RunChild, ItsErrorsMayGoElsewhere) {
   const ChildResult result = run_child(start);
   EXPECT_EQ(result.output, "out\n");
   EXPECT_EQ(result.errors, "");
+  elsewhere.write_end.reset();  // else the read waits for more
   EXPECT_EQ(read_available(elsewhere.read_end), "error\n");
 }
 
