@@ -280,7 +280,8 @@ TEST_F(Pipeline, FiltersOfAFinishedRunAreAppliedAgainWithoutComputing) {
 // time, and `convoy train` learns from both files.
 TEST_F(Pipeline, AFinishedRunMakesPairsAndRightSolutionsForTraining) {
   const std::string common = fmt::format(
-      "--dataset {} --num-examples 12 --samples 4 --temperature 1.2 --stages generate,verify ",
+      "--dataset {} --num-examples 12 --samples 4 --temperature 1.6 --top-p 1 --stages "
+      "generate,verify ",
       sums());
   const std::vector<Json> all = done("rows.jsonl", common);
   const std::string wanted =

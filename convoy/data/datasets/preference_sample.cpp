@@ -137,25 +137,6 @@ void mark_facts_of_sides(const RowFields& fields) {
       fields.mark_read(name);
 }
 
-// A figure of one side (`score_chosen`, `chosen-rating`, `length_rejected`) or its maker.
-bool is_fact_of_a_side(std::string_view name, const Json& value) {
-  const auto is_mark = [](char letter) { return letter == '_' || letter == '-'; };
-  for (const std::string_view side : {"chosen", "rejected"}) {
-    if (name.size() <= side.size() + 1) continue;
-    const bool is_first = name.starts_with(side) && is_mark(name[side.size()]);
-    const bool is_last = name.ends_with(side) && is_mark(name[name.size() - side.size() - 1]);
-    if (is_first || is_last) return value.is_number() || name.find("model") != name.npos;
-  }
-  return false;
-}
-
-// Known, and no part of a preference: nobody misses them.
-void mark_facts_of_sides(const RowFields& fields) {
-  for (const auto& [name, value] : fields.value().items())
-    if (name == "prompt_id" || name == "problem_id" || is_fact_of_a_side(name, value))
-      fields.mark_read(name);
-}
-
 Sample pair_of_row(RowFields& fields) {
   const Json& chosen = fields.member("chosen");
   const Json& rejected = fields.member("rejected");
