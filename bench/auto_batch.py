@@ -8,6 +8,7 @@ numbers, to find by bisection the largest with which the same run ends well.
 
 Prints one line of JSON per case and a table for docs/benchmarks-log.md.
 """
+
 import argparse
 import json
 import os
@@ -25,16 +26,56 @@ CASES = [
     ("lora fp32", 192, 512, 6, 4, 2, 128, 300, 1, "tuning.mode=lora train.bf16=false"),
     ("lora bf16", 256, 704, 8, 4, 2, 256, 340, 1, "tuning.mode=lora train.bf16=true"),
     ("full fp32", 256, 704, 4, 4, 4, 256, 380, 1, "tuning.mode=full train.bf16=false"),
-    ("full bf16, recompute", 320, 896, 6, 5, 5, 512, 400, 1,
-     "tuning.mode=full train.bf16=true train.gradient_checkpointing=true"),
+    (
+        "full bf16, recompute",
+        320,
+        896,
+        6,
+        5,
+        5,
+        512,
+        400,
+        1,
+        "tuning.mode=full train.bf16=true train.gradient_checkpointing=true",
+    ),
     ("lora, packed", 192, 512, 4, 4, 2, 256, 260, 1, "train.packing=true train.bf16=false"),
     ("ddp, 2 ranks", 192, 512, 4, 4, 2, 256, 480, 2, "tuning.mode=lora train.bf16=false"),
-    ("zero1, 2 ranks", 256, 704, 4, 4, 2, 256, 640, 2,
-     "tuning.mode=full parallel.strategy=zero1 train.bf16=false"),
-    ("zero2, 2 ranks", 256, 704, 6, 4, 2, 128, 640, 2,
-     "tuning.mode=full parallel.strategy=zero2 train.bf16=true"),
-    ("zero3, 2 ranks", 320, 896, 6, 5, 5, 256, 720, 2,
-     "tuning.mode=full parallel.strategy=zero3 train.bf16=false"),
+    (
+        "zero1, 2 ranks",
+        256,
+        704,
+        4,
+        4,
+        2,
+        256,
+        640,
+        2,
+        "tuning.mode=full parallel.strategy=zero1 train.bf16=false",
+    ),
+    (
+        "zero2, 2 ranks",
+        256,
+        704,
+        6,
+        4,
+        2,
+        128,
+        640,
+        2,
+        "tuning.mode=full parallel.strategy=zero2 train.bf16=true",
+    ),
+    (
+        "zero3, 2 ranks",
+        320,
+        896,
+        6,
+        5,
+        5,
+        256,
+        720,
+        2,
+        "tuning.mode=full parallel.strategy=zero3 train.bf16=false",
+    ),
     ("few long rows", 256, 704, 6, 4, 2, 1000, 330, 1, "tuning.mode=lora train.bf16=false"),
 ]
 
@@ -46,8 +87,10 @@ class Group:
         self.limit = limit_bytes
 
     def __enter__(self):
-        for root, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-                            ("/sys/fs/cgroup", "memory.max")):
+        for root, limit in (
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup", "memory.max"),
+        ):
             folder = pathlib.Path(root) / f"convoy-bench-{os.getpid()}"
             try:
                 folder.mkdir()
@@ -81,10 +124,17 @@ def write_model(folder, case):
     config = json.loads((folder / "config.json").read_text())
     head = hidden // heads
     vocab = config["vocab_size"]
-    config.update(hidden_size=hidden, intermediate_size=ffn, num_hidden_layers=layers,
-                  num_attention_heads=heads, num_key_value_heads=kv_heads, head_dim=head,
-                  max_position_embeddings=2048, dtype="float32",
-                  layer_types=["full_attention"] * layers)
+    config.update(
+        hidden_size=hidden,
+        intermediate_size=ffn,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        head_dim=head,
+        max_position_embeddings=2048,
+        dtype="float32",
+        layer_types=["full_attention"] * layers,
+    )
     (folder / "config.json").write_text(json.dumps(config))
     shapes = {"model.embed_tokens.weight": [vocab, hidden], "model.norm.weight": [hidden]}
     if not config.get("tie_word_embeddings"):
@@ -103,17 +153,20 @@ def write_model(folder, case):
     header, offset = {}, 0
     for name, shape in shapes.items():
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-        header[name] = {"dtype": "F32", "shape": shape,
-                        "data_offsets": [offset, offset + 4 * count]}
+        header[name] = {
+            "dtype": "F32",
+            "shape": shape,
+            "data_offsets": [offset, offset + 4 * count],
+        }
         offset += 4 * count
     text = json.dumps(header).encode()
     chance = random.Random(0)
     with open(folder / "model.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        for name, shape in shapes.items():
+        for shape in shapes.values():
             count = shape[0] * (shape[1] if len(shape) > 1 else 1)
             block = struct.pack("<4096f", *(chance.gauss(0, 0.02) for _ in range(4096)))
-            file.write((block * (count // 4096 + 1))[:4 * count])
+            file.write((block * (count // 4096 + 1))[: 4 * count])
 
 
 def write_rows(file, tokens):
@@ -134,13 +187,15 @@ class Case:
 
     def train(self, batch, name):
         _, *_, tokens, limit, ranks, more = self.case
-        command = (f"env OMP_NUM_THREADS=1 {self.bin}/convoy train model.name={self.work}/model "
-                   f"task=pretrain model.max_seq_len={tokens} data.split.train_ratio=1 "
-                   f"data.split.val_ratio=0 data.split.test_ratio=0 "
-                   f"data.train_path={self.work}/rows.jsonl data.cache_dir={self.work}/cache "
-                   f"train.steps=3 train.save_strategy=no train.eval_strategy=no "
-                   f"logging.backend=none --resume never --output-dir {self.work}/{name} "
-                   f"--nproc {ranks} train.batch_size={batch} {more}")
+        command = (
+            f"env OMP_NUM_THREADS=1 {self.bin}/convoy train model.name={self.work}/model "
+            f"task=pretrain model.max_seq_len={tokens} data.split.train_ratio=1 "
+            f"data.split.val_ratio=0 data.split.test_ratio=0 "
+            f"data.train_path={self.work}/rows.jsonl data.cache_dir={self.work}/cache "
+            f"train.steps=3 train.save_strategy=no train.eval_strategy=no "
+            f"logging.backend=none --resume never --output-dir {self.work}/{name} "
+            f"--nproc {ranks} train.batch_size={batch} {more}"
+        )
         with Group(limit * MIB) as group:
             done = group.run(command)
         return done
@@ -166,17 +221,25 @@ class Case:
 
     def run(self, bisection):
         done = self.train("auto", "auto")
-        result = {"case": self.case[0], "limit_mib": self.case[7], "ranks": self.case[8],
-                  "code": done.returncode}
+        result = {
+            "case": self.case[0],
+            "limit_mib": self.case[7],
+            "ranks": self.case[8],
+            "code": done.returncode,
+        }
         if done.returncode != 0:
             result["error"] = done.stderr[-600:]
             return result
         metrics = json.loads((self.work / "auto/metrics.json").read_text())
         choice = metrics["auto_batch"]
-        result.update(batch=metrics["per_device_train_batch_size"], bound=choice["bound"],
-                      sizes=len(choice["peaks"]), predicted_mib=choice["predicted_bytes"] // MIB,
-                      peak_mib=max(metrics["rank_peak_memory_bytes"]) // MIB,
-                      curvature=round(choice["curvature"], 3))
+        result.update(
+            batch=metrics["per_device_train_batch_size"],
+            bound=choice["bound"],
+            sizes=len(choice["peaks"]),
+            predicted_mib=choice["predicted_bytes"] // MIB,
+            peak_mib=max(metrics["rank_peak_memory_bytes"]) // MIB,
+            curvature=round(choice["curvature"], 3),
+        )
         if bisection:
             most = 600 // self.case[8]
             result["largest"] = self.largest(result["batch"], most)
@@ -192,8 +255,10 @@ def table(results):
             continue
         largest = one.get("largest", 0)
         share = f"{100 * one['batch'] / largest:.0f} %" if largest else ""
-        print(f"| {one['case']} | {one['limit_mib']} MiB | {one['batch']} | {largest or ''} | "
-              f"{share} | {one['predicted_mib']} MiB | {one['peak_mib']} MiB |")
+        print(
+            f"| {one['case']} | {one['limit_mib']} MiB | {one['batch']} | {largest or ''} | "
+            f"{share} | {one['predicted_mib']} MiB | {one['peak_mib']} MiB |"
+        )
 
 
 def main():

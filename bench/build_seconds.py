@@ -4,6 +4,7 @@
 Builds in a new folder, as with an empty compiler cache. Processor time is compared, not wall time: other jobs on the machine change
 the second more than the first. --demo builds what `./run demo` needs; otherwise everything, tests too.
 `--one FILE TARGET RULE COMMAND...` is one command of such a build (see build_seconds.cmake): it runs and is noted in FILE."""
+
 import argparse
 import collections
 import os
@@ -22,7 +23,9 @@ def one(file, target, rule, *command):
     code = subprocess.call(command)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(file, "a") as table:
-        table.write(f"{target}\t{rule}\t{used.ru_utime + used.ru_stime:.2f}\t{used.ru_maxrss // 1024}\t{command[-1]}\n")
+        table.write(
+            f"{target}\t{rule}\t{used.ru_utime + used.ru_stime:.2f}\t{used.ru_maxrss // 1024}\t{command[-1]}\n"
+        )
     return code
 
 
@@ -30,13 +33,27 @@ def build(folder, demo, jobs):
     shutil.rmtree(folder, ignore_errors=True)
     environment = dict(os.environ, CCACHE_RECACHE="1")  # as with an empty compiler cache
     torch = os.environ.get("CONVOY_TORCH")
-    configure = ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                 f"-DCONVOY_BUILD_TESTS={'OFF' if demo else 'ON'}", f"-DCONVOY_WHOLE={'OFF' if demo else 'ON'}",
-                 f"-DCMAKE_PROJECT_INCLUDE={ROOT}/bench/build_seconds.cmake"]
+    configure = [
+        "cmake",
+        "-S",
+        ROOT,
+        "-B",
+        folder,
+        "-G",
+        "Ninja",
+        "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCONVOY_BUILD_TESTS={'OFF' if demo else 'ON'}",
+        f"-DCONVOY_WHOLE={'OFF' if demo else 'ON'}",
+        f"-DCMAKE_PROJECT_INCLUDE={ROOT}/bench/build_seconds.cmake",
+    ]
     if torch:
         configure.append(f"-DCONVOY_TORCH={torch}")
     subprocess.run(configure, env=environment, check=True, stdout=subprocess.DEVNULL)
-    command = ["cmake", "--build", folder, "-j", str(jobs)] + (["--target", *DEMO_TARGETS] if demo else []) + ["--", "-k", "0"]
+    command = (
+        ["cmake", "--build", folder, "-j", str(jobs)]
+        + (["--target", *DEMO_TARGETS] if demo else [])
+        + ["--", "-k", "0"]
+    )
     begin = time.monotonic()
     with open(folder / "build.log", "w") as log:
         subprocess.run(command, env=environment, check=True, stdout=log)
@@ -53,7 +70,9 @@ def report(folder, wall):
     print("| target | commands | processor seconds | largest, MiB |\n|---|---|---|---|")
     for target, used in seconds.most_common():
         print(f"| {target} | {units[target]} | {used:.1f} | {memory[target]} |")
-    print(f"| all | {sum(units.values())} | {sum(seconds.values()):.0f} | |\n\nwall time {wall:.0f} s")
+    print(
+        f"| all | {sum(units.values())} | {sum(seconds.values()):.0f} | |\n\nwall time {wall:.0f} s"
+    )
 
 
 def main():

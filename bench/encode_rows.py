@@ -30,9 +30,20 @@ def write_rows(path, count):
         for row in range(count):
             pick = sums[row % len(sums)]
             number = drawn.randrange(10**6)
-            file.write(json.dumps({"messages": [
-                {"role": "user", "content": f"{pick['question']} (Case {number}.)"},
-                {"role": "assistant", "content": f"{pick['answer']} That was case {number}."}]}) + "\n")
+            file.write(
+                json.dumps(
+                    {
+                        "messages": [
+                            {"role": "user", "content": f"{pick['question']} (Case {number}.)"},
+                            {
+                                "role": "assistant",
+                                "content": f"{pick['answer']} That was case {number}.",
+                            },
+                        ]
+                    }
+                )
+                + "\n"
+            )
 
 
 def descendants(pid):
@@ -54,7 +65,11 @@ def private_bytes(pid):
             status = pathlib.Path(f"/proc/{process}/status").read_text()
         except OSError:
             continue
-        total += sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("RssAnon"))
+        total += sum(
+            int(line.split()[1]) * 1024
+            for line in status.splitlines()
+            if line.startswith("RssAnon")
+        )
     return total
 
 
@@ -124,27 +139,72 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         rows = folder + "/rows.jsonl"
         write_rows(rows, flags.rows)
-        quiet = dict(os.environ, HF_DATASETS_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="true")
+        quiet = dict(
+            os.environ, HF_DATASETS_DISABLE_PROGRESS_BARS="1", TOKENIZERS_PARALLELISM="true"
+        )
         for _ in range(flags.rounds):
             shutil.rmtree(folder + "/tokens", ignore_errors=True)
-            own_s, own_bytes, out = run_watched([
-                flags.convoy, "data", "encode", "model.name=" + flags.model, "data.train_path=" + rows,
-                "data.split={train_ratio: 1, val_ratio: 0, test_ratio: 0}", "data.cache_dir=" + folder + "/tokens",
-                "model.max_seq_len=512", "--json"])
-            result = {"rows": flags.rows, "bytes": os.path.getsize(rows), "convoy_s": round(own_s, 2),
-                      "convoy_mib": own_bytes >> 20, "tokens": json.loads(out)[0]["tokens"]}
+            own_s, own_bytes, out = run_watched(
+                [
+                    flags.convoy,
+                    "data",
+                    "encode",
+                    "model.name=" + flags.model,
+                    "data.train_path=" + rows,
+                    "data.split={train_ratio: 1, val_ratio: 0, test_ratio: 0}",
+                    "data.cache_dir=" + folder + "/tokens",
+                    "model.max_seq_len=512",
+                    "--json",
+                ]
+            )
+            result = {
+                "rows": flags.rows,
+                "bytes": os.path.getsize(rows),
+                "convoy_s": round(own_s, 2),
+                "convoy_mib": own_bytes >> 20,
+                "tokens": json.loads(out)[0]["tokens"],
+            }
             texts = folder + "/texts.jsonl"
             if not os.path.exists(texts):
-                subprocess.run([flags.convoy, "data", "render", rows, texts, "--model", flags.model, "--to", "text", "--quiet"],
-                               check=True)
-            alone = json.loads(subprocess.run([sys.executable, "-c", TOKENIZER, texts, flags.model], check=True, env=quiet,
-                                              capture_output=True).stdout)
+                subprocess.run(
+                    [
+                        flags.convoy,
+                        "data",
+                        "render",
+                        rows,
+                        texts,
+                        "--model",
+                        flags.model,
+                        "--to",
+                        "text",
+                        "--quiet",
+                    ],
+                    check=True,
+                )
+            alone = json.loads(
+                subprocess.run(
+                    [sys.executable, "-c", TOKENIZER, texts, flags.model],
+                    check=True,
+                    env=quiet,
+                    capture_output=True,
+                ).stdout
+            )
             result["tokenizer_alone_s"] = round(alone["seconds"], 2)
             result["of_tokenizer_alone"] = round(alone["seconds"] / own_s, 2)
             if not flags.no_peer:
                 shutil.rmtree(folder + "/hf", ignore_errors=True)
                 peer_s, peer_bytes, out = run_watched(
-                    [sys.executable, "-c", PEER, rows, flags.model, str(flags.num_proc), folder + "/hf"], quiet)
+                    [
+                        sys.executable,
+                        "-c",
+                        PEER,
+                        rows,
+                        flags.model,
+                        str(flags.num_proc),
+                        folder + "/hf",
+                    ],
+                    quiet,
+                )
                 result["peer_s"] = round(json.loads(out)["seconds"], 2)
                 result["peer_mib"] = peer_bytes >> 20
                 result["times_faster"] = round(result["peer_s"] / own_s, 2)

@@ -8,6 +8,7 @@
 DATA: the UCI HAR data set. Per round the samples a second of both (training steps alone), their accuracy on the test
 windows, and the ratio. Without a Python that has torch (also: CONVOY_PEER_PYTHON) there is no peer column.
 """
+
 import argparse
 import json
 import os
@@ -22,36 +23,88 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def convoy_run(options):
     with tempfile.TemporaryDirectory() as folder:
-        command = [options.convoy, "train", str(HERE.parent / "examples/har/har.yaml"), "--quiet", "--data-dir", options.data]
-        command += ["--save-dir", folder, "--mode", "joint", "--epochs", str(options.epochs), "--multi-gpu", options.strategy]
+        command = [
+            options.convoy,
+            "train",
+            str(HERE.parent / "examples/har/har.yaml"),
+            "--quiet",
+            "--data-dir",
+            options.data,
+        ]
+        command += [
+            "--save-dir",
+            folder,
+            "--mode",
+            "joint",
+            "--epochs",
+            str(options.epochs),
+            "--multi-gpu",
+            options.strategy,
+        ]
         if options.strategy == "dp":
             command += [f"parallel.replicas={options.ranks}"]
         else:
             command += ["--nproc", str(options.ranks)]
-        command += ["--lr", "1e-3", "train.lr_scheduler_type=constant", "classify.val_ratio=0", "train.save_strategy=no"]
-        command += ["train.early_stopping_patience=0", f"train.bf16={'true' if options.dtype == 'bf16' else 'false'}"]
+        command += [
+            "--lr",
+            "1e-3",
+            "train.lr_scheduler_type=constant",
+            "classify.val_ratio=0",
+            "train.save_strategy=no",
+        ]
+        command += [
+            "train.early_stopping_patience=0",
+            f"train.bf16={'true' if options.dtype == 'bf16' else 'false'}",
+        ]
         environment = dict(os.environ, OMP_NUM_THREADS="1")
-        subprocess.run(command, check=True, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            command,
+            check=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
         results = json.loads((pathlib.Path(folder) / "training_results.json").read_text())
     return {"samples_per_second": results["samples_per_second"], "accuracy": results["test_acc"]}
 
 
 def peer_run(options):
-    command = [options.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(options.ranks)]
+    command = [
+        options.python,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        str(options.ranks),
+    ]
     command += [str(HERE / "peers/ddp_har.py"), options.data, str(options.epochs)]
     environment = dict(os.environ, OMP_NUM_THREADS="1")
-    ended = subprocess.run(command, check=True, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.DEVNULL, text=True)
+    ended = subprocess.run(
+        command,
+        check=True,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     results = json.loads(ended.stdout.strip().splitlines()[-1])
     return {"samples_per_second": results["samples_per_s"], "accuracy": results["test_accuracy"]}
 
 
 def has_torch(python):
-    return subprocess.run([python, "-c", "import torch"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    return (
+        subprocess.run(
+            [python, "-c", "import torch"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ).returncode
+        == 0
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("data")
     parser.add_argument("--convoy", default="build/bin/convoy")
     parser.add_argument("--python", default=os.environ.get("CONVOY_PEER_PYTHON", sys.executable))
@@ -77,7 +130,11 @@ def main():
             print(text, flush=True)
     ratio = statistics.median(row["ratio"] for row in rounds) if peer else None
     if options.json:
-        print(json.dumps({"ranks": options.ranks, "dtype": options.dtype, "rounds": rounds, "ratio": ratio}))
+        print(
+            json.dumps(
+                {"ranks": options.ranks, "dtype": options.dtype, "rounds": rounds, "ratio": ratio}
+            )
+        )
     elif peer:
         print(f"median {ratio:.2f}x")
 

@@ -6,6 +6,7 @@
 
 Without a Python that has torch (also: CONVOY_PEER_PYTHON) there is no peer column.
 """
+
 import argparse
 import json
 import os
@@ -31,7 +32,9 @@ while True:
 
 def run(command):
     begin = time.perf_counter()
-    ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ended = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     return time.perf_counter() - begin, ended.returncode
 
 
@@ -44,8 +47,10 @@ def start_ms(launcher, ranks):
 def failure_ms(launcher):
     """From a rank's exit 1 until the launcher has ended, with three ranks that ignore TERM."""
     with tempfile.TemporaryDirectory() as folder:
-        script = (f"trap '' TERM; if [ $RANK = 1 ]; then sleep 0.3; date +%s.%N > {folder}/failed; exit 1; fi; "
-                  "while :; do sleep 0.1; done")
+        script = (
+            f"trap '' TERM; if [ $RANK = 1 ]; then sleep 0.3; date +%s.%N > {folder}/failed; exit 1; fi; "
+            "while :; do sleep 0.1; done"
+        )
         run(launcher + ["--nproc-per-node", "4", "--no-python", "sh", "-c", script])
         now = time.time()
         with open(os.path.join(folder, "failed")) as file:
@@ -58,8 +63,11 @@ def signal_ms(launcher):
         probe = os.path.join(folder, "probe.py")
         with open(probe, "w") as file:
             file.write(SIGNAL_PROBE)
-        process = subprocess.Popen(launcher + ["--nproc-per-node", "2", probe, folder], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            launcher + ["--nproc-per-node", "2", probe, folder],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         while not all(os.path.exists(os.path.join(folder, f"ready.{rank}")) for rank in "01"):
             time.sleep(0.01)
         time.sleep(0.3)
@@ -76,8 +84,21 @@ def signal_ms(launcher):
 def log_mb_per_s(launcher, mode):
     """Two ranks write 50 MB of short lines each; mode -r 3 is files only, -t 3 files and console."""
     with tempfile.TemporaryDirectory() as folder:
-        seconds, code = run(launcher + ["--nproc-per-node", "2", "--log-dir", folder, mode, "3", "--no-python", "sh", "-c",
-                                        "yes a line of forty letters or so, as they come | head -c 50000000"])
+        seconds, code = run(
+            launcher
+            + [
+                "--nproc-per-node",
+                "2",
+                "--log-dir",
+                folder,
+                mode,
+                "3",
+                "--no-python",
+                "sh",
+                "-c",
+                "yes a line of forty letters or so, as they come | head -c 50000000",
+            ]
+        )
         assert code == 0, launcher
         return 100 / seconds
 
@@ -88,7 +109,11 @@ MEASURES = [
     ("a rank fails, 3 ignore TERM: until all are gone", "ms", failure_ms),
     ("TERM to the launcher: until the ranks' handlers run", "ms", signal_ms),
     ("100 MB of lines into files", "MB/s", lambda launcher: log_mb_per_s(launcher, "-r")),
-    ("100 MB of lines into files and onto the console", "MB/s", lambda launcher: log_mb_per_s(launcher, "-t")),
+    (
+        "100 MB of lines into files and onto the console",
+        "MB/s",
+        lambda launcher: log_mb_per_s(launcher, "-t"),
+    ),
 ]
 
 
@@ -104,10 +129,21 @@ def measure(launchers, rounds):
                     values[who].append(of(launcher))
         row = {"what": name, "unit": unit}
         for who, found in values.items():
-            row[who] = {"median": statistics.median(found), "least": min(found), "most": max(found), "rounds": len(found)}
+            row[who] = {
+                "median": statistics.median(found),
+                "least": min(found),
+                "most": max(found),
+                "rounds": len(found),
+            }
         rows.append(row)
-        print(f"{name}: " + ", ".join(f"{who} {statistics.median(found):.1f} {unit}" for who, found in values.items()),
-              file=sys.stderr, flush=True)
+        print(
+            f"{name}: "
+            + ", ".join(
+                f"{who} {statistics.median(found):.1f} {unit}" for who, found in values.items()
+            ),
+            file=sys.stderr,
+            flush=True,
+        )
     return rows
 
 
@@ -126,14 +162,23 @@ def main():
         launchers["torchrun"] = [options.python, "-m", "torch.distributed.run"]
     load = os.getloadavg()[0]
     rows = measure(launchers, options.rounds)
-    result = {"processors": os.cpu_count(), "load_before": load, "load_after": os.getloadavg()[0], "rows": rows}
+    result = {
+        "processors": os.cpu_count(),
+        "load_before": load,
+        "load_after": os.getloadavg()[0],
+        "rows": rows,
+    }
     if options.json:
         print(json.dumps(result))
         return
-    print(f"{os.cpu_count()} processors, load {load:.1f} before, {result['load_after']:.1f} after; medians (least to most)")
+    print(
+        f"{os.cpu_count()} processors, load {load:.1f} before, {result['load_after']:.1f} after; medians (least to most)"
+    )
     for row in rows:
-        cells = [f"{who} {row[who]['median']:.1f} ({row[who]['least']:.1f} to {row[who]['most']:.1f}) {row['unit']}"
-                 for who in launchers]
+        cells = [
+            f"{who} {row[who]['median']:.1f} ({row[who]['least']:.1f} to {row[who]['most']:.1f}) {row['unit']}"
+            for who in launchers
+        ]
         print(f"  {row['what']}: " + "; ".join(cells))
 
 

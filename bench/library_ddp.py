@@ -7,6 +7,7 @@ same network, rows and weights on two ranks. Prints a table; ratio > 1: Convoy i
 
 Build `ninja convoy library_ddp_bench` first. Both start under `convoy launch`, with one thread a rank.
 """
+
 import argparse
 import json
 import os
@@ -30,7 +31,7 @@ def step(convoy, ranks, program):
     if ended.returncode != 0:
         sys.exit(f"{' '.join(command)} ended with {ended.returncode}")
     line = ended.stdout.strip().splitlines()[-1]
-    return json.loads(line[line.index("{"):])  # the launcher says before it which rank wrote it
+    return json.loads(line[line.index("{") :])  # the launcher says before it which rank wrote it
 
 
 def main():
@@ -43,18 +44,31 @@ def main():
     convoy = os.path.join(options.bin, "convoy")
     own = [os.path.join(options.bin, "library_ddp_bench")]
     peer = [options.python, os.path.join(os.path.dirname(__file__), "peers", "ddp_step.py")]
-    print(f"{'network':26}{'':12}{'Convoy ms':>11}{'torch ms':>11}{'ratio':>8}   (medians of {options.rounds} rounds in turn)")
+    print(
+        f"{'network':26}{'':12}{'Convoy ms':>11}{'torch ms':>11}{'ratio':>8}   (medians of {options.rounds} rounds in turn)"
+    )
     for name, *shape in SHAPES:
         arguments = [str(each) for each in shape]
         pairs = []
         for _ in range(options.rounds):
-            pairs.append((step(convoy, options.ranks, own + arguments), step(convoy, options.ranks, peer + arguments)))
+            pairs.append(
+                (
+                    step(convoy, options.ranks, own + arguments),
+                    step(convoy, options.ranks, peer + arguments),
+                )
+            )
         for mine, other in pairs:
-            assert abs(mine["loss"] - other["loss"]) <= 1e-5 * abs(other["loss"]) + 1e-7, (mine, other)
+            assert abs(mine["loss"] - other["loss"]) <= 1e-5 * abs(other["loss"]) + 1e-7, (
+                mine,
+                other,
+            )
         for key, label in FIGURES:
             ratio = statistics.median(other[key] / mine[key] for mine, other in pairs)
-            print(f"{name:26}{label:12}{statistics.median(m[key] for m, _ in pairs):11.2f}"
-                  f"{statistics.median(o[key] for _, o in pairs):11.2f}{ratio:8.2f}", flush=True)
+            print(
+                f"{name:26}{label:12}{statistics.median(m[key] for m, _ in pairs):11.2f}"
+                f"{statistics.median(o[key] for _, o in pairs):11.2f}{ratio:8.2f}",
+                flush=True,
+            )
     print("load", os.getloadavg())
 
 

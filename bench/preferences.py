@@ -10,6 +10,7 @@ Per round the median seconds of a step after the first two, of both, and the rat
 says that both do the same work (full training; adapters start from draws of their own, so there only the first loss is). Without a
 Python that has trl (also: CONVOY_PEER_PYTHON) there is no peer column.
 """
+
 import argparse
 import json
 import os
@@ -24,33 +25,93 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def convoy_run(options):
     with tempfile.TemporaryDirectory() as folder:
-        command = [options.convoy, "train", str(HERE.parent / "examples/preferences/dpo.yaml"), "--quiet", "--run-dir", folder + "/run"]
-        command += [f"model.name={options.model}", f"data.train_path={options.data}", "data.val_path=", "data.split.val_ratio=0"]
-        command += ["data.shuffle=false", "data.cache_dir=none", f"tuning.mode={options.tuning}", f"train.steps={options.steps}"]
-        command += [f"train.batch_size={options.pairs}", "train.learning_rate=1e-4", "train.lr_scheduler_type=constant"]
-        command += ["train.weight_decay=0", "train.eval_strategy=no", "train.save_strategy=no", "train.metric_for_best_model=eval_loss"]
+        command = [
+            options.convoy,
+            "train",
+            str(HERE.parent / "examples/preferences/dpo.yaml"),
+            "--quiet",
+            "--run-dir",
+            folder + "/run",
+        ]
+        command += [
+            f"model.name={options.model}",
+            f"data.train_path={options.data}",
+            "data.val_path=",
+            "data.split.val_ratio=0",
+        ]
+        command += [
+            "data.shuffle=false",
+            "data.cache_dir=none",
+            f"tuning.mode={options.tuning}",
+            f"train.steps={options.steps}",
+        ]
+        command += [
+            f"train.batch_size={options.pairs}",
+            "train.learning_rate=1e-4",
+            "train.lr_scheduler_type=constant",
+        ]
+        command += [
+            "train.weight_decay=0",
+            "train.eval_strategy=no",
+            "train.save_strategy=no",
+            "train.metric_for_best_model=eval_loss",
+        ]
         environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
-        subprocess.run(command, check=True, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        events = [json.loads(line) for line in pathlib.Path(folder, "run/events.jsonl").read_text().splitlines()]
+        subprocess.run(
+            command,
+            check=True,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        events = [
+            json.loads(line)
+            for line in pathlib.Path(folder, "run/events.jsonl").read_text().splitlines()
+        ]
     steps = [event for event in events if event["event"] == "step"]
-    return {"seconds": [step["seconds"] for step in steps[2:]], "losses": [step["loss"] for step in steps]}
+    return {
+        "seconds": [step["seconds"] for step in steps[2:]],
+        "losses": [step["loss"] for step in steps],
+    }
 
 
 def peer_run(options):
-    command = [options.peer_python, str(HERE / "peers/trl_dpo.py"), options.model, options.data, options.tuning, str(options.pairs),
-               str(options.steps), str(options.threads)]
+    command = [
+        options.peer_python,
+        str(HERE / "peers/trl_dpo.py"),
+        options.model,
+        options.data,
+        options.tuning,
+        str(options.pairs),
+        str(options.steps),
+        str(options.threads),
+    ]
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
-    ended = subprocess.run(command, check=True, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.DEVNULL, text=True)
+    ended = subprocess.run(
+        command,
+        check=True,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     return json.loads(ended.stdout.strip().splitlines()[-1])
 
 
 def has_trl(python):
-    return subprocess.run([python, "-c", "import trl"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    return (
+        subprocess.run(
+            [python, "-c", "import trl"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ).returncode
+        == 0
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", default="examples/tally-3m")
     parser.add_argument("--data", default="examples/preferences/train.jsonl")
     parser.add_argument("--tuning", choices=["lora", "full"], default="lora")
@@ -59,7 +120,9 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--convoy", default="build/bin/convoy")
-    parser.add_argument("--peer-python", default=os.environ.get("CONVOY_PEER_PYTHON", sys.executable))
+    parser.add_argument(
+        "--peer-python", default=os.environ.get("CONVOY_PEER_PYTHON", sys.executable)
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     peer = has_trl(options.peer_python)
@@ -67,7 +130,7 @@ def main():
         # Both score the rows of all steps before the first one, and no others.
         lines = pathlib.Path(options.data).read_text().splitlines(keepends=True)
         options.data = str(pathlib.Path(folder, "pairs.jsonl"))
-        pathlib.Path(options.data).write_text("".join(lines[:options.pairs * options.steps]))
+        pathlib.Path(options.data).write_text("".join(lines[: options.pairs * options.steps]))
         compare(options, peer)
 
 
@@ -82,14 +145,26 @@ def compare(options, peer):
             row["peer_seconds"] = statistics.median(other["seconds"])
             row["ratio"] = row["peer_seconds"] / row["convoy_seconds"]
             compared = len(convoy["losses"]) if options.tuning == "full" else 1
-            row["loss_difference"] = max(abs(a - b) for a, b in zip(convoy["losses"][:compared], other["losses"][:compared]))
+            row["loss_difference"] = max(
+                abs(a - b) for a, b in zip(convoy["losses"][:compared], other["losses"][:compared])
+            )
             text += f"   TRL {row['peer_seconds']:.3f}   {row['ratio']:.2f}x   losses differ by {row['loss_difference']:.1e}"
         rounds.append(row)
         if not options.json:
             print(text, flush=True)
     ratio = statistics.median(row["ratio"] for row in rounds) if peer else None
     if options.json:
-        print(json.dumps({"tuning": options.tuning, "pairs": options.pairs, "threads": options.threads, "rounds": rounds, "ratio": ratio}))
+        print(
+            json.dumps(
+                {
+                    "tuning": options.tuning,
+                    "pairs": options.pairs,
+                    "threads": options.threads,
+                    "rounds": rounds,
+                    "ratio": ratio,
+                }
+            )
+        )
     elif peer:
         print(f"median {ratio:.2f}x")
 

@@ -2,18 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sharing of rows between workers, over an engine that sleeps in place of a model: what the ledger and the coordinator
 cost and lose. `ninja row_probe`, then bench/process_rows.py [--bin build/bin] [--rows 860000]; prints Markdown."""
+
 import argparse
 import json
 import os
 import subprocess
 import tempfile
 
-TEXTS = ["samples=1", "judges=0", "batch=16", "rows_in_flight=16", "step_us=2000", "min_tokens=10", "max_tokens=90"]
+TEXTS = [
+    "samples=1",
+    "judges=0",
+    "batch=16",
+    "rows_in_flight=16",
+    "step_us=2000",
+    "min_tokens=10",
+    "max_tokens=90",
+]
 
 
 def run(probe, *words):
     with tempfile.TemporaryDirectory(prefix="convoy-bench-") as folder:
-        done = subprocess.run([probe, "coordinate", f"folder={folder}", *words], capture_output=True, text=True)
+        done = subprocess.run(
+            [probe, "coordinate", f"folder={folder}", *words], capture_output=True, text=True
+        )
         if done.returncode != 0:
             raise SystemExit(done.stderr)
         return json.loads(done.stdout)
@@ -25,27 +36,53 @@ def speed_up(probe, rows):
     for workers in (1, 2, 4):
         seconds = run(probe, f"rows={rows}", f"workers={workers}", *TEXTS)["seconds"]
         one = one or seconds
-        print(f"| {workers} | {seconds:.2f} | {one / seconds:.2f} | {one / seconds / workers:.1%} |", flush=True)
+        print(
+            f"| {workers} | {seconds:.2f} | {one / seconds:.2f} | {one / seconds / workers:.1%} |",
+            flush=True,
+        )
     return one
 
 
 def slowed(probe, rows, one, factor=4):
-    print(f"\n| two workers, one {factor} times slower | seconds | of the ideal | rows of each |\n|---|---|---|---|")
+    print(
+        f"\n| two workers, one {factor} times slower | seconds | of the ideal | rows of each |\n|---|---|---|---|"
+    )
     ideal = one / (1 + 1 / factor)
     for first in (0, 1):
-        end = run(probe, f"rows={rows}", "workers=2", "slow_worker=1", f"slow_factor={factor}",
-                  f"longest_first={first}", *TEXTS)
+        end = run(
+            probe,
+            f"rows={rows}",
+            "workers=2",
+            "slow_worker=1",
+            f"slow_factor={factor}",
+            f"longest_first={first}",
+            *TEXTS,
+        )
         name = "cost unrelated to priority" if first else "in the order of the data"
-        print(f"| {name} | {end['seconds']:.2f} | {end['seconds'] / ideal:.3f} | "
-              f"{end['each']['0']} and {end['each']['1']} |", flush=True)
+        print(
+            f"| {name} | {end['seconds']:.2f} | {end['seconds'] / ideal:.3f} | "
+            f"{end['each']['0']} and {end['each']['1']} |",
+            flush=True,
+        )
 
 
 def many(probe, rows):
-    end = run(probe, f"rows={rows}", "workers=2", "samples=1", "judges=0", "rows_in_flight=512", "batch=512",
-              "max_tokens=1", "row_bytes=400")
-    print(f"\n{rows} rows of 400 bytes, 2 workers, no time in the engine: planned in {end['plan_seconds']:.1f} s, worked "
-          f"in {end['seconds']:.1f} s, published in {end['publish_seconds']:.1f} s; the coordinator took "
-          f"{end['coordinator_kib'] / 1024:.0f} MiB, a worker {end['largest_worker_kib'] / 1024:.0f} MiB.")
+    end = run(
+        probe,
+        f"rows={rows}",
+        "workers=2",
+        "samples=1",
+        "judges=0",
+        "rows_in_flight=512",
+        "batch=512",
+        "max_tokens=1",
+        "row_bytes=400",
+    )
+    print(
+        f"\n{rows} rows of 400 bytes, 2 workers, no time in the engine: planned in {end['plan_seconds']:.1f} s, worked "
+        f"in {end['seconds']:.1f} s, published in {end['publish_seconds']:.1f} s; the coordinator took "
+        f"{end['coordinator_kib'] / 1024:.0f} MiB, a worker {end['largest_worker_kib'] / 1024:.0f} MiB."
+    )
 
 
 def main():

@@ -9,6 +9,7 @@ Every line has the same global batch (a row for each rank) and the same number o
 between processes costs. `waits` is the share of a step that Convoy's ranks spend blocked in
 collectives. Medians of rounds.
 """
+
 import argparse
 import json
 import os
@@ -30,23 +31,45 @@ def measured(command, threads):
 
 def commands(options):
     """By name: the command and the threads of each of its ranks."""
-    work = ["--mode", options.mode, "--geometry", options.geometry, "--seq", str(options.seq),
-            "--steps", str(options.steps), "--dtype", "bf16"]
+    work = [
+        "--mode",
+        options.mode,
+        "--geometry",
+        options.geometry,
+        "--seq",
+        str(options.seq),
+        "--steps",
+        str(options.steps),
+        "--dtype",
+        "bf16",
+    ]
     own = [options.convoy, "bench", "train", "--no-peer", *work]
     one = ["--batch", str(options.ranks), "--threads", str(options.threads)]
     share = options.threads // options.ranks
     several = ["--batch", "1", "--threads", str(share)]
-    launcher = [options.python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(options.ranks)]
+    launcher = [
+        options.python,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        str(options.ranks),
+    ]
     return {
         ("convoy", 1): (own + one, options.threads),
-        ("convoy", options.ranks): (own + several + ["--ranks", str(options.ranks), "--strategy", "ddp"], share),
+        ("convoy", options.ranks): (
+            own + several + ["--ranks", str(options.ranks), "--strategy", "ddp"],
+            share,
+        ),
         ("accelerate", 1): ([options.python, str(PEER), *work, *one], options.threads),
         ("accelerate", options.ranks): ([*launcher, str(PEER), *work, *several], share),
     }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--python", required=True)
     parser.add_argument("--convoy", default="build/bin/convoy")
     parser.add_argument("--geometry", default="small")
@@ -68,8 +91,15 @@ def main():
         speed = statistics.median(result["tokens_per_s"] for result in results)
         alone = statistics.median(result["tokens_per_s"] for result in runs[side, 1])
         waits = statistics.median(result.get("communication_share", 0) for result in results)
-        table.append({"side": side, "ranks": ranks, "tokens_per_s": speed, "efficiency": speed / alone,
-                      "waits": waits if side == "convoy" else None})
+        table.append(
+            {
+                "side": side,
+                "ranks": ranks,
+                "tokens_per_s": speed,
+                "efficiency": speed / alone,
+                "waits": waits if side == "convoy" else None,
+            }
+        )
         shown = f"{waits:.0%}" if side == "convoy" else "-"
         print(f"{side:<12}{ranks:>6}{speed:>10.0f}{speed / alone:>12.0%}{shown:>8}")
     if options.json:

@@ -7,6 +7,7 @@
 Each figure is the median of the rounds, in which all counts are measured in turn. One thread a worker. On a machine with other work:
 chrt -f 1 bench/scaling.py.
 """
+
 import argparse
 import json
 import os
@@ -25,7 +26,14 @@ HOME = pathlib.Path(__file__).resolve().parent.parent
 
 def end_of(options, folder, *words):
     environment = dict(os.environ, OMP_NUM_THREADS="1")
-    done = subprocess.run([options.convoy, *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(
+        [options.convoy, *words],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode != 0:
         raise SystemExit(done.stderr)
     return done
@@ -34,30 +42,99 @@ def end_of(options, folder, *words):
 def guesses(options, folder, count):
     number = 400_000_000  # a worker without a range waits a second for the others at the end
     begin = time.monotonic()
-    end_of(options, folder, "sweep", "ssm", "--num-seeds", "1", "--student-dims", "150", "--gnc-num-samples", str(number),
-           "--device", "cpu", "--workers", str(count))
+    end_of(
+        options,
+        folder,
+        "sweep",
+        "ssm",
+        "--num-seeds",
+        "1",
+        "--student-dims",
+        "150",
+        "--gnc-num-samples",
+        str(number),
+        "--device",
+        "cpu",
+        "--workers",
+        str(count),
+    )
     return number / (time.monotonic() - begin)
 
 
 def rows(options, folder, count):
     (folder / "question.txt").write_text("Question: {{ problem }}\nAnswer:\n")
-    done = end_of(options, folder, "process", "--model", str(HOME / "examples/tally-3m"), "--dataset",
-                  str(HOME / "examples/sums/test.jsonl"), "--plain", "--generate-prompt", "question.txt", "--temperature", "0",
-                  "--max-tokens", "100", "--stages", "generate", "--samples", "2", "--devices", "cpu", "--world-size", str(count),
-                  "--output", "out.jsonl")
+    done = end_of(
+        options,
+        folder,
+        "process",
+        "--model",
+        str(HOME / "examples/tally-3m"),
+        "--dataset",
+        str(HOME / "examples/sums/test.jsonl"),
+        "--plain",
+        "--generate-prompt",
+        "question.txt",
+        "--temperature",
+        "0",
+        "--max-tokens",
+        "100",
+        "--stages",
+        "generate",
+        "--samples",
+        "2",
+        "--devices",
+        "cpu",
+        "--world-size",
+        str(count),
+        "--output",
+        "out.jsonl",
+    )
     return float(re.search(r"([\d.]+) rows/s", done.stdout + done.stderr)[1])
 
 
 def tokens(options, folder, count):
-    done = end_of(options, folder, "bench", "train", "--mode", "full", "--geometry", "small", "--seq", "256", "--batch", "2", "--global-batch",
-                  "8", "--steps", "4", "--threads", "1", "--no-peer", "--devices", "cpu", "--nproc", str(count), "--json")
+    done = end_of(
+        options,
+        folder,
+        "bench",
+        "train",
+        "--mode",
+        "full",
+        "--geometry",
+        "small",
+        "--seq",
+        "256",
+        "--batch",
+        "2",
+        "--global-batch",
+        "8",
+        "--steps",
+        "4",
+        "--threads",
+        "1",
+        "--no-peer",
+        "--devices",
+        "cpu",
+        "--nproc",
+        str(count),
+        "--json",
+    )
     return json.loads(done.stdout)["tokens_per_s"]
 
 
 def windows(strategy):
     def measured(options, folder, count):
-        return har.convoy_run(types.SimpleNamespace(convoy=options.convoy, data=options.har, epochs=1, strategy=strategy, ranks=count,
-                                                    dtype="fp32"))["samples_per_second"]
+        return har.convoy_run(
+            types.SimpleNamespace(
+                convoy=options.convoy,
+                data=options.har,
+                epochs=1,
+                strategy=strategy,
+                ranks=count,
+                dtype="fp32",
+            )
+        )["samples_per_second"]
+
     return measured
 
 
@@ -71,12 +148,18 @@ KINDS = [
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--convoy", default="build/bin/convoy")
     parser.add_argument("--counts", default="1,2")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--har", default=str(HOME / "examples/har/sample"))
-    parser.add_argument("--only", default="", help="of the rows below those whose name has this word: sweep, process, train, recognition")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="of the rows below those whose name has this word: sweep, process, train, recognition",
+    )
     options = parser.parse_args()
     options.convoy = str(pathlib.Path(options.convoy).resolve())
     options.har = str(pathlib.Path(options.har).resolve())
@@ -89,7 +172,10 @@ def main():
                 with tempfile.TemporaryDirectory(prefix="convoy-bench-") as folder:
                     found[count].append(measure(options, pathlib.Path(folder), count))
         medians = [statistics.median(found[count]) for count in counts]
-        print(f"| {name} | {unit} | {' | '.join(format(float(f'{value:.3g}'), ',.0f') for value in medians)} | **{medians[-1] / medians[0]:.2f}x** |", flush=True)
+        print(
+            f"| {name} | {unit} | {' | '.join(format(float(f'{value:.3g}'), ',.0f') for value in medians)} | **{medians[-1] / medians[0]:.2f}x** |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

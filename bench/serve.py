@@ -6,6 +6,7 @@ bench/serve.py [--bin build/bin] [--peer-python PYTHON] [--peer transformers|lla
 for llama.cpp gguf and llama-cpp-python[server]; prints Markdown. --cost-pairs N: the engine without HTTP and the server alone, N times in turns.
 The model has the geometry "small" of the other benchmarks, random weights and the tokenizer of examples/tally-3m; answers are greedy, 64 tokens.
 """
+
 import argparse
 import concurrent.futures
 import contextlib
@@ -13,7 +14,6 @@ import http.client
 import json
 import os
 import pathlib
-import re
 import socket
 import statistics
 import subprocess
@@ -45,8 +45,10 @@ for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json
 
 
 def prompts(count):
-    return [f"Question: Tom has {place} apples and buys {place * 7 % 50} more every day for {place % 9 + 2} days. How many has he then?\nAnswer:"
-            for place in range(count)]
+    return [
+        f"Question: Tom has {place} apples and buys {place * 7 % 50} more every day for {place % 9 + 2} days. How many has he then?\nAnswer:"
+        for place in range(count)
+    ]
 
 
 def free_port():
@@ -81,13 +83,25 @@ class Client(threading.local):
     def chat(self, model, prompt, streams=False):
         """(new tokens, seconds to the first byte of text)"""
         begun = time.perf_counter()
-        body = {"model": model, "messages": [{"role": "user", "content": prompt}], "temperature": 0, "max_tokens": NEW_TOKENS, "stream": streams}
-        self.connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+        body = {
+            "model": model,
+            "messages": [{"role": "user", "content": prompt}],
+            "temperature": 0,
+            "max_tokens": NEW_TOKENS,
+            "stream": streams,
+        }
+        self.connection.request(
+            "POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"}
+        )
         answer = self.connection.getresponse()
         first = None
         if streams:
             for line in answer:
-                if first is None and line.startswith(b"data: {") and json.loads(line[6:])["choices"][0]["delta"].get("content"):
+                if (
+                    first is None
+                    and line.startswith(b"data: {")
+                    and json.loads(line[6:])["choices"][0]["delta"].get("content")
+                ):
                     first = time.perf_counter() - begun
             return NEW_TOKENS, first
         text = answer.read()
@@ -100,22 +114,47 @@ def rate(port, model, clients, rows):
     client = Client(port)
     with concurrent.futures.ThreadPoolExecutor(clients) as pool:
         begun = time.perf_counter()
-        tokens = sum(tokens for tokens, _ in pool.map(lambda prompt: client.chat(model, prompt), rows))
+        tokens = sum(
+            tokens for tokens, _ in pool.map(lambda prompt: client.chat(model, prompt), rows)
+        )
         return tokens / (time.perf_counter() - begun)
 
 
 def first_token_ms(port, model, clients, rows):
     client = Client(port)
     with concurrent.futures.ThreadPoolExecutor(clients) as pool:
-        return 1000 * statistics.median(first for _, first in pool.map(lambda prompt: client.chat(model, prompt, True), rows))
+        return 1000 * statistics.median(
+            first for _, first in pool.map(lambda prompt: client.chat(model, prompt, True), rows)
+        )
 
 
 def generate_seconds(convoy, model, clients, rows, folder):
     file, answers = folder / "prompts.jsonl", folder / "answers.jsonl"
-    file.write_text("".join(json.dumps({"messages": [{"role": "user", "content": prompt}]}) + "\n" for prompt in rows))
+    file.write_text(
+        "".join(
+            json.dumps({"messages": [{"role": "user", "content": prompt}]}) + "\n"
+            for prompt in rows
+        )
+    )
     answers.unlink(missing_ok=True)
-    command = [convoy, "generate", "--model", model, "--prompts", file, "--output", answers, "--greedy", "--max-new-tokens", str(NEW_TOKENS),
-               "--batch-size", str(clients), "--dtype", "bf16", "-q"]
+    command = [
+        convoy,
+        "generate",
+        "--model",
+        model,
+        "--prompts",
+        file,
+        "--output",
+        answers,
+        "--greedy",
+        "--max-new-tokens",
+        str(NEW_TOKENS),
+        "--batch-size",
+        str(clients),
+        "--dtype",
+        "bf16",
+        "-q",
+    ]
     begun = time.perf_counter()
     subprocess.run([str(word) for word in command], check=True)
     return time.perf_counter() - begun
@@ -124,7 +163,9 @@ def generate_seconds(convoy, model, clients, rows, folder):
 def engine_rate(convoy, model, clients, rows, folder):
     """New tokens a second without HTTP: the time of all rows less that of one batch, so that loading does not count."""
     few = rows[:clients]
-    seconds = generate_seconds(convoy, model, clients, rows, folder) - generate_seconds(convoy, model, clients, few, folder)
+    seconds = generate_seconds(convoy, model, clients, rows, folder) - generate_seconds(
+        convoy, model, clients, few, folder
+    )
     return NEW_TOKENS * (len(rows) - len(few)) / seconds
 
 
@@ -133,24 +174,36 @@ def measure(options, convoy, model, folder):
     rows_of = {clients: prompts(options.rows * clients) for clients in CLIENTS}
     for turn in range(options.rounds):
         for clients in CLIENTS:
-            rates.setdefault(("engine", clients), []).append(engine_rate(convoy, model, clients, rows_of[clients], folder))
+            rates.setdefault(("engine", clients), []).append(
+                engine_rate(convoy, model, clients, rows_of[clients], folder)
+            )
         for name, command, port, served in servers(options, convoy, model):
             with running(command, port, folder / "server.log"):
                 Client(port).chat(served, "Hello")
                 for clients in CLIENTS:
                     # The peer is not made faster by many rows, and its answers take long.
-                    rows = rows_of[clients] if name == "convoy" else rows_of[clients][:max(4, clients)]
+                    rows = (
+                        rows_of[clients]
+                        if name == "convoy"
+                        else rows_of[clients][: max(4, clients)]
+                    )
                     rates.setdefault((name, clients), []).append(rate(port, served, clients, rows))
-                    rates.setdefault((name, clients, "first"), []).append(first_token_ms(port, served, clients, rows[:2 * clients]))
+                    rates.setdefault((name, clients, "first"), []).append(
+                        first_token_ms(port, served, clients, rows[: 2 * clients])
+                    )
         print(f"round {turn + 1} of {options.rounds} is done", file=sys.stderr)
     middle = {key: statistics.median(values) for key, values in rates.items()}
     peer_name = PEERS[options.peer]
-    print(f"| clients | engine alone, tokens/s | convoy serve | of the engine | {peer_name} | times as fast | first token, ms | of {peer_name} |")
+    print(
+        f"| clients | engine alone, tokens/s | convoy serve | of the engine | {peer_name} | times as fast | first token, ms | of {peer_name} |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for clients in CLIENTS:
         alone, ours, peer = (middle[name, clients] for name in ("engine", "convoy", options.peer))
-        print(f"| {clients} | {alone:.0f} | {ours:.0f} | {ours / alone:.1%} | {peer:.0f} | {ours / peer:.1f} | "
-              f"{middle['convoy', clients, 'first']:.0f} | {middle[options.peer, clients, 'first']:.0f} |")
+        print(
+            f"| {clients} | {alone:.0f} | {ours:.0f} | {ours / alone:.1%} | {peer:.0f} | {ours / peer:.1f} | "
+            f"{middle['convoy', clients, 'first']:.0f} | {middle[options.peer, clients, 'first']:.0f} |"
+        )
 
 
 def measure_cost(options, convoy, model, folder):
@@ -161,13 +214,33 @@ def measure_cost(options, convoy, model, folder):
         Client(port).chat("m", "Hello")
         for clients in CLIENTS:
             rows = prompts(options.rows * clients)
-            pairs = [(engine_rate(convoy, model, clients, rows, folder), rate(port, "m", clients, rows)) for _ in range(options.cost_pairs)]
+            pairs = [
+                (engine_rate(convoy, model, clients, rows, folder), rate(port, "m", clients, rows))
+                for _ in range(options.cost_pairs)
+            ]
             alone, ours = (statistics.median(values) for values in zip(*pairs))
-            print(f"| {clients} | {alone:.0f} | {ours:.0f} | {1 - statistics.median(served / engine for engine, served in pairs):.1%} |", flush=True)
+            print(
+                f"| {clients} | {alone:.0f} | {ours:.0f} | {1 - statistics.median(served / engine for engine, served in pairs):.1%} |",
+                flush=True,
+            )
 
 
 def our_server(convoy, model, port):
-    return [convoy, "serve", "--model", model, "--served-name", "m", "--port", str(port), "--batch-size", "32", "--dtype", "bf16", "-q"]
+    return [
+        convoy,
+        "serve",
+        "--model",
+        model,
+        "--served-name",
+        "m",
+        "--port",
+        str(port),
+        "--batch-size",
+        "32",
+        "--dtype",
+        "bf16",
+        "-q",
+    ]
 
 
 def servers(options, convoy, model):
@@ -176,33 +249,76 @@ def servers(options, convoy, model):
     if options.peer == "llama.cpp":
         file = model + ".gguf"
         if not os.path.exists(file):
-            subprocess.run([options.peer_python, SOURCE / "bench/peers/llama_cpp_file.py", model, file], check=True)
+            subprocess.run(
+                [options.peer_python, SOURCE / "bench/peers/llama_cpp_file.py", model, file],
+                check=True,
+            )
         # Else a request that comes ends a stream that runs.
-        command = [options.peer_python, "-m", "llama_cpp.server", "--model", file, "--model_alias", "m", "--port", str(peer), "--n_ctx", "4096",
-                   "--n_threads", "2", "--n_threads_batch", "2", "--interrupt_requests", "False"]
+        command = [
+            options.peer_python,
+            "-m",
+            "llama_cpp.server",
+            "--model",
+            file,
+            "--model_alias",
+            "m",
+            "--port",
+            str(peer),
+            "--n_ctx",
+            "4096",
+            "--n_threads",
+            "2",
+            "--n_threads_batch",
+            "2",
+            "--interrupt_requests",
+            "False",
+        ]
         yield options.peer, [*command, *options.peer_flags.split()], peer, "m"
         return
     transformers = os.path.join(os.path.dirname(options.peer_python), "transformers")
-    yield options.peer, [transformers, "serve", "--port", str(peer), *options.peer_flags.split()], peer, model
+    yield (
+        options.peer,
+        [transformers, "serve", "--port", str(peer), *options.peer_flags.split()],
+        peer,
+        model,
+    )
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--bin", default="build/bin")
     options.add_argument("--peer-python", default=os.environ.get("CONVOY_PEER_PYTHON"))
     options.add_argument("--peer", choices=PEERS, default="transformers")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--rows", type=int, default=12, help="answers of each client in a round")
-    options.add_argument("--peer-flags", default="", help="flags for the other server, such as --continuous-batching")
-    options.add_argument("--cost-pairs", type=int, default=0, help="measure the cost of HTTP alone, so many times")
+    options.add_argument(
+        "--peer-flags", default="", help="flags for the other server, such as --continuous-batching"
+    )
+    options.add_argument(
+        "--cost-pairs", type=int, default=0, help="measure the cost of HTTP alone, so many times"
+    )
     options = options.parse_args()
     if not options.peer_python:
-        sys.exit("wanted --peer-python: a Python with torch and transformers[serving], which makes the model too")
+        sys.exit(
+            "wanted --peer-python: a Python with torch and transformers[serving], which makes the model too"
+        )
     convoy = os.path.join(os.path.abspath(options.bin), "convoy")
     with tempfile.TemporaryDirectory(prefix="convoy-bench-") as work:
         folder = pathlib.Path(work)
         model = str(folder / "model")
-        subprocess.run([options.peer_python, "-c", MAKE_MODEL, SOURCE / "examples/tally-3m", model, SOURCE / "bench/peers"], check=True)
+        subprocess.run(
+            [
+                options.peer_python,
+                "-c",
+                MAKE_MODEL,
+                SOURCE / "examples/tally-3m",
+                model,
+                SOURCE / "bench/peers",
+            ],
+            check=True,
+        )
         (measure_cost if options.cost_pairs else measure)(options, convoy, model, folder)
 
 

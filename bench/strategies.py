@@ -10,6 +10,7 @@ the ranks; ranks of one machine's CPUs share its cores, so there it says what sh
 what machines bring. `waits` is the share of a step that ranks spend blocked in collectives. Rounds
 go over all lines in turn, so that drift of the machine hits all of them; the median is printed.
 """
+
 import argparse
 import json
 import os
@@ -19,9 +20,28 @@ import sys
 
 
 def run(options, strategy, ranks):
-    command = [options.convoy, "bench", "train", "--no-peer", "--geometry", options.geometry, "--mode", options.mode,
-               "--dtype", options.dtype, "--seq", str(options.seq), "--batch", "1", "--steps", str(options.steps),
-               "--global-batch", str(options.global_batch), "--strategy", strategy]
+    command = [
+        options.convoy,
+        "bench",
+        "train",
+        "--no-peer",
+        "--geometry",
+        options.geometry,
+        "--mode",
+        options.mode,
+        "--dtype",
+        options.dtype,
+        "--seq",
+        str(options.seq),
+        "--batch",
+        "1",
+        "--steps",
+        str(options.steps),
+        "--global-batch",
+        str(options.global_batch),
+        "--strategy",
+        strategy,
+    ]
     if ranks > 1:
         command += ["--nproc", str(ranks)]
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
@@ -32,7 +52,9 @@ def run(options, strategy, ranks):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--convoy", default="build/bin/convoy")
     parser.add_argument("--geometry", default="small")
     parser.add_argument("--mode", default="full")
@@ -49,7 +71,11 @@ def main():
 
     lines = []
     for ranks in (int(count) for count in options.ranks.split(",")):
-        lines += [("none", 1)] if ranks == 1 else [(strategy, ranks) for strategy in options.strategies.split(",")]
+        lines += (
+            [("none", 1)]
+            if ranks == 1
+            else [(strategy, ranks) for strategy in options.strategies.split(",")]
+        )
     results = {line: [] for line in lines}
     for _ in range(options.rounds):
         for line in lines:
@@ -59,19 +85,29 @@ def main():
         return statistics.median(result[figure] for result in results[line])
 
     alone = median(("none", 1), "tokens_per_s") if ("none", 1) in results else None
-    print(f"{'strategy':<10}{'ranks':>6}{'tokens/s':>10}{'a rank':>9}{'scaling':>9}{'waits':>8}"
-          f"{'peak MiB':>10}{'planned':>9}{'loss':>9}")
+    print(
+        f"{'strategy':<10}{'ranks':>6}{'tokens/s':>10}{'a rank':>9}{'scaling':>9}{'waits':>8}"
+        f"{'peak MiB':>10}{'planned':>9}{'loss':>9}"
+    )
     for strategy, ranks in lines:
         line = (strategy, ranks)
         speed = median(line, "tokens_per_s")
         scaling = f"{100 * speed / alone / ranks:>8.0f}%" if alone else f"{'':>9}"
-        print(f"{strategy:<10}{ranks:>6}{speed:>10.0f}{speed / ranks:>9.0f}{scaling}"
-              f"{100 * median(line, 'communication_share'):>7.1f}%{median(line, 'peak_rss_mb'):>10.0f}"
-              f"{median(line, 'planned_mb'):>9.0f}{median(line, 'loss'):>9.4f}")
+        print(
+            f"{strategy:<10}{ranks:>6}{speed:>10.0f}{speed / ranks:>9.0f}{scaling}"
+            f"{100 * median(line, 'communication_share'):>7.1f}%{median(line, 'peak_rss_mb'):>10.0f}"
+            f"{median(line, 'planned_mb'):>9.0f}{median(line, 'loss'):>9.4f}"
+        )
     if options.json:
         with open(options.json, "w") as file:
-            json.dump([{"strategy": strategy, "ranks": ranks, "rounds": results[(strategy, ranks)]}
-                       for strategy, ranks in lines], file, indent=2)
+            json.dump(
+                [
+                    {"strategy": strategy, "ranks": ranks, "rounds": results[(strategy, ranks)]}
+                    for strategy, ranks in lines
+                ],
+                file,
+                indent=2,
+            )
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ with guesses_per_s. Both draw w = e_1, alpha = 0.5. Rates are the best of the ro
 (the peer's own; of Convoy the whole command, start of its workers and tables included), and by seconds of processor, which other work
 on the machine disturbs less; there the cost of the peer's imports is taken off by a run of few guesses.
 """
+
 import argparse
 import json
 import os
@@ -20,9 +21,18 @@ import time
 def timed(command):
     """Seconds by the clock and of processors, and what was printed."""
     begin, before = time.perf_counter(), os.times()
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True)
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=True,
+        text=True,
+    )
     seconds, after = time.perf_counter() - begin, os.times()
-    busy = after.children_user + after.children_system - before.children_user - before.children_system
+    busy = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     return seconds, busy, done.stdout
 
 
@@ -38,14 +48,34 @@ def sweep_rates(arguments, dim, mode):
         data = os.path.join(folder, "data.json")
         with open(data, "w") as file:
             json.dump([dict(alpha=0.5, w=[1, 0, 0, 0])], file)
-        seconds, busy, _ = timed([
-            arguments.convoy, "sweep", "ssm", "--data-file", data, "--num-seeds", "1", "--student-dims", str(dim), "--mode", mode,
-            "--gnc-num-samples", str(arguments.guesses), "--workers", "2", "--results-dir", os.path.join(folder, "results")])
+        seconds, busy, _ = timed(
+            [
+                arguments.convoy,
+                "sweep",
+                "ssm",
+                "--data-file",
+                data,
+                "--num-seeds",
+                "1",
+                "--student-dims",
+                str(dim),
+                "--mode",
+                mode,
+                "--gnc-num-samples",
+                str(arguments.guesses),
+                "--workers",
+                "2",
+                "--results-dir",
+                os.path.join(folder, "results"),
+            ]
+        )
         return arguments.guesses / seconds, arguments.guesses / busy
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--convoy", default="build/bin/convoy")
     parser.add_argument("--python", default=os.environ.get("CONVOY_PEER_PYTHON"))
     parser.add_argument("--peer", default=os.environ.get("CONVOY_PEER_SCRIPT"))
@@ -59,19 +89,39 @@ def main():
         parser.error("wanted --python and --peer")
     rows = []
     for dim in arguments.dims:
-        rounds = [dict(peer=peer_rates(arguments, dim), exact=sweep_rates(arguments, dim, "exact"), fast=sweep_rates(arguments, dim, "fast"))
-                  for _ in range(arguments.rounds)]
+        rounds = [
+            dict(
+                peer=peer_rates(arguments, dim),
+                exact=sweep_rates(arguments, dim, "exact"),
+                fast=sweep_rates(arguments, dim, "fast"),
+            )
+            for _ in range(arguments.rounds)
+        ]
         for mode in ("exact", "fast"):
             wall, busy = (max(each[mode][at] for each in rounds) for at in (0, 1))
             peer_wall, peer_busy = (max(each["peer"][at] for each in rounds) for at in (0, 1))
-            rows.append(dict(student_dim=dim, mode=mode, guesses_per_s=wall, peer_guesses_per_s=peer_wall, ratio=wall / peer_wall,
-                             guesses_per_cpu_s=busy, peer_guesses_per_cpu_s=peer_busy, cpu_ratio=busy / peer_busy))
+            rows.append(
+                dict(
+                    student_dim=dim,
+                    mode=mode,
+                    guesses_per_s=wall,
+                    peer_guesses_per_s=peer_wall,
+                    ratio=wall / peer_wall,
+                    guesses_per_cpu_s=busy,
+                    peer_guesses_per_cpu_s=peer_busy,
+                    cpu_ratio=busy / peer_busy,
+                )
+            )
     if arguments.json:
         print(json.dumps(rows))
         return
     for row in rows:
-        print("d={student_dim} {mode:5}: {guesses_per_s:.3g} guesses/s, peer {peer_guesses_per_s:.3g}: {ratio:.1f}x; by processor second "
-              "{guesses_per_cpu_s:.3g}, peer {peer_guesses_per_cpu_s:.3g}: {cpu_ratio:.1f}x".format(**row))
+        print(
+            "d={student_dim} {mode:5}: {guesses_per_s:.3g} guesses/s, peer {peer_guesses_per_s:.3g}: {ratio:.1f}x; by processor second "
+            "{guesses_per_cpu_s:.3g}, peer {peer_guesses_per_cpu_s:.3g}: {cpu_ratio:.1f}x".format(
+                **row
+            )
+        )
 
 
 if __name__ == "__main__":

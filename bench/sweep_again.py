@@ -7,6 +7,7 @@
 Makes the store first, which takes about 0.08 ms per cell; --store names one to keep, and to use again with another Convoy: the table is
 then a comparison. Best of the rounds.
 """
+
 import argparse
 import json
 import os
@@ -18,24 +19,47 @@ ANSWER = """s/.*/{{"request":&,"loss":1}}/"""
 
 
 def sweep_command(arguments, store):
-    return [arguments.convoy, "sweep", "run", "--persistent", "--num-seeds", str(arguments.cells), "--result", "loss", "--workers", "2",
-            "--store", store, "--", "sed", "-u", ANSWER]
+    return [
+        arguments.convoy,
+        "sweep",
+        "run",
+        "--persistent",
+        "--num-seeds",
+        str(arguments.cells),
+        "--result",
+        "loss",
+        "--workers",
+        "2",
+        "--store",
+        store,
+        "--",
+        "sed",
+        "-u",
+        ANSWER,
+    ]
 
 
 def measured(command):
     """Seconds by the clock and of processors, and the most memory, of one command."""
     begin = time.perf_counter()
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         raise SystemExit("%s ended with %d" % (" ".join(command), child.returncode))
-    return dict(seconds=time.perf_counter() - begin, cpu_seconds=usage.ru_utime + usage.ru_stime,
-                memory_mib=usage.ru_maxrss / 1024)
+    return dict(
+        seconds=time.perf_counter() - begin,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        memory_mib=usage.ru_maxrss / 1024,
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--convoy", default="build/bin/convoy")
     parser.add_argument("--cells", type=int, default=1_000_000)
     parser.add_argument("--store")
@@ -49,12 +73,18 @@ def main():
         commands = {"again": again, "show": [arguments.convoy, "sweep", "show", "--store", store]}
         rows = dict(first=first)
         for name, command in commands.items():
-            rows[name] = min((measured(command) for _ in range(arguments.rounds)), key=lambda row: row["seconds"])
+            rows[name] = min(
+                (measured(command) for _ in range(arguments.rounds)), key=lambda row: row["seconds"]
+            )
     if arguments.json:
         print(json.dumps(rows))
         return
     for name, row in rows.items():
-        print("{:6} {seconds:7.2f} s {cpu_seconds:7.2f} s of processors {memory_mib:7.0f} MiB".format(name, **row))
+        print(
+            "{:6} {seconds:7.2f} s {cpu_seconds:7.2f} s of processors {memory_mib:7.0f} MiB".format(
+                name, **row
+            )
+        )
 
 
 if __name__ == "__main__":

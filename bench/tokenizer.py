@@ -29,7 +29,9 @@ def seconds_of_command(command):
     before = os.times()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     after = os.times()
-    return after.children_user - before.children_user + after.children_system - before.children_system
+    return (
+        after.children_user - before.children_user + after.children_system - before.children_system
+    )
 
 
 def main():
@@ -42,10 +44,20 @@ def main():
         peer, own = [], []
         for _ in range(flags.rounds):
             peer.append(seconds_of_python(folder + "/tokenizer.json"))
-            own.append(seconds_of_command([flags.convoy, "tokens", "--model", folder, "--text", "a"]))
+            own.append(
+                seconds_of_command([flags.convoy, "tokens", "--model", folder, "--text", "a"])
+            )
     peer_s, own_s = statistics.median(peer), statistics.median(own)
-    print(json.dumps({"peer": "tokenizers.Tokenizer.from_file", "peer_s": round(peer_s, 3),
-                      "convoy_tokens_s": round(own_s, 3), "ratio": round(peer_s / own_s, 2)}))
+    print(
+        json.dumps(
+            {
+                "peer": "tokenizers.Tokenizer.from_file",
+                "peer_s": round(peer_s, 3),
+                "convoy_tokens_s": round(own_s, 3),
+                "ratio": round(peer_s / own_s, 2),
+            }
+        )
+    )
 
 
 main()

@@ -5,6 +5,7 @@
 
 Prints a row per reduction of the last traced step, and draws the step.
 """
+
 import argparse
 import json
 
@@ -21,21 +22,27 @@ def read_step(path):
     edges = {}
     for event in (e for e in inside if e.get("cat") == "collective"):
         edges.setdefault(event["id"], {"bytes": event["args"]["bytes"]})[event["ph"]] = event["ts"]
-    reductions = [(e["b"], e["e"], e["bytes"]) for e in edges.values() if e["bytes"] >= 65536 and "e" in e]
+    reductions = [
+        (e["b"], e["e"], e["bytes"]) for e in edges.values() if e["bytes"] >= 65536 and "e" in e
+    ]
     return begin, end, phases, sorted(reductions)
 
 
 def svg(path, begin, end, phases, reductions):
     scale = WIDTH / (end - begin)
     height = ROW * (len(reductions) + 3)
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 10} {height}" '
-             'font-family="sans-serif" font-size="11">',
-             f'<rect width="{LEFT + WIDTH + 10}" height="{height}" fill="white"/>',
-             f'<text x="4" y="{ROW - 4}">rank 0</text>']
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 10} {height}" '
+        'font-family="sans-serif" font-size="11">',
+        f'<rect width="{LEFT + WIDTH + 10}" height="{height}" fill="white"/>',
+        f'<text x="4" y="{ROW - 4}">rank 0</text>',
+    ]
 
     def bar(row, left, right, colour, label=""):
         x, width = LEFT + (left - begin) * scale, max(1, (right - left) * scale)
-        parts.append(f'<rect x="{x:.1f}" y="{row * ROW + 3}" width="{width:.1f}" height="{ROW - 4}" fill="{colour}"/>')
+        parts.append(
+            f'<rect x="{x:.1f}" y="{row * ROW + 3}" width="{width:.1f}" height="{ROW - 4}" fill="{colour}"/>'
+        )
         if label and width > 7 * len(label):
             parts.append(f'<text x="{x + 3:.1f}" y="{row * ROW + 14}">{label}</text>')
 
@@ -44,8 +51,10 @@ def svg(path, begin, end, phases, reductions):
     for index, (left, right, size) in enumerate(reductions):
         parts.append(f'<text x="4" y="{(index + 1) * ROW + 14}">{size / 2**20:.1f} MiB</text>')
         bar(index + 1, left, right, "#ee6677")
-    parts.append(f'<text x="{LEFT}" y="{height - 8}">0</text>'
-                 f'<text x="{LEFT + WIDTH}" y="{height - 8}" text-anchor="end">{(end - begin) / 1e3:.0f} ms</text></svg>')
+    parts.append(
+        f'<text x="{LEFT}" y="{height - 8}">0</text>'
+        f'<text x="{LEFT + WIDTH}" y="{height - 8}" text-anchor="end">{(end - begin) / 1e3:.0f} ms</text></svg>'
+    )
     open(path, "w").write("\n".join(parts) + "\n")
 
 
@@ -60,11 +69,15 @@ def main():
     for left, right, size in reductions:
         within = sum(max(0, min(right, b) - max(left, a)) for a, b in backward)
         total, hidden = total + right - left, hidden + within
-        print(f"{size / 2**20:7.2f} MiB  from {(left - begin) / 1e3:8.2f} to {(right - begin) / 1e3:8.2f} ms, "
-              f"{within / 1e3:6.2f} ms of it within backward")
+        print(
+            f"{size / 2**20:7.2f} MiB  from {(left - begin) / 1e3:8.2f} to {(right - begin) / 1e3:8.2f} ms, "
+            f"{within / 1e3:6.2f} ms of it within backward"
+        )
     for name, left, right in phases:
         print(f"{name:9} from {(left - begin) / 1e3:8.2f} to {(right - begin) / 1e3:8.2f} ms")
-    print(f"{len(reductions)} reductions, {total / 1e3:.2f} ms, {100 * hidden / max(total, 1e-9):.0f} % within backward")
+    print(
+        f"{len(reductions)} reductions, {total / 1e3:.2f} ms, {100 * hidden / max(total, 1e-9):.0f} % within backward"
+    )
     if arguments.svg:
         svg(arguments.svg, begin, end, phases, reductions)
 

@@ -3,6 +3,7 @@
 
 usage: draw_districts.py [--check]        (--check: writes nothing, fails where the page is not up to date)
 """
+
 import pathlib
 import re
 import sys
@@ -53,10 +54,16 @@ def picture(layers):
         inside = "" if names == [district] else f"<br/><small>{', '.join(names)}</small>"
         lines.append(f'  {district}["<b>{district}</b>{inside}"]')
     for district, into in edges.items():
-        lines += [f"  {district} --> {other}" for other in edges if other in into and not implied(edges, district, other)]
+        lines += [
+            f"  {district} --> {other}"
+            for other in edges
+            if other in into and not implied(edges, district, other)
+        ]
     lines += ["```", "", "| District | Includes |", "|---|---|"]
     for district, into in edges.items():
-        lines.append(f"| [{district}](../convoy/{district}/README.md) | {', '.join(each for each in edges if each in into) or '-'} |")
+        lines.append(
+            f"| [{district}](../convoy/{district}/README.md) | {', '.join(each for each in edges if each in into) or '-'} |"
+        )
     return "\n".join(lines) + "\n"
 
 

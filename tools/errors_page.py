@@ -10,6 +10,7 @@ MESSAGE is a text or a format; what a format puts in is an ellipsis. Kinds and e
 Convoy (70) and requests to stop (75) are left out. A message that is put together elsewhere and handed over in a variable is not found, but its
 hint is asked for all the same. Errors that need no hint are in tests/docs/errors_without_hint.txt, with the reason.
 """
+
 import dataclasses
 import functools
 import pathlib
@@ -39,7 +40,10 @@ def tokens_of(text):
         if match.group(2) is not None:
             yield True, match.group(2)
         elif match.group(3) is not None:
-            yield True, re.sub(r"\\(.)", lambda escape: ESCAPES.get(escape[1], escape[0]), match.group(3))
+            yield (
+                True,
+                re.sub(r"\\(.)", lambda escape: ESCAPES.get(escape[1], escape[0]), match.group(3)),
+            )
         elif not whole.startswith("//"):
             yield False, whole
 
@@ -85,6 +89,7 @@ def readable(text):
 @dataclasses.dataclass
 class Found:
     """One place in the sources that makes an error. `hint` is "…" where it is put together at run time, and nothing where there is none."""
+
     kind: str
     message: str
     hint: str
@@ -92,8 +97,12 @@ class Found:
 
 
 def code_of(argument):
-    return "".join('"' + token.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"' if is_text else token
-                   for is_text, token in argument).strip()
+    return "".join(
+        '"' + token.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+        if is_text
+        else token
+        for is_text, token in argument
+    ).strip()
 
 
 def members_of(code):
@@ -107,12 +116,15 @@ def members_of(code):
     return found
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def constants():
     """Hints that have a name: constexpr const char* kHint = "..."."""
     found = {}
     for path in sources():
-        for name, value in re.findall(r'constexpr (?:const char\*(?: const)?|std::string_view) (k\w+) =\s*((?:"(?:[^"\\]|\\.)*"\s*)+);', path.read_text()):
+        for name, value in re.findall(
+            r'constexpr (?:const char\*(?: const)?|std::string_view) (k\w+) =\s*((?:"(?:[^"\\]|\\.)*"\s*)+);',
+            path.read_text(),
+        ):
             found[name] = value
     return found
 
@@ -138,10 +150,16 @@ def text_of_hint(code, before):
     parts = split_top(code, "?:")
     if len(parts) > 1 and "?" in code:
         texts = [text for part in parts[1:] if (text := text_of_hint(part, before))]
-        return "; or ".join(dict.fromkeys(text for text in texts if text != "…")) or "".join(texts[:1])
+        return "; or ".join(dict.fromkeys(text for text in texts if text != "…")) or "".join(
+            texts[:1]
+        )
     if re.fullmatch(r'(?:"(?:[^"\\]|\\.)*"\s*)+', code) or re.match(r"(?:::)?fmt::format\(", code):
         whole = list(tokens_of(code))
-        inner = arguments_of(code[code.index("(") + 1:])[0] if code.endswith(")") and not code.startswith('"') else whole
+        inner = (
+            arguments_of(code[code.index("(") + 1 :])[0]
+            if code.endswith(")") and not code.startswith('"')
+            else whole
+        )
         return sentence_of(inner) or ("" if re.fullmatch(r'""', code) else "…")
     name = code.split("::")[-1]
     if name in constants():
@@ -166,17 +184,33 @@ def hint_of(arguments, before):
         members = members_of(code)
         return text_of_hint(members["hint"], before) if "hint" in members else ""
     if re.fullmatch(r"\w+", code):  # a location: its member, set before
-        given = list(re.finditer(rf"\b{code}(?:\.hint\s*=\s*([^;]*);|\{{([^;]*)\}};)", before[-3000:]))
+        given = list(
+            re.finditer(rf"\b{code}(?:\.hint\s*=\s*([^;]*);|\{{([^;]*)\}};)", before[-3000:])
+        )
         for match in reversed(given):
-            hint = match[1] if match[1] is not None else members_of("{" + match[2] + "}").get("hint")
+            hint = (
+                match[1] if match[1] is not None else members_of("{" + match[2] + "}").get("hint")
+            )
             if hint is not None:
                 return text_of_hint(hint, before)
-        return "…" if re.search(rf"{code} = \w+\.location\(\)|{code} = \w*place_of\(", before[-3000:]) else ""
+        return (
+            "…"
+            if re.search(rf"{code} = \w+\.location\(\)|{code} = \w*place_of\(", before[-3000:])
+            else ""
+        )
     if call := re.match(r"([\w.>-]*)\((.*)\)$", code, re.S):
         name, given = call[1], arguments_of(call[2] + ")")
-        if name.endswith("location"):  # of a setting: its key, its hint; or of an error that is handed on
-            hint = text_of_hint(code_of(given[-1]), before) if code_of(given[-1]) and ("resolved" not in name or len(given) > 1) else ""
-            return hint or ("…" if name.endswith((".location", "->location")) and not code_of(given[0]) else "")
+        if name.endswith(
+            "location"
+        ):  # of a setting: its key, its hint; or of an error that is handed on
+            hint = (
+                text_of_hint(code_of(given[-1]), before)
+                if code_of(given[-1]) and ("resolved" not in name or len(given) > 1)
+                else ""
+            )
+            return hint or (
+                "…" if name.endswith((".location", "->location")) and not code_of(given[0]) else ""
+            )
         last = code_of(given[-1])
         return last.startswith(('"', "fmt", "k")) and text_of_hint(last, before) or "…"
     return ""
@@ -185,29 +219,49 @@ def hint_of(arguments, before):
 def is_error(code, before):
     """Is this an error that is thrown again, and no text?"""
     name = re.match(r"\*?(\w+)(?:[\w.>-]*\.error|_?\.front\(\))?$", code)
-    return bool(name) and ("error" in code or re.search(rf"Error&? {name[1]}\b", before) is not None)
+    return bool(name) and (
+        "error" in code or re.search(rf"Error&? {name[1]}\b", before) is not None
+    )
 
 
 def errors_of(text, known, place):
     names = "|".join(known)
-    line_of = lambda at: f"{place}:{text.count(chr(10), 0, at) + 1}"
-    for match in re.finditer(rf"(?<![\w~])(?:(throw) )?(?:\w+::)*({names})\(|[\w\])][.>]error\((?=\s*[\"f])", text):
+
+    def line_of(at):
+        return f"{place}:{text.count(chr(10), 0, at) + 1}"
+
+    for match in re.finditer(
+        rf"(?<![\w~])(?:(throw) )?(?:\w+::)*({names})\(|[\w\])][.>]error\((?=\s*[\"f])", text
+    ):
         kind = match.group(2) or "ConfigError"
-        arguments = arguments_of(text[match.end():match.end() + 4000])
+        arguments = arguments_of(text[match.end() : match.end() + 4000])
         first = code_of(arguments[0])
-        is_message = '"' in first or re.match(r"(::)?fmt::format\(", first) or (match.group(1) and not is_error(first, text[:match.start()]))
+        is_message = (
+            '"' in first
+            or re.match(r"(::)?fmt::format\(", first)
+            or (match.group(1) and not is_error(first, text[: match.start()]))
+        )
         # A copy of an error brings its hint along; a declaration has none.
         if is_message and not first.startswith("const "):
-            yield Found(kind, sentence_of(arguments[0]), hint_of(arguments[1:], text[:match.start()]), line_of(match.start()))
+            yield Found(
+                kind,
+                sentence_of(arguments[0]),
+                hint_of(arguments[1:], text[: match.start()]),
+                line_of(match.start()),
+            )
     for match in re.finditer(r"CONVOY_CHECK\(", text):
-        arguments = arguments_of(text[match.end():match.end() + 4000])
+        arguments = arguments_of(text[match.end() : match.end() + 4000])
         kind = code_of(arguments[1]) if len(arguments) > 2 else ""
         if kind in known:
             yield Found(kind, sentence_of(arguments[2]), "", line_of(match.start()))
 
 
 def sources():
-    return [path for path in sorted((SOURCE / "convoy").rglob("*")) if path.suffix in (".cpp", ".h") and not path.stem.endswith("_test")]
+    return [
+        path
+        for path in sorted((SOURCE / "convoy").rglob("*"))
+        if path.suffix in (".cpp", ".h") and not path.stem.endswith("_test")
+    ]
 
 
 def all_errors():
@@ -241,7 +295,9 @@ def rule_of(error, words, listed):
     for rule in listed:
         word, pattern, _ = rule
         shape = ".*".join(re.escape(part) for part in pattern.removeprefix("@").split("*"))
-        whole = error.place.split(":")[0] if pattern.startswith("@") else plain(error.message) or "…"
+        whole = (
+            error.place.split(":")[0] if pattern.startswith("@") else plain(error.message) or "…"
+        )
         if word == words[error.kind][1] and re.fullmatch(shape, whole):
             return rule
     return None
@@ -276,10 +332,13 @@ def page():
             hint = rule[2]
         found[error.kind].setdefault(message, set()).add(readable(hint))
     count = sum(len(messages) for messages in found.values())
-    lines = ["# Errors by text", "",
-             f"{count} messages, by exit code. Search this page for a part of the message without names and numbers, which are … here. The ten most common",
-             "ones are in [troubleshooting](../how-to/troubleshoot.md); [exit codes](exit-codes.md) tells what a code means. Made by `tools/errors_page.py` from the",
-             "sources; messages that are put together from parts are not all here."]
+    lines = [
+        "# Errors by text",
+        "",
+        f"{count} messages, by exit code. Search this page for a part of the message without names and numbers, which are … here. The ten most common",
+        "ones are in [troubleshooting](../how-to/troubleshoot.md); [exit codes](exit-codes.md) tells what a code means. Made by `tools/errors_page.py` from the",
+        "sources; messages that are put together from parts are not all here.",
+    ]
     for kind, (code, word) in known.items():
         if not found[kind]:
             continue

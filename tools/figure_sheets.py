@@ -4,6 +4,7 @@
 
 Writes screen.png, paper.png and print.png into tests/golden/figures or FOLDER, in 216 colours, which is a tenth of the size.
 """
+
 import itertools
 import operator
 import os
@@ -20,8 +21,8 @@ HOME = pathlib.Path(__file__).resolve().parent.parent
 def chunks(png):
     at = 8
     while at < len(png):
-        size, kind = struct.unpack(">I4s", png[at:at + 8])
-        yield kind, png[at + 8:at + 8 + size]
+        size, kind = struct.unpack(">I4s", png[at : at + 8])
+        yield kind, png[at + 8 : at + 8 + size]
         at += size + 12
 
 
@@ -37,8 +38,10 @@ def rows_of(png):
     data = zlib.decompress(b"".join(data for name, data in parts if name == b"IDAT"))
     rows, above = [], [bytes(width)] * 4
     for row in range(height):
-        line = data[row * (4 * width + 1):(row + 1) * (4 * width + 1)]
-        above = [unfiltered(line[0], line[1 + place::4], before) for place, before in enumerate(above)]
+        line = data[row * (4 * width + 1) : (row + 1) * (4 * width + 1)]
+        above = [
+            unfiltered(line[0], line[1 + place :: 4], before) for place, before in enumerate(above)
+        ]
         rows.append(above[:3])
     return width, rows
 
@@ -46,6 +49,7 @@ def rows_of(png):
 def unfiltered(kind, values, above):
     def wrapped(left, right):
         return (left + right) & 255
+
     if kind == 0:
         return values
     if kind == 1:
@@ -61,16 +65,27 @@ def in_few_colours(png):
     for colours in rows:
         red, green, blue = (values.translate(step) for values, step in zip(colours, steps))
         lines.append(b"\0" + bytes(map(operator.add, map(operator.add, red, green), blue)))
-    palette = b"".join(bytes((51 * (index // 36), 51 * (index // 6 % 6), 51 * (index % 6))) for index in range(216))
+    palette = b"".join(
+        bytes((51 * (index // 36), 51 * (index // 6 % 6), 51 * (index % 6))) for index in range(216)
+    )
     head = struct.pack(">IIBBBBB", width, len(rows), 8, 3, 0, 0, 0)
-    return (png[:8] + chunk(b"IHDR", head) + chunk(b"PLTE", palette) + chunk(b"IDAT", zlib.compress(b"".join(lines), 9))
-            + chunk(b"IEND", b""))
+    return (
+        png[:8]
+        + chunk(b"IHDR", head)
+        + chunk(b"PLTE", palette)
+        + chunk(b"IDAT", zlib.compress(b"".join(lines), 9))
+        + chunk(b"IEND", b"")
+    )
 
 
 def main():
     target = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HOME / "tests/golden/figures")
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([HOME / "build/bin/figures_tests", "--gtest_brief=1"], env=dict(os.environ, CONVOY_FIGURES=folder), check=True)
+        subprocess.run(
+            [HOME / "build/bin/figures_tests", "--gtest_brief=1"],
+            env=dict(os.environ, CONVOY_FIGURES=folder),
+            check=True,
+        )
         for name in ("screen.png", "paper.png", "print.png"):
             (target / name).write_bytes(in_few_colours((pathlib.Path(folder) / name).read_bytes()))
 

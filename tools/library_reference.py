@@ -2,15 +2,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/library.md from the public headers: their comments, and the declarations for programs.
 
-  tools/library_reference.py > docs/reference/library.md
+tools/library_reference.py > docs/reference/library.md
 """
+
 import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # By the name that each is installed by.
-HEADERS = {f"{name}.h": f"convoy/library/{name}.h" for name in [
-    "convoy", "process_group", "work", "ddp", "fsdp", "no_sync", "zero", "dp", "sampler", "checkpoint", "profiler"]}
+HEADERS = {
+    f"{name}.h": f"convoy/library/{name}.h"
+    for name in [
+        "convoy",
+        "process_group",
+        "work",
+        "ddp",
+        "fsdp",
+        "no_sync",
+        "zero",
+        "dp",
+        "sampler",
+        "checkpoint",
+        "profiler",
+    ]
+}
 HEADERS["error.h"] = "convoy/core/base/error_types.h"
 HEADERS["sweep.h"] = "convoy/farm/sweep/command/function_sweep.h"
 
@@ -22,7 +37,9 @@ def without_comment_marks(lines):
 def opening(text):
     """The comment that a header begins with, as Markdown: indented lines of it are code."""
     lines = text.split("\n")[2:]
-    words = without_comment_marks(lines[:next(at for at, line in enumerate(lines) if not line.startswith("//"))])
+    words = without_comment_marks(
+        lines[: next(at for at, line in enumerate(lines) if not line.startswith("//"))]
+    )
     blocks = []
     for block in re.sub("<convoy/.*?>", r"`\g<0>`", words).split("\n\n"):
         is_code = all(line.startswith("  ") for line in block.split("\n"))
@@ -47,7 +64,7 @@ def without_bodies(text):
         brace = found.start(2)
         if text[brace] != "{":  # the braces behind an initialiser list
             brace = re.compile(r"\)\s*(\{\}|\{\n)").search(text, found.end()).start(1)
-        out += text[at:found.end(1)] + ";"
+        out += text[at : found.end(1)] + ";"
         at = end_of_braces(text, brace)
     return out + text[at:]
 
@@ -56,14 +73,19 @@ def error_kinds(text):
     """The macro that defines the kinds becomes a list of them."""
     kinds = re.findall(r'CONVOY_ERROR_KIND\((\w+), ExitCode::(\w+), ("\w+")\);', text)
     codes = dict(re.findall(r"^  (\w+) = (\d+),", text, re.M))
-    lines = "".join(f"class {name} : public Error;  // kind() {kind}, code() {codes[code]}\n" for name, code, kind in kinds)
-    return re.sub(r"#define CONVOY_ERROR_KIND.*?#undef CONVOY_ERROR_KIND\n", lambda _: lines, text, flags=re.S)
+    lines = "".join(
+        f"class {name} : public Error;  // kind() {kind}, code() {codes[code]}\n"
+        for name, code, kind in kinds
+    )
+    return re.sub(
+        r"#define CONVOY_ERROR_KIND.*?#undef CONVOY_ERROR_KIND\n", lambda _: lines, text, flags=re.S
+    )
 
 
 def public_part(text):
     begin = text.index("namespace convoy {\n") + len("namespace convoy {\n")
     text = error_kinds(text)[begin:]
-    text = text[:text.rindex("}  // namespace convoy")]
+    text = text[: text.rindex("}  // namespace convoy")]
     text = re.sub(r"namespace detail \{.*?\n\}\n", "", text, flags=re.S)
     text = re.sub(r" : public detail::\S+ \{\n public:\n  using [^\n]*\n\};", ";", text)
     text = re.sub(r"\n private:.*?\n\};", "\n};", text, flags=re.S)
@@ -71,11 +93,13 @@ def public_part(text):
 
 
 def main():
-    print("# The library\n\nWritten by `tools/library_reference.py` from the headers. All for LibTorch programs: `#include <convoy/convoy.h>`, "
-          "CMake target\n`Convoy::convoy`; `<convoy/sweep.h>` with the target `Convoy::sweep` needs no LibTorch. All names stand in namespace "
-          "`convoy`; `convoy::detail`\nand `<convoy/detail/...>` are private. Convoy throws [`convoy::Error`](#convoyerrorh), a `std::runtime_error`: "
-          "its kinds have the [exit codes](exit-codes.md)\nof the programs.\n[How to use it](../how-to/use-as-a-library.md), "
-          "[tutorial](../tutorial-library.md).")
+    print(
+        "# The library\n\nWritten by `tools/library_reference.py` from the headers. All for LibTorch programs: `#include <convoy/convoy.h>`, "
+        "CMake target\n`Convoy::convoy`; `<convoy/sweep.h>` with the target `Convoy::sweep` needs no LibTorch. All names stand in namespace "
+        "`convoy`; `convoy::detail`\nand `<convoy/detail/...>` are private. Convoy throws [`convoy::Error`](#convoyerrorh), a `std::runtime_error`: "
+        "its kinds have the [exit codes](exit-codes.md)\nof the programs.\n[How to use it](../how-to/use-as-a-library.md), "
+        "[tutorial](../tutorial-library.md)."
+    )
     for name, source in HEADERS.items():
         text = (ROOT / source).read_text()
         print(f"\n## convoy/{name}\n\n{opening(text)}")

@@ -13,6 +13,7 @@ mapfile -t sources < <(git ls-files '*.cpp' '*.h' | grep -vE '^(tests/golden/|ru
 mapfile -t scripts < <(git ls-files '*.py')
 if [ "${1:-}" = --fix ]; then
   clang-format-14 -i "${sources[@]}"
+  "$ruff" format --quiet "${scripts[@]}"
   "$ruff" check --quiet --fix --unsafe-fixes "${scripts[@]}"
   "$ruff" format --quiet "${scripts[@]}"
   "$biome" check --write --unsafe

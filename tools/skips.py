@@ -5,6 +5,7 @@
 
 KNOWN_FILE names the skips that are expected: one a line, `ENTRY TEST`, both shell patterns; # begins a comment.
 With --strict a skip that is not there ends with 1."""
+
 import fnmatch
 import pathlib
 import re
@@ -50,7 +51,9 @@ def main():
         surprises += not expected
         print(f"  {entry} {test}: {reason}{'' if expected else f'  (not in {known_file})'}")
     if surprises and "--strict" in sys.argv:
-        print(f"{surprises} skips are not in {known_file}: install what they lack, or list them there with the reason")
+        print(
+            f"{surprises} skips are not in {known_file}: install what they lack, or list them there with the reason"
+        )
         return 1
     return 0
 

@@ -12,6 +12,7 @@ comment behind code that opens with "of", "that is" or "whose", or that names no
 a genitive explains ("`rows`: of the plan").
 In scripts, CMake files and pages: a comment line wider than 100 columns, and "cannot" in two words.
 """
+
 import pathlib
 import re
 import subprocess
@@ -28,19 +29,24 @@ TWO_WORDS = re.compile(r"\bcan(?:\s+|\n\s*(?://|#)\s*)not\b", re.I)
 PLAIN_TEXTS = ("*.md", "*.sh", "*.py", "*.cmake", "CMakeLists.txt", "run", "*.toml", "Makefile")
 SCRIPTS = {".sh", ".cmake", ".txt", ""}
 # `std::vector<int64_t>` with the name on the next line, which only a comment behind it forces.
-BROKEN_TYPE = re.compile(r"^\s*(?:(?:static|const|mutable|inline) )*[A-Za-z_](?:[\w:]*\w)?(?:<.*>)?[&*]?$")
+BROKEN_TYPE = re.compile(
+    r"^\s*(?:(?:static|const|mutable|inline) )*[A-Za-z_](?:[\w:]*\w)?(?:<.*>)?[&*]?$"
+)
 NAME_AND_COMMENT = re.compile(r"^\s+\w+(?:\s*=.*|\{.*\})?[;,]\s+//")
 # A reader has to look for the noun that such a phrase stands for.
 RIDDLE = re.compile(r"\b(?:those (?:of|that|which)|by then|anew|what it has)\b", re.I)
 # Behind code: a genitive or a clause without its noun.
-NO_NOUN = re.compile(r"^(?:of|which|whose|that (?:is|are|was|were|has|have|had|can|may|it|they|this|any))\b", re.I)
+NO_NOUN = re.compile(
+    r"^(?:of|which|whose|that (?:is|are|was|were|has|have|had|can|may|it|they|this|any))\b", re.I
+)
 # "`rows`: of the plan": a parameter is explained by a genitive.
 GENITIVE = re.compile(r"(?<=`): of\b")
 FUNCTION_WORDS = set(
     "a above again all alone also an and another are as at be before behind below beside between both but by either each every few "
     "first for from here if in into is it its last many neither next no none not off on only or other others out own rest same so some "
     "such than that the their them then there these they this those to too under up well when where while who with within "
-    "without".split())
+    "without".split()
+)
 NAMED = re.compile(r"[0-9`\"'(){}<>\[\]=+*/_%$#:-]")
 ALL_SOURCES = ("*.h", "*.cpp", "*.rs", "*.cu", "*.cuh", "*.inl")
 NOT_A_TYPE = {"return", "else", "do", "try", "public", "private", "protected", "default"}
@@ -72,14 +78,23 @@ def blocks_of(lines, comments):
         column = comments[line][0]
         is_own_line = not lines[line - 1][:column].strip()
         last = line
-        while is_own_line and last + 1 in comments and comments[last + 1][0] == column and not lines[last][:column].strip():
+        while (
+            is_own_line
+            and last + 1 in comments
+            and comments[last + 1][0] == column
+            and not lines[last][:column].strip()
+        ):
             last += 1
         done.update(range(line, last + 1))
         yield [(at, words_of(comments[at][1])) for at in range(line, last + 1)], not is_own_line
 
 
 def names_nothing(words):
-    return words != "" and not NAMED.search(words) and all(word.lower().strip(".,;") in FUNCTION_WORDS for word in words.split())
+    return (
+        words != ""
+        and not NAMED.search(words)
+        and all(word.lower().strip(".,;") in FUNCTION_WORDS for word in words.split())
+    )
 
 
 def riddles_of(text):
@@ -88,7 +103,9 @@ def riddles_of(text):
     faults = []
     for block, is_behind in blocks_of(lines, comments_of(text)[0]):
         words = " ".join(line for _, line in block)
-        for match in sorted([*RIDDLE.finditer(words), *GENITIVE.finditer(words)], key=lambda found: found.start()):
+        for match in sorted(
+            [*RIDDLE.finditer(words), *GENITIVE.finditer(words)], key=lambda found: found.start()
+        ):
             end, line = 0, block[0][0]
             for at, part in block:
                 if match.start() < end + len(part) + 1:
@@ -98,9 +115,19 @@ def riddles_of(text):
             faults.append((line, f'a comment says "{match.group(0)}": name the noun, or say when'))
         opener = NO_NOUN.match(words) if is_behind else None
         if opener:
-            faults.append((block[0][0], f'a comment behind code opens with "{opener.group(0)}": begin with the noun'))
+            faults.append(
+                (
+                    block[0][0],
+                    f'a comment behind code opens with "{opener.group(0)}": begin with the noun',
+                )
+            )
         elif is_behind and names_nothing(words):
-            faults.append((block[0][0], f'the comment "{words}" names nothing: say what it is, or leave it out'))
+            faults.append(
+                (
+                    block[0][0],
+                    f'the comment "{words}" names nothing: say what it is, or leave it out',
+                )
+            )
     return faults
 
 
@@ -115,43 +142,71 @@ def faults_of(text):
         if len(whole) > COLUMNS:
             faults.append((line, f"a comment line of {len(whole)} columns, more than {COLUMNS}"))
         above = comments.get(line - 1)
-        goes_on = above is not None and (above[0] == column or not lines[line - 2][: above[0]].strip())
+        goes_on = above is not None and (
+            above[0] == column or not lines[line - 2][: above[0]].strip()
+        )
         words = words_of(comment)
         if not goes_on or not is_own_line or words_of(above[1]) == "":
             if FRAGMENT.match(words):
-                faults.append((line, f"a comment that opens with {words.split()[0]}: begin with a verb, a number or a condition"))
+                faults.append(
+                    (
+                        line,
+                        f"a comment that opens with {words.split()[0]}: begin with a verb, a number or a condition",
+                    )
+                )
         if SENTENCE_END.search(words):
             faults.append((line, "a sentence of a comment that opens with What, Who, Whose or Of"))
         if not is_own_line:
             below = comments.get(line + 1)
             if below and below[0] == column and not lines[line][: below[0]].strip():
-                faults.append((line, "a comment behind a declaration goes on in the next line: put it above"))
+                faults.append(
+                    (line, "a comment behind a declaration goes on in the next line: put it above")
+                )
             if line > 1 and NAME_AND_COMMENT.match(whole):
                 before = lines[line - 2]
-                if BROKEN_TYPE.match(before) and before.split()[0] not in NOT_A_TYPE and "//" not in before:
-                    faults.append((line, "a comment behind a declaration breaks it in two: put it above"))
+                if (
+                    BROKEN_TYPE.match(before)
+                    and before.split()[0] not in NOT_A_TYPE
+                    and "//" not in before
+                ):
+                    faults.append(
+                        (line, "a comment behind a declaration breaks it in two: put it above")
+                    )
     for line, token in texts:
         found = MACHINE_WORD.search(token)
         if found:
-            faults.append((line, f"a text says \"{found.group(0)}\": a program needs, has or expects"))
+            faults.append(
+                (line, f'a text says "{found.group(0)}": a program needs, has or expects')
+            )
     return sorted(faults + spelling_faults(text))
 
 
 def spelling_faults(text):
-    return [(text.count("\n", 0, match.start()) + 1, 'the words "can not": write "cannot"') for match in TWO_WORDS.finditer(text)]
+    return [
+        (text.count("\n", 0, match.start()) + 1, 'the words "can not": write "cannot"')
+        for match in TWO_WORDS.finditer(text)
+    ]
 
 
 def script_faults(text):
     """Of a shell script or a CMake file."""
-    faults = [(number, f"a comment line of {len(line)} columns, more than {COLUMNS}")
-              for number, line in enumerate(text.split("\n"), 1) if line.lstrip().startswith("#") and len(line) > COLUMNS]
-    faults += [(number, f'a comment says "{found.group(0)}": name the noun, or say when') for number, line in enumerate(text.split("\n"), 1)
-               if line.lstrip().startswith("#") and (found := RIDDLE.search(line))]
+    faults = [
+        (number, f"a comment line of {len(line)} columns, more than {COLUMNS}")
+        for number, line in enumerate(text.split("\n"), 1)
+        if line.lstrip().startswith("#") and len(line) > COLUMNS
+    ]
+    faults += [
+        (number, f'a comment says "{found.group(0)}": name the noun, or say when')
+        for number, line in enumerate(text.split("\n"), 1)
+        if line.lstrip().startswith("#") and (found := RIDDLE.search(line))
+    ]
     return faults + spelling_faults(text)
 
 
 def tracked(source, *patterns):
-    found = subprocess.run(["git", "ls-files", *patterns], cwd=source, capture_output=True, text=True)
+    found = subprocess.run(
+        ["git", "ls-files", *patterns], cwd=source, capture_output=True, text=True
+    )
     return [source / name for name in found.stdout.split("\n") if name]
 
 
@@ -199,7 +254,12 @@ def self_test():
     ]
     for text, line, wanted in riddles:
         found = riddles_of(text)
-        assert len(found) == 1 and found[0][0] == line and wanted in found[0][1], (text, line, wanted, found)
+        assert len(found) == 1 and found[0][0] == line and wanted in found[0][1], (
+            text,
+            line,
+            wanted,
+            found,
+        )
     for text in plain:
         assert not riddles_of(text), (text, riddles_of(text))
     for text, wanted in breaks:
@@ -215,7 +275,9 @@ def main():
     if sys.argv[1:] == ["--self-test"]:
         self_test()
         return 0
-    source = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent)
+    source = pathlib.Path(
+        sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    )
     count = 0
     for path in sorted((source / "convoy").rglob("*")):
         name = path.relative_to(source).as_posix()

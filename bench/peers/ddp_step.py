@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of bench/library_ddp.py: the steps of library_ddp_bench.cpp with torch's DistributedDataParallel over Gloo.
 
-  ddp_step.py WIDTH DEPTH ROWS STEPS    under the environment of a launcher
+ddp_step.py WIDTH DEPTH ROWS STEPS    under the environment of a launcher
 """
+
 import json
 import os
 import statistics
@@ -12,7 +13,6 @@ import time
 import torch
 import torch.distributed as dist
 from torch import nn
-
 
 WARM_UP = 5
 
@@ -43,8 +43,16 @@ def main():
     processor_ms = 1e3 * (time.process_time() - processor_begin) / (steps - WARM_UP)
     ordered = sorted(steps_ms[WARM_UP:])
     if dist.get_rank() == 0:
-        print(json.dumps({"step_ms": statistics.median(ordered), "fast_step_ms": ordered[len(ordered) // 10],
-                          "processor_ms": processor_ms, "loss": value}))
+        print(
+            json.dumps(
+                {
+                    "step_ms": statistics.median(ordered),
+                    "fast_step_ms": ordered[len(ordered) // 10],
+                    "processor_ms": processor_ms,
+                    "loss": value,
+                }
+            )
+        )
     dist.destroy_process_group()
 
 

@@ -2,7 +2,10 @@
 
 usage: llama_cpp_file.py MODEL_FOLDER FILE.gguf (packages gguf, torch, safetensors)
 """
-import json, pathlib, sys
+
+import json
+import pathlib
+import sys
 
 import gguf
 import numpy as np
@@ -14,21 +17,31 @@ tokenizer = json.loads((folder / "tokenizer.json").read_text())
 template = folder / "chat_template.jinja"
 
 w = gguf.GGUFWriter(sys.argv[2], "qwen2")
-w.add_block_count(config["num_hidden_layers"]); w.add_context_length(config["max_position_embeddings"])
-w.add_embedding_length(config["hidden_size"]); w.add_feed_forward_length(config["intermediate_size"])
-w.add_head_count(config["num_attention_heads"]); w.add_head_count_kv(config["num_key_value_heads"])
-w.add_layer_norm_rms_eps(config["rms_norm_eps"]); w.add_rope_freq_base((config.get("rope_parameters") or config)["rope_theta"])
+w.add_block_count(config["num_hidden_layers"])
+w.add_context_length(config["max_position_embeddings"])
+w.add_embedding_length(config["hidden_size"])
+w.add_feed_forward_length(config["intermediate_size"])
+w.add_head_count(config["num_attention_heads"])
+w.add_head_count_kv(config["num_key_value_heads"])
+w.add_layer_norm_rms_eps(config["rms_norm_eps"])
+w.add_rope_freq_base((config.get("rope_parameters") or config)["rope_theta"])
 w.add_file_type(gguf.LlamaFileType.MOSTLY_BF16)
 
 words = sorted(tokenizer["model"]["vocab"], key=tokenizer["model"]["vocab"].get)
 special = {token["content"] for token in tokenizer["added_tokens"]}
 w.add_vocab_size(config["vocab_size"])
-w.add_tokenizer_model("gpt2"); w.add_tokenizer_pre("qwen2")
+w.add_tokenizer_model("gpt2")
+w.add_tokenizer_pre("qwen2")
 w.add_token_list(words)
-w.add_token_types([gguf.TokenType.CONTROL if word in special else gguf.TokenType.NORMAL for word in words])
-w.add_token_merges([merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]])
+w.add_token_types(
+    [gguf.TokenType.CONTROL if word in special else gguf.TokenType.NORMAL for word in words]
+)
+w.add_token_merges(
+    [merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]]
+)
 w.add_add_bos_token(False)
-if template.exists(): w.add_chat_template(template.read_text())
+if template.exists():
+    w.add_chat_template(template.read_text())
 
 names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2, config["num_hidden_layers"])
 for file in sorted(folder.glob("*.safetensors")):
@@ -38,5 +51,12 @@ for file in sorted(folder.glob("*.safetensors")):
         if values.ndim == 1:
             w.add_tensor(target, values)
         else:
-            w.add_tensor(target, gguf.quants.quantize(np.ascontiguousarray(values), gguf.GGMLQuantizationType.BF16), raw_dtype=gguf.GGMLQuantizationType.BF16)
-w.write_header_to_file(); w.write_kv_data_to_file(); w.write_tensors_to_file(); w.close()
+            w.add_tensor(
+                target,
+                gguf.quants.quantize(np.ascontiguousarray(values), gguf.GGMLQuantizationType.BF16),
+                raw_dtype=gguf.GGMLQuantizationType.BF16,
+            )
+w.write_header_to_file()
+w.write_kv_data_to_file()
+w.write_tensors_to_file()
+w.close()

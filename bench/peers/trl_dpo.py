@@ -4,6 +4,7 @@
 The rows in order, no checkpoints, one log line. The reference's log-probabilities are computed before the first step, as Convoy does.
 Prints {"seconds": of each step after the first two, "losses": of all}.
 """
+
 import json
 import os
 import sys
@@ -37,17 +38,43 @@ def main():
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     if tuning == "lora":
-        model = get_peft_model(model, LoraConfig(r=16, lora_alpha=32, lora_dropout=0.0, target_modules="all-linear",
-                                                 task_type="CAUSAL_LM"))
+        model = get_peft_model(
+            model,
+            LoraConfig(
+                r=16,
+                lora_alpha=32,
+                lora_dropout=0.0,
+                target_modules="all-linear",
+                task_type="CAUSAL_LM",
+            ),
+        )
     clock = Clock()
     with tempfile.TemporaryDirectory() as output, open(rows) as lines:
-        config = DPOConfig(output_dir=output, max_steps=int(steps), per_device_train_batch_size=int(pairs),
-                           learning_rate=1e-4, lr_scheduler_type="constant", weight_decay=0.0, max_length=256,
-                           logging_steps=1, report_to="none", use_cpu=True, bf16=False, save_strategy="no",
-                           gradient_checkpointing=False, train_sampling_strategy="sequential", disable_tqdm=True,
-                           precompute_ref_log_probs=True)
-        trainer = DPOTrainer(model=model, args=config, train_dataset=Dataset.from_list([json.loads(line) for line in lines]),
-                             processing_class=AutoTokenizer.from_pretrained(folder), callbacks=[clock])
+        config = DPOConfig(
+            output_dir=output,
+            max_steps=int(steps),
+            per_device_train_batch_size=int(pairs),
+            learning_rate=1e-4,
+            lr_scheduler_type="constant",
+            weight_decay=0.0,
+            max_length=256,
+            logging_steps=1,
+            report_to="none",
+            use_cpu=True,
+            bf16=False,
+            save_strategy="no",
+            gradient_checkpointing=False,
+            train_sampling_strategy="sequential",
+            disable_tqdm=True,
+            precompute_ref_log_probs=True,
+        )
+        trainer = DPOTrainer(
+            model=model,
+            args=config,
+            train_dataset=Dataset.from_list([json.loads(line) for line in lines]),
+            processing_class=AutoTokenizer.from_pretrained(folder),
+            callbacks=[clock],
+        )
         trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     print(json.dumps({"seconds": clock.seconds[2:], "losses": losses}))

@@ -7,15 +7,60 @@
 Names, goods and frames are our own. The test holds sentences whose names and goods also occur in the training, in other
 combinations.
 """
+
 import json
 import pathlib
 import random
 
-NAMES = ["Mara", "Tomas", "Ines", "Jonas", "Lea", "Omar", "Priya", "Felix", "Nora", "Ivan", "Sofia", "Hugo", "Anna", "Karim", "Elif", "Bruno"]
-GOODS = ["lamp", "chair", "kettle", "notebook", "bicycle", "blanket", "mirror", "basket", "clock", "ladder", "vase", "rug", "drill", "tent"]
+NAMES = [
+    "Mara",
+    "Tomas",
+    "Ines",
+    "Jonas",
+    "Lea",
+    "Omar",
+    "Priya",
+    "Felix",
+    "Nora",
+    "Ivan",
+    "Sofia",
+    "Hugo",
+    "Anna",
+    "Karim",
+    "Elif",
+    "Bruno",
+]
+GOODS = [
+    "lamp",
+    "chair",
+    "kettle",
+    "notebook",
+    "bicycle",
+    "blanket",
+    "mirror",
+    "basket",
+    "clock",
+    "ladder",
+    "vase",
+    "rug",
+    "drill",
+    "tent",
+]
 COLOURS = ["red", "blue", "green", "black", "white", "yellow", "grey"]
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
-NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten", 12: "twelve"}
+NUMBERS = {
+    1: "one",
+    2: "two",
+    3: "three",
+    4: "four",
+    5: "five",
+    6: "six",
+    7: "seven",
+    8: "eight",
+    9: "nine",
+    10: "ten",
+    12: "twelve",
+}
 FRAMES = [
     "{name} ordered {count} {goods} for {day}.",
     "Please bring {name} {count} {goods} on {day}.",
@@ -35,9 +80,16 @@ def row(draw):
     count = draw.choice(list(NUMBERS))
     words = draw.choice([NUMBERS[count], str(count)])
     goods = f"{colour} {thing}" + ("" if count == 1 else "s")
-    sentence = draw.choice(FRAMES).format(name=name, count=words, count_first=words.capitalize(), goods=goods, day=day)
+    sentence = draw.choice(FRAMES).format(
+        name=name, count=words, count_first=words.capitalize(), goods=goods, day=day
+    )
     order = {"customer": name, "item": thing, "colour": colour, "count": count, "day": day}
-    return {"messages": [{"role": "user", "content": sentence}, {"role": "assistant", "content": json.dumps(order)}]}
+    return {
+        "messages": [
+            {"role": "user", "content": sentence},
+            {"role": "assistant", "content": json.dumps(order)},
+        ]
+    }
 
 
 def main():

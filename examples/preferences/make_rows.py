@@ -7,6 +7,7 @@
 The chosen answer is the last line of a row's own answer alone. The rejected one is, in turn, the same line with a wrong
 number, the whole answer with its steps, and a long sentence around the right number.
 """
+
 import json
 import pathlib
 import random
@@ -21,10 +22,16 @@ def pairs(name, count, seed):
     for index, row in enumerate(rows[:count]):
         result = row["answer"].rsplit("#### ", 1)[1]
         wrong = str(int(result) + draw.choice([-11, -10, -2, -1, 1, 2, 10, 11]))
-        rejected = (f"#### {wrong}", row["answer"], f"Let me think about it. The result must be {result}.\n#### {result}")[index % 3]
-        yield {"prompt": [{"role": "user", "content": row["question"]}],
-               "chosen": [{"role": "assistant", "content": f"#### {result}"}],
-               "rejected": [{"role": "assistant", "content": rejected}]}
+        rejected = (
+            f"#### {wrong}",
+            row["answer"],
+            f"Let me think about it. The result must be {result}.\n#### {result}",
+        )[index % 3]
+        yield {
+            "prompt": [{"role": "user", "content": row["question"]}],
+            "chosen": [{"role": "assistant", "content": f"#### {result}"}],
+            "rejected": [{"role": "assistant", "content": rejected}],
+        }
 
 
 if __name__ == "__main__":

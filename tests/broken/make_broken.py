@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the corpus of broken files beside this script: safetensors/*.safetensors and models/<case>/. Every one must be
 refused with exit code 10. Larger cases are made by the test itself. Standard library only."""
+
 import json
 import os
 import shutil
@@ -44,11 +45,21 @@ SAFETENSORS = {
     "two_objects": pack(json.dumps({"a": tensor(0, 8, [2])}) + "{}", DATA8),
     "bad_utf8": pack(b'{"\xff":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}', DATA8),
     "lone_surrogate": pack(b'{"\\ud800":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}', DATA8),
-    "duplicate_name": pack('{"a":%s,"a":%s}' % (json.dumps(tensor(0, 4, [1])), json.dumps(tensor(4, 8, [1]))), DATA8),
-    "duplicate_metadata": pack('{"__metadata__":{},"__metadata__":{},"a":%s}' % json.dumps(tensor(0, 8, [2])), DATA8),
-    "duplicate_metadata_key": pack('{"__metadata__":{"x":"1","x":"2"},"a":%s}' % json.dumps(tensor(0, 8, [2])), DATA8),
-    "duplicate_dtype": pack('{"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}}', DATA8),
-    "duplicate_shape": pack('{"a":{"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]}}', DATA8),
+    "duplicate_name": pack(
+        '{"a":%s,"a":%s}' % (json.dumps(tensor(0, 4, [1])), json.dumps(tensor(4, 8, [1]))), DATA8
+    ),
+    "duplicate_metadata": pack(
+        '{"__metadata__":{},"__metadata__":{},"a":%s}' % json.dumps(tensor(0, 8, [2])), DATA8
+    ),
+    "duplicate_metadata_key": pack(
+        '{"__metadata__":{"x":"1","x":"2"},"a":%s}' % json.dumps(tensor(0, 8, [2])), DATA8
+    ),
+    "duplicate_dtype": pack(
+        '{"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}}', DATA8
+    ),
+    "duplicate_shape": pack(
+        '{"a":{"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]}}', DATA8
+    ),
     "metadata_not_string": pack({"__metadata__": {"x": 1}, "a": tensor(0, 8, [2])}, DATA8),
     "metadata_nested": pack({"__metadata__": {"x": {"y": "z"}}, "a": tensor(0, 8, [2])}, DATA8),
     "metadata_is_string": pack({"__metadata__": "pt", "a": tensor(0, 8, [2])}, DATA8),
@@ -110,7 +121,13 @@ SHARD_B = pack({"b": tensor(0, 8, [2])}, DATA8)
 
 
 def sharded(weight_map, **files):
-    return {"config.json": config(), INDEX: index(weight_map), SHARD1: GOOD, SHARD2: SHARD_B, **files}
+    return {
+        "config.json": config(),
+        INDEX: index(weight_map),
+        SHARD1: GOOD,
+        SHARD2: SHARD_B,
+        **files,
+    }
 
 
 MODELS = {
@@ -119,15 +136,25 @@ MODELS = {
     "config_is_list": {"config.json": b"[]", "model.safetensors": GOOD},
     "config_is_number": {"config.json": b"7", "model.safetensors": GOOD},
     "config_cut": {"config.json": b'{"model_type": "lla', "model.safetensors": GOOD},
-    "config_duplicate_key": {"config.json": b'{"hidden_size": 8, "hidden_size": 16}', "model.safetensors": GOOD},
+    "config_duplicate_key": {
+        "config.json": b'{"hidden_size": 8, "hidden_size": 16}',
+        "model.safetensors": GOOD,
+    },
     "config_bad_utf8": {"config.json": b'{"model_type": "\xff\xfe"}', "model.safetensors": GOOD},
     "config_nul": {"config.json": b'{"model_type": "llama"}\0{', "model.safetensors": GOOD},
-    "config_trailing_text": {"config.json": b'{"model_type": "llama"} x', "model.safetensors": GOOD},
+    "config_trailing_text": {
+        "config.json": b'{"model_type": "llama"} x',
+        "model.safetensors": GOOD,
+    },
     "config_comment": {"config.json": b'{"a": 1 /* no */}', "model.safetensors": GOOD},
     "config_nan": {"config.json": b'{"rope_theta": NaN}', "model.safetensors": GOOD},
     "config_number_too_large": {"config.json": b'{"rope_theta": 1e999}', "model.safetensors": GOOD},
     "config_deep": {"config.json": b"[" * 3000 + b"]" * 3000, "model.safetensors": GOOD},
-    "generation_config_is_list": {"config.json": config(), "generation_config.json": b"[1]", "model.safetensors": GOOD},
+    "generation_config_is_list": {
+        "config.json": config(),
+        "generation_config.json": b"[1]",
+        "model.safetensors": GOOD,
+    },
     "no_weights": {"config.json": config()},
     "pickle_only": {"config.json": config(), "pytorch_model.bin": b"PK\x03\x04"},
     "index_parent": sharded({"a": "../outside.safetensors", "b": SHARD2}),
@@ -157,7 +184,9 @@ MODELS = {
     "index_shards_swapped": sharded({"a": SHARD2, "b": SHARD1}),
     "index_tensor_twice": {
         "config.json": config(),
-        INDEX: ('{"weight_map": {"a": "%s", "a": "%s", "b": "%s"}}' % (SHARD1, SHARD2, SHARD2)).encode(),
+        INDEX: (
+            '{"weight_map": {"a": "%s", "a": "%s", "b": "%s"}}' % (SHARD1, SHARD2, SHARD2)
+        ).encode(),
         SHARD1: GOOD,
         SHARD2: SHARD_B,
     },

@@ -4,6 +4,7 @@
 
   capabilities_test.py SOURCE_FOLDER [--fix]     --fix writes the table's sentences between the marks
 """
+
 import pathlib
 import re
 import sys
@@ -13,22 +14,56 @@ MARK = re.compile(r"<!-- is: ([^>]+?) -->(.*?)<!-- end -->", re.S)
 # For each capability: words that its state holds, and what is then false. A state without the words is another one: look at its
 # denials again.
 DENIALS = {
-    "one GPU": ("measured on one H200", [
-        r"no (?:live )?GPUs? (?:has|have) (?:ever )?(?:run|tried|computed)", r"no GPUs? (?:has|have) been (?:tried|used|measured)",
-        r"(?<!several )\bGPUs? unmeasured", r"written, (?:but )?not yet run", r"(?:never|not yet) (?:been )?(?:run|tried) on (?:a |any )?GPUs?\b",
-        r"untried on GPUs?\b", r"no (?:live )?GPU was available", r"speed is measured nowhere", r"kernels ran in an interpreter"]),
-    "several GPUs": ("not measured", [r"(?:two|several|eight|8|4|2) (?:H100|H200|A100|GPU)s? have run"]),
+    "one GPU": (
+        "measured on one H200",
+        [
+            r"no (?:live )?GPUs? (?:has|have) (?:ever )?(?:run|tried|computed)",
+            r"no GPUs? (?:has|have) been (?:tried|used|measured)",
+            r"(?<!several )\bGPUs? unmeasured",
+            r"written, (?:but )?not yet run",
+            r"(?:never|not yet) (?:been )?(?:run|tried) on (?:a |any )?GPUs?\b",
+            r"untried on GPUs?\b",
+            r"no (?:live )?GPU was available",
+            r"speed is measured nowhere",
+            r"kernels ran in an interpreter",
+        ],
+    ),
+    "several GPUs": (
+        "not measured",
+        [r"(?:two|several|eight|8|4|2) (?:H100|H200|A100|GPU)s? have run"],
+    ),
     "processing on GPUs": ("not measured", [r"convoy process` has run on (?:a|one) (?:GPU|H200)"]),
     "described GPUs": ("described machines", []),
     "AMD's GPUs": ("does not compute there", [r"computes on AMD"]),
-    "CUDA half of LibTorch": ("fetches it on hosts with an NVIDIA driver", [
-        r"(?:only|fetches) the CPU half", r"with the CPU half of LibTorch", r"CUDA half is that of an installed"]),
-    "nodes of a processing": ("or no folder with `--texts-in-store`", [
-        r"need one `--run-dir` that they share", r"(?:all|both) nodes (?:must )?share (?:one|a) folder", r"a folder that all nodes share"]),
+    "CUDA half of LibTorch": (
+        "fetches it on hosts with an NVIDIA driver",
+        [
+            r"(?:only|fetches) the CPU half",
+            r"with the CPU half of LibTorch",
+            r"CUDA half is that of an installed",
+        ],
+    ),
+    "nodes of a processing": (
+        "or no folder with `--texts-in-store`",
+        [
+            r"need one `--run-dir` that they share",
+            r"(?:all|both) nodes (?:must )?share (?:one|a) folder",
+            r"a folder that all nodes share",
+        ],
+    ),
     "descents": ("on GPUs", [r"descents (?:run|are computed) (?:only )?on CPUs[,.]"]),
     "server": ("convoy serve", [r"HTTP API \| no\b", r"(?:has|is) no server"]),
-    "GGUF": ("read and written", [r"no GGUF", r"GGUF[^|.]{0,40}\| no\b", r"cannot (?:read|write) GGUF"]),
-    "search in sweeps": ("pruning", [r"search beyond grids[^|]*\| no\b", r"no (?:search|pruning) (?:or|and) (?:search|pruning)"]),
+    "GGUF": (
+        "read and written",
+        [r"no GGUF", r"GGUF[^|.]{0,40}\| no\b", r"cannot (?:read|write) GGUF"],
+    ),
+    "search in sweeps": (
+        "pruning",
+        [
+            r"search beyond grids[^|]*\| no\b",
+            r"no (?:search|pruning) (?:or|and) (?:search|pruning)",
+        ],
+    ),
     "oldest kernel": ("Linux 5.3", []),
 }
 
@@ -40,7 +75,12 @@ def states(source):
 
 def pages(source):
     """Every page but pages about the past, and the table itself."""
-    found = [*source.glob("*.md"), *(source / "docs").rglob("*.md"), *(source / "examples").rglob("*.md"), *(source / "convoy").rglob("*.md")]
+    found = [
+        *source.glob("*.md"),
+        *(source / "docs").rglob("*.md"),
+        *(source / "examples").rglob("*.md"),
+        *(source / "convoy").rglob("*.md"),
+    ]
     past = {source / "CHANGELOG.md", source / TABLE}
     return sorted(page for page in found if page not in past and "decisions" not in page.parts)
 
@@ -55,7 +95,7 @@ def faults_of(text, rows):
         if name not in rows:
             yield f"the mark `is: {name}` names no row of {TABLE}"
         elif folded(quoted) != folded(rows[name]):
-            yield f"`is: {name}` holds \"{folded(quoted)}\", the table \"{rows[name]}\": capabilities_test.py --fix"
+            yield f'`is: {name}` holds "{folded(quoted)}", the table "{rows[name]}": capabilities_test.py --fix'
     if len(re.findall(r"<!-- is: ", text)) != len(MARK.findall(text)):
         yield "a mark `is:` without its `end`"
     own = MARK.sub("", text)
@@ -66,15 +106,25 @@ def faults_of(text, rows):
 
 
 def fixed(text, rows):
-    return MARK.sub(lambda match: f"<!-- is: {match[1]} -->{rows.get(match[1], match[2])}<!-- end -->", text)
+    return MARK.sub(
+        lambda match: f"<!-- is: {match[1]} -->{rows.get(match[1], match[2])}<!-- end -->", text
+    )
 
 
 def finds_what_is_wrong(rows):
     good = f"<!-- is: one GPU -->{rows['one GPU']}<!-- end --> Several GPUs unmeasured. No GPU is needed."
     wrong = [
-        "No GPU has\nrun it yet.", "`GPUs unmeasured`", "NVIDIA GPUs | written, not yet run |", "(no GPU was available)",
-        "`./run build` fetches only the CPU half", "both nodes need one `--run-dir` that they share", "- Descents run on CPUs, eight at once.",
-        "| server with an HTTP API | no |", "<!-- is: one GPU -->none<!-- end -->", "<!-- is: no such -->x<!-- end -->", "<!-- is: one GPU -->",
+        "No GPU has\nrun it yet.",
+        "`GPUs unmeasured`",
+        "NVIDIA GPUs | written, not yet run |",
+        "(no GPU was available)",
+        "`./run build` fetches only the CPU half",
+        "both nodes need one `--run-dir` that they share",
+        "- Descents run on CPUs, eight at once.",
+        "| server with an HTTP API | no |",
+        "<!-- is: one GPU -->none<!-- end -->",
+        "<!-- is: no such -->x<!-- end -->",
+        "<!-- is: one GPU -->",
     ]
     if found := list(faults_of(good, rows)):
         sys.exit(f"a true page is refused: {found}")
@@ -92,15 +142,23 @@ def main():
         sys.exit(f"the table has {sorted(rows)}, this test {sorted(DENIALS)}")
     for name, (words, _) in DENIALS.items():
         if words not in rows[name]:
-            sys.exit(f"the state of `{name}` no longer says \"{words}\": look at its denials in this test")
+            sys.exit(
+                f'the state of `{name}` no longer says "{words}": look at its denials in this test'
+            )
     finds_what_is_wrong(rows)
     if "--fix" in sys.argv[2:]:
         for page in pages(source):
             if (mended := fixed(page.read_text(), rows)) != page.read_text():
                 page.write_text(mended)
-    failed = [f"{page.relative_to(source)}: {fault}" for page in pages(source) for fault in faults_of(page.read_text(), rows)]
+    failed = [
+        f"{page.relative_to(source)}: {fault}"
+        for page in pages(source)
+        for fault in faults_of(page.read_text(), rows)
+    ]
     quoted = "\n".join(page.read_text() for page in pages(source))
-    failed += [f"{TABLE}: no page quotes `{name}`" for name in rows if f"<!-- is: {name} -->" not in quoted]
+    failed += [
+        f"{TABLE}: no page quotes `{name}`" for name in rows if f"<!-- is: {name} -->" not in quoted
+    ]
     print("\n".join(failed) or f"{len(rows)} capabilities, {len(pages(source))} pages")
     sys.exit(1 if failed else 0)
 

@@ -14,6 +14,7 @@ models and data sets that the guides name are stood in for by examples/tally-3m 
 
   guide_tables_test.py SOURCE_FOLDER PROGRAM_FOLDER [PAGE.md ...]
 """
+
 import concurrent.futures
 import os
 import pathlib
@@ -30,7 +31,13 @@ STATE = re.compile(r"(works|refused|not served)(?:; ([^:]+))?(?:: (.+))?$", re.S
 MACHINES = {"8 H200": "h200x8", "4 A100": "a100x4", "8 MI300": "mi300x8"}
 MODELS = ["deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "Qwen/Qwen2.5-1.5B-Instruct"]
 DATA_SETS = ["AI-MO/NuminaMath-1.5"]
-PAGES = ["torchrun", "sft-play", "activity-recognition", "data-processing", "seed-sweeps"]  # the longest first
+PAGES = [
+    "torchrun",
+    "sft-play",
+    "activity-recognition",
+    "data-processing",
+    "seed-sweeps",
+]  # the longest first
 PATIENCE_SECONDS = 600  # for one that hangs
 
 
@@ -83,7 +90,9 @@ class Page:
         }
         for name in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "LOCAL_RANK"):
             self.environment.pop(name, None)
-        self.stand_in("models", MODELS, {file.name: file for file in (source / "examples/tally-3m").iterdir()})
+        self.stand_in(
+            "models", MODELS, {file.name: file for file in (source / "examples/tally-3m").iterdir()}
+        )
         self.stand_in("datasets", DATA_SETS, {"train.jsonl": source / "examples/sums/test.jsonl"})
 
     def stand_in(self, kind, names, files):
@@ -130,7 +139,11 @@ class Page:
         if capability and (kind != "works" or f"<!-- is: {capability} -->" not in self.text):
             raise Wrong(f"the page does not quote the capability `{capability}`")
         commands = code_of(here)
-        refused = [code for code in code_of(guide) if code.startswith(("convoy ", "make "))] if kind == "refused" else []
+        refused = (
+            [code for code in code_of(guide) if code.startswith(("convoy ", "make "))]
+            if kind == "refused"
+            else []
+        )
         wanted = re.findall(r'says "([^"]+)"', words)
         if kind == "works" and not commands:
             raise Wrong("`works` without a command")
@@ -185,7 +198,10 @@ def check_page(source, programs, name):
         failed, rows = [str(error)], 0
     for one in failed:
         print(f"FAILED  {path.name} {one}", flush=True)
-    print(f"{'FAILED' if failed else 'ok    '}  {path.name}: {rows} rows, {time.monotonic() - started:.0f} s", flush=True)
+    print(
+        f"{'FAILED' if failed else 'ok    '}  {path.name}: {rows} rows, {time.monotonic() - started:.0f} s",
+        flush=True,
+    )
     return not failed
 
 
@@ -221,10 +237,14 @@ def main():
     import machines
 
     finds_what_is_wrong(source, programs)
-    there = sorted(path.stem.removeprefix("guide-") for path in (source / "docs/reference").glob("guide-*.md"))
+    there = sorted(
+        path.stem.removeprefix("guide-") for path in (source / "docs/reference").glob("guide-*.md")
+    )
     if there != sorted(PAGES):
         sys.exit(f"wanted a page for each guide, {sorted(PAGES)}, found {there}")
-    names = [pathlib.Path(argument).stem.removeprefix("guide-") for argument in sys.argv[3:]] or PAGES
+    names = [
+        pathlib.Path(argument).stem.removeprefix("guide-") for argument in sys.argv[3:]
+    ] or PAGES
     # Half of the time is waiting for programs to start: two pages beside each other.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         good = list(pool.map(lambda name: check_page(source, programs, name), names))

@@ -3,6 +3,7 @@
 """`convoy doctor` between two hosts, as network namespaces: doctor_test.py BIN_FOLDER [SCENARIO...]
 
 Scenarios run side by side, each with hosts of its own. Exit code 77 = skipped, with the reason."""
+
 import concurrent.futures
 import json
 import os
@@ -24,15 +25,35 @@ TOKEN = "the token of the hosts test 0123456789"
 
 
 def environment(**more):
-    plain = {k: v for k, v in os.environ.items() if not k.startswith(("CONVOY_", "PET_", "GLOO_", "RANK", "WORLD_SIZE"))}
+    plain = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("CONVOY_", "PET_", "GLOO_", "RANK", "WORLD_SIZE"))
+    }
     return {**plain, "CONVOY_JOB_TOKEN": TOKEN, **more}
 
 
 def start(hosts, host, *flags, master=V4["a"], **variables):
-    command = [f"{BIN}/convoy", "doctor", "--json", "--nnodes", "2", "--node-rank", str("ab".index(host)),
-               "--master-addr", master, *flags]
-    return subprocess.Popen(hosts.inside(host, command), env=environment(**variables), stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [
+        f"{BIN}/convoy",
+        "doctor",
+        "--json",
+        "--nnodes",
+        "2",
+        "--node-rank",
+        str("ab".index(host)),
+        "--master-addr",
+        master,
+        *flags,
+    ]
+    return subprocess.Popen(
+        hosts.inside(host, command),
+        env=environment(**variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def finding(process, check="gloo", seconds=120):
@@ -45,7 +66,9 @@ def finding(process, check="gloo", seconds=120):
     try:
         findings = json.loads(out)["findings"]
     except ValueError:
-        raise AssertionError(f"exit code {process.returncode}, no findings:\n{out}{errors}") from None
+        raise AssertionError(
+            f"exit code {process.returncode}, no findings:\n{out}{errors}"
+        ) from None
     process.findings = findings
     return next(one for one in findings if one["check"] == check), process.returncode
 
@@ -65,7 +88,10 @@ def two_hosts_reach_each_other():
             expect(found["mark"] in ("ok", "warning"), found)
             expect(f"over {hosts.links[host]}" in found["text"], found)
             expect(found["text"].startswith("2 ranks on "), found)
-            expect(any(one["check"] == "clocks" and one["mark"] == "ok" for one in process.findings), process.findings)
+            expect(
+                any(one["check"] == "clocks" and one["mark"] == "ok" for one in process.findings),
+                process.findings,
+            )
 
 
 def a_slow_link_is_said():
@@ -83,8 +109,17 @@ def a_slow_link_is_said():
 def a_firewall_that_passes_one_port():
     with two_hosts.Hosts() as hosts:
         for host in "ab":
-            for rule in (["--dport", "29500", "-j", "ACCEPT"], ["-m", "state", "--state", "ESTABLISHED", "-j", "ACCEPT"], ["-j", "DROP"]):
-                two_hosts.run(*hosts.inside(host, ["iptables", "-A", "INPUT", "-i", hosts.links[host], "-p", "tcp", *rule]))
+            for rule in (
+                ["--dport", "29500", "-j", "ACCEPT"],
+                ["-m", "state", "--state", "ESTABLISHED", "-j", "ACCEPT"],
+                ["-j", "DROP"],
+            ):
+                two_hosts.run(
+                    *hosts.inside(
+                        host,
+                        ["iptables", "-A", "INPUT", "-i", hosts.links[host], "-p", "tcp", *rule],
+                    )
+                )
         found = [finding(process) for process in [start(hosts, host) for host in "ab"]]
         for one, code in found:
             expect(one["mark"] == "blocking" and code == 13, (one, code))
@@ -96,7 +131,10 @@ def an_interface_that_is_not_there():
     with two_hosts.Hosts() as hosts:
         a, b = start(hosts, "a", GLOO_SOCKET_IFNAME="eth7"), start(hosts, "b")
         found, code = finding(a)
-        expect(found["text"] == "GLOO_SOCKET_IFNAME=eth7 is no interface of this host" and code == 13, (found, code))
+        expect(
+            found["text"] == "GLOO_SOCKET_IFNAME=eth7 is no interface of this host" and code == 13,
+            (found, code),
+        )
         expect(hosts.links["a"] in found["fix"], found)
         found, code = finding(b)
         expect("the cause is there" in found["fix"] and code == 13, (found, code))
@@ -112,7 +150,9 @@ def a_name_that_leads_back():
             found, code = finding(start(hosts, "b", master="node0"), seconds=20)
         finally:
             shutil.rmtree(folder)
-        expect(found["text"] == "the rendezvous host node0 is 127.0.1.1 here: this host itself", found)
+        expect(
+            found["text"] == "the rendezvous host node0 is 127.0.1.1 here: this host itself", found
+        )
         expect("/etc/hosts" in found["fix"] and code == 13, (found, code))
 
 
@@ -130,19 +170,47 @@ def a_worker_that_never_ends():
         worker.write_text("#!/bin/sh\nexec sleep 1000\n")
         worker.chmod(0o755)
         begin = time.monotonic()
-        process = subprocess.Popen([f"{BIN}/convoy", "doctor", "--json"], env=environment(CONVOY_WORKER=str(worker)),
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [f"{BIN}/convoy", "doctor", "--json"],
+            env=environment(CONVOY_WORKER=str(worker)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         found, code = finding(process)
-        expect(found["mark"] == "blocking" and "within 40 s" in found["text"] and code == 13, (found, code))
+        expect(
+            found["mark"] == "blocking" and "within 40 s" in found["text"] and code == 13,
+            (found, code),
+        )
         expect(time.monotonic() - begin < 80, "it took too long")
 
 
 def every_rank_knows_of_the_gpus():
     """NCCL is tried where all have some; a node that tried alone would wait."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([f"{BIN}/convoy", "launch", "--nproc-per-node", "2", "--env-source", "none", f"{BIN}/convoy-worker", "check-ranks",
-                        "--output-folder", folder, "--gpus", "3", "--limit", "20"],
-                       env={**environment(), **worker_libraries()}, check=True, capture_output=True, timeout=60)
+        subprocess.run(
+            [
+                f"{BIN}/convoy",
+                "launch",
+                "--nproc-per-node",
+                "2",
+                "--env-source",
+                "none",
+                f"{BIN}/convoy-worker",
+                "check-ranks",
+                "--output-folder",
+                folder,
+                "--gpus",
+                "3",
+                "--limit",
+                "20",
+            ],
+            env={**environment(), **worker_libraries()},
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
         for rank in range(2):
             figures = json.loads((pathlib.Path(folder) / f"rank-{rank}.json").read_text())
             expect([one["gpus"] for one in figures["ranks"]] == [3, 3], figures)
@@ -151,13 +219,23 @@ def every_rank_knows_of_the_gpus():
 
 def worker_libraries():
     """Where LibTorch is, as the front finds it."""
-    version = subprocess.run([f"{BIN}/convoy", "--version"], capture_output=True, text=True, check=True).stdout
+    version = subprocess.run(
+        [f"{BIN}/convoy", "--version"], capture_output=True, text=True, check=True
+    ).stdout
     folder = re.search(r"LibTorch .* \((.*)\)", version)[1]
     return {"LD_LIBRARY_PATH": f"{folder}/lib"}
 
 
-SCENARIOS = [every_rank_knows_of_the_gpus, two_hosts_reach_each_other, a_slow_link_is_said, a_firewall_that_passes_one_port, an_interface_that_is_not_there,
-             a_name_that_leads_back, the_other_node_does_not_come, a_worker_that_never_ends]
+SCENARIOS = [
+    every_rank_knows_of_the_gpus,
+    two_hosts_reach_each_other,
+    a_slow_link_is_said,
+    a_firewall_that_passes_one_port,
+    an_interface_that_is_not_there,
+    a_name_that_leads_back,
+    the_other_node_does_not_come,
+    a_worker_that_never_ends,
+]
 
 
 def run_one(scenario):

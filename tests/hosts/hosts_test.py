@@ -4,6 +4,7 @@
 wrong and late nodes. Usage: hosts_test.py BIN_FOLDER SOURCE_FOLDER [SCENARIO...]
 
 Scenarios run side by side, each with hosts of its own. Exit code 77 = skipped, with the reason."""
+
 import concurrent.futures
 import os
 import re
@@ -40,11 +41,30 @@ class Hosts(two_hosts.Hosts):
             process.end()
         super().__exit__()
 
-    def launch(self, host, *flags, token=TOKEN, seconds=1.0, nodes="2", rank=None, endpoint=None,
-               program=None, before=()):
+    def launch(
+        self,
+        host,
+        *flags,
+        token=TOKEN,
+        seconds=1.0,
+        nodes="2",
+        rank=None,
+        endpoint=None,
+        program=None,
+        before=(),
+    ):
         endpoint = endpoint or f"{V4['a']}:{PORT}"
-        command = [*before, CONVOY, "launch", "--nnodes", nodes, "--rdzv-endpoint", endpoint,
-                   "--rdzv-id", "hosts"]
+        command = [
+            *before,
+            CONVOY,
+            "launch",
+            "--nnodes",
+            nodes,
+            "--rdzv-endpoint",
+            endpoint,
+            "--rdzv-id",
+            "hosts",
+        ]
         if rank is not None:
             command += ["--node-rank", str(rank)]
         command += ["--nproc-per-node", "2", *flags, *(program or [PROBE])]
@@ -60,8 +80,13 @@ class Hosts(two_hosts.Hosts):
 class Process:
     def __init__(self, command, environment):
         self.output = tempfile.TemporaryFile()
-        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
-                                        stdout=self.output, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self.output,
+            stderr=subprocess.STDOUT,
+        )
 
     def text(self):
         size = os.fstat(self.output.fileno()).st_size
@@ -71,7 +96,9 @@ class Process:
         try:
             return self.process.wait(seconds * PATIENCE)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running after {seconds * PATIENCE} s:\n{self.text()}") from None
+            raise AssertionError(
+                f"still running after {seconds * PATIENCE} s:\n{self.text()}"
+            ) from None
 
     def await_text(self, pattern, seconds):
         deadline = time.monotonic() + seconds * PATIENCE
@@ -141,8 +168,13 @@ def five_variables_of_kubeflow():
         pods = []
         for host, rank in (("a", "0"), ("b", "1")):
             environment = {k: v for k, v in os.environ.items() if not k.startswith("CONVOY_")}
-            environment.update(PET_NNODES="2", PET_NPROC_PER_NODE="2", PET_NODE_RANK=rank,
-                               PET_MASTER_ADDR=V4["a"], PET_MASTER_PORT="23456")
+            environment.update(
+                PET_NNODES="2",
+                PET_NPROC_PER_NODE="2",
+                PET_NODE_RANK=rank,
+                PET_MASTER_ADDR=V4["a"],
+                PET_MASTER_PORT="23456",
+            )
             pods.append(Process(hosts.inside(host, [CONVOY, "launch", PROBE]), environment))
         hosts.processes += pods
         pods[0].expect(0, 60, "met 4 ranks", "no job token is set")
@@ -206,7 +238,7 @@ def strangers_at_the_port():
         before = a.resident_bytes()
         code = f"""
 import os, socket, time
-address = ("{V4['a']}", {PORT})
+address = ("{V4["a"]}", {PORT})
 for port in range({PORT} - 200, {PORT} + 200):  # a scan
     s = socket.socket(); s.settimeout(1); s.connect_ex((address[0], port)); s.close()
 s = socket.create_connection(address); s.sendall(os.urandom(4096)); s.close()
@@ -215,8 +247,10 @@ for number in range(1000):
     s = socket.socket(); s.setblocking(False); s.connect_ex(address); idle.append(s)
 time.sleep(8)
 """
-        stranger = Process(hosts.inside("b", ["prlimit", "--nofile=4096", sys.executable, "-c", code]),
-                           dict(os.environ))
+        stranger = Process(
+            hosts.inside("b", ["prlimit", "--nofile=4096", sys.executable, "-c", code]),
+            dict(os.environ),
+        )
         hosts.processes.append(stranger)
         most = 0
         while stranger.running():
@@ -305,10 +339,19 @@ def master_dies():
 
 def port_taken():
     with Hosts() as hosts:
-        squatter = Process(hosts.inside("a", [sys.executable, "-c", f"""
+        squatter = Process(
+            hosts.inside(
+                "a",
+                [
+                    sys.executable,
+                    "-c",
+                    f"""
 import socket, time
-s = socket.create_server(("{V4['a']}", {PORT})); print("there", flush=True); time.sleep(60)"""]),
-                           dict(os.environ))
+s = socket.create_server(("{V4["a"]}", {PORT})); print("there", flush=True); time.sleep(60)""",
+                ],
+            ),
+            dict(os.environ),
+        )
         hosts.processes.append(squatter)
         squatter.await_text("there", 20)
         a = hosts.launch("a", rank=0)
@@ -344,11 +387,17 @@ def a_master_that_can_not_resolve_itself():
 
 def a_killed_rank_restarts_everywhere():
     with Hosts() as hosts:
-        program = ["--no-python", "sh", "-c",
-                   'test "$TORCHELASTIC_RESTART_COUNT" = 1 && exec sleep 1; '
-                   'test "$RANK" = 3 && kill -9 $$; sleep 60']
-        a, b = (hosts.launch(host, "--max-restarts", "2", *program[:1], rank=rank,
-                             program=program[1:]) for host, rank in (("a", 0), ("b", 1)))
+        program = [
+            "--no-python",
+            "sh",
+            "-c",
+            'test "$TORCHELASTIC_RESTART_COUNT" = 1 && exec sleep 1; '
+            'test "$RANK" = 3 && kill -9 $$; sleep 60',
+        ]
+        a, b = (
+            hosts.launch(host, "--max-restarts", "2", *program[:1], rank=rank, program=program[1:])
+            for host, rank in (("a", 0), ("b", 1))
+        )
         a.expect(0, 60, "rank 3")
         b.expect(0, 10)
 
@@ -398,8 +447,18 @@ class Training:
         return process
 
     def start_node(self, hosts, host):
-        return self.start(hosts, host, "--nnodes", "2", "--rdzv-endpoint", f"{V4['a']}:{PORT}",
-                          "--nproc-per-node", "2", "--node-rank", {"a": "0", "b": "1"}[host])
+        return self.start(
+            hosts,
+            host,
+            "--nnodes",
+            "2",
+            "--rdzv-endpoint",
+            f"{V4['a']}:{PORT}",
+            "--nproc-per-node",
+            "2",
+            "--node-rank",
+            {"a": "0", "b": "1"}[host],
+        )
 
     def start_pair(self, hosts):
         return [self.start_node(hosts, host) for host in "ab"]
@@ -474,15 +533,32 @@ def training_over_a_cut_ends_on_both_sides():
         check_silence(b.text())
 
 
-SCENARIOS = [two_by_two_ranks, without_node_ranks, five_variables_of_kubeflow, cut_without_reset,
-             cut_of_one_direction, lossy_and_narrow_network, five_second_cut_heals,
-             strangers_at_the_port, wrong_token, late_node, wrong_world_size, another_run_id,
-             same_rank_twice, master_that_never_comes, master_dies, port_taken,
-             training_over_a_healed_cut_gives_the_same_bits,
-             training_without_a_shared_folder, training_with_other_rows_is_refused,
-             training_over_a_cut_ends_on_both_sides, ipv6_only, host_names_that_do_not_resolve,
-             a_master_that_can_not_resolve_itself,
-             a_killed_rank_restarts_everywhere]
+SCENARIOS = [
+    two_by_two_ranks,
+    without_node_ranks,
+    five_variables_of_kubeflow,
+    cut_without_reset,
+    cut_of_one_direction,
+    lossy_and_narrow_network,
+    five_second_cut_heals,
+    strangers_at_the_port,
+    wrong_token,
+    late_node,
+    wrong_world_size,
+    another_run_id,
+    same_rank_twice,
+    master_that_never_comes,
+    master_dies,
+    port_taken,
+    training_over_a_healed_cut_gives_the_same_bits,
+    training_without_a_shared_folder,
+    training_with_other_rows_is_refused,
+    training_over_a_cut_ends_on_both_sides,
+    ipv6_only,
+    host_names_that_do_not_resolve,
+    a_master_that_can_not_resolve_itself,
+    a_killed_rank_restarts_everywhere,
+]
 
 
 def attempt(scenario):

@@ -2,6 +2,7 @@
 """A rank without torch: meets the others at MASTER_ADDR:MASTER_PORT as a store's clients would, then
 sends a number around once per 0.1 s for PROBE_SECONDS. A silent network makes it wait for ever.
 Rank 0 leaves out connections that do not greet as ranks do."""
+
 import os
 import socket
 import sys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two hosts as network namespaces with a veth pair, for tests of programs that meet over a network."""
+
 import itertools
 import os
 import shutil
@@ -52,8 +53,21 @@ class Hosts:
         try:
             for name in self.names.values():
                 run("ip", "netns", "add", name)
-            run("ip", "link", "add", self.links["a"], "netns", self.names["a"], "type", "veth",
-                "peer", "name", self.links["b"], "netns", self.names["b"])
+            run(
+                "ip",
+                "link",
+                "add",
+                self.links["a"],
+                "netns",
+                self.names["a"],
+                "type",
+                "veth",
+                "peer",
+                "name",
+                self.links["b"],
+                "netns",
+                self.names["b"],
+            )
             for host in "ab":
                 ip = ["ip", "-n", self.names[host]]
                 run(*ip, "link", "set", "lo", "up")
@@ -78,19 +92,60 @@ class Hosts:
     def cut(self, deaf="ab"):
         """Packets to these hosts vanish on their way; no one is told."""
         for host in deaf:
-            run(*self.inside(host, ["iptables", "-I", "INPUT", "-i", self.links[host], "-j", "DROP"]))
+            run(
+                *self.inside(
+                    host, ["iptables", "-I", "INPUT", "-i", self.links[host], "-j", "DROP"]
+                )
+            )
 
     def heal(self, deaf="ab"):
         for host in deaf:
-            run(*self.inside(host, ["iptables", "-D", "INPUT", "-i", self.links[host], "-j", "DROP"]))
+            run(
+                *self.inside(
+                    host, ["iptables", "-D", "INPUT", "-i", self.links[host], "-j", "DROP"]
+                )
+            )
 
     def lose(self, part):
         """So many of the packets vanish, in both directions."""
         for host in "ab":
-            run(*self.inside(host, ["iptables", "-I", "INPUT", "-i", self.links[host], "-m", "statistic",
-                                    "--mode", "random", "--probability", str(part), "-j", "DROP"]))
+            run(
+                *self.inside(
+                    host,
+                    [
+                        "iptables",
+                        "-I",
+                        "INPUT",
+                        "-i",
+                        self.links[host],
+                        "-m",
+                        "statistic",
+                        "--mode",
+                        "random",
+                        "--probability",
+                        str(part),
+                        "-j",
+                        "DROP",
+                    ],
+                )
+            )
 
     def slow_down(self, rate):
         for host in "ab":
-            run("tc", "-n", self.names[host], "qdisc", "add", "dev", self.links[host], "root", "tbf",
-                "rate", rate, "burst", "32kbit", "latency", "400ms")
+            run(
+                "tc",
+                "-n",
+                self.names[host],
+                "qdisc",
+                "add",
+                "dev",
+                self.links[host],
+                "root",
+                "tbf",
+                "rate",
+                rate,
+                "burst",
+                "32kbit",
+                "latency",
+                "400ms",
+            )

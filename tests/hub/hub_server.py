@@ -29,7 +29,9 @@ class Repository:
         self.lfs = set(lfs)
         self.gated = gated
         self.private = private
-        self.commit = hashlib.sha1(repr(sorted((k, hashlib.sha1(v).hexdigest()) for k, v in files.items())).encode()).hexdigest()
+        self.commit = hashlib.sha1(
+            repr(sorted((k, hashlib.sha1(v).hexdigest()) for k, v in files.items())).encode()
+        ).hexdigest()
         self.branches = {"main": self.commit, **(branches or {})}
 
     def etag(self, path):
@@ -78,7 +80,9 @@ class Handler(BaseHTTPRequestHandler):
         file = re.fullmatch(r"/(datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
         if file:
             kind = "datasets" if file[1] else "models"
-            return self.answer_file(kind, file[2], urllib.parse.unquote(file[3]), urllib.parse.unquote(file[4]), fault)
+            return self.answer_file(
+                kind, file[2], urllib.parse.unquote(file[3]), urllib.parse.unquote(file[4]), fault
+            )
         self.say(404, b"not found")
 
     def repository(self, kind, name):
@@ -90,14 +94,25 @@ class Handler(BaseHTTPRequestHandler):
         has_token = self.headers.get("Authorization") == f"Bearer {self.hub.token}"
         if found is None or (found.private and not has_token):
             status = 404 if has_token else 401
-            self.say(status, b"", {"X-Error-Code": "RepoNotFound", "X-Error-Message": "Repository not found"})
+            self.say(
+                status,
+                b"",
+                {"X-Error-Code": "RepoNotFound", "X-Error-Message": "Repository not found"},
+            )
             return None
         return found
 
     def commit(self, repository, revision):
         commit = revision if revision == repository.commit else repository.branches.get(revision)
         if commit is None:
-            self.say(404, b"", {"X-Error-Code": "RevisionNotFound", "X-Error-Message": f"Invalid rev id: {revision}"})
+            self.say(
+                404,
+                b"",
+                {
+                    "X-Error-Code": "RevisionNotFound",
+                    "X-Error-Message": f"Invalid rev id: {revision}",
+                },
+            )
         return commit
 
     def answer_api(self, kind, name, revision):
@@ -105,9 +120,16 @@ class Handler(BaseHTTPRequestHandler):
         commit = repository and self.commit(repository, revision)
         if not commit:
             return
-        state = {"_id": "0", "id": name, "sha": commit, "private": repository.private, "tags": [], "downloads": 0,
-                 "gated": "auto" if repository.gated else False,
-                 "siblings": [{"rfilename": path} for path in sorted(repository.files)]}
+        state = {
+            "_id": "0",
+            "id": name,
+            "sha": commit,
+            "private": repository.private,
+            "tags": [],
+            "downloads": 0,
+            "gated": "auto" if repository.gated else False,
+            "siblings": [{"rfilename": path} for path in sorted(repository.files)],
+        }
         self.say(200, json.dumps(state).encode(), {"Content-Type": "application/json"})
 
     def answer_tree(self, kind, name, revision):
@@ -129,16 +151,28 @@ class Handler(BaseHTTPRequestHandler):
             return
         if repository.gated and self.headers.get("Authorization") != f"Bearer {self.hub.token}":
             status = 403 if "Authorization" in self.headers else 401
-            return self.say(status, b"", {"X-Error-Code": "GatedRepo",
-                                          "X-Error-Message": f"Access to model {name} is restricted."})
+            return self.say(
+                status,
+                b"",
+                {
+                    "X-Error-Code": "GatedRepo",
+                    "X-Error-Message": f"Access to model {name} is restricted.",
+                },
+            )
         if path not in repository.files:
-            return self.say(404, b"", {"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found"})
+            return self.say(
+                404, b"", {"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found"}
+            )
         data = repository.files[path]
         headers = {"X-Repo-Commit": commit, "Accept-Ranges": "bytes"}
         if path in repository.lfs:
             etag = repository.etag(path)
-            headers |= {"X-Linked-ETag": f'"{etag}"', "X-Linked-Size": str(len(data)), "ETag": f'"{git_id(data)}"',
-                        "Location": f"{self.hub.cdn_url}/{etag}?signature=x"}
+            headers |= {
+                "X-Linked-ETag": f'"{etag}"',
+                "X-Linked-Size": str(len(data)),
+                "ETag": f'"{git_id(data)}"',
+                "Location": f"{self.hub.cdn_url}/{etag}?signature=x",
+            }
             return self.say(302, b"Found", headers)
         self.send_data(data, {**headers, "ETag": f'"{repository.etag(path)}"'}, fault)
 
@@ -174,7 +208,7 @@ class Handler(BaseHTTPRequestHandler):
         end = min(len(body), fault.get("cut", fault.get("stall", len(body))))
         try:
             for at in range(0, end, PIECE):
-                self.wfile.write(body[at:min(at + PIECE, end)])
+                self.wfile.write(body[at : min(at + PIECE, end)])
                 if fault.get("pace"):
                     self.wfile.flush()
                     time.sleep(fault["pace"])
@@ -218,14 +252,24 @@ class Hub:
 
     def note(self, request):
         with self.lock:
-            self.requests.append({"method": request.command, "path": request.path, "cdn": request.is_cdn,
-                                  "range": request.headers.get("Range", ""),
-                                  "authorization": request.headers.get("Authorization", "")})
+            self.requests.append(
+                {
+                    "method": request.command,
+                    "path": request.path,
+                    "cdn": request.is_cdn,
+                    "range": request.headers.get("Range", ""),
+                    "authorization": request.headers.get("Authorization", ""),
+                }
+            )
 
     def fault_for(self, method, path):
         with self.lock:
             for fault in self.faults:
-                if fault.get("match", "") in path and fault.get("method", method) == method and fault.get("times", 1):
+                if (
+                    fault.get("match", "") in path
+                    and fault.get("method", method) == method
+                    and fault.get("times", 1)
+                ):
                     fault["times"] = fault.get("times", 1) - 1
                     return fault
         return None

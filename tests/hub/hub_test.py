@@ -17,7 +17,7 @@ import time
 import unittest
 
 from hub_server import Hub, git_id
-from sample_repository import sample_files, LFS
+from sample_repository import LFS, sample_files
 
 CONVOY = pathlib.Path(os.environ.get("CONVOY_BIN_DIR", "build/bin")) / "convoy"
 HERE = pathlib.Path(__file__).parent
@@ -46,12 +46,23 @@ class FetchCase(unittest.TestCase):
         self.cache = self.home / "hub"
         self.repository = self.hub.add(NAME, sample_files(), lfs=LFS)
         self.folder = self.cache / "models--org--tiny"
-        self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "HF_HOME": str(self.home),
-                            "HF_ENDPOINT": self.hub.url, "NO_PROXY": "*"}
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "HF_HOME": str(self.home),
+            "HF_ENDPOINT": self.hub.url,
+            "NO_PROXY": "*",
+        }
 
     def start(self, *words, **environment):
-        return subprocess.Popen([CONVOY, *words], env={**self.environment, **environment}, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, start_new_session=True)
+        return subprocess.Popen(
+            [CONVOY, *words],
+            env={**self.environment, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def run_convoy(self, *words, code=0, **environment):
         process = self.start(*words, **environment)
@@ -67,13 +78,19 @@ class FetchCase(unittest.TestCase):
 
     def expect_whole(self, names):
         for name in names:
-            self.assertEqual((self.snapshot() / name).read_bytes(), self.repository.files[name], name)
+            self.assertEqual(
+                (self.snapshot() / name).read_bytes(), self.repository.files[name], name
+            )
         self.assertFalse(list(self.cache.rglob("*.incomplete")))
 
     def bytes_asked(self, name):
         """Requests for the bytes of an LFS file, in order: the ranges they asked for."""
         etag = self.repository.etag(name)
-        return [r["range"] for r in self.hub.requests if r["cdn"] and etag in r["path"] and r["method"] == "GET"]
+        return [
+            r["range"]
+            for r in self.hub.requests
+            if r["cdn"] and etag in r["path"] and r["method"] == "GET"
+        ]
 
     def wait_for_part(self, name, at_least):
         part = self.folder / "blobs" / f"{self.repository.etag(name)}.incomplete"
@@ -94,17 +111,36 @@ class Layout(FetchCase):
     def test_takes_what_convoy_reads_and_no_pickle(self):
         out, _ = self.fetch()
         self.assertEqual(out.strip(), str(self.snapshot()))
-        found = {str(path.relative_to(self.snapshot())) for path in self.snapshot().rglob("*") if path.is_file()}
-        self.assertEqual(found, {"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja",
-                                 "README.md", "empty.json"})
+        found = {
+            str(path.relative_to(self.snapshot()))
+            for path in self.snapshot().rglob("*")
+            if path.is_file()
+        }
+        self.assertEqual(
+            found,
+            {
+                "config.json",
+                "model.safetensors",
+                "tokenizer.json",
+                "chat_template.jinja",
+                "README.md",
+                "empty.json",
+            },
+        )
         self.expect_whole(found)
         self.assertEqual((self.folder / "refs/main").read_text(), self.repository.commit)
 
     def test_patterns_choose(self):
         self.fetch("--include", "*.json", "--include", "onnx/", "--exclude", "token*")
-        found = {str(path.relative_to(self.snapshot())) for path in self.snapshot().rglob("*") if path.is_file()}
-        self.assertEqual(found, {"config.json", "empty.json", "onnx/model.onnx",
-                                 "original/params with a space.json"})
+        found = {
+            str(path.relative_to(self.snapshot()))
+            for path in self.snapshot().rglob("*")
+            if path.is_file()
+        }
+        self.assertEqual(
+            found,
+            {"config.json", "empty.json", "onnx/model.onnx", "original/params with a space.json"},
+        )
         _, err = self.fetch("--include", "*.gguf", code=10)
         self.assertIn("is selected", err)
 
@@ -129,9 +165,16 @@ class Layout(FetchCase):
         self.assertIn("`none of these` is not supported", err)
 
     def test_data_sets(self):
-        rows = {"README.md": b"# rows", "data/train-00000-of-00001.parquet": b"PAR1" * 9, "test.jsonl.gz": b"\x1f\x8b",
-                "picture.png": b"png", ".gitattributes": b"x"}
-        self.repository = self.hub.add("org/rows", rows, kind="datasets", lfs=["data/train-00000-of-00001.parquet"])
+        rows = {
+            "README.md": b"# rows",
+            "data/train-00000-of-00001.parquet": b"PAR1" * 9,
+            "test.jsonl.gz": b"\x1f\x8b",
+            "picture.png": b"png",
+            ".gitattributes": b"x",
+        }
+        self.repository = self.hub.add(
+            "org/rows", rows, kind="datasets", lfs=["data/train-00000-of-00001.parquet"]
+        )
         self.folder = self.cache / "datasets--org--rows"
         self.run_convoy("data", "fetch", "org/rows")
         self.expect_whole(["README.md", "data/train-00000-of-00001.parquet", "test.jsonl.gz"])
@@ -156,7 +199,9 @@ class Again(FetchCase):
     def test_of_a_new_commit_only_what_changed(self):
         self.fetch()
         first = self.snapshot()
-        self.repository = self.hub.add(NAME, {**sample_files(), "config.json": b'{"a": 2}'}, lfs=LFS)
+        self.repository = self.hub.add(
+            NAME, {**sample_files(), "config.json": b'{"a": 2}'}, lfs=LFS
+        )
         self.fetch()
         self.assertEqual(self.bytes_asked("model.safetensors"), [""])
         self.expect_whole(["config.json", "model.safetensors"])
@@ -178,9 +223,22 @@ class Again(FetchCase):
         self.assertIn("model.safetensors", out)
         self.assertEqual(listing(self.home), {})
         out, _ = self.fetch("--dry-run", "--json")
-        self.assertEqual(json.loads(out)["to_fetch_bytes"], sum(
-            len(data) for name, data in sample_files().items()
-            if name in ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja", "README.md", "empty.json")))
+        self.assertEqual(
+            json.loads(out)["to_fetch_bytes"],
+            sum(
+                len(data)
+                for name, data in sample_files().items()
+                if name
+                in (
+                    "config.json",
+                    "model.safetensors",
+                    "tokenizer.json",
+                    "chat_template.jinja",
+                    "README.md",
+                    "empty.json",
+                )
+            ),
+        )
 
     def test_a_cache_that_may_not_be_written_serves(self):
         self.fetch()
@@ -254,7 +312,10 @@ class Faults(FetchCase):
     def test_a_spoilt_part_of_an_earlier_fetch_is_fetched_from_its_start(self):
         part = self.folder / "blobs" / (self.repository.etag("model.safetensors") + ".incomplete")
         part.parent.mkdir(parents=True)
-        for bytes_there in (b"not what the hub has", bytes(len(self.repository.files["model.safetensors"]) + 5)):
+        for bytes_there in (
+            b"not what the hub has",
+            bytes(len(self.repository.files["model.safetensors"]) + 5),
+        ):
             part.write_bytes(bytes_there)
             self.fetch()
             self.expect_whole(["model.safetensors"])
@@ -271,7 +332,9 @@ class Faults(FetchCase):
         self.expect_whole(["model.safetensors"])
         first, second = self.bytes_asked("model.safetensors")
         self.assertEqual(first, "")
-        self.assertTrue(60_000 <= int(second.removeprefix("bytes=").removesuffix("-")) < whole, second)
+        self.assertTrue(
+            60_000 <= int(second.removeprefix("bytes=").removesuffix("-")) < whole, second
+        )
 
     def test_a_signal_ends_it_with_75_and_the_part_kept(self):
         self.fault(match=self.repository.etag("model.safetensors"), stall=120_000, method="GET")
@@ -314,7 +377,12 @@ class Faults(FetchCase):
         self.expect_whole(["model.safetensors"])
 
     def test_redirects_in_a_circle_end(self):
-        self.fault(match="/resolve/", status=302, headers={"Location": self.hub.url + "/org/tiny/resolve/main/x"}, times=-1)
+        self.fault(
+            match="/resolve/",
+            status=302,
+            headers={"Location": self.hub.url + "/org/tiny/resolve/main/x"},
+            times=-1,
+        )
         _, err = self.fetch(code=10)
         self.assertIn("redirected", err)
 
@@ -331,7 +399,11 @@ class Faults(FetchCase):
     def test_renamed_repositories_are_followed(self):
         self.hub.renamed["org/old"] = NAME
         self.run_convoy("models", "fetch", "org/old")
-        self.assertTrue((self.cache / "models--org--old/snapshots" / self.repository.commit / "config.json").exists())
+        self.assertTrue(
+            (
+                self.cache / "models--org--old/snapshots" / self.repository.commit / "config.json"
+            ).exists()
+        )
 
 
 class Access(FetchCase):
@@ -339,10 +411,18 @@ class Access(FetchCase):
         self.fetch(HF_TOKEN=Hub.token)
         self.assertTrue(any(r["cdn"] for r in self.hub.requests))
         for request in self.hub.requests:
-            self.assertEqual(request["authorization"], "" if request["cdn"] else f"Bearer {Hub.token}", request)
+            self.assertEqual(
+                request["authorization"], "" if request["cdn"] else f"Bearer {Hub.token}", request
+            )
 
     def test_a_proxy_is_asked_where_one_is_set(self):
-        self.fetch("--include", "config.json", HF_ENDPOINT="http://hub.invalid", http_proxy=self.hub.url, NO_PROXY="")
+        self.fetch(
+            "--include",
+            "config.json",
+            HF_ENDPOINT="http://hub.invalid",
+            http_proxy=self.hub.url,
+            NO_PROXY="",
+        )
         self.expect_whole(["config.json"])
         self.assertTrue(all(r["path"].startswith("http://hub.invalid/") for r in self.hub.requests))
 
@@ -387,9 +467,19 @@ class Access(FetchCase):
 
     def test_too_little_space_is_told_before_anything_is_fetched(self):
         etag = self.repository.etag("model.safetensors")
-        self.hub.faults.append({"match": "model.safetensors", "method": "HEAD", "status": 302, "times": -1,
-                                "headers": {"X-Linked-ETag": f'"{etag}"', "X-Linked-Size": str(1 << 49),
-                                            "Location": self.hub.cdn_url}})
+        self.hub.faults.append(
+            {
+                "match": "model.safetensors",
+                "method": "HEAD",
+                "status": 302,
+                "times": -1,
+                "headers": {
+                    "X-Linked-ETag": f'"{etag}"',
+                    "X-Linked-Size": str(1 << 49),
+                    "Location": self.hub.cdn_url,
+                },
+            }
+        )
         _, err = self.fetch(code=12)
         self.assertIn("free", err)
         self.assertEqual(self.bytes_asked("model.safetensors"), [])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What watching eight GPUs costs, at 10 looks a second so that it shows: a tenth of it is the cost at 1 Hz.
 
-    python3 cost_test.py SOURCE_FOLDER PROGRAM_FOLDER [SECONDS]
+python3 cost_test.py SOURCE_FOLDER PROGRAM_FOLDER [SECONDS]
 """
+
 import json
 import pathlib
 import subprocess
@@ -19,12 +20,32 @@ def main():
     source, programs = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 5
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**machines.plain_environment(programs), **machines.lay_out(source, "h200x8", pathlib.Path(folder) / "root")}
-        run = subprocess.run([programs / "convoy", "monitor", "--interval", str(1 / LOOKS_PER_SECOND), "--duration", str(seconds),
-                              "--output", f"{folder}/out.csv", "--json"], env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        environment = {
+            **machines.plain_environment(programs),
+            **machines.lay_out(source, "h200x8", pathlib.Path(folder) / "root"),
+        }
+        run = subprocess.run(
+            [
+                programs / "convoy",
+                "monitor",
+                "--interval",
+                str(1 / LOOKS_PER_SECOND),
+                "--duration",
+                str(seconds),
+                "--output",
+                f"{folder}/out.csv",
+                "--json",
+            ],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
     cost = json.loads(run.stdout)["own_cost"]
     at_1_hz = cost["core_percent"] / LOOKS_PER_SECOND
-    print(f"8 GPUs at 1 Hz: {at_1_hz:.3f} % of one core; a look {cost['mean_look_ms']:.2f} ms, the longest {cost['longest_look_ms']:.2f} ms")
+    print(
+        f"8 GPUs at 1 Hz: {at_1_hz:.3f} % of one core; a look {cost['mean_look_ms']:.2f} ms, the longest {cost['longest_look_ms']:.2f} ms"
+    )
     sys.exit(0 if at_1_hz <= MOST_CORE_PERCENT_AT_1_HZ else 1)
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job does when a GPU of one of its ranks breaks: whole programs over the fake NVML.
 
-    python3 faults_test.py SOURCE_FOLDER PROGRAM_FOLDER
+python3 faults_test.py SOURCE_FOLDER PROGRAM_FOLDER
 """
+
 import json
 import pathlib
 import subprocess
@@ -21,9 +22,14 @@ class Faults(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.environment = {**machines.plain_environment(PROGRAMS), **machines.lay_out(SOURCE, "lost", self.folder / "root")}
+        self.environment = {
+            **machines.plain_environment(PROGRAMS),
+            **machines.lay_out(SOURCE, "lost", self.folder / "root"),
+        }
 
-    def launch(self, gpu, *arguments, program=("sleep", "900"), count=4, environment=None, driver=None):
+    def launch(
+        self, gpu, *arguments, program=("sleep", "900"), count=4, environment=None, driver=None
+    ):
         """`gpu`: what is told of the third of four GPUs."""
         described = json.loads((SOURCE / "tests/machines/lost.json").read_text())
         described["nvml"]["gpus"][2].pop("xids")
@@ -33,9 +39,15 @@ class Faults(unittest.TestCase):
         scenario = self.folder / "scenario.json"
         scenario.write_text(json.dumps(described))
         begin = time.monotonic()
-        run = subprocess.run([PROGRAMS / "convoy", "launch", "--nproc-per-node", str(count), *arguments, *program],
-                             env={**self.environment, "FAKE_NVML_SCENARIO": str(scenario), **(environment or {})}, cwd=self.folder,
-                             capture_output=True, text=True, timeout=1200, check=False)
+        run = subprocess.run(
+            [PROGRAMS / "convoy", "launch", "--nproc-per-node", str(count), *arguments, *program],
+            env={**self.environment, "FAKE_NVML_SCENARIO": str(scenario), **(environment or {})},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=1200,
+            check=False,
+        )
         self.seconds = time.monotonic() - begin
         return run
 
@@ -55,18 +67,28 @@ class Faults(unittest.TestCase):
         self.assertIn("gpu2 (NVIDIA H100 80GB HBM3, 0000:34:00.0) is lost: GPU is lost", run.stderr)
 
     def test_it_can_be_flagged_only(self):
-        run = self.launch({"xids_at_ms": {"300": 79}}, "--on-device-fault", "flag", program=("sleep", "1"))
+        run = self.launch(
+            {"xids_at_ms": {"300": 79}}, "--on-device-fault", "flag", program=("sleep", "1")
+        )
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(run.stderr.count("Xid 79"), 1)
 
     def test_the_variable_of_the_flag_counts(self):
-        run = self.launch({"xids_at_ms": {"300": 79}}, program=("sleep", "1"), environment={"PET_ON_DEVICE_FAULT": "flag"})
+        run = self.launch(
+            {"xids_at_ms": {"300": 79}},
+            program=("sleep", "1"),
+            environment={"PET_ON_DEVICE_FAULT": "flag"},
+        )
         self.assertEqual(run.returncode, 0, run.stderr)
 
     def test_faults_that_are_not_fatal_are_told_once(self):
-        run = self.launch({"xids_at_ms": {"200": 63, "300": 63, "400": 13, "500": 13}}, program=("sleep", "1.5"))
+        run = self.launch(
+            {"xids_at_ms": {"200": 63, "300": 63, "400": 13, "500": 13}}, program=("sleep", "1.5")
+        )
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual((run.stderr.count("Xid 63"), run.stderr.count("Xid 13")), (1, 1), run.stderr)
+        self.assertEqual(
+            (run.stderr.count("Xid 63"), run.stderr.count("Xid 13")), (1, 1), run.stderr
+        )
 
     def test_gpus_without_a_rank_do_not_matter(self):
         run = self.launch({"xids_at_ms": {"200": 79}}, program=("sleep", "1"), count=2)
@@ -74,8 +96,12 @@ class Faults(unittest.TestCase):
         self.assertNotIn("Xid", run.stderr)
 
     def test_a_restart_goes_on_after_it(self):
-        run = self.launch({"xids_at_ms": {"500": 48}}, "--max-restarts", "1",
-                          program=("--no-python", "sh", "-c", "[ $TORCHELASTIC_RESTART_COUNT = 1 ] || sleep 900"))
+        run = self.launch(
+            {"xids_at_ms": {"500": 48}},
+            "--max-restarts",
+            "1",
+            program=("--no-python", "sh", "-c", "[ $TORCHELASTIC_RESTART_COUNT = 1 ] || sleep 900"),
+        )
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertIn("Xid 48", run.stderr)
         self.assertLess(self.seconds, 600)

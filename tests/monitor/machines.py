@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machines of tests/machines for whole programs."""
+
 import json
 import os
 import pathlib
@@ -21,6 +22,8 @@ def lay_out(source, name, root):
 def plain_environment(programs):
     """Without what the machine that runs the tests says of itself."""
     left_out = ("CUDA_", "HIP_", "ROCR_", "NVIDIA_", "TORCHELASTIC", "CONVOY_", "RANK")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(left_out)
+    }
     environment["CONVOY_NVML_LIBRARY"] = str(pathlib.Path(programs) / "libfake_nvml.so")
     return environment

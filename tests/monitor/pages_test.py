@@ -5,6 +5,7 @@
 
 A block of a page that follows `<!-- machine: NAME -->` holds command lines after "$ " and what each prints. --fix rewrites it.
 """
+
 import difflib
 import os
 import pathlib
@@ -27,8 +28,16 @@ def printed(programs, environment, text):
             continue
         out += line + "\n"
         with tempfile.TemporaryDirectory() as folder:
-            run = subprocess.run(["bash", "-c", line[2:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
-                                 timeout=1200, check=False, env={**environment, "PATH": f"{programs}:{os.environ['PATH']}"})
+            run = subprocess.run(
+                ["bash", "-c", line[2:]],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                cwd=folder,
+                timeout=1200,
+                check=False,
+                env={**environment, "PATH": f"{programs}:{os.environ['PATH']}"},
+            )
         out += run.stdout
     return out
 
@@ -46,8 +55,10 @@ def main():
 
         def environment_of(name):
             if name not in known:
-                known[name] = {**machines.plain_environment(programs),
-                               **machines.lay_out(source, name, pathlib.Path(scratch) / name)}
+                known[name] = {
+                    **machines.plain_environment(programs),
+                    **machines.lay_out(source, name, pathlib.Path(scratch) / name),
+                }
             return known[name]
 
         for page in sorted((source / "docs").rglob("*.md")):
@@ -59,7 +70,14 @@ def main():
                 now = printed(programs, environment_of(block.group(2)), block.group(3))
                 if without_times(now) != without_times(block.group(3)):
                     failed += 1
-                    sys.stdout.writelines(difflib.unified_diff(block.group(3).splitlines(True), now.splitlines(True), str(page), "printed"))
+                    sys.stdout.writelines(
+                        difflib.unified_diff(
+                            block.group(3).splitlines(True),
+                            now.splitlines(True),
+                            str(page),
+                            "printed",
+                        )
+                    )
                     return block.group(1) + now + block.group(4)
                 return block.group(0)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The view of `convoy monitor` in a terminal: curves, keys, another size, Ctrl-C, and the terminal as it was before."""
+
 import codecs
 import fcntl
 import os
@@ -25,7 +26,11 @@ class View:
     def __init__(self, environment, arguments, rows=30, columns=100, term="xterm"):
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
-            os.execve(PROGRAMS / "convoy", ["convoy", "monitor", *arguments], {**environment, "TERM": term})
+            os.execve(
+                PROGRAMS / "convoy",
+                ["convoy", "monitor", *arguments],
+                {**environment, "TERM": term},
+            )
         self.size(rows, columns)
         self.out = ""
         self.decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end within a letter
@@ -57,7 +62,10 @@ class View:
         frames = self.out.split("\x1b[H")
         for frame in reversed(frames):
             if "\x1b[J" in frame:
-                return [CODES.sub("", line).rstrip("\r") for line in frame.split("\x1b[J")[0].split("\n")]
+                return [
+                    CODES.sub("", line).rstrip("\r")
+                    for line in frame.split("\x1b[J")[0].split("\n")
+                ]
         return []
 
     def press(self, keys):
@@ -84,12 +92,17 @@ class Terminal(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def view(self, machine, *arguments, **size):
-        environment = {**machines.plain_environment(PROGRAMS), **machines.lay_out(SOURCE, machine, pathlib.Path(self.folder.name) / machine)}
+        environment = {
+            **machines.plain_environment(PROGRAMS),
+            **machines.lay_out(SOURCE, machine, pathlib.Path(self.folder.name) / machine),
+        }
         return View(environment, ["--interval", "0.1", *arguments], **size)
 
     def test_shows_devices_with_curves_and_ends_by_q(self):
         view = self.view("h200x8")
-        self.assertTrue(view.until(lambda frame: any("▃▃▃" in line for line in frame)), view.out[-2000:])
+        self.assertTrue(
+            view.until(lambda frame: any("▃▃▃" in line for line in frame)), view.out[-2000:]
+        )
         frame = view.frame()
         self.assertEqual(len([line for line in frame if line.startswith("gpu")]), 8)
         self.assertLessEqual(max(map(len, frame)), 100)
@@ -113,7 +126,9 @@ class Terminal(unittest.TestCase):
         view = self.view("h200x8", rows=24, columns=80)
         self.assertTrue(view.until(lambda frame: len(frame) > 8))
         view.size(12, 40)
-        self.assertTrue(view.until(lambda frame: 0 < len(frame) <= 12 and max(map(len, frame)) <= 40))
+        self.assertTrue(
+            view.until(lambda frame: 0 < len(frame) <= 12 and max(map(len, frame)) <= 40)
+        )
         view.size(60, 150)
         self.assertTrue(view.until(lambda frame: len(frame) > 24 and max(map(len, frame)) > 80))
         view.press("q")
@@ -130,7 +145,10 @@ class Terminal(unittest.TestCase):
         self.assertIn('"looks"', pathlib.Path(f"{output}.meta.json").read_text())
 
     def test_a_plain_terminal_gets_rows(self):
-        environment = {**machines.plain_environment(PROGRAMS), **machines.lay_out(SOURCE, "cpus", pathlib.Path(self.folder.name) / "cpus")}
+        environment = {
+            **machines.plain_environment(PROGRAMS),
+            **machines.lay_out(SOURCE, "cpus", pathlib.Path(self.folder.name) / "cpus"),
+        }
         view = View(environment, ["--count", "1"], term="dumb")
         self.assertEqual(view.end(), 0)
         self.assertNotIn("\x1b[", view.out)

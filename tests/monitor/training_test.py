@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a training says of the devices that it ran on, by whole programs on this machine's CPUs.
 
-    python3 training_test.py SOURCE_FOLDER PROGRAM_FOLDER
+python3 training_test.py SOURCE_FOLDER PROGRAM_FOLDER
 """
+
 import csv
 import json
 import os
@@ -20,7 +21,9 @@ SOURCE, PROGRAMS = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]
 
 
 def children_of(pid):
-    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [
+        int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ]
 
 
 class Training(unittest.TestCase):
@@ -28,18 +31,38 @@ class Training(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.environment = {**machines.plain_environment(PROGRAMS), "XDG_CACHE_HOME": str(self.folder / "cache"),
-                            "CONVOY_NVML_LIBRARY": "libno-such.so", "OMP_WAIT_POLICY": "PASSIVE"}
+        self.environment = {
+            **machines.plain_environment(PROGRAMS),
+            "XDG_CACHE_HOME": str(self.folder / "cache"),
+            "CONVOY_NVML_LIBRARY": "libno-such.so",
+            "OMP_WAIT_POLICY": "PASSIVE",
+        }
 
     def convoy(self, *arguments, code=0):
-        run = subprocess.run([PROGRAMS / "convoy", *arguments], env=self.environment, cwd=SOURCE, capture_output=True, text=True,
-                             timeout=1200, check=False)
+        run = subprocess.run(
+            [PROGRAMS / "convoy", *arguments],
+            env=self.environment,
+            cwd=SOURCE,
+            capture_output=True,
+            text=True,
+            timeout=1200,
+            check=False,
+        )
         self.assertEqual(run.returncode, code, run.stderr)
         return run
 
     def train(self, *arguments, steps=12):
-        return self.convoy("train", "examples/sums/lora.yaml", f"train.steps={steps}", "train.final_eval=false",
-                           "--output-dir", str(self.folder / "run"), "--device-interval", "0.3", *arguments)
+        return self.convoy(
+            "train",
+            "examples/sums/lora.yaml",
+            f"train.steps={steps}",
+            "train.final_eval=false",
+            "--output-dir",
+            str(self.folder / "run"),
+            "--device-interval",
+            "0.3",
+            *arguments,
+        )
 
     def metrics(self):
         return json.loads((self.folder / "run/metrics.json").read_text())
@@ -71,7 +94,9 @@ class Training(unittest.TestCase):
         run = self.train()
         self.assertNotIn("speed: ", run.stderr)
         self.assertNotIn("train_mfu", self.metrics())
-        peaks = json.loads(self.convoy("bench", "peak", "--json", "--devices", "cpu").stdout.splitlines()[-1])["peaks"]
+        peaks = json.loads(
+            self.convoy("bench", "peak", "--json", "--devices", "cpu").stdout.splitlines()[-1]
+        )["peaks"]
         self.assertEqual([peak["dtype"] for peak in peaks], ["fp32", "bf16"])
         run = self.train(steps=24)  # goes on
         self.assertIn("% of the measured peak", run.stderr)
@@ -80,19 +105,38 @@ class Training(unittest.TestCase):
         self.assertLess(metrics["train_tokens"], metrics["tokens_seen"])
         self.assertGreater(metrics["train_mfu"], 0.001)
         self.assertLess(metrics["train_mfu"], 1)
-        events = [json.loads(line) for line in (self.folder / "run/events.jsonl").read_text().splitlines()]
+        events = [
+            json.loads(line) for line in (self.folder / "run/events.jsonl").read_text().splitlines()
+        ]
         shares = [event.get("mfu") for event in events if event["event"] == "step"]
         self.assertIsNone(shares[0])
         self.assertTrue(0.001 < shares[-1] < 1, shares)
 
     def test_what_a_rank_could_not_write_of_is_in_the_events(self):
-        train = subprocess.Popen([PROGRAMS / "convoy", "train", "examples/sums/lora.yaml", "--output-dir", str(self.folder / "run"),
-                                  "--nproc", "2", "-q"], env=self.environment, cwd=SOURCE, stderr=subprocess.DEVNULL)
+        train = subprocess.Popen(
+            [
+                PROGRAMS / "convoy",
+                "train",
+                "examples/sums/lora.yaml",
+                "--output-dir",
+                str(self.folder / "run"),
+                "--nproc",
+                "2",
+                "-q",
+            ],
+            env=self.environment,
+            cwd=SOURCE,
+            stderr=subprocess.DEVNULL,
+        )
         events = self.folder / "run/events.jsonl"
         ranks = []
         for _ in range(1200):
             time.sleep(0.05)
-            ranks = [child for child in children_of(train.pid) if "convoy-worker" in pathlib.Path(f"/proc/{child}/cmdline").read_text()]
+            ranks = [
+                child
+                for child in children_of(train.pid)
+                if "convoy-worker" in pathlib.Path(f"/proc/{child}/cmdline").read_text()
+            ]
             if events.exists() and '"step"' in events.read_text() and len(ranks) == 2:
                 break
         os.kill(ranks[1], signal.SIGSTOP)
@@ -116,9 +160,20 @@ class Training(unittest.TestCase):
         self.environment.update(machines.plain_environment(PROGRAMS))
         self.environment.update(machines.lay_out(SOURCE, "h200x8", self.folder / "root"))
         looks_per_second = 10  # so that it shows
-        self.train("--devices", "cpu", "--device-interval", str(1 / looks_per_second), "logging.backend=tensorboard", steps=30)
-        cost = json.loads((self.folder / "run/devices.csv.meta.json").read_text())["summary"]["own_cost"]
-        print(f"8 GPUs beside a training at 1 Hz: {cost['core_percent'] / looks_per_second:.3f} % of one core")
+        self.train(
+            "--devices",
+            "cpu",
+            "--device-interval",
+            str(1 / looks_per_second),
+            "logging.backend=tensorboard",
+            steps=30,
+        )
+        cost = json.loads((self.folder / "run/devices.csv.meta.json").read_text())["summary"][
+            "own_cost"
+        ]
+        print(
+            f"8 GPUs beside a training at 1 Hz: {cost['core_percent'] / looks_per_second:.3f} % of one core"
+        )
         self.assertLess(cost["core_percent"] / looks_per_second, 0.5)
         self.assertTrue(list((self.folder / "run/tb/devices").iterdir()))
 

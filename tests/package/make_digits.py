@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files as MNIST has them, of made-up digits: digit d is a bright bar in row 2 d + 4, with noise.
 
-  make_digits.py FOLDER
+make_digits.py FOLDER
 """
+
 import pathlib
 import random
 import struct
@@ -12,12 +13,15 @@ import sys
 def write(folder, name, count, seed):
     noise = random.Random(seed)
     backgrounds = [bytes(noise.randrange(60) for _ in range(784)) for _ in range(64)]
-    images, labels = bytearray(struct.pack(">4i", 2051, count, 28, 28)), bytearray(struct.pack(">2i", 2049, count))
+    images, labels = (
+        bytearray(struct.pack(">4i", 2051, count, 28, 28)),
+        bytearray(struct.pack(">2i", 2049, count)),
+    )
     for _ in range(count):
         digit = noise.randrange(10)
         image = bytearray(noise.choice(backgrounds))
         begin = 28 * (2 * digit + 4) + noise.randrange(10)
-        image[begin:begin + 18] = bytes([noise.randrange(120, 256)]) * 18
+        image[begin : begin + 18] = bytes([noise.randrange(120, 256)]) * 18
         images += image
         labels.append(digit)
     (folder / f"{name}-images-idx3-ubyte").write_bytes(images)

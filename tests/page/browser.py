@@ -27,14 +27,29 @@ class Browser:
             os.dup2(other, 4)
 
         self.process = subprocess.Popen(
-            ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
-             f"--user-data-dir={home}/profile", "--window-size=1400,1000", "about:blank"],
-            preexec_fn=at_three_and_four, close_fds=False, env={**os.environ, "HOME": home},
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                "chromium",
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--remote-debugging-pipe",
+                f"--user-data-dir={home}/profile",
+                "--window-size=1400,1000",
+                "about:blank",
+            ],
+            preexec_fn=at_three_and_four,
+            close_fds=False,
+            env={**os.environ, "HOME": home},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         for end in (to_browser, from_browser, high_in, high_out):
             os.close(end)
         target = self.ask("Target.createTarget", {"url": "about:blank"})["targetId"]
-        self.session = self.ask("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        self.session = self.ask("Target.attachToTarget", {"targetId": target, "flatten": True})[
+            "sessionId"
+        ]
 
     def ask(self, method, parameters=None):
         self.number += 1
@@ -54,19 +69,28 @@ class Browser:
                 return answer["result"]
 
     def value(self, expression):
-        answer = self.ask("Runtime.evaluate", {"expression": expression, "returnByValue": True, "awaitPromise": True})
+        answer = self.ask(
+            "Runtime.evaluate",
+            {"expression": expression, "returnByValue": True, "awaitPromise": True},
+        )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def expect(self, expression, what, seconds=20):
         end = time.monotonic() + seconds
         while not self.value(expression):
-            assert time.monotonic() < end, f"FAILED: {what}: {expression} is {self.value(expression)!r}"
+            assert time.monotonic() < end, (
+                f"FAILED: {what}: {expression} is {self.value(expression)!r}"
+            )
             time.sleep(0.05)
 
     def press(self, key, text=None):
         names = {"ArrowDown": 40, "ArrowUp": 38, "Enter": 13, "Escape": 27, "Tab": 9, " ": 32}
-        down = {"type": "keyDown", "key": key, "windowsVirtualKeyCode": names.get(key, ord(key[0].upper()))}
+        down = {
+            "type": "keyDown",
+            "key": key,
+            "windowsVirtualKeyCode": names.get(key, ord(key[0].upper())),
+        }
         if text is None and (len(key) == 1 or key == "Enter"):
             text = "\r" if key == "Enter" else key
         if text:

@@ -39,7 +39,9 @@ class EngineCase(unittest.TestCase):
         self.write_rows(24)
 
     def write_rows(self, count):
-        lines = [json.dumps({"problem": f"{n} + {n} = ?", "answer": str(2 * n)}) for n in range(count)]
+        lines = [
+            json.dumps({"problem": f"{n} + {n} = ?", "answer": str(2 * n)}) for n in range(count)
+        ]
         (self.home / "rows.jsonl").write_text("\n".join(lines) + "\n")
 
     def server(self, *arguments, **options):
@@ -48,10 +50,21 @@ class EngineCase(unittest.TestCase):
         return server
 
     def start(self, *words, **environment):
-        inherited = {name: value for name, value in os.environ.items()
-                     if name.lower() not in ("http_proxy", "https_proxy", "all_proxy", "openai_api_key", "convoy_engine_key")}
-        return subprocess.Popen([CONVOY, *map(str, words)], cwd=self.home, env={**inherited, **environment},
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if name.lower()
+            not in ("http_proxy", "https_proxy", "all_proxy", "openai_api_key", "convoy_engine_key")
+        }
+        return subprocess.Popen(
+            [CONVOY, *map(str, words)],
+            cwd=self.home,
+            env={**inherited, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def run_convoy(self, *words, code=0, **environment):
         process = self.start(*words, **environment)
@@ -65,8 +78,20 @@ class EngineCase(unittest.TestCase):
 
     def words(self, server, output="out.jsonl", *more):
         urls = server if isinstance(server, str) else server.url
-        return ["process", "--engine", urls, "--engine-model", "m", "--data", "rows.jsonl", "--stages",
-                "generate,verify,evaluate", "--output", output, *more]
+        return [
+            "process",
+            "--engine",
+            urls,
+            "--engine-model",
+            "m",
+            "--data",
+            "rows.jsonl",
+            "--stages",
+            "generate,verify,evaluate",
+            "--output",
+            output,
+            *more,
+        ]
 
     def process(self, server, output="out.jsonl", *more, code=0, **environment):
         return self.run_convoy(*self.words(server, output, *more), code=code, **environment)
@@ -108,33 +133,62 @@ class RowsTest(EngineCase):
 
     def test_every_form_of_a_text_is_kept_and_paid_once(self):
         """Parts, unusual ends, calls of tools: each row has its text, and costs one request."""
+
         def parts(answer):
             message = answer["choices"][0]["message"]
             words = message["content"].split(" ")
-            message["content"] = [{"type": "text", "text": word + (" " if place + 1 < len(words) else "")} for place, word in enumerate(words)]
+            message["content"] = [
+                {"type": "text", "text": word + (" " if place + 1 < len(words) else "")}
+                for place, word in enumerate(words)
+            ]
 
         def ends(reason):
             return lambda answer: answer["choices"][0].update(finish_reason=reason)
 
         def call(answer):
-            answer["choices"][0].update(finish_reason="tool_calls", message={
-                "content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]})
+            answer["choices"][0].update(
+                finish_reason="tool_calls",
+                message={
+                    "content": None,
+                    "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}],
+                },
+            )
 
         def null(answer):
             answer["choices"][0]["message"]["content"] = None
 
-        forms = [parts, ends("eos_token"), ends(None), ends("tool_calls"), ends("end_turn"), ends("content_filter"), call, null]
+        forms = [
+            parts,
+            ends("eos_token"),
+            ends(None),
+            ends("tool_calls"),
+            ends("end_turn"),
+            ends("content_filter"),
+            call,
+            null,
+        ]
         place = {f"{n} + {n} = ?": n for n in range(24)}
-        server = self.server(lambda _, body: forms[place[body["messages"][-1]["content"]]] if place[body["messages"][-1]["content"]] < 8 else None)
+        server = self.server(
+            lambda _, body: (
+                forms[place[body["messages"][-1]["content"]]]
+                if place[body["messages"][-1]["content"]] < 8
+                else None
+            )
+        )
         (self.home / "bare.txt").write_text("{{ problem }}")
         self.process(server, "out.jsonl", "--stages", "generate", "--generate-prompt", "bare.txt")
         rows = self.rows()
-        self.assertEqual([row["state"] for row in rows[:9]], ["ok"] * 5 + ["truncated", "ok", "engine_error", "ok"])
+        self.assertEqual(
+            [row["state"] for row in rows[:9]],
+            ["ok"] * 5 + ["truncated", "ok", "engine_error", "ok"],
+        )
         for row in rows[:6] + rows[8:]:
             self.assertRegex(row["reasoning"], r"^The answer is \d+\.$")
         self.assertEqual([row["finish"] for row in rows[4:7]], ["stop", "content_filter", "stop"])
         self.assertEqual((rows[6]["solution"], rows[6]["answer"]), (None, None))
-        self.assertEqual(rows[6]["reasoning"], '<tool_call>\n{"name":"f","arguments":{}}\n</tool_call>')
+        self.assertEqual(
+            rows[6]["reasoning"], '<tool_call>\n{"name":"f","arguments":{}}\n</tool_call>'
+        )
         self.assertIn("holds no text (finish_reason `stop`)", rows[7]["metadata"]["error"])
         self.assertEqual(len(server.bodies), 24)
 
@@ -142,7 +196,9 @@ class RowsTest(EngineCase):
         """The key expires while requests are under way: their texts are kept, and the next run asks for the others alone."""
         self.write_rows(60)
         expired = []
-        server = self.server(lambda number, _: (401, "the key has expired") if number >= 30 and not expired else 0.05)
+        server = self.server(
+            lambda number, _: (401, "the key has expired") if number >= 30 and not expired else 0.05
+        )
         said = self.process(server, "out.jsonl", "--stages", "generate", code=2)
         self.assertIn("status 401: the key has expired", said)
         expired.append(True)
@@ -152,7 +208,11 @@ class RowsTest(EngineCase):
 
     def test_one_missing_page_among_answers_is_no_end(self):
         for status in (404, 307):
-            server = self.server(lambda number, _: (status, "model loading", ("Location", "/v1")) if number == 5 else None)
+            server = self.server(
+                lambda number, _: (
+                    (status, "model loading", ("Location", "/v1")) if number == 5 else None
+                )
+            )
             self.process(server, f"{status}.jsonl")
             self.assertEqual({row["state"] for row in self.rows(f"{status}.jsonl")}, {"ok"})
             self.assertEqual(set(server.answered.values()), {1})
@@ -163,22 +223,37 @@ class RowsTest(EngineCase):
         older = self.server()
         self.process(f"{newer.url},{older.url}", "out.jsonl")
         self.assertEqual({row["state"] for row in self.rows()}, {"ok"})
-        given = [body["max_completion_tokens"] for body in newer.bodies if "max_completion_tokens" in body]
+        given = [
+            body["max_completion_tokens"]
+            for body in newer.bodies
+            if "max_completion_tokens" in body
+        ]
         self.assertIn(4096, given)
         self.assertNotIn("max_completion_tokens", str(older.bodies))
         self.assertLess(len(newer.bodies) - len(given), 24)
 
     def test_a_busy_server_is_told_once(self):
-        server = self.server(lambda number, _: (429, "slow down", ("Retry-After", "0")) if number in (3, 9, 30) else None)
+        server = self.server(
+            lambda number, _: (
+                (429, "slow down", ("Retry-After", "0")) if number in (3, 9, 30) else None
+            )
+        )
         said = self.process(server)
         self.assertEqual(said.count("is busy: "), 1, said)
 
     def test_a_long_rest_is_told(self):
-        server = self.server(lambda number, _: (429, "slow down", ("Retry-After", "3600")) if number == 3 else None)
+        server = self.server(
+            lambda number, _: (429, "slow down", ("Retry-After", "3600")) if number == 3 else None
+        )
         process = self.start(*self.words(server))
         self.addCleanup(process.wait)
         self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
-        self.assertTrue(any("gets no request for 3600 s, as it asked (Retry-After)" in line for line in process.stderr))
+        self.assertTrue(
+            any(
+                "gets no request for 3600 s, as it asked (Retry-After)" in line
+                for line in process.stderr
+            )
+        )
 
     def test_the_progress_counts_the_requests(self):
         server = self.server()
@@ -186,7 +261,13 @@ class RowsTest(EngineCase):
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, 200, 0, 0))
-        process = subprocess.Popen([CONVOY, *map(str, self.words(server))], cwd=self.home, stdout=subprocess.DEVNULL, stderr=slave, start_new_session=True)
+        process = subprocess.Popen(
+            [CONVOY, *map(str, self.words(server))],
+            cwd=self.home,
+            stdout=subprocess.DEVNULL,
+            stderr=slave,
+            start_new_session=True,
+        )
         os.close(slave)
         try:
             shown = ""
@@ -198,22 +279,78 @@ class RowsTest(EngineCase):
 
     def test_the_requests_hold_what_is_set(self):
         server = self.server()
-        self.process(server, "chat.jsonl", "--limit", 2, "--samples", 2, "--stages", "generate", "--template-kwargs",
-                     '{"enable_thinking": false}', "--system-prompt", "Be brief.", "--stop", "END")
+        self.process(
+            server,
+            "chat.jsonl",
+            "--limit",
+            2,
+            "--samples",
+            2,
+            "--stages",
+            "generate",
+            "--template-kwargs",
+            '{"enable_thinking": false}',
+            "--system-prompt",
+            "Be brief.",
+            "--stop",
+            "END",
+        )
         self.assertEqual(set(server.paths), {"/v1/chat/completions"})
         body = server.bodies[0]
         self.assertEqual([m["role"] for m in body["messages"]], ["system", "user"])
-        self.assertEqual(set(body), {"model", "max_tokens", "temperature", "stop", "top_p", "chat_template_kwargs", "messages",
-                                     "seed"})
-        self.assertEqual((body["max_tokens"], body["temperature"], body["top_p"], body["stop"]), (4096, 0.2, 0.9, ["END"]))
+        self.assertEqual(
+            set(body),
+            {
+                "model",
+                "max_tokens",
+                "temperature",
+                "stop",
+                "top_p",
+                "chat_template_kwargs",
+                "messages",
+                "seed",
+            },
+        )
+        self.assertEqual(
+            (body["max_tokens"], body["temperature"], body["top_p"], body["stop"]),
+            (4096, 0.2, 0.9, ["END"]),
+        )
         self.assertEqual(len({body["seed"] for body in server.bodies}), 4)
         first = sorted((body["messages"][1]["content"], body["seed"]) for body in server.bodies)
         again = self.server()
-        self.process(again, "again.jsonl", "--limit", 2, "--samples", 2, "--stages", "generate", "--template-kwargs",
-                     '{"enable_thinking": false}', "--system-prompt", "Be brief.", "--stop", "END")
-        self.assertEqual(first, sorted((body["messages"][1]["content"], body["seed"]) for body in again.bodies))
+        self.process(
+            again,
+            "again.jsonl",
+            "--limit",
+            2,
+            "--samples",
+            2,
+            "--stages",
+            "generate",
+            "--template-kwargs",
+            '{"enable_thinking": false}',
+            "--system-prompt",
+            "Be brief.",
+            "--stop",
+            "END",
+        )
+        self.assertEqual(
+            first, sorted((body["messages"][1]["content"], body["seed"]) for body in again.bodies)
+        )
         plain = self.server()
-        self.process(plain, "plain.jsonl", "--limit", 1, "--plain", "--temperature", 0, "--top-k", 5, "--stages", "generate")
+        self.process(
+            plain,
+            "plain.jsonl",
+            "--limit",
+            1,
+            "--plain",
+            "--temperature",
+            0,
+            "--top-k",
+            5,
+            "--stages",
+            "generate",
+        )
         self.assertEqual(plain.paths, ["/v1/completions"])
         self.assertEqual(set(plain.bodies[0]), {"model", "max_tokens", "temperature", "prompt"})
 
@@ -248,9 +385,13 @@ class KillTest(EngineCase):
     def kept_texts(self):
         """Number of texts in the ledger. A finished row has two, in its result."""
         try:
-            store = sqlite3.connect(f"file:{self.folder() / 'ledger.db'}?mode=ro", uri=True, timeout=10)
+            store = sqlite3.connect(
+                f"file:{self.folder() / 'ledger.db'}?mode=ro", uri=True, timeout=10
+            )
             try:
-                return store.execute("SELECT (SELECT count(*) FROM convoy_notes) + 2 * (SELECT count(*) FROM convoy_results)").fetchone()[0]
+                return store.execute(
+                    "SELECT (SELECT count(*) FROM convoy_notes) + 2 * (SELECT count(*) FROM convoy_results)"
+                ).fetchone()[0]
             finally:
                 store.close()
         except (StopIteration, FileNotFoundError, sqlite3.OperationalError):
@@ -303,9 +444,14 @@ class KillTest(EngineCase):
         server = self.server()
         server.hold(9)
         process = self.start_until_kept(server, 9)
-        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        worker = [int(pid) for pid in children
-                  if b"process-worker" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+        children = (
+            pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        )
+        worker = [
+            int(pid)
+            for pid in children
+            if b"process-worker" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
         self.assertEqual(len(worker), 1)
         answered = set(server.answered)
         asked = len(server.bodies)
@@ -320,7 +466,15 @@ class KillTest(EngineCase):
 class RefusalTest(EngineCase):
     def test_a_key_reaches_the_server_and_nothing_else(self):
         server = self.server(key=KEY)
-        said = self.process(server, "out.jsonl", "--limit", 2, "--debug", CONVOY_ENGINE_KEY=KEY, OPENAI_API_KEY="other")
+        said = self.process(
+            server,
+            "out.jsonl",
+            "--limit",
+            2,
+            "--debug",
+            CONVOY_ENGINE_KEY=KEY,
+            OPENAI_API_KEY="other",
+        )
         self.process(server, "other.jsonl", "--limit", 2, OPENAI_API_KEY=KEY)
         wrong = self.process(server, "no.jsonl", "--limit", 2, code=2, OPENAI_API_KEY=KEY + "x")
         self.assertIn(f"{server.url} answers with status 401: wrong key Bearer ***", wrong)
@@ -329,7 +483,11 @@ class RefusalTest(EngineCase):
         for path in self.home.rglob("*"):
             if path.is_file():
                 self.assertNotIn(KEY.encode(), path.read_bytes(), path)
-        for address in (f"http://me:{KEY}@127.0.0.1:1/v1", f"http://127.0.0.1:1/v1?api-key={KEY}", f"me:{KEY}@host/v1"):
+        for address in (
+            f"http://me:{KEY}@127.0.0.1:1/v1",
+            f"http://127.0.0.1:1/v1?api-key={KEY}",
+            f"me:{KEY}@host/v1",
+        ):
             said = self.process(address, code=2)
             self.assertIn("--engine", said)
             self.assertNotIn(KEY, said)
@@ -355,15 +513,25 @@ class RefusalTest(EngineCase):
         long = "This model's maximum context length is 64 tokens"
         for name, message in (("long", long), ("odd", "the prompt is odd")):
             server = self.server(
-                lambda number, body: (400, message) if "7 + 7" in TextServer.prompt_of(body) and number > 3 else None)
+                lambda number, body: (
+                    (400, message) if "7 + 7" in TextServer.prompt_of(body) and number > 3 else None
+                )
+            )
             self.process(server, f"{name}.jsonl", "--stages", "generate", "--max-requests", 2)
             states = [row["state"] for row in self.rows(f"{name}.jsonl")]
             self.assertEqual(states.count("engine_error"), 1)
-            self.assertIn(f"status 400: {message}", self.rows(f"{name}.jsonl")[7]["metadata"]["error"])
+            self.assertIn(
+                f"status 400: {message}", self.rows(f"{name}.jsonl")[7]["metadata"]["error"]
+            )
 
     def test_settings_of_loaded_models_are_refused(self):
-        for flag, value, path in (("--weights", "int8", "engine.weights"), ("--activations", "int8", "engine.activations"), ("--adapter", "d", "model.adapter"),
-                                  ("--dtype", "bf16", "model.dtype"), ("--devices", "cpu", "workers.devices")):
+        for flag, value, path in (
+            ("--weights", "int8", "engine.weights"),
+            ("--activations", "int8", "engine.activations"),
+            ("--adapter", "d", "model.adapter"),
+            ("--dtype", "bf16", "model.dtype"),
+            ("--devices", "cpu", "workers.devices"),
+        ):
             said = self.process("http://127.0.0.1:1/v1", "out.jsonl", flag, value, code=2)
             self.assertIn(f"{path} ({flag}) has no effect with --engine", said)
         said = self.process("http://127.0.0.1:1/v1", "out.jsonl", "--deterministic", code=2)
@@ -377,11 +545,28 @@ class AnswersTest(EngineCase):
     """`convoy generate` and `convoy eval --generate` over servers."""
 
     def generate(self, server, *more, code=0):
-        return self.run_convoy("generate", "--engine", server.url, "--engine-model", "m", "--prompts", "rows.jsonl", *more, code=code)
+        return self.run_convoy(
+            "generate",
+            "--engine",
+            server.url,
+            "--engine-model",
+            "m",
+            "--prompts",
+            "rows.jsonl",
+            *more,
+            code=code,
+        )
 
     def write_prompts(self):
         rows = [{"prompt": f"{n} + {n} ="} for n in range(12)]
-        rows.append({"messages": [{"role": "user", "content": "1 + 1 = ?"}, {"role": "assistant", "content": "2"}]})
+        rows.append(
+            {
+                "messages": [
+                    {"role": "user", "content": "1 + 1 = ?"},
+                    {"role": "assistant", "content": "2"},
+                ]
+            }
+        )
         (self.home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def test_prompts_are_answered_in_order_in_spite_of_faults(self):
@@ -389,9 +574,20 @@ class AnswersTest(EngineCase):
         server = self.server(one_in_five)
         self.generate(server, "--output", "answers.jsonl", "--n", 2, "--temperature", 0.5)
         rows = self.rows("answers.jsonl")
-        self.assertEqual([(row["index"], row["sample"]) for row in rows], [(n, s) for n in range(13) for s in range(2)])
-        self.assertEqual(rows[6], {"index": 3, "sample": 0, "prompt_tokens": 7, "completion": TextServer.text_of("3 + 3 ="),
-                                   "finish_reason": "stop"})
+        self.assertEqual(
+            [(row["index"], row["sample"]) for row in rows],
+            [(n, s) for n in range(13) for s in range(2)],
+        )
+        self.assertEqual(
+            rows[6],
+            {
+                "index": 3,
+                "sample": 0,
+                "prompt_tokens": 7,
+                "completion": TextServer.text_of("3 + 3 ="),
+                "finish_reason": "stop",
+            },
+        )
         self.assertEqual(set(server.answered.values()), {2})
         chats = [body["messages"] for body in server.bodies if "messages" in body]
         self.assertEqual(chats[0], [{"role": "user", "content": "1 + 1 = ?"}])
@@ -402,13 +598,24 @@ class AnswersTest(EngineCase):
 
     def test_a_prompt_without_an_answer_costs_the_others_nothing(self):
         self.write_prompts()
-        server = self.server(lambda _, body: (400, "flagged") if "3 + 3" in TextServer.prompt_of(body) else None)
+        server = self.server(
+            lambda _, body: (400, "flagged") if "3 + 3" in TextServer.prompt_of(body) else None
+        )
         said = self.generate(server, "--output", "answers.jsonl", code=10)
-        self.assertIn("prompt 3 has no answer: the server refuses it with status 400: flagged", said)
-        self.assertIn("12 answers kept in answers.jsonl.partial and written to answers.jsonl; the same command asks for the others alone", said)
-        self.assertEqual([row["index"] for row in self.rows("answers.jsonl")], [n for n in range(13) if n != 3])
+        self.assertIn(
+            "prompt 3 has no answer: the server refuses it with status 400: flagged", said
+        )
+        self.assertIn(
+            "12 answers kept in answers.jsonl.partial and written to answers.jsonl; the same command asks for the others alone",
+            said,
+        )
+        self.assertEqual(
+            [row["index"] for row in self.rows("answers.jsonl")], [n for n in range(13) if n != 3]
+        )
         asked = len(server.bodies)
-        self.generate(server, "--output", "answers.jsonl", code=2)  # nothing else is left to ask for
+        self.generate(
+            server, "--output", "answers.jsonl", code=2
+        )  # nothing else is left to ask for
         self.assertEqual(len(server.bodies), asked + 1)
         printed = self.generate(server, "--quiet", code=10)
         self.assertEqual(printed.count('"completion"'), 12)
@@ -416,15 +623,28 @@ class AnswersTest(EngineCase):
     def test_every_prompt_without_an_answer_is_named(self):
         self.write_prompts()
         bad = ("3 + 3", "5 + 5", "7 + 7", "9 + 9")
-        server = self.server(lambda _, body: (400, "too odd") if any(word in TextServer.prompt_of(body) for word in bad) else None)
-        said = self.generate(server, "--output", "answers.jsonl", "--n", 2, "--temperature", 0.5, code=10)
+        server = self.server(
+            lambda _, body: (
+                (400, "too odd")
+                if any(word in TextServer.prompt_of(body) for word in bad)
+                else None
+            )
+        )
+        said = self.generate(
+            server, "--output", "answers.jsonl", "--n", 2, "--temperature", 0.5, code=10
+        )
         refused = "the server refuses it with status 400: too odd"
-        self.assertIn(f"4 prompts have no answer: 3, 5, 7, 9; 3: {refused}; 5: {refused}; 7: {refused}; 8 answers are missing", said)
+        self.assertIn(
+            f"4 prompts have no answer: 3, 5, 7, 9; 3: {refused}; 5: {refused}; 7: {refused}; 8 answers are missing",
+            said,
+        )
         self.assertEqual(len(self.rows("answers.jsonl")), 18)
 
     def test_a_prompt_that_breaks_its_connection_fails_soon(self):
         self.write_prompts()
-        server = self.server(lambda _, body: "drop" if "3 + 3" in TextServer.prompt_of(body) else None)
+        server = self.server(
+            lambda _, body: "drop" if "3 + 3" in TextServer.prompt_of(body) else None
+        )
         begin = time.monotonic()
         said = self.generate(server, "--output", "answers.jsonl", code=10)
         self.assertLess(time.monotonic() - begin, 20)
@@ -435,37 +655,72 @@ class AnswersTest(EngineCase):
 
     def test_the_word_of_a_filter_is_kept(self):
         self.write_prompts()
-        server = self.server(lambda _, body: lambda answer: answer["choices"][0].update(finish_reason="content_filter"))
+        server = self.server(
+            lambda _, body: (
+                lambda answer: answer["choices"][0].update(finish_reason="content_filter")
+            )
+        )
         self.generate(server, "--output", "answers.jsonl")
-        self.assertEqual({row["finish_reason"] for row in self.rows("answers.jsonl")}, {"content_filter"})
+        self.assertEqual(
+            {row["finish_reason"] for row in self.rows("answers.jsonl")}, {"content_filter"}
+        )
 
     def test_the_sampling_that_is_sent_is_said(self):
         (self.home / "model").mkdir()
-        (self.home / "model" / "generation_config.json").write_text('{"temperature": 0.7, "top_k": 20}')
+        (self.home / "model" / "generation_config.json").write_text(
+            '{"temperature": 0.7, "top_k": 20}'
+        )
         self.write_rows(2)
         server = self.server()
         said = self.process(server, "told.jsonl", "--model", "model", "--stages", "generate")
-        self.assertIn("sampling: temperature 0.7, top_k 20 by model/generation_config.json; max_new_tokens 4096 by default; these are sent", said)
+        self.assertIn(
+            "sampling: temperature 0.7, top_k 20 by model/generation_config.json; max_new_tokens 4096 by default; these are sent",
+            said,
+        )
         self.assertEqual((server.bodies[0]["temperature"], server.bodies[0]["top_k"]), (0.7, 20))
         said = self.process(server, "silent.jsonl", "--stages", "generate")
         self.assertIn("by default; these are sent, no default of the servers: --model DIR", said)
 
     def test_a_typed_prompt_is_a_chat_unless_said_otherwise(self):
         server = self.server()
-        words = ["generate", "--engine", server.url, "--engine-model", "m", "--quiet", "--prompt", "1 + 1 ="]
-        self.assertEqual(self.run_convoy(*words, "--chat", "off"), TextServer.text_of("1 + 1 =") + "\n")
+        words = [
+            "generate",
+            "--engine",
+            server.url,
+            "--engine-model",
+            "m",
+            "--quiet",
+            "--prompt",
+            "1 + 1 =",
+        ]
+        self.assertEqual(
+            self.run_convoy(*words, "--chat", "off"), TextServer.text_of("1 + 1 =") + "\n"
+        )
         self.run_convoy(*words, "--system-prompt", "Be brief.")
-        self.assertEqual([message["role"] for message in server.bodies[1]["messages"]], ["system", "user"])
+        self.assertEqual(
+            [message["role"] for message in server.bodies[1]["messages"]], ["system", "user"]
+        )
 
     def test_answers_that_are_finished_survive_a_kill(self):
         self.write_prompts()
         server = self.server()
         server.hold(5)
-        process = self.start("generate", "--engine", server.url, "--engine-model", "m", "--prompts", "rows.jsonl", "--output",
-                             "answers.jsonl")
+        process = self.start(
+            "generate",
+            "--engine",
+            server.url,
+            "--engine-model",
+            "m",
+            "--prompts",
+            "rows.jsonl",
+            "--output",
+            "answers.jsonl",
+        )
         kept = self.home / "answers.jsonl.partial" / "rank-0-0"
         deadline = time.monotonic() + 60
-        while (not kept.exists() or kept.read_bytes().count(b"\n") < 6) and time.monotonic() < deadline:
+        while (
+            not kept.exists() or kept.read_bytes().count(b"\n") < 6
+        ) and time.monotonic() < deadline:
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
@@ -477,26 +732,54 @@ class AnswersTest(EngineCase):
         self.assertEqual(len(self.rows("answers.jsonl")), 13)
 
     def test_eval_measures_answers(self):
-        rows = [{"prompt": f"{n} + {n} =", "completion": TextServer.text_of(f"{n} + {n} =") if n % 2 else "?"} for n in range(8)]
+        rows = [
+            {
+                "prompt": f"{n} + {n} =",
+                "completion": TextServer.text_of(f"{n} + {n} =") if n % 2 else "?",
+            }
+            for n in range(8)
+        ]
         (self.home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         server = self.server(one_in_five)
         words = ["eval", "--engine", server.url, "--engine-model", "m", "--data", "rows.jsonl"]
-        figures = self.run_convoy(*words, "--generate", "--output", "results", "--metrics", "exact_match", "--json", "--quiet")
+        figures = self.run_convoy(
+            *words,
+            "--generate",
+            "--output",
+            "results",
+            "--metrics",
+            "exact_match",
+            "--json",
+            "--quiet",
+        )
         self.assertEqual(json.loads(figures), {"count": 8, "exact_match": 0.5})
         self.assertEqual(server.bodies[0]["temperature"], 0.2)
         saved = self.rows("results/samples.jsonl")
-        self.assertEqual(saved[3], {"input": "3 + 3 =", "pred": rows[3]["completion"], "ref": rows[3]["completion"]})
+        self.assertEqual(
+            saved[3],
+            {"input": "3 + 3 =", "pred": rows[3]["completion"], "ref": rows[3]["completion"]},
+        )
         self.assertNotIn("lists of messages", figures)
         self.assertIn("add --generate", self.run_convoy(*words, code=2))
 
     def test_flags_of_loaded_models_are_refused(self):
         server = self.server()
-        for flag, value in (("--adapter", "d"), ("--weights", "int8"), ("--kv-blocks", 9), ("--ranks", 2), ("--devices", "cpu")):
+        for flag, value in (
+            ("--adapter", "d"),
+            ("--weights", "int8"),
+            ("--kv-blocks", 9),
+            ("--ranks", 2),
+            ("--devices", "cpu"),
+        ):
             said = self.generate(server, flag, value, code=2)
             self.assertIn(f"{flag} has no effect with --engine", said)
         for flag in ("--deterministic", "--logprobs"):
-            self.assertIn(f"{flag} has no effect with --engine", self.generate(server, flag, code=2))
-        said = self.run_convoy("generate", "--model", "x", "--engine-timeout", 5, "--prompts", "rows.jsonl", code=2)
+            self.assertIn(
+                f"{flag} has no effect with --engine", self.generate(server, flag, code=2)
+            )
+        said = self.run_convoy(
+            "generate", "--model", "x", "--engine-timeout", 5, "--prompts", "rows.jsonl", code=2
+        )
         self.assertIn("--engine-timeout has no effect without --engine", said)
 
 
@@ -505,10 +788,14 @@ class ServeTest(EngineCase):
         super().setUp()
         if not CONVOY.with_name("convoy-worker").exists():
             self.skipTest("there is no convoy-worker")
-        self.examples = pathlib.Path(os.environ.get("CONVOY_SOURCE_DIR", ".")).absolute() / "examples"
+        self.examples = (
+            pathlib.Path(os.environ.get("CONVOY_SOURCE_DIR", ".")).absolute() / "examples"
+        )
 
     def serve(self):
-        server = self.start("serve", "--model", self.examples / "tally-3m", "--served-name", "m", "--port", 0)
+        server = self.start(
+            "serve", "--model", self.examples / "tally-3m", "--served-name", "m", "--port", 0
+        )
 
         def end():
             server.terminate()
@@ -522,33 +809,97 @@ class ServeTest(EngineCase):
 
     def test_convoy_serve_gives_the_rows_of_the_model_itself(self):
         (self.home / "question.txt").write_text("Question: {{ problem }}\nAnswer:\n")
-        same = ["--data", self.examples / "sums" / "test.jsonl", "--limit", 40, "--plain", "--generate-prompt", "question.txt",
-                "--temperature", 0, "--max-tokens", 100, "--stages", "generate,verify"]
-        self.run_convoy("process", "--model", self.examples / "tally-3m", "--output", "local.jsonl", *same)
-        self.run_convoy("process", "--engine", self.serve(), "--engine-model", "m", "--output", "served.jsonl", *same)
+        same = [
+            "--data",
+            self.examples / "sums" / "test.jsonl",
+            "--limit",
+            40,
+            "--plain",
+            "--generate-prompt",
+            "question.txt",
+            "--temperature",
+            0,
+            "--max-tokens",
+            100,
+            "--stages",
+            "generate,verify",
+        ]
+        self.run_convoy(
+            "process", "--model", self.examples / "tally-3m", "--output", "local.jsonl", *same
+        )
+        self.run_convoy(
+            "process",
+            "--engine",
+            self.serve(),
+            "--engine-model",
+            "m",
+            "--output",
+            "served.jsonl",
+            *same,
+        )
         self.assertEqual(self.rows("local.jsonl"), self.rows("served.jsonl"))
         self.assertIn("yes", {row["verified"] for row in self.rows("served.jsonl")})
 
     def test_the_inputs_of_its_metrics_are_those_of_the_model_itself(self):
-        rows = [{"messages": [{"role": "user", "content": f"What is {n} + {n}?"}, {"role": "assistant", "content": str(2 * n)}]} for n in range(4)]
+        rows = [
+            {
+                "messages": [
+                    {"role": "user", "content": f"What is {n} + {n}?"},
+                    {"role": "assistant", "content": str(2 * n)},
+                ]
+            }
+            for n in range(4)
+        ]
         (self.home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         same = ["eval", "--data", "rows.jsonl", "--generate", "--max-new-tokens", 20, "--json"]
         url = self.serve()
         local = self.run_convoy(*same, "--model", self.examples / "tally-3m", "--output", "local")
-        served = self.run_convoy(*same, "--model", self.examples / "tally-3m", "--engine", url, "--engine-model", "m", "--output", "served")
+        served = self.run_convoy(
+            *same,
+            "--model",
+            self.examples / "tally-3m",
+            "--engine",
+            url,
+            "--engine-model",
+            "m",
+            "--output",
+            "served",
+        )
         self.assertEqual(self.rows("local/samples.jsonl"), self.rows("served/samples.jsonl"))
-        self.assertEqual(json.loads((self.home / "local/metrics.json").read_text())["sari"], json.loads((self.home / "served/metrics.json").read_text())["sari"])
+        self.assertEqual(
+            json.loads((self.home / "local/metrics.json").read_text())["sari"],
+            json.loads((self.home / "served/metrics.json").read_text())["sari"],
+        )
         self.assertNotIn("lists of messages", served, local)
-        self.assertIn("lists of messages", self.run_convoy(*same, "--engine", url, "--engine-model", "m"))
+        self.assertIn(
+            "lists of messages", self.run_convoy(*same, "--engine", url, "--engine-model", "m")
+        )
 
     def test_its_answers_are_those_of_generate(self):
         lines = (self.examples / "sums" / "test.jsonl").read_text().splitlines()[:8]
-        prompts = [{"prompt": f"Question: {json.loads(line).get('question', line)}\nAnswer:"} for line in lines]
+        prompts = [
+            {"prompt": f"Question: {json.loads(line).get('question', line)}\nAnswer:"}
+            for line in lines
+        ]
         (self.home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in prompts))
         same = ["--prompts", "rows.jsonl", "--greedy", "--max-new-tokens", 60]
-        self.run_convoy("generate", "--model", self.examples / "tally-3m", "--output", "local.jsonl", *same)
-        self.run_convoy("generate", "--engine", self.serve(), "--engine-model", "m", "--output", "served.jsonl", *same)
-        local = [{name: value for name, value in row.items() if name != "token_ids"} for row in self.rows("local.jsonl")]
+        self.run_convoy(
+            "generate", "--model", self.examples / "tally-3m", "--output", "local.jsonl", *same
+        )
+        self.run_convoy(
+            "generate",
+            "--engine",
+            self.serve(),
+            "--engine-model",
+            "m",
+            "--output",
+            "served.jsonl",
+            *same,
+        )
+        local = [
+            {name: value for name, value in row.items() if name != "token_ids"}
+            for row in self.rows("local.jsonl")
+        ]
         self.assertEqual(local, self.rows("served.jsonl"))
 
 

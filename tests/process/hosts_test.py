@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run of rows on two hosts: network namespaces, a real PostgreSQL server on one of them, a folder that both see.
 Usage: hosts_test.py BIN_FOLDER. Exit code 77 = skipped, with the reason."""
+
 import json
 import os
 import subprocess
@@ -17,7 +18,13 @@ from two_hosts import Hosts, skip_without
 PROBE = os.path.join(os.path.abspath(sys.argv[1]), "row_probe")
 ROWS = 2000
 LEASE_SECONDS = 4
-WORDS = [f"rows={ROWS}", "step_us=10000", "all_workers=4", "workers=2", f"lease_ms={LEASE_SECONDS * 1000}"]
+WORDS = [
+    f"rows={ROWS}",
+    "step_us=10000",
+    "all_workers=4",
+    "workers=2",
+    f"lease_ms={LEASE_SECONDS * 1000}",
+]
 
 
 class Node:
@@ -26,11 +33,24 @@ class Node:
 
     def __init__(self, hosts, host, folder, store, words):
         self.errors, self.output = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
-        apart = ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"] if host == "b" else []
-        words = [*WORDS, *words, f"folder={folder}", f"store={store}", f"node_rank={'ab'.index(host)}"]
+        apart = (
+            ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"]
+            if host == "b"
+            else []
+        )
+        words = [
+            *WORDS,
+            *words,
+            f"folder={folder}",
+            f"store={store}",
+            f"node_rank={'ab'.index(host)}",
+        ]
         self.process = subprocess.Popen(
-            hosts.inside(host, [*apart, PROBE, "coordinate", *words]), stdin=subprocess.DEVNULL,
-            stdout=self.output, stderr=self.errors)
+            hosts.inside(host, [*apart, PROBE, "coordinate", *words]),
+            stdin=subprocess.DEVNULL,
+            stdout=self.output,
+            stderr=self.errors,
+        )
 
     def end(self, seconds=150):
         code = self.process.wait(seconds)
@@ -50,7 +70,9 @@ class Runs:
     def __init__(self, hosts, server, folder):
         self.hosts, self.server, self.folder = hosts, server, folder
         unbroken = os.path.join(folder, "unbroken")
-        subprocess.run([PROBE, "coordinate", f"rows={ROWS}", "workers=1", f"folder={unbroken}"], check=True)
+        subprocess.run(
+            [PROBE, "coordinate", f"rows={ROWS}", "workers=1", f"folder={unbroken}"], check=True
+        )
         self.wanted = self.output("unbroken")
 
     def output(self, name):
@@ -65,7 +87,9 @@ class Runs:
         time.sleep(1)
         left = Node(self.hosts, "a", folder, store, words)
         time.sleep(2.5)
-        assert left.process.poll() is None and right.process.poll() is None, "the run was too fast for the test"
+        assert left.process.poll() is None and right.process.poll() is None, (
+            "the run was too fast for the test"
+        )
         return left, right
 
     def check(self, name):
@@ -89,7 +113,9 @@ def two_hosts_without_a_common_folder_share_a_run(runs):
         rows = left.report["rows"], right.report["rows"]
         assert sum(rows) == ROWS and min(rows) > ROWS / 5, rows
         runs.check("apart")
-        left_behind = [name for _, _, names in os.walk(other_folder) for name in names if name != "tokens"]
+        left_behind = [
+            name for _, _, names in os.walk(other_folder) for name in names if name != "tokens"
+        ]
         assert not left_behind, left_behind
 
 
@@ -129,7 +155,12 @@ def main():
         server = Server(hosts, home)
         try:
             runs = Runs(hosts, server, folder)
-            for scenario in (two_hosts_share_a_run, two_hosts_without_a_common_folder_share_a_run, a_host_that_is_cut_off_holds_nobody_up, a_host_that_dies_is_replaced):
+            for scenario in (
+                two_hosts_share_a_run,
+                two_hosts_without_a_common_folder_share_a_run,
+                a_host_that_is_cut_off_holds_nobody_up,
+                a_host_that_dies_is_replaced,
+            ):
                 begin = time.monotonic()
                 scenario(runs)
                 print(f"{scenario.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

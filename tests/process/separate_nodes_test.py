@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`convoy process --texts-in-store`: nodes with folders of their own, which meet in a PostgreSQL server.
 Usage: separate_nodes_test.py BIN_FOLDER SOURCE_FOLDER. Exit code 77 = skipped, with the reason."""
+
 import json
 import os
 import signal
@@ -38,15 +39,59 @@ class Nodes:
     def start(self, rank, *more, token=TOKEN, count=2):
         folder = os.path.join(self.folder, str(rank))
         os.makedirs(folder, exist_ok=True)
-        several = ["--num-nodes", str(count), "--node-rank", str(rank), "--master-addr", "127.0.0.1",
-                   "--master-port", str(self.port), "--texts-in-store"]
-        words = [CONVOY, "process", "--data", f"{EXAMPLES}/sums/test.jsonl", "--model", f"{EXAMPLES}/tally-3m",
-                 "--limit", str(ROWS), "--temperature", "0.8", "--max-tokens", "60", "--samples", "2", "--stages",
-                 "generate,verify", "--deterministic", "--batch-size", "8", "--lease-s", "3", "--output", "out.json",
-                 *(several if count > 1 else []), *more]
-        environment = {name: text for name, text in os.environ.items() if not name.startswith("CONVOY_JOB_TOKEN")}
-        return subprocess.Popen(words, cwd=folder, env={**environment, **token}, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        several = [
+            "--num-nodes",
+            str(count),
+            "--node-rank",
+            str(rank),
+            "--master-addr",
+            "127.0.0.1",
+            "--master-port",
+            str(self.port),
+            "--texts-in-store",
+        ]
+        words = [
+            CONVOY,
+            "process",
+            "--data",
+            f"{EXAMPLES}/sums/test.jsonl",
+            "--model",
+            f"{EXAMPLES}/tally-3m",
+            "--limit",
+            str(ROWS),
+            "--temperature",
+            "0.8",
+            "--max-tokens",
+            "60",
+            "--samples",
+            "2",
+            "--stages",
+            "generate,verify",
+            "--deterministic",
+            "--batch-size",
+            "8",
+            "--lease-s",
+            "3",
+            "--output",
+            "out.json",
+            *(several if count > 1 else []),
+            *more,
+        ]
+        environment = {
+            name: text
+            for name, text in os.environ.items()
+            if not name.startswith("CONVOY_JOB_TOKEN")
+        }
+        return subprocess.Popen(
+            words,
+            cwd=folder,
+            env={**environment, **token},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
 
     def output(self, rank=0):
         with open(os.path.join(self.folder, str(rank), "out.json")) as file:
@@ -71,7 +116,10 @@ def wait_for_rows(nodes, process, count):
     while time.monotonic() < until:
         assert process.poll() is None, process.communicate()
         for folder, _, names in os.walk(events):
-            if "devices.csv" in names and os.path.getsize(os.path.join(folder, "devices.csv")) > count:
+            if (
+                "devices.csv" in names
+                and os.path.getsize(os.path.join(folder, "devices.csv")) > count
+            ):
                 return
         time.sleep(0.1)
     raise AssertionError("node 0 did not begin")
@@ -145,8 +193,11 @@ def main():
         end(alone.start(0, count=1))
         wanted = alone.output()
         assert len(json.loads(wanted)) == ROWS
-        for scenario in (folders_are_not_shared, a_node_that_dies_costs_only_its_open_texts,
-                         node_zero_goes_on_after_a_kill):
+        for scenario in (
+            folders_are_not_shared,
+            a_node_that_dies_costs_only_its_open_texts,
+            node_zero_goes_on_after_a_kill,
+        ):
             begin = time.monotonic()
             scenario(folder, wanted)
             print(f"{scenario.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`convoy store serve`: a server that lives as long as the command, keeps its data, and shares a run.
 Usage: store_serve_test.py BIN_FOLDER. Exit code 77 = skipped, with the reason."""
+
 import json
 import os
 import shutil
@@ -22,8 +23,13 @@ CONVOY, PROBE = os.path.join(BIN, "convoy"), os.path.join(BIN, "row_probe")
 
 
 def serve(folder, *flags, environment=None):
-    return subprocess.Popen([CONVOY, "store", "serve", "--data-dir", folder, *flags], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        [CONVOY, "store", "serve", "--data-dir", folder, *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
 
 
 def url_of(server):
@@ -33,8 +39,12 @@ def url_of(server):
 
 
 def run_rows(folder, url, rows):
-    done = subprocess.run([PROBE, "coordinate", f"folder={folder}", f"store={url}", f"rows={rows}", "workers=2"],
-                          capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        [PROBE, "coordinate", f"folder={folder}", f"store={url}", f"rows={rows}", "workers=2"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["rows"]
 
@@ -89,8 +99,11 @@ def a_wrong_password_and_a_dead_server_are_said(folder):
     server = serve(home)
     url = url_of(server)
     password = url.split(":")[2].split("@")[0]
-    done = subprocess.run([CONVOY, "sweep", "show", "--store", url.replace(password, "wrong")], capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        [CONVOY, "sweep", "show", "--store", url.replace(password, "wrong")],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 12 and "password authentication failed" in done.stderr, done.stderr
     for process in server_processes(home):
         os.kill(int(process), signal.SIGQUIT)
@@ -119,8 +132,11 @@ def main():
         skip("`setpriv` is not installed")
     with tempfile.TemporaryDirectory(prefix="convoy-serve-") as folder:
         os.chmod(folder, 0o755)
-        for scenario in (a_run_goes_on_after_the_server_was_ended, a_wrong_password_and_a_dead_server_are_said,
-                         what_can_not_be_served_is_said):
+        for scenario in (
+            a_run_goes_on_after_the_server_was_ended,
+            a_wrong_password_and_a_dead_server_are_said,
+            what_can_not_be_served_is_said,
+        ):
             begin = time.monotonic()
             scenario(folder)
             print(f"{scenario.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

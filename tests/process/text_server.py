@@ -42,7 +42,9 @@ class TextServer:
             def do_GET(self):
                 if server.refuses(self):
                     return
-                server.respond(self, 200, {"object": "list", "data": [{"id": server.model, "object": "model"}]})
+                server.respond(
+                    self, 200, {"object": "list", "data": [{"id": server.model, "object": "model"}]}
+                )
 
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -86,7 +88,11 @@ class TextServer:
     def refuses(self, handler):
         if self.key is None or handler.headers.get("Authorization") == f"Bearer {self.key}":
             return False
-        self.respond(handler, 401, {"error": {"message": f"wrong key {handler.headers.get('Authorization')}"}})
+        self.respond(
+            handler,
+            401,
+            {"error": {"message": f"wrong key {handler.headers.get('Authorization')}"}},
+        )
         return True
 
     @staticmethod
@@ -115,7 +121,11 @@ class TextServer:
             choice["text"] = text
         else:
             choice["message"] = {"role": "assistant", "content": text}
-        return {"object": "x", "choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 5}}
+        return {
+            "object": "x",
+            "choices": [choice],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 5},
+        }
 
     def answer(self, handler, number, body):
         fault = self.fault(number, body)
@@ -131,8 +141,12 @@ class TextServer:
             handler.wfile.write(data[: len(data) // 2])
             handler.close_connection = True
             return
-        bad = {"garble": b'{"choices": [{"text": "The an', "html": b"<html><body>Bad gateway</body></html>", "empty": b"",
-               "no choices": {"choices": []}}
+        bad = {
+            "garble": b'{"choices": [{"text": "The an',
+            "html": b"<html><body>Bad gateway</body></html>",
+            "empty": b"",
+            "no choices": {"choices": []},
+        }
         if fault in bad:
             self.respond(handler, 200, bad[fault])
             return

@@ -1,4 +1,5 @@
 """The engine processes of `convoy serve`: shared out, killed, replaced. engines_test.py CONVOY MODEL."""
+
 import contextlib
 import http.client
 import json
@@ -24,7 +25,17 @@ LONGER = dict(LONG, n=100)  # with --batch-size 1
 
 class Server:
     def __init__(self, *flags):
-        command = [CONVOY, "serve", "--model", MODEL, "--served-name", "tally", "--port", "0", *flags]
+        command = [
+            CONVOY,
+            "serve",
+            "--model",
+            MODEL,
+            "--served-name",
+            "tally",
+            "--port",
+            "0",
+            *flags,
+        ]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.lines = []
         for line in self.process.stderr:
@@ -37,18 +48,28 @@ class Server:
         threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True).start()
 
     def engines(self):
-        found = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        found = (
+            pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+            .read_text()
+            .split()
+        )
         return [int(pid) for pid in found]
 
     def request(self, method, path, body=None, headers=JSON):
         connection = http.client.HTTPConnection(self.host, self.port, timeout=1200)
         with contextlib.closing(connection):
-            connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+            connection.request(
+                method, path, json.dumps(body) if body is not None else None, headers
+            )
             answer = connection.getresponse()
             return answer.status, answer.read().decode(), answer.headers
 
     def complete(self, **given):
-        return self.request("POST", "/v1/completions", {"model": "tally", "prompt": PROMPT, "temperature": 0, "max_tokens": 40, **given})
+        return self.request(
+            "POST",
+            "/v1/completions",
+            {"model": "tally", "prompt": PROMPT, "temperature": 0, "max_tokens": 40, **given},
+        )
 
     def text(self, **given):
         status, body, _ = self.complete(**given)
@@ -100,7 +121,9 @@ class Engines(unittest.TestCase):
                 self.assertEqual(status, 200, body)
                 self.assertEqual(json.loads(body)["choices"][0]["text"], alone)
             wait_until(lambda: len(server.engines()) == 2)
-            wait_until(lambda: [line for line in server.lines if "SIGKILL" in line and "replaced" in line])
+            wait_until(
+                lambda: [line for line in server.lines if "SIGKILL" in line and "replaced" in line]
+            )
 
     def test_a_request_that_loses_two_engines_fails_and_the_server_goes_on(self):
         with served("--engines", "1", "--batch-size", "1") as server:
@@ -121,7 +144,12 @@ class Engines(unittest.TestCase):
         with served("--engines", "1", "--batch-size", "1") as server:
             connection = http.client.HTTPConnection(server.host, server.port, timeout=1200)
             with contextlib.closing(connection):
-                connection.request("POST", "/v1/completions", json.dumps({"model": "tally", "stream": True, **LONGER}), JSON)
+                connection.request(
+                    "POST",
+                    "/v1/completions",
+                    json.dumps({"model": "tally", "stream": True, **LONGER}),
+                    JSON,
+                )
                 answer = connection.getresponse()
                 answer.readline()
                 os.kill(server.engines()[0], signal.SIGKILL)
@@ -140,7 +168,9 @@ class Engines(unittest.TestCase):
         with served("--engines", "1") as server:
             killed = []
             for _ in range(3):
-                engine = wait_until(lambda: [pid for pid in server.engines() if pid not in killed])[0]
+                engine = wait_until(lambda: [pid for pid in server.engines() if pid not in killed])[
+                    0
+                ]
                 os.kill(engine, signal.SIGKILL)
                 killed.append(engine)
             self.assertTrue(server.text(), "the request waits for it")
@@ -152,7 +182,10 @@ class Engines(unittest.TestCase):
             worker = pathlib.Path(folder, "worker")
             worker.write_text(f'#!/bin/sh\nexec {pathlib.Path(CONVOY).absolute()}-worker "$@"\n')
             worker.chmod(0o755)
-            with unittest.mock.patch.dict(os.environ, CONVOY_WORKER=str(worker)), served("--engines", "1") as server:
+            with (
+                unittest.mock.patch.dict(os.environ, CONVOY_WORKER=str(worker)),
+                served("--engines", "1") as server,
+            ):
                 worker.chmod(0o644)
                 os.kill(server.engines()[0], signal.SIGKILL)
                 wait_until(lambda: any("could not be started" in line for line in server.lines))
@@ -164,7 +197,12 @@ class Engines(unittest.TestCase):
             stopped = server.engines()[0]
             os.kill(stopped, signal.SIGSTOP)
             long = "12 + 7 = " * 20
-            threads, answers = at_once(*[lambda place=place: server.complete(prompt=f"{place} {long}") for place in range(8)])
+            threads, answers = at_once(
+                *[
+                    lambda place=place: server.complete(prompt=f"{place} {long}")
+                    for place in range(8)
+                ]
+            )
             wait_until(lambda: sum(answer is not None for answer in answers) >= 4)
             os.kill(stopped, signal.SIGCONT)
             for thread in threads:
@@ -175,9 +213,13 @@ class Engines(unittest.TestCase):
         with served("--engines", "1") as server:
             engine = server.engines()[0]
             os.kill(engine, signal.SIGSTOP)  # until all have come
-            long_threads, long_answers = at_once(*[lambda: server.complete(prompt="a" * 4_000_000)] * 6)
+            long_threads, long_answers = at_once(
+                *[lambda: server.complete(prompt="a" * 4_000_000)] * 6
+            )
             time.sleep(1)
-            short_threads, short_answers = at_once(lambda: server.request("POST", "/tokenize", {"model": "tally", "prompt": PROMPT}))
+            short_threads, short_answers = at_once(
+                lambda: server.request("POST", "/tokenize", {"model": "tally", "prompt": PROMPT})
+            )
             time.sleep(0.5)
             os.kill(engine, signal.SIGCONT)
             short_threads[0].join()
@@ -190,8 +232,12 @@ class Engines(unittest.TestCase):
     def test_a_huge_request_does_not_silence_its_engine(self):
         with served("--engines", "1", "--engine-timeout", "1") as server:
             status, body, _ = server.complete(prompt="a" * 4_000_000)
-            self.assertEqual((status, json.loads(body)["error"]["code"]), (400, "context_length_exceeded"))
-            status, body, _ = server.complete(logit_bias={str(number): 1 for number in range(1_000_000)})
+            self.assertEqual(
+                (status, json.loads(body)["error"]["code"]), (400, "context_length_exceeded")
+            )
+            status, body, _ = server.complete(
+                logit_bias={str(number): 1 for number in range(1_000_000)}
+            )
             self.assertEqual(status, 400)
             self.assertIn("may have 1024 tokens, found 1000000", body)
             self.assertEqual([line for line in server.lines if "gave no sign" in line], [])
@@ -200,17 +246,35 @@ class Engines(unittest.TestCase):
         with served("--engines", "2", "--engine-timeout", "5") as server:
             hanging = server.engines()[0]
             os.kill(hanging, signal.SIGSTOP)
-            threads, answers = at_once(*[lambda place=place: server.complete(prompt=f"{place} " + "12 + 7 = " * 20) for place in range(8)])
+            threads, answers = at_once(
+                *[
+                    lambda place=place: server.complete(prompt=f"{place} " + "12 + 7 = " * 20)
+                    for place in range(8)
+                ]
+            )
             for thread in threads:
                 thread.join()
             self.assertEqual({answer[0] for answer in answers}, {200})
             wait_until(lambda: hanging not in server.engines() and len(server.engines()) == 2)
-            wait_until(lambda: [line for line in server.lines if "gave no sign for 5 s (--engine-timeout)" in line])
+            wait_until(
+                lambda: [
+                    line
+                    for line in server.lines
+                    if "gave no sign for 5 s (--engine-timeout)" in line
+                ]
+            )
 
     def test_a_stream_whose_engine_hangs_ends_with_an_error(self):
         with served("--engines", "1", "--batch-size", "1", "--engine-timeout", "5") as server:
-            with contextlib.closing(http.client.HTTPConnection(server.host, server.port, timeout=1200)) as connection:
-                connection.request("POST", "/v1/completions", json.dumps({"model": "tally", "stream": True, **LONGER}), JSON)
+            with contextlib.closing(
+                http.client.HTTPConnection(server.host, server.port, timeout=1200)
+            ) as connection:
+                connection.request(
+                    "POST",
+                    "/v1/completions",
+                    json.dumps({"model": "tally", "stream": True, **LONGER}),
+                    JSON,
+                )
                 answer = connection.getresponse()
                 answer.readline()
                 os.kill(server.engines()[0], signal.SIGSTOP)
@@ -220,8 +284,23 @@ class Engines(unittest.TestCase):
             self.assertIn("convoy:lost_requests_total 1\n", server.request("GET", "/metrics")[1])
 
     def test_an_engine_that_cannot_begin_gives_its_error(self):
-        done = subprocess.run([CONVOY, "serve", "--model", MODEL, "--adapter", "a=/nowhere", "--port", "0", "--engines", "2"],
-                              capture_output=True, text=True, timeout=1200)
+        done = subprocess.run(
+            [
+                CONVOY,
+                "serve",
+                "--model",
+                MODEL,
+                "--adapter",
+                "a=/nowhere",
+                "--port",
+                "0",
+                "--engines",
+                "2",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=1200,
+        )
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("/nowhere", done.stderr)
         self.assertNotIn("listening", done.stderr)
@@ -232,7 +311,9 @@ class Engines(unittest.TestCase):
                 engines = server.engines()
                 server.process.send_signal(sent)
                 server.process.wait(1200)
-                wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in engines))
+                wait_until(
+                    lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in engines)
+                )
 
     def test_listens_on_this_machine_only(self):
         with served() as server:
@@ -243,9 +324,15 @@ class Engines(unittest.TestCase):
 
     def test_pages_of_other_sites_cannot_use_it(self):
         with served() as server:
-            for headers, status in (({"Content-Type": "text/plain"}, 415), ({**JSON, "Host": "evil.example"}, 403), ({**JSON, "Host": f"localhost:{server.port}"}, 200)):
+            for headers, status in (
+                ({"Content-Type": "text/plain"}, 415),
+                ({**JSON, "Host": "evil.example"}, 403),
+                ({**JSON, "Host": f"localhost:{server.port}"}, 200),
+            ):
                 body = {"model": "tally", "prompt": PROMPT, "max_tokens": 1}
-                self.assertEqual(server.request("POST", "/v1/completions", body, headers)[0], status, headers)
+                self.assertEqual(
+                    server.request("POST", "/v1/completions", body, headers)[0], status, headers
+                )
             self.assertEqual(server.request("HEAD", "/health")[:2], (200, ""))
 
     def test_a_request_that_never_fits_is_no_reason_to_try_again(self):
@@ -268,19 +355,28 @@ class Engines(unittest.TestCase):
     def test_errors_of_http_have_the_form_of_the_api(self):
         with served() as server:
             post = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            for request, status in ((post + "Content-Length: 17000000\r\nExpect: 100-continue\r\n\r\n", 413), ("nothing\r\n\r\n", 400),
-                                    ("GET /" + "a" * 70000, 414), ("GET / HTTP/1.1\r\nA: " + "a" * 70000, 431)):
+            for request, status in (
+                (post + "Content-Length: 17000000\r\nExpect: 100-continue\r\n\r\n", 413),
+                ("nothing\r\n\r\n", 400),
+                ("GET /" + "a" * 70000, 414),
+                ("GET / HTTP/1.1\r\nA: " + "a" * 70000, 431),
+            ):
                 with socket.create_connection((server.host, server.port)) as client:
                     client.sendall(request.encode())
                     answer = http.client.HTTPResponse(client)
                     answer.begin()
                     error = json.loads(answer.read())["error"]
-                self.assertEqual((answer.status, answer.headers["content-type"], error["type"]), (status, "application/json", "invalid_request_error"))
+                self.assertEqual(
+                    (answer.status, answer.headers["content-type"], error["type"]),
+                    (status, "application/json", "invalid_request_error"),
+                )
 
     def test_a_client_that_ends_its_sending_is_answered(self):
         with served() as server, socket.create_connection((server.host, server.port)) as client:
             body = json.dumps({"model": "tally", **LONG})
-            client.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+            client.sendall(
+                f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+            )
             client.shutdown(socket.SHUT_WR)
             answer = http.client.HTTPResponse(client)
             answer.begin()
@@ -289,8 +385,12 @@ class Engines(unittest.TestCase):
 
     def test_a_body_that_is_nested_too_deeply_is_refused(self):
         with served() as server:
-            with contextlib.closing(http.client.HTTPConnection(server.host, server.port)) as connection:
-                connection.request("POST", "/v1/completions", '{"model": "tally", "prompt": ' + "[" * 500000, JSON)
+            with contextlib.closing(
+                http.client.HTTPConnection(server.host, server.port)
+            ) as connection:
+                connection.request(
+                    "POST", "/v1/completions", '{"model": "tally", "prompt": ' + "[" * 500000, JSON
+                )
                 self.assertEqual(connection.getresponse().status, 400)
             self.assertTrue(server.text())
 

@@ -1,5 +1,6 @@
 """What `convoy serve` and `convoy runs serve` open by default is on 127.0.0.1 alone: listens_test.py CONVOY MODEL.
 Read from the sockets of their processes, as a scan of all ports would find them."""
+
 import pathlib
 import re
 import signal
@@ -35,7 +36,12 @@ def open_to_clients(pid):
     """Addresses, as the kernel writes them, that take connections or datagrams from outside the process."""
     own = sockets_of(pid)
     found = []
-    for table, state in ("tcp", TCP_LISTENS), ("tcp6", TCP_LISTENS), ("udp", UDP_RECEIVES), ("udp6", UDP_RECEIVES):
+    for table, state in (
+        ("tcp", TCP_LISTENS),
+        ("tcp6", TCP_LISTENS),
+        ("udp", UDP_RECEIVES),
+        ("udp6", UDP_RECEIVES),
+    ):
         path = pathlib.Path(f"/proc/{pid}/net/{table}")
         if not path.exists():  # a machine without IPv6
             continue
@@ -49,9 +55,15 @@ def open_to_clients(pid):
 class Listens(unittest.TestCase):
     def check(self, command, pattern):
         """`pattern`: of the line with the port."""
-        with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
+        with subprocess.Popen(
+            command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ) as server:
             try:
-                port = next(int(found.group(1)) for found in map(re.compile(pattern).search, server.stdout) if found)
+                port = next(
+                    int(found.group(1))
+                    for found in map(re.compile(pattern).search, server.stdout)
+                    if found
+                )
                 self.assertEqual(open_to_clients(server.pid), [("tcp", f"{LOOPBACK}:{port:04X}")])
                 server.send_signal(signal.SIGTERM)
                 server.wait(1200)
@@ -59,15 +71,32 @@ class Listens(unittest.TestCase):
                 server.kill()
 
     def test_serve(self):
-        self.check([CONVOY, "serve", "--model", MODEL, "--port", "0"], r"listening on http://127\.0\.0\.1:(\d+)")
+        self.check(
+            [CONVOY, "serve", "--model", MODEL, "--port", "0"],
+            r"listening on http://127\.0\.0\.1:(\d+)",
+        )
 
     def test_runs_serve(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.check([CONVOY, "runs", "serve", "--dir", folder, "--port", "0"], r"http://127\.0\.0\.1:(\d+)/")
+            self.check(
+                [CONVOY, "runs", "serve", "--dir", folder, "--port", "0"],
+                r"http://127\.0\.0\.1:(\d+)/",
+            )
 
     def test_a_wider_address_is_seen(self):
         with tempfile.TemporaryDirectory() as folder:
-            words = [CONVOY, "runs", "serve", "--dir", folder, "--port", "0", "--host", "0.0.0.0", "-q"]
+            words = [
+                CONVOY,
+                "runs",
+                "serve",
+                "--dir",
+                folder,
+                "--port",
+                "0",
+                "--host",
+                "0.0.0.0",
+                "-q",
+            ]
             with self.assertRaisesRegex(AssertionError, "00000000"):
                 self.check(words, r"http://[^:]+:(\d+)/")
 

@@ -3,6 +3,7 @@
 load.py CONVOY MODEL [--clients 200] [--seconds 600] [--kill-every 5] [--engines 2]
 Greedy answers must equal the answers of a quiet server. Ends with 1 when a request got anything else. Prints one JSON line.
 """
+
 import argparse
 import collections
 import http.client
@@ -14,7 +15,9 @@ import sys
 import threading
 import time
 
-options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+options = argparse.ArgumentParser(
+    description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+)
 options.add_argument("convoy"), options.add_argument("model")
 for name, default in (("clients", 200), ("seconds", 600), ("kill-every", 5), ("engines", 2)):
     options.add_argument("--" + name, type=int, default=default)
@@ -43,7 +46,11 @@ def stream_of(answer):
 def judge(kind, text, wanted):
     with lock:
         counts[kind] += 1
-        if kind in ("answer", "stream") and text != wanted or kind not in ("answer", "stream", "stream error", "503", "429", "left"):
+        if (
+            kind in ("answer", "stream")
+            and text != wanted
+            or kind not in ("answer", "stream", "stream error", "503", "429", "left")
+        ):
             wrong.append((kind, text, wanted))
 
 
@@ -52,7 +59,20 @@ def ask(server, choice, texts):
     streams, leaves = choice.random() < 0.5, choice.random() < 0.05
     connection = http.client.HTTPConnection(server.host, server.port, timeout=120)
     try:
-        connection.request("POST", "/v1/completions", json.dumps({"model": "tally", "prompt": prompt, "temperature": 0, "max_tokens": 60, "stream": streams}), JSON)
+        connection.request(
+            "POST",
+            "/v1/completions",
+            json.dumps(
+                {
+                    "model": "tally",
+                    "prompt": prompt,
+                    "temperature": 0,
+                    "max_tokens": 60,
+                    "stream": streams,
+                }
+            ),
+            JSON,
+        )
         if leaves:
             return judge("left", "", "")
         answer = connection.getresponse()
@@ -79,7 +99,10 @@ def main():
     server = Server("--engines", str(options.engines), "--max-waiting", "128")
     texts = {prompt: server.text(prompt=prompt, max_tokens=60) for prompt in PROMPTS}
     deadline = time.monotonic() + options.seconds
-    threads = [threading.Thread(target=client, args=(server, seed, deadline, texts)) for seed in range(options.clients)]
+    threads = [
+        threading.Thread(target=client, args=(server, seed, deadline, texts))
+        for seed in range(options.clients)
+    ]
     for thread in threads:
         thread.start()
     kills, choice = 0, random.Random(0)
@@ -94,10 +117,27 @@ def main():
         print("the server ended:", *server.lines[-5:], file=sys.stderr)
         return 1
     after = server.text(prompt=PROMPTS[0], max_tokens=60) == texts[PROMPTS[0]]
-    memory = wait_until(lambda: [line for line in open(f"/proc/{server.process.pid}/status") if line.startswith("VmHWM")])[0].split()[1]
+    memory = wait_until(
+        lambda: [
+            line for line in open(f"/proc/{server.process.pid}/status") if line.startswith("VmHWM")
+        ]
+    )[0].split()[1]
     server.process.send_signal(signal.SIGTERM)
     ended = server.process.wait(60)
-    print(json.dumps({"clients": options.clients, "seconds": options.seconds, "kills": kills, "requests": sum(counts.values()), "counts": counts, "wrong": len(wrong), "front_peak_kib": int(memory), "ended_with": ended}))
+    print(
+        json.dumps(
+            {
+                "clients": options.clients,
+                "seconds": options.seconds,
+                "kills": kills,
+                "requests": sum(counts.values()),
+                "counts": counts,
+                "wrong": len(wrong),
+                "front_peak_kib": int(memory),
+                "ended_with": ended,
+            }
+        )
+    )
     for fault in wrong[:5]:
         print("wrong:", *fault, sep="\n  ", file=sys.stderr)
     return bool(wrong) or not after or ended != 0

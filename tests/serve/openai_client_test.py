@@ -1,5 +1,6 @@
 """The openai package against `convoy serve`: openai_client_test.py CONVOY MODEL ADAPTER
 CALLER. The second adapter calls tools by the template tools.jinja."""
+
 import contextlib
 import json
 import math
@@ -26,7 +27,19 @@ LONG = dict(prompt=PROMPT, max_tokens=400, temperature=1, extra_body={"min_p": 0
 
 @contextlib.contextmanager
 def served(*flags):
-    command = [CONVOY, "serve", "--model", MODEL, "--served-name", "tally", "--port", "0", "--dtype", "fp32", *flags]
+    command = [
+        CONVOY,
+        "serve",
+        "--model",
+        MODEL,
+        "--served-name",
+        "tally",
+        "--port",
+        "0",
+        "--dtype",
+        "fp32",
+        *flags,
+    ]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     lines = []
     for line in server.stderr:
@@ -68,25 +81,44 @@ def samples_of(server):
 
 
 def generated(*flags):
-    words = [CONVOY, "generate", "--model", MODEL, "--greedy", "--dtype", "fp32", "--json", "-q", *flags]
+    words = [
+        CONVOY,
+        "generate",
+        "--model",
+        MODEL,
+        "--greedy",
+        "--dtype",
+        "fp32",
+        "--json",
+        "-q",
+        *flags,
+    ]
     return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
 class OwnSampling(unittest.TestCase):
     def test_flags_count_where_a_request_says_nothing(self):
         with served("--temperature", "0", "--max-new-tokens", "7") as server:
-            self.assertIn("sampling: greedy, max_new_tokens 7 as given\n", [line.removeprefix("convoy: ") for line in server.start_lines])
+            self.assertIn(
+                "sampling: greedy, max_new_tokens 7 as given\n",
+                [line.removeprefix("convoy: ") for line in server.start_lines],
+            )
             client = client_of(server)
             row = generated("--prompt", PROMPT, "--chat", "off", "--max-new-tokens", "7")
             for _ in range(3):
                 answer = client.completions.create(model="tally", prompt=PROMPT)
-                self.assertEqual((answer.choices[0].text, answer.usage.completion_tokens), (row["completion"], 7))
+                self.assertEqual(
+                    (answer.choices[0].text, answer.usage.completion_tokens), (row["completion"], 7)
+                )
             longer = client.completions.create(model="tally", prompt=PROMPT, max_tokens=9)
             self.assertEqual(longer.usage.completion_tokens, 9)
 
     def test_defaults_are_those_of_generate(self):
         words = [CONVOY, "generate", "--model", MODEL, "--prompt", PROMPT, "--chat", "off"]
-        line = re.search("sampling: .*\n", subprocess.run(words, check=True, capture_output=True, text=True).stderr)[0]
+        line = re.search(
+            "sampling: .*\n",
+            subprocess.run(words, check=True, capture_output=True, text=True).stderr,
+        )[0]
         with served() as server:
             self.assertIn(line, "".join(server.start_lines))
 
@@ -103,15 +135,26 @@ class OneServer(unittest.TestCase):
         cls.stack.close()
 
     def complete(self, **given):
-        return self.client.completions.create(**{"model": "tally", "prompt": PROMPT, "temperature": 0, "max_tokens": 40, **given})
+        return self.client.completions.create(
+            **{"model": "tally", "prompt": PROMPT, "temperature": 0, "max_tokens": 40, **given}
+        )
 
     def chat(self, **given):
         return self.client.chat.completions.create(
-            **{"model": "tally", "messages": CHAT, "temperature": 0, "max_completion_tokens": 40, **given})
+            **{
+                "model": "tally",
+                "messages": CHAT,
+                "temperature": 0,
+                "max_completion_tokens": 40,
+                **given,
+            }
+        )
 
     def test_models_are_listed(self):
         self.assertEqual({model.id for model in self.client.models.list()}, {"tally", "sums"})
-        self.assertEqual([self.client.models.retrieve(name).id for name in ("tally", "sums")], ["tally", "sums"])
+        self.assertEqual(
+            [self.client.models.retrieve(name).id for name in ("tally", "sums")], ["tally", "sums"]
+        )
         with self.assertRaises(openai.NotFoundError) as caught:
             self.client.models.retrieve("other")
         self.assertEqual(caught.exception.code, "model_not_found")
@@ -127,7 +170,9 @@ class OneServer(unittest.TestCase):
         self.assertEqual(self.chat().choices[0].message.content, row["completion"])
 
     def test_an_adapter_is_a_model(self):
-        row = generated("--prompt", PROMPT, "--chat", "off", "--max-new-tokens", "40", "--adapter", ADAPTER)
+        row = generated(
+            "--prompt", PROMPT, "--chat", "off", "--max-new-tokens", "40", "--adapter", ADAPTER
+        )
         self.assertEqual(self.complete(model="sums").choices[0].text, row["completion"])
         self.assertNotEqual(row["completion"], self.complete().choices[0].text)
 
@@ -136,7 +181,9 @@ class OneServer(unittest.TestCase):
             whole = self.chat(n=n, seed=5, temperature=1)
             texts, ends = [""] * n, [None] * n
             usage = None
-            for part in self.chat(n=n, seed=5, temperature=1, stream=True, stream_options={"include_usage": True}):
+            for part in self.chat(
+                n=n, seed=5, temperature=1, stream=True, stream_options={"include_usage": True}
+            ):
                 self.assertIn("usage", part.model_fields_set)  # null but in the last
                 usage = part.usage or usage
                 for choice in part.choices:
@@ -149,12 +196,17 @@ class OneServer(unittest.TestCase):
         self.assertEqual(streamed, self.complete().choices[0].text)
 
     def test_seeds_repeat_and_differ(self):
-        texts = [self.complete(temperature=1, seed=seed).choices[0].text for seed in (1, 1, 2, 3, 4)]
+        texts = [
+            self.complete(temperature=1, seed=seed).choices[0].text for seed in (1, 1, 2, 3, 4)
+        ]
         self.assertEqual(texts[0], texts[1])
         self.assertGreater(len(set(texts)), 1)
 
     def test_stop_strings_and_limits(self):
-        self.assertEqual(self.complete(stop=["=<", "never"]).choices[0].text, self.complete().choices[0].text.split("=<")[0])
+        self.assertEqual(
+            self.complete(stop=["=<", "never"]).choices[0].text,
+            self.complete().choices[0].text.split("=<")[0],
+        )
         cut = self.complete(max_tokens=3)
         self.assertEqual((cut.choices[0].finish_reason, cut.usage.completion_tokens), ("length", 3))
 
@@ -162,7 +214,10 @@ class OneServer(unittest.TestCase):
         answers = self.complete(prompt=[PROMPT, "Question: 1 + 1 = ?\nAnswer:"], n=2)
         self.assertEqual([choice.index for choice in answers.choices], [0, 1, 2, 3])
         self.assertEqual(answers.choices[0].text, self.complete().choices[0].text)
-        self.assertEqual(answers.choices[2].text, self.complete(prompt="Question: 1 + 1 = ?\nAnswer:").choices[0].text)
+        self.assertEqual(
+            answers.choices[2].text,
+            self.complete(prompt="Question: 1 + 1 = ?\nAnswer:").choices[0].text,
+        )
         self.assertEqual(self.complete(prompt=[5, 6, 7]).usage.prompt_tokens, 3)
 
     def test_log_probabilities(self):
@@ -175,33 +230,59 @@ class OneServer(unittest.TestCase):
         self.assertTrue(all(token.logprob <= 0 for token in content))
 
     def test_log_probabilities_are_those_of_transformers(self):
-        golden = json.loads((pathlib.Path(__file__).parent.parent / "golden/serve/logprobs.json").read_text())
+        golden = json.loads(
+            (pathlib.Path(__file__).parent.parent / "golden/serve/logprobs.json").read_text()
+        )
         places = golden["places"]
-        found = self.complete(prompt=golden["prompt"], max_tokens=len(places), logprobs=5).choices[0].logprobs
+        found = (
+            self.complete(prompt=golden["prompt"], max_tokens=len(places), logprobs=5)
+            .choices[0]
+            .logprobs
+        )
         self.assertEqual(found.tokens, [place["token"] for place in places])
-        for place, logprob, top in zip(places, found.token_logprobs, found.top_logprobs, strict=True):
+        for place, logprob, top in zip(
+            places, found.token_logprobs, found.top_logprobs, strict=True
+        ):
             self.assertAlmostEqual(logprob, place["logprob"], delta=1e-4)
             self.assertEqual(sorted(top), sorted(token for token, _ in place["top"]))
             for token, wanted in place["top"]:
                 self.assertAlmostEqual(top[token], wanted, delta=1e-4)
 
     def test_the_likeliest_tokens_of_each_place(self):
-        content = self.chat(logprobs=True, top_logprobs=4, max_completion_tokens=6).choices[0].logprobs.content
+        content = (
+            self.chat(logprobs=True, top_logprobs=4, max_completion_tokens=6)
+            .choices[0]
+            .logprobs.content
+        )
         for token in content:
             top = token.top_logprobs
-            self.assertEqual([one.logprob for one in top], sorted((one.logprob for one in top), reverse=True))
-            self.assertEqual((len(top), top[0].token, top[0].logprob), (4, token.token, token.logprob))
+            self.assertEqual(
+                [one.logprob for one in top], sorted((one.logprob for one in top), reverse=True)
+            )
+            self.assertEqual(
+                (len(top), top[0].token, top[0].logprob), (4, token.token, token.logprob)
+            )
             self.assertEqual(bytes(token.bytes).decode(), token.token)
         # With all that is drawn from, the shares add up to less than one, and to most of it.
-        shares = [math.exp(one.logprob) for one in self.chat(logprobs=True, top_logprobs=20, max_completion_tokens=1).choices[0].logprobs.content[0].top_logprobs]
+        shares = [
+            math.exp(one.logprob)
+            for one in self.chat(logprobs=True, top_logprobs=20, max_completion_tokens=1)
+            .choices[0]
+            .logprobs.content[0]
+            .top_logprobs
+        ]
         self.assertTrue(0.5 < sum(shares) <= 1, shares)
         drawn = self.complete(max_tokens=20, logprobs=2, temperature=2, seed=3).choices[0].logprobs
-        for token, logprob, top in zip(drawn.tokens, drawn.token_logprobs, drawn.top_logprobs, strict=True):
+        for token, logprob, top in zip(
+            drawn.tokens, drawn.token_logprobs, drawn.top_logprobs, strict=True
+        ):
             self.assertEqual(top[token], logprob)
             self.assertTrue(2 <= len(top) + 1 <= 4, top)
 
     def test_streams_bring_the_log_probabilities_of_whole_answers(self):
-        given = dict(max_completion_tokens=30, logprobs=True, top_logprobs=3, seed=2, temperature=1, n=2)
+        given = dict(
+            max_completion_tokens=30, logprobs=True, top_logprobs=3, seed=2, temperature=1, n=2
+        )
         whole = [choice.logprobs.content for choice in self.chat(**given).choices]
         parts = [[], []]
         for part in self.chat(**given, stream=True):
@@ -210,17 +291,29 @@ class OneServer(unittest.TestCase):
         self.assertEqual(parts, whole)
         given = dict(max_tokens=30, logprobs=2, seed=2, temperature=1)
         whole = self.complete(**given).choices[0].logprobs
-        parts = [part.choices[0].logprobs for part in self.complete(**given, stream=True) if part.choices[0].logprobs]
+        parts = [
+            part.choices[0].logprobs
+            for part in self.complete(**given, stream=True)
+            if part.choices[0].logprobs
+        ]
         for field in ("tokens", "token_logprobs", "top_logprobs", "text_offset"):
-            self.assertEqual(sum((getattr(part, field) for part in parts), []), getattr(whole, field))
+            self.assertEqual(
+                sum((getattr(part, field) for part in parts), []), getattr(whole, field)
+            )
 
     def test_log_probabilities_end_with_the_text(self):
         given = dict(max_tokens=40, logprobs=2, stop=["=<", "never"])
         whole = self.complete(**given).choices[0]
         self.assertEqual("".join(whole.logprobs.tokens), whole.text)
-        parts = [part.choices[0].logprobs for part in self.complete(**given, stream=True) if part.choices[0].logprobs]
+        parts = [
+            part.choices[0].logprobs
+            for part in self.complete(**given, stream=True)
+            if part.choices[0].logprobs
+        ]
         self.assertEqual(sum((part.tokens for part in parts), []), whole.logprobs.tokens)
-        self.assertEqual(sum((part.token_logprobs for part in parts), []), whole.logprobs.token_logprobs)
+        self.assertEqual(
+            sum((part.token_logprobs for part in parts), []), whole.logprobs.token_logprobs
+        )
 
     def test_usage_names_what_the_prefix_cache_gave(self):
         prompt = "Question: 31 + 7 = ?\nAnswer: 38\n" * 8
@@ -233,10 +326,22 @@ class OneServer(unittest.TestCase):
         plain = self.complete().choices[0].text
         banned = self.post("/tokenize", prompt=plain).json()["tokens"][0]
         without = self.complete(logit_bias={banned: -100}, logprobs=0).choices[0]
-        self.assertNotIn(self.post("/detokenize", tokens=[banned]).json()["prompt"], without.logprobs.tokens)
-        forced = self.complete(logit_bias={banned: 100}, max_tokens=6, logprobs=0).choices[0].logprobs.tokens
+        self.assertNotIn(
+            self.post("/detokenize", tokens=[banned]).json()["prompt"], without.logprobs.tokens
+        )
+        forced = (
+            self.complete(logit_bias={banned: 100}, max_tokens=6, logprobs=0)
+            .choices[0]
+            .logprobs.tokens
+        )
         self.assertEqual(len(set(forced)), 1, forced)
-        varied = self.complete(logit_bias={banned: 20}, frequency_penalty=2, presence_penalty=2, max_tokens=40, logprobs=0)
+        varied = self.complete(
+            logit_bias={banned: 20},
+            frequency_penalty=2,
+            presence_penalty=2,
+            max_tokens=40,
+            logprobs=0,
+        )
         self.assertGreater(len(set(varied.choices[0].logprobs.tokens)), 1)
 
     def post(self, path, **body):
@@ -246,8 +351,13 @@ class OneServer(unittest.TestCase):
         answer = self.post("/tokenize", model="tally", prompt=PROMPT).raise_for_status().json()
         self.assertEqual(answer["count"], self.complete(max_tokens=1).usage.prompt_tokens)
         self.assertEqual((len(answer["tokens"]), answer["max_model_len"]), (answer["count"], 1024))
-        self.assertEqual(self.post("/detokenize", model="tally", tokens=answer["tokens"]).json(), {"prompt": PROMPT})
-        chat = self.post("/tokenize", messages=CHAT, return_token_strs=True).raise_for_status().json()
+        self.assertEqual(
+            self.post("/detokenize", model="tally", tokens=answer["tokens"]).json(),
+            {"prompt": PROMPT},
+        )
+        chat = (
+            self.post("/tokenize", messages=CHAT, return_token_strs=True).raise_for_status().json()
+        )
         self.assertEqual(chat["count"], self.chat(max_completion_tokens=1).usage.prompt_tokens)
         self.assertEqual(chat["token_strs"][0], "<|im_start|>")
         bare = self.post("/tokenize", messages=CHAT, add_generation_prompt=False).json()
@@ -280,8 +390,14 @@ class OneServer(unittest.TestCase):
             "vllm:prefix_cache_queries_total": 2 * usage.prompt_tokens,
         }.items():
             self.assertEqual(grown[name], value, name)
-        self.assertEqual(grown["vllm:request_success_total", "length"] + grown["vllm:request_success_total", "stop"], 2)
-        self.assertLessEqual(after["vllm:prefix_cache_hits_total"], after["vllm:prefix_cache_queries_total"])
+        self.assertEqual(
+            grown["vllm:request_success_total", "length"]
+            + grown["vllm:request_success_total", "stop"],
+            2,
+        )
+        self.assertLessEqual(
+            after["vllm:prefix_cache_hits_total"], after["vllm:prefix_cache_queries_total"]
+        )
         for name in ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc"):
             self.assertGreaterEqual(after[f"vllm:{name}"], 0)
 
@@ -299,7 +415,12 @@ class OneServer(unittest.TestCase):
         refused("colour", extra_body={"colour": "red"})
         refused("temperature", temperature=-1)
         refused("messages", messages=[])
-        refused("messages[0].content", messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])
+        refused(
+            "messages[0].content",
+            messages=[
+                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}
+            ],
+        )
         refused("messages", messages=[*CHAT, {"role": "assistant", "content": "8"}])
 
     def test_wrong_names_and_paths(self):
@@ -312,7 +433,9 @@ class OneServer(unittest.TestCase):
     def test_a_prompt_that_is_too_long_is_refused(self):
         with self.assertRaises(openai.BadRequestError) as caught:
             self.complete(prompt="12 + 7 = " * 2000)
-        self.assertEqual((caught.exception.code, caught.exception.param), ("context_length_exceeded", "prompt"))
+        self.assertEqual(
+            (caught.exception.code, caught.exception.param), ("context_length_exceeded", "prompt")
+        )
 
     def test_many_clients_get_what_one_gets(self):
         alone = self.complete().choices[0].text
@@ -330,14 +453,18 @@ class OneServer(unittest.TestCase):
 
 
 class Tools(unittest.TestCase):
-    TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {"a": "int", "b": "int"}}}]
+    TOOLS = [
+        {"type": "function", "function": {"name": "add", "parameters": {"a": "int", "b": "int"}}}
+    ]
     ASKED = [{"role": "user", "content": "Add 31 and 7."}]
 
     @classmethod
     def setUpClass(cls):
         cls.stack = contextlib.ExitStack()
         template = str(pathlib.Path(__file__).parent / "tools.jinja")
-        cls.server = cls.stack.enter_context(served("--adapter", f"caller={CALLER}", "--template-path", template))
+        cls.server = cls.stack.enter_context(
+            served("--adapter", f"caller={CALLER}", "--template-path", template)
+        )
         cls.client = client_of(cls.server)
 
     @classmethod
@@ -346,11 +473,21 @@ class Tools(unittest.TestCase):
 
     def chat(self, **given):
         return self.client.chat.completions.create(
-            **{"model": "caller", "messages": self.ASKED, "tools": self.TOOLS, "temperature": 0, "max_completion_tokens": 80, **given})
+            **{
+                "model": "caller",
+                "messages": self.ASKED,
+                "tools": self.TOOLS,
+                "temperature": 0,
+                "max_completion_tokens": 80,
+                **given,
+            }
+        )
 
     def test_a_call_is_read_from_the_text(self):
         choice = self.chat(tool_choice="auto").choices[0]
-        self.assertEqual((choice.finish_reason, choice.message.content), ("tool_calls", None), choice)
+        self.assertEqual(
+            (choice.finish_reason, choice.message.content), ("tool_calls", None), choice
+        )
         (call,) = choice.message.tool_calls
         self.assertEqual((call.type, call.function.name), ("function", "add"))
         self.assertEqual(json.loads(call.function.arguments), {"a": 31, "b": 7})
@@ -359,7 +496,9 @@ class Tools(unittest.TestCase):
         call = self.chat().choices[0].message
         self.assertIsNone(call.content)
         result = {"role": "tool", "tool_call_id": call.tool_calls[0].id, "content": "38"}
-        answer = self.chat(messages=[*self.ASKED, call.model_dump(exclude_unset=True), result]).choices[0]
+        answer = self.chat(
+            messages=[*self.ASKED, call.model_dump(exclude_unset=True), result]
+        ).choices[0]
         self.assertEqual((answer.message.content, answer.finish_reason), ("It is 38.", "stop"))
         self.assertIsNone(answer.message.tool_calls)
 
@@ -409,16 +548,28 @@ class OtherServers(unittest.TestCase):
                 with self.assertRaises(openai.AuthenticationError):
                     client_of(server, "third").models.list()
                 metrics = server.url.removesuffix("/v1") + "/metrics"
-                self.assertEqual([httpx.get(metrics, headers=headers).status_code for headers in ({}, {"authorization": "Bearer first"})], [401, 200])
+                self.assertEqual(
+                    [
+                        httpx.get(metrics, headers=headers).status_code
+                        for headers in ({}, {"authorization": "Bearer first"})
+                    ],
+                    [401, 200],
+                )
 
     def test_beyond_this_machine_a_key_is_required(self):
-        done = subprocess.run([CONVOY, "serve", "--model", MODEL, "--host", "0.0.0.0", "--port", "0"], capture_output=True, text=True)
+        done = subprocess.run(
+            [CONVOY, "serve", "--model", MODEL, "--host", "0.0.0.0", "--port", "0"],
+            capture_output=True,
+            text=True,
+        )
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("--api-key-file", done.stderr)
 
     def test_a_full_queue_says_so(self):
         with served("--batch-size", "1", "--max-waiting", "99") as server:
-            taken = threading.Thread(target=lambda: client_of(server).completions.create(model="tally", n=100, **LONG))
+            taken = threading.Thread(
+                target=lambda: client_of(server).completions.create(model="tally", n=100, **LONG)
+            )
             taken.start()
             time.sleep(0.5)
             with self.assertRaises(openai.RateLimitError) as caught:
@@ -429,9 +580,19 @@ class OtherServers(unittest.TestCase):
     def test_a_client_that_leaves_frees_its_place(self):
         with served("--batch-size", "1", "--max-waiting", "0") as server:
             host, port = re.match(r"http://(.*):(\d+)/", server.url).groups()
-            body = json.dumps({"model": "tally", "stream": True, "prompt": PROMPT, "max_tokens": 100000, "stop": "never"})
+            body = json.dumps(
+                {
+                    "model": "tally",
+                    "stream": True,
+                    "prompt": PROMPT,
+                    "max_tokens": 100000,
+                    "stop": "never",
+                }
+            )
             with socket.create_connection((host, int(port))) as left:
-                left.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+                left.sendall(
+                    f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+                )
                 left.recv(100)
             for _ in range(1000):  # until the server has noticed
                 with contextlib.suppress(openai.RateLimitError):
@@ -451,7 +612,11 @@ class OtherServers(unittest.TestCase):
 
     def test_the_time_of_the_end_is_limited(self):
         with served("--shutdown-time", "0") as server:
-            stream = iter(client_of(server).completions.create(model="tally", stream=True, **{**LONG, "max_tokens": 100000}))
+            stream = iter(
+                client_of(server).completions.create(
+                    model="tally", stream=True, **{**LONG, "max_tokens": 100000}
+                )
+            )
             next(stream)
             server.send_signal(signal.SIGTERM)
             with contextlib.suppress(openai.APIError):  # the error is the stream's last event

@@ -11,7 +11,9 @@ sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "tests/hub"))
 
 from hub_server import Hub  # noqa: E402
 
-files = {path.name: path.read_bytes() for path in pathlib.Path(sys.argv[2]).iterdir() if path.is_file()}
+files = {
+    path.name: path.read_bytes() for path in pathlib.Path(sys.argv[2]).iterdir() if path.is_file()
+}
 hub = Hub()
 hub.add("org/tiny", files, lfs=("model.safetensors",))
 print(hub.url, flush=True)

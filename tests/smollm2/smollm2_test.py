@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SmolLM2-135M-Instruct through every door: smollm2_test.py CONVOY FILE.gguf."""
+
 import json
 import pathlib
 import re
@@ -24,13 +25,30 @@ def run(*words):
 
 def prompts(folder):
     file = pathlib.Path(folder) / "prompts.jsonl"
-    file.write_text("".join(json.dumps({"messages": [{"role": "user", "content": row["question"]}]}) + "\n" for row in ROWS))
+    file.write_text(
+        "".join(
+            json.dumps({"messages": [{"role": "user", "content": row["question"]}]}) + "\n"
+            for row in ROWS
+        )
+    )
     return file
 
 
 def answers(folder, model, *words):
-    ended = run("generate", "--model", model, "--prompts", prompts(folder), "--greedy", "--max-new-tokens", 32, "--dtype", "fp32", "--json",
-                *words)
+    ended = run(
+        "generate",
+        "--model",
+        model,
+        "--prompts",
+        prompts(folder),
+        "--greedy",
+        "--max-new-tokens",
+        32,
+        "--dtype",
+        "fp32",
+        "--json",
+        *words,
+    )
     return [json.loads(line) for line in ended.stdout.splitlines()], ended.stderr
 
 
@@ -67,29 +85,73 @@ class SmolLM2(unittest.TestCase):
                 line = server.stderr.readline()
                 self.assertNotEqual(line, "", said)
                 said += line
-            self.assertIn("sampling: temperature 0.2, top_p 0.9, max_new_tokens 4096 by default", said)
+            self.assertIn(
+                "sampling: temperature 0.2, top_p 0.9, max_new_tokens 4096 by default", said
+            )
             url = re.search(r"listening on (\S+)", said)[1] + "/chat/completions"
-            body = {"model": "smollm2", "messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
-            request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+            body = {
+                "model": "smollm2",
+                "messages": [{"role": "user", "content": "What is the capital of France?"}],
+                "temperature": 0,
+            }
+            request = urllib.request.Request(
+                url, json.dumps(body).encode(), {"Content-Type": "application/json"}
+            )
             answer = json.load(urllib.request.urlopen(request))
-            self.assertEqual(answer["choices"][0]["message"]["content"], "The capital of France is Paris.")
+            self.assertEqual(
+                answer["choices"][0]["message"]["content"], "The capital of France is Paris."
+            )
         finally:
             server.kill()
             server.wait()
 
     def test_learns_and_goes_home_as_gguf(self):
         work = self.path / "run"
-        run("train", ORDERS / "lora.yaml", f"model.name={MODEL}", f"data.train_path={ORDERS / 'train.jsonl'}", "train.steps=6", "train.batch_size=4",
-            "--run-dir", work)
-        losses = [json.loads(line).get("loss") for line in (work / "events.jsonl").read_text().splitlines()]
+        run(
+            "train",
+            ORDERS / "lora.yaml",
+            f"model.name={MODEL}",
+            f"data.train_path={ORDERS / 'train.jsonl'}",
+            "train.steps=6",
+            "train.batch_size=4",
+            "--run-dir",
+            work,
+        )
+        losses = [
+            json.loads(line).get("loss")
+            for line in (work / "events.jsonl").read_text().splitlines()
+        ]
         losses = [loss for loss in losses if loss is not None]
         self.assertLess(losses[-1], 0.8 * losses[0], losses)
         adapter = work / "adapter"
-        figures = run("eval", "--model", MODEL, "--adapter", adapter, "--data", ORDERS / "test.jsonl", "--limit", 2, "--generate", "--greedy",
-                      "--max-new-tokens", 8, "--json").stdout
+        figures = run(
+            "eval",
+            "--model",
+            MODEL,
+            "--adapter",
+            adapter,
+            "--data",
+            ORDERS / "test.jsonl",
+            "--limit",
+            2,
+            "--generate",
+            "--greedy",
+            "--max-new-tokens",
+            8,
+            "--json",
+        ).stdout
         self.assertIn("perplexity", figures)
         taught, _ = answers(self.path, MODEL, "--adapter", adapter)
-        run("models", "merge", "--model", MODEL, "--adapter", adapter, "--output", self.path / "merged")
+        run(
+            "models",
+            "merge",
+            "--model",
+            MODEL,
+            "--adapter",
+            adapter,
+            "--output",
+            self.path / "merged",
+        )
         merged, _ = answers(self.path, self.path / "merged")
         file = self.path / "merged-f32.gguf"
         run("models", "export", self.path / "merged", "--type", "f32", "--output", file)
@@ -97,7 +159,9 @@ class SmolLM2(unittest.TestCase):
         same = [one["token_ids"] for one in merged]
         self.assertEqual([one["token_ids"] for one in exported], same)
         # The sums of base and adapter have another order.
-        self.assertGreaterEqual(sum(one["token_ids"] == other for one, other in zip(taught, same)), len(same) - 2)
+        self.assertGreaterEqual(
+            sum(one["token_ids"] == other for one, other in zip(taught, same)), len(same) - 2
+        )
 
 
 if __name__ == "__main__":

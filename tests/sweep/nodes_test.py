@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps of several hosts over one PostgreSQL store: two network namespaces, a real server in one of them.
 Usage: nodes_test.py BIN_FOLDER. Exit code 77 = skipped, with the reason."""
+
 import json
 import os
 import signal
@@ -26,10 +27,18 @@ class Node:
         self.errors = tempfile.TemporaryFile("w+")
         self.output = tempfile.TemporaryFile("w+")
         # Processes of b have numbers of their own, as on another machine: a cannot see whether they live.
-        self.apart = ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"] if host == "b" else []
+        self.apart = (
+            ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"]
+            if host == "b"
+            else []
+        )
         self.process = subprocess.Popen(
-            hosts.inside(host, [*self.apart, CONVOY, "sweep", *arguments]), stdin=subprocess.DEVNULL,
-            stdout=self.output, stderr=self.errors, cwd=folder)
+            hosts.inside(host, [*self.apart, CONVOY, "sweep", *arguments]),
+            stdin=subprocess.DEVNULL,
+            stdout=self.output,
+            stderr=self.errors,
+            cwd=folder,
+        )
 
     def end(self, seconds=120):
         code = self.process.wait(seconds)
@@ -58,9 +67,28 @@ class Node:
 
 
 def command(guesses, store, more=()):
-    return ["ssm", "--num-seeds", "3", "--student-dims", "30", "60", "--eps-train", "0.001",
-            "--gnc-num-samples", str(guesses), "--gd", "--gd-epochs", "200", "--store", store,
-            "--lease", "4", "--workers", "2", *more]
+    return [
+        "ssm",
+        "--num-seeds",
+        "3",
+        "--student-dims",
+        "30",
+        "60",
+        "--eps-train",
+        "0.001",
+        "--gnc-num-samples",
+        str(guesses),
+        "--gd",
+        "--gd-epochs",
+        "200",
+        "--store",
+        store,
+        "--lease",
+        "4",
+        "--workers",
+        "2",
+        *more,
+    ]
 
 
 class Sweeps:
@@ -88,10 +116,15 @@ class Sweeps:
 
     def results(self, store):
         def said(*arguments):
-            done = subprocess.run(self.hosts.inside("a", [CONVOY, "sweep", *arguments, "--store", store]),
-                                  capture_output=True, text=True, cwd=self.folder)
+            done = subprocess.run(
+                self.hosts.inside("a", [CONVOY, "sweep", *arguments, "--store", store]),
+                capture_output=True,
+                text=True,
+                cwd=self.folder,
+            )
             assert done.returncode == 0, done.stderr
             return done.stdout
+
         rows = json.loads(said("show", "--json"))
         for row in rows:
             # How long a cell took and how often it was begun: on a busy machine a host may be late for its lease.
@@ -101,7 +134,11 @@ class Sweeps:
 
     def check(self, store):
         found = self.results(store)
-        others = [f"{line}\n  in place of\n{wanted}" for line, wanted in zip(found, self.wanted) if line != wanted]
+        others = [
+            f"{line}\n  in place of\n{wanted}"
+            for line, wanted in zip(found, self.wanted)
+            if line != wanted
+        ]
         assert found == self.wanted, "\n".join([f"results of {store} are others:", *others])
 
     def work_of(self, node):
@@ -162,9 +199,11 @@ def a_server_may_restart(sweeps):
 
 def wrong_stores_are_said_in_a_line(sweeps):
     server = sweeps.server
-    for store, words in ((server.url("none"), "does not exist"),
-                         (server.url("postgres", "wr0ng"), "password authentication failed"),
-                         (server.url("postgres", port=5433), "cannot be reached")):
+    for store, words in (
+        (server.url("none"), "does not exist"),
+        (server.url("postgres", "wr0ng"), "password authentication failed"),
+        (server.url("postgres", port=5433), "cannot be reached"),
+    ):
         begin = time.monotonic()
         node = sweeps.start("b", store)
         assert node.end() == 12, node.text
@@ -172,7 +211,9 @@ def wrong_stores_are_said_in_a_line(sweeps):
         assert PASSWORD not in node.text and "wr0ng" not in node.text, node.text
         waits = "reached" in words
         assert ("waiting for it" in node.text) == waits, node.text
-        assert len(node.text.strip().splitlines()) == 2 + waits, node.text  # for people, and as JSON
+        assert len(node.text.strip().splitlines()) == 2 + waits, (
+            node.text
+        )  # for people, and as JSON
         limit = 60 if waits else 30  # far below what a missing server is waited for
         assert time.monotonic() - begin < limit, f"{words} took {time.monotonic() - begin:.0f} s"
 
@@ -187,8 +228,13 @@ def main():
         server = Server(hosts, home)
         try:
             sweeps = Sweeps(hosts, server, folder)
-            for scenario in (wrong_stores_are_said_in_a_line, a_lost_host_is_replaced,
-                             a_host_may_stop_and_another_join, a_cut_network_heals, a_server_may_restart):
+            for scenario in (
+                wrong_stores_are_said_in_a_line,
+                a_lost_host_is_replaced,
+                a_host_may_stop_and_another_join,
+                a_cut_network_heals,
+                a_server_may_restart,
+            ):
                 begin = time.monotonic()
                 scenario(sweeps)
                 print(f"{scenario.__name__}: {time.monotonic() - begin:.1f} s", flush=True)

@@ -16,5 +16,17 @@ TRAIN = HERE.parent / "train"
 SCRIPT = pathlib.Path(os.environ["LLAMA_CPP"]) / "convert_lora_to_gguf.py"
 
 for family in ["llama", "mistral", "qwen2", "qwen3", "gemma3", "smollm3"]:
-    subprocess.run([sys.executable, SCRIPT, "--base", TRAIN / family, "--outfile", HERE / "lora_gguf" / f"{family}.gguf",
-                    "--outtype", "f32", TRAIN / family / "lora"], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            SCRIPT,
+            "--base",
+            TRAIN / family,
+            "--outfile",
+            HERE / "lora_gguf" / f"{family}.gguf",
+            "--outtype",
+            "f32",
+            TRAIN / family / "lora",
+        ],
+        check=True,
+    )

@@ -21,7 +21,11 @@ def main():
         for name, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
             model = AutoModelForCausalLM.from_pretrained(MODEL, dtype=dtype)
             merged = PeftModel.from_pretrained(model, MODEL / adapter).merge_and_unload()
-            linears = {key: value.contiguous() for key, value in merged.state_dict().items() if "_proj.weight" in key}
+            linears = {
+                key: value.contiguous()
+                for key, value in merged.state_dict().items()
+                if "_proj.weight" in key
+            }
             assert all(value.dtype == dtype for value in linears.values())
             save_file(linears, HERE / f"merged_{adapter}_{name}.safetensors")
 

@@ -20,9 +20,15 @@ MODEL = HERE.parent / "train/qwen2"
 
 
 def logits(adapter):
-    model = AutoModelForCausalLM.from_pretrained(MODEL, dtype=torch.float32, attn_implementation="eager")
+    model = AutoModelForCausalLM.from_pretrained(
+        MODEL, dtype=torch.float32, attn_implementation="eager"
+    )
     with torch.no_grad():
-        return PeftModel.from_pretrained(model, adapter).eval()(input_ids=torch.tensor([[5, 17, 3, 90]])).logits
+        return (
+            PeftModel.from_pretrained(model, adapter)
+            .eval()(input_ids=torch.tensor([[5, 17, 3, 90]]))
+            .logits
+        )
 
 
 def verdict(config, key, wanted):

@@ -1,4 +1,5 @@
 """Pairs written by hand: kind | reference | prediction | label, which is y (yes), n (no) or u (unknown)."""
+
 PAIRS = r"""
 integer | 42 | 42 | y
 integer | 42 | 42. | y

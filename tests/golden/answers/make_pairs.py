@@ -4,14 +4,14 @@
 
 The labels are ours (hand_pairs.py). Where Math-Verify says something else, `why` tells what it does not do.
 """
+
 import json
 import logging
 import pathlib
 import sys
 
-from math_verify import parse, verify
-
 import hand_pairs
+from math_verify import parse, verify
 
 logging.disable(logging.CRITICAL)
 FOLDER = pathlib.Path(__file__).parent
@@ -78,8 +78,13 @@ def math_verify(gold, prediction):
 def main():
     lines = []
     for kind, gold, prediction, label in hand_pairs.pairs():
-        row = {"kind": kind, "gold": gold, "prediction": prediction, "label": label,
-               "math_verify": math_verify(gold, prediction)}
+        row = {
+            "kind": kind,
+            "gold": gold,
+            "prediction": prediction,
+            "label": label,
+            "math_verify": math_verify(gold, prediction),
+        }
         if row["math_verify"] != label:
             row["why"] = WHY[kind]
         lines.append(json.dumps(row, ensure_ascii=False))

@@ -11,7 +11,7 @@ TEXTS = [
     '{\n "a": 1\n "b": "x"\n "c": [1\n2\n3]\n}',
     '{"a": 1, "b": [1, 2,], }',
     '{a: 1, b-c: two words, d: "x"\n}',
-    '{\n  a: two words, and a comma\n  b: true, c: false\n  d: 1 # comment\n  e: 1x # no comment\n}',
+    "{\n  a: two words, and a comma\n  b: true, c: false\n  d: 1 # comment\n  e: 1x # no comment\n}",
     "{'a': 'single', \"b\": \"it's\"}",
     '{"a": "tab\\t, quote \\", slash \\/, \\u00e9, \\ud83d\\ude00"}',
     '{"a": "caf\u00e9 \u4e2d \U0001f600"}',

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the data files of the row-source tests with the reference writers (csv, json, pyarrow), and rows.json: what
 Python reads back from them. Run from this folder: python make_data.py"""
+
 import csv
 import io
 import json
@@ -42,7 +43,9 @@ def write_nested():
         }
     )
     pq.write_table(table, HERE / "nested.parquet", compression="zstd")
-    assert pq.read_table(HERE / "nested.parquet").schema.field("messages").type == pa.list_view(turn)
+    assert pq.read_table(HERE / "nested.parquet").schema.field("messages").type == pa.list_view(
+        turn
+    )
     rows = table.to_pylist(maps_as_pydicts="strict")
     for row in rows:
         row["bytes"] = row["bytes"].decode()
@@ -55,12 +58,28 @@ def main():
     write_csv("tabs.tsv", delimiter="\t", lineterminator="\n")
     (HERE / "ascii.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     (HERE / "pretty.json").write_text(json.dumps(ROWS, indent=2, ensure_ascii=False))
-    (HERE / "data_key.json").write_text(json.dumps({"version": [1, {"a": "]"}], "data": ROWS, "end": None}))
+    (HERE / "data_key.json").write_text(
+        json.dumps({"version": [1, {"a": "]"}], "data": ROWS, "end": None})
+    )
     pq.write_table(pa.Table.from_pylist(ROWS), HERE / "rows.parquet", compression="snappy")
 
     typed = [
-        {"text": "a", "count": 1, "share": 0.5, "flag": True, "tags": ["x", "y"], "who": {"name": "Ann", "age": 3}},
-        {"text": None, "count": -(2**60), "share": None, "flag": False, "tags": [], "who": {"name": None, "age": 0}},
+        {
+            "text": "a",
+            "count": 1,
+            "share": 0.5,
+            "flag": True,
+            "tags": ["x", "y"],
+            "who": {"name": "Ann", "age": 3},
+        },
+        {
+            "text": None,
+            "count": -(2**60),
+            "share": None,
+            "flag": False,
+            "tags": [],
+            "who": {"name": None, "age": 0},
+        },
     ]
     table = pa.Table.from_pylist(typed)
     table = table.append_column("kind", pa.array(["p", "q"]).dictionary_encode())
@@ -70,11 +89,20 @@ def main():
     pq.write_table(table, HERE / "typed.parquet", compression="zstd")
 
     chats = [
-        {"messages": [{"role": "user", "content": f"question {i}"}, {"role": "assistant", "content": f"answer {i}"}]}
+        {
+            "messages": [
+                {"role": "user", "content": f"question {i}"},
+                {"role": "assistant", "content": f"answer {i}"},
+            ]
+        }
         for i in range(3000)
     ]
-    pq.write_table(pa.Table.from_pylist(chats), HERE / "chats.parquet", compression="zstd", row_group_size=700)
-    (HERE / "rows.json").write_text(json.dumps({"rows": ROWS, "typed": typed, "nested": write_nested()}, indent=1))
+    pq.write_table(
+        pa.Table.from_pylist(chats), HERE / "chats.parquet", compression="zstd", row_group_size=700
+    )
+    (HERE / "rows.json").write_text(
+        json.dumps({"rows": ROWS, "typed": typed, "nested": write_nested()}, indent=1)
+    )
 
 
 if __name__ == "__main__":

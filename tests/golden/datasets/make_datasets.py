@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes small data sets in the schemas and layouts of the Hugging Face hub with pyarrow and Python's compressors, and
 rows.json: what Python reads back from them. Run from this folder: python make_datasets.py (pyarrow, zstandard)"""
+
 import bz2
 import gzip
 import json
@@ -42,7 +43,10 @@ NUMINA_15 = [
     for i in range(10)
 ]
 
-LINES = [{"question": f"What is {i} + {i}?", "answer": f"{i}+{i}={2 * i}\n#### {2 * i}"} for i in range(25)]
+LINES = [
+    {"question": f"What is {i} + {i}?", "answer": f"{i}+{i}={2 * i}\n#### {2 * i}"}
+    for i in range(25)
+]
 
 
 def write_parquet(rows, name, schema=None, **options):
@@ -57,21 +61,38 @@ def lines_of(rows):
 
 def main():
     for shard in range(3):
-        write_parquet(COT[4 * shard : 4 * shard + 4], f"numina_cot/data/train-{shard:05}-of-00003.parquet",
-                      row_group_size=3, compression="snappy")
+        write_parquet(
+            COT[4 * shard : 4 * shard + 4],
+            f"numina_cot/data/train-{shard:05}-of-00003.parquet",
+            row_group_size=3,
+            compression="snappy",
+        )
     write_parquet(COT[:2], "numina_cot/data/test-00000-of-00001.parquet")
-    write_parquet(NUMINA_15, "numina_15/data/train-00000-of-00001.parquet", compression="zstd", row_group_size=4)
+    write_parquet(
+        NUMINA_15,
+        "numina_15/data/train-00000-of-00001.parquet",
+        compression="zstd",
+        row_group_size=4,
+    )
 
     packed = HERE / "packed"
     packed.mkdir(exist_ok=True)
     plain = lines_of(LINES)
     (packed / "lines.jsonl.gz").write_bytes(gzip.compress(plain, mtime=0))
     # Two members, as `cat a.gz b.gz` or bgzip make them.
-    (packed / "members.jsonl.gz").write_bytes(gzip.compress(plain[:700], mtime=0) + gzip.compress(plain[700:], mtime=0))
-    (packed / "lines.jsonl.zst").write_bytes(zstandard.ZstdCompressor(write_checksum=True).compress(plain))
+    (packed / "members.jsonl.gz").write_bytes(
+        gzip.compress(plain[:700], mtime=0) + gzip.compress(plain[700:], mtime=0)
+    )
+    (packed / "lines.jsonl.zst").write_bytes(
+        zstandard.ZstdCompressor(write_checksum=True).compress(plain)
+    )
     (packed / "lines.jsonl.bz2").write_bytes(bz2.compress(plain))
-    (packed / "list.json.gz").write_bytes(gzip.compress(json.dumps(LINES, indent=1).encode(), mtime=0))
-    (HERE / "rows.json").write_text(json.dumps({"cot": COT, "numina_15": NUMINA_15, "lines": LINES}, indent=1))
+    (packed / "list.json.gz").write_bytes(
+        gzip.compress(json.dumps(LINES, indent=1).encode(), mtime=0)
+    )
+    (HERE / "rows.json").write_text(
+        json.dumps({"cot": COT, "numina_15": NUMINA_15, "lines": LINES}, indent=1)
+    )
 
 
 if __name__ == "__main__":

@@ -17,8 +17,18 @@ import torch
 from transformers import AutoModelForCausalLM
 
 HERE = pathlib.Path(__file__).parent
-MODELS = ("llama", "llama-biased", "qwen2", "qwen2-window", "qwen3", "gemma3", "mistral", "mistral-nemo", "smollm3",
-          "smollm3-window")
+MODELS = (
+    "llama",
+    "llama-biased",
+    "qwen2",
+    "qwen2-window",
+    "qwen3",
+    "gemma3",
+    "mistral",
+    "mistral-nemo",
+    "smollm3",
+    "smollm3-window",
+)
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4
 NEW, MARGIN = 24, 2e-3
@@ -29,28 +39,53 @@ RULE = dict(temperature=0.7, top_k=40, top_p=0.9, min_p=0.02)
 def prompts(vocabulary, generator):
     made = [torch.randint(3, vocabulary, (length,), generator=generator) for length in LENGTHS]
     begin = torch.randint(3, vocabulary, (SHARED,), generator=generator)
-    made += [torch.cat([begin, torch.randint(3, vocabulary, (5 * n,), generator=generator)]) for n in range(SHARING)]
+    made += [
+        torch.cat([begin, torch.randint(3, vocabulary, (5 * n,), generator=generator)])
+        for n in range(SHARING)
+    ]
     return made + [begin.clone()]  # the very same once more
 
 
 def answer(model, prompt, **options):
     """The new tokens, the smallest distance between the two best scores on the way, and the logits."""
-    found = model.generate(prompt[None], do_sample=False, max_new_tokens=NEW, eos_token_id=None, pad_token_id=0,
-                           output_logits=True, output_scores=True, return_dict_in_generate=True, **options)
+    found = model.generate(
+        prompt[None],
+        do_sample=False,
+        max_new_tokens=NEW,
+        eos_token_id=None,
+        pad_token_id=0,
+        output_logits=True,
+        output_scores=True,
+        return_dict_in_generate=True,
+        **options,
+    )
     best = torch.cat(found.scores).topk(2, dim=1).values
-    return found.sequences[0][len(prompt):], (best[:, 0] - best[:, 1]).min().item(), torch.cat(found.logits)
+    return (
+        found.sequences[0][len(prompt) :],
+        (best[:, 0] - best[:, 1]).min().item(),
+        torch.cat(found.logits),
+    )
 
 
 def drawn(model, prompt):
     """Probabilities of the first new token under RULE."""
-    found = model.generate(prompt[None], do_sample=True, max_new_tokens=1, eos_token_id=None, pad_token_id=0,
-                           output_scores=True, return_dict_in_generate=True, **RULE)
+    found = model.generate(
+        prompt[None],
+        do_sample=True,
+        max_new_tokens=1,
+        eos_token_id=None,
+        pad_token_id=0,
+        output_scores=True,
+        return_dict_in_generate=True,
+        **RULE,
+    )
     return {**RULE, "probabilities": found.scores[0][0].double().softmax(0).tolist()}
 
 
 def make(name, seed):
-    model = AutoModelForCausalLM.from_pretrained(HERE.parent / "models" / name, dtype=torch.float32,
-                                                 attn_implementation="eager").eval()
+    model = AutoModelForCausalLM.from_pretrained(
+        HERE.parent / "models" / name, dtype=torch.float32, attn_implementation="eager"
+    ).eval()
     kept = {"prompts": [], "answers": [], "penalised": []}
     for prompt in prompts(model.config.vocab_size, torch.Generator().manual_seed(seed)):
         tokens, margin, logits = answer(model, prompt)

@@ -20,15 +20,35 @@ from safetensors.numpy import save_file
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
 Q = gguf.GGMLQuantizationType
-NAMES = ["IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_S", "IQ1_M", "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0", "MXFP4"]
+NAMES = [
+    "IQ2_XXS",
+    "IQ2_XS",
+    "IQ2_S",
+    "IQ3_XXS",
+    "IQ3_S",
+    "IQ1_S",
+    "IQ1_M",
+    "IQ4_NL",
+    "IQ4_XS",
+    "TQ1_0",
+    "TQ2_0",
+    "MXFP4",
+]
 # Where a block has its scale in fp16; iq1_m's is spread over four numbers, mxfp4's is a power of two.
 SCALES_AT = {"TQ1_0": 52, "TQ2_0": 64, "IQ1_M": None, "MXFP4": None}
 ROW = 512
 
 GGML = ctypes.CDLL(str(pathlib.Path(os.environ["LLAMA_CPP_LIB_PATH"]) / "libggml-base.so"))
 GGML.ggml_quantize_chunk.restype = ctypes.c_size_t
-GGML.ggml_quantize_chunk.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
-                                     ctypes.c_int64, ctypes.c_void_p]
+GGML.ggml_quantize_chunk.argtypes = [
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+]
 
 
 def quantised_rows(random, kind):
@@ -37,14 +57,21 @@ def quantised_rows(random, kind):
     importance = np.ones(ROW, np.float32)  # iq1 and iq2 need one
     block, size = gguf.GGML_QUANT_SIZES[kind]
     out = np.zeros((len(values), ROW // block * size), np.uint8)
-    GGML.ggml_quantize_chunk(kind, values.ctypes.data, out.ctypes.data, 0, *values.shape, importance.ctypes.data)
+    GGML.ggml_quantize_chunk(
+        kind, values.ctypes.data, out.ctypes.data, 0, *values.shape, importance.ctypes.data
+    )
     return out
 
 
 def random_rows(random, name, kind):
     block, size = gguf.GGML_QUANT_SIZES[kind]
     blocks = random.integers(0, 256, (6 * ROW // block, size)).astype(np.uint8)
-    scales = (random.standard_normal(len(blocks)) * 0.01).astype(np.float16).view(np.uint8).reshape(-1, 2)
+    scales = (
+        (random.standard_normal(len(blocks)) * 0.01)
+        .astype(np.float16)
+        .view(np.uint8)
+        .reshape(-1, 2)
+    )
     at = SCALES_AT.get(name, 0)
     if name == "MXFP4":
         blocks[:, 0] %= 240
@@ -53,9 +80,11 @@ def random_rows(random, name, kind):
         bits = scales.view(np.uint16)[:, 0]
         for part in range(4):
             high = blocks[:, 48 + 2 * part + 1]
-            blocks[:, 48 + 2 * part + 1] = (high & 15) | ((bits >> (4 * part) & 15) << 4).astype(np.uint8)
+            blocks[:, 48 + 2 * part + 1] = (high & 15) | ((bits >> (4 * part) & 15) << 4).astype(
+                np.uint8
+            )
     else:
-        blocks[:, at:at + 2] = scales
+        blocks[:, at : at + 2] = scales
     return blocks.reshape(6, -1)
 
 
@@ -83,11 +112,15 @@ def make_values():
 
 
 def make_grids():
-    lines = ["// SPDX-License-Identifier: Apache-2.0", "//",
-             "// The grids of llama.cpp's iq types (ggml-common.h), as the Python package gguf has them",
-             "// (gguf/quants.py, MIT). Written by tests/golden/gguf/make_codebooks.py.", "//",
-             "// An entry holds numbers of possible values, the first in its lowest bits: eight of two bits,",
-             "// or four of three."]
+    lines = [
+        "// SPDX-License-Identifier: Apache-2.0",
+        "//",
+        "// The grids of llama.cpp's iq types (ggml-common.h), as the Python package gguf has them",
+        "// (gguf/quants.py, MIT). Written by tests/golden/gguf/make_codebooks.py.",
+        "//",
+        "// An entry holds numbers of possible values, the first in its lowest bits: eight of two bits,",
+        "// or four of three.",
+    ]
     for name in ["IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_S"]:
         kind = getattr(gguf.quants, name)
         kind.init_grid()

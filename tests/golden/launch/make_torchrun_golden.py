@@ -6,6 +6,7 @@
 
 Cases that are named are replaced in the file. --check compares with it instead, and says what differs. All take some minutes.
 """
+
 import json
 import os
 import subprocess
@@ -36,6 +37,7 @@ def main():
     check = "--check" in words
     names = [word for word in words if word != "--check"]
     import torch.version  # only for its number
+
     found = torchrun_results(sys.executable, names)
     golden = {}
     if check or names:
@@ -50,7 +52,9 @@ def main():
         return 0
     wrong = [name for name, result in found.items() if golden.get(name) != result]
     for name in wrong:
-        print(f"{name}\n  golden {json.dumps(golden.get(name))}\n  now    {json.dumps(found[name])}")
+        print(
+            f"{name}\n  golden {json.dumps(golden.get(name))}\n  now    {json.dumps(found[name])}"
+        )
     print(f"{len(found) - len(wrong)} of {len(found)} cases are as in the golden file")
     return 1 if wrong else 0
 

@@ -6,6 +6,7 @@
 The network is the one of convoy/library/network_test.h. network.safetensors holds its first weights and the rows;
 curves.json the losses, mean over two ranks, of every step.
 """
+
 import json
 import os
 import pathlib
@@ -71,7 +72,9 @@ def curve(rank, make_model, make_optimizer, micro_batches=1, clip=None):
     losses = []
     for step in range(STEPS):
         own = slice(rank * ROWS // RANKS, (rank + 1) * ROWS // RANKS)
-        parts = list(zip(rows[step][own].chunk(micro_batches), labels[step][own].chunk(micro_batches)))
+        parts = list(
+            zip(rows[step][own].chunk(micro_batches), labels[step][own].chunk(micro_batches))
+        )
         optimizer.zero_grad()
         step_loss = 0
         for index, (x, y) in enumerate(parts):
@@ -104,11 +107,21 @@ def sent_as_bf16(network):
 def run(rank, store, result):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", store=dist.FileStore(store, RANKS), rank=rank, world_size=RANKS)
-    adam = lambda model: torch.optim.Adam(model.parameters(), lr=3e-3)
-    adamw = lambda model: torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)
-    sgd = lambda model: torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, nesterov=True)
-    zero = lambda model: ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=3e-3)
+
+    def adam(model):
+        return torch.optim.Adam(model.parameters(), lr=3e-3)
+
+    def adamw(model):
+        return torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.1)
+
+    def sgd(model):
+        return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, nesterov=True)
+
+    def zero(model):
+        return ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=3e-3)
+
     from torch.distributed.device_mesh import init_device_mesh
+
     init_device_mesh("cpu", (RANKS,))
     curves = {
         "ddp_adam": curve(rank, DistributedDataParallel, adam),
@@ -128,16 +141,30 @@ def run(rank, store, result):
 def sampler_cases():
     cases = []
     for rows, ranks, shuffle, drop_last, seed, epoch in [
-            (10, 2, False, False, 0, 0), (10, 3, False, False, 0, 0), (10, 3, False, True, 0, 0),
-            (10, 3, True, False, 0, 0), (10, 3, True, False, 7, 4), (10, 4, True, True, 7, 5), (2, 5, True, False, 1, 0),
-            (101, 4, True, False, 3, 2)]:
+        (10, 2, False, False, 0, 0),
+        (10, 3, False, False, 0, 0),
+        (10, 3, False, True, 0, 0),
+        (10, 3, True, False, 0, 0),
+        (10, 3, True, False, 7, 4),
+        (10, 4, True, True, 7, 5),
+        (2, 5, True, False, 1, 0),
+        (101, 4, True, False, 3, 2),
+    ]:
         indices = []
         for rank in range(ranks):
             sampler = DistributedSampler(range(rows), ranks, rank, shuffle, seed, drop_last)
             sampler.set_epoch(epoch)
             indices.append(list(sampler))
-        cases.append({"rows": rows, "shuffle": shuffle, "drop_last": drop_last, "seed": seed, "epoch": epoch,
-                      "indices": indices})
+        cases.append(
+            {
+                "rows": rows,
+                "shuffle": shuffle,
+                "drop_last": drop_last,
+                "seed": seed,
+                "epoch": epoch,
+                "indices": indices,
+            }
+        )
     return cases
 
 
@@ -150,8 +177,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "curves")
         mp.spawn(run, (os.path.join(folder, "store"), result), RANKS)
-        golden = {"torch": torch.__version__.split("+")[0], "curves": json.loads(pathlib.Path(result).read_text()),
-                  "sampler": sampler_cases()}
+        golden = {
+            "torch": torch.__version__.split("+")[0],
+            "curves": json.loads(pathlib.Path(result).read_text()),
+            "sampler": sampler_cases(),
+        }
     (HERE / "golden.json").write_text(json.dumps(golden) + "\n")
 
 

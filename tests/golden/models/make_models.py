@@ -19,121 +19,339 @@ HERE = pathlib.Path(__file__).parent
 ROWS = (40, 13)
 PROMPT, NEW = 9, 16
 
-LLAMA3 = dict(factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
-COMMON = dict(bos_token_id=1, eos_token_id=2, attention_dropout=0.0, initializer_range=0.02, use_cache=True)
+LLAMA3 = dict(
+    factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16
+)
+COMMON = dict(
+    bos_token_id=1, eos_token_id=2, attention_dropout=0.0, initializer_range=0.02, use_cache=True
+)
 
 # name: (v5 config, keys of it that v4 spells otherwise, the v4 spelling, how it is saved)
 MODELS = {
     "llama": (
-        dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=24, intermediate_size=38,
-             num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, head_dim=10, vocab_size=97,
-             max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=True,
-             attention_bias=False, mlp_bias=False,
-             rope_parameters=dict(rope_type="llama3", rope_theta=500.0, **LLAMA3)),
+        dict(
+            model_type="llama",
+            architectures=["LlamaForCausalLM"],
+            hidden_size=24,
+            intermediate_size=38,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=10,
+            vocab_size=97,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=True,
+            attention_bias=False,
+            mlp_bias=False,
+            rope_parameters=dict(rope_type="llama3", rope_theta=500.0, **LLAMA3),
+        ),
         dict(rope_theta=500.0, rope_scaling=dict(rope_type="llama3", **LLAMA3)),
-        {}),
+        {},
+    ),
     "llama-biased": (
-        dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=30, intermediate_size=34,
-             num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5, vocab_size=101,
-             max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=False,
-             attention_bias=True, mlp_bias=True,
-             rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0)),
+        dict(
+            model_type="llama",
+            architectures=["LlamaForCausalLM"],
+            hidden_size=30,
+            intermediate_size=34,
+            num_hidden_layers=2,
+            num_attention_heads=5,
+            num_key_value_heads=5,
+            vocab_size=101,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            attention_bias=True,
+            mlp_bias=True,
+            rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0),
+        ),
         dict(rope_theta=10000.0, rope_scaling=dict(type="linear", factor=2.0)),
-        dict(max_shard_size="20KB")),
+        dict(max_shard_size="20KB"),
+    ),
     "qwen2": (
-        dict(model_type="qwen2", architectures=["Qwen2ForCausalLM"], hidden_size=36, intermediate_size=40,
-             num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=2, vocab_size=103,
-             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=False,
-             use_sliding_window=False, sliding_window=None, max_window_layers=1,
-             rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
+        dict(
+            model_type="qwen2",
+            architectures=["Qwen2ForCausalLM"],
+            hidden_size=36,
+            intermediate_size=40,
+            num_hidden_layers=2,
+            num_attention_heads=6,
+            num_key_value_heads=2,
+            vocab_size=103,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            use_sliding_window=False,
+            sliding_window=None,
+            max_window_layers=1,
+            rope_parameters=dict(rope_type="default", rope_theta=1000000.0),
+        ),
         dict(rope_theta=1000000.0, rope_scaling=None, sliding_window=4, layer_types=None),
-        {}),
+        {},
+    ),
     "qwen2-window": (
-        dict(model_type="qwen2", architectures=["Qwen2ForCausalLM"], hidden_size=24, intermediate_size=36,
-             num_hidden_layers=3, num_attention_heads=3, num_key_value_heads=3, vocab_size=107,
-             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=True,
-             use_sliding_window=True, sliding_window=7, max_window_layers=1,
-             rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+        dict(
+            model_type="qwen2",
+            architectures=["Qwen2ForCausalLM"],
+            hidden_size=24,
+            intermediate_size=36,
+            num_hidden_layers=3,
+            num_attention_heads=3,
+            num_key_value_heads=3,
+            vocab_size=107,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=True,
+            use_sliding_window=True,
+            sliding_window=7,
+            max_window_layers=1,
+            rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        ),
         dict(rope_theta=10000.0, layer_types=None),
-        {}),
+        {},
+    ),
     "qwen3": (
-        dict(model_type="qwen3", architectures=["Qwen3ForCausalLM"], hidden_size=30, intermediate_size=44,
-             num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=1, head_dim=16, vocab_size=109,
-             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=True,
-             attention_bias=False, use_sliding_window=False, sliding_window=None, max_window_layers=2,
-             rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
+        dict(
+            model_type="qwen3",
+            architectures=["Qwen3ForCausalLM"],
+            hidden_size=30,
+            intermediate_size=44,
+            num_hidden_layers=2,
+            num_attention_heads=5,
+            num_key_value_heads=1,
+            head_dim=16,
+            vocab_size=109,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=True,
+            attention_bias=False,
+            use_sliding_window=False,
+            sliding_window=None,
+            max_window_layers=2,
+            rope_parameters=dict(rope_type="default", rope_theta=1000000.0),
+        ),
         dict(rope_theta=1000000.0, rope_scaling=None, layer_types=None),
-        dict(dtype=torch.bfloat16)),
+        dict(dtype=torch.bfloat16),
+    ),
     "gemma3": (
-        dict(model_type="gemma3_text", architectures=["Gemma3ForCausalLM"], hidden_size=28, intermediate_size=42,
-             num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=10, vocab_size=131,
-             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_activation="gelu_pytorch_tanh",
-             tie_word_embeddings=True, query_pre_attn_scalar=12, sliding_window=8, pad_token_id=0,
-             layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
-             rope_parameters=dict(
-                 full_attention=dict(rope_type="linear", rope_theta=100000.0, factor=8.0),
-                 sliding_attention=dict(rope_type="default", rope_theta=500.0))),
-        dict(rope_theta=100000.0, rope_local_base_freq=500.0, rope_scaling=dict(rope_type="linear", factor=8.0),
-             sliding_window_pattern=3, layer_types=None),
-        {}),
+        dict(
+            model_type="gemma3_text",
+            architectures=["Gemma3ForCausalLM"],
+            hidden_size=28,
+            intermediate_size=42,
+            num_hidden_layers=4,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=10,
+            vocab_size=131,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_activation="gelu_pytorch_tanh",
+            tie_word_embeddings=True,
+            query_pre_attn_scalar=12,
+            sliding_window=8,
+            pad_token_id=0,
+            layer_types=[
+                "sliding_attention",
+                "sliding_attention",
+                "full_attention",
+                "sliding_attention",
+            ],
+            rope_parameters=dict(
+                full_attention=dict(rope_type="linear", rope_theta=100000.0, factor=8.0),
+                sliding_attention=dict(rope_type="default", rope_theta=500.0),
+            ),
+        ),
+        dict(
+            rope_theta=100000.0,
+            rope_local_base_freq=500.0,
+            rope_scaling=dict(rope_type="linear", factor=8.0),
+            sliding_window_pattern=3,
+            layer_types=None,
+        ),
+        {},
+    ),
     # v0.1: a window in every layer, heads of hidden / num_heads.
     "mistral": (
-        dict(model_type="mistral", architectures=["MistralForCausalLM"], hidden_size=32, intermediate_size=42,
-             num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=None, vocab_size=113,
-             max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=False,
-             sliding_window=9, rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+        dict(
+            model_type="mistral",
+            architectures=["MistralForCausalLM"],
+            hidden_size=32,
+            intermediate_size=42,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=None,
+            vocab_size=113,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            sliding_window=9,
+            rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        ),
         dict(rope_theta=10000.0),
-        {}),
+        {},
+    ),
     # Nemo: heads wider than hidden / num_heads, no window.
     "mistral-nemo": (
-        dict(model_type="mistral", architectures=["MistralForCausalLM"], hidden_size=30, intermediate_size=40,
-             num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, head_dim=16, vocab_size=127,
-             max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=False,
-             sliding_window=None, rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
+        dict(
+            model_type="mistral",
+            architectures=["MistralForCausalLM"],
+            hidden_size=30,
+            intermediate_size=40,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=16,
+            vocab_size=127,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            sliding_window=None,
+            rope_parameters=dict(rope_type="default", rope_theta=1000000.0),
+        ),
         dict(rope_theta=1000000.0, rope_scaling=None),
-        dict(dtype=torch.bfloat16, max_shard_size="10KB")),
+        dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+    ),
     # As published: every fourth layer does not rotate.
     "smollm3": (
-        dict(model_type="smollm3", architectures=["SmolLM3ForCausalLM"], hidden_size=24, intermediate_size=38,
-             num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=2, vocab_size=137,
-             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=True,
-             use_sliding_window=False, sliding_window=None, no_rope_layer_interval=4, attention_bias=False,
-             mlp_bias=False, pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=5000000.0)),
+        dict(
+            model_type="smollm3",
+            architectures=["SmolLM3ForCausalLM"],
+            hidden_size=24,
+            intermediate_size=38,
+            num_hidden_layers=5,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            vocab_size=137,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=True,
+            use_sliding_window=False,
+            sliding_window=None,
+            no_rope_layer_interval=4,
+            attention_bias=False,
+            mlp_bias=False,
+            pad_token_id=0,
+            rope_parameters=dict(rope_type="default", rope_theta=5000000.0),
+        ),
         dict(rope_theta=5000000.0, rope_scaling=None, layer_types=None, no_rope_layers=None),
-        {}),
+        {},
+    ),
     # What its configuration can say beside that: windows where layers do not rotate, biases, an own head.
     "smollm3-window": (
-        dict(model_type="smollm3", architectures=["SmolLM3ForCausalLM"], hidden_size=28, intermediate_size=34,
-             num_hidden_layers=4, num_attention_heads=2, num_key_value_heads=1, vocab_size=139,
-             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=False,
-             use_sliding_window=True, sliding_window=6, no_rope_layers=[0, 1, 1, 0, 1], attention_bias=True,
-             mlp_bias=True, pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=2000000.0)),
+        dict(
+            model_type="smollm3",
+            architectures=["SmolLM3ForCausalLM"],
+            hidden_size=28,
+            intermediate_size=34,
+            num_hidden_layers=4,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            vocab_size=139,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            use_sliding_window=True,
+            sliding_window=6,
+            no_rope_layers=[0, 1, 1, 0, 1],
+            attention_bias=True,
+            mlp_bias=True,
+            pad_token_id=0,
+            rope_parameters=dict(rope_type="default", rope_theta=2000000.0),
+        ),
         dict(layer_types=None),
-        {}),
+        {},
+    ),
     # Beyond the positions that it was trained on, as Qwen's cards say.
     "qwen3-yarn": (
-        dict(model_type="qwen3", architectures=["Qwen3ForCausalLM"], hidden_size=30, intermediate_size=38,
-             num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, head_dim=22, vocab_size=109,
-             max_position_embeddings=32, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=True,
-             attention_bias=False, use_sliding_window=False, sliding_window=None, max_window_layers=2,
-             rope_parameters=dict(rope_type="yarn", rope_theta=10000.0, factor=4.0,
-                                  original_max_position_embeddings=32)),
-        dict(rope_theta=10000.0, layer_types=None,
-             rope_scaling=dict(type="yarn", factor=4.0, original_max_position_embeddings=32)),
-        {}),
+        dict(
+            model_type="qwen3",
+            architectures=["Qwen3ForCausalLM"],
+            hidden_size=30,
+            intermediate_size=38,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=22,
+            vocab_size=109,
+            max_position_embeddings=32,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=True,
+            attention_bias=False,
+            use_sliding_window=False,
+            sliding_window=None,
+            max_window_layers=2,
+            rope_parameters=dict(
+                rope_type="yarn",
+                rope_theta=10000.0,
+                factor=4.0,
+                original_max_position_embeddings=32,
+            ),
+        ),
+        dict(
+            rope_theta=10000.0,
+            layer_types=None,
+            rope_scaling=dict(type="yarn", factor=4.0, original_max_position_embeddings=32),
+        ),
+        {},
+    ),
     # Each of its further keys.
     "llama-yarn": (
-        dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=24, intermediate_size=38,
-             num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3, head_dim=18, vocab_size=97,
-             max_position_embeddings=64, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=False,
-             attention_bias=False, mlp_bias=False,
-             rope_parameters=dict(rope_type="yarn", rope_theta=500.0, factor=3.0, beta_fast=4.0, beta_slow=0.5,
-                                  truncate=False, mscale=1.4, mscale_all_dim=0.6,
-                                  original_max_position_embeddings=20)),
-        dict(rope_theta=500.0,
-             rope_scaling=dict(rope_type="yarn", factor=3.0, beta_fast=4.0, beta_slow=0.5, truncate=False,
-                               mscale=1.4, mscale_all_dim=0.6, original_max_position_embeddings=20)),
-        {}),
+        dict(
+            model_type="llama",
+            architectures=["LlamaForCausalLM"],
+            hidden_size=24,
+            intermediate_size=38,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            num_key_value_heads=3,
+            head_dim=18,
+            vocab_size=97,
+            max_position_embeddings=64,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            attention_bias=False,
+            mlp_bias=False,
+            rope_parameters=dict(
+                rope_type="yarn",
+                rope_theta=500.0,
+                factor=3.0,
+                beta_fast=4.0,
+                beta_slow=0.5,
+                truncate=False,
+                mscale=1.4,
+                mscale_all_dim=0.6,
+                original_max_position_embeddings=20,
+            ),
+        ),
+        dict(
+            rope_theta=500.0,
+            rope_scaling=dict(
+                rope_type="yarn",
+                factor=3.0,
+                beta_fast=4.0,
+                beta_slow=0.5,
+                truncate=False,
+                mscale=1.4,
+                mscale_all_dim=0.6,
+                original_max_position_embeddings=20,
+            ),
+        ),
+        {},
+    ),
 }
 
 
@@ -144,7 +362,9 @@ def randomise(model, seed):
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator)
             if "norm" in name:
-                parameter.copy_(0.3 * noise + (0.0 if model.config.model_type.startswith("gemma") else 1.0))
+                parameter.copy_(
+                    0.3 * noise + (0.0 if model.config.model_type.startswith("gemma") else 1.0)
+                )
             elif parameter.dim() == 1:
                 parameter.copy_(0.3 * noise)
             elif "embed" in name:
@@ -154,7 +374,9 @@ def randomise(model, seed):
 
 
 def load(folder):
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    return AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager"
+    ).eval()
 
 
 def evaluate(model, rows):
@@ -174,7 +396,7 @@ def greedy(model, prompt):
     ids = prompt
     for _ in range(NEW):
         ids = torch.cat([ids, model(input_ids=ids[None]).logits[0, -1].argmax()[None]])
-    return ids[len(prompt):]
+    return ids[len(prompt) :]
 
 
 def make(name, seed):
@@ -184,6 +406,7 @@ def make(name, seed):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({**COMMON, **v5}))
     from transformers import AutoConfig
+
     model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder))
     randomise(model, seed)
     saving = dict(saving)
@@ -203,10 +426,14 @@ def make(name, seed):
     logits, loss, norms = evaluate(model, rows)
     with torch.no_grad():
         continuation = greedy(model, rows[0][:PROMPT])
-    save_file({"row_0": rows[0], "row_1": rows[1], "logits": logits, "greedy": continuation},
-              folder / "golden.safetensors")
+    save_file(
+        {"row_0": rows[0], "row_1": rows[1], "logits": logits, "greedy": continuation},
+        folder / "golden.safetensors",
+    )
     (folder / "golden.json").write_text(
-        json.dumps({"loss": loss, "prompt_tokens": PROMPT, "gradient_norms": norms}, indent=1) + "\n")
+        json.dumps({"loss": loss, "prompt_tokens": PROMPT, "gradient_norms": norms}, indent=1)
+        + "\n"
+    )
     check_v4(folder, rows, logits)
 
 
@@ -228,11 +455,25 @@ def make_nested():
     folder.mkdir()
     text = json.loads((HERE / "gemma3" / "config.v4.json").read_text())
     text.pop("architectures")
-    (folder / "config.json").write_text(json.dumps(
-        {"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"], "torch_dtype": "float32",
-         "eos_token_id": [1, 106], "text_config": text, "vision_config": {"hidden_size": 8}},
-        indent=2, sort_keys=True) + "\n")
-    tensors = {"language_model." + k: v for k, v in load_file(HERE / "gemma3" / "model.safetensors").items()}
+    (folder / "config.json").write_text(
+        json.dumps(
+            {
+                "model_type": "gemma3",
+                "architectures": ["Gemma3ForConditionalGeneration"],
+                "torch_dtype": "float32",
+                "eos_token_id": [1, 106],
+                "text_config": text,
+                "vision_config": {"hidden_size": 8},
+            },
+            indent=2,
+            sort_keys=True,
+        )
+        + "\n"
+    )
+    tensors = {
+        "language_model." + k: v
+        for k, v in load_file(HERE / "gemma3" / "model.safetensors").items()
+    }
     tensors["vision_tower.vision_model.embeddings.weight"] = torch.zeros(2, 3)
     tensors["multi_modal_projector.mm_soft_emb_norm.weight"] = torch.zeros(4)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

@@ -19,7 +19,13 @@ from bitsandbytes.functional import create_dynamic_map
 
 STEPS = 30
 KEPT = (1, 2, 10, 30)
-SETTINGS = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-7, "weight_decay": 0.05, "learning_rate": 1e-2}
+SETTINGS = {
+    "beta1": 0.9,
+    "beta2": 0.98,
+    "epsilon": 1e-7,
+    "weight_decay": 0.05,
+    "learning_rate": 1e-2,
+}
 LOW = 0xFFFFFFFF
 
 
@@ -56,13 +62,36 @@ def coded_case(count):
     case = {"count": count, "kept": []}
     for step in range(1, STEPS + 1):
         optimizer_update_8bit_blockwise_pytorch(
-            value, gradient(step, count), state1, state2, SETTINGS["beta1"], SETTINGS["beta2"], 0.0, 0.0,
-            SETTINGS["epsilon"], step, SETTINGS["learning_rate"], qmap1, qmap2, absmax1, absmax2,
-            SETTINGS["weight_decay"], 1.0, False, optimizer_name="adam")
+            value,
+            gradient(step, count),
+            state1,
+            state2,
+            SETTINGS["beta1"],
+            SETTINGS["beta2"],
+            0.0,
+            0.0,
+            SETTINGS["epsilon"],
+            step,
+            SETTINGS["learning_rate"],
+            qmap1,
+            qmap2,
+            absmax1,
+            absmax2,
+            SETTINGS["weight_decay"],
+            1.0,
+            False,
+            optimizer_name="adam",
+        )
         if step in KEPT:
-            case["kept"].append({"step": step, "exp_avg": bytes(state1.tolist()).hex(),
-                                 "exp_avg_sq": bytes(state2.tolist()).hex(), "exp_avg_scale": absmax1.tolist(),
-                                 "exp_avg_sq_scale": absmax2.tolist()})
+            case["kept"].append(
+                {
+                    "step": step,
+                    "exp_avg": bytes(state1.tolist()).hex(),
+                    "exp_avg_sq": bytes(state2.tolist()).hex(),
+                    "exp_avg_scale": absmax1.tolist(),
+                    "exp_avg_sq_scale": absmax2.tolist(),
+                }
+            )
     case["value"] = value.tolist()
     return case
 
@@ -70,6 +99,14 @@ def coded_case(count):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     with open("adamw_8bit.json", "w") as file:
-        json.dump({"settings": SETTINGS, "steps": STEPS, "signed": create_dynamic_map(signed=True).tolist(),
-                   "unsigned": create_dynamic_map(signed=False).tolist(), "coded": coded_case(4396)}, file)
+        json.dump(
+            {
+                "settings": SETTINGS,
+                "steps": STEPS,
+                "signed": create_dynamic_map(signed=True).tolist(),
+                "unsigned": create_dynamic_map(signed=False).tolist(),
+                "coded": coded_case(4396),
+            },
+            file,
+        )
         file.write("\n")

@@ -31,15 +31,45 @@ def main():
             for total in (20, 4):
                 for low in (0.0, 1e-5):
                     common = {"warmup_steps": warmup, "warmup_type": kind, "warmup_min_lr": low}
-                    named = {"warmup_num_steps": warmup, "warmup_type": kind, "warmup_min_lr": low, "warmup_max_lr": PEAK}
-                    schedules.append({"name": "warmup_lr", "total": total, "settings": common,
-                                      "rates": rates_of(lambda o: WarmupLR(o, **named))})
-                    schedules.append({"name": "warmup_decay_lr", "total": total, "settings": common,
-                                      "rates": rates_of(lambda o: WarmupDecayLR(o, total, **named))})
+                    named = {
+                        "warmup_num_steps": warmup,
+                        "warmup_type": kind,
+                        "warmup_min_lr": low,
+                        "warmup_max_lr": PEAK,
+                    }
+                    schedules.append(
+                        {
+                            "name": "warmup_lr",
+                            "total": total,
+                            "settings": common,
+                            "rates": rates_of(lambda o: WarmupLR(o, **named)),
+                        }
+                    )
+                    schedules.append(
+                        {
+                            "name": "warmup_decay_lr",
+                            "total": total,
+                            "settings": common,
+                            "rates": rates_of(lambda o: WarmupDecayLR(o, total, **named)),
+                        }
+                    )
                 for start, end in ((0.0, 1e-4), (0.1, 0.2)):
-                    settings = {"warmup_steps": warmup, "warmup_type": kind, "warmup_min_ratio": start, "min_lr_ratio": end}
-                    schedules.append({"name": "warmup_cosine_lr", "total": total, "settings": settings,
-                                      "rates": rates_of(lambda o: WarmupCosineLR(o, total, start, warmup, end, kind))})
+                    settings = {
+                        "warmup_steps": warmup,
+                        "warmup_type": kind,
+                        "warmup_min_ratio": start,
+                        "min_lr_ratio": end,
+                    }
+                    schedules.append(
+                        {
+                            "name": "warmup_cosine_lr",
+                            "total": total,
+                            "settings": settings,
+                            "rates": rates_of(
+                                lambda o: WarmupCosineLR(o, total, start, warmup, end, kind)
+                            ),
+                        }
+                    )
     path = Path(__file__).with_name("deepspeed_schedules.json")
     path.write_text(json.dumps({"peak": PEAK, "schedules": schedules}) + "\n")
 

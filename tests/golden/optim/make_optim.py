@@ -42,14 +42,27 @@ def schedule_cases():
                 ("inverse_sqrt", {}, {}),
                 ("cosine_with_min_lr", {"min_lr_rate": 0.1}, {"min_lr_ratio": 0.1}),
                 ("warmup_stable_decay", {"num_decay_steps": decay}, {}),
-                ("warmup_stable_decay", {"num_decay_steps": decay, "min_lr_ratio": 0.2}, {"min_lr_ratio": 0.2}),
+                (
+                    "warmup_stable_decay",
+                    {"num_decay_steps": decay, "min_lr_ratio": 0.2},
+                    {"min_lr_ratio": 0.2},
+                ),
             ]
             if warmup < total:
                 variants.append(("polynomial", {}, {}))
-                variants.append(("polynomial", {"lr_end": 1e-5, "power": 2.0}, {"lr_end": 1e-5, "power": 2.0}))
+                variants.append(
+                    ("polynomial", {"lr_end": 1e-5, "power": 2.0}, {"lr_end": 1e-5, "power": 2.0})
+                )
             for name, kwargs, settings in variants:
-                cases.append({"name": name, "total": total, "warmup_ratio": ratio, "settings": settings,
-                              "rates": rates(name, total, warmup, kwargs)})
+                cases.append(
+                    {
+                        "name": name,
+                        "total": total,
+                        "warmup_ratio": ratio,
+                        "settings": settings,
+                        "rates": rates(name, total, warmup, kwargs),
+                    }
+                )
     return cases
 
 
@@ -57,9 +70,17 @@ def adamw_case():
     torch.manual_seed(0)
     start = [torch.randn(3, 5), torch.randn(7)]
     parameters = [torch.nn.Parameter(value.clone()) for value in start]
-    optimizer = torch.optim.AdamW([{"params": parameters[:1], "weight_decay": 0.05},
-                                   {"params": parameters[1:], "weight_decay": 0.0}],
-                                  lr=1e-2, betas=(0.9, 0.98), eps=1e-7, foreach=False, fused=False)
+    optimizer = torch.optim.AdamW(
+        [
+            {"params": parameters[:1], "weight_decay": 0.05},
+            {"params": parameters[1:], "weight_decay": 0.0},
+        ],
+        lr=1e-2,
+        betas=(0.9, 0.98),
+        eps=1e-7,
+        foreach=False,
+        fused=False,
+    )
     gradients, values = [], []
     for step in range(20):
         gradients.append([torch.randn_like(value) * (0.1 if step % 3 else 3.0) for value in start])
@@ -67,8 +88,11 @@ def adamw_case():
             parameter.grad = gradient.clone()
         optimizer.step()
         values.append([parameter.detach().flatten().tolist() for parameter in parameters])
-    return {"start": [value.flatten().tolist() for value in start], "values": values,
-            "gradients": [[gradient.flatten().tolist() for gradient in step] for step in gradients]}
+    return {
+        "start": [value.flatten().tolist() for value in start],
+        "values": values,
+        "gradients": [[gradient.flatten().tolist() for gradient in step] for step in gradients],
+    }
 
 
 def clip_cases():
@@ -80,12 +104,25 @@ def clip_cases():
             parameter.grad = torch.randn_like(parameter) * scale
         before = [parameter.grad.tolist() for parameter in parameters]
         norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-        cases.append({"gradients": before, "norm": float(norm),
-                      "clipped": [parameter.grad.tolist() for parameter in parameters]})
+        cases.append(
+            {
+                "gradients": before,
+                "norm": float(norm),
+                "clipped": [parameter.grad.tolist() for parameter in parameters],
+            }
+        )
     return cases
 
 
 if __name__ == "__main__":
     with open("optim.json", "w") as file:
-        json.dump({"peak": PEAK, "schedules": schedule_cases(), "adamw": adamw_case(), "clip": clip_cases()}, file)
+        json.dump(
+            {
+                "peak": PEAK,
+                "schedules": schedule_cases(),
+                "adamw": adamw_case(),
+                "clip": clip_cases(),
+            },
+            file,
+        )
         file.write("\n")

@@ -15,7 +15,9 @@ import shutil
 import tempfile
 import warnings
 
-os.environ.update(CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", WANDB_DISABLED="true", TRL_EXPERIMENTAL_SILENCE="1")
+os.environ.update(
+    CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", WANDB_DISABLED="true", TRL_EXPERIMENTAL_SILENCE="1"
+)
 warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 from datasets import Dataset  # noqa: E402
@@ -51,19 +53,29 @@ def make_rows():
             chosen = f"{chosen} That is number {index}."
         prompt = f"Question {index}: {question}\n"
         explicit.append({"prompt": prompt, "chosen": chosen, "rejected": rejected})
-        implicit.append({"chosen": f"{prompt}Answer: {chosen}", "rejected": f"{prompt}Answer: {rejected}"})
+        implicit.append(
+            {"chosen": f"{prompt}Answer: {chosen}", "rejected": f"{prompt}Answer: {rejected}"}
+        )
         before = [{"role": "system", "content": "Be brief."}] if index % 4 == 1 else []
         if index % 3 == 2:
             more, last, _ = QUESTIONS[(index * 5 + 2) % len(QUESTIONS)]
             before += [{"role": "user", "content": more}, {"role": "assistant", "content": last}]
         before += [{"role": "user", "content": question}]
-        sides = {side: [{"role": "assistant", "content": text}] for side, text in
-                 (("chosen", chosen), ("rejected", rejected))}
+        sides = {
+            side: [{"role": "assistant", "content": text}]
+            for side, text in (("chosen", chosen), ("rejected", rejected))
+        }
         chats.append({"prompt": before, **sides})
         implicit_chats.append({side: before + turns for side, turns in sides.items()})
-    for name, rows in (("explicit", explicit), ("implicit", implicit), ("chats", chats),
-                       ("implicit_chats", implicit_chats)):
-        (HERE / f"{name}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    for name, rows in (
+        ("explicit", explicit),
+        ("implicit", implicit),
+        ("chats", chats),
+        ("implicit_chats", implicit_chats),
+    ):
+        (HERE / f"{name}.jsonl").write_text(
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        )
 
 
 def read_rows(name):
@@ -71,7 +83,9 @@ def read_rows(name):
 
 
 def load(tuning):
-    model = AutoModelForCausalLM.from_pretrained(TRAIN / "qwen2", dtype=torch.float32, attn_implementation="eager")
+    model = AutoModelForCausalLM.from_pretrained(
+        TRAIN / "qwen2", dtype=torch.float32, attn_implementation="eager"
+    )
     if tuning == "lora":
         model = PeftModel.from_pretrained(model, TRAIN / "qwen2" / "start", is_trainable=True)
     return model
@@ -86,7 +100,11 @@ class PaperOrpo(ORPOTrainer):
         return tuple(found)
 
 
-TRAINERS = {"dpo": (DPOTrainer, DPOConfig), "simpo": (CPOTrainer, CPOConfig), "orpo": (PaperOrpo, ORPOConfig)}
+TRAINERS = {
+    "dpo": (DPOTrainer, DPOConfig),
+    "simpo": (CPOTrainer, CPOConfig),
+    "orpo": (PaperOrpo, ORPOConfig),
+}
 
 
 def train(case, folder):
@@ -97,59 +115,153 @@ def train(case, folder):
     if case["trainer"] != "dpo":
         options.update(max_length=256)
     config = config_class(
-        output_dir=folder, max_steps=STEPS, learning_rate=LEARNING_RATE, lr_scheduler_type="constant",
-        per_device_train_batch_size=case["batch_size"], gradient_accumulation_steps=case["grad_accum"],
-        weight_decay=0.0, adam_epsilon=EPSILON, max_grad_norm=1.0, logging_steps=1, report_to="none", use_cpu=True,
-        bf16=False, save_strategy="no", gradient_checkpointing=False, train_sampling_strategy="sequential",
-        disable_tqdm=True, **options)
+        output_dir=folder,
+        max_steps=STEPS,
+        learning_rate=LEARNING_RATE,
+        lr_scheduler_type="constant",
+        per_device_train_batch_size=case["batch_size"],
+        gradient_accumulation_steps=case["grad_accum"],
+        weight_decay=0.0,
+        adam_epsilon=EPSILON,
+        max_grad_norm=1.0,
+        logging_steps=1,
+        report_to="none",
+        use_cpu=True,
+        bf16=False,
+        save_strategy="no",
+        gradient_checkpointing=False,
+        train_sampling_strategy="sequential",
+        disable_tqdm=True,
+        **options,
+    )
     model = load(case["tuning"])
-    extra = {"ref_model": load("full")} if case["trainer"] == "dpo" and case["tuning"] == "full" else {}
-    trainer = trainer_class(model=model, args=config, train_dataset=Dataset.from_list(read_rows(case["rows"])),
-                            processing_class=tokenizer, **extra)
-    tokens = [[row["prompt_ids"], row["chosen_ids"], row["rejected_ids"]] for row in trainer.train_dataset] \
-        if case["trainer"] == "dpo" else None
+    extra = (
+        {"ref_model": load("full")} if case["trainer"] == "dpo" and case["tuning"] == "full" else {}
+    )
+    trainer = trainer_class(
+        model=model,
+        args=config,
+        train_dataset=Dataset.from_list(read_rows(case["rows"])),
+        processing_class=tokenizer,
+        **extra,
+    )
+    tokens = (
+        [
+            [row["prompt_ids"], row["chosen_ids"], row["rejected_ids"]]
+            for row in trainer.train_dataset
+        ]
+        if case["trainer"] == "dpo"
+        else None
+    )
     trainer.train()
-    names = ("loss", "grad_norm", "rewards/chosen", "rewards/rejected", "rewards/accuracies", "rewards/margins",
-             "logps/chosen", "logps/rejected")
-    curve = [{name: float(entry[name]) for name in names if name in entry}
-             for entry in trainer.state.log_history if "loss" in entry]
+    names = (
+        "loss",
+        "grad_norm",
+        "rewards/chosen",
+        "rewards/rejected",
+        "rewards/accuracies",
+        "rewards/margins",
+        "logps/chosen",
+        "logps/rejected",
+    )
+    curve = [
+        {name: float(entry[name]) for name in names if name in entry}
+        for entry in trainer.state.log_history
+        if "loss" in entry
+    ]
     weights = {}
     for name, parameter in trainer.model.named_parameters():
         if parameter.requires_grad:
             value = parameter.detach().double().flatten()
-            weights[name.replace(".default.", ".")] = [value.norm().item(),
-                                                       (value * torch.cos(torch.arange(len(value)).double())).sum().item()]
+            weights[name.replace(".default.", ".")] = [
+                value.norm().item(),
+                (value * torch.cos(torch.arange(len(value)).double())).sum().item(),
+            ]
     return tokens, curve, weights
 
 
 def cases():
     losses = {
-        "sigmoid": {}, "hinge": {}, "ipo": {}, "robust": {"label_smoothing": 0.2}, "exo_pair": {"label_smoothing": 0.1},
-        "nca_pair": {}, "sppo_hard": {"beta": 0.4}, "apo_zero": {}, "apo_down": {}, "sigmoid_norm": {"beta": 2.0}}
+        "sigmoid": {},
+        "hinge": {},
+        "ipo": {},
+        "robust": {"label_smoothing": 0.2},
+        "exo_pair": {"label_smoothing": 0.1},
+        "nca_pair": {},
+        "sppo_hard": {"beta": 0.4},
+        "apo_zero": {},
+        "apo_down": {},
+        "sigmoid_norm": {"beta": 2.0},
+    }
     for loss, options in losses.items():
         ours = {"loss": loss, **options}
         if loss == "sigmoid_norm":
             ours.update(loss="sigmoid", length_normalised="true")
         for tuning in ("full", "lora"):
-            yield {"name": f"{loss}-{tuning}", "trainer": "dpo", "tuning": tuning, "rows": "explicit", "batch_size": 2,
-                   "grad_accum": 2, "trl": {"loss_type": loss, **options}, "preference": ours}
+            yield {
+                "name": f"{loss}-{tuning}",
+                "trainer": "dpo",
+                "tuning": tuning,
+                "rows": "explicit",
+                "batch_size": 2,
+                "grad_accum": 2,
+                "trl": {"loss_type": loss, **options},
+                "preference": ours,
+            }
     for rows in ("implicit", "chats", "implicit_chats"):
-        yield {"name": f"sigmoid-{rows}", "trainer": "dpo", "tuning": "lora", "rows": rows, "batch_size": 4, "grad_accum": 1,
-               "trl": {"loss_type": "sigmoid", "beta": 0.5}, "preference": {"beta": 0.5}}
+        yield {
+            "name": f"sigmoid-{rows}",
+            "trainer": "dpo",
+            "tuning": "lora",
+            "rows": rows,
+            "batch_size": 4,
+            "grad_accum": 1,
+            "trl": {"loss_type": "sigmoid", "beta": 0.5},
+            "preference": {"beta": 0.5},
+        }
     # One row a micro-batch: TRL's mean over its tokens is then the mean of a row.
-    yield {"name": "sigmoid-sft", "trainer": "dpo", "tuning": "full", "rows": "explicit", "batch_size": 1, "grad_accum": 4,
-           "trl": {"loss_type": ["sigmoid", "sft"], "loss_weights": [1.0, 0.3]}, "preference": {"sft_weight": 0.3}}
+    yield {
+        "name": "sigmoid-sft",
+        "trainer": "dpo",
+        "tuning": "full",
+        "rows": "explicit",
+        "batch_size": 1,
+        "grad_accum": 4,
+        "trl": {"loss_type": ["sigmoid", "sft"], "loss_weights": [1.0, 0.3]},
+        "preference": {"sft_weight": 0.3},
+    }
     for tuning in ("full", "lora"):
-        yield {"name": f"simpo-{tuning}", "trainer": "simpo", "tuning": tuning, "rows": "explicit", "batch_size": 2,
-               "grad_accum": 2, "trl": {"loss_type": "simpo", "cpo_alpha": 0.0, "beta": 2.0, "simpo_gamma": 0.7},
-               "preference": {"loss": "simpo", "beta": 2.0, "target_margin": 0.7}}
-        yield {"name": f"orpo-{tuning}", "trainer": "orpo", "tuning": tuning, "rows": "explicit", "batch_size": 2,
-               "grad_accum": 2, "trl": {"beta": 0.25}, "preference": {"beta": 0.25}}
+        yield {
+            "name": f"simpo-{tuning}",
+            "trainer": "simpo",
+            "tuning": tuning,
+            "rows": "explicit",
+            "batch_size": 2,
+            "grad_accum": 2,
+            "trl": {"loss_type": "simpo", "cpo_alpha": 0.0, "beta": 2.0, "simpo_gamma": 0.7},
+            "preference": {"loss": "simpo", "beta": 2.0, "target_margin": 0.7},
+        }
+        yield {
+            "name": f"orpo-{tuning}",
+            "trainer": "orpo",
+            "tuning": tuning,
+            "rows": "explicit",
+            "batch_size": 2,
+            "grad_accum": 2,
+            "trl": {"beta": 0.25},
+            "preference": {"beta": 0.25},
+        }
 
 
 if __name__ == "__main__":
     make_rows()
-    golden = {"steps": STEPS, "learning_rate": LEARNING_RATE, "adam_epsilon": EPSILON, "tokens": {}, "cases": []}
+    golden = {
+        "steps": STEPS,
+        "learning_rate": LEARNING_RATE,
+        "adam_epsilon": EPSILON,
+        "tokens": {},
+        "cases": [],
+    }
     for case in cases():
         folder = tempfile.mkdtemp()
         tokens, curve, weights = train(case, folder)
@@ -158,5 +270,9 @@ if __name__ == "__main__":
             golden["tokens"][case["rows"]] = tokens
         del case["trl"]
         golden["cases"].append({**case, "curve": curve, "weights": weights})
-        print(case["name"], " ".join(f"{entry['loss']:.5f}/{entry['grad_norm']:.4f}" for entry in curve), flush=True)
+        print(
+            case["name"],
+            " ".join(f"{entry['loss']:.5f}/{entry['grad_norm']:.4f}" for entry in curve),
+            flush=True,
+        )
     (HERE / "golden.json").write_text(json.dumps(golden) + "\n")

@@ -22,83 +22,172 @@ from make_preferences import EPSILON, HERE, LEARNING_RATE, QUESTIONS, STEPS, TRA
 from transformers import AutoTokenizer
 from trl import KTOConfig, KTOTrainer
 
-NAMES = ("loss", "rewards/chosen", "rewards/rejected", "rewards/margins", "logps/chosen", "logps/rejected", "kl")
+NAMES = (
+    "loss",
+    "rewards/chosen",
+    "rewards/rejected",
+    "rewards/margins",
+    "logps/chosen",
+    "logps/rejected",
+    "kl",
+)
 
 
 def make_rows():
     texts, chats = [], []
     for index in range(24):
         question, chosen, rejected = QUESTIONS[index % len(QUESTIONS)]
-        is_good = index % 5 not in (1, 4) and index not in (16, 17, 18, 19)  # a step of each kind alone, more good ones
+        is_good = index % 5 not in (1, 4) and index not in (
+            16,
+            17,
+            18,
+            19,
+        )  # a step of each kind alone, more good ones
         is_good = is_good or index in (4, 6)
         answer = (chosen if is_good else rejected) + (f" Row {index} says so." if index % 2 else "")
-        texts.append({"prompt": f"Question {index}: {question}\n", "completion": answer, "label": is_good})
+        texts.append(
+            {"prompt": f"Question {index}: {question}\n", "completion": answer, "label": is_good}
+        )
         before = [{"role": "system", "content": "Be brief."}] if index % 4 == 1 else []
         if index % 3 == 2:
             more, last, _ = QUESTIONS[(index * 5 + 2) % len(QUESTIONS)]
             before += [{"role": "user", "content": more}, {"role": "assistant", "content": last}]
-        chats.append({"prompt": before + [{"role": "user", "content": question}],
-                      "completion": [{"role": "assistant", "content": answer}], "label": is_good})
-    test = [{"prompt": f"Exam {index}: {question}\n", "completion": chosen if index % 3 else rejected,
-             "label": bool(index % 3)} for index, (question, chosen, rejected) in enumerate(QUESTIONS)]
+        chats.append(
+            {
+                "prompt": before + [{"role": "user", "content": question}],
+                "completion": [{"role": "assistant", "content": answer}],
+                "label": is_good,
+            }
+        )
+    test = [
+        {
+            "prompt": f"Exam {index}: {question}\n",
+            "completion": chosen if index % 3 else rejected,
+            "label": bool(index % 3),
+        }
+        for index, (question, chosen, rejected) in enumerate(QUESTIONS)
+    ]
     for name, rows in (("unpaired", texts), ("unpaired_chats", chats), ("unpaired_test", test)):
-        (HERE / f"{name}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        (HERE / f"{name}.jsonl").write_text(
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        )
 
 
 def figures(entry, prefix=""):
-    return {name: float(entry[prefix + name]) for name in (*NAMES, "grad_norm") if prefix + name in entry}
+    return {
+        name: float(entry[prefix + name])
+        for name in (*NAMES, "grad_norm")
+        if prefix + name in entry
+    }
 
 
 def train(case, folder):
     torch.manual_seed(0)
     evaluates = case["test_rows"] is not None
     config = KTOConfig(
-        output_dir=folder, max_steps=STEPS, learning_rate=LEARNING_RATE, lr_scheduler_type="constant",
-        per_device_train_batch_size=case["batch_size"], per_device_eval_batch_size=case["batch_size"],
-        weight_decay=0.0, adam_epsilon=EPSILON, max_grad_norm=1.0, logging_steps=1, report_to="none", use_cpu=True,
-        bf16=False, save_strategy="no", gradient_checkpointing=False, disable_tqdm=True,
-        eval_strategy="steps" if evaluates else "no", eval_steps=STEPS, **case["preference"])
+        output_dir=folder,
+        max_steps=STEPS,
+        learning_rate=LEARNING_RATE,
+        lr_scheduler_type="constant",
+        per_device_train_batch_size=case["batch_size"],
+        per_device_eval_batch_size=case["batch_size"],
+        weight_decay=0.0,
+        adam_epsilon=EPSILON,
+        max_grad_norm=1.0,
+        logging_steps=1,
+        report_to="none",
+        use_cpu=True,
+        bf16=False,
+        save_strategy="no",
+        gradient_checkpointing=False,
+        disable_tqdm=True,
+        eval_strategy="steps" if evaluates else "no",
+        eval_steps=STEPS,
+        **case["preference"],
+    )
     trainer = KTOTrainer(
-        model=load(case["tuning"]).double(), args=config,
+        model=load(case["tuning"]).double(),
+        args=config,
         ref_model=load("full").double() if case["tuning"] == "full" else None,
         train_dataset=Dataset.from_list(read_rows(case["rows"])),
         eval_dataset=Dataset.from_list(read_rows(case["test_rows"])) if evaluates else None,
-        processing_class=AutoTokenizer.from_pretrained(TRAIN / "tokenizer"))
-    tokens = [[row["prompt_ids"], row["completion_ids"], row["label"]] for row in trainer.train_dataset]
+        processing_class=AutoTokenizer.from_pretrained(TRAIN / "tokenizer"),
+    )
+    tokens = [
+        [row["prompt_ids"], row["completion_ids"], row["label"]] for row in trainer.train_dataset
+    ]
     trainer.train()
     history = trainer.state.log_history
     found = {"curve": [figures(entry) for entry in history if "loss" in entry], "weights": {}}
     if evaluates:
-        found["evaluation"] = figures(next(entry for entry in history if "eval_loss" in entry), "eval_")
+        found["evaluation"] = figures(
+            next(entry for entry in history if "eval_loss" in entry), "eval_"
+        )
     for name, parameter in trainer.model.named_parameters():
         if parameter.requires_grad:
             value = parameter.detach().double().flatten()
             found["weights"][name.replace(".default.", ".")] = [
-                value.norm().item(), (value * torch.cos(torch.arange(len(value)).double())).sum().item()]
+                value.norm().item(),
+                (value * torch.cos(torch.arange(len(value)).double())).sum().item(),
+            ]
     return tokens, found
 
 
 def cases():
     weights = {"desirable_weight": 0.75, "undesirable_weight": 1.25}
     for tuning in ("full", "lora"):
-        yield {"name": f"kto-{tuning}", "tuning": tuning, "rows": "unpaired", "test_rows": None, "batch_size": 4,
-               "preference": {"beta": 0.3}}
-    yield {"name": "weights", "tuning": "lora", "rows": "unpaired", "test_rows": "unpaired_test", "batch_size": 8,
-           "preference": {"beta": 0.5, **weights}}
-    yield {"name": "chats", "tuning": "full", "rows": "unpaired_chats", "test_rows": None, "batch_size": 4,
-           "preference": {"beta": 0.1, **weights}}
-    yield {"name": "pairs", "tuning": "lora", "rows": "explicit", "test_rows": None, "batch_size": 8,
-           "preference": {"beta": 0.5}}
+        yield {
+            "name": f"kto-{tuning}",
+            "tuning": tuning,
+            "rows": "unpaired",
+            "test_rows": None,
+            "batch_size": 4,
+            "preference": {"beta": 0.3},
+        }
+    yield {
+        "name": "weights",
+        "tuning": "lora",
+        "rows": "unpaired",
+        "test_rows": "unpaired_test",
+        "batch_size": 8,
+        "preference": {"beta": 0.5, **weights},
+    }
+    yield {
+        "name": "chats",
+        "tuning": "full",
+        "rows": "unpaired_chats",
+        "test_rows": None,
+        "batch_size": 4,
+        "preference": {"beta": 0.1, **weights},
+    }
+    yield {
+        "name": "pairs",
+        "tuning": "lora",
+        "rows": "explicit",
+        "test_rows": None,
+        "batch_size": 8,
+        "preference": {"beta": 0.5},
+    }
 
 
 if __name__ == "__main__":
     make_rows()
-    golden = {"steps": STEPS, "learning_rate": LEARNING_RATE, "adam_epsilon": EPSILON, "tokens": {}, "cases": []}
+    golden = {
+        "steps": STEPS,
+        "learning_rate": LEARNING_RATE,
+        "adam_epsilon": EPSILON,
+        "tokens": {},
+        "cases": [],
+    }
     for case in cases():
         folder = tempfile.mkdtemp()
         tokens, found = train(case, folder)
         shutil.rmtree(folder)
         golden["tokens"][case["rows"]] = tokens
         golden["cases"].append({**case, **found})
-        print(case["name"], " ".join(f"{entry['loss']:.5f}/{entry['kl']:.4f}" for entry in found["curve"]), flush=True)
+        print(
+            case["name"],
+            " ".join(f"{entry['loss']:.5f}/{entry['kl']:.4f}" for entry in found["curve"]),
+            flush=True,
+        )
     (HERE / "unpaired.json").write_text(json.dumps(golden) + "\n")

@@ -11,10 +11,9 @@ import tempfile
 
 import bitsandbytes as bnb
 import torch
+from make_quantization import HERE, values_4bit
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
-
-from make_quantization import HERE, values_4bit
 
 KINDS = {"nf4": ["nf4"], "nf4-double": ["nf4", "--double-quant"], "fp4": ["fp4"], "int8": ["int8"]}
 
@@ -29,7 +28,10 @@ def main(convoy):
     for kind, flags in KINDS.items():
         with tempfile.TemporaryDirectory() as place:
             written, back = pathlib.Path(place) / "written", pathlib.Path(place) / "back"
-            run = lambda *words: subprocess.run([convoy, "quantize", "--quiet", *map(str, words)], check=True)
+
+            def run(*words):
+                return subprocess.run([convoy, "quantize", "--quiet", *map(str, words)], check=True)
+
             run("--model", HERE / "base", "--output", written, "--quantization", *flags)
             run("--model", written, "--output", back, "--dequantize", "--dtype", "fp32")
             own = load_file(back / "model.safetensors")

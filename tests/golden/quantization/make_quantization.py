@@ -28,14 +28,32 @@ sys.path.insert(0, str(HERE.parent / "models"))
 from make_models import COMMON, randomise  # noqa: E402
 from make_train import LEARNING_RATE, read_rows, save_adapter, train  # noqa: E402
 
-CONFIG = dict(COMMON, model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=64, intermediate_size=192,
-              num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=32, vocab_size=333,
-              max_position_embeddings=256, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=False,
-              attention_bias=False, mlp_bias=False, pad_token_id=0, torch_dtype="bfloat16",
-              rope_parameters=dict(rope_type="default", rope_theta=10000.0))
+CONFIG = dict(
+    COMMON,
+    model_type="llama",
+    architectures=["LlamaForCausalLM"],
+    hidden_size=64,
+    intermediate_size=192,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    num_key_value_heads=1,
+    head_dim=32,
+    vocab_size=333,
+    max_position_embeddings=256,
+    rms_norm_eps=1e-5,
+    hidden_act="silu",
+    tie_word_embeddings=False,
+    attention_bias=False,
+    mlp_bias=False,
+    pad_token_id=0,
+    torch_dtype="bfloat16",
+    rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+)
 QUANTIZED = {
     "nf4": dict(load_in_4bit=True, bnb_4bit_quant_type="nf4"),
-    "nf4-double": dict(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True),
+    "nf4-double": dict(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True
+    ),
     "fp4": dict(load_in_4bit=True, bnb_4bit_quant_type="fp4"),
     "int8": dict(load_in_8bit=True),
 }
@@ -48,7 +66,9 @@ def values_4bit(packed, state):
         absmax = F.dequantize_blockwise(state.absmax, state.state2) + state.offset
     code = _get_4bit_code(state.quant_type, packed.device)
     shape = (1, *state.shape) if len(state.shape) == 1 else state.shape
-    values = _dequantize_4bit_compute(packed.reshape(-1), absmax, code, state.blocksize, shape, torch.float32)
+    values = _dequantize_4bit_compute(
+        packed.reshape(-1), absmax, code, state.blocksize, shape, torch.float32
+    )
     return values.reshape(state.shape)
 
 
@@ -56,7 +76,13 @@ def midpoints(code):
     """All bounds between codes and their neighbours on both sides, a block of 64 of which begins with 1."""
     order = code.sort().values
     middles = (order[:-1] + order[1:]) / 2
-    around = torch.cat([middles, torch.nextafter(middles, torch.tensor(2.0)), torch.nextafter(middles, torch.tensor(-2.0))])
+    around = torch.cat(
+        [
+            middles,
+            torch.nextafter(middles, torch.tensor(2.0)),
+            torch.nextafter(middles, torch.tensor(-2.0)),
+        ]
+    )
     return torch.cat([torch.ones(1), around, torch.zeros(64 - 1 - len(around))])
 
 
@@ -82,12 +108,18 @@ def cases():
 def make_tensors():
     tensors = {}
     for name, value in cases():
-        for dtype, kind in ((torch.float32, "fp32"), (torch.bfloat16, "bf16"), (torch.float16, "fp16")):
+        for dtype, kind in (
+            (torch.float32, "fp32"),
+            (torch.bfloat16, "bf16"),
+            (torch.float16, "fp16"),
+        ):
             if kind != "fp32" and name not in ("square", "blocks-cross-rows", "odd-width"):
                 continue
             for quant_type in ("nf4", "fp4"):
                 for nested in (False, True):
-                    packed, state = F.quantize_4bit(value.to(dtype), quant_type=quant_type, compress_statistics=nested)
+                    packed, state = F.quantize_4bit(
+                        value.to(dtype), quant_type=quant_type, compress_statistics=nested
+                    )
                     key = f"{name}/{kind}/{quant_type}{'-double' if nested else ''}"
                     tensors[f"{key}.input"] = value.to(dtype).clone()
                     tensors[f"{key}.weight"] = packed
@@ -119,7 +151,9 @@ def make_base():
 
 
 def load(folder, **options):
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager", **options)
+    return AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", **options
+    )
 
 
 def quantized(**options):
@@ -151,10 +185,16 @@ def make_models():
 def make_curve(golden):
     tokenizer = AutoTokenizer.from_pretrained(HERE.parent / "train" / "tokenizer")
     completions = read_rows(tokenizer, "completions")
-    model = prepare_model_for_kbit_training(quantized(**QUANTIZED["nf4-double"]), use_gradient_checkpointing=False)
+    model = prepare_model_for_kbit_training(
+        quantized(**QUANTIZED["nf4-double"]), use_gradient_checkpointing=False
+    )
     torch.manual_seed(11)
-    start = get_peft_model(model, LoraConfig(r=4, lora_alpha=8, lora_dropout=0.0, target_modules="all-linear",
-                                             task_type="CAUSAL_LM"))
+    start = get_peft_model(
+        model,
+        LoraConfig(
+            r=4, lora_alpha=8, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
+        ),
+    )
     shutil.rmtree(HERE / "start", ignore_errors=True)
     save_adapter(start, HERE / "start")
     golden["curve"] = train(start, completions, LEARNING_RATE["lora"])

@@ -8,6 +8,7 @@ are.
 
 usage: make_signals.py FOLDER        (torch 2.11, safetensors 0.8)
 """
+
 import json
 import pathlib
 import sys
@@ -23,7 +24,11 @@ STEPS, LR, DECAY, CLIP, SMOOTHING = 4, 1e-2, 1e-2, 0.5, 0.1
 def make_network():
     layers, channels = [], CHANNELS
     for stage, (width, kernel) in enumerate(zip(WIDTHS, KERNELS)):
-        layers += [nn.Conv1d(channels, width, kernel, padding=kernel // 2), nn.BatchNorm1d(width), nn.ReLU()]
+        layers += [
+            nn.Conv1d(channels, width, kernel, padding=kernel // 2),
+            nn.BatchNorm1d(width),
+            nn.ReLU(),
+        ]
         layers += [nn.AdaptiveAvgPool1d(1) if stage + 1 == len(WIDTHS) else nn.MaxPool1d(2)]
         channels = width
     layers += [nn.Flatten(), nn.Linear(channels, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, CLASSES)]
@@ -37,7 +42,7 @@ def convoy_names(net):
         names[f"{4 * stage + 1}"] = f"encoder.{stage}.norm"
     names["13"], names["15"] = "classifier.0", "classifier.1"
     found = {}
-    for name, value in net.state_dict().items():
+    for name, _value in net.state_dict().items():
         module, leaf = name.split(".")
         if leaf != "num_batches_tracked":
             found[name] = f"{names[module]}.{leaf}"
@@ -67,7 +72,9 @@ def network(folder):
     decays = [p for n, p in net.named_parameters() if n.endswith("weight") and p.dim() > 1]
     others = [p for n, p in net.named_parameters() if not (n.endswith("weight") and p.dim() > 1)]
     conv_biases = [net[4 * stage].bias for stage in range(len(WIDTHS))]
-    optimizer = torch.optim.AdamW([{"params": decays, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}], LR)
+    optimizer = torch.optim.AdamW(
+        [{"params": decays, "weight_decay": DECAY}, {"params": others, "weight_decay": 0.0}], LR
+    )
     losses, norms = [], []
     for step in range(STEPS):
         optimizer.zero_grad()
@@ -93,15 +100,31 @@ def network(folder):
 
 def schedules(folder):
     cases = []
-    for lr, epochs, warmup, floor in [(1e-3, 20, 2, 1e-6), (4e-3, 20, 3, 1e-6), (1e-3, 5, 0, 1e-6), (8e-3, 30, 5, 1e-4), (1e-3, 2, 2, 1e-6)]:
+    for lr, epochs, warmup, floor in [
+        (1e-3, 20, 2, 1e-6),
+        (4e-3, 20, 3, 1e-6),
+        (1e-3, 5, 0, 1e-6),
+        (8e-3, 30, 5, 1e-4),
+        (1e-3, 2, 2, 1e-6),
+    ]:
         optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=lr)
-        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=max(1, epochs - warmup), eta_min=floor)
+        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(
+            optimizer, T_max=max(1, epochs - warmup), eta_min=floor
+        )
         rates = [lr * (epoch + 1) / warmup for epoch in range(min(warmup, epochs))]
         for _ in range(epochs - warmup):
             rates.append(optimizer.param_groups[0]["lr"])
             optimizer.step()
             cosine.step()
-        cases.append({"learning_rate": lr, "epochs": epochs, "warmup_epochs": warmup, "min_lr": floor, "rates": rates})
+        cases.append(
+            {
+                "learning_rate": lr,
+                "epochs": epochs,
+                "warmup_epochs": warmup,
+                "min_lr": floor,
+                "rates": rates,
+            }
+        )
     (folder / "cosine_by_epoch.json").write_text(json.dumps(cases, indent=1) + "\n")
 
 

@@ -8,6 +8,7 @@
 transformers decodes the codes to float32. Its converter drops the tokenizer's rule for digits, so no question holds two digits in a
 row. An answer stops before a step whose two likeliest tokens are nearer than 0.01, where the order of sums decides.
 """
+
 import json
 import pathlib
 import sys
@@ -32,10 +33,14 @@ LEAST_GAP = 0.01
 def main():
     file = pathlib.Path(sys.argv[1])
     tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
-    model = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32).eval()
+    model = AutoModelForCausalLM.from_pretrained(
+        file.parent, gguf_file=file.name, dtype=torch.float32
+    ).eval()
     rows = []
     for question in QUESTIONS:
-        prompt = tokenizer.apply_chat_template([{"role": "user", "content": question}], add_generation_prompt=True, tokenize=False)
+        prompt = tokenizer.apply_chat_template(
+            [{"role": "user", "content": question}], add_generation_prompt=True, tokenize=False
+        )
         ids = tokenizer(prompt, add_special_tokens=False)["input_ids"]
         answer = []
         cache = DynamicCache()
@@ -50,7 +55,9 @@ def main():
                     break
         rows.append({"question": question, "prompt_tokens": len(ids), "token_ids": answer})
         print(question, repr(tokenizer.decode(answer)))
-    (pathlib.Path(__file__).parent / "answers.json").write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+    (pathlib.Path(__file__).parent / "answers.json").write_text(
+        json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+    )
 
 
 if __name__ == "__main__":

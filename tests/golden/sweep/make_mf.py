@@ -9,6 +9,7 @@ guesses: acceptance and mean losses over NumPy's own random weights, with their 
 descent: losses by torch autograd in float64 and GroupRMSprop written out here, from the weights scale / sqrt(inputs)
 sin(2 + 1.3 k + 0.7 l), after the update of the last epoch divisible by the period.
 """
+
 import json
 
 import numpy as np
@@ -27,19 +28,29 @@ def make_data(n_rows, n_cols, rank, count, completion=False):
     else:
         a = rng.standard_normal((count, n_rows * n_cols))
         a = np.round(a / np.linalg.norm(a, axis=1, keepdims=True), 7)
-    return dict(n_rows=n_rows, n_cols=n_cols, num_measurements=count, truth=truth.ravel().tolist(),
-                measurements=a.tolist())
+    return dict(
+        n_rows=n_rows,
+        n_cols=n_cols,
+        num_measurements=count,
+        truth=truth.ravel().tolist(),
+        measurements=a.tolist(),
+    )
 
 
-DATA = [make_data(5, 5, 1, 15), make_data(5, 5, 2, 22), make_data(3, 4, 1, 5),
-        make_data(5, 5, 1, 15, completion=True), make_data(9, 2, 1, 6)]
+DATA = [
+    make_data(5, 5, 1, 15),
+    make_data(5, 5, 2, 22),
+    make_data(3, 4, 1, 5),
+    make_data(5, 5, 1, 15, completion=True),
+    make_data(9, 2, 1, 6),
+]
 
 
 def losses(data, y):
     """y: [..., entries] -> training loss, test loss."""
     a, truth = np.array(data["measurements"]), np.array(data["truth"])
     q, _ = np.linalg.qr(a.T, mode="complete")
-    basis = q[:, np.linalg.matrix_rank(a):].T
+    basis = q[:, np.linalg.matrix_rank(a) :].T
     train = ((y @ a.T - a @ truth) ** 2).mean(-1)
     return train, ((y @ basis.T - basis @ truth) ** 2).mean(-1)
 
@@ -58,8 +69,10 @@ def fans(p, data):
 
 def guess(p, data, weights):
     """weights: per layer [guess, input, unit]."""
-    y = np.broadcast_to(np.eye(data["n_rows"], dtype=weights[0].dtype),
-                        (len(weights[0]), data["n_rows"], data["n_rows"]))
+    y = np.broadcast_to(
+        np.eye(data["n_rows"], dtype=weights[0].dtype),
+        (len(weights[0]), data["n_rows"], data["n_rows"]),
+    )
     for at, w in enumerate(weights):
         y = y @ w / np.sqrt(np.array(w.shape[-1], dtype=w.dtype))
         if at + 1 < len(weights):
@@ -78,7 +91,9 @@ def forward(p, at):
         weights.append(flat.reshape(units, inputs).T[None])
     y = guess(p, data, weights)
     train, test = losses(data, y)
-    return dict(parameters=p, data=at, y=y[0].tolist(), train_loss=float(train[0]), loss=float(test[0]))
+    return dict(
+        parameters=p, data=at, y=y[0].tolist(), train_loss=float(train[0]), loss=float(test[0])
+    )
 
 
 def simulate(p, at, total=1_000_000):
@@ -90,16 +105,26 @@ def simulate(p, at, total=1_000_000):
         drawn = []
         for inputs, units in fans(p, data):
             shape = (batch, inputs, units)
-            drawn.append(rng.standard_normal(shape, dtype=np.float32) if p.get("gnc_init", "gauss") == "gauss"
-                         else 2 * rng.random(shape, dtype=np.float32) - 1)
+            drawn.append(
+                rng.standard_normal(shape, dtype=np.float32)
+                if p.get("gnc_init", "gauss") == "gauss"
+                else 2 * rng.random(shape, dtype=np.float32) - 1
+            )
         train, test = losses(data, guess(p, data, drawn).astype(np.float64))
         kept.append(test[train < p["gnc_eps_train"]])
         prior.append(test)
         done += batch
     kept, prior = np.concatenate(kept), np.concatenate(prior)
-    return dict(parameters=p, data=at, guesses=done, accepted=len(kept), loss=kept.mean(),
-                loss_error=kept.std() / np.sqrt(len(kept)), prior_mean=prior.mean(),
-                prior_error=prior.std() / np.sqrt(len(prior)))
+    return dict(
+        parameters=p,
+        data=at,
+        guesses=done,
+        accepted=len(kept),
+        loss=kept.mean(),
+        loss_error=kept.std() / np.sqrt(len(kept)),
+        prior_mean=prior.mean(),
+        prior_error=prior.std() / np.sqrt(len(prior)),
+    )
 
 
 def descend(p, at):
@@ -142,32 +167,57 @@ def descend(p, at):
 
 base = dict(width=5, depth=2)
 tanh, leaky = dict(activation="Tanh"), dict(activation="LeakyReLU")
-shapes = [(base, 0), (base | tanh | dict(width=11), 0), (base | leaky | dict(width=8, negative_slope=0.1), 1),
-          (dict(width=4, depth=1), 0), (base | dict(depth=5, gnc_normalize=True), 0),
-          (base | tanh | dict(depth=4, width=7), 2), (base | leaky | dict(depth=3, gnc_normalize=True), 2),
-          (base | dict(width=1), 2), (base | tanh | dict(width=300), 2), (base | leaky | dict(width=21), 4),
-          (base | tanh | dict(depth=3, width=3, gnc_normalize=True, gnc_softening=0.1), 4)]
+shapes = [
+    (base, 0),
+    (base | tanh | dict(width=11), 0),
+    (base | leaky | dict(width=8, negative_slope=0.1), 1),
+    (dict(width=4, depth=1), 0),
+    (base | dict(depth=5, gnc_normalize=True), 0),
+    (base | tanh | dict(depth=4, width=7), 2),
+    (base | leaky | dict(depth=3, gnc_normalize=True), 2),
+    (base | dict(width=1), 2),
+    (base | tanh | dict(width=300), 2),
+    (base | leaky | dict(width=21), 4),
+    (base | tanh | dict(depth=3, width=3, gnc_normalize=True, gnc_softening=0.1), 4),
+]
 guesses = [
-    (base | dict(gnc_eps_train=0.05), 0), (base | dict(width=20, gnc_eps_train=0.05), 0),
-    (base | tanh | dict(gnc_eps_train=0.05), 0), (base | leaky | dict(width=12, gnc_eps_train=0.03), 0),
+    (base | dict(gnc_eps_train=0.05), 0),
+    (base | dict(width=20, gnc_eps_train=0.05), 0),
+    (base | tanh | dict(gnc_eps_train=0.05), 0),
+    (base | leaky | dict(width=12, gnc_eps_train=0.03), 0),
     (base | dict(depth=4, gnc_normalize=True, gnc_eps_train=0.01), 0),
     (base | tanh | dict(depth=3, width=8, gnc_normalize=True, gnc_eps_train=0.02), 0),
     (base | leaky | dict(depth=3, width=9, gnc_eps_train=0.02), 0),
-    (base | dict(gnc_eps_train=0.06), 1), (base | dict(width=10, gnc_init="unif", gnc_eps_train=0.02), 0),
+    (base | dict(gnc_eps_train=0.06), 1),
+    (base | dict(width=10, gnc_init="unif", gnc_eps_train=0.02), 0),
     (base | tanh | dict(gnc_init="unif", gnc_eps_train=0.02), 0),
     (base | leaky | dict(gnc_init="unif", width=6, gnc_eps_train=0.02), 0),
-    (base | dict(width=3, gnc_eps_train=0.01), 2), (base | tanh | dict(width=14, depth=3, gnc_eps_train=0.02), 2),
-    (base | dict(gnc_eps_train=0.05), 3), (base | leaky | dict(width=13, gnc_eps_train=0.05), 4),
+    (base | dict(width=3, gnc_eps_train=0.01), 2),
+    (base | tanh | dict(width=14, depth=3, gnc_eps_train=0.02), 2),
+    (base | dict(gnc_eps_train=0.05), 3),
+    (base | leaky | dict(width=13, gnc_eps_train=0.05), 4),
 ]
 gd = dict(gd_lr=1e-3, gd_init_scale=0.1, gd_epochs=801, gd_log_period=100)
 descents = [
-    (base | gd, 0), (base | gd | tanh | dict(width=12), 0), (base | gd | leaky | dict(negative_slope=0.3), 0),
-    (base | gd | dict(gd_momentum=0.9), 0), (base | gd | dict(gd_momentum=0.9, gd_apply_momentum=False), 0),
+    (base | gd, 0),
+    (base | gd | tanh | dict(width=12), 0),
+    (base | gd | leaky | dict(negative_slope=0.3), 0),
+    (base | gd | dict(gd_momentum=0.9), 0),
+    (base | gd | dict(gd_momentum=0.9, gd_apply_momentum=False), 0),
     (base | gd | dict(depth=4, gd_init_scale=0.5, gd_epochs=777, gd_log_period=50), 1),
-    (base | gd | tanh | dict(depth=3, gd_init_scale=2.0, gd_momentum=0.5), 2), (dict(width=4, depth=1) | gd, 2),
-    (base | gd | leaky | dict(width=7, depth=3, gd_init_scale=1.0), 4), (base | gd | dict(gd_epochs=1), 3),
+    (base | gd | tanh | dict(depth=3, gd_init_scale=2.0, gd_momentum=0.5), 2),
+    (dict(width=4, depth=1) | gd, 2),
+    (base | gd | leaky | dict(width=7, depth=3, gd_init_scale=1.0), 4),
+    (base | gd | dict(gd_epochs=1), 3),
     (base | gd | tanh | dict(gd_init_scale=1e-6, gd_epochs=150, gd_log_period=7), 3),
 ]
-print(json.dumps(dict(data=DATA, forward=[forward(*one) for one in shapes],
-                      guesses=[simulate(*one) for one in guesses],
-                      descent=[descend(*one) for one in descents])).replace('{"parameters"', '\n{"parameters"'))
+print(
+    json.dumps(
+        dict(
+            data=DATA,
+            forward=[forward(*one) for one in shapes],
+            guesses=[simulate(*one) for one in guesses],
+            descent=[descend(*one) for one in descents],
+        )
+    ).replace('{"parameters"', '\n{"parameters"')
+)

@@ -6,6 +6,7 @@ theory: prior mean, curve and asymptote of alpha and w, by whole-matrix conditio
 descent: losses after gradient descent in float64 by torch autograd, torch.optim and its schedulers,
 from the weights 0.3 * init * sin(1 + 1.7 j) + centre, j = 0 .. d - 1.
 """
+
 import json
 
 import numpy as np
@@ -43,8 +44,11 @@ def theory(p):
     if np.any(first != 0):
         r = np.sum(first * (np.array(w) @ mu0)) / np.sum(first**2)
         asymptote = mu0 @ mu0 - alpha**2 + (r + alpha) ** 2
-    return dict(prior_mean=mean @ mean + np.trace(cov), curve=mean_c @ mean_c + np.trace(cov_c),
-                asymptote=asymptote)
+    return dict(
+        prior_mean=mean @ mean + np.trace(cov),
+        curve=mean_c @ mean_c + np.trace(cov_c),
+        asymptote=asymptote,
+    )
 
 
 def descend(p, centre):
@@ -62,7 +66,8 @@ def descend(p, centre):
         "step": lambda: torch.optim.lr_scheduler.StepLR(optimizer, p["step_size"], p["step_gamma"]),
         "exponential": lambda: torch.optim.lr_scheduler.ExponentialLR(optimizer, p["exp_gamma"]),
         "cosine": lambda: torch.optim.lr_scheduler.CosineAnnealingLR(
-            optimizer, epochs, eta_min=p["cosine_eta_min"]),
+            optimizer, epochs, eta_min=p["cosine_eta_min"]
+        ),
     }.get(p.get("gd_scheduler"), lambda: None)()
     norm = 0.0
     value = None
@@ -85,37 +90,78 @@ def descend(p, centre):
 e1, ones, fourth = [[1, 0, 0, 0]], [[1, 1, 1, 1]], [[0, 0, 0, 1]]
 two = [[0.3, -1.2, 0.5, 2.0], [1.5, 0.2, -0.7, 0.1]]
 long = [[0.5, -1, 2, 0.25, 0, 1, -0.5, 3]]
-theories = [dict(student_dim=d, alpha=alpha, w=w) for d in (1, 7, 150, 301)
-            for alpha, w in ((0.5, e1), (0.5, ones), (0.4, fourth), (0.6, two), (0.5, [[0.01, 0.01, 0.01, 1]]))]
-theories += [dict(student_dim=40, alpha=0.7, w=long, sequence_length=9),
-             dict(student_dim=40, alpha=0.7, w=[[2.0]], sequence_length=2),
-             dict(student_dim=25, alpha=0.5, w=ones, calc_loss_only_on_last_output=False),
-             dict(student_dim=25, alpha=0.3, w=two, calc_loss_only_on_last_output=False),
-             dict(student_dim=17, alpha=-0.6, w=two), dict(student_dim=9, alpha=-0.2, w=[[0, 0, 0, 0]]),
-             dict(student_dim=1, alpha=-0.5, w=[[1, 1]], sequence_length=3)]
+theories = [
+    dict(student_dim=d, alpha=alpha, w=w)
+    for d in (1, 7, 150, 301)
+    for alpha, w in (
+        (0.5, e1),
+        (0.5, ones),
+        (0.4, fourth),
+        (0.6, two),
+        (0.5, [[0.01, 0.01, 0.01, 1]]),
+    )
+]
+theories += [
+    dict(student_dim=40, alpha=0.7, w=long, sequence_length=9),
+    dict(student_dim=40, alpha=0.7, w=[[2.0]], sequence_length=2),
+    dict(student_dim=25, alpha=0.5, w=ones, calc_loss_only_on_last_output=False),
+    dict(student_dim=25, alpha=0.3, w=two, calc_loss_only_on_last_output=False),
+    dict(student_dim=17, alpha=-0.6, w=two),
+    dict(student_dim=9, alpha=-0.2, w=[[0, 0, 0, 0]]),
+    dict(student_dim=1, alpha=-0.5, w=[[1, 1]], sequence_length=3),
+]
 base = dict(student_dim=30, alpha=0.5, w=ones, gd_epochs=401)
 descents = [
-    base, base | dict(w=e1, student_dim=150), base | dict(w=two, student_dim=7, gd_epochs=995),
-    base | dict(w=fourth, gd_init_scale=1.0), base | dict(gd_optimizer="gd", gd_lr=1e-2, student_dim=3),
-    base | dict(w=long, sequence_length=9, gd_init_scale=0.5), base | dict(w=[[2.0]], sequence_length=2),
+    base,
+    base | dict(w=e1, student_dim=150),
+    base | dict(w=two, student_dim=7, gd_epochs=995),
+    base | dict(w=fourth, gd_init_scale=1.0),
+    base | dict(gd_optimizer="gd", gd_lr=1e-2, student_dim=3),
+    base | dict(w=long, sequence_length=9, gd_init_scale=0.5),
+    base | dict(w=[[2.0]], sequence_length=2),
     base | dict(gd_scheduler="step", step_size=70, step_gamma=0.5),
     base | dict(gd_scheduler="exponential", exp_gamma=0.99),
     base | dict(gd_scheduler="cosine", cosine_eta_min=1e-5),
     base | dict(gd_scheduler="adaptive", gd_optimizer="gd", gd_lr=1e-3, gd_epochs=50),
     base | dict(calc_loss_only_on_last_output=False, student_dim=12),
-    base | dict(student_dim=1, alpha=-0.4), base | dict(w=[[0, 0, 0, 0]], student_dim=9),
-    base | dict(w=two, student_dim=301, alpha=-0.7, calc_loss_only_on_last_output=False, gd_init_scale=0.3),
-    base | dict(w=[[0, 2, 0, 1]], student_dim=17, gd_optimizer="gd", gd_lr=5e-3, gd_scheduler="cosine", cosine_eta_min=0),
-    base | dict(student_dim=150, gd_scheduler="adaptive", gd_optimizer="adam", gd_lr=1e-4, gd_epochs=61),
+    base | dict(student_dim=1, alpha=-0.4),
+    base | dict(w=[[0, 0, 0, 0]], student_dim=9),
+    base
+    | dict(
+        w=two, student_dim=301, alpha=-0.7, calc_loss_only_on_last_output=False, gd_init_scale=0.3
+    ),
+    base
+    | dict(
+        w=[[0, 2, 0, 1]],
+        student_dim=17,
+        gd_optimizer="gd",
+        gd_lr=5e-3,
+        gd_scheduler="cosine",
+        cosine_eta_min=0,
+    ),
+    base
+    | dict(student_dim=150, gd_scheduler="adaptive", gd_optimizer="adam", gd_lr=1e-4, gd_epochs=61),
 ]
-near_one = [base | dict(w=two, student_dim=6, gd_init_scale=0.1), base | dict(student_dim=5, gd_init_scale=0.01, gd_epochs=1001)]
+near_one = [
+    base | dict(w=two, student_dim=6, gd_init_scale=0.1),
+    base | dict(student_dim=5, gd_init_scale=0.01, gd_epochs=1001),
+]
 
 
 def filled(p):
     return p if len(p["w"]) == 1 else p | dict(num_sequences=len(p["w"]))
 
 
-print(json.dumps(dict(
-    theory=[dict(parameters=filled(p), **theory(p)) for p in theories],
-    descent=[dict(parameters=filled(p), centre=c, **descend(p, c))
-             for c, group in ((0, descents), (1, near_one)) for p in group]), indent=1))
+print(
+    json.dumps(
+        dict(
+            theory=[dict(parameters=filled(p), **theory(p)) for p in theories],
+            descent=[
+                dict(parameters=filled(p), centre=c, **descend(p, c))
+                for c, group in ((0, descents), (1, near_one))
+                for p in group
+            ],
+        ),
+        indent=1,
+    )
+)

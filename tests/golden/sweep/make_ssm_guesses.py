@@ -5,6 +5,7 @@
 Per case: how many of `guesses` passed, mean and variance of their losses, mean and variance over all guesses. Students and teachers are
 run over their input sequences step by step; nothing of the closed form of the training loss is used.
 """
+
 import json
 import sys
 
@@ -52,20 +53,29 @@ def simulate(p, guesses):
     accepted, losses, everything = 0, [], []
     chunk = max(1, 3_000_000 // d)
     for done in range(0, guesses, chunk):
-        a = rng.standard_normal((min(chunk, guesses - done), d)) * p.get("prior_sd", d ** -0.5)
+        a = rng.standard_normal((min(chunk, guesses - done), d)) * p.get("prior_sd", d**-0.5)
         train = 0
         for x, y in zip(inputs, wanted):
             square = (responses(a, 1.0, 0.0, x) - y) ** 2
-            train = train + (square[:, -1] if p.get("calc_loss_only_on_last_output", True) else square.mean(-1)) / len(inputs)
+            train = train + (
+                square[:, -1] if p.get("calc_loss_only_on_last_output", True) else square.mean(-1)
+            ) / len(inputs)
         loss = ((responses(a, 1.0, 0.0, impulse) - teacher) ** 2).sum(-1)
         passed = train < p["eps_train"]
         accepted += int(passed.sum())
         losses.append(loss[passed])
-        everything.append([loss.sum(), (loss ** 2).sum()])
+        everything.append([loss.sum(), (loss**2).sum()])
     losses = np.concatenate(losses)
     total, square = np.sum(everything, 0) / guesses
-    return dict(parameters=p, guesses=guesses, accepted=accepted, loss=losses.mean(), loss_variance=losses.var(ddof=1),
-                prior_mean=total, prior_variance=square - total**2)
+    return dict(
+        parameters=p,
+        guesses=guesses,
+        accepted=accepted,
+        loss=losses.mean(),
+        loss_variance=losses.var(ddof=1),
+        prior_mean=total,
+        prior_variance=square - total**2,
+    )
 
 
 def case(d, eps, guesses=400_000, **more):
@@ -93,11 +103,27 @@ CASES = [
     case(13, 1e-2, alpha=0.5, w=[2.0], sequence_length=2),
     case(13, 1e-2, alpha=-0.5, w=[1, 0.5], sequence_length=3),
     case(13, 1e-2, alpha=0.7, w=[0.5, -1, 2, 0.25, 0, 1, -0.5, 3], sequence_length=9),
-    case(6, 5e-2, alpha=0.7, w=[0.5, -1, 2, 0.25, 0, 1, -0.5, 3], sequence_length=9, calc_loss_only_on_last_output=False),
+    case(
+        6,
+        5e-2,
+        alpha=0.7,
+        w=[0.5, -1, 2, 0.25, 0, 1, -0.5, 3],
+        sequence_length=9,
+        calc_loss_only_on_last_output=False,
+    ),
     case(4, 1e-1, teacher_rank=2, teacher_mean=0.5, teacher_sd=0, w=[1, 0, 0, 0]),
     case(5, 1e-1, teacher_rank=3, teacher_mean=0.3, teacher_sd=0, w=[1, 1, 1, 1]),
     case(8, 1e-1, teacher_rank=4, teacher_mean=0.2, teacher_sd=0, w=[0.5, 1, 0, -1]),
-    case(5, 5e-2, teacher_rank=2, teacher_mean=-0.3, teacher_sd=0, w=TWO, num_sequences=2, prior_sd=0.6),
+    case(
+        5,
+        5e-2,
+        teacher_rank=2,
+        teacher_mean=-0.3,
+        teacher_sd=0,
+        w=TWO,
+        num_sequences=2,
+        prior_sd=0.6,
+    ),
     case(3, 1e-2, alpha=0.5, w=[1, 0.5], sequence_length=3, prior_sd=1),
     case(150, 1e-3, alpha=0.5, w=[1, 1, 1, 1]),
     case(150, 1e-2, alpha=-0.5, w=[0.5, 1, -1, 0]),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints as JSON what the stock TensorBoard reader finds in a folder. Exit 77: TensorBoard is not installed."""
+
 import json
 import sys
 
@@ -19,7 +20,9 @@ for tag in new.Tags()["tensors"]:
     plugin = new.SummaryMetadata(tag).plugin_data.plugin_name
     for event in new.Tensors(tag):
         if plugin == "scalars":
-            values = list(event.tensor_proto.float_val) or [__import__("struct").unpack("<f", event.tensor_proto.tensor_content)[0]]
+            values = list(event.tensor_proto.float_val) or [
+                __import__("struct").unpack("<f", event.tensor_proto.tensor_content)[0]
+            ]
             assert [event.step, values[0]] in scalars[tag], (tag, event.step)
         elif plugin == "custom_scalars":
             from tensorboard.plugins.custom_scalar import layout_pb2

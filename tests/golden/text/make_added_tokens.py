@@ -26,7 +26,9 @@ def main():
     shutil.copy(HERE / "llama3" / "tokenizer.json", folder / "tokenizer.json")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.normalizer = normalizers.Lowercase()  # so that `normalized` matters
-    tokenizer.add_tokens([AddedToken("<both>", normalized=False), AddedToken("<kept>", special=True)])
+    tokenizer.add_tokens(
+        [AddedToken("<both>", normalized=False), AddedToken("<kept>", special=True)]
+    )
     tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
     size = tokenizer.get_vocab_size()
     declared = {}
@@ -35,15 +37,30 @@ def main():
         declared[str(size + len(declared))] = token(name, **dict(zip(FLAGS, values)))
     declared[str(tokenizer.token_to_id("<both>"))] = token("<both>", special=True, lstrip=True)
     declared[str(tokenizer.token_to_id("<kept>"))] = token("<kept>", special=True)
-    (folder / "tokenizer_config.json").write_text(json.dumps({
-        "added_tokens_decoder": declared, "bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>",
-        "additional_special_tokens": ["<more>", "<both>"], "tokenizer_class": "PreTrainedTokenizerFast"}, indent=1) + "\n")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(
+            {
+                "added_tokens_decoder": declared,
+                "bos_token": "<|begin_of_text|>",
+                "eos_token": "<|eot_id|>",
+                "additional_special_tokens": ["<more>", "<both>"],
+                "tokenizer_class": "PreTrainedTokenizerFast",
+            },
+            indent=1,
+        )
+        + "\n"
+    )
     names = [entry["content"] for entry in declared.values()] + ["<more>"]
-    texts = [pattern.format(name=name) for name in names
-             for pattern in ("a {name} b", "a{name}b", "A  {name}  {name}B", "{name}")]
+    texts = [
+        pattern.format(name=name)
+        for name in names
+        for pattern in ("a {name} b", "a{name}b", "A  {name}  {name}B", "{name}")
+    ]
     texts += [" ".join(names), "".join(names), "<tlrnws> <TLRNWS> <BOTH> <More>"]
     loaded = AutoTokenizer.from_pretrained(folder)
-    rows = [{"text": text, "ids": loaded(text, add_special_tokens=False)["input_ids"]} for text in texts]
+    rows = [
+        {"text": text, "ids": loaded(text, add_special_tokens=False)["input_ids"]} for text in texts
+    ]
     (folder / "encodings.json").write_text(json.dumps(rows, separators=(",", ":")) + "\n")
 
 

@@ -14,9 +14,23 @@ import pathlib
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
 HERE = pathlib.Path(__file__).parent
-TEMPLATES = ["idefics3", "llava_next", "phi3", "gptoss", "gemma4", "lfm2", "qwen2_5", "glm4moe", "deepseekv3"]
+TEMPLATES = [
+    "idefics3",
+    "llava_next",
+    "phi3",
+    "gptoss",
+    "gemma4",
+    "lfm2",
+    "qwen2_5",
+    "glm4moe",
+    "deepseekv3",
+]
 NOON = datetime.datetime(2024, 5, 1, 12, 0, 0)
-TOKENS = {"bos_token": None, "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}  # of examples/tally-3m
+TOKENS = {
+    "bos_token": None,
+    "eos_token": "<|im_end|>",
+    "pad_token": "<|endoftext|>",
+}  # of examples/tally-3m
 
 
 def parts(*texts):
@@ -28,29 +42,85 @@ def turn(role, content, **more):
 
 
 def call(arguments):
-    return [{"type": "function", "id": "call00001", "function": {"name": "look", "arguments": arguments}}]
+    return [
+        {
+            "type": "function",
+            "id": "call00001",
+            "function": {"name": "look", "arguments": arguments},
+        }
+    ]
 
 
-SYSTEM, FIRST, ONE, SECOND, TWO = "Sone system", "Uone question", "Aone answer", "Utwo question", "Atwo answer"
-TOOLS = [{"type": "function", "function": {
-    "name": "look", "description": "Looks", "parameters": {
-        "type": "object", "properties": {"q": {"type": "string", "description": "what"}}, "required": ["q"]}}}]
+SYSTEM, FIRST, ONE, SECOND, TWO = (
+    "Sone system",
+    "Uone question",
+    "Aone answer",
+    "Utwo question",
+    "Atwo answer",
+)
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "look",
+            "description": "Looks",
+            "parameters": {
+                "type": "object",
+                "properties": {"q": {"type": "string", "description": "what"}},
+                "required": ["q"],
+            },
+        },
+    }
+]
 
 
 def tool_chat(arguments, content=""):
-    return [turn("user", FIRST), turn("assistant", content, tool_calls=call(arguments)),
-            turn("tool", "Rone result", tool_call_id="call00001", name="look"), turn("assistant", ONE),
-            turn("user", SECOND), turn("assistant", TWO)]
+    return [
+        turn("user", FIRST),
+        turn("assistant", content, tool_calls=call(arguments)),
+        turn("tool", "Rone result", tool_call_id="call00001", name="look"),
+        turn("assistant", ONE),
+        turn("user", SECOND),
+        turn("assistant", TWO),
+    ]
 
 
 CASES = {
-    "texts": [turn("user", FIRST), turn("assistant", ONE), turn("user", SECOND), turn("assistant", TWO)],
-    "texts with a system turn": [turn("system", SYSTEM), turn("user", FIRST), turn("assistant", ONE)],
-    "parts": [turn("user", parts(FIRST)), turn("assistant", parts(ONE)), turn("user", parts(SECOND)), turn("assistant", parts(TWO))],
-    "parts with a system turn": [turn("system", parts(SYSTEM)), turn("user", parts(FIRST)), turn("assistant", parts(ONE))],
-    "parts of the user": [turn("system", SYSTEM), turn("user", parts(FIRST)), turn("assistant", ONE)],
-    "two parts of the user": [turn("user", parts(FIRST, "and more")), turn("assistant", parts(ONE))],
-    "two parts of the assistant": [turn("user", parts(FIRST)), turn("assistant", parts(ONE, "and more"))],
+    "texts": [
+        turn("user", FIRST),
+        turn("assistant", ONE),
+        turn("user", SECOND),
+        turn("assistant", TWO),
+    ],
+    "texts with a system turn": [
+        turn("system", SYSTEM),
+        turn("user", FIRST),
+        turn("assistant", ONE),
+    ],
+    "parts": [
+        turn("user", parts(FIRST)),
+        turn("assistant", parts(ONE)),
+        turn("user", parts(SECOND)),
+        turn("assistant", parts(TWO)),
+    ],
+    "parts with a system turn": [
+        turn("system", parts(SYSTEM)),
+        turn("user", parts(FIRST)),
+        turn("assistant", parts(ONE)),
+    ],
+    "parts of the user": [
+        turn("system", SYSTEM),
+        turn("user", parts(FIRST)),
+        turn("assistant", ONE),
+    ],
+    "two parts of the user": [
+        turn("user", parts(FIRST, "and more")),
+        turn("assistant", parts(ONE)),
+    ],
+    "two parts of the assistant": [
+        turn("user", parts(FIRST)),
+        turn("assistant", parts(ONE, "and more")),
+    ],
     "tools": tool_chat({"q": "Xone"}),
     "arguments as text": tool_chat('{"q": "Xone"}'),
     "tools beside null": tool_chat({"q": "Xone"}, None),
@@ -59,13 +129,21 @@ CASES = {
 
 
 def joined(messages):
-    return [{**message, "content": "\n".join(part["text"] for part in message["content"])}
-            if isinstance(message["content"], list) else message for message in messages]
+    return [
+        {**message, "content": "\n".join(part["text"] for part in message["content"])}
+        if isinstance(message["content"], list)
+        else message
+        for message in messages
+    ]
 
 
 def wrapped(messages):
-    return [{**message, "content": parts(message["content"])} if isinstance(message["content"], str) else message
-            for message in messages]
+    return [
+        {**message, "content": parts(message["content"])}
+        if isinstance(message["content"], str)
+        else message
+        for message in messages
+    ]
 
 
 def decoded(messages):
@@ -82,17 +160,27 @@ def encoded(messages):
     for message in messages:
         for made in message.get("tool_calls", []):
             if not isinstance(made["function"]["arguments"], str):
-                made["function"]["arguments"] = json.dumps(made["function"]["arguments"], ensure_ascii=False)
+                made["function"]["arguments"] = json.dumps(
+                    made["function"]["arguments"], ensure_ascii=False
+                )
     return messages
 
 
 def without_nulls(messages):
     """As transformers' apply_chat_template passes them."""
-    return [{key: value for key, value in message.items() if value is not None} for message in messages]
+    return [
+        {key: value for key, value in message.items() if value is not None} for message in messages
+    ]
 
 
 # The cheapest first.
-FORMS = [("given", lambda messages: messages), ("decoded", decoded), ("encoded", encoded), ("joined", joined), ("wrapped", wrapped)]
+FORMS = [
+    ("given", lambda messages: messages),
+    ("decoded", decoded),
+    ("encoded", encoded),
+    ("joined", joined),
+    ("wrapped", wrapped),
+]
 
 
 def texts_of(messages):
@@ -106,14 +194,20 @@ def texts_of(messages):
 
 def is_whole(text, messages):
     return all(part in text for part in texts_of(messages)) and not any(
-        data in text for data in ("'text'", '"text"', '"{\\"q\\"', "'q'", "None", '": null'))
+        data in text for data in ("'text'", '"text"', '"{\\"q\\"', "'q'", "None", '": null')
+    )
 
 
 def render(template, messages, tools):
     try:
         return _compile_jinja_template(template).render(
-            messages=messages, tools=tools, documents=None, add_generation_prompt=False,
-            strftime_now=NOON.strftime, **{name: token for name, token in TOKENS.items() if token})
+            messages=messages,
+            tools=tools,
+            documents=None,
+            add_generation_prompt=False,
+            strftime_now=NOON.strftime,
+            **{name: token for name, token in TOKENS.items() if token},
+        )
     except Exception:  # whatever a template does with a form that it does not know
         return None
 
@@ -142,5 +236,14 @@ for name in TEMPLATES:
     for case, messages in CASES.items():
         tools = TOOLS if any("tool_calls" in message for message in messages) else None
         form, text = expected(template, messages, tools)
-        rows.append({"template": name, "case": case, "form": form, "messages": messages, "tools": tools, "text": text})
+        rows.append(
+            {
+                "template": name,
+                "case": case,
+                "form": form,
+                "messages": messages,
+                "tools": tools,
+                "text": text,
+            }
+        )
 (HERE / "contents.json").write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")

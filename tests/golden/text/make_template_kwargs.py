@@ -13,17 +13,24 @@ HERE = pathlib.Path(__file__).parent
 TALLY = HERE.parents[2] / "examples" / "tally-3m"
 
 # Every variable as Python sees it, whatever its type.
-ECHO = ("{{ bos_token }}|{{ documents is none }}|{{ tools is none }}|"
-        "{% for document in documents or [] %}[{{ document.title }}: {{ document['text'] }}]{% endfor %}"
-        "{% for tool in tools or [] %}<{{ tool.function.name }}>{% endfor %}"
-        "{{ language | default('none') }}|{{ depth | default(0) + 1 }}|{{ ratio | default(0.5) }}|"
-        "{{ 'on' if flag is defined and flag else 'off' }}|{{ nothing is defined }}|"
-        "{{ options | tojson if options is defined else '' }}|"
-        "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
-        "{% if add_generation_prompt %}assistant:{% endif %}")
+ECHO = (
+    "{{ bos_token }}|{{ documents is none }}|{{ tools is none }}|"
+    "{% for document in documents or [] %}[{{ document.title }}: {{ document['text'] }}]{% endfor %}"
+    "{% for tool in tools or [] %}<{{ tool.function.name }}>{% endfor %}"
+    "{{ language | default('none') }}|{{ depth | default(0) + 1 }}|{{ ratio | default(0.5) }}|"
+    "{{ 'on' if flag is defined and flag else 'off' }}|{{ nothing is defined }}|"
+    "{{ options | tojson if options is defined else '' }}|"
+    "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant:{% endif %}"
+)
 CHAT = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": "2"}]
 LONGER = CHAT + [{"role": "user", "content": "2 + 2?"}]
-TOOLS = [{"type": "function", "function": {"name": "add", "description": "Adds", "parameters": {"type": "object"}}}]
+TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": "add", "description": "Adds", "parameters": {"type": "object"}},
+    }
+]
 DOCUMENTS = [{"title": "A", "text": "first"}, {"title": "B", "text": "zweites Stück"}]
 
 CASES = [
@@ -36,8 +43,19 @@ CASES = [
     ("echo", "documents", CHAT, {"documents": DOCUMENTS}),
     ("echo", "no documents", CHAT, {"documents": []}),
     ("echo", "tools and documents", CHAT, {"documents": DOCUMENTS, "tools": TOOLS}),
-    ("echo", "every type", CHAT, {"language": "Français <&>", "depth": 41, "ratio": 0.25, "flag": True,
-                                  "nothing": None, "options": {"nested": {"list": [1, "é", None, {"b": 1, "a": 2}]}}}),
+    (
+        "echo",
+        "every type",
+        CHAT,
+        {
+            "language": "Français <&>",
+            "depth": 41,
+            "ratio": 0.25,
+            "flag": True,
+            "nothing": None,
+            "options": {"nested": {"list": [1, "é", None, {"b": 1, "a": 2}]}},
+        },
+    ),
     ("echo", "over a named token", CHAT, {"bos_token": "<mine>"}),
 ]
 
@@ -48,12 +66,27 @@ def main():
     rows = []
     for template, name, messages, kwargs in CASES:
         for prompt in (False, True):
-            text = tokenizer.apply_chat_template(messages, chat_template=sources[template], tokenize=False,
-                                                 add_generation_prompt=prompt, **kwargs)
-            rows.append({"template": template, "case": name, "messages": messages, "kwargs": kwargs,
-                         "add_generation_prompt": prompt, "text": text})
+            text = tokenizer.apply_chat_template(
+                messages,
+                chat_template=sources[template],
+                tokenize=False,
+                add_generation_prompt=prompt,
+                **kwargs,
+            )
+            rows.append(
+                {
+                    "template": template,
+                    "case": name,
+                    "messages": messages,
+                    "kwargs": kwargs,
+                    "add_generation_prompt": prompt,
+                    "text": text,
+                }
+            )
     data = {"folder": "examples/tally-3m", "echo": ECHO, "rows": rows}
-    (HERE / "template_kwargs.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    (HERE / "template_kwargs.json").write_text(
+        json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    )
 
 
 main()

@@ -15,25 +15,35 @@ import sys
 import tempfile
 
 import torch
+from make_train import FAMILIES, HERE, read_rows, score
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
-
-from make_train import FAMILIES, HERE, read_rows, score
 
 # name: (options of tuning.lora, or None for full training)
 RUNS = {
     "full": None,
     "full, bf16": None,
     "lora": {},
-    "patterns": {"rank_pattern": {"q_proj": 2}, "alpha_pattern": {"layers.1.mlp.up_proj": 3}, "use_rslora": True},
+    "patterns": {
+        "rank_pattern": {"q_proj": 2},
+        "alpha_pattern": {"layers.1.mlp.up_proj": 3},
+        "use_rslora": True,
+    },
     "dora": {"use_dora": True, "target_modules": ["q_proj", "down_proj"]},
-    "whole": {"modules_to_save": ["lm_head", "input_layernorm"], "target_modules": r".*\.(k_proj|gate_proj)"},
+    "whole": {
+        "modules_to_save": ["lm_head", "input_layernorm"],
+        "target_modules": r".*\.(k_proj|gate_proj)",
+    },
 }
 
 
 def convoy(programs, *arguments):
-    done = subprocess.run([programs / "convoy", *map(str, arguments)], capture_output=True, text=True,
-                          env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run(
+        [programs / "convoy", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
     assert done.returncode == 0, (arguments, done.stderr)
 
 
@@ -42,14 +52,33 @@ def train(programs, model, lora, bf16, output):
     tied = json.loads((model / "config.json").read_text()).get("tie_word_embeddings", True)
     if lora and tied and "modules_to_save" in lora:
         lora = {**lora, "modules_to_save": lora["modules_to_save"][1:]}
-    tuning = {"mode": "full"} if lora is None else {"mode": "lora", "lora": {"r": 3, "alpha": 5, "dropout": 0.1, **lora}}
+    tuning = (
+        {"mode": "full"}
+        if lora is None
+        else {"mode": "lora", "lora": {"r": 3, "alpha": 5, "dropout": 0.1, **lora}}
+    )
     config = output.with_suffix(".yaml")
-    config.write_text(json.dumps({  # JSON is YAML
-        "model": {"name": str(model), "max_seq_len": 256},
-        "tuning": tuning,
-        "train": {"steps": 4, "batch_size": 4, "learning_rate": 0.01, "bf16": bf16, "eval_strategy": "no", "output_dir": str(output)},
-        "data": {"train_path": str(HERE / "chats.jsonl"), "cache_dir": "none",
-                 "split": {"train_ratio": 1, "val_ratio": 0, "test_ratio": 0}}}))
+    config.write_text(
+        json.dumps(
+            {  # JSON is YAML
+                "model": {"name": str(model), "max_seq_len": 256},
+                "tuning": tuning,
+                "train": {
+                    "steps": 4,
+                    "batch_size": 4,
+                    "learning_rate": 0.01,
+                    "bf16": bf16,
+                    "eval_strategy": "no",
+                    "output_dir": str(output),
+                },
+                "data": {
+                    "train_path": str(HERE / "chats.jsonl"),
+                    "cache_dir": "none",
+                    "split": {"train_ratio": 1, "val_ratio": 0, "test_ratio": 0},
+                },
+            }
+        )
+    )
     convoy(programs, "train", config)
 
 
@@ -65,8 +94,9 @@ def compare(name, scored, model, rows):
 
 
 def load(folder):
-    model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
-                                                       output_loading_info=True)
+    model, info = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager", output_loading_info=True
+    )
     assert not any(info.values()), (folder, info)
     return model
 
@@ -81,19 +111,54 @@ def check(programs, family, name, folder):
     label = f"{family} {name}"
     train(programs, model, RUNS[name], "bf16" in name, run)
     if RUNS[name] is None:
-        convoy(programs, "score", "--model", run / "model", "--data", data, "--output", scores, "--dtype", "fp32")
+        convoy(
+            programs,
+            "score",
+            "--model",
+            run / "model",
+            "--data",
+            data,
+            "--output",
+            scores,
+            "--dtype",
+            "fp32",
+        )
         for written in (run / "model", run / "checkpoints/last"):
-            assert read_rows(PreTrainedTokenizerFast.from_pretrained(written), "chats") == rows, label
+            assert read_rows(PreTrainedTokenizerFast.from_pretrained(written), "chats") == rows, (
+                label
+            )
             compare(f"{label}, {written.name}", scores, load(written), rows)
         return
-    convoy(programs, "score", "--model", model, "--adapter", run / "adapter", "--data", data, "--output", scores, "--dtype", "fp32")
+    convoy(
+        programs,
+        "score",
+        "--model",
+        model,
+        "--adapter",
+        run / "adapter",
+        "--data",
+        data,
+        "--output",
+        scores,
+        "--dtype",
+        "fp32",
+    )
     adapted = PeftModel.from_pretrained(load(model), run / "adapter")
     total = compare(label, scores, adapted, rows)
-    assert abs(total - sum(row["nll"] for row in score(load(model), rows))) > 1e-3 * total, "the adapter does nothing"
-    compare(f"{label}, last checkpoint", scores, PeftModel.from_pretrained(load(model), run / "checkpoints/last"), rows)
+    assert abs(total - sum(row["nll"] for row in score(load(model), rows))) > 1e-3 * total, (
+        "the adapter does nothing"
+    )
+    compare(
+        f"{label}, last checkpoint",
+        scores,
+        PeftModel.from_pretrained(load(model), run / "checkpoints/last"),
+        rows,
+    )
     merged = folder / "merged"
     convoy(programs, "merge", "--model", model, "--adapter", run / "adapter", "--output", merged)
-    convoy(programs, "score", "--model", merged, "--data", data, "--output", scores, "--dtype", "fp32")
+    convoy(
+        programs, "score", "--model", merged, "--data", data, "--output", scores, "--dtype", "fp32"
+    )
     compare(f"{label}, merged", scores, load(merged), rows)
     compare(f"{label}, merged by PEFT", scores, adapted.merge_and_unload(), rows)
 

@@ -14,7 +14,10 @@ from transformers import EarlyStoppingCallback, Trainer, TrainerControl, Trainer
 
 def run(losses, patience, threshold):
     arguments = SimpleNamespace(
-        metric_for_best_model="eval_loss", greater_is_better=False, save_strategy="steps", load_best_model_at_end=True
+        metric_for_best_model="eval_loss",
+        greater_is_better=False,
+        save_strategy="steps",
+        load_best_model_at_end=True,
     )
     callback = EarlyStoppingCallback(patience, threshold)
     trainer = SimpleNamespace(args=arguments, state=TrainerState(), is_in_train=True)

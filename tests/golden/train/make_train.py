@@ -15,7 +15,13 @@ import sys
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Trainer, get_linear_schedule_with_warmup
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Trainer,
+    get_linear_schedule_with_warmup,
+)
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "models"))
@@ -29,7 +35,8 @@ TEMPLATE = (
     "{% for message in messages %}{{ '<|start|>' + message.role + '\\n' }}"
     "{% if message.role == 'assistant' %}{% generation %}{{ message.content + '<|end|>' }}{% endgeneration %}"
     "{% else %}{{ message.content + '<|end|>' }}{% endif %}{{ '\\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|start|>assistant\\n' }}{% endif %}")
+    "{% if add_generation_prompt %}{{ '<|start|>assistant\\n' }}{% endif %}"
+)
 
 FACTS = [
     ("How many legs has a spider?", "Eight."),
@@ -38,7 +45,10 @@ FACTS = [
     ("Spell the word for 3.", "three"),
     ("What comes after Thursday?", "Friday comes after Thursday."),
     ("Was ist die Hauptstadt von Österreich?", "Wien."),
-    ("Is water wet? Say why or why not, in one short sentence.", "It makes other things wet, so people call it wet."),
+    (
+        "Is water wet? Say why or why not, in one short sentence.",
+        "It makes other things wet, so people call it wet.",
+    ),
     ("2 * 6?", "12"),
     ("What do bees make?", "Honey 🐝, and wax."),
 ]
@@ -50,7 +60,10 @@ def make_rows():
     for index in range(18):
         question, answer = FACTS[index % len(FACTS)]
         messages = [{"role": "system", "content": "Be brief."}] if index % 4 == 1 else []
-        messages += [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+        messages += [
+            {"role": "user", "content": question},
+            {"role": "assistant", "content": answer},
+        ]
         if index % 3 == 2:
             more, last = FACTS[(index * 5 + 2) % len(FACTS)]
             messages += [{"role": "user", "content": more}, {"role": "assistant", "content": last}]
@@ -58,40 +71,60 @@ def make_rows():
         repeated = answer if index < 9 else f"{answer} Row {index} says so."
         completions.append({"prompt": f"Question {index}: {question}\n", "completion": repeated})
     for name, rows in (("chats", chats), ("completions", completions)):
-        (HERE / f"{name}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        (HERE / f"{name}.jsonl").write_text(
+            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        )
 
 
 def make_tokenizer():
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=330, special_tokens=["<|pad|>", "<|start|>", "<|end|>"],
-                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=330,
+        special_tokens=["<|pad|>", "<|start|>", "<|end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
     tokenizer.train_from_iterator([text for fact in FACTS for text in fact], trainer)
     folder = HERE / "tokenizer"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     tokenizer.save(str(folder / "tokenizer.json"))
-    (folder / "tokenizer_config.json").write_text(json.dumps(
-        {"eos_token": "<|end|>", "pad_token": "<|pad|>", "backend": "tokenizers", "tokenizer_class": "TokenizersBackend",
-         "model_max_length": 256}, indent=1) + "\n")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(
+            {
+                "eos_token": "<|end|>",
+                "pad_token": "<|pad|>",
+                "backend": "tokenizers",
+                "tokenizer_class": "TokenizersBackend",
+                "model_max_length": 256,
+            },
+            indent=1,
+        )
+        + "\n"
+    )
     (folder / "chat_template.jinja").write_text(TEMPLATE)
 
 
 def encode(tokenizer, row):
     """(ids, mask of the tokens that carry loss)"""
     if "messages" in row:
-        encoded = tokenizer.apply_chat_template(row["messages"], tokenize=True, return_dict=True,
-                                                return_assistant_tokens_mask=True)
+        encoded = tokenizer.apply_chat_template(
+            row["messages"], tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+        )
         return encoded["input_ids"], encoded["assistant_masks"]
     prompt = tokenizer(row["prompt"])["input_ids"]
     ids = tokenizer(row["prompt"] + row["completion"])["input_ids"] + [tokenizer.eos_token_id]
-    assert ids[:len(prompt)] == prompt, row
+    assert ids[: len(prompt)] == prompt, row
     return ids, [0] * len(prompt) + [1] * (len(ids) - len(prompt))
 
 
 def read_rows(tokenizer, name):
-    return [encode(tokenizer, json.loads(line)) for line in (HERE / f"{name}.jsonl").read_text().splitlines()]
+    return [
+        encode(tokenizer, json.loads(line))
+        for line in (HERE / f"{name}.jsonl").read_text().splitlines()
+    ]
 
 
 def row_losses(model, rows):
@@ -101,11 +134,13 @@ def row_losses(model, rows):
     labels = torch.full((len(rows), width), -100)
     attention = torch.zeros(len(rows), width, dtype=torch.long)
     for index, (row, mask) in enumerate(rows):
-        ids[index, :len(row)] = torch.tensor(row)
-        attention[index, :len(row)] = 1
-        labels[index, :len(row)] = torch.where(torch.tensor(mask) == 1, torch.tensor(row), -100)
+        ids[index, : len(row)] = torch.tensor(row)
+        attention[index, : len(row)] = 1
+        labels[index, : len(row)] = torch.where(torch.tensor(mask) == 1, torch.tensor(row), -100)
     logits = model(input_ids=ids, attention_mask=attention).logits.float()
-    return torch.nn.functional.cross_entropy(logits[:, :-1].transpose(1, 2), labels[:, 1:], reduction="none").sum(1)
+    return torch.nn.functional.cross_entropy(
+        logits[:, :-1].transpose(1, 2), labels[:, 1:], reduction="none"
+    ).sum(1)
 
 
 def supervised(row):
@@ -120,9 +155,13 @@ def score(model, rows):
 
 def parameter_groups(model):
     decaying = set(Trainer.get_decay_parameter_names(None, model))
-    named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
-    return [{"params": [p for name, p in named if name in decaying], "weight_decay": WEIGHT_DECAY},
-            {"params": [p for name, p in named if name not in decaying], "weight_decay": 0.0}]
+    named = [
+        (name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad
+    ]
+    return [
+        {"params": [p for name, p in named if name in decaying], "weight_decay": WEIGHT_DECAY},
+        {"params": [p for name, p in named if name not in decaying], "weight_decay": 0.0},
+    ]
 
 
 def train(model, rows, learning_rate):
@@ -132,18 +171,25 @@ def train(model, rows, learning_rate):
     optimizer = torch.optim.AdamW(groups, lr=learning_rate, betas=(0.9, 0.999), eps=1e-8)
     schedule = get_linear_schedule_with_warmup(optimizer, WARMUP, STEPS)
     size = BATCH * ACCUMULATION
-    batches = [rows[start:start + size] for start in range(0, len(rows), size)]
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
     curve = []
     for step in range(STEPS):
         batch = batches[step % len(batches)]
         tokens = sum(supervised(row) for row in batch)
         loss = 0.0
         for start in range(0, len(batch), BATCH):
-            micro = row_losses(model, batch[start:start + BATCH]).sum() / tokens
+            micro = row_losses(model, batch[start : start + BATCH]).sum() / tokens
             micro.backward()
             loss += micro.item()
         norm = torch.nn.utils.clip_grad_norm_(parameters, CLIP).item()
-        curve.append({"loss": loss, "grad_norm": norm, "learning_rate": schedule.get_last_lr()[0], "tokens": tokens})
+        curve.append(
+            {
+                "loss": loss,
+                "grad_norm": norm,
+                "learning_rate": schedule.get_last_lr()[0],
+                "tokens": tokens,
+            }
+        )
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()
@@ -151,22 +197,35 @@ def train(model, rows, learning_rate):
 
 
 def load(folder):
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
+    return AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, attn_implementation="eager"
+    )
 
 
 def save_adapter(model, folder):
     model.save_pretrained(folder)
     config = json.loads((folder / "adapter_config.json").read_text())
-    config.update(base_model_name_or_path=folder.parent.name, target_modules=sorted(config["target_modules"]))
+    config.update(
+        base_model_name_or_path=folder.parent.name, target_modules=sorted(config["target_modules"])
+    )
     (folder / "adapter_config.json").write_text(json.dumps(config, indent=1) + "\n")
     (folder / "README.md").unlink(missing_ok=True)
 
 
 def make_adapter(folder, name, **options):
-    model = get_peft_model(load(folder), LoraConfig(
-        r=4, lora_alpha=7, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM",
-        rank_pattern={"q_proj": 2, "layers.1.mlp.down_proj": 5}, alpha_pattern={"v_proj": 3, ".*\\.mlp\\.up_proj": 11},
-        **options))
+    model = get_peft_model(
+        load(folder),
+        LoraConfig(
+            r=4,
+            lora_alpha=7,
+            lora_dropout=0.0,
+            target_modules="all-linear",
+            task_type="CAUSAL_LM",
+            rank_pattern={"q_proj": 2, "layers.1.mlp.down_proj": 5},
+            alpha_pattern={"v_proj": 3, ".*\\.mlp\\.up_proj": 11},
+            **options,
+        ),
+    )
     with torch.no_grad():
         for key, parameter in model.named_parameters():
             if "lora_B" in key:
@@ -182,7 +241,13 @@ def make(name, seed):
     folder.mkdir()
     torch.manual_seed(seed)
     tokenizer = AutoTokenizer.from_pretrained(HERE / "tokenizer")
-    config = {**COMMON, **MODELS[name][0], "vocab_size": 331 + seed, "max_position_embeddings": 256, "pad_token_id": 0}
+    config = {
+        **COMMON,
+        **MODELS[name][0],
+        "vocab_size": 331 + seed,
+        "max_position_embeddings": 256,
+        "pad_token_id": 0,
+    }
     (folder / "config.json").write_text(json.dumps(config))
     model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder))
     randomise(model, seed)
@@ -191,8 +256,12 @@ def make(name, seed):
 
     chats, completions = read_rows(tokenizer, "chats"), read_rows(tokenizer, "completions")
     golden = {"curves": {"full": train(load(folder), chats, LEARNING_RATE["full"])}}
-    start = get_peft_model(load(folder), LoraConfig(r=4, lora_alpha=8, lora_dropout=0.0, target_modules="all-linear",
-                                                    task_type="CAUSAL_LM"))
+    start = get_peft_model(
+        load(folder),
+        LoraConfig(
+            r=4, lora_alpha=8, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
+        ),
+    )
     save_adapter(start, folder / "start")
     golden["curves"]["lora"] = train(start, completions, LEARNING_RATE["lora"])
 
@@ -204,10 +273,15 @@ def make(name, seed):
         scored = load(folder)
         if adapter:
             scored = PeftModel.from_pretrained(scored, folder / adapter)
-        golden["scores"][adapter or "base"] = {"chats": score(scored, chats), "completions": score(scored, completions)}
+        golden["scores"][adapter or "base"] = {
+            "chats": score(scored, chats),
+            "completions": score(scored, completions),
+        }
     (folder / "golden.json").write_text(json.dumps(golden, indent=1) + "\n")
     for kind, curve in golden["curves"].items():
-        print(name, kind, " ".join(f"{entry['loss']:.4f}/{entry['grad_norm']:.3f}" for entry in curve))
+        print(
+            name, kind, " ".join(f"{entry['loss']:.4f}/{entry['grad_norm']:.3f}" for entry in curve)
+        )
 
 
 if __name__ == "__main__":

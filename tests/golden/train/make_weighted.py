@@ -10,12 +10,30 @@ Run after make_train.py: python make_weighted.py (needs torch, transformers 5)
 import json
 
 import torch
+from make_train import (
+    ACCUMULATION,
+    BATCH,
+    CLIP,
+    HERE,
+    LEARNING_RATE,
+    STEPS,
+    WARMUP,
+    load,
+    parameter_groups,
+)
 from transformers import AutoTokenizer, get_linear_schedule_with_warmup
 
-from make_train import ACCUMULATION, BATCH, CLIP, HERE, LEARNING_RATE, STEPS, WARMUP, load, parameter_groups
-
 FOLDER = HERE / "weighted"
-WEIGHTS = (0.25, 2, 0, 1, 0.5, 3.5, True, 0.125)  # of answers in turn; every third has none of its own
+WEIGHTS = (
+    0.25,
+    2,
+    0,
+    1,
+    0.5,
+    3.5,
+    True,
+    0.125,
+)  # of answers in turn; every third has none of its own
 OF_USERS = {4: 0.75, 9: 1}  # rows whose first question is learnt too
 
 
@@ -29,10 +47,14 @@ def make_rows():
                     message["weight"] = WEIGHTS[answers % len(WEIGHTS)]
                 answers += 1
         if index in OF_USERS:
-            next(message for message in messages if message["role"] == "user")["weight"] = OF_USERS[index]
+            next(message for message in messages if message["role"] == "user")["weight"] = OF_USERS[
+                index
+            ]
         rows.append({"messages": messages})
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "rows.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    (FOLDER / "rows.jsonl").write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    )
     return rows
 
 
@@ -41,12 +63,18 @@ def encode(tokenizer, messages):
     ids, weights = [], []
     for message in messages:
         weight = float(message.get("weight", message["role"] == "assistant"))
-        for text, own in ((f"<|start|>{message['role']}\n", 0.0), (f"{message['content']}<|end|>", weight), ("\n", 0.0)):
+        for text, own in (
+            (f"<|start|>{message['role']}\n", 0.0),
+            (f"{message['content']}<|end|>", weight),
+            ("\n", 0.0),
+        ):
             tokens = tokenizer(text)["input_ids"]
             ids += tokens
             weights += [own] * len(tokens)
     plain = [{key: message[key] for key in ("role", "content")} for message in messages]
-    assert ids == tokenizer.apply_chat_template(plain, tokenize=True, return_dict=True)["input_ids"], messages
+    assert (
+        ids == tokenizer.apply_chat_template(plain, tokenize=True, return_dict=True)["input_ids"]
+    ), messages
     return ids, weights
 
 
@@ -57,21 +85,29 @@ def train(model, rows):
     optimizer = torch.optim.AdamW(groups, lr=LEARNING_RATE["full"], betas=(0.9, 0.999), eps=1e-8)
     schedule = get_linear_schedule_with_warmup(optimizer, WARMUP, STEPS)
     size = BATCH * ACCUMULATION
-    batches = [rows[start:start + size] for start in range(0, len(rows), size)]
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
     curve = []
     for step in range(STEPS):
         weighed, divisor, tokens = 0.0, 0.0, 0
         for ids, weights in batches[step % len(batches)]:
             logits = model(input_ids=torch.tensor([ids])).logits[0].float()
-            losses = torch.nn.functional.cross_entropy(logits[:-1], torch.tensor(ids[1:]), reduction="none")
+            losses = torch.nn.functional.cross_entropy(
+                logits[:-1], torch.tensor(ids[1:]), reduction="none"
+            )
             weighed = weighed + (losses * torch.tensor(weights[1:])).sum()
             divisor += sum(weights[1:])
             tokens += sum(weight > 0 for weight in weights[1:])
         loss = weighed / divisor
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(parameters, CLIP).item()
-        curve.append({"loss": loss.item(), "grad_norm": norm, "learning_rate": schedule.get_last_lr()[0],
-                      "tokens": tokens})
+        curve.append(
+            {
+                "loss": loss.item(),
+                "grad_norm": norm,
+                "learning_rate": schedule.get_last_lr()[0],
+                "tokens": tokens,
+            }
+        )
         optimizer.step()
         schedule.step()
         optimizer.zero_grad()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ordinary torch.distributed script, which knows nothing of who launches it."""
+
 import os
 import sys
 
@@ -25,7 +26,10 @@ def main():
         store.set("attempt", str(attempt))
     seen = store.get("attempt").decode()
     dist.barrier()
-    print(f"sum {value.tolist()} rank {dist.get_rank()}/{dist.get_world_size()} attempt {seen}", flush=True)
+    print(
+        f"sum {value.tolist()} rank {dist.get_rank()}/{dist.get_world_size()} attempt {seen}",
+        flush=True,
+    )
     dist.destroy_process_group()
 
 

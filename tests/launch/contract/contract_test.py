@@ -7,6 +7,7 @@
 What Convoy does otherwise on purpose is named in intended() and in the cases, each with its reason; nothing else may differ. With
 CONVOY_PEER_PYTHON, a Python that has torch, the golden file is first compared with that torchrun, live.
 """
+
 import concurrent.futures
 import copy
 import json
@@ -41,7 +42,9 @@ def intended(golden, case):
     # The prefix of the console, with host, global rank and time, is that of the filter files too.
     for path, lines in result["files"].items():
         if "filtered_" in path:
-            result["files"][path] = [re.sub(r"^\[[a-z]+(\d+)\]:", r"[HOST \1] TIME ", line) for line in lines]
+            result["files"][path] = [
+                re.sub(r"^\[[a-z]+(\d+)\]:", r"[HOST \1] TIME ", line) for line in lines
+            ]
     if "--log-dir" in case.command or "PET_LOG_DIR" in case.environment:
         add_files_of_every_stream(result)
     return result
@@ -67,7 +70,7 @@ def intended_environment(environment, case):
 
 def add_files_of_every_stream(result):
     """A log folder that was asked for holds every stream, on the console or not: the output of a lost job can be read."""
-    for name, rank in result["ranks"].items():
+    for name, _rank in result["ranks"].items():
         number, attempt = name.split(".")
         for stream, word in (("stdout", "out"), ("stderr", "err")):
             path = f"RUN_*/attempt_{attempt}/{number}/{stream}.log"
@@ -81,14 +84,18 @@ def without_own_words(result):
             rank["environment"].pop(name, None)
     for path, lines in result["files"].items():
         if "filtered_" in path:
-            result["files"][path] = [re.sub(r"^\[\S+ (\d+)\] [0-9:.]+ ", r"[HOST \1] TIME ", line) for line in lines]
+            result["files"][path] = [
+                re.sub(r"^\[\S+ (\d+)\] [0-9:.]+ ", r"[HOST \1] TIME ", line) for line in lines
+            ]
     return result
 
 
 def differences(expected, found, path=""):
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted(expected.keys() | found.keys()):
-            yield from differences(expected.get(key, "<none>"), found.get(key, "<none>"), f"{path}/{key}")
+            yield from differences(
+                expected.get(key, "<none>"), found.get(key, "<none>"), f"{path}/{key}"
+            )
     elif expected != found:
         yield f"  {path}: expected {json.dumps(expected)}, found {json.dumps(found)}"
 

@@ -7,6 +7,7 @@ Rank 1 is the one that ends or fails; the others then run until they are stopped
 
 PROBE_OUT names the folder for its records.
 """
+
 import json
 import os
 import signal
@@ -68,7 +69,15 @@ def main():
             os.kill(os.getpid(), int(words[1]))
         if todo == "error-file":
             with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as file:
-                json.dump({"message": {"message": "RuntimeError: on purpose", "extraInfo": {"timestamp": "1"}}}, file)
+                json.dump(
+                    {
+                        "message": {
+                            "message": "RuntimeError: on purpose",
+                            "extraInfo": {"timestamp": "1"},
+                        }
+                    },
+                    file,
+                )
             sys.exit(1)
     while True:
         time.sleep(0.05)  # until the launcher ends it

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a case under any launcher and reduces what happened to what can be compared."""
+
 import json
 import os
 import re
@@ -43,10 +44,15 @@ class Run:
         with open(os.path.join(self.folder, "python"), "w") as file:
             file.write(f'#!/bin/sh\nCHOSEN_PYTHON=yes exec {sys.executable} "$@"\n')
         os.chmod(file.name, 0o755)
-        self.environment = {name: os.environ[name] for name in ("HOME", "LANG") if name in os.environ}
+        self.environment = {
+            name: os.environ[name] for name in ("HOME", "LANG") if name in os.environ
+        }
         self.environment.update(
-            PATH=os.path.dirname(sys.executable) + ":/usr/bin:/bin", PROBE_OUT=self.out, TMPDIR=self.temporary,
-            PYTHONDONTWRITEBYTECODE="1")
+            PATH=os.path.dirname(sys.executable) + ":/usr/bin:/bin",
+            PROBE_OUT=self.out,
+            TMPDIR=self.temporary,
+            PYTHONDONTWRITEBYTECODE="1",
+        )
         for name, value in case.environment.items():
             self.environment.pop(name, None)
             if value is not None:
@@ -65,8 +71,15 @@ class Run:
     def result(self):
         """{"exit", "ranks", "signals", "files", "left_in_tmp", "stdout", "stderr"}."""
         process = subprocess.Popen(
-            self.command, env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+            self.command,
+            env=self.environment,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         try:
             self.send_signals(process)
             self.stdout, self.stderr = process.communicate(timeout=LIMIT_S)
@@ -101,7 +114,9 @@ class Run:
         shutil.rmtree(self.folder)
 
     def records(self):
-        return sorted(name[:-len(".json")] for name in os.listdir(self.out) if name.endswith(".json"))
+        return sorted(
+            name[: -len(".json")] for name in os.listdir(self.out) if name.endswith(".json")
+        )
 
     def send_signals(self, process):
         if not self.case.signals:
@@ -120,8 +135,11 @@ class Run:
         self.run_id = after.get("TORCHELASTIC_RUN_ID", "")
         # A shell script on the way (PYTHON_EXEC) sets these.
         ignored = {"PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE"}
-        changed = {key: self.value(key, value) for key, value in after.items()
-                   if before.get(key) != value and key not in ignored}
+        changed = {
+            key: self.value(key, value)
+            for key, value in after.items()
+            if before.get(key) != value and key not in ignored
+        }
         return {
             "arguments": [self.unfilled(word) for word in found["arguments"]],
             "environment": changed,
@@ -167,7 +185,7 @@ class Run:
         for name in sorted(os.listdir(self.out)):
             if name.endswith(".signals"):
                 with open(os.path.join(self.out, name)) as file:
-                    found[name[:-len(".signals")]] = file.read().split()
+                    found[name[: -len(".signals")]] = file.read().split()
         return found
 
     def shown(self, text):
@@ -176,7 +194,7 @@ class Run:
             return []
         lines = [line for line in text.splitlines() if "probe:" in line and "Error" not in line]
         if "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE" not in self.case.environment:
-            lines = [line[line.index("probe:"):] for line in lines]
+            lines = [line[line.index("probe:") :] for line in lines]
         return sorted(lines)
 
 

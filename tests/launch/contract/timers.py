@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sets countdown timers as a script under torchrun's file-based watchdog does; rank 1 misses the end of its second one."""
+
 import os
 import time
 

@@ -5,6 +5,7 @@ with torch's own timers; and a rank of torchrun may be `convoy launch`.
 
   CONVOY_PEER_PYTHON=PYTHON_WITH_TORCH torch_distributed_test.py CONVOY
 """
+
 import json
 import os
 import re
@@ -22,8 +23,13 @@ peer = os.environ.get("CONVOY_PEER_PYTHON")
 
 def start(*words, **more):
     environment = dict(os.environ, PYTHON_EXEC=peer, **more)
-    return subprocess.Popen([convoy, "launch", *words], env=environment, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [convoy, "launch", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def finish(process):
@@ -51,8 +57,20 @@ def two_nodes():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    nodes = [start("--nnodes", "2", "--node-rank", str(node), "--nproc-per-node", str(node + 1), "--rdzv-endpoint",
-                   f"127.0.0.1:{port}", SCRIPT) for node in range(2)]
+    nodes = [
+        start(
+            "--nnodes",
+            "2",
+            "--node-rank",
+            str(node),
+            "--nproc-per-node",
+            str(node + 1),
+            "--rdzv-endpoint",
+            f"127.0.0.1:{port}",
+            SCRIPT,
+        )
+        for node in range(2)
+    ]
     ends = [finish(node) for node in nodes]
     check(all(code == 0 for code, _, _ in ends), *[errors for _, _, errors in ends])
     found = sums(ends[0][1] + ends[1][1])
@@ -60,7 +78,9 @@ def two_nodes():
 
 
 def after_a_restart():
-    code, output, errors = finish(start("--nproc-per-node", "2", "--max-restarts", "1", SCRIPT, "fail-once"))
+    code, output, errors = finish(
+        start("--nproc-per-node", "2", "--max-restarts", "1", SCRIPT, "fail-once")
+    )
     check(code == 0, errors)
     check(sums(output) == [("[3.0, 3.0, 3.0]", rank, "2", "1") for rank in "01"], output)
 
@@ -77,8 +97,15 @@ def exception_is_the_last_word():
 
 def timers_of_torch():
     with tempfile.TemporaryDirectory() as temporary:
-        code, _, errors = finish(start("--nproc-per-node", "2", os.path.join(HERE, "timers.py"), TMPDIR=temporary,
-                                       TORCHELASTIC_ENABLE_FILE_TIMER="1"))
+        code, _, errors = finish(
+            start(
+                "--nproc-per-node",
+                "2",
+                os.path.join(HERE, "timers.py"),
+                TMPDIR=temporary,
+                TORCHELASTIC_ENABLE_FILE_TIMER="1",
+            )
+        )
         check(not os.listdir(temporary), os.listdir(temporary))
     last = json.loads(errors.strip().splitlines()[-1])
     check(code == 137 and last["rank"] == 1 and last["kind"] == "timer", code, errors)
@@ -87,11 +114,24 @@ def timers_of_torch():
 
 def inside_torchrun():
     """L19: each rank of torchrun that is `convoy launch` is one rank of the same job, and its exit code arrives."""
-    words = [peer, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--no-python", convoy, "launch", "sh", "-c",
-             "echo rank $RANK/$WORLD_SIZE local $LOCAL_RANK"]
+    words = [
+        peer,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        "2",
+        "--no-python",
+        convoy,
+        "launch",
+        "sh",
+        "-c",
+        "echo rank $RANK/$WORLD_SIZE local $LOCAL_RANK",
+    ]
     with tempfile.TemporaryDirectory() as temporary:  # torchrun leaves a folder there
         environment = dict(os.environ, TMPDIR=temporary)
-        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+        done = subprocess.run(
+            words, env=environment, capture_output=True, text=True, timeout=LIMIT_S
+        )
     check(done.returncode == 0, done.stderr)
     found = sorted(re.findall(r"rank (\d)/(\d) local (\d)", done.stdout))
     check(found == [("0", "2", "0"), ("1", "2", "1")], done.stdout)
@@ -100,21 +140,45 @@ def inside_torchrun():
 def store_of_torchruns_agent():
     """L19: rank 0 must not listen where torchrun's agent does."""
     for more in ([], ["--standalone"]):
-        words = [peer, "-m", "torch.distributed.run", "--nproc-per-node", "2", *more, "--no-python", convoy, "launch",
-                 peer, SCRIPT]
+        words = [
+            peer,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            "2",
+            *more,
+            "--no-python",
+            convoy,
+            "launch",
+            peer,
+            SCRIPT,
+        ]
         with tempfile.TemporaryDirectory() as temporary:
             environment = dict(os.environ, TMPDIR=temporary)
-            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+            done = subprocess.run(
+                words, env=environment, capture_output=True, text=True, timeout=LIMIT_S
+            )
         check(done.returncode == 0, words, done.stderr)
-        check(sums(done.stdout) == [("[3.0, 3.0, 3.0]", rank, "2", "0") for rank in "01"], done.stdout, done.stderr)
+        check(
+            sums(done.stdout) == [("[3.0, 3.0, 3.0]", rank, "2", "0") for rank in "01"],
+            done.stdout,
+            done.stderr,
+        )
 
 
 def main():
     if not peer:
         print("skipped: CONVOY_PEER_PYTHON names no Python with torch")
         return 77
-    for case in (one_node, two_nodes, after_a_restart, exception_is_the_last_word, timers_of_torch,
-                 inside_torchrun, store_of_torchruns_agent):
+    for case in (
+        one_node,
+        two_nodes,
+        after_a_restart,
+        exception_is_the_last_word,
+        timers_of_torch,
+        inside_torchrun,
+        store_of_torchruns_agent,
+    ):
         case()
         print("ok", case.__name__)
     return 0

@@ -7,13 +7,16 @@ const talks = {};
 function messagesFor(turns, speaker, system) {
   const messages = system ? [{role: 'system', content: system}] : [];
   for (const {question, answers} of turns.filter(turn => !turn.failure))
-    messages.push({role: 'user', content: question}, {role: 'assistant', content: answers[speaker] ?? answers.trained});
+    messages.push(
+      {role: 'user', content: question},
+      {role: 'assistant', content: answers[speaker] ?? answers.trained},
+    );
   return messages;
 }
 
 async function* eventsOf(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let text = '';;) {
+  for (let text = ''; ; ) {
     const {done, value} = await reader.read();
     if (done) return;
     text += value;
@@ -28,12 +31,20 @@ async function* eventsOf(response) {
 }
 
 function reasonOf(text) {
-  try { return JSON.parse(text).error.message; } catch { return text.trim(); }
+  try {
+    return JSON.parse(text).error.message;
+  } catch {
+    return text.trim();
+  }
 }
 
 async function answerOf(run, question, signal, show) {
-  const response = await fetch('/v1/chat/completions?' + new URLSearchParams([['run', run]]),
-    {method: 'POST', signal, headers: {'content-type': 'application/json'}, body: JSON.stringify({stream: true, max_tokens: 1024, ...question})});
+  const response = await fetch(`/v1/chat/completions?${new URLSearchParams([['run', run]])}`, {
+    method: 'POST',
+    signal,
+    headers: {'content-type': 'application/json'},
+    body: JSON.stringify({stream: true, max_tokens: 1024, ...question}),
+  });
   if (!response.ok) throw new Error(reasonOf(await response.text()));
   let text = '';
   for await (const event of eventsOf(response)) {
@@ -45,23 +56,45 @@ async function answerOf(run, question, signal, show) {
 
 function turnOf({question, answers, failure}) {
   const boxes = Object.entries(answers).map(([speaker, text]) =>
-    element('div', {'data-speaker': speaker}, element('h3', {}, speaker), element('pre', {tabindex: '0'}, text)));
-  return element('div', {class: 'turn'}, element('p', {class: 'asked'}, question), element('div', {class: 'answers'}, ...boxes),
-    ...(failure ? [element('p', {class: 'failure'}, failure)] : []));
+    element(
+      'div',
+      {'data-speaker': speaker},
+      element('h3', {}, speaker),
+      element('pre', {tabindex: '0'}, text),
+    ),
+  );
+  return element(
+    'div',
+    {class: 'turn'},
+    element('p', {class: 'asked'}, question),
+    element('div', {class: 'answers'}, ...boxes),
+    ...(failure ? [element('p', {class: 'failure'}, failure)] : []),
+  );
 }
 
 function drawChat(run) {
-  if (!run || !run.chat) { renew('chat', []); return; }
+  if (!run?.chat) {
+    renew('chat', []);
+    return;
+  }
   const name = run.summary.name;
   if (shownTexts.chat === name) return;
   talks[name] ??= {turns: [], stop: null};
   const talk = talks[name];
   const system = run.identity?.config?.data?.system_prompt;
   const list = element('div', {class: 'turns', 'aria-live': 'polite'}, ...talk.turns.map(turnOf));
-  const text = element('textarea', {rows: '3', placeholder: 'ask; enter sends, shift enter begins a line', 'aria-label': 'question'});
+  const text = element('textarea', {
+    rows: '3',
+    placeholder: 'ask; enter sends, shift enter begins a line',
+    'aria-label': 'question',
+  });
   const beside = element('input', {type: 'checkbox'});
   const warmth = element('input', {type: 'number', min: '0', max: '2', step: '0.1', value: '0.2'});
-  const button = (label, action) => { const made = element('button', {type: 'button'}, label); made.addEventListener('click', action); return made; };
+  const button = (label, action) => {
+    const made = element('button', {type: 'button'}, label);
+    made.addEventListener('click', action);
+    return made;
+  };
 
   async function send() {
     const question = text.value.trim();
@@ -73,14 +106,34 @@ function drawChat(run) {
     text.value = '';
     list.append(turnOf(turn));
     // Another run may be shown by then.
-    const redraw = () => { if (shownTexts.chat === name) byId('chat').querySelector('.turns').lastChild?.replaceWith(turnOf(turn)); };
+    const redraw = () => {
+      if (shownTexts.chat === name)
+        byId('chat').querySelector('.turns').lastChild?.replaceWith(turnOf(turn));
+    };
     talk.stop = new AbortController();
-    const ends = await Promise.allSettled(speakers.map((model, at) =>
-      answerOf(name, {model, messages: [...told[at], {role: 'user', content: question}], temperature: Number(warmth.value)}, talk.stop.signal,
-        grown => { turn.answers[model] = grown; redraw(); })));
+    const ends = await Promise.allSettled(
+      speakers.map((model, at) =>
+        answerOf(
+          name,
+          {
+            model,
+            messages: [...told[at], {role: 'user', content: question}],
+            temperature: Number(warmth.value),
+          },
+          talk.stop.signal,
+          grown => {
+            turn.answers[model] = grown;
+            redraw();
+          },
+        ),
+      ),
+    );
     talk.stop = null;
     const failed = ends.find(end => end.status === 'rejected' && end.reason.name !== 'AbortError');
-    if (failed) { turn.failure = failed.reason.message; text.value ||= question; }
+    if (failed) {
+      turn.failure = failed.reason.message;
+      text.value ||= question;
+    }
     redraw();
   }
 
@@ -89,7 +142,26 @@ function drawChat(run) {
     event.preventDefault();
     send().catch(fail);
   });
-  renew('chat', [element('h2', {}, 'Ask the model'), list, text, element('p', {class: 'choices'}, button('send', () => send().catch(fail)),
-    button('stop', () => talk.stop?.abort()), button('start again', () => { talk.stop?.abort(); talk.turns.length = 0; list.replaceChildren(); }),
-    ...(run.chat.includes('base') ? [element('label', {}, beside, 'the base beside it')] : []), element('label', {}, 'temperature', warmth))], name);
+  renew(
+    'chat',
+    [
+      element('h2', {}, 'Ask the model'),
+      list,
+      text,
+      element(
+        'p',
+        {class: 'choices'},
+        button('send', () => send().catch(fail)),
+        button('stop', () => talk.stop?.abort()),
+        button('start again', () => {
+          talk.stop?.abort();
+          talk.turns.length = 0;
+          list.replaceChildren();
+        }),
+        ...(run.chat.includes('base') ? [element('label', {}, beside, 'the base beside it')] : []),
+        element('label', {}, 'temperature', warmth),
+      ),
+    ],
+    name,
+  );
 }
