@@ -169,8 +169,9 @@ void expect_same_losses(const std::map<int64_t, double>& wanted,
 
 TEST(PreferenceRunsOfOtherRanks, AQuantizedBaseIsItsReferenceOnEachOfThem) {
   const TrainFixture fixture;
-  const Settings settings =
-      preference_settings(fixture, {"tuning.mode=qlora", "train.epochs=2", "train.grad_accum=1"});
+  const Settings settings = preference_settings(
+      fixture,
+      {"tuning.mode=qlora", "train.epochs=2", "train.grad_accum=1", "tuning.lora.dropout=0"});
   const Ended one = fixture.run("one", settings + Settings{"train.batch_size=4"});
   ASSERT_EQ(one.status, 0) << one.errors;
   const Ended two = fixture.run(

@@ -153,14 +153,18 @@ TEST(RejectionRuns, AStopEndsThePhaseAndNamesTheCommandThatGoesOn) {
 
 TEST(RejectionRuns, GainUntilARoundGainsNothing) {
   const TrainFixture fixture;
-  const Settings settings = rejection_settings(fixture, {"rejection.min_gain=0", "train.epochs=6"});
-  const Ended gains = fixture.run("gains", settings);
+  const Ended gains = fixture.run(
+      "gains", rejection_settings(fixture,
+                                  {"rejection.rounds=1", "tuning.lora.r=16", "tuning.lora.alpha=32",
+                                   "tuning.lora.dropout=0", "train.epochs=4"},
+                                  100));
   ASSERT_EQ(gains.status, 0) << gains.errors;
   const std::vector<Json> rounds = rounds_of(fixture, "gains");
   ASSERT_GE(rounds.size(), 2U);
   EXPECT_GT(rounds[1]["eval_right"], rounds[0]["eval_right"]) << gains.errors;
   EXPECT_TRUE(fs::exists(fixture.run_folder("gains") / "adapter/adapter_model.safetensors"));
-  const Ended still = fixture.run("still", settings + Settings{"train.learning_rate=0"});
+  const Ended still = fixture.run(
+      "still", rejection_settings(fixture, {"rejection.min_gain=0", "train.learning_rate=0"}));
   ASSERT_EQ(still.status, 0) << still.errors;
   EXPECT_EQ(rounds_of(fixture, "still").size(), 2U);
   EXPECT_NE(still.errors.find("the run ends: round 1 gained nothing"), std::string::npos)

@@ -27,6 +27,7 @@
 #include "convoy/farm/process/row_pipeline.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/machine/processes/scratch_folder.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -124,6 +125,8 @@ class Rejection {
   }
 
   int run() {
+    // A signal between two phases waits for the next one instead of ending the program.
+    signals_.emplace(processes::default_stop_signals());
     require_same_run();
     rounds_ = read_rounds(rounds_file());
     const int64_t done = std::ssize(rounds_) - 1;
@@ -226,10 +229,17 @@ class Rejection {
     log_.info(fmt::format("round {} of {}: {}", round, settings().rounds, text));
   }
 
+  void stop_if_asked() {
+    if (signals_->asked_to_stop())
+      throw StopRequest("stopped between two phases; what they made is kept");
+  }
+
   // Returns an exit code; 0: the round is recorded.
   int next_round() {
+    stop_if_asked();
     RoundRecord round{.round = std::ssize(rounds_)};
     if (round.round > 0) generate(round);
+    stop_if_asked();
     const bool learns = round.kept.kept > 0;
     if (const int code = learns ? train(round) : 0; code != 0) return code;
     if (learns || round.round == 0) evaluate(round);
@@ -349,6 +359,7 @@ class Rejection {
                           phases_.result_of(best.round).string()));
   }
 
+  std::optional<processes::SignalStream> signals_;  // while it runs
   Context context_;
   bool prints_json_ = false;
   const RejectionRequest& request_;
