@@ -7,28 +7,31 @@ token of prompt 4 under it.
 
 Prompts of 1 to 90 tokens; some share their first 70. No end token: each answer has NEW tokens. A prompt whose answer
 would turn on less than MARGIN between two logits is left out, so that rounding cannot change an answer.
-Run: python make_answers.py
+Run: python make_answers.py [MODEL...]
 """
 
 import json
 import pathlib
+import sys
 
 import torch
 from transformers import AutoModelForCausalLM
 
 HERE = pathlib.Path(__file__).parent
-MODELS = (
-    "llama",
-    "llama-biased",
-    "qwen2",
-    "qwen2-window",
-    "qwen3",
-    "gemma3",
-    "mistral",
-    "mistral-nemo",
-    "smollm3",
-    "smollm3-window",
-)
+# By name, the seed of its prompts.
+MODELS = {
+    "llama": 0,
+    "llama-biased": 1,
+    "qwen2": 2,
+    "qwen2-window": 3,
+    "qwen3": 4,
+    "gemma3": 5,
+    "mistral": 6,
+    "mistral-nemo": 7,
+    "smollm3": 8,
+    "smollm3-window": 9,
+    "qwen3-yarn": 11,
+}
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4
 NEW, MARGIN = 24, 2e-3
@@ -104,5 +107,6 @@ def make(name, seed):
 
 
 if __name__ == "__main__":
-    for number, model_name in enumerate(MODELS):
-        make(model_name, number)
+    for model_name, prompts_seed in MODELS.items():
+        if model_name in (sys.argv[1:] or MODELS):
+            make(model_name, prompts_seed)
