@@ -47,7 +47,15 @@ SignalStream::SignalStream(const std::vector<int>& signals) : signals_(signals) 
 }
 
 SignalStream::~SignalStream() {
-  while (next()) {
+  // Signals that stay blocked wait for the stream around this one; the others would act now.
+  sigset_t blocked, released;
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  sigemptyset(&released);
+  for (int signal = 1; signal < NSIG; ++signal)
+    if (sigismember(&blocked, signal) == 1 && sigismember(&before_, signal) == 0)
+      sigaddset(&released, signal);
+  const timespec at_once{};
+  while (::sigtimedwait(&released, nullptr, &at_once) > 0) {
   }
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   ::sigaction(SIGCHLD, &child_before_, nullptr);

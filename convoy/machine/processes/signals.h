@@ -20,7 +20,9 @@ class SignalStream {
   // do nothing. CHLD gets its default action: where it is ignored, children leave no exit code.
   // Throws IoError.
   explicit SignalStream(const std::vector<int>& signals);
-  ~SignalStream();  // restores the signals
+  // Restores the signals. One that is not read is dropped, unless another stream of this thread is
+  // around this one and reads it.
+  ~SignalStream();
   SignalStream(const SignalStream&) = delete;
   SignalStream& operator=(const SignalStream&) = delete;
 
