@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/data/datasets/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace convoy::data {
@@ -39,17 +40,26 @@ std::optional<size_t> find_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
+namespace {
+
+bool starts_character(char byte) { return (static_cast<uint8_t>(byte) & 0xc0) != 0x80; }
+
+}  // namespace
+
 bool cut_to_characters(std::string& text, size_t max_characters) {
   if (text.size() <= max_characters) return false;
   size_t characters = 0;
   for (size_t at = 0; at < text.size(); ++at) {
-    const bool starts_character = (static_cast<uint8_t>(text[at]) & 0xc0) != 0x80;
-    if (starts_character && characters++ == max_characters) {
+    if (starts_character(text[at]) && characters++ == max_characters) {
       text.resize(at);
       return true;
     }
   }
   return false;
+}
+
+int64_t count_characters(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), starts_character);
 }
 
 }  // namespace convoy::data

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,5 +17,8 @@ std::optional<size_t> find_invalid_utf8(std::string_view text);
 
 // Keeps the first `max_characters` code points of valid UTF-8. Returns true when anything was cut.
 bool cut_to_characters(std::string& text, size_t max_characters);
+
+// Code points of valid UTF-8.
+int64_t count_characters(std::string_view text);
 
 }  // namespace convoy::data

@@ -10,7 +10,7 @@
 
 #include "convoy/core/base/json_member.h"
 #include "convoy/data/datasets/dataset.h"
-#include "convoy/farm/process/row_values.h"
+#include "convoy/farm/process/training_rows.h"
 
 namespace convoy::process {
 namespace {
@@ -52,19 +52,10 @@ std::vector<std::string> right_solutions(const Json& row, bool prompt_has_tag) {
   std::set<std::string> seen;
   for (const Json& sample : row.at("samples")) {
     if (!is_right(sample)) continue;
-    // The texts of the chosen sample are columns of the row.
-    const bool is_chosen = row.at("sample") == sample.at("sample");
-    std::string text = whole_text(is_chosen ? row : sample, prompt_has_tag);
+    std::string text = whole_text(texts_of_sample(row, sample), prompt_has_tag);
     if (seen.insert(with_single_blanks(text)).second) solutions.push_back(std::move(text));
   }
   return solutions;
-}
-
-std::string asked_prompt(const PipelinePlan& plan, const Json& row) {
-  const InputRow input{.value = row.at("metadata").at("original_data")};
-  RowState state{.input = &input};
-  state.fields.problem = row.at("problem").get<std::string>();
-  return plan.generate.render(row_values(state));
 }
 
 Json row_to_learn(const PipelinePlan& plan, const std::string& prompt, std::string solution) {
@@ -89,7 +80,7 @@ void count_answers(const Json& row, AnswerCounts& counts) {
 KeptCounts keep_solutions(const PipelinePlan& plan, const Json& row, int64_t most,
                           const std::function<void(const Json&)>& keep) {
   if (row.at("gold").is_null() || row.at("problem").is_null()) return {};
-  const std::string prompt = asked_prompt(plan, row);
+  const std::string prompt = rendered_problem(plan, row);
   std::vector<std::string> solutions =
       right_solutions(row, !plan.chats() && plan.opens_think(prompt));
   std::stable_sort(

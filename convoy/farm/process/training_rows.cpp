@@ -9,6 +9,9 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/json_member.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/data/datasets/utf8.h"
 #include "convoy/farm/process/pipeline_plan.h"
 #include "convoy/farm/process/row_values.h"
 
@@ -86,30 +89,20 @@ void check_answers(const ProcessSettings& settings) {
 // ---- solutions ----
 
 std::string text_or_empty(const Json& value, const char* key) {
-  const auto found = value.find(key);
-  return found != value.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return member_or(value, key, std::string());
 }
 
-int64_t count_of_characters(std::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; });
-}
-
-// The sample that stands for the row has its texts there.
 Solution sample_solution(const Json& row, const Json& sample) {
-  const Json& texts = sample.at("sample") == row.at("sample") ? row : sample;
+  const Json& texts = texts_of_sample(row, sample);
   Solution solution{.sample = sample.at("sample").get<int64_t>(),
                     .think = text_or_empty(texts, "think"),
                     .said = text_or_empty(texts, "reasoning"),
                     .verified = text_or_empty(sample, "verified")};
   if (const auto score = sample.find("quality_score"); score != sample.end() && score->is_number())
     solution.score = score->get<double>();
-  solution.characters = count_of_characters(solution.think) + count_of_characters(solution.said);
+  solution.characters =
+      data::count_characters(solution.think) + data::count_characters(solution.said);
   return solution;
-}
-
-bool is_blank_text(const std::string& text) {
-  return text.find_first_not_of(" \t\r\n") == std::string::npos;
 }
 
 bool precedes(const std::string& order, const Solution& left, const Solution& right) {
@@ -203,10 +196,7 @@ Pairs pairs_by_score(const std::vector<Solution>& solutions, const PairSettings&
 
 // The prompt as the model read it: messages, or a text.
 Json prompt_of_row(const PipelinePlan& plan, const Json& row) {
-  const Json& original = row.at("metadata").at("original_data");
-  const std::string text =
-      plan.generate.render(prompt_values(row.at("problem").get<std::string>(), original));
-  const Prompt prompt = plan.prompt(text);
+  const Prompt prompt = plan.prompt(rendered_problem(plan, row));
   return plan.chats() ? prompt.messages : Json(prompt.text);
 }
 
@@ -235,6 +225,15 @@ bool has_solutions(const Json& row) {
 
 }  // namespace
 
+const Json& texts_of_sample(const Json& row, const Json& sample) {
+  return sample.at("sample") == row.at("sample") ? row : sample;
+}
+
+std::string rendered_problem(const PipelinePlan& plan, const Json& row) {
+  return plan.generate.render(
+      prompt_values(row.at("problem").get<std::string>(), row.at("metadata").at("original_data")));
+}
+
 std::vector<std::filesystem::path> training_files(const ProcessSettings& settings) {
   std::vector<std::filesystem::path> files;
   for (const std::string& path : {settings.pairs.path, settings.answers.path})
@@ -259,7 +258,7 @@ std::vector<Solution> solutions_of(const Json& row, TrainingCounts& counts) {
     const std::string finish = text_or_empty(sample, "finish");
     if (finish.empty() || finish == "error") continue;
     Solution solution = sample_solution(row, sample);
-    if (finish != "stop" || is_blank_text(solution.said))
+    if (finish != "stop" || trimmed(solution.said, " \t\r\n").empty())
       ++counts.cut;
     else if (!texts.emplace(solution.think, solution.said).second)
       ++counts.repeated;

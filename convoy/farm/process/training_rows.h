@@ -29,6 +29,14 @@ std::vector<std::filesystem::path> training_files(const settings::ProcessSetting
 // with one solution a problem.
 void check_training_rows(const settings::ProcessSettings& settings);
 
+// The object that has the texts of `sample`. A row of the output holds the texts of its chosen
+// sample itself.
+const nlohmann::ordered_json& texts_of_sample(const nlohmann::ordered_json& row,
+                                              const nlohmann::ordered_json& sample);
+
+// The prompt of the stage `generate` for the problem of a row of the output.
+std::string rendered_problem(const PipelinePlan& plan, const nlohmann::ordered_json& row);
+
 // A whole text that was written for a problem.
 struct Solution {
   int64_t sample = 0;

@@ -8,6 +8,7 @@
 #include "convoy/data/datasets/chain/row_shape.h"
 #include "convoy/data/datasets/row_formats.h"
 #include "convoy/data/datasets/unwritten.h"
+#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
 namespace {
@@ -143,11 +144,6 @@ Checked checked_row(const RowCheck& check, ReadRow read) {
     checked.fault = fault_of(read.index, error);
   }
   return checked;
-}
-
-int64_t count_characters(std::string_view text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; });
 }
 
 struct Measured {
