@@ -490,10 +490,6 @@ class Processing {
   std::optional<SharedRun> shared_;
 };
 
-}  // namespace
-
-namespace {
-
 void print_rows_report(const Context& context, const Json& report) {
   if (context.common.json)
     fmt::print("{}\n", report.dump(2));

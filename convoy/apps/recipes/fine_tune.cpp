@@ -148,8 +148,8 @@ void FineTune::report_plan() const {
   if (task_data() == settings::TaskData::Judged) report_balance();
 }
 
-// Where there are fewer good answers than bad ones, or the opposite, weights make both count alike.
-// The paper's range of the ratio is [1, 4/3] (its equation 8).
+// The weights balance unequal numbers of good and bad answers. The paper recommends a ratio of the
+// weighted numbers in [1, 4/3] (equation 8).
 void FineTune::report_balance() const {
   const data::TokenDataset& rows = input.splits.train;
   int64_t num_good = 0;

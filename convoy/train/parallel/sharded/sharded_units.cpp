@@ -105,7 +105,8 @@ void ShardedUnits::acquire(size_t unit) {
   show(wanted, true);
 }
 
-// Where parameters are withheld between uses, those with memory are too.
+// Shows or hides the unit's parameters that stay in memory. Between uses they are withheld like the
+// others, whose memory is freed.
 void ShardedUnits::show(State& state, bool shown) {
   if (state.shown == shown) return;
   for (const std::shared_ptr<FlatUnit>& flat : state.staying)
