@@ -85,7 +85,8 @@ def two_hosts_reach_each_other():
         both = [start(hosts, host) for host in "ab"]
         for host, process in zip("ab", both):
             found, _ = finding(process)
-            expect(found["mark"] in ("ok", "warning"), found)
+            # A busy machine makes this network slow: a note, or a warning.
+            expect(found["mark"] in ("ok", "note", "warning"), found)
             expect(f"over {hosts.links[host]}" in found["text"], found)
             expect(found["text"].startswith("2 ranks on "), found)
             expect(

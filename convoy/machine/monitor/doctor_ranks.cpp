@@ -136,6 +136,7 @@ Finding judge_figures(const RanksFacts& facts) {
     finding.code = ExitCode::PeerLost;
   } else if (facts.latency_s > kSlowLatency) {
     finding.level = FindingLevel::Note;
+    finding.text += ": late for one number, so other jobs may hold the CPUs";
   }
   return finding;
 }

@@ -38,6 +38,14 @@ TEST(DoctorOfRanks, ASlowNetworkIsAWarningThatAsksForAnother) {
   EXPECT_EQ(finding.code, ExitCode::PeerLost);
 }
 
+TEST(DoctorOfRanks, ALateNumberIsANoteThatSaysWhy) {
+  RanksFacts facts = two_hosts();
+  facts.latency_s = 5.1e-3;
+  const Finding finding = judged(facts);
+  EXPECT_EQ(finding.level, FindingLevel::Note);
+  EXPECT_NE(finding.text.find("over ens3: late for one number"), std::string::npos);
+}
+
 TEST(DoctorOfRanks, ClocksOfSeveralNodes) {
   RanksFacts facts = two_hosts();
   facts.ranks[0].clock_s = 1'000'000'100.0;
