@@ -49,8 +49,9 @@ const gguf::Family& family_of_base(const io::ModelFolder& base,
                                    const architecture::DecoderSpec& spec) {
   const gguf::Family* const family =
       gguf::family_of_model_type(base.config().require_string("model_type"));
-  const std::string refusal =
-      family == nullptr ? "llama.cpp has no such architecture" : models::gguf_refusal(spec);
+  const std::string refusal = family == nullptr
+                                  ? "Convoy has no names in GGUF for the tensors of this family"
+                                  : models::gguf_refusal(spec);
   if (refusal.empty()) return *family;
   throw DataError(
       fmt::format("adapters of this model have no form in GGUF: {}", refusal),

@@ -67,6 +67,8 @@ struct DecoderSpec {
 
   double embedding_scale = 1.0;  // cast to the weight dtype before it multiplies
   double attention_scale = 1.0;
+  double residual_scale = 1.0;  // what attention and feed-forward add is times this
+  double logit_scale = 1.0;     // multiplies the head's input, so that every loss and draw has it
   bool tied_head = false;
 
   std::vector<RopeSpec> ropes;

@@ -323,8 +323,9 @@ std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadEl
   const DecoderSpec spec = families::read_decoder_spec(source);
   const gguf::Family* const family =
       gguf::family_of_model_type(source.config().require_string("model_type"));
-  const std::string refusal =
-      family == nullptr ? "llama.cpp has no such architecture" : gguf_refusal(spec);
+  const std::string refusal = family == nullptr
+                                  ? "Convoy has no names in GGUF for the tensors of this family"
+                                  : gguf_refusal(spec);
   if (!refusal.empty())
     throw DataError(
         fmt::format("this model cannot be written as GGUF: {}", refusal),

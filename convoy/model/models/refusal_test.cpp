@@ -147,6 +147,21 @@ TEST(ConfigDefaults, AreThoseOfTransformers) {
   EXPECT_EQ(window.layers[1].sliding_window, 0);
 }
 
+TEST(ConfigDefaults, GraniteScalesNothingAndSeedOssHasBiases) {
+  const io::Json absent(io::Json::value_t::discarded);
+  EXPECT_EQ(spec_with("granite", "embedding_multiplier", absent).embedding_scale, 1.0);
+  EXPECT_EQ(spec_with("granite", "residual_multiplier", absent).residual_scale, 1.0);
+  EXPECT_EQ(spec_with("granite", "attention_multiplier", absent).attention_scale, 1.0);
+  EXPECT_EQ(spec_with("granite", "logits_scaling", absent).logit_scale, 1.0);
+  EXPECT_EQ(spec_with("granite", "logits_scaling", 16).logit_scale, 0.0625);
+  EXPECT_TRUE(spec_with("seed_oss", "attention_bias", absent).qkv_bias);
+  EXPECT_FALSE(spec_with("seed_oss", "attention_out_bias", absent).attention_output_bias);
+  for (const char* key :
+       {"embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling"})
+    for (const io::Json& value : {io::Json(0), io::Json(-1.5), io::Json("1")})
+      expect_config_refused("granite", key, value);
+}
+
 TEST(ConfigRefusal, RotaryKinds) {
   for (const char* kind : {"dynamic", "longrope", "su"}) {
     expect_config_refused("llama", "rope_scaling", {{"rope_type", kind}, {"factor", 2.0}},
@@ -251,7 +266,8 @@ TEST_P(AnyConfig, OfAnyTypeInAnyFieldLoadsOrIsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Families, AnyConfig,
                          ::testing::Values("llama", "qwen2-window", "qwen3", "llama-yarn", "gemma3",
-                                           "mistral", "smollm3-window", "gemma3-nested"),
+                                           "mistral", "smollm3-window", "gemma3-nested", "granite",
+                                           "seed_oss"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

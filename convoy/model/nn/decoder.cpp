@@ -88,9 +88,11 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   for (size_t index = 0; index < blocks_.size(); ++index)
     states = run_block(index, states, shared, options, on_host);
   const UnitUse use(residency_, norm_unit());
-  return use.leave(kernels::add_rms_norm(use.enter(states.x_TD), states.added_TD, final_norm_D_,
-                                         spec_.norm_epsilon, kernel_of(spec_.norm_order))
-                       .norm);
+  const at::Tensor norm_TD =
+      kernels::add_rms_norm(use.enter(states.x_TD), states.added_TD, final_norm_D_,
+                            spec_.norm_epsilon, kernel_of(spec_.norm_order))
+          .norm;
+  return use.leave(scaled(norm_TD, spec_.logit_scale));
 }
 
 Residual Decoder::run_block(size_t index, const Residual& input, BlockBatch batch,

@@ -17,6 +17,7 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
       head_dim_(spec.head_dim),
       norm_epsilon_(spec.norm_epsilon),
       attention_scale_(spec.attention_scale),
+      residual_scale_(spec.residual_scale),
       norm_order_(kernel_of(spec.norm_order)),
       activation_(kernel_of(spec.activation)),
       query_(make_linear("self_attn.q_proj", spec.hidden_size, spec.num_heads * spec.head_dim,
@@ -71,10 +72,11 @@ Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) c
   const kernels::AddedNorm first = added(input, before_attention_);
   at::Tensor attended = attend(first.norm, batch);
   if (after_attention_.weight.defined()) attended = normalise(attended, after_attention_);
-  const kernels::AddedNorm middle = added({first.sum, attended}, before_ffn_);
+  const kernels::AddedNorm middle =
+      added({first.sum, scaled(attended, residual_scale_)}, before_ffn_);
   at::Tensor fed = feed_forward(middle.norm, batch.draw_key);
   if (after_ffn_.weight.defined()) fed = normalise(fed, after_ffn_);
-  return {middle.sum, fed};
+  return {middle.sum, scaled(fed, residual_scale_)};
 }
 
 at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch) const {

@@ -33,6 +33,11 @@ struct BlockBatch {
   kernels::AttentionKernel attention = kernels::AttentionKernel::Flash;
 };
 
+// The factors of config.json; 1 costs nothing.
+inline at::Tensor scaled(const at::Tensor& x, double factor) {
+  return factor == 1.0 ? x : x * factor;
+}
+
 // Hidden states between blocks: a block's last sum is left to the norm that follows it.
 struct Residual {
   at::Tensor x_TD;
@@ -80,6 +85,7 @@ class DecoderBlock {
   int64_t head_dim_;
   double norm_epsilon_;
   double attention_scale_;
+  double residual_scale_;
   kernels::NormOrder norm_order_;
   kernels::Activation activation_;
 

@@ -80,7 +80,7 @@ void read_sizes(const io::JsonReader& config, const SizeDefaults& defaults,
   }
   spec.max_positions =
       config.int_or("max_position_embeddings", defaults.max_positions, 1, kMostPositions);
-  spec.norm_epsilon = config.double_or("rms_norm_eps", 1e-6, 0.0, 1.0);
+  spec.norm_epsilon = config.double_or("rms_norm_eps", defaults.norm_epsilon, 0.0, 1.0);
 }
 
 namespace {

@@ -28,6 +28,7 @@ struct SizeDefaults {
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
   int64_t max_positions = 2048;
+  double norm_epsilon = 1e-6;
 };
 // Sizes, norm epsilon, head counts; spec.layers gets its length. All in range and consistent.
 void read_sizes(const io::JsonReader& config, const SizeDefaults& defaults,

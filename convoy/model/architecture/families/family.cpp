@@ -10,10 +10,12 @@
 
 #include "convoy/core/base/suggest.h"
 #include "convoy/model/architecture/families/gemma3/gemma3.h"
+#include "convoy/model/architecture/families/granite/granite.h"
 #include "convoy/model/architecture/families/llama/llama.h"
 #include "convoy/model/architecture/families/mistral/mistral.h"
 #include "convoy/model/architecture/families/qwen2/qwen2.h"
 #include "convoy/model/architecture/families/qwen3/qwen3.h"
+#include "convoy/model/architecture/families/seed_oss/seed_oss.h"
 #include "convoy/model/architecture/families/smollm3/smollm3.h"
 
 namespace convoy::families {
@@ -32,6 +34,9 @@ constexpr std::array kFamilies{
     Family{"gemma3", "Gemma3ForCausalLM", read_nested_gemma3_spec, TextModel::Nested,
            "Gemma 3 4B, 12B, 27B (their language model)"},
     Family{"smollm3", "SmolLM3ForCausalLM", read_smollm3_spec, TextModel::Whole, "SmolLM3 3B"},
+    Family{"granite", "GraniteForCausalLM", read_granite_spec, TextModel::Whole,
+           "Granite 3.0 to 3.3 (dense)"},
+    Family{"seed_oss", "SeedOssForCausalLM", read_seed_oss_spec, TextModel::Whole, "Seed-OSS 36B"},
 };
 
 }  // namespace
