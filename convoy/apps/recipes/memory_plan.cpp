@@ -60,17 +60,26 @@ bool has_parameter(nn::CausalLm& model, std::string_view ending) {
   });
 }
 
-// Counts the tensors that the ops of model/nn/decoder_block.cpp save: the inputs of both norms, the
+int64_t norms_of_block(nn::CausalLm& model) {
+  const std::vector<nn::NamedTensor> all = model.parameters();
+  return std::count_if(all.begin(), all.end(), [](const nn::NamedTensor& parameter) {
+    return parameter.name.starts_with("model.layers.0.") &&
+           parameter.name.ends_with("_layernorm.weight");
+  });
+}
+
+// Counts the tensors that the ops of model/nn/decoder_block.cpp save: the inputs of its norms, the
 // input of each linear layer, queries, keys and values as attention reads them, gate and up.
 void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape& shape) {
   const int64_t blocks = std::max<int64_t>(model.num_layers(), 1);
-  int64_t kept = 2 * model.hidden_size();
+  int64_t kept = norms_of_block(model) * model.hidden_size();
   int64_t ffn = 0;
   int64_t rank = 0;
   int64_t in_blocks = 0;
   int64_t dora_at_work = 0;
   int64_t of_norms_and_activations = 0;
   const bool query_key_norm = has_parameter(model, ".q_norm.weight");
+  const bool norms_inputs = has_parameter(model, ".input_layernorm.weight");
   for (const nn::Linear* linear : model.block_linears()) {
     const std::string& name = linear->name();
     const auto is = [&](const char* end) { return name.ends_with(end); };
@@ -81,7 +90,7 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
     // The inputs of their norms, which no other op keeps.
     if (query_key_norm && (is(".q_proj") || is(".k_proj"))) in_blocks += linear->out_features();
     if (is(".down_proj")) ffn = std::max(ffn, linear->in_features());
-    if (is(".q_proj") || is(".gate_proj") || is(".down_proj"))
+    if (is(".down_proj") || (norms_inputs && (is(".q_proj") || is(".gate_proj"))))
       of_norms_and_activations += linear->in_features();
     for (const nn::NamedTensor& leaf : linear->adapter_leaves()) {
       if (leaf.value.dim() == 2) {
@@ -99,7 +108,6 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
     }
   }
   kept += (in_blocks + rank) / blocks;
-  if (has_parameter(model, ".post_feedforward_layernorm.weight")) kept += 2 * model.hidden_size();
   shape.kept = kept;
   shape.at_work = 3 * ffn + 2 * model.hidden_size() + dora_at_work;
   // DoRA's own ops keep their input.

@@ -36,14 +36,12 @@ void declare_layer(const DecoderSpec& spec, LayerList list) {
   list.linear("mlp.up_proj", hidden, spec.ffn_size, spec.ffn_bias);
   list.linear("mlp.down_proj", spec.ffn_size, hidden, spec.ffn_bias);
   if (spec.query_key_norm) {
-    list.norm("self_attn.q_norm", spec.head_dim);
-    list.norm("self_attn.k_norm", spec.head_dim);
+    list.norm("self_attn.q_norm", spec.norm_over_heads ? query : spec.head_dim);
+    list.norm("self_attn.k_norm", spec.norm_over_heads ? key : spec.head_dim);
   }
-  list.norm("input_layernorm", hidden);
-  list.norm("post_attention_layernorm", hidden);
-  if (!spec.post_norms) return;
-  list.norm("pre_feedforward_layernorm", hidden);
-  list.norm("post_feedforward_layernorm", hidden);
+  for (const std::string* suffix : {&spec.norms.before_attention, &spec.norms.after_attention,
+                                    &spec.norms.before_ffn, &spec.norms.after_ffn})
+    if (!suffix->empty()) list.norm(*suffix, hidden);
 }
 
 }  // namespace

@@ -36,6 +36,37 @@ enum class NormOrder {
 
 enum class Activation { Silu, GeluTanh };
 
+// The ends of the names of a block's norms; empty: there is none in this place.
+struct BlockNorms {
+  std::string before_attention;
+  std::string after_attention;  // over the output, before it is added
+  std::string before_ffn;
+  std::string after_ffn;
+  bool operator==(const BlockNorms&) const = default;
+};
+// The name post_attention_layernorm means the norm before the feed-forward where there are two
+// norms, and the one after attention in the others.
+inline const BlockNorms kNormsBefore = {
+    .before_attention = "input_layernorm",
+    .after_attention = "",
+    .before_ffn = "post_attention_layernorm",
+    .after_ffn = "",
+};
+inline const BlockNorms kNormsAround = {
+    // Gemma
+    .before_attention = "input_layernorm",
+    .after_attention = "post_attention_layernorm",
+    .before_ffn = "pre_feedforward_layernorm",
+    .after_ffn = "post_feedforward_layernorm",
+};
+inline const BlockNorms kNormsAfter = {
+    // OLMo 2: maps read the hidden states as they are
+    .before_attention = "",
+    .after_attention = "post_attention_layernorm",
+    .before_ffn = "",
+    .after_ffn = "post_feedforward_layernorm",
+};
+
 inline constexpr int64_t kNoRope = -1;
 
 struct LayerSpec {
@@ -56,9 +87,9 @@ struct DecoderSpec {
 
   double norm_epsilon = 1e-6;
   NormOrder norm_order = NormOrder::CastThenScale;
-  bool query_key_norm = false;  // RMSNorm over head_dim of queries and keys, before the rotation
-  // Gemma: attention and feed-forward outputs are normalised before they are added
-  bool post_norms = false;
+  bool query_key_norm = false;   // RMSNorm over head_dim of queries and keys, before the rotation
+  bool norm_over_heads = false;  // with it: one norm over the features of all heads (OLMo)
+  BlockNorms norms = kNormsBefore;
 
   bool qkv_bias = false;
   bool attention_output_bias = false;

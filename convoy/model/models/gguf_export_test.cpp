@@ -91,7 +91,7 @@ void expect_same_spec(const DecoderSpec& found, const DecoderSpec& wanted) {
   EXPECT_EQ(found.norm_epsilon, wanted.norm_epsilon);
   EXPECT_EQ(found.norm_order, wanted.norm_order);
   EXPECT_EQ(found.query_key_norm, wanted.query_key_norm);
-  EXPECT_EQ(found.post_norms, wanted.post_norms);
+  EXPECT_TRUE(found.norms == wanted.norms);
   EXPECT_EQ(found.qkv_bias, wanted.qkv_bias);
   EXPECT_EQ(found.attention_output_bias, wanted.attention_output_bias);
   EXPECT_EQ(found.ffn_bias, wanted.ffn_bias);

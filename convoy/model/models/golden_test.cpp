@@ -236,7 +236,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"mistral", "config.v4.json"}, Case{"mistral-nemo"},
         Case{"mistral-nemo", "config.v4.json"}, Case{"smollm3"}, Case{"smollm3", "config.v4.json"},
         Case{"smollm3-window"}, Case{"smollm3-window", "config.v4.json"}, Case{"granite"},
-        Case{"granite", "config.v4.json"}, Case{"seed_oss"}, Case{"seed_oss", "config.v4.json"}),
+        Case{"granite", "config.v4.json"}, Case{"seed_oss"}, Case{"seed_oss", "config.v4.json"},
+        Case{"olmo2"}, Case{"olmo2", "config.v4.json"}, Case{"olmo3"},
+        Case{"olmo3", "config.v4.json"}),
     [](const auto& param_info) {
       std::string name =
           param_info.param.name + (param_info.param.config_file == "config.json" ? "_v5" : "_v4");

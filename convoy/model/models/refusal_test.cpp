@@ -162,6 +162,18 @@ TEST(ConfigDefaults, GraniteScalesNothingAndSeedOssHasBiases) {
       expect_config_refused("granite", key, value);
 }
 
+TEST(ConfigDefaults, Olmo3WindowsAndRotationsByLayerType) {
+  const io::Json absent(io::Json::value_t::discarded);
+  const architecture::DecoderSpec spec = spec_with("olmo3", "layer_types", absent);
+  EXPECT_EQ(spec.layers[0].sliding_window, 9);
+  EXPECT_EQ(spec.layers[3].sliding_window, 0);
+  EXPECT_TRUE(spec.ropes[spec.layers[0].rope].kind == architecture::RopeKind::Default);
+  EXPECT_TRUE(spec.ropes[spec.layers[3].rope].kind == architecture::RopeKind::Yarn);
+  EXPECT_EQ(spec_with("olmo3", "rms_norm_eps", absent).norm_epsilon, 1e-5);
+  expect_config_refused("olmo3", "sliding_window", nullptr);
+  expect_config_refused("olmo3", "rope_parameters", {{"rope_type", "default"}});
+}
+
 TEST(ConfigRefusal, RotaryKinds) {
   for (const char* kind : {"dynamic", "longrope", "su"}) {
     expect_config_refused("llama", "rope_scaling", {{"rope_type", kind}, {"factor", 2.0}},
@@ -267,7 +279,7 @@ TEST_P(AnyConfig, OfAnyTypeInAnyFieldLoadsOrIsRefused) {
 INSTANTIATE_TEST_SUITE_P(Families, AnyConfig,
                          ::testing::Values("llama", "qwen2-window", "qwen3", "llama-yarn", "gemma3",
                                            "mistral", "smollm3-window", "gemma3-nested", "granite",
-                                           "seed_oss"),
+                                           "seed_oss", "olmo3"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

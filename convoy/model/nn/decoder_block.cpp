@@ -19,6 +19,7 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
       attention_scale_(spec.attention_scale),
       residual_scale_(spec.residual_scale),
       norm_order_(kernel_of(spec.norm_order)),
+      norm_over_heads_(spec.norm_over_heads),
       activation_(kernel_of(spec.activation)),
       query_(make_linear("self_attn.q_proj", spec.hidden_size, spec.num_heads * spec.head_dim,
                          spec.qkv_bias, source)),
@@ -32,19 +33,15 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
       up_(make_linear("mlp.up_proj", spec.hidden_size, spec.ffn_size, spec.ffn_bias, source)),
       down_(make_linear("mlp.down_proj", spec.ffn_size, spec.hidden_size, spec.ffn_bias, source)) {
   if (spec.query_key_norm) {
-    query_norm_ = make_norm("self_attn.q_norm", spec.head_dim, source);
-    key_norm_ = make_norm("self_attn.k_norm", spec.head_dim, source);
+    const int64_t heads_together = spec.norm_over_heads ? spec.num_heads : 1;
+    const int64_t kv_heads_together = spec.norm_over_heads ? spec.num_kv_heads : 1;
+    query_norm_ = make_norm("self_attn.q_norm", heads_together * spec.head_dim, source);
+    key_norm_ = make_norm("self_attn.k_norm", kv_heads_together * spec.head_dim, source);
   }
-  before_attention_ = make_norm("input_layernorm", spec.hidden_size, source);
-  // The name post_attention_layernorm means the norm before the feed-forward where there are two
-  // norms, and the one after attention where there are four.
-  if (spec.post_norms) {
-    after_attention_ = make_norm("post_attention_layernorm", spec.hidden_size, source);
-    before_ffn_ = make_norm("pre_feedforward_layernorm", spec.hidden_size, source);
-    after_ffn_ = make_norm("post_feedforward_layernorm", spec.hidden_size, source);
-  } else {
-    before_ffn_ = make_norm("post_attention_layernorm", spec.hidden_size, source);
-  }
+  before_attention_ = make_norm(spec.norms.before_attention, spec.hidden_size, source);
+  after_attention_ = make_norm(spec.norms.after_attention, spec.hidden_size, source);
+  before_ffn_ = make_norm(spec.norms.before_ffn, spec.hidden_size, source);
+  after_ffn_ = make_norm(spec.norms.after_ffn, spec.hidden_size, source);
 }
 
 Linear DecoderBlock::make_linear(const std::string& suffix, int64_t in, int64_t out, bool bias,
@@ -56,26 +53,32 @@ Linear DecoderBlock::make_linear(const std::string& suffix, int64_t in, int64_t 
 
 DecoderBlock::Norm DecoderBlock::make_norm(const std::string& suffix, int64_t size,
                                            const ParameterSource& source) const {
+  if (suffix.empty()) return {};
   const std::string name = prefix_ + suffix + ".weight";
   return {name, source({name, {size}})};
 }
 
 at::Tensor DecoderBlock::normalise(const at::Tensor& x, const Norm& norm) const {
-  return kernels::rms_norm(x, norm.weight, norm_epsilon_, norm_order_);
+  if (!norm.weight.defined()) return x;
+  // A part of a joined product lies in strides.
+  return kernels::rms_norm(x.contiguous(), norm.weight, norm_epsilon_, norm_order_);
+}
+
+// The sum of a residual, and what the maps behind it read: its norm, or itself.
+kernels::AddedNorm DecoderBlock::added(const Residual& residual, const Norm& norm) const {
+  if (norm.weight.defined())
+    return kernels::add_rms_norm(residual.x_TD, residual.added_TD, norm.weight, norm_epsilon_,
+                                 norm_order_);
+  const at::Tensor sum_TD = residual.sum();
+  return {sum_TD, sum_TD};
 }
 
 Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) const {
-  const auto added = [this](const Residual& residual, const Norm& norm) {
-    return kernels::add_rms_norm(residual.x_TD, residual.added_TD, norm.weight, norm_epsilon_,
-                                 norm_order_);
-  };
   const kernels::AddedNorm first = added(input, before_attention_);
-  at::Tensor attended = attend(first.norm, batch);
-  if (after_attention_.weight.defined()) attended = normalise(attended, after_attention_);
+  const at::Tensor attended = normalise(attend(first.norm, batch), after_attention_);
   const kernels::AddedNorm middle =
       added({first.sum, scaled(attended, residual_scale_)}, before_ffn_);
-  at::Tensor fed = feed_forward(middle.norm, batch.draw_key);
-  if (after_ffn_.weight.defined()) fed = normalise(fed, after_ffn_);
+  const at::Tensor fed = normalise(feed_forward(middle.norm, batch.draw_key), after_ffn_);
   return {middle.sum, scaled(fed, residual_scale_)};
 }
 
@@ -84,12 +87,17 @@ at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch)
   const std::vector<at::Tensor> projected =
       query_key_value_.forward({&query_, &key_, &value_}, x_TD, batch.draw_key);
   const auto in_heads = [&](const at::Tensor& x) { return x.view({tokens, -1, head_dim_}); };
-  const at::Tensor q_THE = in_heads(projected[0]), k_TKE = in_heads(projected[1]),
+  const auto with_norm = [&](const at::Tensor& x, const Norm& norm) {
+    return norm_over_heads_ ? normalise(x, norm) : x;
+  };
+  const at::Tensor q_THE = in_heads(with_norm(projected[0], query_norm_)),
+                   k_TKE = in_heads(with_norm(projected[1], key_norm_)),
                    v_TKE = in_heads(projected[2]);
-  kernels::HeadTransform transform{.query_norm_E = query_norm_.weight,
-                                   .key_norm_E = key_norm_.weight,
-                                   .norm_epsilon = norm_epsilon_,
-                                   .norm_order = norm_order_};
+  kernels::HeadTransform transform{.norm_epsilon = norm_epsilon_, .norm_order = norm_order_};
+  if (!norm_over_heads_) {
+    transform.query_norm_E = query_norm_.weight;
+    transform.key_norm_E = key_norm_.weight;
+  }
   if (layer_.rope != architecture::kNoRope) {
     transform.cos_PE = batch.cos_PE;
     transform.sin_PE = batch.sin_PE;

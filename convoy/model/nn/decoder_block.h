@@ -72,10 +72,12 @@ class DecoderBlock {
     std::string name;  // empty: this family has no such norm
     at::Tensor weight;
   };
+  // None where the suffix is empty.
   Norm make_norm(const std::string& suffix, int64_t size, const ParameterSource& source) const;
   Linear make_linear(const std::string& suffix, int64_t in, int64_t out, bool bias,
                      const ParameterSource& source) const;
-  at::Tensor normalise(const at::Tensor& x, const Norm& norm) const;
+  at::Tensor normalise(const at::Tensor& x, const Norm& norm) const;  // x itself without a norm
+  kernels::AddedNorm added(const Residual& residual, const Norm& norm) const;
   at::Tensor attend(const at::Tensor& x_TD, const BlockBatch& batch) const;
   at::Tensor feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const;
 
@@ -87,6 +89,7 @@ class DecoderBlock {
   double attention_scale_;
   double residual_scale_;
   kernels::NormOrder norm_order_;
+  bool norm_over_heads_;
   kernels::Activation activation_;
 
   Linear query_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "convoy/core/base/error.h"
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/dropout/dropout.h"
@@ -45,7 +47,8 @@ TokenBatch small_batch(int64_t third_id = 10) {
 TEST(Decoder, AsksForWhatItsSpecDeclares) {
   architecture::DecoderSpec spec = small_spec();
   for (const bool all : {false, true}) {
-    spec.query_key_norm = spec.post_norms = spec.qkv_bias = all;
+    spec.query_key_norm = spec.qkv_bias = all;
+    spec.norms = all ? architecture::kNormsAround : architecture::kNormsBefore;
     spec.attention_output_bias = spec.ffn_bias = all;
     spec.tied_head = !all;
     std::vector<architecture::ParameterDeclaration> asked;
@@ -55,6 +58,22 @@ TEST(Decoder, AsksForWhatItsSpecDeclares) {
     });
     EXPECT_EQ(asked, architecture::declare_parameters(spec));
   }
+}
+
+TEST(Decoder, NormsLieWhereTheSpecNamesThem) {
+  architecture::DecoderSpec spec = small_spec();
+  spec.norms = architecture::kNormsAfter;
+  spec.query_key_norm = spec.norm_over_heads = true;
+  std::map<std::string, std::vector<int64_t>> shapes;
+  Decoder decoder(spec, [&](const architecture::ParameterDeclaration& parameter) {
+    shapes[parameter.name] = parameter.shape;
+    return at::ones(parameter.shape);
+  });
+  EXPECT_EQ(shapes.at("model.layers.0.self_attn.q_norm.weight"), (std::vector<int64_t>{8}));
+  EXPECT_EQ(shapes.at("model.layers.0.self_attn.k_norm.weight"), (std::vector<int64_t>{4}));
+  EXPECT_FALSE(shapes.contains("model.layers.0.input_layernorm.weight"));
+  EXPECT_TRUE(shapes.contains("model.layers.1.post_feedforward_layernorm.weight"));
+  EXPECT_EQ(decoder.parameters().size(), shapes.size());
 }
 
 // Without a rotation only the set of keys counts, not where they are.

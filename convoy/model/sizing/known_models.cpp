@@ -52,7 +52,7 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   spec.tied_head = model.tied_head;
   spec.qkv_bias = spec.family == "qwen2";
   spec.query_key_norm = spec.family == "gemma3";
-  spec.post_norms = spec.family == "gemma3";
+  if (spec.family == "gemma3") spec.norms = architecture::kNormsAround;
   spec.layers.resize(static_cast<size_t>(model.layers));
   return spec;
 }

@@ -80,8 +80,18 @@ bool is_target(const std::string& name, const EstimateRequest& request) {
 }
 
 // The inputs of these maps are outputs of norms and activations.
-bool follows_norm_or_activation(const std::string& linear) {
-  return linear == "q_proj" || linear == "gate_proj" || linear == "down_proj";
+bool follows_norm_or_activation(const std::string& linear, const DecoderSpec& model) {
+  if (linear == "q_proj") return !model.norms.before_attention.empty();
+  if (linear == "gate_proj") return !model.norms.before_ffn.empty();
+  return linear == "down_proj";
+}
+
+int64_t norms_of_block(const DecoderSpec& model) {
+  int64_t norms = 0;
+  for (const std::string* name : {&model.norms.before_attention, &model.norms.after_attention,
+                                  &model.norms.before_ffn, &model.norms.after_ffn})
+    if (!name->empty()) ++norms;
+  return norms;
 }
 
 // One unit's parts while its parameters come by.
@@ -102,13 +112,14 @@ struct GrowingUnit {
 class ShapeMaker {
  public:
   ShapeMaker(const DecoderSpec& model, const EstimateRequest& request)
-      : request_(request),
+      : model_(model),
+        request_(request),
         full_(request.mode == "full"),
         quantizes_(quantization_of(request) != "none"),
         shape_{.layers = model.num_layers(),
                .hidden = model.hidden_size,
                .vocab = model.vocab_size,
-               .kept = 2 * model.hidden_size,
+               .kept = norms_of_block(model) * model.hidden_size,
                .at_work = 3 * model.ffn_size + 2 * model.hidden_size,
                .element_bytes = request.dtype == "bf16" ? 2 : 4,
                .head_elements = model.vocab_size * model.hidden_size,
@@ -121,7 +132,6 @@ class ShapeMaker {
     // Inputs of norms that no other op keeps.
     if (model.query_key_norm)
       shape_.kept += (model.num_heads + model.num_kv_heads) * model.head_dim;
-    if (model.post_norms) shape_.kept += 2 * model.hidden_size;
     shape_.at_work += dora_at_work_;
     if (!request.dora) shape_.recomputed = recomputed_ / std::max<int64_t>(shape_.layers, 1);
   }
@@ -133,6 +143,7 @@ class ShapeMaker {
   void add_dora(const std::string& name, int64_t out, int64_t in);
   void close_unit();
 
+  const DecoderSpec& model_;
   const EstimateRequest& request_;
   const bool full_;
   const bool quantizes_;
@@ -171,7 +182,7 @@ void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration&
   if (name == "q_proj" || name == "gate_proj" || name == "o_proj" || name == "down_proj")
     in_blocks_ += in;
   if (name != "o_proj" && name != "down_proj") in_blocks_ += out;
-  if (follows_norm_or_activation(name)) recomputed_ += in;
+  if (follows_norm_or_activation(name, model_)) recomputed_ += in;
   if (quantizes_) {
     unit_.quantized.elements += count(weight);
     unit_.quantized.bytes += quantized_bytes(weight, request_);

@@ -403,6 +403,72 @@ MODELS = {
         dict(rope_theta=10000000.0, rope_scaling=None),
         dict(dtype=torch.bfloat16),
     ),
+    # Norms behind attention and feed-forward, and over queries and keys of all heads at once.
+    "olmo2": (
+        dict(
+            model_type="olmo2",
+            architectures=["Olmo2ForCausalLM"],
+            hidden_size=30,
+            intermediate_size=42,
+            num_hidden_layers=2,
+            num_attention_heads=5,
+            num_key_value_heads=1,
+            vocab_size=101,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            attention_bias=False,
+            rope_parameters=dict(rope_type="default", rope_theta=500000.0),
+        ),
+        dict(rope_theta=500000.0, rope_scaling=None),
+        {},
+    ),
+    # Windows in three of four layers; the others are stretched.
+    "olmo3": (
+        dict(
+            model_type="olmo3",
+            architectures=["Olmo3ForCausalLM"],
+            hidden_size=28,
+            intermediate_size=38,
+            num_hidden_layers=5,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            vocab_size=103,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            attention_bias=True,
+            sliding_window=9,
+            layer_types=["sliding_attention"] * 3 + ["full_attention", "sliding_attention"],
+            rope_parameters=dict(
+                full_attention=dict(
+                    rope_type="yarn",
+                    rope_theta=500000.0,
+                    factor=4.0,
+                    original_max_position_embeddings=32,
+                    attention_factor=1.2,
+                    beta_fast=32.0,
+                    beta_slow=1.0,
+                ),
+                sliding_attention=dict(rope_type="default", rope_theta=500000.0),
+            ),
+        ),
+        dict(
+            rope_theta=500000.0,
+            layer_types=None,
+            rope_scaling=dict(
+                rope_type="yarn",
+                factor=4.0,
+                original_max_position_embeddings=32,
+                attention_factor=1.2,
+                beta_fast=32.0,
+                beta_slow=1.0,
+            ),
+        ),
+        {},
+    ),
 }
 
 

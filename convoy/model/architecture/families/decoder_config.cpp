@@ -188,6 +188,36 @@ void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
                static_cast<int64_t>(std::min(stretched, static_cast<double>(kMostPositions))));
 }
 
+std::vector<architecture::RopeSpec> read_ropes_by_type(const io::JsonReader& config,
+                                                       const ThetaByType& fallback,
+                                                       int64_t max_positions) {
+  std::vector<architecture::RopeSpec> ropes{{.theta = fallback.full_theta},
+                                            {.theta = fallback.sliding_theta}};
+  if (const auto parameters = config.optional_object("rope_parameters")) {
+    for (const char* flat : {"rope_theta", "rope_type"}) {
+      if (parameters->has(flat)) {
+        config.fail("rope_parameters",
+                    "must hold full_attention and sliding_attention for this family");
+      }
+    }
+    if (const auto full = parameters->optional_object("full_attention")) {
+      ropes[kFullRope] = read_rope_rule(*full, fallback.full_theta, max_positions);
+    }
+    if (const auto sliding = parameters->optional_object("sliding_attention")) {
+      ropes[kSlidingRope] = read_rope_rule(*sliding, fallback.sliding_theta, max_positions);
+    }
+  }
+  if (const auto scaling = config.optional_object("rope_scaling")) {
+    const architecture::RopeSpec scaled =
+        read_rope_rule(*scaling, ropes[kFullRope].theta, max_positions);
+    if (config.has("rope_parameters") && !(scaled == ropes[kFullRope])) {
+      config.fail("rope_parameters", "contradicts rope_scaling; keep one of them");
+    }
+    ropes[kFullRope] = scaled;
+  }
+  return ropes;
+}
+
 std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_layers) {
   std::vector<bool> sliding;
   for (const std::string& type : config.strings_or_empty("layer_types")) {

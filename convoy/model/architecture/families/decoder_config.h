@@ -44,6 +44,18 @@ architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double f
 void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
                double default_theta = 10000.0);
 
+// The rules of layers without a window and with one, at these indices. A later config.json has them
+// by layer type in rope_parameters; an earlier one has rope_scaling for layers without a window.
+inline constexpr int64_t kFullRope = 0;
+inline constexpr int64_t kSlidingRope = 1;
+struct ThetaByType {
+  double full_theta = 10000.0;
+  double sliding_theta = 10000.0;
+};
+std::vector<architecture::RopeSpec> read_ropes_by_type(const io::JsonReader& config,
+                                                       const ThetaByType& fallback,
+                                                       int64_t max_positions);
+
 inline constexpr double kLeastTheta = 1.0;
 inline constexpr double kMostTheta = 1e15;
 inline constexpr int64_t kMostPositions = int64_t{1} << 31;

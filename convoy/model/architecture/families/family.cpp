@@ -13,6 +13,8 @@
 #include "convoy/model/architecture/families/granite/granite.h"
 #include "convoy/model/architecture/families/llama/llama.h"
 #include "convoy/model/architecture/families/mistral/mistral.h"
+#include "convoy/model/architecture/families/olmo2/olmo2.h"
+#include "convoy/model/architecture/families/olmo3/olmo3.h"
 #include "convoy/model/architecture/families/qwen2/qwen2.h"
 #include "convoy/model/architecture/families/qwen3/qwen3.h"
 #include "convoy/model/architecture/families/seed_oss/seed_oss.h"
@@ -37,6 +39,9 @@ constexpr std::array kFamilies{
     Family{"granite", "GraniteForCausalLM", read_granite_spec, TextModel::Whole,
            "Granite 3.0 to 3.3 (dense)"},
     Family{"seed_oss", "SeedOssForCausalLM", read_seed_oss_spec, TextModel::Whole, "Seed-OSS 36B"},
+    Family{"olmo2", "Olmo2ForCausalLM", read_olmo2_spec, TextModel::Whole,
+           "OLMo 2 1B, 7B, 13B, 32B"},
+    Family{"olmo3", "Olmo3ForCausalLM", read_olmo3_spec, TextModel::Whole, "OLMo 3 7B, 32B"},
 };
 
 }  // namespace

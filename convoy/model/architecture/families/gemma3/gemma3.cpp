@@ -2,7 +2,6 @@
 #include "convoy/model/architecture/families/gemma3/gemma3.h"
 
 #include <cmath>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,41 +9,6 @@
 
 namespace convoy::families {
 namespace {
-
-constexpr int64_t kGlobalRope = 0;
-constexpr int64_t kLocalRope = 1;
-
-// v5: rope_parameters by layer type. v4: rope_theta and rope_scaling for full layers,
-// rope_local_base_freq for the others.
-std::vector<architecture::RopeSpec> read_gemma3_ropes(const io::JsonReader& config,
-                                                      int64_t max_positions) {
-  const double global = config.double_or("rope_theta", 1e6, kLeastTheta, kMostTheta);
-  const double local = config.double_or("rope_local_base_freq", 1e4, kLeastTheta, kMostTheta);
-  std::vector<architecture::RopeSpec> ropes{{.theta = global}, {.theta = local}};
-  if (const auto parameters = config.optional_object("rope_parameters")) {
-    for (const char* flat : {"rope_theta", "rope_type"}) {
-      if (parameters->has(flat)) {
-        config.fail("rope_parameters",
-                    "must hold full_attention and sliding_attention for this family");
-      }
-    }
-    if (const auto full = parameters->optional_object("full_attention")) {
-      ropes[kGlobalRope] = read_rope_rule(*full, global, max_positions);
-    }
-    if (const auto sliding = parameters->optional_object("sliding_attention")) {
-      ropes[kLocalRope] = read_rope_rule(*sliding, local, max_positions);
-    }
-  }
-  if (const auto scaling = config.optional_object("rope_scaling")) {
-    const architecture::RopeSpec scaled =
-        read_rope_rule(*scaling, ropes[kGlobalRope].theta, max_positions);
-    if (config.has("rope_parameters") && !(scaled == ropes[kGlobalRope])) {
-      config.fail("rope_parameters", "contradicts rope_scaling; keep one of them");
-    }
-    ropes[kGlobalRope] = scaled;
-  }
-  return ropes;
-}
 
 std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_layers) {
   std::vector<bool> sliding = read_layer_types(config, num_layers);
@@ -73,19 +37,23 @@ architecture::DecoderSpec read_gemma3_spec(const io::JsonReader& config) {
   spec.activation = read_activation(config, "hidden_activation", "gelu_pytorch_tanh");
   spec.norm_order = architecture::NormOrder::ScaleByOnePlusThenCast;
   spec.query_key_norm = true;
-  spec.post_norms = true;
+  spec.norms = architecture::kNormsAround;
   spec.qkv_bias = config.bool_or("attention_bias", false);
   spec.attention_output_bias = spec.qkv_bias;
   spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden_size));
   spec.attention_scale = 1.0 / std::sqrt(config.double_or("query_pre_attn_scalar", 256, 1e-3, 1e9));
   spec.tied_head = config.bool_or("tie_word_embeddings", true);
-  spec.ropes = read_gemma3_ropes(config, spec.max_positions);
+  spec.ropes = read_ropes_by_type(
+      config,
+      {.full_theta = config.double_or("rope_theta", 1e6, kLeastTheta, kMostTheta),
+       .sliding_theta = config.double_or("rope_local_base_freq", 1e4, kLeastTheta, kMostTheta)},
+      spec.max_positions);
 
   const auto num_layers = static_cast<int64_t>(spec.layers.size());
   const int64_t window = config.int_or("sliding_window", 4096, 1, int64_t{1} << 31);
   const std::vector<bool> sliding = read_sliding_layers(config, num_layers);
   for (int64_t i = 0; i < num_layers; ++i) {
-    spec.layers[i] = {.rope = sliding[i] ? kLocalRope : kGlobalRope,
+    spec.layers[i] = {.rope = sliding[i] ? kSlidingRope : kFullRope,
                       .sliding_window = sliding[i] ? window : 0};
   }
   return spec;
