@@ -51,7 +51,7 @@ constexpr std::array kRefused = {
     "mixtures of experts, state-space and encoder models: they are named by their model_type",
     "pickled weights (.bin, .pth): converted once with save_pretrained(safe_serialization=True)",
     "a model's own Python code (auto_map, trust_remote_code): never run",
-    "dynamic and longrope rotations, soft caps, partial rotation: named by their key",
+    "soft caps, partial rotation in a family that rotates whole heads: named by their key",
     "vision and audio parts: only the language model of a nested checkpoint is read"};
 
 int list_models(const Context& context, const ListFlags&, const Words& words) {

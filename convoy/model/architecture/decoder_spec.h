@@ -10,7 +10,7 @@
 
 namespace convoy::architecture {
 
-enum class RopeKind { Default, Linear, Llama3, Yarn };
+enum class RopeKind { Default, Linear, Llama3, Yarn, LongRope };
 
 struct RopeSpec {
   RopeKind kind = RopeKind::Default;
@@ -26,6 +26,10 @@ struct RopeSpec {
   double beta_slow = 1.0;
   bool whole_features = true;  // the bounds between them are rounded outwards
   double table_scale = 1.0;    // multiplies cosines and sines: sharpens attention over long texts
+  // LongRope only (arXiv 2402.13753): each pair's frequency is divided by its own number.
+  std::vector<double> divisors = {};
+  int64_t rotated_features = 0;  // the first ones of a head; 0: all
+  bool neighbours = false;       // pairs are features 2i and 2i + 1, not half of the rotated apart
   bool operator==(const RopeSpec&) const = default;
 };
 

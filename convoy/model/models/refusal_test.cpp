@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -175,7 +176,7 @@ TEST(ConfigDefaults, Olmo3WindowsAndRotationsByLayerType) {
 }
 
 TEST(ConfigRefusal, RotaryKinds) {
-  for (const char* kind : {"dynamic", "longrope", "su"}) {
+  for (const char* kind : {"longrope", "su", "ntk"}) {
     expect_config_refused("llama", "rope_scaling", {{"rope_type", kind}, {"factor", 2.0}},
                           "config.v4.json");
   }
@@ -184,6 +185,34 @@ TEST(ConfigRefusal, RotaryKinds) {
   expect_config_refused("llama", "rope_scaling",
                         {{"rope_type", "linear"}, {"factor", 2.0}});  // contradicts
   expect_config_refused("llama", "rope_theta", 0, "config.v4.json");
+}
+
+// Within max_position_embeddings, `dynamic` changes nothing.
+TEST(ConfigRefusal, DynamicRotationIsThePlainOneAndItsFactorIsRequired) {
+  const io::Json rule = {{"rope_type", "dynamic"}, {"rope_theta", 500.0}, {"factor", 2.0}};
+  const architecture::DecoderSpec spec = spec_with("llama", "rope_parameters", rule);
+  EXPECT_TRUE(spec.ropes.at(0) == (architecture::RopeSpec{.theta = 500.0}));
+  EXPECT_EQ(spec.max_positions, 128);
+  expect_config_refused("llama", "rope_parameters", {{"rope_type", "dynamic"}, {"factor", 0}});
+}
+
+// Its rows end at the original positions, where the rule changes.
+TEST(ConfigRefusal, LongRopeTakesTheShortFactors) {
+  io::Json rule = {{"rope_type", "longrope"},
+                   {"rope_theta", 100.0},
+                   {"original_max_position_embeddings", 32},
+                   {"short_factor", {1.0, 1.5, 2.0, 2.5, 3.0}},
+                   {"long_factor", {1.0, 2.0, 4.0, 8.0, 16.0}}};
+  const architecture::DecoderSpec spec = spec_with("llama", "rope_parameters", rule);
+  EXPECT_EQ(spec.max_positions, 32);
+  EXPECT_EQ(spec.ropes.at(0).divisors, (std::vector<double>{1.0, 1.5, 2.0, 2.5, 3.0}));
+  EXPECT_NEAR(spec.ropes.at(0).table_scale, std::sqrt(1.0 + std::log(4.0) / std::log(32.0)), 1e-9);
+  for (const io::Json& wrong :
+       {io::Json(), io::Json::array({1.0}), io::Json::array({1, 1, 1, 1, "1"}),
+        io::Json::array({1, 1, 1, 1, 0})}) {
+    rule["short_factor"] = wrong;
+    expect_config_refused("llama", "rope_parameters", rule);
+  }
 }
 
 // Users add YaRN to a published config.json, whose max_position_embeddings stays.

@@ -104,6 +104,7 @@ Residual Decoder::run_block(size_t index, const Residual& input, BlockBatch batc
     const RopeTable& table = rope_tables_[block.rope()];
     batch.cos_PE = table.cos();
     batch.sin_PE = table.sin();
+    batch.feature_order = table.order();
   }
   if (!at::GradMode::is_enabled()) return block.forward(input, batch);
   const bool records = input.requires_grad() || block.trains();

@@ -82,19 +82,30 @@ Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) c
   return {middle.sum, scaled(fed, residual_scale_)};
 }
 
+// Norms of queries and keys go with the rotation in one op unless they do not fit its layout.
+bool DecoderBlock::norms_apart(const FeatureOrder& order) const {
+  return norm_over_heads_ || order.from_E.defined();
+}
+
+// [T, heads, E] of a projection, as the rotation takes it.
+at::Tensor DecoderBlock::heads(const at::Tensor& projected, const Norm& norm,
+                               const FeatureOrder& order) const {
+  const auto in_heads = [&](const at::Tensor& x) { return x.view({x.size(0), -1, head_dim_}); };
+  if (!norms_apart(order)) return in_heads(projected);
+  const at::Tensor x_THE = norm_over_heads_ ? in_heads(normalise(projected, norm))
+                                            : normalise(in_heads(projected), norm);
+  return in_order(x_THE, order);
+}
+
 at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch) const {
   const int64_t tokens = x_TD.size(0);
   const std::vector<at::Tensor> projected =
       query_key_value_.forward({&query_, &key_, &value_}, x_TD, batch.draw_key);
-  const auto in_heads = [&](const at::Tensor& x) { return x.view({tokens, -1, head_dim_}); };
-  const auto with_norm = [&](const at::Tensor& x, const Norm& norm) {
-    return norm_over_heads_ ? normalise(x, norm) : x;
-  };
-  const at::Tensor q_THE = in_heads(with_norm(projected[0], query_norm_)),
-                   k_TKE = in_heads(with_norm(projected[1], key_norm_)),
-                   v_TKE = in_heads(projected[2]);
+  const at::Tensor q_THE = heads(projected[0], query_norm_, batch.feature_order),
+                   k_TKE = heads(projected[1], key_norm_, batch.feature_order),
+                   v_TKE = projected[2].view({tokens, -1, head_dim_});
   kernels::HeadTransform transform{.norm_epsilon = norm_epsilon_, .norm_order = norm_order_};
-  if (!norm_over_heads_) {
+  if (!norms_apart(batch.feature_order)) {
     transform.query_norm_E = query_norm_.weight;
     transform.key_norm_E = key_norm_.weight;
   }

@@ -15,6 +15,7 @@
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/model/nn/joined_linears.h"
 #include "convoy/model/nn/kv_cache.h"
+#include "convoy/model/nn/rope_table.h"
 #include "convoy/model/nn/spec_kernels.h"
 
 namespace convoy::nn {
@@ -26,6 +27,7 @@ using ParameterSource = std::function<at::Tensor(const architecture::ParameterDe
 struct BlockBatch {
   at::Tensor cos_PE;  // undefined, as sin_PE, in a layer that does not rotate
   at::Tensor sin_PE;
+  FeatureOrder feature_order = {};
   at::Tensor position_ids_T;
   kernels::RowIndex rows;
   DrawKey draw_key = {};
@@ -78,6 +80,8 @@ class DecoderBlock {
                      const ParameterSource& source) const;
   at::Tensor normalise(const at::Tensor& x, const Norm& norm) const;  // x itself without a norm
   kernels::AddedNorm added(const Residual& residual, const Norm& norm) const;
+  at::Tensor heads(const at::Tensor& projected, const Norm& norm, const FeatureOrder& order) const;
+  bool norms_apart(const FeatureOrder& order) const;
   at::Tensor attend(const at::Tensor& x_TD, const BlockBatch& batch) const;
   at::Tensor feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const;
 

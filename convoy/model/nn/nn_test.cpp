@@ -7,6 +7,7 @@
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/dropout/dropout.h"
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
+#include "convoy/model/kernels/rope/rope.h"
 #include "convoy/model/nn/decoder.h"
 #include "convoy/model/nn/kv_cache.h"
 #include "convoy/model/nn/linear.h"
@@ -119,6 +120,82 @@ TEST(RopeTable, Llama3BlendsBetweenItsWavelengths) {
     between += r > 1.001f && r < 7.999f;
   }
   EXPECT_GT(between, 0);
+}
+
+// A head of 10 features of which 6 rotate, against the formula.
+TEST(RopeTable, APartOfAHeadRotatesInEitherOrderOfPairs) {
+  for (const bool neighbours : {false, true}) {
+    const architecture::RopeSpec spec{
+        .theta = 50.0, .table_scale = 1.5, .rotated_features = 6, .neighbours = neighbours};
+    RopeTable table(spec, 10);
+    table.ensure(8);
+    at::manual_seed(2);
+    const at::Tensor x_THE = at::randn({4, 3, 10}).requires_grad_();
+    const at::Tensor positions_T = at::arange(4, at::kLong) * 2;
+    const at::Tensor turned =
+        kernels::rope(in_order(x_THE, table.order()), table.cos(), table.sin(), positions_T);
+    const at::Tensor found = turned.index_select(2, table.order().back_E).detach();
+    at::Tensor wanted = x_THE.detach().clone();
+    for (int64_t pair = 0; pair < 3; ++pair) {
+      const int64_t one = neighbours ? 2 * pair : pair, other = neighbours ? one + 1 : pair + 3;
+      const at::Tensor angles =
+          positions_T.to(at::kDouble) * std::pow(50.0, -static_cast<double>(pair) / 3.0);
+      const at::Tensor cos = (angles.cos() * 1.5).to(at::kFloat).unsqueeze(1),
+                       sin = (angles.sin() * 1.5).to(at::kFloat).unsqueeze(1);
+      const at::Tensor a = x_THE.detach().select(2, one), b = x_THE.detach().select(2, other);
+      wanted.select(2, one).copy_(a * cos - b * sin);
+      wanted.select(2, other).copy_(b * cos + a * sin);
+    }
+    EXPECT_TRUE(at::allclose(found, wanted, 1e-5, 1e-5)) << neighbours;
+    // Backward puts the gradient of each feature into its own place.
+    x_THE.mutable_grad() = at::Tensor();
+    in_order(x_THE, table.order())
+        .index_select(2, table.order().back_E)
+        .select(2, 7)
+        .sum()
+        .backward();
+    EXPECT_EQ(x_THE.grad().select(2, 7).sum().item<float>(), 12.0f);
+    EXPECT_EQ(x_THE.grad().sum().item<float>(), 12.0f);
+  }
+  EXPECT_FALSE(feature_order({.rotated_features = 10}, 10).from_E.defined());
+}
+
+TEST(RopeTable, LongRopeDividesEachFrequency) {
+  const architecture::RopeSpec spec{.kind = architecture::RopeKind::LongRope,
+                                    .theta = 100.0,
+                                    .divisors = {1.0, 4.0},
+                                    .rotated_features = 4};
+  const at::Tensor found = inverse_frequencies(spec, 6);
+  EXPECT_EQ(found.size(0), 2);
+  EXPECT_FLOAT_EQ(found[0].item<float>(), 1.0f);
+  EXPECT_FLOAT_EQ(found[1].item<float>(), 0.025f);  // 1 / (4 * 100^(1/2))
+}
+
+// Pairs of neighbours are pairs half a head apart of a model whose rows lie in that order.
+TEST(Decoder, PairsOfNeighboursAreThoseOfPermutedRows) {
+  architecture::DecoderSpec spec = small_spec();
+  spec.query_key_norm = true;
+  spec.ropes.front().neighbours = true;
+  const at::Tensor order_E = feature_order(spec.ropes.front(), spec.head_dim).from_E;
+  const auto states = [&](const architecture::DecoderSpec& of) {
+    at::manual_seed(4);
+    const bool permutes = !of.ropes.front().neighbours;
+    Decoder model(of, [&](const architecture::ParameterDeclaration& p) {
+      const at::Tensor value = at::randn(p.shape) * 0.3;
+      bool is_of_heads = false;
+      for (const char* name : {"q_proj", "k_proj", "q_norm", "k_norm"})
+        is_of_heads = is_of_heads || p.name.find(name) != std::string::npos;
+      if (!permutes || !is_of_heads) return value;
+      return value.view({p.shape[0] / of.head_dim, of.head_dim, -1})
+          .index_select(1, order_E)
+          .reshape(p.shape);
+    });
+    const at::NoGradGuard no_gradients;
+    return model.hidden_states(small_batch(), {});
+  };
+  const at::Tensor neighbours = states(spec);
+  spec.ropes.front().neighbours = false;
+  EXPECT_TRUE(at::allclose(states(spec), neighbours, 1e-5, 1e-6));
 }
 
 TEST(Recompute, DropoutAndGradientsAreThoseOfTheFirstRun) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "convoy/model/kernels/ops/autograd.h"
+
 namespace convoy::nn {
 namespace {
 
@@ -49,27 +51,68 @@ at::Tensor stretch_yarn(const at::Tensor& frequencies, const architecture::RopeS
   return frequencies / spec.factor * (1 - kept_share) + frequencies * kept_share;
 }
 
+int64_t rotated_features(const architecture::RopeSpec& spec, int64_t head_dim) {
+  return spec.rotated_features > 0 ? spec.rotated_features : head_dim;
+}
+
 }  // namespace
 
 at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_dim) {
+  const int64_t features = rotated_features(spec, head_dim);
   const at::Tensor exponents =
-      at::arange(0, head_dim, 2, at::kLong).to(at::kFloat) / static_cast<double>(head_dim);
-  const at::Tensor frequencies = 1.0 / at::pow(spec.theta, exponents);
+      at::arange(0, features, 2, at::kLong).to(at::kFloat) / static_cast<double>(features);
+  const at::Tensor wavelengths = at::pow(spec.theta, exponents);
+  const at::Tensor frequencies = 1.0 / wavelengths;
   switch (spec.kind) {
     case architecture::RopeKind::Linear:
       return frequencies / spec.factor;
     case architecture::RopeKind::Llama3:
       return stretch_llama3(frequencies, spec);
     case architecture::RopeKind::Yarn:
-      return stretch_yarn(frequencies, spec, head_dim);
+      return stretch_yarn(frequencies, spec, features);
+    case architecture::RopeKind::LongRope:
+      return 1.0 / (at::tensor(spec.divisors, at::kFloat) * wavelengths);
     case architecture::RopeKind::Default:
       break;
   }
   return frequencies;
 }
 
+FeatureOrder feature_order(const architecture::RopeSpec& spec, int64_t head_dim) {
+  const int64_t rotated = rotated_features(spec, head_dim);
+  const int64_t still = head_dim - rotated;
+  if (still == 0 && !spec.neighbours) return {};
+  const at::Tensor features = at::arange(head_dim, at::kLong);
+  const at::Tensor turning = features.narrow(0, 0, rotated);
+  // Each half holds one feature of every pair, then half of the features that stay.
+  const at::Tensor pairs =
+      spec.neighbours ? turning.view({rotated / 2, 2}).t() : turning.view({2, rotated / 2});
+  const at::Tensor from_E =
+      at::cat({pairs, features.narrow(0, rotated, still).view({2, still / 2})}, 1).view({-1});
+  return {from_E, from_E.argsort()};
+}
+
+at::Tensor in_order(const at::Tensor& x_THE, const FeatureOrder& order) {
+  if (!order.from_E.defined()) return x_THE;
+  const bool records = kernels::records_gradient({x_THE});
+  const at::NoGradGuard no_grad;
+  const at::Tensor ordered_THE = x_THE.index_select(2, order.from_E);
+  if (!records) return ordered_THE;
+  return kernels::with_backward(
+      ordered_THE, {.op = "feature order",
+                    .inputs = {x_THE},
+                    .saved = {order.back_E},
+                    .gradients = [](const at::Tensor& grad, const std::vector<at::Tensor>& saved,
+                                    const std::vector<bool>&) -> std::vector<at::Tensor> {
+                      return {grad.index_select(2, saved[0])};
+                    }});
+}
+
 RopeTable::RopeTable(const architecture::RopeSpec& spec, int64_t head_dim)
-    : inverse_frequencies_E_(inverse_frequencies(spec, head_dim)), scale_(spec.table_scale) {}
+    : inverse_frequencies_E_(inverse_frequencies(spec, head_dim)),
+      scale_(spec.table_scale),
+      still_pairs_((head_dim - rotated_features(spec, head_dim)) / 2),
+      order_(feature_order(spec, head_dim)) {}
 
 void RopeTable::ensure(int64_t num_positions, at::Device device) {
   const int64_t present = cos_PE_.defined() ? cos_PE_.size(0) : 0;
@@ -77,8 +120,14 @@ void RopeTable::ensure(int64_t num_positions, at::Device device) {
   const int64_t rows = std::max({kFirstPositions, 2 * present, num_positions});
   const at::Tensor angles =
       at::arange(rows, at::kFloat).unsqueeze(1) * inverse_frequencies_E_.unsqueeze(0);
-  cos_PE_ = (angles.cos() * scale_).to(device);
-  sin_PE_ = (angles.sin() * scale_).to(device);
+  // The scale is not for features that stay.
+  const auto with_still = [&](const at::Tensor& rotated, double still) {
+    return at::constant_pad_nd(rotated * scale_, {0, still_pairs_}, still).to(device);
+  };
+  cos_PE_ = with_still(angles.cos(), 1.0);
+  sin_PE_ = with_still(angles.sin(), 0.0);
+  if (!order_.from_E.defined()) return;
+  order_ = {order_.from_E.to(device), order_.back_E.to(device)};
 }
 
 }  // namespace convoy::nn

@@ -12,8 +12,19 @@
 
 namespace convoy::nn {
 
-// fp32 [E/2] for heads of `head_dim` features.
+// fp32, one for each pair of features that rotates; [E/2] where all of them do.
 at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_dim);
+
+// The kernels turn feature j with feature j + E/2. Heads whose pairs lie elsewhere, or of which a
+// part stays as it is, are put in this order first, queries and keys alike: scores are the same.
+struct FeatureOrder {
+  at::Tensor from_E;  // int64: the model's feature in each place; undefined: as they are
+  at::Tensor back_E;  // the reverse
+};
+FeatureOrder feature_order(const architecture::RopeSpec& spec, int64_t head_dim);
+
+// x [T, H, E] in that order. Differentiable.
+at::Tensor in_order(const at::Tensor& x_THE, const FeatureOrder& order);
 
 class RopeTable {
  public:
@@ -24,10 +35,13 @@ class RopeTable {
   void ensure(int64_t num_positions, at::Device device = at::kCPU);
   const at::Tensor& cos() const { return cos_PE_; }  // fp32 [P, E/2]
   const at::Tensor& sin() const { return sin_PE_; }
+  const FeatureOrder& order() const { return order_; }  // on the device of the tables
 
  private:
   at::Tensor inverse_frequencies_E_;
   double scale_;
+  int64_t still_pairs_;  // features that stay, as pairs of angle 0
+  FeatureOrder order_;
   at::Tensor cos_PE_;
   at::Tensor sin_PE_;
 };

@@ -26,13 +26,18 @@ int64_t int_or_required(const io::JsonReader& config, const std::string& key, in
 
 void refuse_partial_rotation(const io::JsonReader& reader) {
   if (reader.double_or("partial_rotary_factor", 1.0, 0.0, 1.0) != 1.0) {
-    reader.fail("partial_rotary_factor", "only whole heads can be rotated, so it must be 1");
+    reader.fail("partial_rotary_factor", "this family rotates whole heads, so it must be 1");
   }
 }
 
 }  // namespace
 
 void refuse_unsupported(const io::JsonReader& config) {
+  refuse_unsupported_but_partial_rotation(config);
+  refuse_partial_rotation(config);
+}
+
+void refuse_unsupported_but_partial_rotation(const io::JsonReader& config) {
   for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
     if (config.has(key)) config.fail(key, "is not supported; it must be absent or null");
   }
@@ -40,7 +45,6 @@ void refuse_unsupported(const io::JsonReader& config) {
     if (config.bool_or(key, false))
       config.fail(key, "is not supported; it must be absent or false");
   }
-  refuse_partial_rotation(config);
 }
 
 architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,
@@ -113,11 +117,38 @@ void read_yarn(const io::JsonReader& parameters, int64_t max_positions,
     rope.table_scale = parameters.require_double("attention_factor", 0.0, 1e6);
 }
 
-}  // namespace
+// Rows of up to the original positions, which take the short factors. As in transformers, a factor
+// that is absent is the ratio of the two lengths.
+void read_longrope(const io::JsonReader& parameters, int64_t max_positions,
+                   architecture::RopeSpec& rope) {
+  rope.kind = architecture::RopeKind::LongRope;
+  rope.original_max_positions =
+      parameters.int_or("original_max_position_embeddings", max_positions, 2, kMostPositions);
+  const auto original = static_cast<double>(rope.original_max_positions);
+  rope.factor =
+      parameters.double_or("factor", static_cast<double>(max_positions) / original, 1e-6, 1e6);
+  const double usual =
+      rope.factor <= 1 ? 1.0 : std::sqrt(1.0 + std::log(rope.factor) / std::log(original));
+  rope.table_scale = parameters.double_or("attention_factor", usual, 0.0, 1e6);
+  const io::Json* const factors = parameters.find("short_factor");
+  if (factors == nullptr || !factors->is_array() || factors->empty())
+    parameters.fail("short_factor", "must be a list of numbers");
+  for (const io::Json& factor : *factors) {
+    const double divisor = factor.is_number() ? factor.get<double>() : 0.0;
+    if (!(divisor >= 1e-6 && divisor <= 1e6))
+      parameters.fail("short_factor", "must hold numbers from 1e-6 to 1e6");
+    rope.divisors.push_back(divisor);
+  }
+}
 
-architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double fallback_theta,
-                                      int64_t max_positions) {
-  refuse_partial_rotation(parameters);
+// Phi-3's first files name LongRope by two other words.
+bool is_longrope(const io::JsonReader& parameters, const std::string& kind) {
+  return kind == "longrope" || kind == "su" || (kind == "yarn" && parameters.has("short_factor"));
+}
+
+// `max_positions`: the number in config.json.
+architecture::RopeSpec read_rule(const io::JsonReader& parameters, double fallback_theta,
+                                 int64_t max_positions) {
   architecture::RopeSpec rope;
   rope.theta = parameters.double_or("rope_theta", fallback_theta, kLeastTheta, kMostTheta);
   const std::string key = parameters.has("rope_type") ? "rope_type" : "type";
@@ -136,32 +167,49 @@ architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double f
     }
     rope.original_max_positions =
         parameters.int_or("original_max_position_embeddings", max_positions, 1, kMostPositions);
+  } else if (kind == "dynamic") {
+    // Changes the rotation of longer rows alone, which max_position_embeddings shuts out.
+    parameters.require_double("factor", 1e-6, 1e6);
+  } else if (is_longrope(parameters, kind)) {
+    read_longrope(parameters, max_positions, rope);
   } else if (kind == "yarn") {
     read_yarn(parameters, max_positions, rope);
   } else {
     parameters.fail(
-        key, fmt::format("`{}` is not supported; default, linear, llama3 and yarn are", kind));
+        key, fmt::format("`{}` is not supported; default, linear, llama3, yarn, longrope and "
+                         "dynamic are",
+                         kind));
   }
   return rope;
 }
 
+}  // namespace
+
+architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double fallback_theta,
+                                      int64_t max_positions) {
+  refuse_partial_rotation(parameters);
+  return read_rule(parameters, fallback_theta, max_positions);
+}
+
 namespace {
 
+using ReadRule = architecture::RopeSpec(const io::JsonReader&, double, int64_t);
+
 architecture::RopeSpec rope_of(const io::JsonReader& config, int64_t max_positions,
-                               double default_theta) {
+                               double default_theta, ReadRule read) {
   const double theta = config.double_or("rope_theta", default_theta, kLeastTheta, kMostTheta);
   std::optional<architecture::RopeSpec> older;
   std::optional<architecture::RopeSpec> newer;
   if (const auto scaling = config.optional_object("rope_scaling")) {
-    older = read_rope_rule(*scaling, theta, max_positions);
+    older = read(*scaling, theta, max_positions);
   }
   if (const auto parameters = config.optional_object("rope_parameters")) {
     // A config that lists layer types may nest them here too; these families rotate all layers
     // alike.
     const auto nested = parameters->optional_object("full_attention");
-    newer = read_rope_rule(nested ? *nested : *parameters, theta, max_positions);
+    newer = read(nested ? *nested : *parameters, theta, max_positions);
     const auto sliding = parameters->optional_object("sliding_attention");
-    if (sliding && !(read_rope_rule(*sliding, theta, max_positions) == *newer)) {
+    if (sliding && !(read(*sliding, theta, max_positions) == *newer)) {
       config.fail("rope_parameters",
                   "layer types that rotate differently are not supported for this family");
     }
@@ -174,18 +222,53 @@ architecture::RopeSpec rope_of(const io::JsonReader& config, int64_t max_positio
   return {.theta = theta};
 }
 
-}  // namespace
+void check_divisors(const io::JsonReader& config, const architecture::RopeSpec& rope,
+                    int64_t rotated_features) {
+  const auto pairs = static_cast<size_t>(rotated_features / 2);
+  if (rope.kind == architecture::RopeKind::LongRope && rope.divisors.size() != pairs)
+    config.fail(config.has("rope_parameters") ? "rope_parameters" : "rope_scaling",
+                fmt::format("short_factor has {} numbers for {} rotated pairs of features",
+                            rope.divisors.size(), pairs));
+}
 
-void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
-               double default_theta) {
-  const architecture::RopeSpec rope = rope_of(config, spec.max_positions, default_theta);
-  spec.ropes = {rope};
+void bound_positions(const architecture::RopeSpec& rope, architecture::DecoderSpec& spec) {
+  if (rope.kind == architecture::RopeKind::LongRope)
+    spec.max_positions = std::min(spec.max_positions, rope.original_max_positions);
   if (rope.kind != architecture::RopeKind::Yarn) return;
   // Users who add YaRN to a published config.json leave max_position_embeddings as it was.
   const double stretched = rope.factor * static_cast<double>(rope.original_max_positions);
   spec.max_positions =
       std::max(spec.max_positions,
                static_cast<int64_t>(std::min(stretched, static_cast<double>(kMostPositions))));
+}
+
+}  // namespace
+
+void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
+               double default_theta) {
+  const architecture::RopeSpec rope =
+      rope_of(config, spec.max_positions, default_theta, read_rope_rule);
+  check_divisors(config, rope, spec.head_dim);
+  bound_positions(rope, spec);
+  spec.ropes = {rope};
+}
+
+void read_partial_rope(const io::JsonReader& config, const PartialRotation& partial,
+                       architecture::DecoderSpec& spec) {
+  constexpr double kDefaultTheta = 10000.0;
+  constexpr const char* kShare = "partial_rotary_factor";
+  architecture::RopeSpec rope = rope_of(config, spec.max_positions, kDefaultTheta, read_rule);
+  double share = config.double_or(kShare, partial.usual_share, 0.0, 1.0);
+  for (const char* const key : {"rope_scaling", "rope_parameters"})
+    if (const auto rule = config.optional_object(key)) share = rule->double_or(kShare, share, 0, 1);
+  rope.rotated_features = static_cast<int64_t>(static_cast<double>(spec.head_dim) * share);
+  rope.neighbours = partial.neighbours;
+  if (rope.rotated_features < 2 || rope.rotated_features % 2 != 0)
+    config.fail(kShare, fmt::format("leaves {} of a head's {} features to be rotated in pairs",
+                                    rope.rotated_features, spec.head_dim));
+  check_divisors(config, rope, rope.rotated_features);
+  bound_positions(rope, spec);
+  spec.ropes = {rope};
 }
 
 std::vector<architecture::RopeSpec> read_ropes_by_type(const io::JsonReader& config,

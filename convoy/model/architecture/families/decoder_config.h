@@ -16,6 +16,7 @@ namespace convoy::families {
 
 // Settings that change the maths and that no family here has (quantisation, soft caps, ...).
 void refuse_unsupported(const io::JsonReader& config);
+void refuse_unsupported_but_partial_rotation(const io::JsonReader& config);
 
 architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,
                                          const std::string& fallback);
@@ -40,9 +41,19 @@ architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double f
                                       int64_t max_positions);
 
 // Sets `spec.ropes` to the one rule of all layers: rope_theta + rope_scaling, or rope_parameters.
-// YaRN also raises `spec.max_positions`, which must be set.
+// YaRN also raises `spec.max_positions`, which must be set; LongRope lowers it to the original
+// positions, since the rule of longer rows would turn what is in the cache another way.
 void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
                double default_theta = 10000.0);
+
+// The same for a family that rotates a share of each head: partial_rotary_factor of the rule or of
+// config.json.
+struct PartialRotation {
+  double usual_share = 1.0;
+  bool neighbours = false;  // RopeSpec::neighbours
+};
+void read_partial_rope(const io::JsonReader& config, const PartialRotation& partial,
+                       architecture::DecoderSpec& spec);
 
 // The rules of layers without a window and with one, at these indices. A later config.json has them
 // by layer type in rope_parameters; an earlier one has rope_scaling for layers without a window.
