@@ -100,7 +100,7 @@ TEST_F(JoinedProjections, TakeAdaptersOfTheirParts) {
         config.r = 2;
         config.use_dora = dora;
         config.all_linear = false;
-        config.target_names = {"q_proj", "v_proj", "up_proj"};
+        config.target_names = {"q_proj", "v_proj", "up_proj", "qkv_proj", "gate_up_proj"};
         const auto lora = adapters::LoraModel::create(*model, config, 3);
         const at::NoGradGuard no_grad;
         for (const auto& adapted : lora.adapted()) {

@@ -83,14 +83,15 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   for (const nn::Linear* linear : model.block_linears()) {
     const std::string& name = linear->name();
     const auto is = [&](const char* end) { return name.ends_with(end); };
-    if (is(".q_proj") || is(".gate_proj") || is(".o_proj") || is(".down_proj"))
-      in_blocks += linear->in_features();
-    if (is(".q_proj") || is(".k_proj") || is(".v_proj") || is(".gate_proj") || is(".up_proj"))
+    const bool is_first =
+        is(".q_proj") || is(".qkv_proj") || is(".gate_proj") || is(".gate_up_proj");
+    if (is_first || is(".o_proj") || is(".down_proj")) in_blocks += linear->in_features();
+    if (is_first || is(".k_proj") || is(".v_proj") || is(".up_proj"))
       in_blocks += linear->out_features();
     // The inputs of their norms, which no other op keeps.
     if (query_key_norm && (is(".q_proj") || is(".k_proj"))) in_blocks += linear->out_features();
     if (is(".down_proj")) ffn = std::max(ffn, linear->in_features());
-    if (is(".down_proj") || (norms_inputs && (is(".q_proj") || is(".gate_proj"))))
+    if (is(".down_proj") || (norms_inputs && is_first))
       of_norms_and_activations += linear->in_features();
     for (const nn::NamedTensor& leaf : linear->adapter_leaves()) {
       if (leaf.value.dim() == 2) {
@@ -109,7 +110,9 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   }
   kept += (in_blocks + rank) / blocks;
   shape.kept = kept;
-  shape.at_work = 3 * ffn + 2 * model.hidden_size() + dora_at_work;
+  // Gate and up of one stored map are copied out of its output.
+  const int64_t ffn_widths = has_parameter(model, ".gate_up_proj.weight") ? 5 : 3;
+  shape.at_work = ffn_widths * ffn + 2 * model.hidden_size() + dora_at_work;
   // DoRA's own ops keep their input.
   if (dora_at_work == 0) shape.recomputed = of_norms_and_activations / blocks;
 }

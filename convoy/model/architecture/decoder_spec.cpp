@@ -28,12 +28,11 @@ void declare_layer(const DecoderSpec& spec, LayerList list) {
   const int64_t hidden = spec.hidden_size;
   const int64_t query = spec.num_heads * spec.head_dim;
   const int64_t key = spec.num_kv_heads * spec.head_dim;
-  list.linear("self_attn.q_proj", hidden, query, spec.qkv_bias);
-  list.linear("self_attn.k_proj", hidden, key, spec.qkv_bias);
-  list.linear("self_attn.v_proj", hidden, key, spec.qkv_bias);
+  for (const StoredMap& map : query_key_value_maps(spec))
+    list.linear(map.suffix, hidden, map.out, spec.qkv_bias);
   list.linear("self_attn.o_proj", query, hidden, spec.attention_output_bias);
-  list.linear("mlp.gate_proj", hidden, spec.ffn_size, spec.ffn_bias);
-  list.linear("mlp.up_proj", hidden, spec.ffn_size, spec.ffn_bias);
+  for (const StoredMap& map : gate_up_maps(spec))
+    list.linear(map.suffix, hidden, map.out, spec.ffn_bias);
   list.linear("mlp.down_proj", spec.ffn_size, hidden, spec.ffn_bias);
   if (spec.query_key_norm) {
     list.norm("self_attn.q_norm", spec.norm_over_heads ? query : spec.head_dim);
@@ -45,6 +44,18 @@ void declare_layer(const DecoderSpec& spec, LayerList list) {
 }
 
 }  // namespace
+
+std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec) {
+  const int64_t query = spec.num_heads * spec.head_dim;
+  const int64_t key = spec.num_kv_heads * spec.head_dim;
+  if (spec.fused_qkv) return {{"self_attn.qkv_proj", query + 2 * key}};
+  return {{"self_attn.q_proj", query}, {"self_attn.k_proj", key}, {"self_attn.v_proj", key}};
+}
+
+std::vector<StoredMap> gate_up_maps(const DecoderSpec& spec) {
+  if (spec.fused_gate_up) return {{"mlp.gate_up_proj", 2 * spec.ffn_size}};
+  return {{"mlp.gate_proj", spec.ffn_size}, {"mlp.up_proj", spec.ffn_size}};
+}
 
 std::vector<ParameterDeclaration> declare_parameters(const DecoderSpec& spec) {
   std::vector<ParameterDeclaration> declared{

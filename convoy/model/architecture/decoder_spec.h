@@ -95,6 +95,9 @@ struct DecoderSpec {
   bool norm_over_heads = false;  // with it: one norm over the features of all heads (OLMo)
   BlockNorms norms = kNormsBefore;
 
+  // Stored as the rows of one map; adapters, codes and files have that map.
+  bool fused_qkv = false;      // qkv_proj
+  bool fused_gate_up = false;  // gate_up_proj
   bool qkv_bias = false;
   bool attention_output_bias = false;
   bool ffn_bias = false;
@@ -110,6 +113,15 @@ struct DecoderSpec {
   std::vector<LayerSpec> layers;
   int64_t num_layers() const { return static_cast<int64_t>(layers.size()); }
 };
+
+// A linear map of a block as it is stored.
+struct StoredMap {
+  const char* suffix;  // "self_attn.q_proj"
+  int64_t out = 0;
+};
+// The maps of attention's input and of the feed-forward's, in the order of their outputs.
+std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec);
+std::vector<StoredMap> gate_up_maps(const DecoderSpec& spec);
 
 struct ParameterDeclaration {
   std::string name;  // Hugging Face's

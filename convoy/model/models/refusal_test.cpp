@@ -175,6 +175,26 @@ TEST(ConfigDefaults, Olmo3WindowsAndRotationsByLayerType) {
   expect_config_refused("olmo3", "rope_parameters", {{"rope_type", "default"}});
 }
 
+TEST(ConfigDefaults, Phi3AndGlmRotateAPartOfEachHead) {
+  const io::Json absent(io::Json::value_t::discarded);
+  const architecture::DecoderSpec phi3 = spec_with("phi3", "sliding_window", 5);
+  EXPECT_EQ(phi3.ropes.at(0).rotated_features, 6);
+  EXPECT_EQ(phi3.max_positions, 64);  // the original ones: its rule is longrope
+  EXPECT_EQ(phi3.layers.back().sliding_window, 5);
+  EXPECT_EQ(spec_with("phi3-window", "sliding_window", nullptr).layers.front().sliding_window, 0);
+  // Beside the rule, it goes before the rule's own.
+  EXPECT_EQ(spec_with("phi3", "original_max_position_embeddings", 48).max_positions, 48);
+  const architecture::DecoderSpec glm = spec_with("glm4", "rope_parameters", absent);
+  EXPECT_EQ(glm.ropes.at(0).rotated_features, glm.head_dim / 2);
+  EXPECT_TRUE(glm.ropes.at(0).neighbours);
+  EXPECT_TRUE(spec_with("glm4", "attention_bias", absent).qkv_bias);
+  EXPECT_FALSE(glm.attention_output_bias);
+  const io::Json odd = {{"rope_type", "default"}, {"partial_rotary_factor", 0.3}};
+  ModelFolderCopy copy("glm4");
+  copy.config()["rope_parameters"] = odd;  // 3 of 12 features
+  EXPECT_NE(copy.refusal().find("partial_rotary_factor"), std::string::npos);
+}
+
 TEST(ConfigRefusal, RotaryKinds) {
   for (const char* kind : {"longrope", "su", "ntk"}) {
     expect_config_refused("llama", "rope_scaling", {{"rope_type", kind}, {"factor", 2.0}},
@@ -308,7 +328,7 @@ TEST_P(AnyConfig, OfAnyTypeInAnyFieldLoadsOrIsRefused) {
 INSTANTIATE_TEST_SUITE_P(Families, AnyConfig,
                          ::testing::Values("llama", "qwen2-window", "qwen3", "llama-yarn", "gemma3",
                                            "mistral", "smollm3-window", "gemma3-nested", "granite",
-                                           "seed_oss", "olmo3"),
+                                           "seed_oss", "olmo3", "phi3", "glm4"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

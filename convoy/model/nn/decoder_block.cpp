@@ -1,12 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/nn/decoder_block.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/model/kernels/attention/attention.h"
 
 namespace convoy::nn {
+namespace {
+
+std::vector<const Linear*> pointers_to(const std::vector<Linear>& maps) {
+  std::vector<const Linear*> pointers;
+  for (const Linear& map : maps) pointers.push_back(&map);
+  return pointers;
+}
+
+std::vector<Linear*> pointers_to(std::vector<Linear>& maps) {
+  std::vector<Linear*> pointers;
+  for (Linear& map : maps) pointers.push_back(&map);
+  return pointers;
+}
+
+// The outputs of maps that are stored apart, or as the rows of one. Features lie side by side.
+std::vector<at::Tensor> outputs_of(const std::vector<Linear>& maps, const JoinedLinears& joined,
+                                   const std::vector<int64_t>& widths, const at::Tensor& x_TD,
+                                   DrawKey draw_key) {
+  if (maps.size() > 1) return joined.forward(pointers_to(maps), x_TD, draw_key);
+  return maps.front().forward(x_TD, draw_key).split_with_sizes(widths, 1);
+}
+
+void quantize_maps(std::vector<Linear>& maps, JoinedLinears& joined,
+                   const kernels::IntegerFormat& format) {
+  if (maps.size() > 1)
+    joined.quantize(pointers_to(maps), format);
+  else
+    maps.front().quantize(format);
+}
+
+bool any_trains(const std::vector<Linear>& maps) {
+  return std::any_of(maps.begin(), maps.end(), [](const Linear& map) { return map.trains(); });
+}
+
+}  // namespace
 
 // Members are built in the order of their declaration, which is the order of the checkpoint.
 DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
@@ -21,16 +57,15 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
       norm_order_(kernel_of(spec.norm_order)),
       norm_over_heads_(spec.norm_over_heads),
       activation_(kernel_of(spec.activation)),
-      query_(make_linear("self_attn.q_proj", spec.hidden_size, spec.num_heads * spec.head_dim,
-                         spec.qkv_bias, source)),
-      key_(make_linear("self_attn.k_proj", spec.hidden_size, spec.num_kv_heads * spec.head_dim,
-                       spec.qkv_bias, source)),
-      value_(make_linear("self_attn.v_proj", spec.hidden_size, spec.num_kv_heads * spec.head_dim,
-                         spec.qkv_bias, source)),
+      query_key_value_widths_({spec.num_heads * spec.head_dim, spec.num_kv_heads * spec.head_dim,
+                               spec.num_kv_heads * spec.head_dim}),
+      gate_up_widths_({spec.ffn_size, spec.ffn_size}),
+      query_key_value_maps_(make_maps(architecture::query_key_value_maps(spec), spec.hidden_size,
+                                      spec.qkv_bias, source)),
       attention_output_(make_linear("self_attn.o_proj", spec.num_heads * spec.head_dim,
                                     spec.hidden_size, spec.attention_output_bias, source)),
-      gate_(make_linear("mlp.gate_proj", spec.hidden_size, spec.ffn_size, spec.ffn_bias, source)),
-      up_(make_linear("mlp.up_proj", spec.hidden_size, spec.ffn_size, spec.ffn_bias, source)),
+      gate_up_maps_(
+          make_maps(architecture::gate_up_maps(spec), spec.hidden_size, spec.ffn_bias, source)),
       down_(make_linear("mlp.down_proj", spec.ffn_size, spec.hidden_size, spec.ffn_bias, source)) {
   if (spec.query_key_norm) {
     const int64_t heads_together = spec.norm_over_heads ? spec.num_heads : 1;
@@ -49,6 +84,16 @@ Linear DecoderBlock::make_linear(const std::string& suffix, int64_t in, int64_t 
   const std::string name = prefix_ + suffix;
   at::Tensor weight = source({name + ".weight", {out, in}});
   return Linear(name, std::move(weight), bias ? source({name + ".bias", {out}}) : at::Tensor());
+}
+
+std::vector<Linear> DecoderBlock::make_maps(const std::vector<architecture::StoredMap>& maps,
+                                            int64_t in, bool bias,
+                                            const ParameterSource& source) const {
+  std::vector<Linear> made;
+  made.reserve(maps.size());
+  for (const architecture::StoredMap& map : maps)
+    made.push_back(make_linear(map.suffix, in, map.out, bias, source));
+  return made;
 }
 
 DecoderBlock::Norm DecoderBlock::make_norm(const std::string& suffix, int64_t size,
@@ -99,8 +144,8 @@ at::Tensor DecoderBlock::heads(const at::Tensor& projected, const Norm& norm,
 
 at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch) const {
   const int64_t tokens = x_TD.size(0);
-  const std::vector<at::Tensor> projected =
-      query_key_value_.forward({&query_, &key_, &value_}, x_TD, batch.draw_key);
+  const std::vector<at::Tensor> projected = outputs_of(
+      query_key_value_maps_, query_key_value_, query_key_value_widths_, x_TD, batch.draw_key);
   const at::Tensor q_THE = heads(projected[0], query_norm_, batch.feature_order),
                    k_TKE = heads(projected[1], key_norm_, batch.feature_order),
                    v_TKE = projected[2].view({tokens, -1, head_dim_});
@@ -129,26 +174,27 @@ at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch)
 }
 
 at::Tensor DecoderBlock::feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const {
-  const std::vector<at::Tensor> inner = gate_up_.forward({&gate_, &up_}, x_TD, draw_key);
+  const std::vector<at::Tensor> inner =
+      outputs_of(gate_up_maps_, gate_up_, gate_up_widths_, x_TD, draw_key);
   return down_.forward(kernels::gated_activation(inner[0], inner[1], activation_), draw_key);
 }
 
 void DecoderBlock::join_projections() {
-  query_key_value_.join({&query_, &key_, &value_});
-  gate_up_.join({&gate_, &up_});
+  if (query_key_value_maps_.size() > 1) query_key_value_.join(pointers_to(query_key_value_maps_));
+  if (gate_up_maps_.size() > 1) gate_up_.join(pointers_to(gate_up_maps_));
 }
 
 void DecoderBlock::quantize(const kernels::IntegerFormat& format) {
-  query_key_value_.quantize({&query_, &key_, &value_}, format);
+  quantize_maps(query_key_value_maps_, query_key_value_, format);
   attention_output_.quantize(format);
-  gate_up_.quantize({&gate_, &up_}, format);
+  quantize_maps(gate_up_maps_, gate_up_, format);
   down_.quantize(format);
 }
 
 bool DecoderBlock::trains() const {
-  for (const Linear* linear : {&query_, &key_, &value_, &attention_output_, &gate_, &up_, &down_}) {
-    if (linear->trains()) return true;
-  }
+  if (any_trains(query_key_value_maps_) || attention_output_.trains() ||
+      any_trains(gate_up_maps_) || down_.trains())
+    return true;
   for (const Norm* norm : {&query_norm_, &key_norm_, &before_attention_, &after_attention_,
                            &before_ffn_, &after_ffn_}) {
     if (norm->weight.defined() && norm->weight.requires_grad()) return true;
@@ -159,11 +205,13 @@ bool DecoderBlock::trains() const {
 void DecoderBlock::visit(
     const std::function<void(Linear&)>& linear,
     const std::function<void(const std::string& name, at::Tensor& weight)>& norm) {
-  for (Linear* each : {&query_, &key_, &value_, &attention_output_}) linear(*each);
+  for (Linear& each : query_key_value_maps_) linear(each);
+  linear(attention_output_);
   for (Norm* each : {&query_norm_, &key_norm_}) {
     if (each->weight.defined()) norm(each->name, each->weight);
   }
-  for (Linear* each : {&gate_, &up_, &down_}) linear(*each);
+  for (Linear& each : gate_up_maps_) linear(each);
+  linear(down_);
   for (Norm* each : {&before_attention_, &after_attention_, &before_ffn_, &after_ffn_}) {
     if (each->weight.defined()) norm(each->name, each->weight);
   }

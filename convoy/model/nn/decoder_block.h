@@ -78,6 +78,8 @@ class DecoderBlock {
   Norm make_norm(const std::string& suffix, int64_t size, const ParameterSource& source) const;
   Linear make_linear(const std::string& suffix, int64_t in, int64_t out, bool bias,
                      const ParameterSource& source) const;
+  std::vector<Linear> make_maps(const std::vector<architecture::StoredMap>& maps, int64_t in,
+                                bool bias, const ParameterSource& source) const;
   at::Tensor normalise(const at::Tensor& x, const Norm& norm) const;  // x itself without a norm
   kernels::AddedNorm added(const Residual& residual, const Norm& norm) const;
   at::Tensor heads(const at::Tensor& projected, const Norm& norm, const FeatureOrder& order) const;
@@ -96,14 +98,14 @@ class DecoderBlock {
   bool norm_over_heads_;
   kernels::Activation activation_;
 
-  Linear query_;
-  Linear key_;
-  Linear value_;
+  std::vector<int64_t> query_key_value_widths_;
+  std::vector<int64_t> gate_up_widths_;
+
+  std::vector<Linear> query_key_value_maps_;  // three, or the one that holds their rows
   Linear attention_output_;
   Norm query_norm_;
   Norm key_norm_;
-  Linear gate_;
-  Linear up_;
+  std::vector<Linear> gate_up_maps_;  // two, or one
   Linear down_;
   JoinedLinears query_key_value_;
   JoinedLinears gate_up_;

@@ -51,6 +51,7 @@ TEST(Decoder, AsksForWhatItsSpecDeclares) {
     spec.query_key_norm = spec.qkv_bias = all;
     spec.norms = all ? architecture::kNormsAround : architecture::kNormsBefore;
     spec.attention_output_bias = spec.ffn_bias = all;
+    spec.fused_qkv = spec.fused_gate_up = all;
     spec.tied_head = !all;
     std::vector<architecture::ParameterDeclaration> asked;
     const Decoder decoder(spec, [&](const architecture::ParameterDeclaration& parameter) {
@@ -59,6 +60,64 @@ TEST(Decoder, AsksForWhatItsSpecDeclares) {
     });
     EXPECT_EQ(asked, architecture::declare_parameters(spec));
   }
+}
+
+// Maps that are stored as the rows of one: the same states, gradients too, and in few bits.
+TEST(Decoder, FusedMapsAreTheirRows) {
+  architecture::DecoderSpec apart = small_spec();
+  apart.qkv_bias = true;
+  architecture::DecoderSpec fused = apart;
+  fused.fused_qkv = fused.fused_gate_up = true;
+  at::manual_seed(6);
+  std::map<std::string, at::Tensor> values;
+  Decoder one(apart, [&](const architecture::ParameterDeclaration& p) {
+    return values[p.name] = at::randn(p.shape) * 0.3;
+  });
+  const auto rows_of = [&](std::string name, const std::string& whole,
+                           const std::vector<std::string>& parts) {
+    const size_t at = name.find(whole);
+    std::vector<at::Tensor> rows;
+    for (const std::string& part : parts) {
+      std::string own = name;
+      rows.push_back(values.at(own.replace(at, whole.size(), part)));
+    }
+    return at::cat(rows);
+  };
+  Decoder other(fused, [&](const architecture::ParameterDeclaration& p) {
+    if (p.name.find("qkv_proj") != std::string::npos)
+      return rows_of(p.name, "qkv_proj", {"q_proj", "k_proj", "v_proj"});
+    if (p.name.find("gate_up_proj") != std::string::npos)
+      return rows_of(p.name, "gate_up_proj", {"gate_proj", "up_proj"});
+    return values.at(p.name).clone();
+  });
+  const auto states_of = [](Decoder& model) { return model.hidden_states(small_batch(), {}); };
+  for (Decoder* model : {&one, &other}) model->set_requires_grad(true);
+  const at::Tensor wanted = states_of(one), found = states_of(other);
+  EXPECT_TRUE(at::allclose(found, wanted, 1e-5, 1e-6));
+  wanted.square().sum().backward();
+  found.square().sum().backward();
+  const auto gradient = [](Decoder& model, const std::string& name) {
+    for (const NamedTensor& parameter : model.parameters())
+      if (parameter.name == name) return parameter.value.grad();
+    return at::Tensor();
+  };
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    EXPECT_TRUE(at::allclose(gradient(other, layer + "self_attn.qkv_proj.weight"),
+                             at::cat({gradient(one, layer + "self_attn.q_proj.weight"),
+                                      gradient(one, layer + "self_attn.k_proj.weight"),
+                                      gradient(one, layer + "self_attn.v_proj.weight")}),
+                             1e-4, 1e-5));
+    EXPECT_TRUE(at::allclose(gradient(other, layer + "mlp.gate_up_proj.weight"),
+                             at::cat({gradient(one, layer + "mlp.gate_proj.weight"),
+                                      gradient(one, layer + "mlp.up_proj.weight")}),
+                             1e-4, 1e-5));
+  }
+  const at::NoGradGuard no_gradients;
+  for (Decoder* model : {&one, &other}) {
+    model->set_requires_grad(false);
+    model->quantize_blocks({});
+  }
+  EXPECT_TRUE(at::allclose(states_of(other), states_of(one), 1e-4, 1e-5));
 }
 
 TEST(Decoder, NormsLieWhereTheSpecNamesThem) {

@@ -74,15 +74,24 @@ std::string linear_of_block(const ParameterDeclaration& parameter) {
 }
 
 bool is_target(const std::string& name, const EstimateRequest& request) {
+  // Whole names: v_proj is not the end of qkv_proj.
   return request.lora_targets.empty() ||
-         std::any_of(request.lora_targets.begin(), request.lora_targets.end(),
-                     [&](const std::string& ending) { return name.ends_with(ending); });
+         std::find(request.lora_targets.begin(), request.lora_targets.end(), name) !=
+             request.lora_targets.end();
+}
+
+// The first of several maps at one input, which is kept once.
+bool is_first_of_attention(const std::string& linear) {
+  return linear == "q_proj" || linear == "qkv_proj";
+}
+bool is_first_of_ffn(const std::string& linear) {
+  return linear == "gate_proj" || linear == "gate_up_proj";
 }
 
 // The inputs of these maps are outputs of norms and activations.
 bool follows_norm_or_activation(const std::string& linear, const DecoderSpec& model) {
-  if (linear == "q_proj") return !model.norms.before_attention.empty();
-  if (linear == "gate_proj") return !model.norms.before_ffn.empty();
+  if (is_first_of_attention(linear)) return !model.norms.before_attention.empty();
+  if (is_first_of_ffn(linear)) return !model.norms.before_ffn.empty();
   return linear == "down_proj";
 }
 
@@ -120,7 +129,7 @@ class ShapeMaker {
                .hidden = model.hidden_size,
                .vocab = model.vocab_size,
                .kept = norms_of_block(model) * model.hidden_size,
-               .at_work = 3 * model.ffn_size + 2 * model.hidden_size,
+               .at_work = (model.fused_gate_up ? 5 : 3) * model.ffn_size + 2 * model.hidden_size,
                .element_bytes = request.dtype == "bf16" ? 2 : 4,
                .head_elements = model.vocab_size * model.hidden_size,
                .trains_head = full_,
@@ -179,7 +188,8 @@ void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration&
   const int64_t out = weight.shape[0];
   const int64_t in = weight.shape[1];
   const int64_t whole_bytes = count(weight) * shape_.element_bytes;
-  if (name == "q_proj" || name == "gate_proj" || name == "o_proj" || name == "down_proj")
+  if (is_first_of_attention(name) || is_first_of_ffn(name) || name == "o_proj" ||
+      name == "down_proj")
     in_blocks_ += in;
   if (name != "o_proj" && name != "down_proj") in_blocks_ += out;
   if (follows_norm_or_activation(name, model_)) recomputed_ += in;

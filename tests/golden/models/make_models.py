@@ -469,6 +469,114 @@ MODELS = {
         ),
         {},
     ),
+    # As Phi-4-mini: fused maps, three quarters of a head rotate, longrope within the original positions.
+    "phi3": (
+        dict(
+            model_type="phi3",
+            architectures=["Phi3ForCausalLM"],
+            hidden_size=32,
+            intermediate_size=42,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            vocab_size=113,
+            max_position_embeddings=256,
+            original_max_position_embeddings=64,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=True,
+            sliding_window=None,
+            pad_token_id=0,
+            rope_parameters=dict(
+                rope_type="longrope",
+                rope_theta=10000.0,
+                partial_rotary_factor=0.75,
+                short_factor=[1.0, 1.3, 2.5],
+                long_factor=[1.0, 4.0, 16.0],
+            ),
+        ),
+        dict(
+            rope_theta=10000.0,
+            partial_rotary_factor=0.75,
+            rope_scaling=dict(
+                type="longrope", short_factor=[1.0, 1.3, 2.5], long_factor=[1.0, 4.0, 16.0]
+            ),
+        ),
+        dict(max_shard_size="20KB"),
+    ),
+    # As Phi-3-mini-4k: whole heads, as many keys as queries, a window.
+    "phi3-window": (
+        dict(
+            model_type="phi3",
+            architectures=["Phi3ForCausalLM"],
+            hidden_size=30,
+            intermediate_size=38,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            num_key_value_heads=3,
+            vocab_size=107,
+            max_position_embeddings=128,
+            original_max_position_embeddings=128,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            sliding_window=7,
+            pad_token_id=0,
+            rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        ),
+        dict(rope_theta=10000.0, rope_scaling=None),
+        dict(dtype=torch.bfloat16),
+    ),
+    # Half of a head rotates, in pairs of neighbours; gate and up are one map.
+    "glm": (
+        dict(
+            model_type="glm",
+            architectures=["GlmForCausalLM"],
+            hidden_size=30,
+            intermediate_size=42,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=12,
+            vocab_size=109,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=True,
+            attention_bias=True,
+            pad_token_id=0,
+            rope_parameters=dict(
+                rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5
+            ),
+        ),
+        dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
+        {},
+    ),
+    # The same with norms behind attention and feed-forward, under names of its own.
+    "glm4": (
+        dict(
+            model_type="glm4",
+            architectures=["Glm4ForCausalLM"],
+            hidden_size=28,
+            intermediate_size=46,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=12,
+            vocab_size=103,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            attention_bias=False,
+            pad_token_id=0,
+            rope_parameters=dict(
+                rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5
+            ),
+        ),
+        dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
+        {},
+    ),
 }
 
 

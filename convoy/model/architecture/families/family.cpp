@@ -10,11 +10,13 @@
 
 #include "convoy/core/base/suggest.h"
 #include "convoy/model/architecture/families/gemma3/gemma3.h"
+#include "convoy/model/architecture/families/glm/glm.h"
 #include "convoy/model/architecture/families/granite/granite.h"
 #include "convoy/model/architecture/families/llama/llama.h"
 #include "convoy/model/architecture/families/mistral/mistral.h"
 #include "convoy/model/architecture/families/olmo2/olmo2.h"
 #include "convoy/model/architecture/families/olmo3/olmo3.h"
+#include "convoy/model/architecture/families/phi3/phi3.h"
 #include "convoy/model/architecture/families/qwen2/qwen2.h"
 #include "convoy/model/architecture/families/qwen3/qwen3.h"
 #include "convoy/model/architecture/families/seed_oss/seed_oss.h"
@@ -42,6 +44,11 @@ constexpr std::array kFamilies{
     Family{"olmo2", "Olmo2ForCausalLM", read_olmo2_spec, TextModel::Whole,
            "OLMo 2 1B, 7B, 13B, 32B"},
     Family{"olmo3", "Olmo3ForCausalLM", read_olmo3_spec, TextModel::Whole, "OLMo 3 7B, 32B"},
+    Family{"phi3", "Phi3ForCausalLM", read_phi3_spec, TextModel::Whole,
+           "Phi-3 and 3.5 mini, medium; Phi-4, Phi-4-mini, their reasoning models"},
+    Family{"glm", "GlmForCausalLM", read_glm_spec, TextModel::Whole, "GLM-4 9B (-hf)"},
+    Family{"glm4", "Glm4ForCausalLM", read_glm4_spec, TextModel::Whole,
+           "GLM-4-0414 9B, 32B; GLM-Z1"},
 };
 
 }  // namespace

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Phi-3, Phi-3.5 and Phi-4 (text): from config.json to a DecoderSpec. Throws DataError naming file
+// and key.
+#pragma once
+
+#include "convoy/core/io/json_reader.h"
+#include "convoy/model/architecture/decoder_spec.h"
+
+namespace convoy::families {
+
+architecture::DecoderSpec read_phi3_spec(const io::JsonReader& config);
+
+}  // namespace convoy::families
