@@ -105,6 +105,9 @@ struct DecoderSpec {
 
   double embedding_scale = 1.0;  // cast to the weight dtype before it multiplies
   double attention_scale = 1.0;
+  // Queries at position p are times 1 + query_growth * ln(1 + floor(p / query_growth_positions)).
+  double query_growth = 0.0;
+  int64_t query_growth_positions = 1;
   double residual_scale = 1.0;  // what attention and feed-forward add is times this
   double logit_scale = 1.0;     // multiplies the head's input, so that every loss and draw has it
   bool tied_head = false;

@@ -85,9 +85,9 @@ void refuse_overflow(const std::string& name, const at::Tensor& value, at::Scala
 }
 
 // A nested text model stands on its own in the export: its config moves up, with what it inherited.
-nlohmann::json unnested(const io::JsonReader& config) {
+nlohmann::json unnested(const io::JsonReader& config, const families::Family& family) {
   nlohmann::json text = config.require_object("text_config").value();
-  text["model_type"] = "gemma3_text";
+  text["model_type"] = family.model_type;
   for (const char* key : {"tie_word_embeddings", "eos_token_id", "bos_token_id", "pad_token_id"}) {
     if (config.has(key)) text[key] = *config.find(key);
   }
@@ -101,8 +101,9 @@ std::string transformers_name(at::ScalarType dtype) {
 
 nlohmann::json exported_config(const io::ModelFolder& source, std::optional<at::ScalarType> dtype) {
   nlohmann::json config = source.config().value();
-  const families::Family& family = families::family_of(source);
-  if (family.layout == families::TextModel::Nested) config = unnested(source.config());
+  const families::Family& family = families::text_family_of(source);
+  if (families::family_of(source).layout == families::TextModel::Nested)
+    config = unnested(source.config(), family);
   config["architectures"] = {family.architecture};
   config.erase("auto_map");             // its code is not part of the export
   config.erase("quantization_config");  // weights are exported as numbers

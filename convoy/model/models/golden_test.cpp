@@ -240,7 +240,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"olmo2"}, Case{"olmo2", "config.v4.json"}, Case{"olmo3"},
         Case{"olmo3", "config.v4.json"}, Case{"phi3"}, Case{"phi3", "config.v4.json"},
         Case{"phi3-window"}, Case{"phi3-window", "config.v4.json"}, Case{"glm"},
-        Case{"glm", "config.v4.json"}, Case{"glm4"}, Case{"glm4", "config.v4.json"}),
+        Case{"glm", "config.v4.json"}, Case{"glm4"}, Case{"glm4", "config.v4.json"},
+        Case{"ministral3"}, Case{"ministral3", "config.v4.json"}, Case{"ministral3-nested"}),
     [](const auto& param_info) {
       std::string name =
           param_info.param.name + (param_info.param.config_file == "config.json" ? "_v5" : "_v4");

@@ -195,6 +195,39 @@ TEST(ConfigDefaults, Phi3AndGlmRotateAPartOfEachHead) {
   EXPECT_NE(copy.refusal().find("partial_rotary_factor"), std::string::npos);
 }
 
+TEST(ConfigDefaults, Ministral3GrowsItsQueriesAndMistral3HoldsEither) {
+  const io::Json absent(io::Json::value_t::discarded);
+  const architecture::DecoderSpec usual = spec_with("ministral3", "rope_parameters", absent);
+  EXPECT_EQ(usual.query_growth, 0.1);
+  EXPECT_EQ(usual.query_growth_positions, 16384);
+  EXPECT_TRUE(usual.ropes.at(0).kind == architecture::RopeKind::Yarn);
+  const architecture::DecoderSpec spec = spec_with("ministral3", "sliding_window", 5);
+  EXPECT_EQ(spec.query_growth_positions, 8);
+  EXPECT_EQ(spec.layers.front().sliding_window, 5);
+  io::Json text =
+      io::read_json_file(testing::golden_model("ministral3-nested") / "config.json")["text_config"];
+  text["model_type"] = "mistral";
+  text["sliding_window"] = nullptr;
+  EXPECT_EQ(spec_with("ministral3-nested", "text_config", text).family, "mistral");
+  text["model_type"] = "llama";
+  ModelFolderCopy copy("ministral3-nested");
+  copy.config()["text_config"] = text;
+  EXPECT_NE(copy.refusal().find("model_type"), std::string::npos);
+}
+
+// The text model of a nested checkpoint is exported as the family that it is.
+TEST(Export, ANestedTextModelHasItsOwnType) {
+  testing::TemporaryFolder folder;
+  for (const auto& [name, type] :
+       {std::pair("gemma3-nested", "gemma3_text"), std::pair("ministral3-nested", "ministral3")}) {
+    const auto source = io::ModelFolder::open(testing::golden_model(name).string());
+    export_model(*load_causal_lm(source, at::kFloat), source, folder / name, {});
+    const io::Json written = io::read_json_file(folder / name / "config.json");
+    EXPECT_EQ(written["model_type"], type);
+    EXPECT_EQ(written["architectures"][0], families::text_family_of(source).architecture);
+  }
+}
+
 TEST(ConfigRefusal, RotaryKinds) {
   for (const char* kind : {"longrope", "su", "ntk"}) {
     expect_config_refused("llama", "rope_scaling", {{"rope_type", kind}, {"factor", 2.0}},
@@ -328,7 +361,8 @@ TEST_P(AnyConfig, OfAnyTypeInAnyFieldLoadsOrIsRefused) {
 INSTANTIATE_TEST_SUITE_P(Families, AnyConfig,
                          ::testing::Values("llama", "qwen2-window", "qwen3", "llama-yarn", "gemma3",
                                            "mistral", "smollm3-window", "gemma3-nested", "granite",
-                                           "seed_oss", "olmo3", "phi3", "glm4"),
+                                           "seed_oss", "olmo3", "phi3", "glm4",
+                                           "ministral3-nested"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

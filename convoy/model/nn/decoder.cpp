@@ -60,6 +60,16 @@ at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
   return x_TD * at::scalar_tensor(spec_.embedding_scale, x_TD.scalar_type());
 }
 
+// [T, 1, 1], or undefined where queries do not grow.
+at::Tensor Decoder::query_scale(const at::Tensor& positions_T) const {
+  if (spec_.query_growth == 0) return {};
+  const auto length = static_cast<double>(spec_.query_growth_positions);
+  const at::Tensor passed_T = (positions_T.to(at::kFloat) / length).floor();
+  return ((passed_T + 1).log() * spec_.query_growth + 1)
+      .to(embedding_VD_.scalar_type())
+      .view({-1, 1, 1});
+}
+
 // The key of what a block draws is another one: adapters mix it with their own.
 at::Tensor Decoder::with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
                                const ForwardOptions& options) const {
@@ -76,6 +86,7 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
 
   BlockBatch shared;
   shared.position_ids_T = batch.position_ids_T();
+  shared.query_scale_T11 = query_scale(batch.position_ids_T());
   shared.rows = batch.rows();
   shared.draw_key = options.draw_key;
   shared.cache = options.cache;

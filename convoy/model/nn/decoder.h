@@ -54,6 +54,7 @@ class Decoder final : public CausalLm {
 
  private:
   at::Tensor embed(const at::Tensor& token_ids_T) const;
+  at::Tensor query_scale(const at::Tensor& positions_T) const;
   at::Tensor with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
                         const ForwardOptions& options) const;
   Residual run_block(size_t index, const Residual& input, BlockBatch batch,

@@ -127,30 +127,34 @@ Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) c
   return {middle.sum, scaled(fed, residual_scale_)};
 }
 
-// Norms of queries and keys go with the rotation in one op unless they do not fit its layout.
-bool DecoderBlock::norms_apart(const FeatureOrder& order) const {
-  return norm_over_heads_ || order.from_E.defined();
+// Norms of queries and keys go with the rotation in one op unless something lies between them.
+bool DecoderBlock::norms_apart(const BlockBatch& batch) const {
+  return norm_over_heads_ || batch.feature_order.from_E.defined() ||
+         batch.query_scale_T11.defined();
 }
 
 // [T, heads, E] of a projection, as the rotation takes it.
 at::Tensor DecoderBlock::heads(const at::Tensor& projected, const Norm& norm,
-                               const FeatureOrder& order) const {
+                               const BlockBatch& batch) const {
   const auto in_heads = [&](const at::Tensor& x) { return x.view({x.size(0), -1, head_dim_}); };
-  if (!norms_apart(order)) return in_heads(projected);
+  if (!norms_apart(batch)) return in_heads(projected);
   const at::Tensor x_THE = norm_over_heads_ ? in_heads(normalise(projected, norm))
                                             : normalise(in_heads(projected), norm);
-  return in_order(x_THE, order);
+  return in_order(x_THE, batch.feature_order);
 }
 
 at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch) const {
   const int64_t tokens = x_TD.size(0);
   const std::vector<at::Tensor> projected = outputs_of(
       query_key_value_maps_, query_key_value_, query_key_value_widths_, x_TD, batch.draw_key);
-  const at::Tensor q_THE = heads(projected[0], query_norm_, batch.feature_order),
-                   k_TKE = heads(projected[1], key_norm_, batch.feature_order),
+  const at::Tensor unscaled_q_THE = heads(projected[0], query_norm_, batch),
+                   k_TKE = heads(projected[1], key_norm_, batch),
                    v_TKE = projected[2].view({tokens, -1, head_dim_});
+  // The rotation keeps the factor.
+  const at::Tensor q_THE =
+      batch.query_scale_T11.defined() ? unscaled_q_THE * batch.query_scale_T11 : unscaled_q_THE;
   kernels::HeadTransform transform{.norm_epsilon = norm_epsilon_, .norm_order = norm_order_};
-  if (!norms_apart(batch.feature_order)) {
+  if (!norms_apart(batch)) {
     transform.query_norm_E = query_norm_.weight;
     transform.key_norm_E = key_norm_.weight;
   }

@@ -28,6 +28,7 @@ struct BlockBatch {
   at::Tensor cos_PE;  // undefined, as sin_PE, in a layer that does not rotate
   at::Tensor sin_PE;
   FeatureOrder feature_order = {};
+  at::Tensor query_scale_T11 = {};  // undefined: 1
   at::Tensor position_ids_T;
   kernels::RowIndex rows;
   DrawKey draw_key = {};
@@ -82,8 +83,8 @@ class DecoderBlock {
                                 bool bias, const ParameterSource& source) const;
   at::Tensor normalise(const at::Tensor& x, const Norm& norm) const;  // x itself without a norm
   kernels::AddedNorm added(const Residual& residual, const Norm& norm) const;
-  at::Tensor heads(const at::Tensor& projected, const Norm& norm, const FeatureOrder& order) const;
-  bool norms_apart(const FeatureOrder& order) const;
+  at::Tensor heads(const at::Tensor& projected, const Norm& norm, const BlockBatch& batch) const;
+  bool norms_apart(const BlockBatch& batch) const;
   at::Tensor attend(const at::Tensor& x_TD, const BlockBatch& batch) const;
   at::Tensor feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const;
 

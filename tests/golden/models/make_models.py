@@ -502,7 +502,7 @@ MODELS = {
                 type="longrope", short_factor=[1.0, 1.3, 2.5], long_factor=[1.0, 4.0, 16.0]
             ),
         ),
-        dict(max_shard_size="20KB"),
+        {},
     ),
     # As Phi-3-mini-4k: whole heads, as many keys as queries, a window.
     "phi3-window": (
@@ -525,7 +525,7 @@ MODELS = {
             rope_parameters=dict(rope_type="default", rope_theta=10000.0),
         ),
         dict(rope_theta=10000.0, rope_scaling=None),
-        dict(dtype=torch.bfloat16),
+        dict(dtype=torch.bfloat16, max_shard_size="10KB"),
     ),
     # Half of a head rotates, in pairs of neighbours; gate and up are one map.
     "glm": (
@@ -577,7 +577,59 @@ MODELS = {
         dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
         {},
     ),
+    # Queries that grow with every eight positions.
+    "ministral3": (
+        dict(
+            model_type="ministral3",
+            architectures=["Ministral3ForCausalLM"],
+            hidden_size=30,
+            intermediate_size=42,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=14,
+            vocab_size=127,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            sliding_window=None,
+            pad_token_id=0,
+            rope_parameters=dict(
+                rope_type="yarn",
+                rope_theta=10000.0,
+                factor=16.0,
+                original_max_position_embeddings=8,
+                beta_fast=32.0,
+                beta_slow=1.0,
+                mscale=1.0,
+                mscale_all_dim=1.0,
+                llama_4_scaling_beta=0.3,
+            ),
+        ),
+        dict(
+            rope_theta=10000.0,
+            rope_scaling=dict(
+                type="yarn",
+                factor=16.0,
+                original_max_position_embeddings=8,
+                beta_fast=32.0,
+                beta_slow=1.0,
+                mscale=1.0,
+                mscale_all_dim=1.0,
+                llama_4_scaling_beta=0.3,
+            ),
+        ),
+        {},
+    ),
 }
+
+# Checkpoints that also see, made of a model above: (model, model_type, class)
+NESTED = {
+    "gemma3-nested": ("gemma3", "gemma3", "Gemma3ForConditionalGeneration"),
+    "ministral3-nested": ("ministral3", "mistral3", "Mistral3ForConditionalGeneration"),
+}
+
 
 
 def randomise(model, seed):
@@ -673,18 +725,19 @@ def check_v4(folder, rows, logits):
     assert torch.equal(again, logits), folder
 
 
-def make_nested():
-    """Gemma-3 as the 4B and larger checkpoints keep it: under text_config, beside a vision tower."""
-    folder = HERE / "gemma3-nested"
+def make_nested(name):
+    """As the checkpoints of Gemma-3 4B and larger and of Mistral3: under text_config, beside a vision tower."""
+    text_name, model_type, architecture = NESTED[name]
+    folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    text = json.loads((HERE / "gemma3" / "config.v4.json").read_text())
+    text = json.loads((HERE / text_name / "config.v4.json").read_text())
     text.pop("architectures")
     (folder / "config.json").write_text(
         json.dumps(
             {
-                "model_type": "gemma3",
-                "architectures": ["Gemma3ForConditionalGeneration"],
+                "model_type": model_type,
+                "architectures": [architecture],
                 "torch_dtype": "float32",
                 "eos_token_id": [1, 106],
                 "text_config": text,
@@ -697,18 +750,19 @@ def make_nested():
     )
     tensors = {
         "language_model." + k: v
-        for k, v in load_file(HERE / "gemma3" / "model.safetensors").items()
+        for k, v in load_file(HERE / text_name / "model.safetensors").items()
     }
     tensors["vision_tower.vision_model.embeddings.weight"] = torch.zeros(2, 3)
     tensors["multi_modal_projector.mm_soft_emb_norm.weight"] = torch.zeros(4)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     for file in ("golden.json", "golden.safetensors"):
-        shutil.copy(HERE / "gemma3" / file, folder / file)
+        shutil.copy(HERE / text_name / file, folder / file)
 
 
 if __name__ == "__main__":
     for number, model_name in enumerate(MODELS):
         if model_name in (sys.argv[1:] or MODELS):
             make(model_name, number)
-    if not sys.argv[1:]:
-        make_nested()
+    for model_name in NESTED:
+        if model_name in (sys.argv[1:] or NESTED):
+            make_nested(model_name)

@@ -13,6 +13,7 @@
 #include "convoy/model/architecture/families/glm/glm.h"
 #include "convoy/model/architecture/families/granite/granite.h"
 #include "convoy/model/architecture/families/llama/llama.h"
+#include "convoy/model/architecture/families/ministral3/ministral3.h"
 #include "convoy/model/architecture/families/mistral/mistral.h"
 #include "convoy/model/architecture/families/olmo2/olmo2.h"
 #include "convoy/model/architecture/families/olmo3/olmo3.h"
@@ -36,7 +37,7 @@ constexpr std::array kFamilies{
     Family{"gemma3_text", "Gemma3ForCausalLM", read_gemma3_spec, TextModel::Whole,
            "Gemma 3 270M, 1B"},
     Family{"gemma3", "Gemma3ForCausalLM", read_nested_gemma3_spec, TextModel::Nested,
-           "Gemma 3 4B, 12B, 27B (their language model)"},
+           "Gemma 3 4B, 12B, 27B (their language model)", "gemma3_text"},
     Family{"smollm3", "SmolLM3ForCausalLM", read_smollm3_spec, TextModel::Whole, "SmolLM3 3B"},
     Family{"granite", "GraniteForCausalLM", read_granite_spec, TextModel::Whole,
            "Granite 3.0 to 3.3 (dense)"},
@@ -49,6 +50,10 @@ constexpr std::array kFamilies{
     Family{"glm", "GlmForCausalLM", read_glm_spec, TextModel::Whole, "GLM-4 9B (-hf)"},
     Family{"glm4", "Glm4ForCausalLM", read_glm4_spec, TextModel::Whole,
            "GLM-4-0414 9B, 32B; GLM-Z1"},
+    Family{"ministral3", "Ministral3ForCausalLM", read_ministral3_spec, TextModel::Whole,
+           "Ministral 3 (text alone)"},
+    Family{"mistral3", "MistralForCausalLM", read_nested_mistral3_spec, TextModel::Nested,
+           "Mistral Small 3.1, 3.2; Ministral 3 3B, 8B, 14B (their language model)", "mistral"},
 };
 
 }  // namespace
@@ -63,8 +68,7 @@ std::vector<std::string> supported_model_types() {
 
 namespace {
 
-const Family& family_of(const io::JsonReader& config) {
-  const std::string type = config.require_string("model_type");
+const Family& family_of(const io::JsonReader& config, const std::string& type) {
   for (const Family& family : kFamilies) {
     if (type == family.model_type) return family;
   }
@@ -73,9 +77,20 @@ const Family& family_of(const io::JsonReader& config) {
                                         fmt::join(supported_model_types(), ", ")));
 }
 
+const Family& family_of(const io::JsonReader& config) {
+  return family_of(config, config.require_string("model_type"));
+}
+
 }  // namespace
 
 const Family& family_of(const io::ModelFolder& folder) { return family_of(folder.config()); }
+
+const Family& text_family_of(const io::ModelFolder& folder) {
+  const Family& family = family_of(folder);
+  if (family.layout == TextModel::Whole) return family;
+  const io::JsonReader text = folder.config().require_object("text_config");
+  return family_of(text, text.string_or("model_type", family.usual_text));
+}
 
 architecture::DecoderSpec read_decoder_spec(const io::ModelFolder& folder) {
   return read_decoder_spec(folder.config());
