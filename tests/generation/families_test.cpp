@@ -281,7 +281,8 @@ TEST(Served, AdaptersOfABatchAnswerAsMergedOnesDo) {
 INSTANTIATE_TEST_SUITE_P(Models, Family,
                          ::testing::Values("llama", "llama-biased", "qwen2", "qwen2-window",
                                            "qwen3", "qwen3-yarn", "gemma3", "mistral",
-                                           "mistral-nemo", "smollm3", "smollm3-window"),
+                                           "mistral-nemo", "smollm3", "smollm3-window", "olmo3",
+                                           "phi3", "glm4"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -179,7 +179,7 @@ TEST(ConfigDefaults, Phi3AndGlmRotateAPartOfEachHead) {
   const io::Json absent(io::Json::value_t::discarded);
   const architecture::DecoderSpec phi3 = spec_with("phi3", "sliding_window", 5);
   EXPECT_EQ(phi3.ropes.at(0).rotated_features, 6);
-  EXPECT_EQ(phi3.max_positions, 64);  // the original ones: its rule is longrope
+  EXPECT_EQ(phi3.max_positions, 128);  // the original ones: its rule is longrope
   EXPECT_EQ(phi3.layers.back().sliding_window, 5);
   EXPECT_EQ(spec_with("phi3-window", "sliding_window", nullptr).layers.front().sliding_window, 0);
   // Beside the rule, it goes before the rule's own.

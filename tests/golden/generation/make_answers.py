@@ -31,6 +31,9 @@ MODELS = {
     "smollm3": 8,
     "smollm3-window": 9,
     "qwen3-yarn": 11,
+    "olmo3": 12,
+    "phi3": 13,
+    "glm4": 14,
 }
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4

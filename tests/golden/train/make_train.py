@@ -4,7 +4,8 @@
 tokenizer/ serves every model. Per family: the model folder, start/ (the adapter LoRA begins with), lora/, rslora/, dora/
 (adapters with random B and patterns of rank and alpha) and golden.json: per step the loss, the norm of the gradient
 before clipping and the learning rate, for full training on chats.jsonl and LoRA on completions.jsonl, and the
-negative log-likelihood and tokens of every row of both files, without and with each adapter. Run: python make_train.py
+negative log-likelihood and tokens of every row of both files, without and with each adapter.
+Run: python make_train.py [FAMILY...]
 """
 
 import json
@@ -27,7 +28,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "models"))
 from make_models import COMMON, MODELS, randomise  # noqa: E402
 
-FAMILIES = ("llama", "qwen2", "qwen3", "gemma3", "mistral", "smollm3")
+FAMILIES = ("llama", "qwen2", "qwen3", "gemma3", "mistral", "smollm3", "phi3")
+MODEL_OF = {"phi3": "phi3-window"}  # the one that rotates alike at any length
+FUSED = {"phi3": ("qkv_proj", "qkv_proj", "gate_up_proj")}  # in place of q_proj, v_proj, up_proj
 STEPS, WARMUP, BATCH, ACCUMULATION, CLIP = 12, 2, 2, 2, 1.0
 WEIGHT_DECAY = 2.0  # large, so that decaying the wrong parameters shows within 12 steps
 LEARNING_RATE = {"full": 2e-3, "lora": 1e-2}
@@ -213,6 +216,7 @@ def save_adapter(model, folder):
 
 
 def make_adapter(folder, name, **options):
+    query, value, up = FUSED.get(folder.name, ("q_proj", "v_proj", "up_proj"))
     model = get_peft_model(
         load(folder),
         LoraConfig(
@@ -221,8 +225,8 @@ def make_adapter(folder, name, **options):
             lora_dropout=0.0,
             target_modules="all-linear",
             task_type="CAUSAL_LM",
-            rank_pattern={"q_proj": 2, "layers.1.mlp.down_proj": 5},
-            alpha_pattern={"v_proj": 3, ".*\\.mlp\\.up_proj": 11},
+            rank_pattern={query: 2, "layers.1.mlp.down_proj": 5},
+            alpha_pattern={value: 3, f".*\\.mlp\\.{up}": 11},
             **options,
         ),
     )
@@ -243,7 +247,7 @@ def make(name, seed):
     tokenizer = AutoTokenizer.from_pretrained(HERE / "tokenizer")
     config = {
         **COMMON,
-        **MODELS[name][0],
+        **MODELS[MODEL_OF.get(name, name)][0],
         "vocab_size": 331 + seed,
         "max_position_embeddings": 256,
         "pad_token_id": 0,
@@ -285,7 +289,9 @@ def make(name, seed):
 
 
 if __name__ == "__main__":
-    make_rows()
-    make_tokenizer()
+    if not sys.argv[1:]:
+        make_rows()
+        make_tokenizer()
     for seed, family in enumerate(FAMILIES):
-        make(family, seed)
+        if family in (sys.argv[1:] or FAMILIES):
+            make(family, seed)
