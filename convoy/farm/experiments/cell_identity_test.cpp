@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts that identities of stored cells are hashes of. A text that differs by one letter makes
-// every store forget what it has computed, so the texts below never change.
+// The texts that identities of stored cells are hashes of. No store finds its results under a text
+// that differs by one letter, so the texts below never change.
 #include <gtest/gtest.h>
 
 #include <iterator>

@@ -48,7 +48,7 @@ TEST(MutatedParameters, DataFilesAndParameters) {
   flags.num_seeds = 2;
   flags.student_dims = {20};
   flags.gd = true;
-  flags.gd_scheduler = "step";
+  flags.common.descent.schedule_word = "step";
   flags.data_file = folder / "data.json";
   for (int round = 0; round < 400; ++round) {
     std::ofstream(flags.data_file, std::ios::trunc) << data.next();

@@ -47,7 +47,7 @@ std::vector<Cell> published_cells(std::vector<int64_t> dims, std::vector<int64_t
 std::vector<Cell> factor_cells(const std::string& activation, std::vector<int64_t> widths,
                                int64_t depth, bool descents) {
   MfFlags flags;
-  flags.activation = activation;
+  flags.common.activation_word = activation;
   flags.widths = std::move(widths);
   flags.depth = depth;
   flags.seeds = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flags that the sweeps of several workloads have. Plain data.
+// Flags that the sweeps of several workloads have.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,12 @@
 #include <vector>
 
 namespace convoy::experiments {
+
+// The words of a cell's parameter, and "auto" for the plan to choose one.
+inline std::vector<std::string> words_or_auto(std::vector<std::string> words) {
+  words.emplace_back("auto");
+  return words;
+}
 
 struct SeedFlags {
   int64_t num_seeds = 8;
@@ -29,6 +35,9 @@ struct SeedFlags {
     visit("checkpoint_dir", checkpoint_dir, "folder of the store; empty = --results-dir");
   }
 };
+
+// The seeds that the flags choose. Throws ConfigError for one that no stream of random numbers has.
+std::vector<int64_t> seeds_of(const SeedFlags& flags, int64_t sweep_seed);
 
 // Sweeps that compare guesses with descents have these.
 struct GuessFlags : SeedFlags {

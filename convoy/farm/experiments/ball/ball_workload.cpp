@@ -8,7 +8,7 @@
 #include <span>
 
 #include "convoy/core/base/error.h"
-#include "convoy/farm/experiments/parameter_json.h"
+#include "convoy/farm/experiments/cell_fields.h"
 #include "convoy/farm/experiments/random/numbers.h"
 
 namespace convoy::experiments {
@@ -19,18 +19,16 @@ constexpr int kBallNumbersVersion = 1;
 
 struct BallParameters {
   int64_t dim = 2;
-};
 
-template <FieldsOf<BallParameters> Parameters, class Visitor>
-void each_field(Parameters& parameters, Visitor&& visit) {
-  visit("dim", parameters.dim);
-}
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("dim", dim, "dimension of the ball").at_least(1).at_most(BallFlags::kMostDims);
+  }
+};
 
 BallParameters ball_of(const sweep::Cell& cell) {
   BallParameters parameters;
-  read_parameters(cell.parameters, "ball", parameters);
-  CONVOY_CHECK(parameters.dim >= 1 && parameters.dim <= BallFlags::kMostDims, ConfigError,
-               "dim: wanted 1 to {}, found {}", BallFlags::kMostDims, parameters.dim);
+  read_cell(cell.parameters, "ball", {.list = config::list_fields(parameters)});
   return parameters;
 }
 
@@ -86,8 +84,9 @@ sweep::SweepPlan plan_ball(const BallFlags& flags) {
                         .mode = "",
                         .version = BallWorkload().version(),
                         .cells = {}};
+  const std::vector<int64_t> seeds = seeds_of(flags, 0);
   for (const int64_t dim : flags.dims)
-    for (const int64_t seed : sweep::chosen_seeds(flags.seeds, flags.num_seeds)) {
+    for (const int64_t seed : seeds) {
       sweep::PlannedCell planned;
       planned.cell = {
           .method = "points", .seed = seed, .parameters = nlohmann::json{{"dim", dim}}.dump()};

@@ -116,8 +116,8 @@ void add_problem(SsmMemory& memory, const SsmProblem& problem, const std::vector
   added.padded_weights = (added.num_weights + kDescentParts - 1) / kDescentParts * kDescentParts;
   added.num_powers = problem.num_powers;
   added.num_rows = static_cast<uint32_t>(problem.rows.size());
-  added.is_adam = descent.optimizer == SsmOptimizer::Adam ? 1 : 0;
-  added.is_adaptive = descent.schedule == SsmSchedule::Adaptive ? 1 : 0;
+  added.is_adam = descent.optimizer() == SsmOptimizer::Adam ? 1 : 0;
+  added.is_adaptive = descent.schedule() == SsmSchedule::Adaptive ? 1 : 0;
   added.divisor = problem.divisor;
   std::copy(problem.target.begin(), problem.target.end(), added.targets);
   memory.values.insert(memory.values.end(), weights.begin(), weights.end());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/farm/experiments/cell_fields.h"
 #include "convoy/farm/experiments/cuda/factor_launch.h"
 #include "convoy/farm/experiments/cuda/guess_memory.h"
 #include "convoy/farm/experiments/mf/factor_sizes.h"
@@ -27,7 +28,8 @@ std::string kernel_name(const FactorSizes& sizes, Precision precision) {
                      is_square ? "square"
                      : is_pair ? "pair"
                                : "any",
-                     precision == Precision::Exact ? "exact" : "fast", prior_word(sizes.prior));
+                     precision == Precision::Exact ? "exact" : "fast",
+                     enumerator_word(sizes.prior, mf_prior_words()));
 }
 
 // Blocks of threads that run at once: as many as have room for their matrices.

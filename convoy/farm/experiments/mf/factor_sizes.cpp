@@ -18,7 +18,7 @@ void add_layer(FactorSizes& sizes, FactorLayer layer) {
 }
 
 void add_layers(FactorSizes& sizes, const MfParameters& p) {
-  const bool triangular = p.shortcut == MfShortcut::Bartlett;
+  const bool triangular = p.shortcut() == MfShortcut::Bartlett;
   const auto width = static_cast<uint32_t>(p.width);
   const auto hidden_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(p.width)));
   uint32_t inputs = sizes.n_rows;
@@ -30,7 +30,7 @@ void add_layers(FactorSizes& sizes, const MfParameters& p) {
                       .num_slots = slots,
                       .scale = hidden_scale,
                       .hidden = true});
-    inputs = triangular || p.shortcut == MfShortcut::Gram ? sizes.n_rows : width;
+    inputs = triangular || p.shortcut() == MfShortcut::Gram ? sizes.n_rows : width;
   }
   add_layer(sizes, {.inputs = inputs,
                     .outputs = sizes.n_cols,
@@ -99,16 +99,16 @@ FactorSizes factor_sizes(const MfProblem& problem, MfCheck check, Precision prec
   FactorSizes sizes;
   sizes.n_rows = static_cast<uint32_t>(p.n_rows);
   sizes.n_cols = static_cast<uint32_t>(p.n_cols);
-  sizes.activation = p.activation;
+  sizes.activation = p.activation();
   sizes.negative_slope = static_cast<float>(p.negative_slope);
-  sizes.prior = p.gnc_init;
-  if (precision == Precision::Fast && p.gnc_init == MfPrior::Gauss)
+  sizes.prior = p.gnc_init();
+  if (precision == Precision::Fast && p.gnc_init() == MfPrior::Gauss)
     sizes.slots_per_block = kPackedSlotsPerBlock;
   sizes.normalize = p.gnc_normalize;
   sizes.softening = static_cast<float>(p.gnc_softening);
-  sizes.reduce = p.shortcut == MfShortcut::Gram;
+  sizes.reduce = p.shortcut() == MfShortcut::Gram;
   add_layers(sizes, p);
-  if (p.shortcut == MfShortcut::Bartlett)
+  if (p.shortcut() == MfShortcut::Bartlett)
     for (uint32_t row = 0; row < sizes.n_rows; ++row)
       sizes.diagonal.push_back(chi_series(static_cast<uint32_t>(p.width) - row));
   sizes.limit = std::numeric_limits<float>::infinity();

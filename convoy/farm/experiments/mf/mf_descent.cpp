@@ -37,7 +37,7 @@ Shape shape_of(const MfParameters& p) {
           p.width,
           p.depth,
           p.num_measurements,
-          p.activation,
+          p.activation(),
           steps_of(p.descent),
           velocity_factor(p.descent) > 0};
 }
@@ -50,7 +50,7 @@ DescentBatch make_batch(const std::vector<Lane>& lanes) {
   batch.num_problems = lanes.size();
   batch.n_rows = static_cast<uint32_t>(p.n_rows);
   batch.n_cols = static_cast<uint32_t>(p.n_cols);
-  batch.activation = p.activation;
+  batch.activation = p.activation();
   batch.units = units_of(p);
   batch.uses_velocity = velocity_factor(p.descent) > 0;
   const size_t layers = batch.num_layers(), entries = lanes[0].first->num_entries;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/error.h"
+#include "convoy/farm/experiments/cell_fields.h"
 #include "convoy/farm/experiments/mf/mf_parameters.h"
 #include "convoy/farm/experiments/mf/mf_table.h"
 #include "convoy/farm/experiments/mf/mf_theory.h"
@@ -32,8 +33,8 @@ double entry_of(const std::vector<double>& list, size_t place, size_t count, con
 }
 
 MfShortcut shortcut_of(const MfFlags& flags, const MfParameters& parameters) {
-  for (const auto shortcut : {MfShortcut::None, MfShortcut::Gram, MfShortcut::Bartlett})
-    if (flags.shortcut == shortcut_word(shortcut)) return shortcut;
+  if (flags.shortcut != "auto")
+    return enumerator_of<MfShortcut>(flags.shortcut, mf_shortcut_words());
   for (const auto best : {MfShortcut::Bartlett, MfShortcut::Gram})
     if (shortcut_refusal(parameters, best).empty()) return best;
   return MfShortcut::None;
@@ -43,10 +44,10 @@ MfShortcut shortcut_of(const MfFlags& flags, const MfParameters& parameters) {
 MfParameters problem_parameters(const MfFlags& flags) {
   const MfParameters defaults;
   MfParameters problem = flags.common;
-  problem.activation = parse_activation(flags.activation);
-  if (problem.activation != MfActivation::LeakyReLU)
+  if (problem.activation() != MfActivation::LeakyReLU)
     problem.negative_slope = defaults.negative_slope;
   problem.gnc_eps_train = defaults.gnc_eps_train;
+  problem.gnc_init_word = defaults.gnc_init_word;
   problem.gnc_normalize = defaults.gnc_normalize;
   problem.gnc_softening = defaults.gnc_softening;
   problem.descent = defaults.descent;
@@ -55,10 +56,10 @@ MfParameters problem_parameters(const MfFlags& flags) {
 
 MfParameters guess_parameters(const MfFlags& flags, MfParameters parameters) {
   parameters.gnc_eps_train = flags.common.gnc_eps_train;
-  parameters.gnc_init = parse_prior(flags.gnc_init);
+  parameters.gnc_init_word = flags.common.gnc_init_word;
   parameters.gnc_normalize = flags.common.gnc_normalize;
   if (parameters.gnc_normalize) parameters.gnc_softening = flags.common.gnc_softening;
-  parameters.shortcut = shortcut_of(flags, parameters);
+  parameters.shortcut_word = enumerator_word(shortcut_of(flags, parameters), mf_shortcut_words());
   return parameters;
 }
 
@@ -70,45 +71,44 @@ MfDescent descent_of(const MfFlags& flags, size_t place, size_t count) {
 }
 
 // Parameters that tables and file names are made of are written even where they have their default.
-sweep::PlannedCell planned_cell(const std::string& method, int64_t seed,
-                                const MfParameters& parameters) {
+sweep::PlannedCell planned_cell(const std::string& method, const MfParameters& parameters) {
   parameters.check();
-  stream_key(parameters.sweep_seed, seed);
   auto object = nlohmann::json::parse(parameters.json());
   object["width"] = parameters.width;
   object["depth"] = parameters.depth;
   object["gt_rank"] = parameters.gt_rank;
-  object["activation"] = activation_word(parameters.activation);
+  object["activation"] = enumerator_word(parameters.activation(), mf_activation_words());
   object["num_measurements"] = parameters.num_measurements;
-  if (method != "gd") object["gnc_init"] = prior_word(parameters.gnc_init);
+  if (method != "gd") object["gnc_init"] = parameters.gnc_init_word;
   if (method == "gnc") object["gnc_eps_train"] = parameters.gnc_eps_train;
-  if (method == "gnc") object["shortcut"] = shortcut_word(parameters.shortcut);
+  if (method == "gnc") object["shortcut"] = parameters.shortcut_word;
   sweep::PlannedCell planned;
-  planned.cell = {.method = method, .seed = seed, .parameters = object.dump()};
+  planned.cell = {.method = method, .parameters = object.dump()};
   planned.priority = parameters.width * parameters.depth;
   return planned;
 }
 
-void add_cells(sweep::SweepPlan& plan, const MfFlags& flags, int64_t seed,
-               const MfParameters& common, const MfDescent& descent) {
+// The cells of one value of the axis, which differ between seeds in the seed alone.
+std::vector<sweep::PlannedCell> cells_of_value(const MfFlags& flags, const MfParameters& common,
+                                               const MfDescent& descent) {
+  std::vector<sweep::PlannedCell> cells;
   if (flags.gnc) {
     MfParameters parameters = guess_parameters(flags, common);
-    sweep::PlannedCell planned = planned_cell("gnc", seed, parameters);
-    planned.guesses = flags.gnc_num_samples;
-    planned.stop = {.standard_error = flags.target_standard_error,
-                    .accepted = flags.target_accepted};
-    plan.cells.push_back(std::move(planned));
+    cells.push_back(planned_cell("gnc", parameters));
+    cells.back().guesses = flags.gnc_num_samples;
+    cells.back().stop = {.standard_error = flags.target_standard_error,
+                         .accepted = flags.target_accepted};
     if (flags.prior && !flags.over_depths() && !has_exact_prior_mean(parameters)) {
       parameters.gnc_eps_train = MfParameters{}.gnc_eps_train;
-      sweep::PlannedCell of_prior = planned_cell("prior", seed, parameters);
-      of_prior.guesses = MfFlags::kPriorGuesses;
-      plan.cells.push_back(std::move(of_prior));
+      cells.push_back(planned_cell("prior", parameters));
+      cells.back().guesses = MfFlags::kPriorGuesses;
     }
   }
-  if (!flags.gd) return;
+  if (!flags.gd) return cells;
   MfParameters parameters = common;
   parameters.descent = descent;
-  plan.cells.push_back(planned_cell("gd", seed, parameters));
+  cells.push_back(planned_cell("gd", parameters));
+  return cells;
 }
 
 std::string too_long(const char* key, size_t entries, size_t values) {
@@ -156,7 +156,7 @@ sweep::SweepPlan plan_mf(const MfFlags& flags) {
   const auto num_seeds = static_cast<double>(sweep::num_chosen_seeds(flags.seeds, flags.num_seeds));
   sweep::check_cell_count(static_cast<double>(axis.size()) * num_seeds *
                           (flags.gnc && flags.gd ? 2 : 1));
-  const std::vector<int64_t> seeds = sweep::chosen_seeds(flags.seeds, flags.num_seeds);
+  const std::vector<int64_t> seeds = seeds_of(flags, flags.common.sweep_seed);
   sweep::SweepPlan plan{.label = flags.over_depths() ? "mf-depth" : "mf-width",
                         .workload = "mf",
                         .mode = flags.mode,
@@ -166,8 +166,12 @@ sweep::SweepPlan plan_mf(const MfFlags& flags) {
   for (size_t place = 0; place < axis.size(); ++place) {
     common.width = flags.over_depths() ? flags.width.value.value_or(kDefaultWidth) : axis[place];
     common.depth = flags.over_depths() ? axis[place] : flags.depth.value.value_or(kDefaultDepth);
+    const auto cells = cells_of_value(flags, common, descent_of(flags, place, axis.size()));
     for (const int64_t seed : seeds)
-      add_cells(plan, flags, seed, common, descent_of(flags, place, axis.size()));
+      for (sweep::PlannedCell planned : cells) {
+        planned.cell.seed = seed;
+        plan.cells.push_back(std::move(planned));
+      }
   }
   return plan;
 }

@@ -18,10 +18,8 @@
 namespace convoy::experiments {
 
 struct MfFlags : GuessFlags, GpuFlags {
-  MfParameters common;  // shared by all cells; words of its enumerations are below
-  std::string activation = "Linear";
+  MfParameters common;  // shared by all cells
   std::vector<int64_t> gnc_batch_sizes;
-  std::string gnc_init = "gauss";
   std::string shortcut = "none";
   bool prior = true;
   std::vector<double> gd_lrs = {1e-2};
@@ -44,46 +42,26 @@ struct MfFlags : GuessFlags, GpuFlags {
     visit("depth", depth, "layers in the width experiment; auto = 2").at_least(1);
     visit("depths", depths, "the depth experiment, over these numbers of layers").at_least(1);
     visit("width", width, "hidden units in the depth experiment; auto = 5").at_least(1);
-    visit("n_rows", common.n_rows, "rows of the matrix").at_least(1);
-    visit("n_cols", common.n_cols, "columns of the matrix").at_least(1);
-    visit("gt_rank", common.gt_rank, "rank of the matrix").at_least(1);
-    visit("gt_norm", common.gt_norm, "Frobenius norm of the matrix").at_least(0);
-    visit("completion", common.completion, "measure entries, not products with Gaussian matrices");
-    visit("num_measurements", common.num_measurements, "measurements to train on").at_least(1);
-    visit("activation", activation, "after each hidden layer")
-        .one_of({"Linear", "Tanh", "LeakyReLU", "Leaky ReLU"});
-    visit("negative_slope", common.negative_slope, "of LeakyReLU").at_least(0);
+    common.problem_fields(visit);
     visit("gnc_batch_sizes", gnc_batch_sizes, "ignored: results do not depend on batches")
         .alias("gnc_batch_size")
         .hidden();
-    visit("gnc_eps_train", common.gnc_eps_train, "a guess passes with a smaller training loss")
-        .above(0);
-    visit("gnc_init", gnc_init, "guessed weights: gauss for N(0, 1), unif for U(-1, 1)")
-        .one_of({"gauss", "unif"});
-    visit("gnc_normalize", common.gnc_normalize, "guesses are divided by their norm");
-    visit("gnc_softening", common.gnc_softening, "added to that norm").at_least(0);
+    common.guess_fields(visit);
     visit("shortcut", shortcut,
           "draw fewer numbers of the same distribution: gram for Gaussian layers, bartlett for "
           "linear ones, auto for the best that is allowed")
-        .one_of({"none", "gram", "bartlett", "auto"});
+        .one_of(words_or_auto(mf_shortcut_words()));
     visit("prior", prior,
           "width experiment: where the prior's mean loss has no closed form, a cell of 1e6 guesses "
           "without the check");
     visit("gd_lrs", gd_lrs, "learning rate, one or one for each value of the axis").above(0);
-    visit("gd_epochs", common.descent.epochs, "steps").at_least(1);
     visit("gd_init_scales", gd_init_scales,
           "scale of the initial weights, one or one for each value of the axis")
         .at_least(0);
-    visit("gd_log_period", common.descent.log_period,
-          "the loss after the last epoch that this divides is the value")
-        .at_least(1);
+    common.descent.fields(visit);
     visit("gd_print_period", gd_print_period, "ignored: descents print nothing").hidden();
-    visit("gd_momentum", common.descent.momentum, "momentum of the steps").at_least(0);
-    visit("gd_apply_momentum", common.descent.apply_momentum,
-          "false: --gd-momentum has no effect, as in the original program");
     visit("gd_verbose", gd_verbose, "ignored: descents print nothing").hidden();
     GpuFlags::fields(visit);
-    visit("sweep_seed", common.sweep_seed, "another sweep of the same seeds").at_least(0);
   }
 
   bool over_depths() const { return !depths.empty(); }

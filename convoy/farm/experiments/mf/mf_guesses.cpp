@@ -19,7 +19,7 @@ class MfGuesses : public sweep::GuessExperiment {
         sizes_(factor_sizes(problem, check, precision)),
         precision_(precision),
         level_(level),
-        kernel_(factor_kernel(level, precision, problem.parameters.gnc_init)) {}
+        kernel_(factor_kernel(level, precision, problem.parameters.gnc_init())) {}
 
   sweep::Tally run(uint64_t first, uint64_t count) const override {
     sweep::Tally tally;

@@ -23,8 +23,8 @@ MfProblem problem_of(const std::string& parameters, int64_t seed = 0) {
 }
 
 double activated(const MfParameters& p, double x) {
-  if (p.activation == MfActivation::Tanh) return std::tanh(x);
-  if (p.activation == MfActivation::LeakyReLU) return x > 0 ? x : p.negative_slope * x;
+  if (p.activation() == MfActivation::Tanh) return std::tanh(x);
+  if (p.activation() == MfActivation::LeakyReLU) return x > 0 ? x : p.negative_slope * x;
   return x;
 }
 
@@ -38,7 +38,7 @@ MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, 
   const FactorSizes all = factor_sizes(problem, MfCheck::Nothing, precision);
   const FactorSizes checked = factor_sizes(problem, MfCheck::TrainLoss, precision);
   const AddressTables tables(problem.key, Stream::Guess, precision, guess, all.num_blocks);
-  const FactorKernel kernel = factor_kernel(level, precision, problem.parameters.gnc_init);
+  const FactorKernel kernel = factor_kernel(level, precision, problem.parameters.gnc_init());
   FactorMemory memory(all);
   std::vector<float> y(size_t{problem.num_entries} * kFactorGuesses + kFactorGuesses);
   float* const aligned = aligned_to_lanes(y.data());
@@ -59,7 +59,7 @@ std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint6
     std::vector<float>& drawn = weights.emplace_back(layer.num_slots);
     const Address address{problem.key, Stream::Guess, precision, guess};
     const uint32_t slot = layer.first_block * sizes.slots_per_block;
-    if (problem.parameters.gnc_init == MfPrior::Uniform)
+    if (problem.parameters.gnc_init() == MfPrior::Uniform)
       fill_uniforms(address, slot, drawn);
     else if (precision == Precision::Fast)
       fill_packed_normals(address, slot, drawn);

@@ -119,7 +119,8 @@ TEST(MfParameters, ComeBackFromTheirText) {
   const std::string text =
       R"({"activation":"LeakyReLU","completion":true,"depth":3,"gd_lr":0.5,"gnc_init":"unif","width":7})";
   EXPECT_EQ(MfParameters::parse(text).json(), text);
-  EXPECT_EQ(parse_activation("Leaky ReLU"), MfActivation::LeakyReLU);
+  EXPECT_EQ(MfParameters::parse(R"({"activation": "Leaky ReLU"})").activation(),
+            MfActivation::LeakyReLU);
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ double mean_square_tanh(double scale) {
 
 // The moments of phi(x), x = scale * weight.
 Moments moments_of_unit(const MfParameters& p, double scale) {
-  const bool gauss = p.gnc_init == MfPrior::Gauss;
+  const bool gauss = p.gnc_init() == MfPrior::Gauss;
   const double square = scale * scale * (gauss ? 1 : 1.0 / 3);
   const double half_mean = scale * (gauss ? std::sqrt(0.5 / M_PI) : 0.25);  // mean of max(x, 0)
-  switch (p.activation) {
+  switch (p.activation()) {
     case MfActivation::Tanh:
       return {0, gauss ? mean_square_tanh(scale) : 1 - std::tanh(scale) / scale};
     case MfActivation::LeakyReLU:
@@ -58,7 +58,7 @@ HiddenGram hidden_gram(const MfParameters& p) {
 
 bool has_exact_prior_mean(const MfParameters& parameters) {
   return !parameters.gnc_normalize &&
-         (parameters.depth <= 2 || parameters.activation == MfActivation::Linear);
+         (parameters.depth <= 2 || parameters.activation() == MfActivation::Linear);
 }
 
 double mf_prior_mean(const MfProblem& problem) {
@@ -66,7 +66,7 @@ double mf_prior_mean(const MfProblem& problem) {
   if (!has_exact_prior_mean(p)) return std::numeric_limits<double>::quiet_NaN();
   const HiddenGram gram = hidden_gram(p);
   const double per_column =
-      (p.gnc_init == MfPrior::Gauss ? 1 : 1.0 / 3) / static_cast<double>(p.n_cols);
+      (p.gnc_init() == MfPrior::Gauss ? 1 : 1.0 / 3) / static_cast<double>(p.n_cols);
   // |P u|^2 of the vectors that are 1 in one column and 0 else: the trace of P over pairs of rows
   // of one column.
   double same_column = 0;

@@ -35,7 +35,7 @@ std::string MfWorkload::version() const {
 std::unique_ptr<sweep::GuessExperiment> MfWorkload::guesses(const sweep::Cell& cell) const {
   const MfCheck check = cell.method == "prior" ? MfCheck::Nothing : MfCheck::TrainLoss;
   const MfProblem problem = problem_of(cell);
-  if (gpu_ && problem.parameters.shortcut == MfShortcut::None)
+  if (gpu_ && problem.parameters.shortcut() == MfShortcut::None)
     return cuda::mf_guess_experiment(problem, check, precision_, gpu_);
   return mf_guess_experiment(problem, check, precision_, level_);
 }

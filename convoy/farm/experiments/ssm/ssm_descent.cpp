@@ -13,7 +13,7 @@ namespace {
 // Learning rate of `epoch`, from 0; Adaptive scales it further by the gradient.
 double scheduled_lr(const SsmDescent& descent, int64_t epoch) {
   const auto at = static_cast<double>(epoch);
-  switch (descent.schedule) {
+  switch (descent.schedule()) {
     case SsmSchedule::Step:
       return descent.lr *
              std::pow(descent.step_gamma, static_cast<double>(epoch / descent.step_size));
@@ -33,10 +33,12 @@ double scheduled_lr(const SsmDescent& descent, int64_t epoch) {
 class Run {
  public:
   Run(const SsmProblem& problem, std::vector<double> weights)
-      : problem_(problem), state_(std::move(weights), problem.num_powers) {}
+      : problem_(problem),
+        is_adam_(problem.parameters.descent.optimizer() == SsmOptimizer::Adam),
+        is_adaptive_(problem.parameters.descent.schedule() == SsmSchedule::Adaptive),
+        state_(std::move(weights), problem.num_powers) {}
 
   void update(const SsmEpoch& epoch) {
-    const SsmDescent& descent = problem_.parameters.descent;
     measure();
     DescentStep step;
     // d loss / d a_j = sum over m of c_m m a_j^(m-1), c = 2 / divisor * sum of (row . s) row.
@@ -44,9 +46,8 @@ class Run {
       for (uint32_t at = 0; at < problem_.num_powers; ++at)
         step.slope[at] += row_slope(row.data(), s_, problem_.divisor, at, problem_.num_powers);
     step.lr = epoch.lr;
-    if (descent.schedule == SsmSchedule::Adaptive)
-      step.lr = adaptive_lr(epoch, gradient_norm(state_, step), mean_norm_);
-    if (descent.optimizer == SsmOptimizer::Adam) {
+    if (is_adaptive_) step.lr = adaptive_lr(epoch, gradient_norm(state_, step), mean_norm_);
+    if (is_adam_) {
       step.lr /= epoch.first_correction;
       step.root_correction = epoch.root_correction;
       adam_step(state_, step);
@@ -67,6 +68,7 @@ class Run {
   }
 
   const SsmProblem& problem_;
+  const bool is_adam_, is_adaptive_;
   DescentState state_;
   double s_[kMaxSsmPower] = {};
   double mean_norm_ = 0;
@@ -79,23 +81,25 @@ std::vector<double> initial_weights(const SsmProblem& problem) {
   std::vector<float> normals(problem.student_dim);
   fill_normals({problem.key, Stream::DescentInit, Precision::Exact, 0}, 0, normals);
   std::vector<double> weights(normals.begin(), normals.end());
-  const double centre = descent.init == SsmInit::NearOne ? 1 : 0;
+  const SsmInit init = descent.init();
+  const double centre = init == SsmInit::NearOne ? 1 : 0;
   for (double& weight : weights) {
     weight = centre + descent.init_scale * weight;
-    if (descent.init == SsmInit::PositiveDiagonal) weight = std::abs(weight);
+    if (init == SsmInit::PositiveDiagonal) weight = std::abs(weight);
   }
-  if (descent.init == SsmInit::DoubleMax) *std::max_element(weights.begin(), weights.end()) *= 5;
+  if (init == SsmInit::DoubleMax) *std::max_element(weights.begin(), weights.end()) *= 5;
   return weights;
 }
 
 std::vector<SsmEpoch> ssm_epochs(const SsmDescent& descent) {
   std::vector<SsmEpoch> epochs(static_cast<size_t>((descent.epochs - 1) / 10 * 10));
+  const bool is_adaptive = descent.schedule() == SsmSchedule::Adaptive;
   double first = 1, second = 1;
   for (size_t at = 0; at < epochs.size(); ++at) {
     epochs[at] = {.lr = scheduled_lr(descent, static_cast<int64_t>(at)),
                   .first_correction = 1 - (first *= kBeta1),
                   .root_correction = std::sqrt(1 - (second *= kBeta2))};
-    if (descent.schedule == SsmSchedule::Adaptive)
+    if (is_adaptive)
       epochs[at].norm_correction = 1 - std::pow(kAdaptiveBeta, static_cast<double>(at + 1));
   }
   return epochs;

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/farm/experiments/cell_fields.h"
 #include "convoy/farm/experiments/random/stream.h"
 #include "convoy/farm/experiments/ssm/ssm_data_file.h"
 #include "convoy/farm/experiments/ssm/ssm_parameters.h"
@@ -30,32 +30,6 @@ std::vector<SsmDataEntry> data_entries(const SsmFlags& flags) {
   return {};
 }
 
-std::vector<int64_t> seeds_of(const SsmFlags& flags) {
-  std::vector<int64_t> seeds = sweep::chosen_seeds(flags.seeds, flags.num_seeds);
-  for (const int64_t seed : seeds)
-    stream_key(flags.common.sweep_seed, seed);  // refuses what is no seed
-  return seeds;
-}
-
-SsmSchedule schedule_of(const std::string& word) {
-  static const std::map<std::string, SsmSchedule> known = {
-      {"none", SsmSchedule::None},
-      {"step", SsmSchedule::Step},
-      {"exponential", SsmSchedule::Exponential},
-      {"cosine", SsmSchedule::Cosine},
-      {"adaptive", SsmSchedule::Adaptive}};
-  return known.at(word);
-}
-
-SsmInit init_of(const std::string& word) {
-  static const std::map<std::string, SsmInit> known = {
-      {"regular", SsmInit::Regular},
-      {"near_one", SsmInit::NearOne},
-      {"double_max_A_j", SsmInit::DoubleMax},
-      {"positive_diagonal", SsmInit::PositiveDiagonal}};
-  return known.at(word);
-}
-
 // As the schedulers of PyTorch name them; `gamma` belongs to the chosen one.
 void read_schedule_parameters(const config::OrderedMap<double>& parameters, SsmDescent& descent) {
   for (const auto& [name, value] : parameters) {
@@ -66,7 +40,8 @@ void read_schedule_parameters(const config::OrderedMap<double>& parameters, SsmD
                         value),
             {.hint = "such as --gd-scheduler-params step_size=100"});
       descent.step_size = static_cast<int64_t>(value);
-    } else if (name == "step_gamma" || (name == "gamma" && descent.schedule == SsmSchedule::Step)) {
+    } else if (name == "step_gamma" ||
+               (name == "gamma" && descent.schedule() == SsmSchedule::Step)) {
       descent.step_gamma = value;
     } else if (name == "exp_gamma" || name == "gamma") {
       descent.exp_gamma = value;
@@ -82,9 +57,6 @@ void read_schedule_parameters(const config::OrderedMap<double>& parameters, SsmD
 
 SsmDescent descent_of(const SsmFlags& flags) {
   SsmDescent descent = flags.common.descent;
-  descent.optimizer = flags.gd_optimizer == "gd" ? SsmOptimizer::Sgd : SsmOptimizer::Adam;
-  descent.init = init_of(flags.gd_init_type);
-  descent.schedule = schedule_of(flags.gd_scheduler);
   read_schedule_parameters(flags.gd_scheduler_params, descent);
   return descent;
 }
@@ -113,9 +85,9 @@ sweep::Cell cell_of(const std::string& method, int64_t seed, const SsmParameters
 SsmShortcut shortcut_of(const SsmFlags& flags, const SsmParameters& parameters, int64_t seed) {
   if (flags.shortcut == "none") return SsmShortcut::None;
   const SsmProblem problem = draw_problem(parameters, seed);
-  const SsmShortcut shortcut = flags.shortcut == "auto"          ? best_shortcut(problem)
-                               : flags.shortcut == "two_randoms" ? SsmShortcut::TwoRandoms
-                                                                 : SsmShortcut::Projection;
+  const SsmShortcut shortcut =
+      flags.shortcut == "auto" ? best_shortcut(problem)
+                               : enumerator_of<SsmShortcut>(flags.shortcut, ssm_shortcut_words());
   const std::string refusal = shortcut_refusal(problem, shortcut);
   if (!refusal.empty())
     throw ConfigError(fmt::format("--shortcut: {} (seed {})", refusal, seed),
@@ -129,7 +101,8 @@ void add_cells(sweep::SweepPlan& plan, const SsmFlags& flags, int64_t seed,
   // only a descent uses.
   if (flags.gnc) {
     parameters.descent = {};
-    parameters.shortcut = shortcut_of(flags, parameters, seed);
+    parameters.shortcut_word =
+        enumerator_word(shortcut_of(flags, parameters, seed), ssm_shortcut_words());
     sweep::PlannedCell planned;
     planned.cell = cell_of("gnc", seed, parameters);
     planned.guesses = flags.gnc_num_samples;
@@ -140,7 +113,7 @@ void add_cells(sweep::SweepPlan& plan, const SsmFlags& flags, int64_t seed,
   }
   if (!flags.gd) return;
   parameters.eps_train = SsmParameters{}.eps_train;
-  parameters.shortcut = SsmShortcut::None;
+  parameters.shortcut_word = SsmParameters{}.shortcut_word;
   parameters.descent = descent_of(flags);
   sweep::PlannedCell planned;
   planned.cell = cell_of("gd", seed, parameters);
@@ -208,7 +181,7 @@ sweep::SweepPlan plan_ssm(const SsmFlags& flags) {
   sweep::check_cell_count(
       static_cast<double>(flags.student_dims.size() * flags.teacher_ranks.size()) * num_seeds *
       (flags.gnc && flags.gd ? 2 : 1));
-  const std::vector<int64_t> seeds = seeds_of(flags);
+  const std::vector<int64_t> seeds = seeds_of(flags, flags.common.sweep_seed);
   sweep::check_distinct(flags.student_dims, "student_dims");
   sweep::check_distinct(flags.teacher_ranks, "teacher_ranks");
   const std::vector<SsmDataEntry> entries = data_entries(flags);

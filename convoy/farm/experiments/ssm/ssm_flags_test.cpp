@@ -28,7 +28,7 @@ TEST(SsmFlags, PresetsAreDefaultsThatOtherFlagsChange) {
   for (const auto& each : guesses) {
     EXPECT_EQ(each.teacher_rank, 2);
     EXPECT_EQ(each.teacher_mean, 0);
-    EXPECT_EQ(each.prior_sd, 1);
+    EXPECT_EQ(each.prior_sd.value, 1);
     EXPECT_EQ(each.num_sequences, 3);
     EXPECT_EQ(each.eps_train, 1e-3);
   }
@@ -49,15 +49,15 @@ TEST(SsmFlags, ShortcutsArePartOfTheirCells) {
   flags.gd = true;
   flags.shortcut = "auto";
   const auto guesses = parameters_of(flags, "gnc");
-  EXPECT_EQ(guesses[0].shortcut, SsmShortcut::Projection);
-  for (size_t at = 1; at < 4; ++at) EXPECT_EQ(guesses[at].shortcut, SsmShortcut::None);
-  for (const auto& each : parameters_of(flags, "gd")) EXPECT_EQ(each.shortcut, SsmShortcut::None);
+  EXPECT_EQ(guesses[0].shortcut(), SsmShortcut::Projection);
+  for (size_t at = 1; at < 4; ++at) EXPECT_EQ(guesses[at].shortcut(), SsmShortcut::None);
+  for (const auto& each : parameters_of(flags, "gd")) EXPECT_EQ(each.shortcut(), SsmShortcut::None);
   flags.shortcut = "projection";
   EXPECT_THROW(plan_ssm(flags), ConfigError);
   flags.preset = "";
   flags.common.sequence_length = 3;
   flags.shortcut = "two_randoms";
-  EXPECT_EQ(parameters_of(flags, "gnc")[0].shortcut, SsmShortcut::TwoRandoms);
+  EXPECT_EQ(parameters_of(flags, "gnc")[0].shortcut(), SsmShortcut::TwoRandoms);
 }
 
 TEST(SsmFlags, TeachersOfHigherRankAreSaidNotToTakeTheAlpha) {

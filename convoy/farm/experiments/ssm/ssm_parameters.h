@@ -1,40 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parameters of a cell of workload `ssm`, as its JSON object holds them: every key is optional
-// and has the default below. A student y_T = sum_t C A^(T-t) B x_t with A = diag(a_1..a_d) and
-// B = C = ones learns from a teacher's impulse response T_m; s_m = sum_j a_j^m - T_m.
+// and has the default below. fields() is the one list of the keys, their bounds and words; the
+// flags (ssm_flags.h) take their common part from it. A student y_T = sum_t C A^(T-t) B x_t with
+// A = diag(a_1..a_d) and B = C = ones learns from a teacher's impulse response T_m;
+// s_m = sum_j a_j^m - T_m.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "convoy/core/config/field.h"
 
 namespace convoy::experiments {
 
 inline constexpr int64_t kMaxSsmPower = 16;  // largest sequence_length - 1
 
-enum class SsmOptimizer { Adam, Sgd };  // "adam", "gd"
-// "regular", "near_one", "double_max_A_j", "positive_diagonal".
+enum class SsmOptimizer { Adam, Sgd };
 enum class SsmInit { Regular, NearOne, DoubleMax, PositiveDiagonal };
-enum class SsmSchedule { None, Step, Exponential, Cosine, Adaptive };  // "none", "step", ...
+enum class SsmSchedule { None, Step, Exponential, Cosine, Adaptive };
 
 // Fewer random numbers for the same distribution of guesses (ssm_shortcuts.h).
-enum class SsmShortcut { None, TwoRandoms, Projection };  // "none", "two_randoms", "projection"
+enum class SsmShortcut { None, TwoRandoms, Projection };
 
-// Keys as here; "gd" ones are read by `descend` only.
+// The words of the enumerators, in their order. Not in this header: files for one level of vector
+// instructions include it, and run nothing before main.
+const std::vector<std::string>& ssm_optimizer_words();
+const std::vector<std::string>& ssm_init_words();
+const std::vector<std::string>& ssm_schedule_words();
+const std::vector<std::string>& ssm_shortcut_words();
+
+// Read by descents only.
 struct SsmDescent {
-  double lr = 1e-3;                             // gd_lr
-  int64_t epochs = 10000;                       // gd_epochs
-  double init_scale = 1e-2;                     // gd_init_scale
-  SsmOptimizer optimizer = SsmOptimizer::Adam;  // gd_optimizer
-  SsmInit init = SsmInit::Regular;              // gd_init_type
-  SsmSchedule schedule = SsmSchedule::None;     // gd_scheduler
-  int64_t step_size = 1000;                     // step_size: epochs
-  double step_gamma = 0.1;                      // step_gamma
-  double exp_gamma = 0.999;                     // exp_gamma, per epoch
-  double cosine_eta_min = 0;                    // cosine_eta_min
+  double lr = 1e-3;
+  int64_t epochs = 10000;
+  double init_scale = 1e-2;
+  std::string optimizer_word = "adam";
+  std::string init_word = "regular";
+  std::string schedule_word = "none";
+  int64_t step_size = 1000;  // epochs
+  double step_gamma = 0.1;
+  double exp_gamma = 0.999;  // per epoch
+  double cosine_eta_min = 0;
 
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("gd_lr", lr, "learning rate").above(0);
+    visit("gd_epochs", epochs, "steps").at_least(1);
+    visit("gd_init_scale", init_scale, "standard deviation of the initial weights").at_least(0);
+    visit("gd_optimizer", optimizer_word, "adam, or gd for plain descent")
+        .one_of(ssm_optimizer_words());
+    visit("gd_scheduler", schedule_word, "learning rate over time").one_of(ssm_schedule_words());
+    visit("exp_gamma", exp_gamma, "exponential: factor of each epoch").above(0);
+    visit("step_size", step_size, "step: epochs between steps").at_least(1);
+    visit("step_gamma", step_gamma, "step: factor of each step").above(0);
+    visit("cosine_eta_min", cosine_eta_min, "cosine: final learning rate").at_least(0);
+    visit("gd_init_type", init_word, "initial weights").one_of(ssm_init_words());
+  }
+
+  SsmOptimizer optimizer() const;
+  SsmInit init() const;
+  SsmSchedule schedule() const;
   bool operator==(const SsmDescent&) const = default;
 };
 
@@ -48,17 +75,52 @@ struct SsmParameters {
   bool calc_loss_only_on_last_output = true;
   // "alpha": number, teacher of rank 1; else drawn. "w": [..] or [[..], ..], k - 1 each; else
   // drawn. A data file's entry is put here by the caller.
-  std::optional<double> alpha;
+  config::AutoOr<double> alpha;
   std::vector<std::vector<double>> w;
   bool w_that_minimizes_loss = false;
   bool w2_that_minimizes_loss = false;
   bool w2_that_maximizes_loss = false;
   double teacher_mean = 0.5;
   double teacher_sd = 0.1;
-  std::optional<double> prior_sd;  // default 1 / sqrt(student_dim)
+  config::AutoOr<double> prior_sd;  // auto: 1 / sqrt(student_dim)
   int64_t sweep_seed = 0;
-  SsmShortcut shortcut = SsmShortcut::None;
+  std::string shortcut_word = "none";
   SsmDescent descent;
+
+  template <class Visitor>
+  void problem_fields(Visitor& visit) {
+    visit("sequence_length", sequence_length, "length of the input sequences")
+        .at_least(2)
+        .at_most(kMaxSsmPower + 1);
+    visit("num_sequences", num_sequences, "training sequences")
+        .at_least(1)
+        .at_most(10'000)
+        .alias("num_measurements");
+    visit("input_e1", input_e1, "the one sequence is an impulse: w = e_1");
+    visit("eps_train", eps_train, "a guess passes with a smaller training loss").above(0);
+    visit("calc_loss_only_on_last_output", calc_loss_only_on_last_output,
+          "training loss of the last output; else of all");
+    visit("w_that_minimizes_loss", w_that_minimizes_loss, "choose w_2 for the least asymptote");
+    visit("w2_that_minimizes_loss", w2_that_minimizes_loss,
+          "choose the second sequence for the least asymptote");
+    visit("w2_that_maximizes_loss", w2_that_maximizes_loss, "the opposite");
+    visit("sweep_seed", sweep_seed, "another sweep of the same seeds").at_least(0);
+  }
+  // All but `w`, which is data.
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    problem_fields(visit);
+    descent.fields(visit);
+    visit("student_dim", student_dim, "states of the student").at_least(1).at_most(1'000'000);
+    visit("teacher_rank", teacher_rank, "rank of the teacher").at_least(1).at_most(10'000);
+    visit("alpha", alpha, "the teacher of rank 1; auto = drawn");
+    visit("teacher_mean", teacher_mean, "mean of the teacher's states");
+    visit("teacher_sd", teacher_sd, "their standard deviation");
+    visit("prior_sd", prior_sd, "standard deviation of guessed states").above(0);
+    visit("shortcut", shortcut_word, "how guesses are drawn").one_of(ssm_shortcut_words());
+  }
+
+  SsmShortcut shortcut() const;
 
   // Reads and checks one JSON object. Throws ConfigError: an unknown key, a wrong type or range.
   static SsmParameters parse(const std::string& json);

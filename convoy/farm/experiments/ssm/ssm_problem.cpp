@@ -22,7 +22,7 @@ void draw_teacher(SsmProblem& problem) {
   std::vector<double> states =
       draw(problem, Stream::Teacher, 0, static_cast<size_t>(p.teacher_rank));
   for (double& state : states) state = p.teacher_mean + p.teacher_sd * state;
-  if (p.alpha) states[0] = *p.alpha;
+  if (!p.alpha.is_auto()) states[0] = *p.alpha.value;
   problem.alpha = p.teacher_rank == 1 ? states[0] : std::numeric_limits<double>::quiet_NaN();
   // arXiv 2410.10473: B_0 = C_0 = 1, the others sqrt((d - 1) / (t - 1)), t = max(rank, 2) states.
   const double weight = static_cast<double>(p.student_dim - 1) /
@@ -126,8 +126,8 @@ SsmProblem draw_problem(const SsmParameters& parameters, int64_t seed) {
   problem.key = stream_key(parameters.sweep_seed, seed);
   problem.student_dim = static_cast<uint32_t>(parameters.student_dim);
   problem.num_powers = static_cast<uint32_t>(parameters.sequence_length - 1);
-  problem.prior_sd =
-      parameters.prior_sd.value_or(1 / std::sqrt(static_cast<double>(parameters.student_dim)));
+  problem.prior_sd = parameters.prior_sd.value.value_or(
+      1 / std::sqrt(static_cast<double>(parameters.student_dim)));
   draw_teacher(problem);
   draw_data(problem);
   make_rows(problem);

@@ -162,7 +162,7 @@ SsmShortcut best_shortcut(const SsmProblem& problem) {
 
 std::unique_ptr<sweep::GuessExperiment> shortcut_experiment(const SsmProblem& problem,
                                                             Precision precision, CpuLevel level) {
-  const SsmShortcut shortcut = problem.parameters.shortcut;
+  const SsmShortcut shortcut = problem.parameters.shortcut();
   const std::string refusal = shortcut_refusal(problem, shortcut);
   if (!refusal.empty())
     throw ConfigError(fmt::format("shortcut: {}", refusal),

@@ -106,7 +106,7 @@ sweep::ReferenceCurve ssm_theory(const SsmProblem& problem) {
   for (const auto& row : problem.rows) gaussian.condition(row);
   // 0 but for rounding where the rows leave nothing free.
   theory.curve = std::max(0.0, gaussian.mean_square());
-  if (problem.parameters.teacher_rank == 1 && !problem.parameters.prior_sd)
+  if (problem.parameters.teacher_rank == 1 && problem.parameters.prior_sd.is_auto())
     theory.asymptote = asymptote(problem);
   theory.acceptance = acceptance(problem);
   return theory;

@@ -35,7 +35,7 @@ std::string SsmWorkload::version() const {
 std::unique_ptr<sweep::GuessExperiment> SsmWorkload::guesses(const sweep::Cell& cell) const {
   const SsmProblem problem = problem_of(cell);
   // One or two numbers per guess: a GPU would gain nothing.
-  if (problem.parameters.shortcut != SsmShortcut::None)
+  if (problem.parameters.shortcut() != SsmShortcut::None)
     return shortcut_experiment(problem, precision_, level_);
   if (gpu_) return cuda::guess_experiment(problem, precision_, gpu_);
   return guess_experiment(problem, precision_, level_);
