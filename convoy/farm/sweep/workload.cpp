@@ -55,6 +55,16 @@ FixedSum FixedSum::parse(const std::string& text) {
   return sum;
 }
 
+void Tally::accept(double value) {
+  ++accepted;
+  if (!(value < kLargest)) {
+    ++non_finite;
+    return;
+  }
+  loss.add(value);
+  loss_squared.add(value * value);
+}
+
 void Tally::merge(const Tally& other) {
   guesses += other.guesses;
   accepted += other.accepted;

@@ -14,9 +14,7 @@ Tally workload_tally_of(const std::vector<double>& losses) {
   Tally tally;
   for (const double loss : losses) {
     ++tally.guesses;
-    ++tally.accepted;
-    tally.loss.add(loss);
-    tally.loss_squared.add(loss * loss);
+    tally.accept(loss);
   }
   return tally;
 }
@@ -40,6 +38,13 @@ TEST(Tally, HasMeanAndStandardError) {
   EXPECT_NEAR(tally.standard_error(), std::sqrt(5.0 / 3.0 / 4.0), 1e-12);
   EXPECT_TRUE(std::isnan(Tally().mean()));
   EXPECT_TRUE(std::isnan(workload_tally_of({1}).standard_error()));
+}
+
+TEST(Tally, CountsLossesThatItsSumsCannotHold) {
+  const Tally tally = workload_tally_of({3, 0x1p40, std::nan(""), HUGE_VAL});
+  EXPECT_EQ(tally.accepted, 4);
+  EXPECT_EQ(tally.non_finite, 3);
+  EXPECT_EQ(tally.mean(), 3);
 }
 
 TEST(FixedSum, IsWrittenExactly) {

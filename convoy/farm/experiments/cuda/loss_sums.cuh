@@ -4,7 +4,6 @@
 #pragma once
 
 #include "convoy/farm/experiments/cuda/launch_parts.h"
-#include "convoy/farm/experiments/largest_loss.h"
 #include "convoy/machine/nvidia/device_functions.cuh"
 
 namespace convoy::experiments::cuda {
@@ -20,12 +19,12 @@ CONVOY_DEVICE void add_digits(uint64_t (&sums)[3], double value) {
 }
 
 CONVOY_DEVICE void add_loss(LossSums& sums, double loss) {
+  constexpr double kLargestTerm = 0x1p40;  // largest term that FixedSum holds, as Tally::accept()
   ++sums.accepted;
-  if (!(loss < kLargestLoss)) {
+  if (!(loss < kLargestTerm)) {
     ++sums.non_finite;
     return;
   }
-  constexpr double kLargestTerm = 0x1p40;  // largest term that FixedSum holds
   const double squared = loss * loss;
   add_digits(sums.loss, loss);
   add_digits(sums.loss_squared, squared < kLargestTerm ? squared : kLargestTerm);

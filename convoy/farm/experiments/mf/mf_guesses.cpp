@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convoy/farm/experiments/largest_loss.h"
 #include "convoy/farm/experiments/mf/factor_kernels.h"
 #include "convoy/farm/experiments/mf/factor_sizes.h"
 #include "convoy/farm/experiments/random/address_tables.h"
@@ -50,20 +49,13 @@ class MfGuesses : public sweep::GuessExperiment {
       uint32_t passed =
           wanted & kernel_(sizes_, tables, static_cast<uint32_t>(first + done), memory, aligned);
       for (; passed != 0; passed &= passed - 1)
-        add_loss(aligned, static_cast<uint32_t>(__builtin_ctz(passed)), tally);
+        tally.accept(loss_of(aligned, static_cast<uint32_t>(__builtin_ctz(passed))));
     }
     tally.guesses += static_cast<int64_t>(count);
   }
 
-  void add_loss(const float* y, uint32_t lane, sweep::Tally& tally) const {
-    const double loss = problem_.test_loss(rows_of_guess(sizes_, y, lane).data());
-    ++tally.accepted;
-    if (!(loss < kLargestLoss)) {
-      ++tally.non_finite;
-      return;
-    }
-    tally.loss.add(loss);
-    tally.loss_squared.add(loss * loss);
+  double loss_of(const float* y, uint32_t lane) const {
+    return problem_.test_loss(rows_of_guess(sizes_, y, lane).data());
   }
 
   MfProblem problem_;

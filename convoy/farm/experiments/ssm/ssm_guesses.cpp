@@ -8,7 +8,6 @@
 #include <limits>
 #include <vector>
 
-#include "convoy/farm/experiments/largest_loss.h"
 #include "convoy/farm/experiments/ssm/guess_kernels.h"
 
 namespace convoy::experiments {
@@ -114,7 +113,7 @@ class SsmGuesses : public sweep::GuessExperiment {
       residuals(sums, ~0u, s);
       GroupValues losses = {};
       add_squares(losses, s, problem_.num_powers);
-      for (size_t g = 0; g < lanes; ++g) add_guess_loss(losses[g], tally);
+      for (size_t g = 0; g < lanes; ++g) tally.accept(losses[g]);
     }
   }
 
@@ -130,16 +129,6 @@ class SsmGuesses : public sweep::GuessExperiment {
 };
 
 }  // namespace
-
-void add_guess_loss(double loss, sweep::Tally& tally) {
-  ++tally.accepted;
-  if (!(loss < kLargestLoss)) {
-    ++tally.non_finite;
-    return;
-  }
-  tally.loss.add(loss);
-  tally.loss_squared.add(loss * loss);
-}
 
 std::unique_ptr<sweep::GuessExperiment> guess_experiment(const SsmProblem& problem,
                                                          Precision precision, CpuLevel level) {

@@ -11,9 +11,6 @@
 
 namespace convoy::experiments {
 
-// Counts one accepted guess.
-void add_guess_loss(double loss, sweep::Tally& tally);
-
 // Plain guesses, whatever the problem's shortcut is. Throws StateError for a level this machine
 // cannot run.
 std::unique_ptr<sweep::GuessExperiment> guess_experiment(const SsmProblem& problem,

@@ -44,7 +44,7 @@ class TwoRandomGuesses : public sweep::GuessExperiment {
                               sd * sd * (of_sum * of_sum + root * root)};
     for (uint32_t at = 0; at < problem_.num_powers; ++at) s[at] -= problem_.target[at];
     if (problem_.train_loss(s) < problem_.parameters.eps_train)
-      add_guess_loss(problem_.generalisation_loss(s), tally);
+      tally.accept(problem_.generalisation_loss(s));
   }
 
   SsmProblem problem_;
@@ -113,7 +113,7 @@ class ProjectedGuesses : public sweep::GuessExperiment {
     passed.guesses.resize(kGroupGuesses);
     float sums[kMaxGuessPower * kGroupGuesses];
     all_kernel_(tables, problem_.student_dim, passed.guesses.data(), sums);
-    for (size_t g = 0; g < lanes; ++g) add_guess_loss(moved_loss(sums + g, passed.sums[g]), tally);
+    for (size_t g = 0; g < lanes; ++g) tally.accept(moved_loss(sums + g, passed.sums[g]));
     passed = {};
   }
 
