@@ -36,6 +36,12 @@ TEST(JsonDepth, CountsBracketsOutsideOfTexts) {
   EXPECT_FALSE(nested_deeper("[\"\\", 1));
 }
 
+TEST(JsonDepth, FindsTheEndOfAnObject) {
+  EXPECT_EQ(closing_brace(R"([{"a": {"}\"": 1}}, {}])", 1), 17U);
+  EXPECT_EQ(closing_brace("{}", 0), 1U);
+  EXPECT_EQ(closing_brace(R"({"a": "})", 0), std::string_view::npos);
+}
+
 TEST(JsonMember, OfAnotherTypeIsAsIfItWereNotThere) {
   const auto object = nlohmann::json::parse(R"({"n": 3, "x": 0.5, "w": "word", "b": true})");
   EXPECT_EQ(member_or(object, "n", int64_t{-1}), 3);

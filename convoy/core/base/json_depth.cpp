@@ -22,4 +22,22 @@ bool nested_deeper(std::string_view json, size_t most_levels) {
   return false;
 }
 
+size_t closing_brace(std::string_view json, size_t at) {
+  int depth = 0;
+  bool in_string = false;
+  for (; at < json.size(); ++at) {
+    const char letter = json[at];
+    if (in_string && letter == '\\') {
+      ++at;
+    } else if (letter == '"') {
+      in_string = !in_string;
+    } else if (!in_string && letter == '{') {
+      ++depth;
+    } else if (!in_string && letter == '}' && --depth == 0) {
+      return at;
+    }
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace convoy

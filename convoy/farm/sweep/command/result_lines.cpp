@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "convoy/core/base/json_depth.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/farm/sweep/command/json_answer.h"
 #include "convoy/farm/sweep/results/summary.h"
@@ -61,25 +62,6 @@ struct Piece {
   bool closed = false;
   bool enclosed = false;  // it is a part of something larger: a list, another object's value
 };
-
-// Where the object that begins at `at` is closed; npos: nowhere.
-size_t closing_brace(std::string_view line, size_t at) {
-  int depth = 0;
-  bool in_text = false;
-  for (; at < line.size(); ++at) {
-    const char letter = line[at];
-    if (in_text && letter == '\\') {
-      ++at;
-    } else if (letter == '"') {
-      in_text = !in_text;
-    } else if (!in_text && letter == '{') {
-      ++depth;
-    } else if (!in_text && letter == '}' && --depth == 0) {
-      return at;
-    }
-  }
-  return std::string_view::npos;
-}
 
 // A key of a larger object, such as "train":, stands before it.
 bool follows_a_key(std::string_view before) {

@@ -15,6 +15,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/json_depth.h"
 #include "convoy/core/config/document.h"
 #include "convoy/farm/sweep/results/summary.h"
 
@@ -31,21 +32,10 @@ constexpr std::array<int64_t, 4> kQuarters = {65536, 77936, 92682, 110218};
 // stands. npos: parameters() did not write the text.
 size_t cell_end(std::string_view parameters) {
   if (!parameters.starts_with(kCellKey)) return std::string::npos;
-  int depth = 0;
-  bool in_text = false;
-  for (size_t at = kCellKey.size(); at < parameters.size(); ++at) {
-    const char letter = parameters[at];
-    if (in_text && letter == '\\') {
-      ++at;
-    } else if (letter == '"') {
-      in_text = !in_text;
-    } else if (!in_text && letter == '{') {
-      ++depth;
-    } else if (!in_text && letter == '}' && --depth == 0) {
-      return at + 1 < parameters.size() && parameters[at + 1] == ',' ? at + 1 : std::string::npos;
-    }
-  }
-  return std::string::npos;
+  const size_t close = closing_brace(parameters, kCellKey.size());
+  return parameters.substr(std::min(close, parameters.size())).starts_with("},")
+             ? close + 1
+             : std::string::npos;
 }
 
 // `,"guesses":1,"method":"gnc","seed":0}`, which a million cells should not need a parser for.
