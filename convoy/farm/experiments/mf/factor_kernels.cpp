@@ -5,14 +5,7 @@
 
 namespace convoy::experiments {
 
-#define CONVOY_FACTOR_KERNELS(level)         \
-  namespace level {                          \
-  extern const FactorKernels kFactorKernels; \
-  }
-CONVOY_FACTOR_KERNELS(scalar)
-CONVOY_FACTOR_KERNELS(avx2)
-CONVOY_FACTOR_KERNELS(avx512)
-#undef CONVOY_FACTOR_KERNELS
+CONVOY_DECLARE_AT_EACH_LEVEL(FactorKernels, kFactorKernels)
 
 namespace {
 

@@ -22,6 +22,18 @@ CpuLevel best_cpu_level();
 std::vector<CpuLevel> usable_cpu_levels();  // lowest first
 std::string_view cpu_level_name(CpuLevel level);
 
+// Declares the constant that a file for each level defines: kernels for of_cpu_level().
+#define CONVOY_DECLARE_AT_EACH_LEVEL(Kernels, name) \
+  namespace scalar {                                \
+  extern const Kernels name;                        \
+  }                                                 \
+  namespace avx2 {                                  \
+  extern const Kernels name;                        \
+  }                                                 \
+  namespace avx512 {                                \
+  extern const Kernels name;                        \
+  }
+
 // The kernels of a level, which this machine has to have.
 void check_cpu_level(CpuLevel level);
 template <class Kernels>

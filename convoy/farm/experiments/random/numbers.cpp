@@ -9,14 +9,7 @@
 
 namespace convoy::experiments {
 
-#define CONVOY_TILES(level)              \
-  namespace level {                      \
-  extern const TileFillers kTileFillers; \
-  }
-CONVOY_TILES(scalar)
-CONVOY_TILES(avx2)
-CONVOY_TILES(avx512)
-#undef CONVOY_TILES
+CONVOY_DECLARE_AT_EACH_LEVEL(TileFillers, kTileFillers)
 
 namespace {
 

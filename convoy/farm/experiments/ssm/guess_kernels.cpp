@@ -5,14 +5,7 @@
 
 namespace convoy::experiments {
 
-#define CONVOY_GUESS_KERNELS(level)        \
-  namespace level {                        \
-  extern const GuessKernels kGuessKernels; \
-  }
-CONVOY_GUESS_KERNELS(scalar)
-CONVOY_GUESS_KERNELS(avx2)
-CONVOY_GUESS_KERNELS(avx512)
-#undef CONVOY_GUESS_KERNELS
+CONVOY_DECLARE_AT_EACH_LEVEL(GuessKernels, kGuessKernels)
 
 namespace {
 
