@@ -76,7 +76,10 @@ class Side {
     recipes::score(model(adapter), flags, ranks(), kQuiet);
   }
   void generate(const std::string& adapter, const std::string& output) {
-    recipes::GenerateRun run{.model = model(adapter), .ranks = ranks(), .json = true};
+    recipes::GenerateRun run;
+    run.model = model(adapter);
+    run.ranks = ranks();
+    run.json = true;
     run.flags.prompts = chats();
     run.flags.output = text(output);
     run.sampling.max_new_tokens = 6;

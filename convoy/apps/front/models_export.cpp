@@ -14,10 +14,10 @@ template <class Flags>
 int run_model_file(Context& context, const char* command, const Words& arguments) {
   launch::ThreadFlags computing;
   Flags flags;
-  const Words left = config::take_flags(
+  const config::TakenFlags taken = config::take_flags(
       {config::list_fields(computing)},
       {config::list_fields(flags), config::list_fields(context.common)}, arguments);
-  become_worker(context, command, left, computing.threads);
+  become_worker(context, command, taken.left, computing.threads);
 }
 
 int run_export(Context& context, const Words& arguments) {

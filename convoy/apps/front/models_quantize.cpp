@@ -12,10 +12,10 @@ namespace {
 int run_quantize(Context& context, const std::vector<std::string>& arguments) {
   launch::ThreadFlags computing;
   settings::QuantizeFlags flags;
-  const std::vector<std::string> left = config::take_flags(
+  const config::TakenFlags taken = config::take_flags(
       {config::list_fields(computing)},
       {config::list_fields(flags), config::list_fields(context.common)}, arguments);
-  become_worker(context, "quantize", left, computing.threads);
+  become_worker(context, "quantize", taken.left, computing.threads);
 }
 
 }  // namespace

@@ -60,18 +60,19 @@ RemotePrompts read_prompts(const settings::GenerateFlags& flags, const Log& log)
   return prompts;
 }
 
-settings::SamplingFlags settled_sampling(const RemoteFlags& flags, const Log& log) {
-  const settings::SamplingSources sources{.model = process::sampling_of_folder(flags.model.model)};
-  log.info(settings::served_sampling_line(flags.sampling, sources));
-  return settings::settle_sampling(flags.sampling, sources);
+settings::SamplingFlags settled_sampling(const settings::AnswerCall& call, const Log& log) {
+  const settings::SamplingSources sources{.model = process::sampling_of_folder(call.model.model)};
+  log.info(settings::served_sampling_line(call.sampling, sources));
+  return settings::settle_sampling(call.sampling, sources);
 }
 
-remote::RemoteQuestions questions_of(std::vector<process::Prompt> prompts, const RemoteFlags& flags,
-                                     const Log& log) {
+remote::RemoteQuestions questions_of(std::vector<process::Prompt> prompts,
+                                     const settings::RemoteSettings& remote,
+                                     const settings::AnswerCall& call, const Log& log) {
   return {.prompts = std::move(prompts),
-          .sampling = settled_sampling(flags, log),
-          .requests = flags.engine.batch_size.value.value_or(kRequestsOfAServer *
-                                                             std::ssize(flags.remote.engine))};
+          .sampling = settled_sampling(call, log),
+          .requests = call.engine.batch_size.value.value_or(kRequestsOfAServer *
+                                                            std::ssize(remote.engine))};
 }
 
 // The ids of the tokens are the server's alone.
@@ -208,33 +209,33 @@ class ShownPrompts {
 
 }  // namespace
 
-void check_remote_flags(const RemoteFlags& flags) {
-  if (!flags.remote.is_used()) {
-    config::refuse_without_effect(flags.remote, {"engine_model", "engine_timeout"},
+void check_remote_flags(const AnswerPlace& place, const settings::AnswerCall& call) {
+  if (!place.remote.is_used()) {
+    config::refuse_without_effect(place.remote, {"engine_model", "engine_timeout"},
                                   "without --engine");
     return;
   }
   config::refuse_without_effect(
-      flags.engine,
+      call.engine,
       {"kv_blocks", "prefill_chunk", "weights", "activations", "kv_dtype", "cuda_graphs"},
       kServersDecide);
-  config::refuse_without_effect(flags.engine, {"deterministic"},
+  config::refuse_without_effect(call.engine, {"deterministic"},
                                 "with --engine: a server's texts depend on what else it computes");
-  config::refuse_without_effect(flags.model,
-                                {"adapter", "revision", "dtype", "quantization", "double_quant"},
-                                kServersDecide);
-  config::refuse_without_effect(flags.ranks.devices, {"devices", "threads"}, kServersDecide);
   config::refuse_without_effect(
-      flags.ranks.members,
+      call.model, {"adapter", "revision", "dtype", "quantization", "double_quant"}, kServersDecide);
+  config::refuse_without_effect(place.ranks.devices, {"devices", "threads"}, kServersDecide);
+  config::refuse_without_effect(
+      place.ranks.members,
       {"nproc_per_node", "gpu_ids", "shutdown_timeout", "failure_grace", "numa_binding"},
       kServersDecide);
-  config::refuse_without_effect(flags.sampling, {"logprobs"},
+  config::refuse_without_effect(call.sampling, {"logprobs"},
                                 "with --engine: its servers give texts alone");
 }
 
-int generate_remotely(const Context& context, const settings::GenerateFlags& flags,
-                      const RemoteFlags& common) {
-  const remote::Servers servers = remote::read_servers(common.remote, common.model.model);
+int generate_remotely(const Context& context, const settings::RemoteSettings& remote,
+                      const settings::GenerateCall& call) {
+  const settings::GenerateFlags& flags = call.flags;
+  const remote::Servers servers = remote::read_servers(remote, call.model.model);
   const bool is_typed = !flags.prompt.names.empty();
   const std::vector<std::string>& typed = flags.prompt.names;
   config::refuse_without_effect(flags, {"interactive"},
@@ -247,7 +248,7 @@ int generate_remotely(const Context& context, const settings::GenerateFlags& fla
   if (is_typed) config::refuse_without_effect(flags, {"bad_rows"}, "with --prompt");
   const Log log = context.log();
   RemotePrompts prompts = read_prompts(flags, log);
-  remote::RemoteQuestions questions = questions_of(prompts.prompts, common, log);
+  remote::RemoteQuestions questions = questions_of(prompts.prompts, remote, call, log);
   questions.progress = {.label = "generate", .unit = "answer"};
   const bool text_alone = is_typed && !context.common.json && flags.output.empty();
   if (text_alone) questions.progress.style = telemetry::ProgressStyle::None;
@@ -258,9 +259,10 @@ int generate_remotely(const Context& context, const settings::GenerateFlags& fla
   return 0;
 }
 
-int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
-                      const settings::MetricFlags& metrics, const RemoteFlags& common) {
-  const remote::Servers servers = remote::read_servers(common.remote, common.model.model);
+int evaluate_remotely(const Context& context, const settings::RemoteSettings& remote,
+                      const settings::EvalCall& call) {
+  const settings::EvalFlags& flags = call.flags;
+  const remote::Servers servers = remote::read_servers(remote, call.model.model);
   if (!flags.generate)
     throw ConfigError("the loss needs the weights, which servers do not give",
                       {.key = "--engine", .hint = "add --generate to measure answers alone"});
@@ -268,7 +270,7 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
     throw ConfigError("wanted --data FILE with --engine",
                       {.key = "--data", .hint = "such as --data rows.jsonl"});
   config::refuse_without_effect(flags, {"split", "samples"}, "with --engine and --data");
-  const Scoring scoring(metrics, servers.model, flags.output_dir);
+  const Scoring scoring(call.metrics, servers.model, flags.output_dir);
   const Log log = context.log();
   settings::TrainSettings settings;
   settings.data.template_kwargs = flags.template_kwargs;
@@ -282,7 +284,7 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
                          });
   const std::filesystem::path samples_path =
       std::filesystem::path(flags.output_dir) / "samples.jsonl";
-  ShownPrompts shown(common.model.model);
+  ShownPrompts shown(call.model.model);
   RemotePrompts prompts;
   std::vector<evaluate::ScoredAnswer> samples;
   while ((flags.limit == 0 || std::ssize(samples) < flags.limit) && rows.next()) {
@@ -296,9 +298,9 @@ int evaluate_remotely(const Context& context, const settings::EvalFlags& flags,
     log.warning(
         "the inputs of metrics and samples are lists of messages; with --model DIR they "
         "are texts by its chat template, as without --engine");
-  remote::RemoteQuestions questions = questions_of(prompts.prompts, common, log);
+  remote::RemoteQuestions questions = questions_of(prompts.prompts, remote, call, log);
   questions.progress = {.label = "answer", .unit = "row"};
-  const int64_t num_answers = common.sampling.n;
+  const int64_t num_answers = call.sampling.n;
   std::vector<evaluate::ScoredAnswer> answered;
   const auto score = [&](int64_t prompt, std::string text) {
     answered.push_back(samples[static_cast<size_t>(prompt)]);

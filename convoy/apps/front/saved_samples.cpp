@@ -14,24 +14,16 @@
 namespace convoy::apps {
 namespace {
 
-struct SavedSampleFlags {
-  settings::EvalFlags eval;
-  settings::MetricFlags metric;
-  settings::SamplingFlags sampling;
-  settings::EngineFlags engine;
-  settings::ModelFlags model;
-};
-
-void refuse(SavedSampleFlags& flags, const std::vector<std::string>& positionals) {
+void refuse(const settings::EvalCall& call, const Words& positionals) {
   const std::string where = "with --samples, which needs no model";
   config::refuse_without_effect(
-      flags.eval, {"data", "split", "limit", "generate", "template_kwargs", "bad_rows"}, where);
-  config::refuse_without_effect(flags.sampling,
+      call.flags, {"data", "split", "limit", "generate", "template_kwargs", "bad_rows"}, where);
+  config::refuse_without_effect(call.sampling,
                                 {"max_new_tokens", "temperature", "top_p", "top_k", "min_p",
                                  "repetition_penalty", "n", "seed", "greedy", "stop", "logprobs"},
                                 where);
-  config::refuse_without_effect(flags.model, {"model", "adapter", "revision", "dtype"}, where);
-  config::refuse_without_effect(flags.engine,
+  config::refuse_without_effect(call.model, {"model", "adapter", "revision", "dtype"}, where);
+  config::refuse_without_effect(call.engine,
                                 {"batch_size", "kv_blocks", "prefill_chunk", "deterministic",
                                  "weights", "activations", "kv_dtype"},
                                 where);
@@ -66,16 +58,11 @@ void Scoring::report(const Context& context,
             << std::flush;
 }
 
-int evaluate_saved_samples(Context& context, const std::vector<std::string>& arguments) {
-  SavedSampleFlags flags;
-  const std::vector<std::string> positionals =
-      config::parse_flags({config::list_fields(flags.eval), config::list_fields(flags.metric),
-                           config::list_fields(flags.sampling), config::list_fields(flags.engine),
-                           config::list_fields(flags.model), config::list_fields(context.common)},
-                          arguments);
-  refuse(flags, positionals);
-  const Scoring scoring(flags.metric, flags.eval.samples, flags.eval.output_dir);
-  scoring.report(context, evaluate::read_samples(flags.eval.samples));
+int evaluate_saved_samples(const Context& context, const settings::EvalCall& call,
+                           const Words& positionals) {
+  refuse(call, positionals);
+  const Scoring scoring(call.metrics, call.flags.samples, call.flags.output_dir);
+  scoring.report(context, evaluate::read_samples(call.flags.samples));
   return 0;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/core/settings/metric_settings.h"
+#include "convoy/core/settings/worker_calls.h"
 #include "convoy/data/evaluate/scored_answer.h"
 #include "convoy/data/evaluate/text_metrics.h"
 
@@ -29,8 +29,9 @@ class Scoring {
   std::string report_metric_;
 };
 
-// `arguments`: the arguments of `convoy eval`, without rank and device flags. Returns the exit
-// code. Throws DataError, ConfigError.
-int evaluate_saved_samples(Context& context, const std::vector<std::string>& arguments);
+// `positionals`: the words of `convoy eval` that are no flags. Returns the exit code. Throws
+// DataError, ConfigError.
+int evaluate_saved_samples(const Context& context, const settings::EvalCall& call,
+                           const Words& positionals);
 
 }  // namespace convoy::apps

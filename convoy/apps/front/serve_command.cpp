@@ -16,7 +16,7 @@
 #include "convoy/core/base/loopback.h"
 #include "convoy/core/http/host_header.h"
 #include "convoy/core/http/http_server.h"
-#include "convoy/core/settings/serve_flags.h"
+#include "convoy/core/settings/worker_calls.h"
 #include "convoy/launch/supervisor/launch_flags.h"
 #include "convoy/machine/processes/signals.h"
 
@@ -28,14 +28,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTurn(100);
 // Engines that end late: what they still have to do once their answers have ended.
 constexpr std::chrono::seconds kEndTime(5);
-
-struct ServeCommandFlags {
-  settings::ServerFlags server;
-  settings::ServeFlags answers;
-  settings::ServedModelFlags model;
-  settings::EngineFlags engine;
-  launch::DeviceFlags devices;
-};
 
 std::vector<std::string> keys_for(const settings::ServerFlags& flags) {
   if (!flags.api_key_file.empty()) return serving::read_api_keys(flags.api_key_file);
@@ -68,36 +60,36 @@ void end(serving::EngineGroup& engines, processes::SignalStream& signals, double
 }
 
 int run_serve(Context& context, const Words& arguments) {
-  ServeCommandFlags flags;
-  const Words words =
-      config::take_flags({config::list_fields(flags.server), config::list_fields(flags.devices)},
-                         {config::list_fields(flags.answers), config::list_fields(flags.model),
-                          config::list_fields(flags.engine), config::list_fields(context.common)},
-                         arguments);
-  const std::vector<std::string> keys = keys_for(flags.server);
-  const std::vector<std::string> names = serving::served_names(flags.model, flags.answers);
+  settings::ServerFlags flags;
+  launch::DeviceFlags devices;
+  settings::ServeCall call;
+  std::vector<config::Section> of_worker = call.lists();
+  of_worker.push_back(config::list_fields(context.common));
+  const Words words = config::take_flags({config::list_fields(flags), config::list_fields(devices)},
+                                         of_worker, arguments)
+                          .left;
+  const std::vector<std::string> keys = keys_for(flags);
+  const std::vector<std::string> names = serving::served_names(call.model, call.flags);
   processes::SignalStream signals(processes::default_stop_signals());
-  processes::PoolOptions pool = engine_pool(context,
-                                            {.devices = flags.devices.devices,
-                                             .engines = flags.server.engines,
-                                             .threads = flags.devices.threads},
-                                            words);
+  processes::PoolOptions pool = engine_pool(
+      context, {.devices = devices.devices, .engines = flags.engines, .threads = devices.threads},
+      words);
   pool.signals = signals.mask_for_ranks();
   const int64_t count = pool.workers;
   serving::EngineGroup engines(std::move(pool), context.log(),
-                               std::chrono::seconds(flags.server.engine_timeout));
+                               std::chrono::seconds(flags.engine_timeout));
   if (!load(engines, signals)) return 0;
   serving::FrontDesk desk(names, keys, engines);
   http::Server server(
-      flags.server.host, static_cast<int>(flags.server.port), {},
+      flags.host, static_cast<int>(flags.port), {},
       [&desk](std::unique_ptr<http::Exchange> exchange) { desk.take(std::move(exchange)); },
       serving::error_answer);
-  context.log().info(fmt::format("listening on http://{}:{}/v1{}",
-                                 http::in_brackets(flags.server.host), server.port(),
+  context.log().info(fmt::format("listening on http://{}:{}/v1{}", http::in_brackets(flags.host),
+                                 server.port(),
                                  count > 1 ? " with " + counted(count, "engine") : ""));
   while (!signals.asked_to_stop()) engines.turn(kTurn, signals.descriptor());
   desk.close();
-  end(engines, signals, flags.answers.shutdown_time);
+  end(engines, signals, call.flags.shutdown_time);
   return 0;
 }
 

@@ -6,14 +6,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/remote_answers.h"
 #include "convoy/apps/front/saved_samples.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
+#include "convoy/core/base/error.h"
 #include "convoy/core/settings/command_flags.h"
-#include "convoy/core/settings/metric_settings.h"
+#include "convoy/core/settings/worker_calls.h"
 
 namespace convoy::apps {
 namespace {
@@ -30,59 +32,41 @@ struct EvalModeFlags {
 
 constexpr const char* kRankHeading = "Ranks";
 
-// Sets the front's flags; returns the words with the worker's flags.
-template <class... Flags>
-std::vector<std::string> take_flags(Context& context, const std::vector<config::Section>& of_front,
-                                    const std::vector<std::string>& arguments,
-                                    Flags&... of_worker) {
-  return config::take_flags(
-      of_front, {config::list_fields(of_worker)..., config::list_fields(context.common)},
-      arguments);
+// Sets the flags of both; `left` of the result are the worker's words.
+config::TakenFlags words_for_worker(Context& context, const std::vector<config::Section>& of_front,
+                                    std::vector<config::Section> of_worker,
+                                    const Words& arguments) {
+  of_worker.push_back(config::list_fields(context.common));
+  return config::take_flags(of_front, of_worker, arguments);
 }
 
-template <class... Flags>
-std::vector<std::string> take_rank_flags(Context& context, HostRanks& ranks,
-                                         const std::vector<std::string>& arguments,
-                                         Flags&... of_worker) {
-  return take_flags(context,
-                    {config::list_fields(ranks.members), config::list_fields(ranks.devices)},
-                    arguments, of_worker...);
+// `of_worker`: the lists of `call`, whose texts may come from servers.
+config::TakenFlags answer_words_for_worker(Context& context, AnswerPlace& place,
+                                           const settings::AnswerCall& call,
+                                           std::vector<config::Section> of_worker,
+                                           const Words& arguments) {
+  config::TakenFlags taken = words_for_worker(
+      context,
+      {config::list_fields(place.ranks.members), config::list_fields(place.ranks.devices),
+       config::list_fields(place.remote)},
+      std::move(of_worker), arguments);
+  check_remote_flags(place, call);
+  if (place.remote.is_used() && !taken.positionals.empty())
+    throw ConfigError(fmt::format("`{}` has no effect with --engine", taken.positionals[0]),
+                      {.key = taken.positionals[0], .hint = "every value has a flag"});
+  return taken;
 }
 
-// Flags of a command whose texts may come from servers.
-template <class... Flags>
-std::vector<std::string> take_remote_flags(Context& context, RemoteFlags& common,
-                                           const std::vector<std::string>& arguments,
-                                           Flags&... of_command) {
-  std::vector<std::string> left =
-      take_flags(context,
-                 {config::list_fields(common.ranks.members),
-                  config::list_fields(common.ranks.devices), config::list_fields(common.remote)},
-                 arguments, of_command..., common.sampling, common.engine, common.model);
-  check_remote_flags(common);
-  if (!common.remote.is_used()) return left;
-  const Words positionals =
-      config::parse_flags({config::list_fields(of_command)..., config::list_fields(common.sampling),
-                           config::list_fields(common.engine), config::list_fields(common.model),
-                           config::list_fields(context.common)},
-                          left);
-  if (!positionals.empty())
-    throw ConfigError(fmt::format("`{}` has no effect with --engine", positionals[0]),
-                      {.key = positionals[0], .hint = "every value has a flag"});
-  return left;
-}
-
-int score_rows(Context& context, const std::vector<std::string>& arguments) {
+int score_rows(Context& context, const Words& arguments) {
   HostRanks ranks;
   EvalModeFlags mode;
-  settings::ScoreFlags flags;
-  settings::ModelFlags model;
-  const std::vector<std::string> left =
-      take_flags(context,
-                 {config::list_fields(ranks.members), config::list_fields(ranks.devices),
-                  config::list_fields(mode)},
-                 arguments, flags, model);
-  return run_worker_on_ranks(context, ranks, "score", left);
+  settings::ScoreCall call;
+  const config::TakenFlags taken =
+      words_for_worker(context,
+                       {config::list_fields(ranks.members), config::list_fields(ranks.devices),
+                        config::list_fields(mode)},
+                       call.lists(), arguments);
+  return run_worker_on_ranks(context, ranks, "score", taken.left);
 }
 
 // This flag decides which other flags exist.
@@ -92,34 +76,33 @@ bool is_per_row(const std::vector<std::string>& arguments) {
   });
 }
 
-int run_eval(Context& context, const std::vector<std::string>& arguments) {
+int run_eval(Context& context, const Words& arguments) {
   if (is_per_row(arguments)) return score_rows(context, arguments);
-  RemoteFlags common;
-  settings::EvalFlags flags;
-  settings::MetricFlags metrics;
-  const std::vector<std::string> left =
-      take_remote_flags(context, common, arguments, flags, metrics);
-  if (common.remote.is_used()) return evaluate_remotely(context, flags, metrics, common);
-  if (!flags.samples.empty()) return evaluate_saved_samples(context, left);
-  return run_worker_on_ranks(context, common.ranks, "eval", left);
+  AnswerPlace place;
+  settings::EvalCall call;
+  const config::TakenFlags taken =
+      answer_words_for_worker(context, place, call, call.lists(), arguments);
+  if (place.remote.is_used()) return evaluate_remotely(context, place.remote, call);
+  if (!call.flags.samples.empty()) return evaluate_saved_samples(context, call, taken.positionals);
+  return run_worker_on_ranks(context, place.ranks, "eval", taken.left);
 }
 
-int run_generate(Context& context, const std::vector<std::string>& arguments) {
-  RemoteFlags common;
-  settings::GenerateFlags flags;
-  const std::vector<std::string> left = take_remote_flags(context, common, arguments, flags);
-  if (common.remote.is_used()) return generate_remotely(context, flags, common);
-  return run_worker_on_ranks(context, common.ranks, "generate", left,
-                             flags.interactive ? "a conversation" : "");
+int run_generate(Context& context, const Words& arguments) {
+  AnswerPlace place;
+  settings::GenerateCall call;
+  const config::TakenFlags taken =
+      answer_words_for_worker(context, place, call, call.lists(), arguments);
+  if (place.remote.is_used()) return generate_remotely(context, place.remote, call);
+  return run_worker_on_ranks(context, place.ranks, "generate", taken.left,
+                             call.flags.interactive ? "a conversation" : "");
 }
 
-int run_merge(Context& context, const std::vector<std::string>& arguments) {
+int run_merge(Context& context, const Words& arguments) {
   HostRanks one;
-  settings::MergeFlags flags;
-  settings::ModelSourceFlags model;
-  const std::vector<std::string> left =
-      take_flags(context, {config::list_fields(one.devices)}, arguments, flags, model);
-  return run_worker_on_ranks(context, one, "merge", left, "models merge");
+  settings::MergeCall call;
+  const config::TakenFlags taken =
+      words_for_worker(context, {config::list_fields(one.devices)}, call.lists(), arguments);
+  return run_worker_on_ranks(context, one, "merge", taken.left, "models merge");
 }
 
 int run_bench(Context& context, std::string_view name, const Words& arguments) {
@@ -127,10 +110,12 @@ int run_bench(Context& context, std::string_view name, const Words& arguments) {
   settings::BenchFlags flags;
   settings::BenchTrainFlags train;
   settings::BenchGenerateFlags generate;
-  const std::vector<std::string> left =
-      take_rank_flags(context, ranks, arguments, flags, train, generate);
+  const config::TakenFlags taken = words_for_worker(
+      context, {config::list_fields(ranks.members), config::list_fields(ranks.devices)},
+      {config::list_fields(flags), config::list_fields(train), config::list_fields(generate)},
+      arguments);
   Words words = {std::string(name)};
-  words.insert(words.end(), left.begin(), left.end());
+  words.insert(words.end(), taken.left.begin(), taken.left.end());
   return run_worker_on_ranks(context, ranks, "bench", words,
                              name == "train" ? "" : fmt::format("bench {}", name));
 }
@@ -151,8 +136,9 @@ int bench_peak(Context& context, const Words& arguments) {
 // chosen as by default.
 int bench_predict(Context& context, const Words& arguments) {
   settings::BenchPredictFlags flags;
-  return run_worker_on_ranks(context, HostRanks{}, "predict",
-                             take_flags(context, {}, arguments, flags), "bench predict");
+  const config::TakenFlags taken =
+      words_for_worker(context, {}, {config::list_fields(flags)}, arguments);
+  return run_worker_on_ranks(context, HostRanks{}, "predict", taken.left, "bench predict");
 }
 
 }  // namespace

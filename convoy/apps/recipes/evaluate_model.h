@@ -6,20 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/log.h"
-#include "convoy/core/settings/command_flags.h"
-#include "convoy/core/settings/metric_settings.h"
 #include "convoy/core/settings/train_settings.h"
+#include "convoy/core/settings/worker_calls.h"
 
 namespace convoy::recipes {
 
-struct EvaluateRun {
+struct EvaluateRun : settings::EvalCall {
   settings::TrainSettings settings = {};  // from a config file, or built from `model`
-  settings::ModelFlags model = {};
-  settings::EvalFlags flags = {};
-  settings::MetricFlags metrics = {};
-  settings::SamplingFlags sampling = {};
-  settings::EngineFlags engine = {};
-  settings::RankFlags ranks = {};  // as for RankShare
+  settings::RankFlags ranks = {};         // as for RankShare
 };
 
 // Returns the results, which are also written to metrics.json (and the answers to samples.jsonl) in

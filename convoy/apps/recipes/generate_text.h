@@ -6,15 +6,11 @@
 #include <functional>
 
 #include "convoy/core/base/log.h"
-#include "convoy/core/settings/command_flags.h"
+#include "convoy/core/settings/worker_calls.h"
 
 namespace convoy::recipes {
 
-struct GenerateRun {
-  settings::ModelFlags model = {};
-  settings::GenerateFlags flags = {};
-  settings::SamplingFlags sampling = {};
-  settings::EngineFlags engine = {};
+struct GenerateRun : settings::GenerateCall {
   settings::RankFlags ranks = {};  // as for RankShare; the answers are the same for every number
   bool json = false;
   std::function<bool()> stop_wanted = {};  // asked between steps, where answers are kept

@@ -79,13 +79,7 @@ int eval_command(const Arguments& arguments) {
   settings::TrainSettings& settings = run.settings;
   settings::ModelFlags& model = run.model;
   const settings::EvalFlags& flags = run.flags;
-  const auto parse = [&] {
-    return config::parse_flags({config::list_fields(run.flags), config::list_fields(model),
-                                config::list_fields(run.metrics), config::list_fields(run.sampling),
-                                config::list_fields(run.engine), config::list_fields(run.ranks),
-                                config::list_fields(worker)},
-                               arguments);
-  };
+  const auto parse = [&] { return parse_call(run.lists(), run.ranks, worker, arguments); };
   const Arguments positionals = parse();
   check_flags(run);
   if (!positionals.empty()) {

@@ -10,6 +10,7 @@
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/settings/worker_calls.h"
 
 namespace convoy::apps {
 namespace {
@@ -24,24 +25,17 @@ void refuse_positionals(const Arguments& positionals) {
 
 int score_command(const Arguments& arguments) {
   CommonFlags worker;
-  settings::ModelFlags model;
-  settings::ScoreFlags flags;
+  settings::ScoreCall call;
   settings::RankFlags ranks;
-  refuse_positionals(config::parse_flags({config::list_fields(flags), config::list_fields(model),
-                                          config::list_fields(ranks), config::list_fields(worker)},
-                                         arguments));
-  recipes::score(model, flags, ranks, worker.log());
+  refuse_positionals(parse_call(call.lists(), ranks, worker, arguments));
+  recipes::score(call.model, call.flags, ranks, worker.log());
   return 0;
 }
 
 int generate_command(const Arguments& arguments) {
   CommonFlags worker;
   recipes::GenerateRun run;
-  refuse_positionals(
-      config::parse_flags({config::list_fields(run.flags), config::list_fields(run.model),
-                           config::list_fields(run.sampling), config::list_fields(run.engine),
-                           config::list_fields(run.ranks), config::list_fields(worker)},
-                          arguments));
+  refuse_positionals(parse_call(run.lists(), run.ranks, worker, arguments));
   run.json = worker.json;
   // Without a place for finished answers there is nothing to save.
   if (recipes::keeps_answers(run))
@@ -53,11 +47,7 @@ int generate_command(const Arguments& arguments) {
 int serve_command(const Arguments& arguments) {
   CommonFlags worker;
   recipes::ServeRun run;
-  refuse_positionals(
-      config::parse_flags({config::list_fields(run.flags), config::list_fields(run.model),
-                           config::list_fields(run.engine), config::list_fields(run.ranks),
-                           config::list_fields(worker)},
-                          arguments));
+  refuse_positionals(parse_call(run.lists(), run.ranks, worker, arguments));
   // The front gave this process its line as stdin.
   if (const auto number = environment_variable(serving::kEngineVariable))
     run.engine_number = std::atoll(number->c_str());
@@ -67,13 +57,10 @@ int serve_command(const Arguments& arguments) {
 
 int merge_command(const Arguments& arguments) {
   CommonFlags worker;
-  settings::ModelSourceFlags model;
-  settings::MergeFlags flags;
+  settings::MergeCall call;
   settings::RankFlags ranks;
-  refuse_positionals(config::parse_flags({config::list_fields(flags), config::list_fields(model),
-                                          config::list_fields(ranks), config::list_fields(worker)},
-                                         arguments));
-  recipes::merge_adapter(model, flags, ranks, worker.log());
+  refuse_positionals(parse_call(call.lists(), ranks, worker, arguments));
+  recipes::merge_adapter(call.model, call.flags, ranks, worker.log());
   return 0;
 }
 

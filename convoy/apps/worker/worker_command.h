@@ -14,6 +14,15 @@ namespace convoy::apps {
 using settings::CommonFlags;
 using Arguments = std::vector<std::string>;
 
+// Parses the words of a call whose flags are `call`, with the words that the front adds for its
+// ranks. Returns the positional arguments.
+inline Arguments parse_call(std::vector<config::Section> call, settings::RankFlags& ranks,
+                            CommonFlags& common, const Arguments& arguments) {
+  call.push_back(config::list_fields(ranks));
+  call.push_back(config::list_fields(common));
+  return config::parse_flags(call, arguments);
+}
+
 int train_command(const Arguments& arguments);
 int eval_command(const Arguments& arguments);
 int score_command(const Arguments& arguments);

@@ -61,26 +61,29 @@ class FlagParser {
     return rest;
   }
 
-  // Sets all given fields. Returns the words of all fields that are not in `taken`; the words of
-  // `taken` are left out.
-  std::vector<std::string> take(const std::vector<Section>& taken,
-                                const std::vector<std::string>& arguments) {
-    std::vector<std::string> left;
+  // Sets all given fields.
+  TakenFlags take(const std::vector<Section>& taken, const std::vector<std::string>& arguments) {
+    TakenFlags found;
+    const auto word = [&arguments](size_t at) {
+      return arguments.begin() + static_cast<std::ptrdiff_t>(at);
+    };
     for (size_t at = 0; at < arguments.size(); ++at) {
       const size_t first = at;
       const size_t num_given = given_.size();
-      if (arguments[at] == "--")
+      if (arguments[at] == "--") {
+        found.positionals.insert(found.positionals.end(), word(at + 1), arguments.end());
         at = arguments.size() - 1;
-      else if (is_flag(arguments[at]))
+      } else if (is_flag(arguments[at])) {
         at = read_flag(arguments, at);
+      } else {
+        found.positionals.push_back(arguments[at]);
+      }
       const bool is_taken =
           std::any_of(given_.begin() + static_cast<std::ptrdiff_t>(num_given), given_.end(),
                       [&taken](const Field* field) { return belongs_to(*field, taken); });
-      if (!is_taken)
-        left.insert(left.end(), arguments.begin() + static_cast<std::ptrdiff_t>(first),
-                    arguments.begin() + static_cast<std::ptrdiff_t>(at + 1));
+      if (!is_taken) found.left.insert(found.left.end(), word(first), word(at + 1));
     }
-    return left;
+    return found;
   }
 
  private:
@@ -259,9 +262,8 @@ std::vector<std::string> parse_flags(const std::vector<Section>& lists,
   return FlagParser(lists).parse(arguments, positionals);
 }
 
-std::vector<std::string> take_flags(const std::vector<Section>& taken,
-                                    const std::vector<Section>& left,
-                                    const std::vector<std::string>& arguments) {
+TakenFlags take_flags(const std::vector<Section>& taken, const std::vector<Section>& left,
+                      const std::vector<std::string>& arguments) {
   std::vector<Section> all = taken;
   all.insert(all.end(), left.begin(), left.end());
   return FlagParser(all).take(taken, arguments);

@@ -25,11 +25,15 @@ std::vector<std::string> parse_flags(const std::vector<Section>& lists,
                                      const std::vector<std::string>& arguments,
                                      Positionals positionals = Positionals::Anywhere);
 
-// Like parse_flags() over both lists, but returns all words that do not belong to `taken`, in
-// order, for another program that parses the flags of `left` itself.
-std::vector<std::string> take_flags(const std::vector<Section>& taken,
-                                    const std::vector<Section>& left,
-                                    const std::vector<std::string>& arguments);
+struct TakenFlags {
+  std::vector<std::string> left;         // all words that belong to no flag of `taken`
+  std::vector<std::string> positionals;  // as parse_flags() returns them
+};
+
+// Like parse_flags() over both lists. The words of the result's `left` are in order, for another
+// program that parses the flags of `left` itself.
+TakenFlags take_flags(const std::vector<Section>& taken, const std::vector<Section>& left,
+                      const std::vector<std::string>& arguments);
 
 // "node-rank" for "node_rank": the spelling of flags and commands.
 std::string dashed(std::string_view name);

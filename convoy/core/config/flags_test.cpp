@@ -201,17 +201,20 @@ struct Ranks {
 TEST(Flags, TakenFlagsLeaveTheWordsOfTheOthersAsTheyAre) {
   Ranks ranks;
   Flags flags;
-  const auto left = take_flags({list_fields(ranks)}, {list_fields(flags)},
-                               {"a.yaml", "--nproc-per-node", "2", "--model", "--x", "k=v", "-n3",
-                                "--wait", "-qv", "--stop=a", "--", "--wait"});
-  EXPECT_EQ(left, (std::vector<std::string>{"a.yaml", "--model", "--x", "k=v", "-qv", "--stop=a",
-                                            "--", "--wait"}));
+  const std::vector<std::string> words = {
+      "a.yaml", "--nproc-per-node", "2",   "--model",  "--x", "k=v",
+      "-n3",    "--wait",           "-qv", "--stop=a", "--",  "--wait"};
+  const TakenFlags taken = take_flags({list_fields(ranks)}, {list_fields(flags)}, words);
+  EXPECT_EQ(taken.left, (std::vector<std::string>{"a.yaml", "--model", "--x", "k=v", "-qv",
+                                                  "--stop=a", "--", "--wait"}));
+  EXPECT_EQ(taken.positionals, (std::vector<std::string>{"a.yaml", "k=v", "--wait"}));
   EXPECT_EQ(ranks.nproc_per_node, "3");
   EXPECT_TRUE(ranks.wait);
   EXPECT_EQ(flags.model, "--x");
   EXPECT_TRUE(flags.quiet);
   EXPECT_THROW(take_flags({list_fields(ranks)}, {list_fields(flags)}, {"--nproc-per-nod", "2"}),
                ConfigError);
+  EXPECT_EQ(taken.positionals, parse_flags({list_fields(ranks), list_fields(flags)}, words));
 }
 
 }  // namespace

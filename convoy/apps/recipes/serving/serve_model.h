@@ -6,15 +6,11 @@
 #include <atomic>
 
 #include "convoy/core/base/log.h"
-#include "convoy/core/settings/command_flags.h"
-#include "convoy/core/settings/serve_flags.h"
+#include "convoy/core/settings/worker_calls.h"
 
 namespace convoy::recipes {
 
-struct ServeRun {
-  settings::ServedModelFlags model = {};
-  settings::ServeFlags flags = {};
-  settings::EngineFlags engine = {};
+struct ServeRun : settings::ServeCall {
   settings::RankFlags ranks = {};
   int64_t engine_number = 0;  // among the engines of the server
 };
