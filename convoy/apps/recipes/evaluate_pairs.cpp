@@ -78,7 +78,7 @@ train::ReferenceScores reference_scores_of(const OpenedModel& evaluated,
                        counted(rows.num_rows() / together, together > 1 ? "pair" : "row")));
   train::ReferenceScores scores;
   scores.validation = scores_of(*reference.model, rows, batch_rows, share, log);
-  if (settings.task_facts().data != settings::TaskData::Judged) return scores;
+  if (!settings.estimates_divergence()) return scores;
   scores.mismatched_validation =
       scores_of(*reference.model, with_other_answers(rows, settings), batch_rows, share, log);
   scores.mismatched_validation.resize(scores.validation.size());  // a single row has none
@@ -93,6 +93,7 @@ std::unique_ptr<train::TrainingObjective> objective_of(
     return std::make_unique<train::UnpairedObjective>(
         model, plan, plan.dataset(),
         train::UnpairedOptions{.preference = settings.preference,
+                               .estimates_divergence = settings.estimates_divergence(),
                                .most_tokens = settings.model.max_seq_len,
                                .eval_batch_size = batch_items},
         std::move(reference), group);

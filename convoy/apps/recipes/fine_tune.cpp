@@ -176,8 +176,10 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
   options.has_perplexity = !compares();
   if (task_data() == settings::TaskData::Pairs)
     options.printed_metrics = {"accuracy", "rewards/margins"};
-  else if (compares())
+  else if (settings.estimates_divergence())
     options.printed_metrics = {"rewards/margins", "kl"};
+  else if (compares())
+    options.printed_metrics = {"rewards/margins"};
   else
     options.printed_metrics = {"perplexity"};
   if (evaluation.predict_with_generate)
@@ -196,6 +198,7 @@ std::unique_ptr<train::TrainingObjective> FineTune::make_objective(
     auto unpaired = std::make_unique<train::UnpairedObjective>(
         *input.base.model, batch.plan, input.splits.val,
         train::UnpairedOptions{.preference = settings.preference,
+                               .estimates_divergence = settings.estimates_divergence(),
                                .most_tokens = settings.model.max_seq_len,
                                .eval_batch_size = settings.train.rows_of_evaluation_batch()},
         reference, group);

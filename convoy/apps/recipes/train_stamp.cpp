@@ -63,6 +63,8 @@ std::string objective_text(const settings::TrainSettings& settings) {
   if (settings.task_facts().data == settings::TaskData::Judged)
     text +=
         fmt::format(" weights {} {}", preference.desirable_weight, preference.undesirable_weight);
+  if (settings.task_facts().data == settings::TaskData::Judged && !settings.estimates_divergence())
+    text += " " + preference.loss;
   if (!settings.has_reference()) return text;
   const std::string& reference = preference.reference;
   const bool is_own = reference == "base" || reference == "start";

@@ -2,10 +2,13 @@
 #include "convoy/core/settings/check_preference.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace convoy::settings {
 namespace {
@@ -20,19 +23,21 @@ class PreferenceCheck {
     const PreferenceSettings& preference = settings_.preference;
     const PreferenceSettings usual;
     const TaskFacts& task = settings_.task_facts();
-    const PairLossFacts& loss = pair_loss_named(preference.loss);
+    if (!has_loss_of_task()) return;
+    const PairLossFacts* const loss =
+        task.chooses_loss ? &pair_loss_named(preference.loss) : nullptr;
     const std::string reader =
-        task.chooses_loss ? fmt::format("loss {}", loss.name) : fmt::format("task {}", task.name);
+        loss != nullptr ? fmt::format("loss {}", loss->name) : fmt::format("task {}", task.name);
     const auto unread = [&](const char* key, bool is_set, bool is_read) {
       if (is_set && !is_read)
         refuse(fmt::format("preference.{}", key), fmt::format("{} does not read it", reader),
                "remove it");
     };
-    unread("loss", preference.loss != usual.loss, task.chooses_loss);
+    unread("loss", preference.loss != usual.loss, task.chooses_loss || is_judged());
     unread("label_smoothing", preference.label_smoothing > 0,
-           task.chooses_loss && loss.smooths_labels);
+           loss != nullptr && loss->smooths_labels);
     unread("target_margin", preference.target_margin != usual.target_margin,
-           task.chooses_loss && loss.has_margin);
+           loss != nullptr && loss->has_margin);
     unread("length_normalised", preference.length_normalised != usual.length_normalised,
            task.chooses_loss);
     unread("sft_weight", preference.sft_weight > 0, task.chooses_loss);
@@ -45,7 +50,7 @@ class PreferenceCheck {
              "no adapter is continued (tuning.lora.adapter), so the start is the base",
              "leave it out");
     check_data();
-    if (is_judged()) check_step();
+    if (settings_.estimates_divergence()) check_step();
   }
 
  private:
@@ -53,6 +58,18 @@ class PreferenceCheck {
 
   void refuse(const std::string& key, const std::string& reason, const std::string& hint) const {
     errors_.add(ConfigError(fmt::format("{}: {}", key, reason), resolved_.location(key, hint)));
+  }
+
+  // A task that chooses no loss refuses every word as unread.
+  bool has_loss_of_task() const {
+    const TaskFacts& task = settings_.task_facts();
+    const std::string& loss = settings_.preference.loss;
+    if ((!task.chooses_loss && !is_judged()) || loss == PreferenceSettings().loss) return true;
+    const std::vector<std::string> words = is_judged() ? unpaired_loss_words() : pair_loss_words();
+    if (std::find(words.begin(), words.end(), loss) != words.end()) return true;
+    refuse("preference.loss", fmt::format("{} is no loss of task {}", loss, task.name),
+           fmt::format("one of {}", fmt::join(words, ", ")));
+    return false;
   }
 
   // A loss compares whole completions.
@@ -82,8 +99,7 @@ class PreferenceCheck {
              "remove it");
   }
 
-  // A step's rows lend each other their answers, and the reference scores those before the first
-  // step.
+  // The reference scores the answers that rows lend each other before the first step.
   void check_step() const {
     const TrainingSettings& train = settings_.train;
     if (!train.batch_size.is_auto() && !train.auto_find_batch_size) return;
@@ -91,7 +107,7 @@ class PreferenceCheck {
            fmt::format("task {} pairs prompts and answers of one step before the run starts, so "
                        "the number of rows is not measured",
                        settings_.task),
-           "train.batch_size=8");
+           "train.batch_size=8; preference.loss=apo_zero_unpaired pairs none, and measures it");
   }
 
   const TrainSettings& settings_;

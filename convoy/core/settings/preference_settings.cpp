@@ -5,33 +5,62 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
 
 namespace convoy::settings {
+namespace {
 
-const PairLossFacts& pair_loss_named(std::string_view name) {
-  const auto found = std::find_if(kPairLosses.begin(), kPairLosses.end(),
-                                  [&](const PairLossFacts& loss) { return loss.name == name; });
-  if (found != kPairLosses.end()) return *found;
-  const std::vector<std::string> words = pair_loss_words();
-  throw ConfigError(fmt::format("preference.loss must be one of {}, found `{}`{}",
-                                fmt::join(words, ", "), name, did_you_mean(name, words)),
-                    {.key = "preference.loss"});
-}
-
-std::vector<std::string> pair_loss_words() {
+template <class Losses>
+std::vector<std::string> words_of(const Losses& losses) {
   std::vector<std::string> words;
-  for (const PairLossFacts& loss : kPairLosses) words.emplace_back(loss.name);
+  for (const auto& loss : losses) words.emplace_back(loss.name);
   return words;
 }
 
-std::string pair_loss_help() {
-  std::string help = "task dpo";
-  for (const PairLossFacts& loss : kPairLosses)
-    help += fmt::format("; {}: {}", loss.name, loss.paper);
-  return help;
+template <class Losses>
+const auto& loss_named(std::string_view name, const Losses& losses) {
+  const auto found = std::find_if(losses.begin(), losses.end(),
+                                  [&](const auto& loss) { return loss.name == name; });
+  if (found != losses.end()) return *found;
+  const std::vector<std::string> words = words_of(losses);
+  throw ConfigError(fmt::format("preference.loss must be one of {}, found `{}`{}",
+                                fmt::join(words, ", "), name, did_you_mean(name, words)),
+                    {.key = "preference.loss", .hint = "choose one of them, or leave it out"});
+}
+
+template <class Losses>
+std::string meanings_of(const Losses& losses) {
+  std::string text;
+  for (const auto& loss : losses) text += fmt::format("; {}: {}", loss.name, loss.paper);
+  return text;
+}
+
+}  // namespace
+
+const PairLossFacts& pair_loss_named(std::string_view name) {
+  return loss_named(name, kPairLosses);
+}
+
+const UnpairedLossFacts& unpaired_loss_named(std::string_view name) {
+  if (name == PreferenceSettings().loss) return kUnpairedLosses.front();
+  return loss_named(name, kUnpairedLosses);
+}
+
+std::vector<std::string> pair_loss_words() { return words_of(kPairLosses); }
+
+std::vector<std::string> unpaired_loss_words() { return words_of(kUnpairedLosses); }
+
+std::vector<std::string> loss_words() {
+  std::vector<std::string> words = pair_loss_words();
+  for (std::string& word : unpaired_loss_words()) words.push_back(std::move(word));
+  return words;
+}
+
+std::string loss_help() {
+  return "task dpo" + meanings_of(kPairLosses) + "; task kto" + meanings_of(kUnpairedLosses);
 }
 
 }  // namespace convoy::settings

@@ -63,10 +63,30 @@ inline constexpr std::array<PairLossFacts, 10> kPairLosses = {{
      .takes_means = true},
 }};
 
+// A loss of single answers.
+struct UnpairedLossFacts {
+  std::string_view name;
+  std::string_view paper;
+  // A gain counts from how far the model is from its reference, estimated over the answers of a
+  // step; else from the reference itself.
+  bool estimates_divergence = false;
+};
+
+inline constexpr std::array<UnpairedLossFacts, 2> kUnpairedLosses = {{
+    {.name = "kto", .paper = "arXiv 2402.01306, the default there", .estimates_divergence = true},
+    {.name = "apo_zero_unpaired",
+     .paper = "gains count from the reference itself, arXiv 2408.06266"},
+}};
+
 // Throws ConfigError for any other word.
 const PairLossFacts& pair_loss_named(std::string_view name);
+// The default of preference.loss, which is a word of pairs, stands for kto. Throws ConfigError.
+const UnpairedLossFacts& unpaired_loss_named(std::string_view name);
 std::vector<std::string> pair_loss_words();
-std::string pair_loss_help();
+std::vector<std::string> unpaired_loss_words();
+// The accepted values of preference.loss, and the meaning of each.
+std::vector<std::string> loss_words();
+std::string loss_help();
 
 struct PreferenceSettings {
   std::string loss = "sigmoid";
@@ -81,7 +101,7 @@ struct PreferenceSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("loss", loss, pair_loss_help()).one_of(pair_loss_words());
+    visit("loss", loss, loss_help()).one_of(loss_words());
     visit("beta", beta,
           "how closely the model stays at the reference: factor of rewards; orpo: weight of the "
           "odds ratio")

@@ -419,13 +419,20 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
                       "train.metric_for_best_model=eval_rewards/margins"}),
             "");
   EXPECT_EQ(error_of({"task=dpo", "preference.loss=simpo", "preference.target_margin=1.5"}), "");
+  EXPECT_EQ(error_of({"task=kto", "preference.loss=kto"}), "");
+  EXPECT_EQ(error_of({"task=kto", "preference.loss=apo_zero_unpaired", "train.batch_size=auto"}),
+            "");
+  EXPECT_TRUE(with({"task=kto"}).estimates_divergence());
+  EXPECT_FALSE(with({"task=kto", "preference.loss=apo_zero_unpaired"}).estimates_divergence());
+  EXPECT_FALSE(with({"task=dpo"}).estimates_divergence());
   EXPECT_TRUE(with({"task=dpo", "train.metric_for_best_model=rewards/accuracies"})
                   .train.larger_is_better());
   const std::vector<std::pair<std::vector<std::string>, const char*>> refused = {
       {{"preference.beta=0.5"},
        "preference.beta applies only to task dpo, orpo, kto, found task sft"},
       {{"task=dpo", "preference.desirable_weight=2"}, "loss sigmoid does not read it"},
-      {{"task=kto", "preference.loss=ipo"}, "preference.loss: task kto does not read it"},
+      {{"task=kto", "preference.loss=ipo"}, "preference.loss: ipo is no loss of task kto"},
+      {{"task=dpo", "preference.loss=kto"}, "preference.loss: kto is no loss of task dpo"},
       {{"task=kto", "data.supervise=all"}, "compares whole completions"},
       {{"task=kto", "data.schema=messages"}, "reads preferences, found messages"},
       {{"task=kto", "train.batch_size=auto"}, "is not measured"},

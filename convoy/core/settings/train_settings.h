@@ -133,6 +133,11 @@ struct TrainSettings {
     return task_facts().data == TaskData::Judged ||
            (task_facts().chooses_loss && pair_loss_named(preference.loss).has_reference);
   }
+  // The rows of a step lend each other their answers: KTO.
+  bool estimates_divergence() const {
+    return task_facts().data == TaskData::Judged &&
+           unpaired_loss_named(preference.loss).estimates_divergence;
+  }
 
   template <class Visitor>
   void fields(Visitor& visit) {

@@ -49,11 +49,12 @@ at::Tensor judged_figures(const objectives::JudgedLosses& losses,
 }
 
 // A step without one kind of answer has no figure of it.
-std::map<std::string, double> named_judged_figures(const std::vector<double>& sums) {
+std::map<std::string, double> named_judged_figures(const std::vector<double>& sums,
+                                                   bool has_divergence) {
   const double good = sums[NumGood];
   const double bad = sums[NumBad];
-  std::map<std::string, double> named = {
-      {"kl", sums[DivergenceOfRows] / std::max(1.0, good + bad)}};
+  std::map<std::string, double> named;
+  if (has_divergence) named["kl"] = sums[DivergenceOfRows] / std::max(1.0, good + bad);
   if (good > 0) {
     named["rewards/chosen"] = sums[GoodReward] / good;
     named["logps/chosen"] = sums[GoodLogProbability] / good;
@@ -86,7 +87,8 @@ UnpairedObjective::UnpairedObjective(nn::CausalLm& model, const data::BatchPlan&
       group_(group) {
   CONVOY_INVARIANT(std::ssize(reference_.train) == plan.dataset().num_rows() &&
                        std::ssize(reference_.validation) == validation.num_rows() &&
-                       std::ssize(reference_.mismatched_validation) == validation.num_rows(),
+                       std::ssize(reference_.mismatched_validation) ==
+                           (options_.estimates_divergence ? validation.num_rows() : 0),
                    "{} and {} scores of the reference", reference_.train.size(),
                    reference_.validation.size());
 }
@@ -100,7 +102,7 @@ MicroBatchPosition UnpairedObjective::take() {
   batch_->place.has_rows = batch_->batch.num_tokens() > 0;
   batch_->place.step.weight = static_cast<double>(batch_->place.step.rows);
   const data::StepPosition position = batch_->place.position;
-  if (batch_->place.number == 0)
+  if (options_.estimates_divergence && batch_->place.number == 0)
     divergence_ = *divergence(
         plan_.dataset(), plan_.rows(position),
         reference_.mismatched_of_epoch.at(static_cast<size_t>(position.epoch)), group_, {});
@@ -154,7 +156,7 @@ int64_t UnpairedObjective::num_figures() const { return NumJudgedFigures; }
 
 std::map<std::string, double> UnpairedObjective::step_figures(
     const std::vector<double>& sums) const {
-  return named_judged_figures(sums);
+  return named_judged_figures(sums, options_.estimates_divergence);
 }
 
 // Its divergence is one estimate over all rows, so the batches of an evaluation do not change it.
@@ -165,8 +167,10 @@ std::optional<Evaluation> UnpairedObjective::evaluate(comm::Group& group,
   const auto found =
       losses_of_rows(model_, validation_, rows, options_.eval_batch_size, group, stop_requested);
   if (!found) return std::nullopt;
-  const auto estimate =
-      divergence(validation_, rows, reference_.mismatched_validation, group, stop_requested);
+  std::optional<double> estimate = 0.0;
+  if (options_.estimates_divergence)
+    estimate =
+        divergence(validation_, rows, reference_.mismatched_validation, group, stop_requested);
   if (!estimate) return std::nullopt;
   std::vector<double> log_probability;
   Evaluation evaluation{.rows = validation_.num_rows()};
@@ -182,7 +186,8 @@ std::optional<Evaluation> UnpairedObjective::evaluate(comm::Group& group,
       objectives::judged_losses(options_.preference, scores, *estimate);
   const at::Tensor sums_F = judged_figures(losses, scores, *estimate);
   const double* const sums = sums_F.const_data_ptr<double>();
-  evaluation.others = named_judged_figures({sums, sums + NumJudgedFigures});
+  evaluation.others =
+      named_judged_figures({sums, sums + NumJudgedFigures}, options_.estimates_divergence);
   evaluation.loss = sums[LossOfAll] / static_cast<double>(evaluation.rows);
   evaluation.seconds = seconds_since(start);
   return evaluation;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Learning from single answers that are called good or bad: the loss of objectives/unpaired_loss.h.
-// Before the first micro-batch of a step all ranks together estimate, over the step's prompts with
-// each other's answers, how far the model is from its reference. So the loss does not depend on
-// ranks and micro-batches.
+// For KTO all ranks together estimate before the first micro-batch of a step, over the step's
+// prompts with each other's answers, how far the model is from its reference. So the loss does not
+// depend on ranks and micro-batches.
 #pragma once
 
 #include <optional>
@@ -19,14 +19,15 @@ namespace convoy::train {
 
 struct UnpairedOptions {
   settings::PreferenceSettings preference = {};
-  int64_t most_tokens = 0;      // the longest row
-  int64_t eval_batch_size = 1;  // rows that are scored together
+  bool estimates_divergence = true;  // false: gains count from the reference itself
+  int64_t most_tokens = 0;           // the longest row
+  int64_t eval_batch_size = 1;       // rows that are scored together
 };
 
 class UnpairedObjective : public TrainingObjective {
  public:
   // `model`, `plan`, `validation`, which may be empty, and `group` outlive it. `reference` has
-  // every row that the steps of begin() read, and their mismatched ones.
+  // every row that the steps of begin() read, and their mismatched ones where it estimates.
   UnpairedObjective(nn::CausalLm& model, const data::BatchPlan& plan,
                     const data::TokenDataset& validation, UnpairedOptions options,
                     ReferenceScores reference, comm::Group& group);
@@ -37,7 +38,7 @@ class UnpairedObjective : public TrainingObjective {
   int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
   int64_t micro_batches_per_step() const override { return plan_.config().grad_accum; }
   void begin(StepRange steps, int rank) override;
-  // Collective for the first micro-batch of a step.
+  // Collective for the first micro-batch of a step where it estimates.
   MicroBatchPosition take() override;
   MicroBatchLoss loss(const PassOptions& options) override;
   int64_t num_figures() const override;
@@ -67,7 +68,7 @@ class UnpairedObjective : public TrainingObjective {
   StepFlops flops_;
   std::optional<StepBatches> batches_;
   std::optional<MicroBatch> batch_;  // the one taken last
-  double divergence_ = 0;            // the KL estimate of its step
+  double divergence_ = 0;            // the KL estimate of its step; 0: there is none
 };
 
 }  // namespace convoy::train

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include "convoy/train/loop/mismatched_rows.h"
 #include "convoy/train/loop/toy_run_test.h"
 
@@ -130,6 +132,38 @@ TEST(UnpairedObjective, AnEvaluationHasTheFiguresOfAStepOverTheSameRows) {
     EXPECT_EQ(named.size(), 6U);
     for (const auto& [name, value] : named)
       EXPECT_NEAR(evaluation->others.at(name), value, 1e-9) << name;
+  }
+}
+
+TEST(UnpairedObjective, WithoutADivergenceNoAnswerIsLent) {
+  ToyModel model;
+  const data::TokenDataset validation = judged_rows();
+  const std::vector<at::Tensor> own = log_probabilities(model, validation);
+  double wanted = 0;
+  for (size_t at = 0; at < own.size(); ++at) {
+    const bool is_good = validation.is_desirable(static_cast<int64_t>(at));
+    const double reward = 0.4 * (own[at].item<double>() - kReferences[at]);
+    const double value = 1 / (1 + std::exp(-reward));
+    wanted += is_good ? 1.5 * (1 - value) : value;
+  }
+  const auto group = comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
+  for (const int64_t accumulation : {1, 3}) {
+    UnpairedOptions options = judged_options();
+    options.estimates_divergence = false;
+    const data::BatchPlan plan = judged_plan(accumulation);
+    UnpairedObjective objective(model, plan, validation, options, {kReferences, kReferences},
+                                *group);
+    objective.begin({.first = 0, .end = 1}, 0);
+    double value = 0;
+    for (int64_t number = 0; number < accumulation; ++number) {
+      objective.take();
+      value += objective.loss({}).sum.item<double>();
+    }
+    EXPECT_NEAR(value, wanted, 1e-5) << accumulation;
+    const std::optional<Evaluation> evaluation = objective.evaluate(*group, {});
+    ASSERT_TRUE(evaluation.has_value());
+    EXPECT_NEAR(evaluation->loss, wanted / 6, 1e-5);
+    EXPECT_FALSE(evaluation->others.contains("kl"));
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loss of single completions that are called good or bad (KTO, arXiv 2402.01306), from their
-// log-probabilities. Shapes: R rows. All fp64, on any device; nothing waits for it.
+// The losses of single completions that are called good or bad, from their log-probabilities: KTO's
+// (arXiv 2402.01306), and with a divergence of 0 that of APO-zero for single ones (2408.06266).
+// Shapes: R rows. All fp64, on any device; nothing waits for it.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -63,6 +63,21 @@ TEST(UnpairedLoss, IsThePapersFormula) {
   }
 }
 
+// Gains count from the reference: 1 - sigmoid(beta r) of good answers, sigmoid(beta r) of bad ones.
+TEST(UnpairedLoss, WithoutADivergenceIsApoZeroOfSingleAnswers) {
+  settings::PreferenceSettings settings;
+  settings.beta = 0.3;
+  settings.undesirable_weight = 0.5;
+  at::Tensor log_probability_R;
+  const JudgedLosses found = losses_at(settings, 0, log_probability_R);
+  for (size_t at = 0; at < kAnswers.size(); ++at) {
+    const Answer& answer = kAnswers[at];
+    const double value = value_of(0.3 * (answer.model - answer.reference));
+    EXPECT_NEAR(found.loss_R[static_cast<int64_t>(at)].item<double>(),
+                answer.is_good ? 1 - value : 0.5 * value, 1e-12);
+  }
+}
+
 TEST(UnpairedLoss, TheDivergenceIsAMeanAndNeverNegative) {
   EXPECT_EQ(divergence_estimate(3, 4), 0.75);
   EXPECT_EQ(divergence_estimate(-3, 4), 0);

@@ -28,6 +28,8 @@ telemetry::Hparams hparams_of(const settings::TrainSettings& settings) {
   if (settings::learns_preferences(settings.task_facts())) {
     values["beta"] = settings.preference.beta;
     if (settings.task_facts().chooses_loss) values["loss"] = settings.preference.loss;
+    if (data == settings::TaskData::Judged)
+      values["loss"] = std::string(settings::unpaired_loss_named(settings.preference.loss).name);
   }
   values["max_seq_len"] = static_cast<double>(settings.model.max_seq_len);
   values["mode"] = settings.tuning.mode;

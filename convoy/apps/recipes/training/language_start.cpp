@@ -228,7 +228,7 @@ SettledBatch batch_with(const TrainingRun& run, const LanguageInput& input,
                         settings::TrainSettings settings, const sizing::MemoryPlan& memory,
                         std::optional<BatchChoice> choice = {}) {
   data::BatchPlan plan = plan_of(run, input, settings);
-  if (settings.task_facts().data == settings::TaskData::Judged) require_others(plan);
+  if (settings.estimates_divergence()) require_others(plan);
   checkpoint::Stamp stamp =
       train_stamp(settings, input.base, input.splits, run.dtype, run.device_kind(), plan.config());
   return {std::move(settings), std::move(plan), std::move(stamp), memory, std::move(choice)};

@@ -378,8 +378,7 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
     if (!of_validation) return std::nullopt;
     scores.validation = std::move(*of_validation);
   }
-  if (batch.settings.task_facts().data == settings::TaskData::Judged &&
-      !score_mismatches(pass, batch, validation, scores))
+  if (batch.settings.estimates_divergence() && !score_mismatches(pass, batch, validation, scores))
     return std::nullopt;
   return scores;
 }
