@@ -45,7 +45,7 @@ TEST_P(UnpairedRuns, KilledAndResumedEqualsUnbroken) {
       unpaired_settings(fixture, {std::string("tuning.mode=") + GetParam(), "train.epochs=3"});
   const Ended unbroken = fixture.run("unbroken", settings);
   ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
-  EXPECT_NE(unbroken.errors.find("12 rows of train with other answers, epoch 3, 12 computed now"),
+  EXPECT_NE(unbroken.errors.find("36 rows of train with other answers, 36 computed now"),
             std::string::npos)
       << unbroken.errors;
   TrainProcess process = fixture.start("killed", settings);

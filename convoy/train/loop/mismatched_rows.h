@@ -17,6 +17,8 @@ namespace convoy::train {
 struct Mismatch {
   int64_t prompt = 0;
   int64_t answer = 0;
+
+  bool operator==(const Mismatch&) const = default;
 };
 
 // As many as rows; none for a single row, which has no other answer.

@@ -139,7 +139,6 @@ std::vector<int64_t> rows_of_steps(const TrainingRun& run, const LanguageInput& 
 
 // Rows to be scored: of a data set, or made of its prompts and answers.
 struct RowsToScore {
-  std::string name;  // "train"
   const data::TokenDataset& dataset;
   std::vector<int64_t> wanted;  // rows of the data set
   // The answer behind each row's prompt, in an order that the wanted ones keep; empty: its own.
@@ -165,31 +164,56 @@ class ScoringPass {
         batch_rows_(rows_of_item_ *
                     std::max<int64_t>(1, settings.train.rows_of_evaluation_batch())) {}
 
-  // By row of the data set. None when the run was stopped.
-  std::optional<std::vector<double>> scores(const RowsToScore& rows) {
-    const int64_t num_rows = rows.dataset.num_rows();
-    std::optional<ScoreFile> file;
-    std::vector<double> known;
-    if (group_.rank() == 0) {
-      const data::TokenCache cache(run_.settings.data.cache_dir, run_.log);
-      file.emplace(cache.folder(), key_of(rows), run_.log);
-      known = file->read(num_rows);
+  // By set, then by row of its data set; `name` ("train") tells people what they are. None when the
+  // run was stopped.
+  std::optional<std::vector<std::vector<double>>> scores_of_sets(
+      const std::string& name, const std::vector<RowsToScore>& sets) {
+    std::vector<KnownScores> found;
+    int64_t num_wanted = 0;
+    int64_t num_missing = 0;
+    for (const RowsToScore& rows : sets) {
+      found.push_back(known_scores(rows));
+      num_wanted += std::ssize(rows.wanted);
+      num_missing += std::ssize(found.back().missing);
     }
-    group_.wait_for_all();
-    known = of_rank_zero(std::move(known), num_rows);
-    std::vector<int64_t> missing;
-    std::copy_if(rows.wanted.begin(), rows.wanted.end(), std::back_inserter(missing),
-                 [&](int64_t row) { return std::isnan(known[static_cast<size_t>(row)]); });
     run_.log.info(fmt::format(
         "reference ({}): log-probabilities of {} of {}, {}", run_.settings.preference.reference,
-        counted(std::ssize(rows.wanted) / rows_of_item_, rows_of_item_ > 1 ? "pair" : "row"),
-        rows.name,
-        missing.empty() ? "all known"
-                        : fmt::format("{} computed now", std::ssize(missing) / rows_of_item_)));
-    return compute(rows, missing, known, file) ? std::optional(std::move(known)) : std::nullopt;
+        counted(num_wanted / rows_of_item_, rows_of_item_ > 1 ? "pair" : "row"), name,
+        num_missing == 0 ? "all known"
+                         : fmt::format("{} computed now", num_missing / rows_of_item_)));
+    if (num_missing > 0 && !compute_missing(name, sets, found, num_missing)) return std::nullopt;
+    std::vector<std::vector<double>> scores;
+    for (KnownScores& known : found) scores.push_back(std::move(known.scores));
+    return scores;
+  }
+
+  std::optional<std::vector<double>> scores(const std::string& name, const RowsToScore& rows) {
+    auto found = scores_of_sets(name, {rows});
+    return found ? std::optional(std::move(found->front())) : std::nullopt;
   }
 
  private:
+  struct KnownScores {
+    std::optional<ScoreFile> file = {};  // rank 0's
+    std::vector<double> scores = {};
+    std::vector<int64_t> missing = {};  // wanted rows without a score
+  };
+
+  KnownScores known_scores(const RowsToScore& rows) {
+    const int64_t num_rows = rows.dataset.num_rows();
+    KnownScores known;
+    if (group_.rank() == 0) {
+      const data::TokenCache cache(run_.settings.data.cache_dir, run_.log);
+      known.file.emplace(cache.folder(), key_of(rows), run_.log);
+      known.scores = known.file->read(num_rows);
+    }
+    group_.wait_for_all();
+    known.scores = of_rank_zero(std::move(known.scores), num_rows);
+    std::copy_if(rows.wanted.begin(), rows.wanted.end(), std::back_inserter(known.missing),
+                 [&](int64_t row) { return std::isnan(known.scores[static_cast<size_t>(row)]); });
+    return known;
+  }
+
   // Names everything that the scores depend on.
   std::string key_of(const RowsToScore& rows) {
     if (words_.is_null()) words_ = words_of(run_, reference_);
@@ -209,32 +233,44 @@ class ScoringPass {
     return theirs;
   }
 
-  // In rounds, after each of which rank 0 keeps what there is. False when the run was stopped.
-  bool compute(const RowsToScore& rows, const std::vector<int64_t>& missing,
-               std::vector<double>& scores, const std::optional<ScoreFile>& file) {
-    if (missing.empty()) return true;
-    constexpr int64_t kBatchesOfRound = 64;
-    const int64_t round = kBatchesOfRound * batch_rows_ * group_.size();
-    telemetry::ProgressOptions options{.label = fmt::format("reference, {}", rows.name),
-                                       .unit = "row",
-                                       .total = std::ssize(missing)};
+  // False when the run was stopped.
+  bool compute_missing(const std::string& name, const std::vector<RowsToScore>& sets,
+                       std::vector<KnownScores>& found, int64_t num_missing) {
+    telemetry::ProgressOptions options{
+        .label = fmt::format("reference, {}", name), .unit = "row", .total = num_missing};
     options.color = run_.request.color;
     if (run_.log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
     telemetry::Progress progress(options);
+    int64_t done = 0;
+    for (size_t set = 0; set < sets.size(); ++set) {
+      if (!compute(sets[set], found[set],
+                   [&](int64_t rows) { progress.update({.done = done + rows}); }))
+        return false;
+      done += std::ssize(found[set].missing);
+    }
+    progress.finish();
+    return true;
+  }
+
+  // In rounds, after each of which rank 0 keeps what there is. False when the run was stopped.
+  bool compute(const RowsToScore& rows, KnownScores& known,
+               const std::function<void(int64_t)>& rows_done) {
+    const std::vector<int64_t>& missing = known.missing;
+    constexpr int64_t kBatchesOfRound = 64;
+    const int64_t round = kBatchesOfRound * batch_rows_ * group_.size();
     const std::function<bool()> stop = [this] { return run_.stop_requested.load(); };
     for (int64_t first = 0; first < std::ssize(missing); first += round) {
       const int64_t end = std::min(first + round, std::ssize(missing));
       const std::vector<int64_t> of_round(missing.begin() + first, missing.begin() + end);
       const auto found = losses(rows, of_round, stop, [&](int64_t own) {
-        progress.update({.done = std::min(first + own * group_.size(), end)});
+        rows_done(std::min(first + own * group_.size(), end));
       });
       if (!found) return false;
       for (size_t row = 0; row < of_round.size(); ++row)
-        scores[static_cast<size_t>(of_round[row])] = -(*found)[row].nll;
-      if (file) file->write(scores);
+        known.scores[static_cast<size_t>(of_round[row])] = -(*found)[row].nll;
+      if (known.file) known.file->write(known.scores);
       group_.wait_for_all();
     }
-    progress.finish();
     return true;
   }
 
@@ -264,31 +300,47 @@ class ScoringPass {
   nlohmann::json words_;  // rank 0's, once they are asked for
 };
 
-// The prompts of each epoch with the answers that its steps give them.
-bool score_mismatches(ScoringPass& pass, const SettledBatch& batch,
-                      const data::TokenDataset& validation, train::ReferenceScores& scores) {
+// The prompts of epochs with the answers that their steps give them.
+struct LentAnswers {
+  std::vector<RowsToScore> sets;
+  std::vector<size_t> set_of_epoch;
+};
+
+// Without a shuffle all epochs have one set. The first of them has the most steps.
+LentAnswers lent_answers(const SettledBatch& batch) {
   const data::BatchPlan& plan = batch.plan;
   const int64_t of_epoch = plan.steps_per_epoch();
   const int64_t steps = train::total_steps(batch.settings.train, of_epoch);
+  LentAnswers lent;
   for (int64_t epoch = 0; epoch * of_epoch < steps; ++epoch) {
-    RowsToScore rows{.name = fmt::format("train with other answers, epoch {}", epoch + 1),
-                     .dataset = plan.dataset(),
+    RowsToScore rows{.dataset = plan.dataset(),
                      .wanted = {},
                      .mismatches = train::mismatches_of_steps(plan, epoch, 0, of_epoch)};
+    const auto same = std::find_if(lent.sets.begin(), lent.sets.end(), [&](const RowsToScore& set) {
+      return set.mismatches == rows.mismatches;
+    });
+    lent.set_of_epoch.push_back(static_cast<size_t>(same - lent.sets.begin()));
+    if (same != lent.sets.end()) continue;
     for (const train::Mismatch& mismatch :
          train::mismatches_of_steps(plan, epoch, 0, std::min(of_epoch, steps - epoch * of_epoch)))
       rows.wanted.push_back(mismatch.prompt);
-    auto found = pass.scores(rows);
-    if (!found) return false;
-    scores.mismatched_of_epoch.push_back(std::move(*found));
+    lent.sets.push_back(std::move(rows));
   }
+  return lent;
+}
+
+bool score_mismatches(ScoringPass& pass, const SettledBatch& batch,
+                      const data::TokenDataset& validation, train::ReferenceScores& scores) {
+  const LentAnswers lent = lent_answers(batch);
+  const auto of_sets = pass.scores_of_sets("train with other answers", lent.sets);
+  if (!of_sets) return false;
+  for (const size_t set : lent.set_of_epoch) scores.mismatched_of_epoch.push_back((*of_sets)[set]);
   const std::vector<int64_t> all = all_rows(validation);
   scores.mismatched_validation.assign(all.size(), kNoScore);
   if (all.size() < 2) return true;
-  auto found = pass.scores({.name = "val with other answers",
-                            .dataset = validation,
-                            .wanted = all,
-                            .mismatches = train::mismatches_of(all)});
+  auto found =
+      pass.scores("val with other answers",
+                  {.dataset = validation, .wanted = all, .mismatches = train::mismatches_of(all)});
   if (!found) return false;
   scores.mismatched_validation = std::move(*found);
   return true;
@@ -366,15 +418,14 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
   run.flight().set_phase("reference");
   Reference reference(run, input.base);
   ScoringPass pass(run, batch.settings, reference, group);
-  auto of_train = pass.scores({.name = "train",
-                               .dataset = batch.plan.dataset(),
-                               .wanted = rows_of_steps(run, input, batch)});
+  auto of_train = pass.scores(
+      "train", {.dataset = batch.plan.dataset(), .wanted = rows_of_steps(run, input, batch)});
   if (!of_train) return std::nullopt;
   scores.train = std::move(*of_train);
   const data::TokenDataset& validation = input.splits.val;
   if (validation.num_rows() > 0) {
     auto of_validation =
-        pass.scores({.name = "val", .dataset = validation, .wanted = all_rows(validation)});
+        pass.scores("val", {.dataset = validation, .wanted = all_rows(validation)});
     if (!of_validation) return std::nullopt;
     scores.validation = std::move(*of_validation);
   }
