@@ -2,8 +2,6 @@
 #include "convoy/farm/process/kept_solutions.h"
 
 #include <algorithm>
-#include <cctype>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,46 +20,26 @@ bool is_right(const Json& sample) {
          member_or(sample, "finish", std::string()) == "stop";
 }
 
-// With one blank for each run of white space.
-std::string with_single_blanks(const std::string& text) {
-  std::string words;
-  bool is_apart = false;
-  for (const char letter : text) {
-    if (std::isspace(static_cast<unsigned char>(letter)) != 0) {
-      is_apart = !words.empty();
-      continue;
-    }
-    if (std::exchange(is_apart, false)) words += ' ';
-    words += letter;
-  }
-  return words;
-}
-
-// As the model wrote it, but for white space around its thoughts. A plain prompt that ends in
-// <think> has that tag already.
-std::string whole_text(const Json& texts, bool prompt_has_tag) {
-  const std::string think = member_or(texts, "think", std::string());
-  const std::string said = member_or(texts, "reasoning", std::string());
-  if (think.empty()) return said;
-  return (prompt_has_tag ? "\n" : "<think>\n") + think + "\n</think>\n\n" + said;
-}
-
-// The right solutions, each text once.
-std::vector<std::string> right_solutions(const Json& row, bool prompt_has_tag) {
-  std::vector<std::string> solutions;
-  std::set<std::string> seen;
-  for (const Json& sample : row.at("samples")) {
-    if (!is_right(sample)) continue;
-    std::string text = whole_text(texts_of_sample(row, sample), prompt_has_tag);
-    if (seen.insert(with_single_blanks(text)).second) solutions.push_back(std::move(text));
-  }
+// The right solutions that differ, the shortest first.
+std::vector<Solution> right_solutions(const Json& row) {
+  TrainingCounts unread;
+  std::vector<Solution> solutions = whole_solutions(row, unread);
+  std::erase_if(solutions, [](const Solution& solution) { return solution.verified != "yes"; });
+  solutions = distinct_solutions(std::move(solutions), unread);
+  std::stable_sort(solutions.begin(), solutions.end(), [](const auto& left, const auto& right) {
+    return left.characters < right.characters;
+  });
   return solutions;
 }
 
-Json row_to_learn(const PipelinePlan& plan, const std::string& prompt, std::string solution) {
+// A chat's answer has its thoughts as the model wrote them: the round learns it by the template
+// that it was drawn with, whatever that makes of thoughts beside an answer.
+Json row_to_learn(const PipelinePlan& plan, const std::string& prompt, const Solution& solution) {
   Prompt asked = plan.prompt(prompt);
-  if (!plan.chats()) return {{"prompt", asked.text}, {"completion", std::move(solution)}};
-  asked.messages.push_back({{"role", "assistant"}, {"content", std::move(solution)}});
+  if (!plan.chats())
+    return {{"prompt", asked.text},
+            {"completion", text_with_thoughts(solution, begin_of_thoughts(plan, asked.text))}};
+  asked.messages.push_back({{"role", "assistant"}, {"content", text_with_thoughts(solution)}});
   return {{"messages", std::move(asked.messages)}};
 }
 
@@ -81,14 +59,10 @@ KeptCounts keep_solutions(const PipelinePlan& plan, const Json& row, int64_t mos
                           const std::function<void(const Json&)>& keep) {
   if (row.at("gold").is_null() || row.at("problem").is_null()) return {};
   const std::string prompt = rendered_problem(plan, row);
-  std::vector<std::string> solutions =
-      right_solutions(row, !plan.chats() && plan.opens_think(prompt));
-  std::stable_sort(
-      solutions.begin(), solutions.end(),
-      [](const std::string& left, const std::string& right) { return left.size() < right.size(); });
+  const std::vector<Solution> solutions = right_solutions(row);
   const int64_t kept = std::min(most, std::ssize(solutions));
   for (int64_t number = 0; number < kept; ++number)
-    keep(row_to_learn(plan, prompt, std::move(solutions[static_cast<size_t>(number)])));
+    keep(row_to_learn(plan, prompt, solutions[static_cast<size_t>(number)]));
   return {.distinct = std::ssize(solutions), .kept = kept};
 }
 

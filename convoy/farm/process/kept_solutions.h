@@ -35,8 +35,8 @@ struct KeptCounts {
 };
 
 // Calls `keep` with the rows to learn of one row of an output, the shortest first: `messages` where
-// the plan chats, else `prompt` and `completion`. Texts that differ in white space alone are one;
-// of equally long ones the first sample counts. A text that was cut is not kept.
+// the plan chats, else `prompt` and `completion`. Which texts are one and how long a text is:
+// training_rows.h; of equally long ones the first sample counts. A text that was cut is not kept.
 KeptCounts keep_solutions(const PipelinePlan& plan, const nlohmann::ordered_json& row, int64_t most,
                           const std::function<void(const nlohmann::ordered_json&)>& keep);
 

@@ -61,6 +61,14 @@ TEST(KeptSolutions, AreRightWholeAndDistinctTheShortestFirst) {
   EXPECT_EQ(counts.right_samples, 4);
 }
 
+TEST(KeptSolutions, AreShortInCharacters) {
+  const PipelinePlan plan = plan_of("off", "Q: {{ problem }}", 2);
+  const std::vector<Json> rows =
+      kept_of(plan, output_of(plan, {"so so so #### 4", "ääääää #### 4"}));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["completion"], "ääääää #### 4") << "more bytes, fewer characters";
+}
+
 TEST(KeptSolutions, OfAChatAreAnswersToThePromptThatTheModelHad) {
   PipelinePlan plan = plan_of("on", "{{ problem }} In {{ row.unit }}.");
   plan.settings.prompts.system = "Be brief.";
@@ -80,6 +88,10 @@ TEST(KeptSolutions, HaveTheirThoughts) {
   const PipelinePlan plain = plan_of("off", "{{ problem }}\n<think>");
   EXPECT_EQ(kept_of(plain, output_of(plain, {"two and two</think>#### 4"})).at(0)["completion"],
             "\ntwo and two\n</think>\n\n#### 4");
+  const PipelinePlan on_a_line = plan_of("off", "{{ problem }}\n<think>\n\n");
+  EXPECT_EQ(
+      kept_of(on_a_line, output_of(on_a_line, {"two and two</think>#### 4"})).at(0)["completion"],
+      "two and two\n</think>\n\n#### 4");
 }
 
 TEST(KeptSolutions, OfAProblemWithoutAnswerAreNone) {

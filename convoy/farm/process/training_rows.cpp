@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <utility>
 
@@ -103,6 +104,21 @@ Solution sample_solution(const Json& row, const Json& sample) {
   solution.characters =
       data::count_characters(solution.think) + data::count_characters(solution.said);
   return solution;
+}
+
+// With one blank for each run of white space, none at the ends.
+std::string with_single_blanks(const std::string& text) {
+  std::string words;
+  bool is_apart = false;
+  for (const char letter : text) {
+    if (std::isspace(static_cast<unsigned char>(letter)) != 0) {
+      is_apart = !words.empty();
+      continue;
+    }
+    if (std::exchange(is_apart, false)) words += ' ';
+    words += letter;
+  }
+  return words;
 }
 
 bool precedes(const std::string& order, const Solution& left, const Solution& right) {
@@ -207,10 +223,7 @@ Json answer_of_solution(const PipelinePlan& plan, const Solution& solution, cons
     if (!solution.think.empty()) message["reasoning_content"] = solution.think;
     return Json::array({message});
   }
-  if (solution.think.empty()) return solution.said;
-  const bool is_open = plan.opens_think(prompt.get<std::string>());
-  return fmt::format("{}{}\n</think>\n\n{}", is_open ? "" : "<think>\n", solution.think,
-                     solution.said);
+  return text_with_thoughts(solution, begin_of_thoughts(plan, prompt.get<std::string>()));
 }
 
 Json score_or_null(const Solution& solution) {
@@ -251,21 +264,41 @@ Json TrainingCounts::json() const {
           {"repeated", repeated}, {"cut", cut},           {"without", without}};
 }
 
-std::vector<Solution> solutions_of(const Json& row, TrainingCounts& counts) {
+std::vector<Solution> whole_solutions(const Json& row, TrainingCounts& counts) {
   std::vector<Solution> solutions;
-  std::set<std::pair<std::string, std::string>> texts;
   for (const Json& sample : row.at("samples")) {
     const std::string finish = text_or_empty(sample, "finish");
     if (finish.empty() || finish == "error") continue;
     Solution solution = sample_solution(row, sample);
     if (finish != "stop" || trimmed(solution.said, " \t\r\n").empty())
       ++counts.cut;
-    else if (!texts.emplace(solution.think, solution.said).second)
-      ++counts.repeated;
     else
       solutions.push_back(std::move(solution));
   }
   return solutions;
+}
+
+std::vector<Solution> distinct_solutions(std::vector<Solution> solutions, TrainingCounts& counts) {
+  std::set<std::pair<std::string, std::string>> texts;
+  counts.repeated += static_cast<int64_t>(std::erase_if(solutions, [&](const Solution& solution) {
+    return !texts.emplace(with_single_blanks(solution.think), with_single_blanks(solution.said))
+                .second;
+  }));
+  return solutions;
+}
+
+std::vector<Solution> solutions_of(const Json& row, TrainingCounts& counts) {
+  return distinct_solutions(whole_solutions(row, counts), counts);
+}
+
+std::string text_with_thoughts(const Solution& solution, std::string_view begin) {
+  if (solution.think.empty()) return solution.said;
+  return fmt::format("{}{}\n</think>\n\n{}", begin, solution.think, solution.said);
+}
+
+std::string_view begin_of_thoughts(const PipelinePlan& plan, const std::string& prompt) {
+  if (!plan.opens_think(prompt)) return "<think>\n";
+  return prompt.ends_with('\n') ? "" : "\n";
 }
 
 Pairs pairs_of(const std::vector<Solution>& solutions, const PairSettings& wanted,

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convoy/core/settings/process_settings.h"
@@ -59,8 +60,17 @@ struct TrainingCounts {
   nlohmann::ordered_json json() const;
 };
 
-// The whole and distinct solutions of a row of the output, in the order of the samples.
+// The whole solutions of a row of the output, in the order of the samples.
+std::vector<Solution> whole_solutions(const nlohmann::ordered_json& row, TrainingCounts& counts);
+// Those whose texts differ in more than white space, the first of each.
+std::vector<Solution> distinct_solutions(std::vector<Solution> solutions, TrainingCounts& counts);
+// Both.
 std::vector<Solution> solutions_of(const nlohmann::ordered_json& row, TrainingCounts& counts);
+
+// Thoughts and answer as one text.
+std::string text_with_thoughts(const Solution& solution, std::string_view begin = "<think>\n");
+// The begin of thoughts behind a plain prompt, which may end in the tag.
+std::string_view begin_of_thoughts(const PipelinePlan& plan, const std::string& prompt);
 
 // Chosen and rejected, at most `wanted.per_problem`. Each solution is used once before one is used
 // again. Without a pair the reason is counted.

@@ -116,6 +116,16 @@ TEST(TrainingRows, OnlyWholeAndDistinctTextsCount) {
             "another one left out; 1 sample without a whole text left out");
 }
 
+TEST(TrainingRows, TextsThatDifferInWhiteSpaceAloneAreOne) {
+  TrainingCounts counts;
+  const auto solutions = solutions_of(
+      row_with({{"a b\n"}, {" a  b"}, {"ab"}, {"a b", "yes", nullptr, "stop", "a"}}), counts);
+  ASSERT_EQ(solutions.size(), 3u);
+  EXPECT_EQ(solutions[0].said, "a b\n");
+  EXPECT_EQ(solutions[1].said, "ab");
+  EXPECT_EQ(counts.repeated, 1);
+}
+
 class TrainingFiles : public ::testing::Test {
  protected:
   TrainingFiles() {
