@@ -12,6 +12,7 @@
 #include "convoy/core/config/field.h"
 #include "convoy/core/settings/activation_words.h"
 #include "convoy/core/settings/remote_settings.h"
+#include "convoy/core/settings/solution_fields.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/core/settings/usual_sampling.h"
 
@@ -71,9 +72,7 @@ struct ProcessDataSettings {
     visit("split", split, "split of the data set; empty = train, or the only one");
     visit("num_examples", num_examples, "rows to process; -1 = all").at_least(-1);
     visit("start_from", start_from, "first row, counted over the whole data set").at_least(0);
-    visit("problem_field", problem_field, "column of the problem; empty = by the schema");
-    visit("solution_field", solution_field, "column of the reference solution");
-    visit("answer_field", answer_field, "column of the reference answer");
+    visit_problem_columns(*this, visit);
     visit("bad_rows", bad_rows,
           "rows that cannot be read or have no problem: keep them as bad_input, or stop")
         .one_of({"keep", "error"});
@@ -118,19 +117,10 @@ struct DrawSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("n", n, "solutions of each problem").at_least(1).at_most(4096);
-    visit("temperature", temperature,
-          "temperature of solutions; 0 = always the most likely token; where this, top_k, top_p, "
-          "min_p, repetition_penalty or max_tokens is not given, the model's "
-          "generation_config.json decides, and its default only where that says nothing")
-        .at_least(0);
-    visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
-    visit("top_p", top_p, "nucleus share").above(0).at_most(1);
-    visit("min_p", min_p, "drop tokens below this share of the likeliest token's probability")
-        .at_least(0)
-        .at_most(1);
-    visit("repetition_penalty", repetition_penalty, "1 = none").above(0);
-    visit("max_tokens", max_tokens, "longest solution in tokens").at_least(1);
-    visit("stop", stop, "string that ends a solution; may be given more than once");
+    visit_draw_fields(
+        *this, visit,
+        "where this, top_k, top_p, min_p, repetition_penalty or max_tokens is not given, the "
+        "model's generation_config.json decides, and its default only where that says nothing");
   }
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "convoy/core/config/field.h"
+#include "convoy/core/settings/solution_fields.h"
 
 namespace convoy::settings {
 
@@ -51,17 +52,7 @@ struct RejectionSettings {
         "ends at one that does not; -1 = at no round")
         .at_least(-1)
         .at_most(1);
-    visit("temperature", temperature,
-          "temperature of solutions; evaluations take the most likely token")
-        .at_least(0);
-    visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
-    visit("top_p", top_p, "nucleus share").above(0).at_most(1);
-    visit("min_p", min_p, "drop tokens below this share of the likeliest token's probability")
-        .at_least(0)
-        .at_most(1);
-    visit("repetition_penalty", repetition_penalty, "1 = none; evaluations have it, too").above(0);
-    visit("max_tokens", max_tokens, "longest solution in tokens").at_least(1);
-    visit("stop", stop, "strings that end a solution");
+    visit_draw_fields(*this, visit, "evaluations take that one, under the same repetition_penalty");
     visit(
         "prompt", prompt,
         "file of the prompt, as `convoy process` reads it; empty = the shipped one (`convoy config "
@@ -71,9 +62,7 @@ struct RejectionSettings {
         "on: prompts are user turns in the model's chat template; off: plain text; auto = on where "
         "the model has a template")
         .one_of({"auto", "on", "off"});
-    visit("problem_field", problem_field, "column of the problem; empty = by the schema");
-    visit("solution_field", solution_field, "column of the reference solution");
-    visit("answer_field", answer_field, "column of the reference answer");
+    visit_problem_columns(*this, visit);
     visit("batch_size", batch_size, "problems in flight in each rank; auto = as `convoy process`")
         .at_least(1)
         .at_most(65536);
