@@ -465,7 +465,14 @@ TEST(TrainSettings, KeysOfOtherTrainersOfPreferencesAreHinted) {
            {"train.rpo_alpha=1", "preference.sft_weight"},
            {"simpo_gamma=0.5", "preference.target_margin"},
            {"train.desirable_weight=2", "preference.desirable_weight"},
-           {"kto_rejected_weight=2", "preference.undesirable_weight"}})
+           {"kto_rejected_weight=2", "preference.undesirable_weight"},
+           {"rl=simpo", "task: dpo and preference.loss: simpo"},
+           {"task=ipo", "task: dpo and preference.loss: ipo"},
+           {"preference.loss=orpo", "task: orpo"},
+           {"pref_loss=kto_pair", "task: kto"},
+           {"preference.loss=sigmoid_norm", "preference.length_normalised: true"},
+           {"train.num_generations=8", "rejection.samples"},
+           {"rejection.max_new_tokens=64", "rejection.max_tokens"}})
     EXPECT_NE(fate(key).find(ours), std::string::npos) << key << ": " << fate(key);
   EXPECT_NE(fate("train.precompute_ref_log_probs=true").find("before the first step"),
             std::string::npos);

@@ -2,6 +2,8 @@
 //
 // Keys and values of SFT-Play's and Hugging Face's files that have no field here. A key is accepted
 // silently only when it states what Convoy does anyway. The first matching rule counts.
+#include <fmt/format.h>
+
 #include <string_view>
 #include <utility>
 
@@ -183,6 +185,42 @@ std::vector<KeyRule> best_metric_rules() {
   return rules;
 }
 
+// Losses that other programs name in place of a task, and tasks in place of a loss.
+std::vector<KeyRule> preference_words() {
+  std::vector<KeyRule> rules;
+  for (const char* key : {"task", "rl", "stage", "rlhf_type"})
+    for (const char* loss : {"simpo", "ipo"})
+      rules.push_back({key,
+                       {loss},
+                       KeyAction::Refuse,
+                       fmt::format("write task: dpo and preference.loss: {}", loss),
+                       ""});
+  for (const std::string key : {"preference.loss", "loss_type", "train.loss_type", "pref_loss"}) {
+    rules.push_back({key, {"orpo"}, KeyAction::Refuse, "write task: orpo, which has one loss", ""});
+    rules.push_back(
+        {key, {"kto_pair"}, KeyAction::Refuse, "write task: kto, which reads pairs too", ""});
+    rules.push_back({key,
+                     {"sigmoid_norm"},
+                     KeyAction::Refuse,
+                     "write preference.loss: sigmoid and preference.length_normalised: true",
+                     ""});
+  }
+  return rules;
+}
+
+// Keys of generating trainers, and of `convoy process`, for the samples of task rejection.
+std::vector<KeyRule> rejection_rules() {
+  std::vector<KeyRule> rules;
+  for (const char* key : {"num_generations", "train.num_generations", "num_return_sequences",
+                          "train.num_return_sequences", "rejection.n", "rejection.num_samples",
+                          "rejection.num_generations", "rejection.num_return_sequences"})
+    rules.push_back({key, {}, KeyAction::Suggest, "", "rejection.samples"});
+  for (const char* key : {"max_completion_length", "train.max_completion_length",
+                          "rejection.max_completion_length", "rejection.max_new_tokens"})
+    rules.push_back({key, {}, KeyAction::Suggest, "", "rejection.max_tokens"});
+  return rules;
+}
+
 // Keys of TRL's, axolotl's and LLaMA-Factory's trainers of preferences, with and without their
 // section.
 std::vector<KeyRule> preference_rules() {
@@ -289,7 +327,8 @@ const std::vector<KeyRule>& train_key_rules() {
     std::vector<KeyRule> all = top_level_rules();
     for (std::vector<KeyRule> part :
          {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
-          truncation_rules(), preference_rules(), best_metric_rules(), names_elsewhere()})
+          truncation_rules(), preference_words(), preference_rules(), rejection_rules(),
+          best_metric_rules(), names_elsewhere()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
