@@ -126,6 +126,11 @@ TEST(RejectionRuns, KilledInEachPhaseAndStartedAgainEndWithTheSameBytes) {
   const Ended other = fixture.run("killed", settings + Settings{"rejection.keep=1"});
   EXPECT_EQ(other.status, static_cast<int>(ExitCode::Usage));
   EXPECT_NE(other.errors.find("rejection.keep: 1 now, 2 then"), std::string::npos) << other.errors;
+  write_file_atomic(fixture.rows().parent_path() / "prompt.txt", "Question: {{ problem }}\nA:\n");
+  const Ended asked = fixture.run("killed", settings);
+  EXPECT_EQ(asked.status, static_cast<int>(ExitCode::Usage));
+  EXPECT_NE(asked.errors.find("rejection.prompt: the file has changed"), std::string::npos)
+      << asked.errors;
 }
 
 TEST(RejectionRuns, AStopEndsThePhaseAndNamesTheCommandThatGoesOn) {
@@ -190,13 +195,27 @@ TEST(RejectionRuns, ProblemsWithoutAnswersAreRefusedBeforeAnythingIsWritten) {
   EXPECT_FALSE(fs::exists(fixture.run_folder("refused")));
 }
 
+TEST(RejectionRuns, APlanLeavesOutRowsWithoutAProblem) {
+  const TrainFixture fixture;
+  const Settings settings = rejection_settings(fixture, {"data.bad_rows=skip", "--dry-run"});
+  const fs::path problems = fixture.rows().parent_path() / "problems.jsonl";
+  write_file_atomic(problems, read_file(problems) + "{\"note\": \"no problem\"}\n");
+  const Ended ended = fixture.run("plan", settings);
+  EXPECT_EQ(ended.status, 0) << ended.errors;
+}
+
 TEST(RejectionRuns, NothingRightIsAnErrorWithTheSamples) {
   const TrainFixture fixture;
   const Settings settings = rejection_settings(fixture, {});
   write_file_atomic(fixture.rows().parent_path() / "problems.jsonl",
                     "{\"question\": \"What is 1 + 1?\", \"answer\": \"#### 987654\"}\n");
-  const Ended ended = fixture.run("none", settings);
+  // Here each round is measured on its own problems, too.
+  const Ended ended = fixture.run(
+      "none", settings + Settings{"data.val_path=" +
+                                  (fixture.rows().parent_path() / "problems.jsonl").string()});
   EXPECT_EQ(ended.status, static_cast<int>(ExitCode::BadInput)) << ended.errors;
+  EXPECT_NE(ended.errors.find("the same rows as data.train_path"), std::string::npos)
+      << ended.errors;
   EXPECT_NE(ended.errors.find("none of 4 samples is right"), std::string::npos) << ended.errors;
   EXPECT_NE(ended.errors.find("rounds/1/samples.jsonl"), std::string::npos) << ended.errors;
 }

@@ -116,7 +116,9 @@ std::string why_ended(const std::vector<RoundRecord>& rounds,
   if (last.round > 0 && settings.min_gain > -1) {
     const process::AnswerCounts& before = best_before(rounds);
     const double gain = last.evaluated->accuracy() - before.accuracy();
-    if (gain <= 0 || gain < settings.min_gain)
+    // A difference of two shares is not exact.
+    constexpr double kRounding = 1e-9;
+    if (gain <= 0 || gain + kRounding < settings.min_gain)
       return fmt::format("round {} gained {}: {}, {} before it", last.round,
                          gain <= 0 ? "nothing" : "less than rejection.min_gain",
                          share_text(*last.evaluated), share_text(before));

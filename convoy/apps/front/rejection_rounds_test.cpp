@@ -67,6 +67,8 @@ TEST(RejectionRounds, EndAtTheGainThatIsAskedFor) {
   EXPECT_EQ(why_ended(rounds, gain(0.05)), "");
   EXPECT_NE(why_ended(rounds, gain(0.2)).find("less than rejection.min_gain"), std::string::npos);
   EXPECT_EQ(why_ended({round(0, 3), round(1, 1)}, gain(-1)), "") << "all rounds run";
+  ASSERT_LT(0.6 - 0.5, 0.1);
+  EXPECT_EQ(why_ended({round(0, 5), round(1, 6)}, gain(0.1)), "") << "exactly what is asked for";
 }
 
 TEST(RejectionRounds, TheBestIsTheFirstOfEqualOnes) {

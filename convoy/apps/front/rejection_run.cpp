@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "convoy/apps/front/process_rows_source.h"
 #include "convoy/apps/front/process_run.h"
@@ -19,6 +20,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
 #include "convoy/core/telemetry/event_log.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/core/telemetry/run_history.h"
@@ -75,6 +77,16 @@ RoundWorkers workers_of(const RejectionRequest& request) {
           .threads = request.found.flags.threads};
 }
 
+// None for a row without a problem: data.bad_rows decides about it where it is read.
+std::optional<process::RowFields> problem_in(const process::ProblemFields& fields,
+                                             const Json& row) {
+  try {
+    return fields.read(row);
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
 // Reads as far as the first problem with an answer.
 void require_answers(const RejectionRequest& request, const char* key, const std::string& name) {
   settings::ProcessDataSettings columns;
@@ -84,13 +96,10 @@ void require_answers(const RejectionRequest& request, const char* key, const std
   columns.answer_field = request.train.rejection.answer_field;
   const process::ProblemFields fields = process::problem_fields(columns);
   const auto rows = data::open_dataset(data::find_dataset({.name = name}));
-  while (const auto row = rows->next()) {
-    try {
-      if (!process::golds_of(fields.read(row->value)).empty()) return;
-    } catch (const DataError&) {
-      // A row without a problem: data.bad_rows decides about it where it is read.
-    }
-  }
+  while (const auto row = rows->next())
+    if (const auto found = problem_in(fields, row->value);
+        found && !process::golds_of(*found).empty())
+      return;
   throw DataError(
       fmt::format("{}: no row has a problem with a reference answer", key),
       {.file = name,
@@ -127,10 +136,15 @@ class Rejection {
   int run() {
     // A signal between two phases waits for the next one instead of ending the program.
     signals_.emplace(processes::default_stop_signals());
-    require_same_run();
+    const std::map<std::string, std::string> hashes = file_hashes();
+    require_same_run(hashes);
+    if (hashes.at("data.train_path") == hashes.at("data.val_path"))
+      log_.warning(
+          "data.val_path holds the same rows as data.train_path: rounds are measured on problems "
+          "whose solutions they learn");
     rounds_ = read_rounds(rounds_file());
     const int64_t done = std::ssize(rounds_) - 1;
-    write_identity(done);
+    write_identity(done, hashes);
     events_.emplace(folder_.events_path(), log_, done);
     events_->append(EventKind::Start, {{"task", request_.train.task},
                                        {"resume_step", done},
@@ -151,10 +165,17 @@ class Rejection {
   std::string ended() const { return why_ended(rounds_, settings()); }
 
   // Files that decide the rounds, by key.
-  std::map<std::string, std::string> data_hashes() const {
+  std::map<std::string, std::string> file_hashes() const {
     const settings::DataSettings& data = request_.train.data;
-    return {{"data.train_path", data::dataset_hash(data::find_dataset({.name = data.train_path}))},
-            {"data.val_path", data::dataset_hash(data::find_dataset({.name = data.val_path}))}};
+    std::map<std::string, std::string> hashes = {
+        {"data.train_path", data::dataset_hash(data::find_dataset({.name = data.train_path}))},
+        {"data.val_path", data::dataset_hash(data::find_dataset({.name = data.val_path}))}};
+    const std::array<std::pair<const char*, fs::path>, 2> texts = {
+        {{"rejection.prompt", settings().prompt}, {"data.template_path", data.template_path}}};
+    std::error_code ignored;
+    for (const auto& [key, file] : texts)
+      if (fs::is_regular_file(file, ignored)) hashes[key] = sha256_hex_of_file(file);
+    return hashes;
   }
 
   void refuse_change(const std::string& key, const std::string& what) const {
@@ -164,7 +185,7 @@ class Rejection {
   }
 
   // The phases refuse changes of what they have begun; a finished round is not looked at again.
-  void require_same_run() const {
+  void require_same_run(const std::map<std::string, std::string>& files) const {
     if (!fs::exists(rounds_file())) return;
     if (request_.train.train.resume_from_checkpoint == "never")
       refuse_change("train.resume_from_checkpoint", "never");
@@ -172,8 +193,8 @@ class Rejection {
     if (!record.is_object()) return;
     const nlohmann::json hashes = record.value("data_hashes", nlohmann::json::object());
     const nlohmann::json config = record.value("config", nlohmann::json::object());
-    for (const auto& [key, hash] : data_hashes())
-      if (hashes.value(key, hash) != hash) refuse_change(key, "the rows have changed");
+    for (const auto& [key, hash] : files)
+      if (hashes.value(key, hash) != hash) refuse_change(key, "the file has changed");
     const nlohmann::json now = request_.resolved.json();
     for (const config::ResolvedValue& setting : request_.resolved.values()) {
       const std::string& key = setting.path;
@@ -188,7 +209,7 @@ class Rejection {
     }
   }
 
-  void write_identity(int64_t done) const {
+  void write_identity(int64_t done, const std::map<std::string, std::string>& files) const {
     telemetry::RunIdentity identity{.name = request_.train.run_name, .task = request_.train.task};
     identity.config_yaml = request_.resolved.yaml();
     identity.config_json = request_.resolved.json().dump();
@@ -199,7 +220,7 @@ class Rejection {
                             devices_of(request_.setup));
     identity.world_size = request_.setup.num_local_ranks;
     identity.threads = request_.found.flags.threads;
-    identity.data_hashes = data_hashes();
+    identity.data_hashes = files;
     identity.resume_step = done;
     folder_.write_identity(identity);
   }
@@ -377,10 +398,10 @@ void write_reference_rows(const settings::ProcessDataSettings& data, const fs::p
   const auto writer = data::create_rows(file);
   const auto rows = data::open_dataset(data::find_dataset({.name = data.dataset}));
   while (const auto row = rows->next()) {
-    const process::RowFields found = fields.read(row->value);
-    if (!found.solution && found.answers.empty()) continue;
-    writer->write({{"prompt", found.problem},
-                   {"completion", found.solution ? *found.solution : found.answers.front()}});
+    const auto found = problem_in(fields, row->value);
+    if (!found || (!found->solution && found->answers.empty())) continue;
+    writer->write({{"prompt", found->problem},
+                   {"completion", found->solution ? *found->solution : found->answers.front()}});
   }
   writer->finish();
 }
