@@ -13,9 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSidesWanted =
-    "wanted chosen and rejected as two texts, or as two lists of messages";
-
 bool is_plain_text(const Json& value) { return value.is_string() || value.is_number_integer(); }
 
 // A side may be one message, and its turns may be ShareGPT's, as LLaMA-Factory writes them.
@@ -47,6 +44,10 @@ Sample split_chats(RowFields& fields) {
   const size_t most = std::min(chosen.size(), rejected.size());
   size_t common = 0;
   while (common + 1 < most && chosen[common] == rejected[common]) ++common;
+  const bool are_answers = !chosen.empty() && !is_of_prompt(chosen.front());
+  if (common == 0 && are_answers && fields.peek("prompt") != nullptr)
+    fields.fail("the prompt is a text, and chosen and rejected are lists of messages without it",
+                "write `prompt` as a list of messages: [{role: user, content: ..}]");
   if (common == 0)
     fields.fail("chosen and rejected begin with different turns, so they have no common prompt",
                 "add a column `prompt` with the messages before them");
@@ -149,7 +150,9 @@ Sample pair_of_row(RowFields& fields) {
                   "write them as lists of messages: [{role: assistant, content: ..}]");
     return text_pair(fields.text("prompt"), fields.text("chosen"), fields.text("rejected"));
   }
-  if (!chosen.is_structured() || !rejected.is_structured()) fields.fail(kSidesWanted);
+  if (!chosen.is_structured() || !rejected.is_structured())
+    fields.fail("wanted chosen and rejected as two texts, or as two lists of messages",
+                "write both in one form");
   const char* const column = column_of_messages(fields);
   const bool sides_are_whole = column == nullptr || (*column == 'm' && prompt != nullptr);
   if (sides_are_whole) return repeated_chats(fields);

@@ -95,6 +95,17 @@ TEST(PreferenceSample, WhatIsNoPreferenceIsRefused) {
             std::string::npos);
   EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected":[]})").find("two texts, or"),
             std::string::npos);
+  EXPECT_NE(pair_error(R"({"prompt":"p","chosen":[{"role":"assistant","content":"a"}],)"
+                       R"("rejected":[{"role":"assistant","content":"b"}]})")
+                .find("the prompt is a text"),
+            std::string::npos)
+      << "not that a prompt is missing";
+  EXPECT_NE(pair_error(R"({"chosen":[{"role":"user","content":"u"},)"
+                       R"({"role":"assistant","content":"a"}],)"
+                       R"("rejected":[{"role":"user","content":"v"},)"
+                       R"({"role":"assistant","content":"b"}]})")
+                .find("begin with different turns"),
+            std::string::npos);
   // Other tasks learn answers, and say which task learns from pairs.
   EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected":"b"})", {}).find("dpo, orpo"),
             std::string::npos);

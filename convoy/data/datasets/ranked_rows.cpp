@@ -63,7 +63,6 @@ std::optional<RankedForm> form_of(const Json& row) {
   if (form.list == nullptr) return {};
   const Json entries = list_in(row, form.list);
   if (!entries.is_array() || entries.empty()) return {};
-  const Json& first = entries.front();
   const auto values_in = [&](const Json& value, bool beside) {
     const char* const rank = first_of(kRanks, value);
     form.values = rank != nullptr ? rank : first_of(kScores, value);
@@ -71,8 +70,10 @@ std::optional<RankedForm> form_of(const Json& row) {
     form.beside = beside;
     return form.values != nullptr;
   };
-  if (first.is_object() && first_of(kAnswerMembers, first) != nullptr && values_in(first, false))
-    return form;
+  // The first answer may be the one without a score.
+  for (const Json& entry : entries)
+    if (entry.is_object() && first_of(kAnswerMembers, entry) != nullptr && values_in(entry, false))
+      return form;
   if (values_in(row, true) && decoded_column(row.at(form.values)).is_array()) return form;
   return {};
 }
@@ -122,6 +123,11 @@ std::vector<RankedAnswer> answers_of(const Row& row, const RankedForm& form, Ran
   std::vector<RankedAnswer> answers;
   for (size_t place = 0; place < entries.size(); ++place) {
     const Json& entry = entries[place];
+    if (!form.beside && !entry.is_object())
+      fail_ranked(row,
+                  fmt::format("`{}` has objects with `{}`, and an entry that is none", form.list,
+                              form.values),
+                  "write each answer as an object of the same members");
     const Json value = form.beside ? values[place] : entry.value(form.values, Json());
     if (const auto worth = worth_of(row, form, value))
       answers.push_back({answer_in(row, form, entry), *worth});

@@ -66,6 +66,18 @@ TEST(RankedRows, EqualRanksAndAnswersMakeNoPairAndAreCounted) {
   EXPECT_EQ(RankedCounts().sentence(RankedPairs::All), "");
 }
 
+TEST(RankedRows, TheFirstAnswerMayHaveNoScore) {
+  RankedCounts counts;
+  EXPECT_EQ(ranked_pairs(R"({"prompt":"p","completions":[{"response":"a","score":null},)"
+                         R"({"response":"b","score":1},{"response":"c","score":2}]})",
+                         RankedPairs::All, &counts),
+            "c>b ");
+  EXPECT_EQ(counts.unranked, 1);
+  EXPECT_NE(ranked_error(R"({"prompt":"p","answers":[{"text":"a","score":1},"b"]})")
+                .find("an entry that is none"),
+            std::string::npos);
+}
+
 // UltraFeedback, Nectar, Stack Exchange, lists of messages, tables.
 TEST(RankedRows, TheFormsOfKnownDataSets) {
   EXPECT_EQ(

@@ -130,7 +130,8 @@ Sample prompt_completion_sample(RowFields& fields) {
   if (is_text(prompt) && is_text(completion))
     return plain_completion(fields.text("prompt"), fields.text("completion"));
   if (!prompt.is_structured() || !completion.is_structured())
-    fields.fail("wanted prompt and completion as two strings, or as two lists of messages");
+    fields.fail("wanted prompt and completion as two strings, or as two lists of messages",
+                "write both in one form");
   Sample sample = listed_chat(fields, "prompt");
   sample.kind = Sample::Kind::ChatPromptCompletion;
   sample.completion_messages = fields.messages("completion");

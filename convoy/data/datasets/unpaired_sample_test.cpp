@@ -74,6 +74,10 @@ TEST(UnpairedSample, AConversationEndsWithTheAnswer) {
             std::string::npos);
   EXPECT_NE(judged_error(R"({"label":true,"text":"t"})").find("a text has no prompt"),
             std::string::npos);
+  EXPECT_NE(judged_error(R"({"label":true,"prompt":[{"role":"user","content":"u"}],)"
+                         R"("completion":"c"})")
+                .find("| write both in one form"),
+            std::string::npos);
 }
 
 TEST(UnpairedSample, OtherTasksStillRefuseABadAnswer) {
