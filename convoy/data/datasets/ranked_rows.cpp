@@ -83,15 +83,22 @@ std::optional<RankedForm> form_of(const Json& row) {
                   {.file = row.file, .line = row.line, .hint = std::move(hint)});
 }
 
-// Higher is better; nothing where the list has null. Tables hold numbers as texts.
+// In a list of a Parquet file pandas writes NaN for it.
+bool is_missing(const Json& value) {
+  return value.is_null() || (value.is_number_float() && std::isnan(value.get<double>()));
+}
+
+// Higher is better; nothing where a value is missing. Tables hold numbers as texts.
 std::optional<double> worth_of(const Row& row, const RankedForm& form, const Json& value) {
-  if (value.is_null()) return std::nullopt;
+  if (is_missing(value)) return std::nullopt;
   double number = std::nan("");
   if (value.is_number()) number = value.get<double>();
   if (value.is_string())
     number = text_as<double>(trimmed(value.get_ref<const std::string&>(), " ")).value_or(number);
   if (!std::isfinite(number))
-    fail_ranked(row, fmt::format("`{}` should have numbers, found {}", form.values, value.dump()),
+    fail_ranked(row,
+                fmt::format("`{}` should have numbers, found {}", form.values,
+                            value.is_number() ? fmt::to_string(number) : value.dump()),
                 "write null for an answer without one: it is then left out");
   return form.is_rank ? -number : number;
 }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/sample_reader.h"
 
@@ -64,6 +66,23 @@ TEST(RankedRows, EqualRanksAndAnswersMakeNoPairAndAreCounted) {
             "3 ranked lists make 3 pairs (all); 1 list has no two answers of different rank; "
             "2 pairs of one rank or answer left out; 1 answer without a rank left out");
   EXPECT_EQ(RankedCounts().sentence(RankedPairs::All), "");
+}
+
+TEST(RankedRows, NaNIsNoScoreAndInfinityIsRefused) {
+  Row row = ranked_row(R"({"prompt":"p","responses":["a","b","c"]})");
+  row.value["scores"] = {1.0, std::nan(""), 2.0};
+  RankedCounts counts;
+  const std::vector<Json> pairs = pairs_of_ranked_row(row, RankedPairs::All, counts);
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_EQ(pairs[0]["chosen"], "c");
+  EXPECT_EQ(counts.unranked, 1);
+  row.value["scores"] = {1.0, HUGE_VAL, 2.0};
+  try {
+    pairs_of_ranked_row(row, RankedPairs::All, counts);
+    FAIL() << "infinity";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("found inf"), std::string::npos) << error.what();
+  }
 }
 
 TEST(RankedRows, TheFirstAnswerMayHaveNoScore) {
