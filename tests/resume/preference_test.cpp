@@ -7,16 +7,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"
-#include "files/run_script.h"
 #include "ports/free_port.h"
-#include "resume/train_process.h"
+#include "resume/preference_runs.h"
 
 namespace convoy::testing {
 namespace {
@@ -30,16 +28,8 @@ Settings preference_settings(const TrainFixture& fixture, const Settings& more) 
     rows += fmt::format(
         "{{\"prompt\": \"What is {} + {}? \", \"chosen\": \"{}\", \"rejected\": \"about {}\"}}\n",
         row, 2 * row, 3 * row, 3 * row + 7);
-  const fs::path folder = fixture.rows().parent_path();
-  write_file_atomic(folder / "pairs.jsonl", rows);
-  return Settings{"task=dpo",
-                  "data.train_path=" + (folder / "pairs.jsonl").string(),
-                  "data.val_path=" + (folder / "pairs.jsonl").string(),
-                  "data.cache_dir=" + (folder / "cache").string(),
-                  "train.eval_strategy=steps",
-                  "train.eval_steps=4",
-                  "train.metric_for_best_model=eval_accuracy"} +
-         more;
+  return compared_settings(fixture, "dpo", rows,
+                           Settings{"train.metric_for_best_model=eval_accuracy"} + more);
 }
 
 std::vector<fs::path> score_files(const TrainFixture& fixture) {
@@ -61,21 +51,12 @@ class PreferenceRuns : public ::testing::TestWithParam<PreferenceCase> {};
 TEST_P(PreferenceRuns, KilledAndResumedEqualsUnbroken) {
   const TrainFixture fixture;
   const Settings settings = preference_settings(fixture, GetParam().settings);
-  const Ended unbroken = fixture.run("unbroken", settings);
-  ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
-  EXPECT_NE(unbroken.errors.find("13 computed now"), std::string::npos) << unbroken.errors;
+  BrokenRun ends;
+  expect_resumed_equals_unbroken(fixture, settings, ends);
+  EXPECT_NE(ends.unbroken.errors.find("13 computed now"), std::string::npos)
+      << ends.unbroken.errors;
   EXPECT_EQ(score_files(fixture).size(), 1U) << "both splits are the same rows";
-  TrainProcess process = fixture.start("killed", settings);
-  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("killed", "step", 6); }))
-      << process.wait().errors;
-  ASSERT_TRUE(process.running()) << "the kill must hit a run at work";
-  process.kill_everything();
-  const Ended resumed = fixture.run("killed", settings);
-  ASSERT_EQ(resumed.status, 0) << resumed.errors;
-  EXPECT_NE(resumed.errors.find("resuming at step"), std::string::npos) << resumed.errors;
-  EXPECT_NE(resumed.errors.find("all known"), std::string::npos) << resumed.errors;
-  expect_same_result(fixture, "unbroken", "killed");
-  EXPECT_EQ(fixture.evaluation_losses("unbroken"), fixture.evaluation_losses("killed"));
+  EXPECT_NE(ends.resumed.errors.find("all known"), std::string::npos) << ends.resumed.errors;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -139,20 +120,10 @@ TEST_P(EvaluatedPairs, EqualTheEvaluationOfTheRun) {
   const Settings settings = preference_settings(
       fixture, {"tuning.mode=" + mode, "train.metric_for_best_model=eval_loss"});
   ASSERT_EQ(fixture.run("run", settings).status, 0);
-  const fs::path run = fixture.run_folder("run");
-  const std::string model = mode == "full"
-                                ? fmt::format("--model '{}'", (run / "model").string())
-                                : fmt::format("--adapter '{}'", (run / "adapter").string());
-  const ScriptEnd end = run_script(
-      fixture.rows().parent_path(),
-      fmt::format("'{}/convoy' eval '{}' {} --split val --dtype fp32 --output-dir results 2>&1",
-                  std::getenv("CONVOY_BIN_DIR"), (run / "config.yaml").string(), model));
-  ASSERT_EQ(end.code, 0) << end.out;
-  const auto found =
-      nlohmann::json::parse(read_file(fixture.rows().parent_path() / "results/metrics.json"));
+  const nlohmann::json found = evaluated(fixture, "run");
   double wanted = std::numeric_limits<double>::infinity();  // the best one is exported
   for (const auto& [step, loss] : fixture.evaluation_losses("run")) wanted = std::min(wanted, loss);
-  EXPECT_NEAR(found.at("loss").get<double>(), wanted, 1e-6 * std::max(1.0, wanted)) << end.out;
+  EXPECT_NEAR(found.at("loss").get<double>(), wanted, 1e-6 * std::max(1.0, wanted));
   EXPECT_EQ(found.at("pairs"), 13);
   for (const char* const figure : {"accuracy", "rewards/margins", "logps/chosen"})
     EXPECT_TRUE(found.contains(figure)) << found;
