@@ -38,11 +38,19 @@ constexpr std::array kRanks = {"rank", "ranks", "ranking", "rankings"};
 constexpr std::array kScores = {"overall_score", "score",  "scores",  "rating",
                                 "ratings",       "reward", "rewards", "pm_score"};
 
+enum class Null { Absent, Present };
+
 template <class Words>
-const char* first_of(const Words& words, const Json& value) {
+const char* first_of(const Words& words, const Json& value, Null null = Null::Absent) {
   for (const char* word : words)
-    if (const auto found = value.find(word); found != value.end() && !found->is_null()) return word;
+    if (const auto found = value.find(word);
+        found != value.end() && (!found->is_null() || null == Null::Present))
+      return word;
   return nullptr;
+}
+
+bool has_sides(const Json& row) {
+  return row.is_object() && first_of(std::array{"chosen", "rejected"}, row) != nullptr;
 }
 
 // The form of a row.
@@ -58,23 +66,26 @@ Json list_in(const Json& row, const char* column) {
 }
 
 std::optional<RankedForm> form_of(const Json& row) {
-  if (!row.is_object() || first_of(std::array{"chosen", "rejected"}, row) != nullptr) return {};
+  if (!row.is_object() || has_sides(row)) return {};
   RankedForm form{.list = first_of(kLists, row)};
   if (form.list == nullptr) return {};
   const Json entries = list_in(row, form.list);
   if (!entries.is_array() || entries.empty()) return {};
-  const auto values_in = [&](const Json& value, bool beside) {
-    const char* const rank = first_of(kRanks, value);
-    form.values = rank != nullptr ? rank : first_of(kScores, value);
+  const auto values_in = [&](const Json& value, bool beside, Null null) {
+    const char* const rank = first_of(kRanks, value, null);
+    form.values = rank != nullptr ? rank : first_of(kScores, value, null);
     form.is_rank = rank != nullptr;
     form.beside = beside;
     return form.values != nullptr;
   };
-  // The first answer may be the one without a score.
-  for (const Json& entry : entries)
-    if (entry.is_object() && first_of(kAnswerMembers, entry) != nullptr && values_in(entry, false))
-      return form;
-  if (values_in(row, true) && decoded_column(row.at(form.values)).is_array()) return form;
+  // The first answer may be the one without a score, and all of them may be without one.
+  for (const Null null : {Null::Absent, Null::Present})
+    for (const Json& entry : entries)
+      if (entry.is_object() && first_of(kAnswerMembers, entry) != nullptr &&
+          values_in(entry, false, null))
+        return form;
+  if (values_in(row, true, Null::Absent) && decoded_column(row.at(form.values)).is_array())
+    return form;
   return {};
 }
 
@@ -223,8 +234,9 @@ class RankedSource final : public RowSource {
       if (!row) return numbered(std::move(*raw));
       if (!is_ranked_) {
         is_ranked_ = is_ranked_row(row->value);
-        is_plain_ = !is_ranked_;
+        is_plain_ = !is_ranked_ && has_sides(row->value);
         if (is_plain_) return raw;
+        if (!is_ranked_) return numbered(std::move(*raw));  // a bad row, which tells nothing
       }
       take_pairs(*row);
     }

@@ -92,6 +92,11 @@ TEST(RankedRows, TheFirstAnswerMayHaveNoScore) {
                          RankedPairs::All, &counts),
             "c>b ");
   EXPECT_EQ(counts.unranked, 1);
+  EXPECT_EQ(ranked_pairs(R"({"prompt":"p","completions":[{"response":"a","score":null},)"
+                         R"({"response":"b","score":null}]})",
+                         RankedPairs::All, &counts),
+            "");
+  EXPECT_EQ(counts.unranked, 3);
   EXPECT_NE(ranked_error(R"({"prompt":"p","answers":[{"text":"a","score":1},"b"]})")
                 .find("an entry that is none"),
             std::string::npos);
@@ -178,6 +183,17 @@ TEST(RankedRows, AFileOfListsIsReadAsPairs) {
             "3 ranked lists make 3 pairs (adjacent); 1 list has no two answers of different rank; "
             "1 pair of one rank or answer left out");
   EXPECT_NE(reader.unread_columns().find("`id` (in 2 rows)"), std::string::npos);
+}
+
+TEST(RankedRows, ABadFirstRowDoesNotHideTheLists) {
+  const ScratchFolder folder;
+  const auto path = folder.write("rows.jsonl", R"({"prompt":"p","responses":["a","b"]})"
+                                               "\n" +
+                                                   std::string(kFour) + "\n");
+  SampleReader reader(path, {.task = "dpo"}, BadRows::Skip);
+  EXPECT_EQ(reader.next()->completion, "best");
+  EXPECT_FALSE(reader.next().has_value());
+  EXPECT_EQ(reader.bad_rows().count(), 1);
 }
 
 TEST(RankedRows, OtherFilesAreReadAsTheyAre) {
