@@ -65,7 +65,13 @@ def older_flags(source, page):
     if re.match("coming-from-|guide-", page.name):
         return
     spellings = (source / "convoy/apps/front/accepted_spellings.txt").read_text()
-    others = re.findall(r"^([a-z ]+) (--[\w-]+) = (--[\w-]+)$", spellings, re.M)
+    rows = re.findall(r"^([a-z ]+?)((?: --?[\w-]+)+) = (--[\w-]+)$", spellings, re.M)
+    others = [
+        (command, flag, name)
+        for command, flags, name in rows
+        for flag in flags.split()
+        if flag.startswith("--")
+    ]
     for typed in re.findall(r"convoy [^`|\n]*", page.read_text().replace("\\\n", " ")):
         for command, flag, name in others:
             if flag != name and re.match(
