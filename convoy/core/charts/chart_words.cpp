@@ -4,12 +4,11 @@
 #include <sstream>
 #include <string_view>
 
+#include "convoy/core/base/utf8.h"
 #include "convoy/core/charts/svg_canvas.h"
 
 namespace convoy::charts {
 namespace {
-
-bool is_inside_letter(char byte) { return (byte & 0xc0) == 0x80; }
 
 // The bytes of `word` that fit `width`, one letter at least; up to its last sign where it has any.
 size_t fitting_bytes(const std::string& word, double width, double size, bool bold) {
@@ -17,7 +16,7 @@ size_t fitting_bytes(const std::string& word, double width, double size, bool bo
   size_t fitting = 0, after_sign = 0;
   for (size_t at = 0; at < word.size();) {
     size_t end = at + 1;
-    while (end < word.size() && is_inside_letter(word[end])) ++end;
+    while (end < word.size() && continues_character(word[end])) ++end;
     if (at > 0 && text_width(std::string_view(word).substr(0, end), size, bold) > width) break;
     fitting = end;
     if (kSigns.find(word[at]) != kSigns.npos) after_sign = end;
@@ -44,7 +43,7 @@ std::string fitted(const std::string& text, double width, double size, bool bold
   if (text_width(text, size, bold) <= width) return text;
   std::string kept = text;
   while (!kept.empty() && text_width(kept + "\u2026", size, bold) > width) {
-    while (!kept.empty() && is_inside_letter(kept.back())) kept.pop_back();
+    while (!kept.empty() && continues_character(kept.back())) kept.pop_back();
     if (!kept.empty()) kept.pop_back();
   }
   return kept + "\u2026";

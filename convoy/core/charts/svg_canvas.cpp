@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "convoy/core/base/utf8.h"
+
 namespace convoy::charts {
 namespace {
 
@@ -110,7 +112,7 @@ double advance(std::string_view text) {
   int sum = 0;
   for (const char letter : text) {
     const auto byte = static_cast<unsigned char>(letter);
-    if ((byte & 0xc0) == 0x80) continue;  // not the first byte of a letter
+    if (continues_character(letter)) continue;
     sum += byte >= ' ' && byte <= '~' ? kAdvances[byte - ' '] : advance_beyond_ascii(byte);
   }
   return sum / 1000.0;

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/utf8.h"
 
 namespace convoy::config {
 namespace {
@@ -191,28 +192,12 @@ void check_text(const std::string& text, const std::string& name) {
     line += letter == '\n' ? 1 : 0;
     before = letter;
   }
-  if (!is_utf8(text))
+  if (find_invalid_utf8(text))
     throw ConfigError("this file is not UTF-8 text",
                       {.file = name, .hint = "save it as UTF-8: iconv -f latin1 -t utf-8 FILE"});
 }
 
 }  // namespace
-
-bool is_utf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[at]);
-    const size_t length = lead < 0x80       ? 1
-                          : lead >> 5 == 6  ? 2
-                          : lead >> 4 == 14 ? 3
-                          : lead >> 3 == 30 ? 4
-                                            : 0;
-    if (length == 0 || at + length > text.size()) return false;
-    for (size_t next = 1; next < length; ++next)
-      if ((static_cast<unsigned char>(text[at + next]) & 0xC0) != 0x80) return false;
-    at += length;
-  }
-  return true;
-}
 
 const Node* Node::find(std::string_view key) const {
   for (const auto& [name, value] : entries)

@@ -47,8 +47,6 @@ Node load_yaml(const std::filesystem::path& path, ErrorList* errors = nullptr);
 // Returns the text of a configuration file. Throws ConfigError when it is missing or too large.
 std::string read_config_text(const std::filesystem::path& path);
 
-bool is_utf8(std::string_view text);
-
 // Parses a value given as text outside a file ("[q_proj, v_proj]", "1e-4"): plain text unless it
 // parses as a list or map.
 Node parse_inline(const std::string& text, const std::string& origin);

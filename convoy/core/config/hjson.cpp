@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "convoy/core/base/utf8.h"
+
 namespace convoy::config {
 namespace {
 
@@ -325,7 +327,7 @@ class Reader {
 }  // namespace
 
 Node parse_hjson(const std::string& text, const std::string& name, ErrorList* errors) {
-  if (text.find('\0') != std::string::npos || !is_utf8(text))
+  if (text.find('\0') != std::string::npos || find_invalid_utf8(text))
     throw ConfigError("this file is not UTF-8 text",
                       {.file = name, .hint = "save it as UTF-8: iconv -f latin1 -t utf-8 FILE"});
   return Reader(text, name, errors).read();

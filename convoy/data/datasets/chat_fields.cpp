@@ -8,11 +8,11 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/nested_column.h"
 #include "convoy/data/datasets/row_formats.h"
 #include "convoy/data/datasets/turn_weights.h"
-#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "convoy/core/base/csv_cell.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/json_members.h"
 #include "convoy/data/datasets/table_writer.h"
-#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/dataset_layout.h"
-#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
 namespace {

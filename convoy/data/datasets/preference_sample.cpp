@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "convoy/core/base/trimmed.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/plain_turns.h"
 
 namespace convoy::data {
@@ -190,7 +191,7 @@ size_t common_prompt(std::string_view chosen, std::string_view rejected) {
   size_t common = 0;
   while (common < most && chosen[common] == rejected[common]) ++common;
   const auto is_inside_character = [&](std::string_view text) {
-    return common < text.size() && (static_cast<unsigned char>(text[common]) & 0xC0) == 0x80;
+    return common < text.size() && continues_character(text[common]);
   };
   while (common > 0 && (is_inside_character(chosen) || is_inside_character(rejected))) --common;
   if (common > 0 && chosen[common - 1] == ' ') --common;

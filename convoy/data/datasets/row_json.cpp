@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "convoy/core/base/json_reason.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/json_members.h"
 #include "convoy/data/datasets/row_formats.h"
-#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
 namespace {

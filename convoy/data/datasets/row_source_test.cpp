@@ -6,9 +6,9 @@
 #include <random>
 
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/files_test.h"
 #include "convoy/data/datasets/row_formats.h"
-#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
 namespace {
@@ -363,21 +363,6 @@ TEST(RowSource, ReadingGoesOnBehindALostRow) {
     EXPECT_EQ(last->index, 2);
     EXPECT_FALSE(source->next());
   }
-}
-
-TEST(Utf8, FindsTheFirstIllFormedSequence) {
-  EXPECT_FALSE(find_invalid_utf8("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82"));
-  EXPECT_FALSE(find_invalid_utf8("\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf"));
-  for (const char* bad : {"\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
-                          "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82", "\xf0\x9f\x99"})
-    EXPECT_EQ(find_invalid_utf8(std::string("ab") + bad), 2u) << bad;
-}
-
-TEST(Utf8, CutsBetweenCharacters) {
-  std::string text = "a\xc3\xa9\xe2\x82\xac";
-  EXPECT_FALSE(cut_to_characters(text, 3));
-  EXPECT_TRUE(cut_to_characters(text, 2));
-  EXPECT_EQ(text, "a\xc3\xa9");
 }
 
 }  // namespace

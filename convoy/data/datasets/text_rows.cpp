@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "convoy/data/datasets/utf8.h"
+#include "convoy/core/base/utf8.h"
 
 namespace convoy::data {
 namespace {

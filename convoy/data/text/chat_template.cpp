@@ -8,6 +8,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/text/rust_handles.h"
 #include "convoy/data/text/template_sources.h"
 
@@ -36,9 +37,7 @@ std::string line_of(const std::string& text, int64_t line) {
   if (first == std::string::npos) return "";
   found = found.substr(first, found.find_last_not_of(" \t\r") + 1 - first);
   if (found.size() <= kMaxBytes) return found;
-  size_t end = kMaxBytes;
-  while (end > 0 && (static_cast<unsigned char>(found[end]) & 0xC0) == 0x80) --end;
-  return found.substr(0, end) + "...";
+  return found.substr(0, whole_characters_bytes(found, kMaxBytes)) + "...";
 }
 
 [[noreturn]] void fail(ConvoyText error, int64_t line, const TemplateSource& source) {

@@ -5,8 +5,8 @@
 
 #include <map>
 
+#include "convoy/core/base/utf8.h"
 #include "convoy/core/settings/process_flags.h"
-#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::process {
 namespace {
@@ -40,7 +40,7 @@ std::string words_of(const json& value) {
     text = dumped(value);
   }
   if (text.empty()) return "nothing";
-  if (data::cut_to_characters(text, kMostCharacters)) text += "...";
+  if (cut_to_characters(text, kMostCharacters)) text += "...";
   return text;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
-#include "convoy/data/datasets/utf8.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/farm/process/ledger_fixture_test.h"
 
 namespace convoy::process {
@@ -155,7 +155,7 @@ TEST_F(LedgerPlan, ALongValueIsCutBetweenItsLettersInTheRefusal) {
       plan_rows(*store_, first);
       FAIL();
     } catch (const ConfigError& error) {
-      EXPECT_FALSE(data::find_invalid_utf8(error.what())) << error.what();
+      EXPECT_FALSE(find_invalid_utf8(error.what())) << error.what();
       EXPECT_NE(error.location().hint.find("--keep-apart"), std::string::npos);
     }
   }

@@ -12,7 +12,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/json_member.h"
 #include "convoy/core/base/trimmed.h"
-#include "convoy/data/datasets/utf8.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/farm/process/pipeline_plan.h"
 #include "convoy/farm/process/row_values.h"
 
@@ -101,8 +101,7 @@ Solution sample_solution(const Json& row, const Json& sample) {
                     .verified = text_or_empty(sample, "verified")};
   if (const auto score = sample.find("quality_score"); score != sample.end() && score->is_number())
     solution.score = score->get<double>();
-  solution.characters =
-      data::count_characters(solution.think) + data::count_characters(solution.said);
+  solution.characters = count_characters(solution.think) + count_characters(solution.said);
   return solution;
 }
 

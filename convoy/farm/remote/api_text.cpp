@@ -9,7 +9,7 @@
 
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/text_as.h"
-#include "convoy/data/datasets/utf8.h"
+#include "convoy/core/base/utf8.h"
 
 namespace convoy::remote {
 namespace {
@@ -177,7 +177,7 @@ void replace_lone_surrogates(std::string& json) {
 
 void replace_ill_formed(std::string& text) {
   size_t done = 0;
-  while (const auto bad = data::find_invalid_utf8(std::string_view(text).substr(done))) {
+  while (const auto bad = find_invalid_utf8(std::string_view(text).substr(done))) {
     text.replace(done + *bad, 1, "\xef\xbf\xbd");
     done += *bad + 3;
   }

@@ -12,7 +12,7 @@
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/trimmed.h"
-#include "convoy/data/datasets/utf8.h"
+#include "convoy/core/base/utf8.h"
 
 namespace convoy::remote {
 namespace {
@@ -98,10 +98,10 @@ std::string Servers::quoted(std::string_view text) const {
   std::string line(trimmed(text, " \t\r\n"));
   for (size_t at = line.find(key); !key.empty() && at != line.npos; at = line.find(key))
     line.replace(at, key.size(), "***");
-  if (const auto end = data::find_invalid_utf8(line)) line.resize(*end);
+  if (const auto end = find_invalid_utf8(line)) line.resize(*end);
   std::replace_if(
       line.begin(), line.end(), [](unsigned char letter) { return letter < ' '; }, ' ');
-  if (data::cut_to_characters(line, kMostQuoted)) line += "...";
+  if (cut_to_characters(line, kMostQuoted)) line += "...";
   return line;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "convoy/core/base/utf8.h"
+
 namespace convoy::launch {
 
 std::string_view last_drawn(std::string_view line) {
@@ -38,7 +40,7 @@ size_t DrawnLines::cut_position() const {
   size_t cut = text.size();
   // A sequence has at most three bytes 10xxxxxx after its first one, 11xxxxxx.
   const size_t stop = cut - 4;
-  while (cut > stop && (static_cast<unsigned char>(text[cut - 1]) & 0xC0) == 0x80) --cut;
+  while (cut > stop && continues_character(text[cut - 1])) --cut;
   if (cut > stop && static_cast<unsigned char>(text[cut - 1]) >= 0xC0) return cut - 1;
   return text.size();
 }

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "convoy/core/base/utf8.h"
+
 namespace convoy::recipes {
 namespace {
 
@@ -105,11 +107,10 @@ Json LogprobWriter::chat_part(const generate::AnswerTokens& all, size_t end) {
 // In letters, as programs count them, not in bytes. A token that begins within a letter has the
 // place of that letter.
 int64_t LogprobWriter::offset_of_next(int32_t id) {
-  const auto continues = [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) == 0x80; };
   const std::string bytes = tokenizer_.is_special(id) ? "" : token_bytes(tokenizer_, id);
-  const bool is_within = !bytes.empty() && continues(bytes.front()) && letters_ > 0;
+  const bool is_within = !bytes.empty() && continues_character(bytes.front()) && letters_ > 0;
   const int64_t offset = letters_ - (is_within ? 1 : 0);
-  letters_ += std::ssize(bytes) - std::count_if(bytes.begin(), bytes.end(), continues);
+  letters_ += std::ssize(bytes) - std::count_if(bytes.begin(), bytes.end(), continues_character);
   return offset;
 }
 

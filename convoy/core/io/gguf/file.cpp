@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/core/io/gguf/value_type.h"
 
 namespace convoy::gguf {
@@ -34,35 +35,6 @@ double shortest(float value) {
   double number = value;
   std::from_chars(text.data(), written.ptr, number);
   return number;
-}
-
-// Number of bytes of the letter at `at`, 0 when it is none.
-size_t letter_bytes(std::string_view text, size_t at) {
-  const auto byte = [&](size_t index) { return static_cast<unsigned char>(text[at + index]); };
-  const size_t count = byte(0) < 0x80   ? 1
-                       : byte(0) < 0xc2 ? 0
-                       : byte(0) < 0xe0 ? 2
-                       : byte(0) < 0xf0 ? 3
-                       : byte(0) < 0xf5 ? 4
-                                        : 0;
-  if (count == 0 || count > text.size() - at) return 0;
-  for (size_t index = 1; index < count; ++index)
-    if ((byte(index) & 0xc0) != 0x80) return 0;
-  // Longer than needed, halves of a pair, and beyond the last letter.
-  if (count == 3 && ((byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xed && byte(1) > 0x9f)))
-    return 0;
-  if (count == 4 && ((byte(0) == 0xf0 && byte(1) < 0x90) || (byte(0) == 0xf4 && byte(1) > 0x8f)))
-    return 0;
-  return count;
-}
-
-bool is_utf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t count = letter_bytes(text, at);
-    if (count == 0) return false;
-    at += count;
-  }
-  return true;
 }
 
 constexpr const char* kGetAgain = "the file is damaged or cut: get it again";
@@ -115,7 +87,7 @@ class HeaderParser {
 
   // For what is shown to people and becomes part of JSON.
   void require_utf8(const std::string& text) const {
-    if (!is_utf8(text)) fail("a text is no UTF-8");
+    if (find_invalid_utf8(text)) fail("a text is no UTF-8");
   }
 
   void read_start() {

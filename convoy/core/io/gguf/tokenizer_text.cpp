@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/core/io/gguf/pre_tokenizer.h"
 #include "convoy/core/io/json_text.h"
 
@@ -135,7 +136,7 @@ std::string merges_of_scores(const File& file, const Tokens& tokens) {
     if (!joins(id)) continue;
     const std::string_view text = tokens.text(id);
     for (size_t cut = 1; cut < text.size(); ++cut) {
-      if ((static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) continue;  // inside a letter
+      if (continues_character(text[cut])) continue;
       const auto left = tokens.find(text.substr(0, cut)), right = tokens.find(text.substr(cut));
       if (left && right && joins(*left) && joins(*right))
         found.push_back({scores->reals[id], id, *left, *right});

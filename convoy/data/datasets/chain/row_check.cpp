@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "convoy/core/base/trimmed.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/chain/row_shape.h"
 #include "convoy/data/datasets/row_formats.h"
 #include "convoy/data/datasets/unwritten.h"
-#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/parquet_plugin.h"
 #include "convoy/data/datasets/plugin/arrow_status.h"
-#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
 namespace {

@@ -14,10 +14,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/parquet_plugin.h"
 #include "convoy/data/datasets/plugin/arrow_status.h"
 #include "convoy/data/datasets/row_formats.h"
-#include "convoy/data/datasets/utf8.h"
 
 namespace convoy::data {
 namespace {

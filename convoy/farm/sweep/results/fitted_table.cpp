@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "convoy/core/base/text_table.h"
+#include "convoy/core/base/utf8.h"
 
 namespace convoy::sweep {
 namespace {
@@ -21,10 +22,8 @@ std::vector<std::string> folded(const std::string& text, size_t room) {
   size_t begin = 0;
   while (text.size() - begin > room) {
     size_t end = text.rfind(' ', begin + room);
-    if (end == std::string::npos || end <= begin) {
-      end = begin + room;
-      while (end > begin + 1 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-    }
+    if (end == std::string::npos || end <= begin)
+      end = std::max(begin + 1, whole_characters_bytes(text, begin + room));
     lines.push_back(text.substr(begin, end - begin));
     begin = end + (text[end] == ' ' ? 1 : 0);
   }

@@ -16,7 +16,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/json_depth.h"
-#include "convoy/core/config/document.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/farm/sweep/results/summary.h"
 
 namespace convoy::sweep {
@@ -242,7 +242,7 @@ void check_sweep_name(const std::string& name) {
                           : name.starts_with('.')       ? "it begins with a point"
                           : name.find('/') != name.npos ? "it has a slash"
                           : has_control                 ? "it has a control character"
-                          : !config::is_utf8(name)      ? "it is no UTF-8"
+                          : find_invalid_utf8(name)     ? "it is no UTF-8"
                           : !unseen.empty() ? fmt::format("it has {}, which is not seen", unseen)
                                             : "";
   if (why.empty()) return;

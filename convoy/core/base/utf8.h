@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace convoy::data {
+namespace convoy {
 
 // Byte offset of the first ill-formed sequence (Unicode 15, table 3-7: no overlong forms, no
 // surrogates); empty when there is none.
@@ -21,4 +21,12 @@ bool cut_to_characters(std::string& text, size_t max_characters);
 // Code points of valid UTF-8.
 int64_t count_characters(std::string_view text);
 
-}  // namespace convoy::data
+// Whether the byte lies within a character, behind its first byte.
+constexpr bool continues_character(char byte) {
+  return (static_cast<uint8_t>(byte) & 0xc0) == 0x80;
+}
+
+// The most bytes, at most `max_bytes`, that end between two characters of valid UTF-8.
+size_t whole_characters_bytes(std::string_view text, size_t max_bytes);
+
+}  // namespace convoy

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/data/datasets/utf8.h"
+#include "convoy/core/base/utf8.h"
 
 #include <algorithm>
 #include <cstdint>
 
-namespace convoy::data {
+namespace convoy {
 namespace {
 
 // Length of the well-formed sequence at `at`, or 0.
@@ -12,7 +12,9 @@ size_t sequence_length(std::string_view text, size_t at) {
   const auto byte = [&](size_t offset) {
     return at + offset < text.size() ? static_cast<uint8_t>(text[at + offset]) : uint8_t{0};
   };
-  const auto continues = [&](size_t offset) { return (byte(offset) & 0xc0) == 0x80; };
+  const auto continues = [&](size_t offset) {
+    return at + offset < text.size() && continues_character(text[at + offset]);
+  };
   const uint8_t lead = byte(0);
   if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead <= 0xdf) return continues(1) ? 2 : 0;
@@ -40,17 +42,11 @@ std::optional<size_t> find_invalid_utf8(std::string_view text) {
   return std::nullopt;
 }
 
-namespace {
-
-bool starts_character(char byte) { return (static_cast<uint8_t>(byte) & 0xc0) != 0x80; }
-
-}  // namespace
-
 bool cut_to_characters(std::string& text, size_t max_characters) {
   if (text.size() <= max_characters) return false;
   size_t characters = 0;
   for (size_t at = 0; at < text.size(); ++at) {
-    if (starts_character(text[at]) && characters++ == max_characters) {
+    if (!continues_character(text[at]) && characters++ == max_characters) {
       text.resize(at);
       return true;
     }
@@ -59,7 +55,13 @@ bool cut_to_characters(std::string& text, size_t max_characters) {
 }
 
 int64_t count_characters(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), starts_character);
+  return std::ssize(text) - std::count_if(text.begin(), text.end(), continues_character);
 }
 
-}  // namespace convoy::data
+size_t whole_characters_bytes(std::string_view text, size_t max_bytes) {
+  size_t end = std::min(text.size(), max_bytes);
+  while (end > 0 && end < text.size() && continues_character(text[end])) --end;
+  return end;
+}
+
+}  // namespace convoy
