@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "convoy/core/base/csv_cell.h"
+#include "convoy/core/base/csv_record.h"
 #include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/json_members.h"
 #include "convoy/data/datasets/table_writer.h"
@@ -15,21 +16,18 @@
 namespace convoy::data {
 namespace {
 
-// RFC 4180 with a header: quoted fields may contain separators, newlines and doubled quotes; LF and
-// CRLF both end a row. A quote inside an unquoted field is an ordinary character. Every value is a
-// string.
+// CSV with a header. Every value is a string.
 class CsvRows : public RowSource {
  public:
   CsvRows(ByteReader file, char separator)
-      : reader_(std::move(file)),
-        separator_(separator),
-        ends_(byte_set(std::string("\r\n") + separator)) {
+      : reader_(std::move(file)), separator_(separator), record_(separator) {
     line_ = reader_.line();
-    if (!read_record(header_))
+    if (!read_record())
       throw DataError(
           "wanted a header line, found an empty file",
           location(
               "write the names of the columns on the first line, and a row on each further one"));
+    header_ = record_.cells();
     check_text(header_);
     std::set<std::string_view> names;
     for (const std::string& name : header_)
@@ -40,34 +38,34 @@ class CsvRows : public RowSource {
 
   std::optional<Row> next() override {
     row_is_lost_ = false;
-    rest_.clear();
-    if (!read_record(fields_)) return std::nullopt;
+    if (!read_record()) return std::nullopt;
     row_is_lost_ = true;
     const int64_t index = index_++;
-    check_text(fields_);
-    if (fields_.size() != header_.size())
+    std::vector<std::string>& fields = record_.cells();
+    check_text(fields);
+    if (fields.size() != header_.size())
       throw DataError(
-          fmt::format("wanted {} fields as in the header, found {}", header_.size(),
-                      fields_.size()),
+          fmt::format("wanted {} fields as in the header, found {}", header_.size(), fields.size()),
           location("put a field that holds a separator, a quote or a line end in quotes"));
     Row row{object_with_room(header_.size()), reader_.path().string(), line_, index};
-    for (size_t column = 0; column < fields_.size(); ++column)
-      add_member(row.value, header_[column], std::move(fields_[column]));
+    for (size_t column = 0; column < fields.size(); ++column)
+      add_member(row.value, header_[column], std::move(fields[column]));
     return row;
   }
   bool row_is_lost() const override { return row_is_lost_; }
   std::string lost_row() const override {
     std::string line;
-    for (const std::string& field : fields_) {
-      if (&field != &fields_.front()) line += static_cast<char>(separator_);
-      add_csv_cell(field, static_cast<char>(separator_), line);
+    for (const std::string& field : record_.cells()) {
+      if (&field != record_.cells().data()) line += separator_;
+      add_csv_cell(field, separator_, line);
     }
-    return line + rest_;
+    return line + record_.rest();
   }
 
  private:
-  ErrorLocation location(std::string hint) const {
-    return {.file = reader_.path().string(), .line = line_, .hint = std::move(hint)};
+  ErrorLocation location(std::string hint) const { return location(line_, std::move(hint)); }
+  ErrorLocation location(int64_t line, std::string hint) const {
+    return {.file = reader_.path().string(), .line = line, .hint = std::move(hint)};
   }
 
   void check_text(const std::vector<std::string>& fields) const {
@@ -81,89 +79,46 @@ class CsvRows : public RowSource {
     }
   }
 
-  // Reads one record into `fields`; skips empty lines. Returns false at the end of the file.
-  bool read_record(std::vector<std::string>& fields) {
+  // Skips empty lines. Returns false at the end of the file.
+  bool read_record() {
     while (reader_.peek() == '\n' || reader_.peek() == '\r') reader_.get();
     if (reader_.peek() == ByteReader::kEnd) return false;
     line_ = reader_.line();
-    record_bytes_ = 0;
-    fields.clear();
-    bool more = true;
-    while (more) {
-      std::string& field = fields.emplace_back();
-      if (reader_.peek() == '"') {
-        read_quoted(field);
-      } else {
-        take_until(ends_, field);
-      }
-      more = reader_.peek() == separator_;
-      if (more) reader_.get();
-    }
-    end_line();
-    return true;
-  }
-
-  // Moves the reader to one of `stops` or to the end.
-  void take_until(const ByteSet& stops, std::string& field) {
-    const size_t before = field.size();
-    reader_.read_until(stops, field, before + kMaxRowBytes + 1 - record_bytes_);
-    count_bytes(field.size() - before);
-  }
-
-  void count_bytes(size_t bytes) {
-    record_bytes_ += bytes;
-    if (record_bytes_ > kMaxRowBytes)
-      throw DataError(
-          fmt::format("the row is longer than {} MiB; is a quote left open?", kMaxRowBytes >> 20),
-          location("close the quote; a quote within a quoted field is written twice"));
-  }
-
-  void read_quoted(std::string& field) {
-    static constexpr ByteSet kQuote = byte_set("\"");
-    const int64_t opened_line = reader_.line();
-    reader_.get();
-    while (true) {
-      take_until(kQuote, field);
+    int64_t quote_line = line_;
+    for (size_t fields = 0, bytes = 0;; bytes += text_.size() + 1) {
+      const int64_t line = reader_.line();
+      text_.clear();
+      if (bytes > kMaxRowBytes || !reader_.read_line(text_, kMaxRowBytes - bytes))
+        throw DataError(
+            fmt::format("the row is longer than {} MiB; is a quote left open?", kMaxRowBytes >> 20),
+            location("close the quote; a quote within a quoted field is written twice"));
+      const CsvRecord::State state = record_.add(text_);
+      if (state == CsvRecord::State::Whole) return true;
+      if (state == CsvRecord::State::Broken) refuse_rest(line);
+      // The quote that is open now was opened on this line where a field has begun.
+      if (record_.cells().size() > fields) quote_line = line;
+      fields = record_.cells().size();
       if (reader_.peek() == ByteReader::kEnd)
-        throw DataError("a quote opened on this line is never closed",
-                        {.file = reader_.path().string(),
-                         .line = opened_line,
-                         .hint = "close it; a quote within a quoted field is written twice"});
-      reader_.get();
-      if (reader_.peek() != '"') return;
-      count_bytes(1);
-      field.push_back(static_cast<char>(reader_.get()));
+        throw DataError(
+            "a quote opened on this line is never closed",
+            location(quote_line, "close it; a quote within a quoted field is written twice"));
     }
   }
 
-  // A line end must follow the last field of a record.
-  void end_line() {
-    if (reader_.peek() == '\r') reader_.get();
-    if (reader_.peek() == ByteReader::kEnd) return;
-    if (reader_.peek() == '\n') {
-      reader_.get();
-      return;
-    }
-    const ErrorLocation here{.file = reader_.path().string(), .line = reader_.line()};
-    reader_.read_line(rest_, kMaxRowBytes);
+  [[noreturn]] void refuse_rest(int64_t line) {
     row_is_lost_ = true;
     ++index_;
     throw DataError("wanted a separator or a line end after a closing quote",
-                    {.file = here.file,
-                     .line = here.line,
-                     .hint = "a quote within a quoted field is written twice"});
+                    location(line, "a quote within a quoted field is written twice"));
   }
 
   ByteReader reader_;
-  int separator_;
-  ByteSet ends_;  // ends of an unquoted field
+  char separator_;
+  CsvRecord record_;  // the last one
   std::vector<std::string> header_;
-  std::vector<std::string> fields_;  // fields of the last record
-  // The text that wrongly follows the last field.
-  std::string rest_;
-  int64_t line_ = 0;
+  std::string text_;  // the last line
+  int64_t line_ = 0;  // where the record begins
   int64_t index_ = 0;
-  size_t record_bytes_ = 0;
   bool row_is_lost_ = false;
 };
 

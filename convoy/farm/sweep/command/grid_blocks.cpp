@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "convoy/core/base/csv_record.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/farm/sweep/command/csv_rows.h"
 #include "convoy/farm/sweep/command/grid_values.h"
 #include "convoy/farm/sweep/command/space_samples.h"
 #include "convoy/farm/sweep/results/cell_result.h"
@@ -60,9 +60,60 @@ GridBlock zip_block(const std::vector<std::string>& texts) {
   return block;
 }
 
+[[noreturn]] void refuse_line(const std::string& file, int64_t line, const std::string& what) {
+  throw DataError(fmt::format("line {}: {}", line, what),
+                  {.file = file,
+                   .hint = "the first line names the columns, each further one has a value for "
+                           "each; a value with a comma or a quote stands in quotes"});
+}
+
+void check_columns(const std::string& file, int64_t line, const std::vector<std::string>& names) {
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (name.empty()) refuse_line(file, line, "a column has no name");
+    if (!seen.insert(name).second)
+      refuse_line(file, line, fmt::format("the column `{}` is there twice", name));
+  }
+}
+
+// A small CSV file: names on the first line, a row for each cell below.
+GridBlock csv_block(std::string_view text, const std::string& file) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // as spreadsheets write it
+  const char line_end = text.find('\n') == std::string_view::npos ? '\r' : '\n';
+  GridBlock block;
+  CsvRecord record(',');
+  CsvRecord::State state = CsvRecord::State::Whole;
+  int64_t begin = 0;
+  for (int64_t line = 1; !text.empty(); ++line) {
+    const std::string_view one = text.substr(0, text.find(line_end));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    if (state == CsvRecord::State::Whole) {
+      if (one.empty() || one == "\r") continue;
+      begin = line;
+    }
+    state = record.add(one);
+    if (state == CsvRecord::State::Broken) refuse_line(file, begin, "text follows a closed quote");
+    if (state != CsvRecord::State::Whole) continue;
+    if (block.names.empty()) {
+      block.names = record.cells();
+      check_columns(file, begin, block.names);
+      continue;
+    }
+    if (record.cells().size() != block.names.size())
+      refuse_line(
+          file, begin,
+          fmt::format("wanted {} values, found {}", block.names.size(), record.cells().size()));
+    block.rows.push_back(record.cells());
+  }
+  if (state != CsvRecord::State::Whole) refuse_line(file, begin, "a quote is not closed");
+  if (block.rows.empty())
+    throw DataError("it has no row",
+                    {.file = file, .hint = "write a row for each cell below the names"});
+  return block;
+}
+
 GridBlock file_block(const std::string& file) {
-  CsvRows csv = read_csv(read_file(file), file);
-  GridBlock block{.names = std::move(csv.names), .rows = std::move(csv.rows)};
+  GridBlock block = csv_block(read_file(file), file);
   check_rows("--cells", block);
   return block;
 }

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "convoy/core/base/error.h"
-#include "convoy/farm/sweep/command/csv_rows.h"
 #include "convoy/farm/sweep/command/space_samples.h"
 #include "files/temporary_folder.h"
 
@@ -52,6 +51,8 @@ TEST(GridBlocks, RowsOfAFileAreCells) {
   flags.num_seeds = 2;
   EXPECT_THROW(cells_of(flags), ConfigError);
   std::ofstream(flags.cells) << "lr\n0.1\n0.2\n";
+  EXPECT_EQ(cells_of(flags).size(), 4u);
+  std::ofstream(flags.cells) << "lr\r0.1\r0.2\r";  // as old spreadsheets end lines
   EXPECT_EQ(cells_of(flags).size(), 4u);
   for (const char* const wrong : {"lr\n", "lr,lr\n1,2\n", "a,b\n1\n", "a\n\"1\n", "a\n1\n1.0\n"}) {
     std::ofstream(flags.cells) << wrong;
