@@ -22,7 +22,7 @@ class CsvRecord {
   // Takes a line without its LF. It begins a new record, unless the last one left a quote open.
   State add(std::string_view line);
 
-  std::vector<std::string>& cells() { return cells_; }  // of the record so far
+  std::vector<std::string>& cells() { return cells_; }  // what the record has so far
   const std::vector<std::string>& cells() const { return cells_; }
   const std::string& rest() const { return rest_; }  // Broken: the text behind the last cell
 

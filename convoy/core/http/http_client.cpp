@@ -18,6 +18,7 @@ namespace {
 constexpr int kLongestSleepMs = 1000;
 // Connections that wait for their next request; libcurl closes the oldest beyond that.
 constexpr long kKeptConnections = 4096;
+constexpr long kPieceBytes = 256L << 10;  // on_bytes receives at most so many at once
 
 // One request under way, for libcurl's callbacks. Stays at its address.
 struct Transfer {
@@ -41,6 +42,7 @@ struct Transfer {
   size_t most_bytes = 0;
   Answer answer = {};
   bool is_too_long = false;
+  std::exception_ptr failure = {};
   std::array<char, CURL_ERROR_SIZE> why{};
 };
 
@@ -51,10 +53,25 @@ size_t take_head_line(char* bytes, size_t size, size_t count, void* transfer) {
 
 size_t take_body(char* bytes, size_t size, size_t count, void* opaque) {
   auto* transfer = static_cast<Transfer*>(opaque);
-  transfer->is_too_long = transfer->answer.body.size() + size * count > transfer->most_bytes;
-  if (transfer->is_too_long) return 0;
-  transfer->answer.body.append(bytes, size * count);
-  return size * count;
+  const std::string_view piece(bytes, size * count);
+  Answer& answer = transfer->answer;
+  if (!transfer->request.on_bytes) {
+    transfer->is_too_long = answer.body.size() + piece.size() > transfer->most_bytes;
+    if (transfer->is_too_long) return 0;
+    answer.body += piece;
+    return piece.size();
+  }
+  try {
+    transfer->request.on_bytes(answer, piece);
+    return piece.size();
+  } catch (...) {
+    transfer->failure = std::current_exception();
+    return 0;
+  }
+}
+
+int take_progress(void* transfer, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<Transfer*>(transfer)->request.must_end() ? 1 : 0;
 }
 
 void set_up(Transfer& transfer, const ClientLimits& limits) {
@@ -68,21 +85,30 @@ void set_up(Transfer& transfer, const ClientLimits& limits) {
     set(CURLOPT_POSTFIELDS, transfer.request.body->c_str());
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(transfer.request.body->size()));
   }
+  if (transfer.request.head) set(CURLOPT_NOBODY, 1L);
   set(CURLOPT_HTTPHEADER, transfer.headers.list);
   set(CURLOPT_USERAGENT, "convoy/" CONVOY_VERSION);
   set(CURLOPT_HEADERFUNCTION, take_head_line);
   set(CURLOPT_HEADERDATA, &transfer);
   set(CURLOPT_WRITEFUNCTION, take_body);
   set(CURLOPT_WRITEDATA, &transfer);
+  if (transfer.request.on_bytes) set(CURLOPT_BUFFERSIZE, kPieceBytes);
+  if (transfer.request.must_end) {
+    set(CURLOPT_XFERINFOFUNCTION, take_progress);
+    set(CURLOPT_XFERINFODATA, &transfer);
+    set(CURLOPT_NOPROGRESS, 0L);
+  }
   set(CURLOPT_PRIVATE, &transfer);
   set(CURLOPT_ERRORBUFFER, transfer.why.data());
   set(CURLOPT_NOSIGNAL, 1L);
   // Some servers compress unasked. Empty: every coding that libcurl reads.
-  set(CURLOPT_ACCEPT_ENCODING, "");
+  if (!transfer.request.on_bytes && !transfer.request.head) set(CURLOPT_ACCEPT_ENCODING, "");
   if (transfer.request.fresh_connection) set(CURLOPT_FRESH_CONNECT, 1L);
   set(CURLOPT_TCP_KEEPALIVE, 1L);  // an answer may take minutes, in which no byte passes
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_time.count()));
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(limits.whole_time.count()));
+  set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(limits.stall_time.count()));
   if (!limits.certificates.empty()) set(CURLOPT_CAINFO, limits.certificates.c_str());
 }
 
@@ -94,9 +120,13 @@ RequestResult result_of(Transfer& transfer, CURLcode code) {
                          : code == CURLE_OPERATION_TIMEDOUT ? RequestEnd::TimedOut
                                                             : RequestEnd::Broken;
   if (transfer.is_too_long)
-    return {.end = end, .why = fmt::format("an answer of more than {} bytes", transfer.most_bytes)};
+    return {.end = end,
+            .why = fmt::format("an answer of more than {} bytes", transfer.most_bytes),
+            .code = code};
   return {.end = end,
-          .why = transfer.why[0] != '\0' ? transfer.why.data() : transfer.curl.easy_strerror(code)};
+          .why = transfer.why[0] != '\0' ? transfer.why.data() : transfer.curl.easy_strerror(code),
+          .code = code,
+          .failure = transfer.failure};
 }
 
 }  // namespace

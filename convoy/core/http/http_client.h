@@ -7,10 +7,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convoy/core/http/answer.h"
@@ -22,9 +24,15 @@ struct Request {
   std::string url;                        // http:// or https://
   std::vector<std::string> headers = {};  // "Name: value"
   std::optional<std::string> body = {};   // POST with it; none: GET
+  bool head = false;                      // HEAD
   // On a connection of its own. On a kept one that breaks before any answer libcurl asks again by
   // itself, up to five times.
   bool fresh_connection = false;
+  // By the client's thread: receives the bytes of the answer as they arrive, in no coding, in place
+  // of Answer::body. An exception from it ends the request: RequestResult::failure.
+  std::function<void(const Answer& answer, std::string_view bytes)> on_bytes = {};
+  // By the client's thread, about once a second and when bytes arrive: true ends the request.
+  std::function<bool()> must_end = {};
 };
 
 // How a request ended. Whole: an answer of any status came. NoConnection: nothing of the request
@@ -35,11 +43,15 @@ struct RequestResult {
   RequestEnd end = RequestEnd::Whole;
   Answer answer = {};
   std::string why = {};  // there is no whole answer
+  CURLcode code = CURLE_OK;
+  std::exception_ptr failure = {};  // what on_bytes threw
 };
 
 struct ClientLimits {
   std::chrono::milliseconds connect_time = std::chrono::seconds(15);
-  std::chrono::milliseconds whole_time = std::chrono::seconds(600);  // for a request and its answer
+  // For a request and its answer, and without a single byte; 0 = any time.
+  std::chrono::milliseconds whole_time = std::chrono::seconds(600);
+  std::chrono::seconds stall_time = std::chrono::seconds(0);
   size_t answer_bytes = size_t{64} << 20;
   std::string certificates = {};  // file of trusted certificates; empty = the system's
 };

@@ -178,6 +178,45 @@ TEST(HttpClient, CancelsARequestAndKeepsTheOthers) {
   EXPECT_FALSE(called);
 }
 
+TEST(HttpClient, HandsOutBytesAsTheyArrive) {
+  const std::string text(1 << 20, 'x');
+  Server server("127.0.0.1", 0, {}, [&](std::unique_ptr<Exchange> exchange) {
+    exchange->respond(200, {{"x-method", std::string(exchange->method())}}, text);
+  });
+  Client client(curl(), {.answer_bytes = 8});
+  std::string received;
+  Request request{.url = address_of(server.port())};
+  request.on_bytes = [&](const Answer& answer, std::string_view bytes) {
+    EXPECT_EQ(answer.status, 200);
+    received += bytes;
+  };
+  const RequestResult whole = sent(client, request);
+  EXPECT_EQ(whole.end, RequestEnd::Whole) << whole.why;
+  EXPECT_EQ(whole.answer.body, "");
+  EXPECT_EQ(received, text);
+  request.on_bytes = [](const Answer&, std::string_view) { throw DataError("too many"); };
+  const RequestResult refused = sent(client, request);
+  EXPECT_NE(refused.end, RequestEnd::Whole);
+  EXPECT_THROW(std::rethrow_exception(refused.failure), DataError);
+  const RequestResult head = sent(client, {.url = address_of(server.port()), .head = true});
+  EXPECT_EQ(head.end, RequestEnd::Whole) << head.why;
+  EXPECT_EQ(head.answer.header("x-method"), "HEAD");
+}
+
+TEST(HttpClient, EndsARequestThatMustEnd) {
+  std::promise<std::unique_ptr<Exchange>> asked;
+  Server server("127.0.0.1", 0, {},
+                [&](std::unique_ptr<Exchange> exchange) { asked.set_value(std::move(exchange)); });
+  Client client(curl(), {});
+  std::atomic<bool> must_end = false;
+  std::promise<RequestResult> ended;
+  client.send({.url = address_of(server.port()), .must_end = [&] { return must_end.load(); }},
+              [&](RequestResult result) { ended.set_value(std::move(result)); });
+  const std::unique_ptr<Exchange> held = asked.get_future().get();
+  must_end = true;
+  EXPECT_EQ(ended.get_future().get().code, CURLE_ABORTED_BY_CALLBACK);
+}
+
 TEST(HttpClient, EndsWithRequestsUnderWay) {
   std::promise<std::unique_ptr<Exchange>> asked;
   Server server("127.0.0.1", 0, {},

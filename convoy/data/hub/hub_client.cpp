@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
+#include <future>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -71,7 +74,7 @@ bool is_path_inside(const std::string& path) {
 }
 
 // Offset in the file at which an answer of status 206 begins: "bytes 5-9/10".
-int64_t range_begin(const HttpAnswer& answer) {
+int64_t range_begin(const http::Answer& answer) {
   const std::string range = answer.header("content-range");
   if (!range.starts_with("bytes ")) return -1;
   return whole_number(range.substr(6, range.find('-') - 6));
@@ -81,8 +84,9 @@ int64_t range_begin(const HttpAnswer& answer) {
 
 HubClient::HubClient(const http::CurlLibrary& curl, const HubSettings& settings,
                      RepositoryName repository, StopTest stop, Log log)
-    : http_(curl, {.stall_seconds = settings.stall_seconds, .certificates = settings.certificates},
-            stop),
+    : http_(curl, {.whole_time = {},
+                   .stall_time = std::chrono::seconds(settings.stall_seconds),
+                   .certificates = settings.certificates}),
       settings_(settings),
       repository_(std::move(repository)),
       stop_(std::move(stop)),
@@ -105,7 +109,7 @@ const char* HubClient::kind_word() const {
   return repository_.kind == io::HubRepository::Model ? "model" : "data set";
 }
 
-void HubClient::refuse_access(const HttpAnswer& answer) const {
+void HubClient::refuse_access(const http::Answer& answer) const {
   const std::string page =
       fmt::format("{}/{}{}", settings_.endpoint,
                   repository_.kind == io::HubRepository::Model ? "" : "datasets/", repository_.id);
@@ -129,7 +133,7 @@ void HubClient::refuse_access(const HttpAnswer& answer) const {
                        settings_.endpoint)});
 }
 
-void HubClient::refuse(const HttpAnswer& answer, const std::string& url) const {
+void HubClient::refuse(const http::Answer& answer, const std::string& url) const {
   const std::string said = answer.header("x-error-message");
   const std::string reason = said.empty() ? "" : fmt::format(" ({:.300})", said);
   // An address at another host is signed only for a while: the next attempt gets a new one.
@@ -154,18 +158,39 @@ void HubClient::refuse(const HttpAnswer& answer, const std::string& url) const {
            "check HF_ENDPOINT, and run the same command again later: the downloaded part is kept"});
 }
 
-HttpAnswer HubClient::send_hop(HttpRequest& request, const std::string& url) {
-  HttpRequest hop = request;
-  hop.url = url;
+http::Answer HubClient::send_hop(http::Request hop) {
+  const std::string url = hop.url;
+  if (!url.starts_with("http://") && !url.starts_with("https://"))
+    throw ConfigError(fmt::format("`{}` is no http:// or https:// address", url),
+                      {.hint = "check HF_ENDPOINT"});
   if (!settings_.token.empty() && same_origin(url, settings_.endpoint))
     hop.headers.push_back("Authorization: Bearer " + settings_.token);
-  return http_.send(hop);
+  hop.must_end = stop_;
+  const auto ended = std::make_shared<std::promise<http::RequestResult>>();
+  http_.send(std::move(hop),
+             [ended](http::RequestResult result) { ended->set_value(std::move(result)); });
+  http::RequestResult result = ended->get_future().get();
+  if (result.failure) std::rethrow_exception(result.failure);
+  if (stop_()) throw StopRequest("stopped on request");
+  if (result.end == http::RequestEnd::Whole) return std::move(result.answer);
+  if (result.code == CURLE_URL_MALFORMAT || result.code == CURLE_UNSUPPORTED_PROTOCOL)
+    throw ConfigError(fmt::format("`{}` is no address", url), {.hint = "check HF_ENDPOINT"});
+  if (result.code == CURLE_WRITE_ERROR)
+    throw DataError(fmt::format("{}: {}", url, result.why),
+                    {.hint = "check HF_ENDPOINT: this is no answer of a hub"});
+  throw NetworkError(
+      fmt::format("{}: {}", url, result.why),
+      {.hint = "set HF_ENDPOINT to a mirror, or https_proxy to a proxy, that this machine reaches; "
+               "without a network, fetch on another machine and copy the folder that it prints: a "
+               "folder can be given in place of an id and needs no network"});
 }
 
-HttpAnswer HubClient::ask(HttpRequest request) {
+http::Answer HubClient::ask(const http::Request& request) {
   std::string url = request.url;
   for (int hops = 0; hops <= kMostRedirects; ++hops) {
-    HttpAnswer answer = send_hop(request, url);
+    http::Request hop = request;
+    hop.url = url;
+    http::Answer answer = send_hop(std::move(hop));
     if (answer.status == 200 || answer.status == 206) return answer;
     if (!is_redirect(answer.status)) refuse(answer, url);
     // The hub's own answer has the facts about the file; the host of its bytes may lack them.
@@ -216,7 +241,7 @@ void HubClient::with_retries(const std::function<void()>& attempt,
 
 RepositoryState HubClient::find_revision(const std::string& revision) {
   const std::string url = api_url(revision);
-  HttpAnswer answer;
+  http::Answer answer;
   with_retries([&] { answer = ask({.url = url, .headers = {"Accept: application/json"}}); });
   const io::JsonReader state(io::parse_json(answer.body, url), url);
   RepositoryState found{.commit = state.require_string("sha")};
@@ -236,9 +261,9 @@ RepositoryState HubClient::find_revision(const std::string& revision) {
 
 RemoteFile HubClient::find_file(const std::string& commit, const std::string& path) {
   const std::string url = file_url(commit, path);
-  HttpAnswer answer;
+  http::Answer answer;
   with_retries(
-      [&] { answer = ask({.url = url, .head = true, .headers = {"Accept-Encoding: identity"}}); });
+      [&] { answer = ask({.url = url, .headers = {"Accept-Encoding: identity"}, .head = true}); });
   const auto first_of = [&](const char* linked, const char* own) {
     const std::string value = answer.header(linked);
     return value.empty() ? answer.header(own) : value;
@@ -260,9 +285,10 @@ void HubClient::read_file(const std::string& commit, const RemoteFile& file, int
                           const PieceSink& sink) {
   const std::string url = file_url(commit, file.path);
   int64_t at = -1;  // offset of the next piece
-  HttpRequest request{.url = url, .headers = {"Accept-Encoding: identity"}};
+  http::Request request{.url = url, .headers = {"Accept-Encoding: identity"}};
   if (begin > 0) request.headers.push_back(fmt::format("Range: bytes={}-", begin));
-  request.on_bytes = [&](const HttpAnswer& answer, std::string_view bytes) {
+  request.on_bytes = [&](const http::Answer& answer, std::string_view bytes) {
+    if (answer.status != 200 && answer.status != 206) return;  // a redirect, a refusal
     if (at < 0) {
       at = answer.status == 206 ? range_begin(answer) : 0;
       if (answer.status == 206 && at != begin)
@@ -274,7 +300,7 @@ void HubClient::read_file(const std::string& commit, const RemoteFile& file, int
     sink(at, bytes);
     at += static_cast<int64_t>(bytes.size());
   };
-  ask(std::move(request));
+  ask(request);
   const int64_t reached = std::max<int64_t>(at, 0);
   if (reached < file.size_bytes)
     throw NetworkError(fmt::format("{} ended after {} of {} bytes", url, reached, file.size_bytes),

@@ -11,11 +11,14 @@
 #include <vector>
 
 #include "convoy/core/base/log.h"
+#include "convoy/core/http/http_client.h"
 #include "convoy/core/io/hub_cache.h"
-#include "convoy/data/hub/http_client.h"
 #include "convoy/data/hub/hub_settings.h"
 
 namespace convoy::hub {
+
+// Returns true when the request must end. Called by several threads.
+using StopTest = std::function<bool()>;
 
 struct RepositoryName {
   std::string id = {};  // "org/name"
@@ -59,16 +62,16 @@ class HubClient {
                     const std::function<int64_t()>& progress = {});
 
  private:
-  HttpAnswer ask(HttpRequest request);  // follows redirects; status 200 or 206, or it throws
-  HttpAnswer send_hop(HttpRequest& request, const std::string& url);
-  [[noreturn]] void refuse(const HttpAnswer& answer, const std::string& url) const;
-  [[noreturn]] void refuse_access(const HttpAnswer& answer) const;
+  http::Answer ask(const http::Request& request);  // follows redirects; 200, 206, or it throws
+  http::Answer send_hop(http::Request hop);
+  [[noreturn]] void refuse(const http::Answer& answer, const std::string& url) const;
+  [[noreturn]] void refuse_access(const http::Answer& answer) const;
   const char* kind_word() const;  // "model" or "data set"
   std::string api_url(const std::string& revision) const;
   std::string file_url(const std::string& commit, const std::string& path) const;
   void wait(double seconds) const;  // throws StopRequest
 
-  HttpClient http_;
+  http::Client http_;
   const HubSettings& settings_;
   RepositoryName repository_;
   StopTest stop_;
