@@ -33,15 +33,15 @@ AdmissionListener::AdmissionListener(Descriptor listener, JobToken token, Admiss
   if (!poll_.open())
     throw IoError(fmt::format("epoll_create1 failed: {}", std::strerror(errno)),
                   {.hint = "raise the limit of open files (ulimit -n, LimitNOFILE)"});
-  watch(listener_.get(), 0, EPOLLIN, EPOLL_CTL_ADD);
+  watch(poll_, listener_.get(), 0, EPOLLIN, EPOLL_CTL_ADD);
 }
 
-void AdmissionListener::watch(int descriptor, uint64_t number, uint32_t events,
-                              int operation) const {
+void watch(const Descriptor& poll, int descriptor, uint64_t number, uint32_t events,
+           int operation) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = number;
-  if (::epoll_ctl(poll_.get(), operation, descriptor, &event) != 0)
+  if (::epoll_ctl(poll.get(), operation, descriptor, &event) != 0)
     throw IoError(fmt::format("epoll_ctl failed: {}", std::strerror(errno)),
                   {.hint = "raise fs.epoll.max_user_watches (sysctl)"});
 }
@@ -50,7 +50,7 @@ std::vector<Descriptor> AdmissionListener::serve(TimePoint now) {
   while (!unproven_.empty() && now - unproven_.begin()->second.since >= limits_.handshake_limit)
     unproven_.erase(unproven_.begin());
   if (paused_) {
-    watch(listener_.get(), 0, EPOLLIN, EPOLL_CTL_MOD);
+    watch(poll_, listener_.get(), 0, EPOLLIN, EPOLL_CTL_MOD);
     paused_ = false;
   }
   std::array<epoll_event, 128> events{};
@@ -88,7 +88,7 @@ void AdmissionListener::accept_some(TimePoint now) {
     if (::send(peer.socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(greeting.size()))
       continue;
-    watch(peer.socket.get(), next_number_, EPOLLIN, EPOLL_CTL_ADD);
+    watch(poll_, peer.socket.get(), next_number_, EPOLLIN, EPOLL_CTL_ADD);
     unproven_.emplace(next_number_++, std::move(peer));
   }
 }
@@ -102,7 +102,7 @@ bool AdmissionListener::make_room(TimePoint now) {
 
 // Until the next serve(): others wait in the kernel's queue.
 void AdmissionListener::pause() {
-  watch(listener_.get(), 0, 0, EPOLL_CTL_MOD);
+  watch(poll_, listener_.get(), 0, 0, EPOLL_CTL_MOD);
   paused_ = true;
 }
 
@@ -127,7 +127,7 @@ bool AdmissionListener::advance(UnprovenPeer& peer, std::vector<Descriptor>& pro
       return true;
     case ServerHandshake::Result::Proven:
       if (say(peer.handshake.reply(token_))) {
-        watch(peer.socket.get(), 0, 0, EPOLL_CTL_DEL);
+        watch(poll_, peer.socket.get(), 0, 0, EPOLL_CTL_DEL);
         proven.push_back(std::move(peer.socket));
       }
       return true;

@@ -21,6 +21,10 @@ struct AdmissionLimits {
   std::chrono::milliseconds handshake_limit{3'000};
 };
 
+// Adds, changes or removes a descriptor that `poll`, an epoll, watches. `operation`: an EPOLL_CTL_
+// constant. Throws IoError.
+void watch(const Descriptor& poll, int descriptor, uint64_t number, uint32_t events, int operation);
+
 class AdmissionListener {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -48,7 +52,6 @@ class AdmissionListener {
   void pause();
   // True when the peer is done, proven or not.
   bool advance(UnprovenPeer& peer, std::vector<Descriptor>& proven, TimePoint now);
-  void watch(int descriptor, uint64_t number, uint32_t events, int operation) const;
   void report_wrong_token(int socket, TimePoint now);
 
   Descriptor listener_;

@@ -67,7 +67,6 @@ class Coordinator::Service {
   void deliver();
   void drop(uint64_t number, Clock::time_point now);
   void sweep(Clock::time_point now);
-  void watch(int descriptor, uint64_t number, uint32_t events, int operation) const;
   void update_interest(uint64_t number, Connection& connection) const;
 
   CoordinatorOptions options_;
@@ -101,8 +100,8 @@ Coordinator::Service::Service(CoordinatorOptions options, JobToken token, BoundL
   if (!poll_.open())
     throw IoError(fmt::format("epoll_create1 failed: {}", std::strerror(errno)),
                   {.hint = "raise the limit of open files (ulimit -n, LimitNOFILE)"});
-  watch(listener_.descriptor(), kListenerNumber, EPOLLIN, EPOLL_CTL_ADD);
-  watch(wake_.descriptor(), kWakeNumber, EPOLLIN, EPOLL_CTL_ADD);
+  watch(poll_, listener_.descriptor(), kListenerNumber, EPOLLIN, EPOLL_CTL_ADD);
+  watch(poll_, wake_.descriptor(), kWakeNumber, EPOLLIN, EPOLL_CTL_ADD);
   thread_ = quiet_thread([this] { run(); });
 }
 
@@ -113,16 +112,6 @@ Coordinator::Service::~Service() {
   }
   wake_.set();
   thread_.join();
-}
-
-void Coordinator::Service::watch(int descriptor, uint64_t number, uint32_t events,
-                                 int operation) const {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = number;
-  if (::epoll_ctl(poll_.get(), operation, descriptor, &event) != 0)
-    throw IoError(fmt::format("epoll_ctl failed: {}", std::strerror(errno)),
-                  {.hint = "raise fs.epoll.max_user_watches (sysctl)"});
 }
 
 void Coordinator::Service::run() {
@@ -171,7 +160,7 @@ void Coordinator::Service::admit(Descriptor socket, Clock::time_point now) {
   const int descriptor = socket.get();
   Connection& connection = connections_.emplace(number, std::move(socket)).first->second;
   connection.since = now;
-  watch(descriptor, number, EPOLLIN, EPOLL_CTL_ADD);
+  watch(poll_, descriptor, number, EPOLLIN, EPOLL_CTL_ADD);
 }
 
 void Coordinator::Service::serve(uint64_t number, Clock::time_point now) {
@@ -341,7 +330,7 @@ void Coordinator::Service::deliver() {
 void Coordinator::Service::update_interest(uint64_t number, Connection& connection) const {
   const bool wants_writing = connection.channel.has_unsent();
   if (wants_writing == connection.watches_writing) return;
-  watch(connection.channel.descriptor(), number,
+  watch(poll_, connection.channel.descriptor(), number,
         wants_writing ? uint32_t{EPOLLIN | EPOLLOUT} : uint32_t{EPOLLIN}, EPOLL_CTL_MOD);
   connection.watches_writing = wants_writing;
 }
