@@ -19,7 +19,7 @@
 #include "convoy/machine/device/threads.h"
 #include "convoy/machine/processes/error_file.h"
 #include "convoy/train/comm/collective_scope.h"
-#include "convoy/train/comm/environment.h"
+#include "convoy/train/comm/rank_environment.h"
 
 namespace convoy {
 namespace {

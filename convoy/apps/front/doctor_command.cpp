@@ -15,7 +15,7 @@
 #include "convoy/core/config/resolve.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/core/telemetry/run_history.h"
-#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/visible_devices.h"
 #include "convoy/machine/monitor/doctor.h"
 #include "convoy/machine/monitor/topology.h"
 

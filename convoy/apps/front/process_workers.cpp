@@ -11,8 +11,8 @@
 #include "convoy/core/base/cpu_level_limit.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/usable_memory.h"
-#include "convoy/launch/place/devices.h"
 #include "convoy/launch/place/environment_resolver.h"
+#include "convoy/launch/place/visible_devices.h"
 
 namespace convoy::apps {
 namespace {

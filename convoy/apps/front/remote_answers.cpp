@@ -26,7 +26,7 @@
 #include "convoy/data/datasets/question.h"
 #include "convoy/data/evaluate/sample_files.h"
 #include "convoy/farm/process/model_facts.h"
-#include "convoy/farm/remote/answer_prompts.h"
+#include "convoy/farm/remote/remote_questions.h"
 #include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {

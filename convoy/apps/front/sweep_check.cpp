@@ -12,7 +12,7 @@
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/farm/experiments/self_check.h"
 #include "convoy/farm/sweep/runner/sweep_store.h"
-#include "convoy/farm/sweep/runner/worker_command.h"
+#include "convoy/farm/sweep/runner/worker_start.h"
 #include "convoy/launch/place/environment_resolver.h"
 
 namespace convoy::apps {

@@ -35,9 +35,9 @@
 #include "convoy/farm/sweep/results/tensorboard_sessions.h"
 #include "convoy/farm/sweep/results/tidy_table.h"
 #include "convoy/farm/sweep/results/wide_table.h"
-#include "convoy/farm/sweep/runner/coordinator.h"
 #include "convoy/farm/sweep/runner/run_flags.h"
 #include "convoy/farm/sweep/runner/slow_notice.h"
+#include "convoy/farm/sweep/runner/sweep_run.h"
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/machine/processes/signals.h"
 

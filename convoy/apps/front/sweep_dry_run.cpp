@@ -13,7 +13,7 @@
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/farm/sweep/runner/plan_cost.h"
 #include "convoy/farm/sweep/runner/plan_history.h"
-#include "convoy/farm/sweep/runner/worker_command.h"
+#include "convoy/farm/sweep/runner/worker_start.h"
 #include "convoy/launch/place/environment_resolver.h"
 
 namespace convoy::apps {

@@ -5,8 +5,8 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/farm/experiments/workload_kind.h"
-#include "convoy/farm/sweep/runner/coordinator.h"
 #include "convoy/farm/sweep/runner/planned_cell.h"
+#include "convoy/farm/sweep/runner/sweep_run.h"
 
 namespace convoy::apps {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/visible_gpus.h"
 
-#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/visible_devices.h"
 
 namespace convoy::apps {
 

@@ -12,7 +12,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/farm/sweep/command/command_grid.h"
 #include "convoy/farm/sweep/command/command_workload.h"
-#include "convoy/farm/sweep/runner/worker.h"
+#include "convoy/farm/sweep/runner/cell_worker.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::page {

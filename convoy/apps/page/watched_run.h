@@ -16,7 +16,7 @@
 
 #include "convoy/apps/page/curve_sketch.h"
 #include "convoy/apps/page/line_tail.h"
-#include "convoy/apps/page/run_devices.h"
+#include "convoy/apps/page/run_device_curves.h"
 #include "convoy/core/telemetry/run_history.h"
 
 namespace convoy::page {
@@ -42,7 +42,7 @@ class WatchedRun {
   // {tag: [[step, mean, low, high], ...]}, null for a gap's values. Tags: "train/loss",
   // "eval/loss", "rank/0/loss".
   nlohmann::json curves() const;
-  // RunDevices::curves(). Reads new data first: the list needs only the other files.
+  // RunDeviceCurves::curves(). Reads new data first: the list needs only the other files.
   nlohmann::json device_curves();
 
  private:
@@ -56,7 +56,7 @@ class WatchedRun {
   std::filesystem::path folder_;
   std::string name_;
   LineTail events_;
-  RunDevices devices_;
+  RunDeviceCurves devices_;
   telemetry::RunState state_ = telemetry::RunState::Empty;
   std::string failure_;
   std::string task_;

@@ -16,7 +16,7 @@
 #include "convoy/train/comm/exchange.h"
 #include "convoy/train/comm/group.h"
 #include "convoy/train/optim/adamw.h"
-#include "convoy/train/parallel/dp/replicas.h"
+#include "convoy/train/parallel/dp/replica_threads.h"
 #include "convoy/train/parallel/strategy.h"
 #include "convoy/train/parallel/trained_parameters.h"
 #include "files/temporary_folder.h"

@@ -6,8 +6,8 @@
 #include "convoy/apps/recipes/fine_tune_rank.h"
 #include "convoy/core/telemetry/flight_record_writer.h"
 #include "convoy/machine/device/rank_device.h"
-#include "convoy/train/comm/environment.h"
-#include "convoy/train/parallel/dp/replicas.h"
+#include "convoy/train/comm/rank_environment.h"
+#include "convoy/train/parallel/dp/replica_threads.h"
 
 namespace convoy::recipes {
 namespace {

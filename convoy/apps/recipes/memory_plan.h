@@ -10,7 +10,7 @@
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/model/nn/signal_classifier.h"
 #include "convoy/model/sizing/memory_plan.h"
-#include "convoy/train/comm/environment.h"
+#include "convoy/train/comm/rank_environment.h"
 
 namespace convoy::recipes {
 

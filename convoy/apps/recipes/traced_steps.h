@@ -13,7 +13,7 @@
 #include "convoy/core/telemetry/flight_record_writer.h"
 #include "convoy/core/telemetry/run_folder.h"
 #include "convoy/core/telemetry/step_trace.h"
-#include "convoy/train/comm/environment.h"
+#include "convoy/train/comm/rank_environment.h"
 
 namespace convoy::recipes {
 

@@ -7,8 +7,8 @@
 #include "convoy/core/jobs/job_store.h"
 #include "convoy/core/jobs/postgres/connection_url.h"
 #include "convoy/core/jobs/postgres/postgres_session.h"
-#include "convoy/core/jobs/sql/schema.h"
 #include "convoy/core/jobs/sql/sql_store.h"
+#include "convoy/core/jobs/sql/store_tables.h"
 #include "convoy/core/jobs/sqlite/file_system.h"
 #include "convoy/core/jobs/sqlite/sqlite_session.h"
 

@@ -10,7 +10,7 @@
 #include "convoy/core/jobs/postgres/postgres_session.h"
 #include "convoy/core/jobs/sql/recovery.h"
 #include "convoy/core/jobs/sql/rows.h"
-#include "convoy/core/jobs/sql/schema.h"
+#include "convoy/core/jobs/sql/store_tables.h"
 #include "convoy/core/jobs/sqlite/file_system.h"
 #include "convoy/core/jobs/sqlite/salvage.h"
 

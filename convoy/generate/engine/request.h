@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/generate/engine/sampler.h"
+#include "convoy/generate/engine/token_sampler.h"
 
 namespace convoy::generate {
 

@@ -6,7 +6,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"
-#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/visible_devices.h"
 
 namespace convoy::launch {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/visible_devices.h"
 #include "convoy/machine/monitor/machine.h"
 
 namespace convoy::launch {

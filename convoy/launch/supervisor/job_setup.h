@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "convoy/core/base/log.h"
-#include "convoy/launch/place/devices.h"
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/launch/place/placement.h"
 #include "convoy/launch/place/preflight.h"
+#include "convoy/launch/place/visible_devices.h"
 #include "convoy/launch/supervisor/launch_flags.h"
 #include "convoy/launch/supervisor/rdzv_conf.h"
 #include "convoy/launch/supervisor/supervisor.h"

@@ -14,9 +14,9 @@
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/module_tree.h"
 #include "convoy/library/internal/told_in_backward.h"
-#include "convoy/train/parallel/agreement.h"
 #include "convoy/train/parallel/ddp/grad_reducer.h"
 #include "convoy/train/parallel/gradient_hooks.h"
+#include "convoy/train/parallel/same_parameters.h"
 
 namespace convoy::detail {
 namespace {

@@ -18,7 +18,7 @@
 #include "convoy/machine/device/refillable_tensor.h"
 #include "convoy/machine/device/transfer.h"
 #include "convoy/train/comm/exchange.h"
-#include "convoy/train/parallel/agreement.h"
+#include "convoy/train/parallel/same_parameters.h"
 #include "convoy/train/parallel/sharded/sharded_gradients.h"
 #include "convoy/train/parallel/sharded/sharded_units.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "convoy/machine/counting/recorder.h"
+#include "convoy/machine/counting/recording.h"
 #include "convoy/machine/counting/traffic.h"
 
 namespace convoy::counting {

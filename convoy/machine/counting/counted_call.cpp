@@ -9,7 +9,7 @@
 
 #include "convoy/machine/counting/boxed_ops.h"
 #include "convoy/machine/counting/counted_memory.h"
-#include "convoy/machine/counting/recorder.h"
+#include "convoy/machine/counting/recording.h"
 #include "convoy/machine/counting/traffic.h"
 
 namespace convoy::counting {

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <optional>
 
-#include "convoy/machine/counting/work.h"
+#include "convoy/machine/counting/counted_work.h"
 
 namespace convoy::counting {
 

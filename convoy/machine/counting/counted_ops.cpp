@@ -16,7 +16,7 @@
 #include "convoy/machine/counting/counted_attention.h"
 #include "convoy/machine/counting/counted_call.h"
 #include "convoy/machine/counting/counted_memory.h"
-#include "convoy/machine/counting/recorder.h"
+#include "convoy/machine/counting/recording.h"
 #include "convoy/machine/counting/traffic.h"
 
 namespace convoy::counting {

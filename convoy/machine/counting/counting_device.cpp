@@ -16,7 +16,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/machine/counting/counted_memory.h"
 #include "convoy/machine/counting/counted_ops.h"
-#include "convoy/machine/counting/recorder.h"
+#include "convoy/machine/counting/recording.h"
 
 namespace convoy::counting {
 namespace {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/machine/counting/work.h"
+#include "convoy/machine/counting/counted_work.h"
 
 namespace convoy::counting {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "convoy/machine/counting/counted_work.h"
 #include "convoy/machine/counting/gpu_speed.h"
-#include "convoy/machine/counting/work.h"
 
 namespace convoy::counting {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/machine/counting/work.h"
+#include "convoy/machine/counting/counted_work.h"
 
 namespace convoy::counting {
 

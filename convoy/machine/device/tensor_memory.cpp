@@ -46,7 +46,7 @@ void release(void* block) {
   c10::free_cpu(block);
 }
 
-std::atomic<BlockPool*> shared_pool{nullptr};
+std::atomic<MemoryBlockPool*> shared_pool{nullptr};
 
 void give_back(void* block) {
   if (block != nullptr && !shared_pool.load()->give_back(block)) c10::free_cpu(block);
@@ -70,7 +70,7 @@ class PooledAllocator final : public c10::Allocator {
 void keep_tensor_memory() {
   // Both live as long as the process: tensors of static storage may outlive everything else.
   static PooledAllocator* const allocator = [] {
-    shared_pool = new BlockPool({&allocate, &release});
+    shared_pool = new MemoryBlockPool({&allocate, &release});
     auto* made = new PooledAllocator;
     c10::SetCPUAllocator(made, 1);
     // Gloo's scratch comes from malloc, on threads of its own. By itself glibc raises this
@@ -83,12 +83,12 @@ void keep_tensor_memory() {
 }
 
 void forget_kept_tensor_memory() {
-  if (BlockPool* pool = shared_pool.load()) pool->forget();
+  if (MemoryBlockPool* pool = shared_pool.load()) pool->forget();
 }
 
-BlockPool::Figures tensor_memory() {
-  const BlockPool* pool = shared_pool.load();
-  return pool == nullptr ? BlockPool::Figures{} : pool->figures();
+MemoryBlockPool::Figures tensor_memory() {
+  const MemoryBlockPool* pool = shared_pool.load();
+  return pool == nullptr ? MemoryBlockPool::Figures{} : pool->figures();
 }
 
 }  // namespace convoy::device

@@ -4,12 +4,12 @@
 // them again in the next step, page fault by page fault; here they are kept.
 #pragma once
 
-#include "convoy/machine/device/block_pool.h"
+#include "convoy/machine/device/memory_block_pool.h"
 
 namespace convoy::device {
 
-// Makes LibTorch take memory for large CPU tensors from a BlockPool. Call once, before the first
-// tensor; later calls do nothing. Thread-safe.
+// Makes LibTorch take memory for large CPU tensors from a MemoryBlockPool. Call once, before the
+// first tensor; later calls do nothing. Thread-safe.
 void keep_tensor_memory();
 
 // Gives what that pool keeps back to the system and forgets how much was in use at a time: from
@@ -17,6 +17,6 @@ void keep_tensor_memory();
 void forget_kept_tensor_memory();
 
 // Figures of that pool; zeros before keep_tensor_memory().
-BlockPool::Figures tensor_memory();
+MemoryBlockPool::Figures tensor_memory();
 
 }  // namespace convoy::device

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "convoy/core/telemetry/flight_record_writer.h"
-#include "convoy/train/comm/environment.h"
+#include "convoy/train/comm/rank_environment.h"
 #include "convoy/train/comm/reduction.h"
 #include "convoy/train/comm/store_barrier.h"
 

@@ -9,7 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/train/comm/collective_scope.h"
-#include "convoy/train/comm/job_store.h"
+#include "convoy/train/comm/key_value_store.h"
 #include "convoy/train/comm/threads/thread_team.h"
 
 namespace convoy::comm {
@@ -29,13 +29,14 @@ StoreBarrier::StoreBarrier(RankEnvironment environment, std::chrono::millisecond
                            telemetry::FlightWriter* flight)
     : environment_(std::move(environment)), flight_(flight != nullptr ? *flight : unrecorded_) {
   if (size() == 1) return;
-  enter("meet").finish([&] { store_ = std::make_shared<JobStore>(environment_, reach_timeout); });
+  enter("meet").finish(
+      [&] { store_ = std::make_shared<KeyValueStore>(environment_, reach_timeout); });
 }
 
 std::vector<std::shared_ptr<StoreBarrier>> StoreBarrier::of_threads(
     const RankEnvironment& process, int count, telemetry::FlightWriter& flight) {
   CONVOY_INVARIANT(process.world == 1, "threads as ranks in a job of {} processes", process.world);
-  const auto store = std::make_shared<JobStore>();
+  const auto store = std::make_shared<KeyValueStore>();
   const auto team = std::make_shared<ThreadTeam>(count);
   std::vector<std::shared_ptr<StoreBarrier>> store_barriers;
   for (int rank = 0; rank < count; ++rank) {

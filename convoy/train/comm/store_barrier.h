@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "convoy/core/telemetry/flight_record_writer.h"
-#include "convoy/train/comm/environment.h"
+#include "convoy/train/comm/rank_environment.h"
 
 namespace convoy::comm {
 
-struct JobStore;
+struct KeyValueStore;
 class CollectiveScope;
 class ThreadTeam;
 
@@ -57,7 +57,7 @@ class StoreBarrier {
   void tell_failure(const std::string& sentence);
 
   // For groups that are made here.
-  JobStore& store() { return *store_; }
+  KeyValueStore& store() { return *store_; }
   telemetry::FlightWriter& flight() { return flight_; }
   const std::shared_ptr<ThreadTeam>& team() const { return team_; }  // null: ranks are processes
 
@@ -72,7 +72,7 @@ class StoreBarrier {
   telemetry::FlightWriter& flight_;
   std::atomic<double> waited_seconds_ = 0;
   int64_t sequence_ = 0;  // collectives entered
-  std::shared_ptr<JobStore> store_;
+  std::shared_ptr<KeyValueStore> store_;
   std::shared_ptr<ThreadTeam> team_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "convoy/train/parallel/agreement.h"
+#include "convoy/train/parallel/same_parameters.h"
 
 namespace convoy::parallel {
 

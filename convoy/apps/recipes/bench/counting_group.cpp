@@ -2,7 +2,7 @@
 #include "convoy/apps/recipes/bench/counting_group.h"
 
 #include "convoy/core/base/error.h"
-#include "convoy/machine/counting/recorder.h"
+#include "convoy/machine/counting/recording.h"
 
 namespace convoy::recipes {
 namespace {

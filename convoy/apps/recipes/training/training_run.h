@@ -19,8 +19,8 @@
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/train/checkpoint/checkpoint.h"
-#include "convoy/train/comm/environment.h"
 #include "convoy/train/comm/group.h"
+#include "convoy/train/comm/rank_environment.h"
 #include "convoy/train/comm/store_barrier.h"
 #include "convoy/train/optim/adamw.h"
 

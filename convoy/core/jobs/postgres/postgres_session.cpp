@@ -13,7 +13,7 @@
 #include "convoy/core/jobs/postgres/connection_url.h"
 #include "convoy/core/jobs/postgres/libpq.h"
 #include "convoy/core/jobs/sql/rows.h"
-#include "convoy/core/jobs/sql/schema.h"
+#include "convoy/core/jobs/sql/store_tables.h"
 
 namespace convoy::jobs {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "convoy/core/jobs/sql/schema.h"
+#include "convoy/core/jobs/sql/store_tables.h"
 #include "convoy/core/jobs/sql/transaction.h"
 
 namespace convoy::jobs {

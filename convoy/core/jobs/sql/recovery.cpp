@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convoy/core/jobs/sql/rows.h"
-#include "convoy/core/jobs/sql/schema.h"
+#include "convoy/core/jobs/sql/store_tables.h"
 
 namespace convoy::jobs {
 namespace {

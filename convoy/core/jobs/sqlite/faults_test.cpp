@@ -16,7 +16,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/jobs/job_store.h"
-#include "convoy/core/jobs/sql/schema.h"
+#include "convoy/core/jobs/sql/store_tables.h"
 #include "convoy/core/jobs/sqlite/file_system.h"
 #include "convoy/core/jobs/sqlite/sqlite_session.h"
 #include "files/temporary_folder.h"

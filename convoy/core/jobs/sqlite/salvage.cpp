@@ -11,8 +11,8 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/jobs/sql/rows.h"
-#include "convoy/core/jobs/sql/schema.h"
 #include "convoy/core/jobs/sql/sql_store.h"
+#include "convoy/core/jobs/sql/store_tables.h"
 
 namespace convoy::jobs {
 namespace {

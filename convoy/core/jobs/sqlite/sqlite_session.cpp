@@ -12,7 +12,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/jobs/sql/row_page.h"
 #include "convoy/core/jobs/sql/rows.h"
-#include "convoy/core/jobs/sql/schema.h"
+#include "convoy/core/jobs/sql/store_tables.h"
 #include "convoy/core/jobs/sqlite/file_system.h"
 
 namespace convoy::jobs {

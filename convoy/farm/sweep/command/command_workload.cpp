@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/error.h"
-#include "convoy/farm/sweep/command/json_answer.h"
 #include "convoy/farm/sweep/command/median_step.h"
+#include "convoy/farm/sweep/command/program_answer.h"
 #include "convoy/farm/sweep/command/program_run.h"
 #include "convoy/farm/sweep/command/result_lines.h"
 #include "convoy/farm/sweep/results/cell_result.h"

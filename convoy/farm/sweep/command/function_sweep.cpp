@@ -12,7 +12,7 @@
 #include "convoy/core/config/flags.h"
 #include "convoy/farm/sweep/command/grid_values.h"
 #include "convoy/farm/sweep/results/result_tables.h"
-#include "convoy/farm/sweep/runner/coordinator.h"
+#include "convoy/farm/sweep/runner/sweep_run.h"
 #include "convoy/farm/sweep/runner/worker_process.h"
 #include "convoy/machine/processes/signals.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "convoy/farm/sweep/command/json_answer.h"
+#include "convoy/farm/sweep/command/program_answer.h"
 #include "convoy/farm/sweep/command/result_lines.h"
 #include "convoy/farm/sweep/results/cell_result.h"
 

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/seconds_since.h"
-#include "convoy/farm/sweep/command/json_answer.h"
+#include "convoy/farm/sweep/command/program_answer.h"
 #include "convoy/farm/sweep/command/program_run.h"
 #include "convoy/farm/sweep/runner/task_failure.h"
 #include "convoy/machine/processes/signals.h"

@@ -7,7 +7,7 @@
 
 #include "convoy/core/base/json_depth.h"
 #include "convoy/core/base/trimmed.h"
-#include "convoy/farm/sweep/command/json_answer.h"
+#include "convoy/farm/sweep/command/program_answer.h"
 #include "convoy/farm/sweep/results/summary.h"
 #include "convoy/farm/sweep/runner/task_failure.h"
 

@@ -6,7 +6,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/farm/sweep/command/command_grid.h"
-#include "convoy/farm/sweep/command/json_answer.h"
+#include "convoy/farm/sweep/command/program_answer.h"
 #include "convoy/farm/sweep/runner/cell_outcome.h"
 #include "convoy/farm/sweep/runner/planned_cell.h"
 #include "convoy/farm/sweep/runner/range_tally.h"

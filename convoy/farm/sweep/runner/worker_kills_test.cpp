@@ -12,9 +12,9 @@
 #include <random>
 #include <thread>
 
+#include "convoy/farm/sweep/runner/cell_worker.h"
 #include "convoy/farm/sweep/runner/counting_workload_test.h"
 #include "convoy/farm/sweep/runner/sweep_store.h"
-#include "convoy/farm/sweep/runner/worker.h"
 #include "convoy/farm/workers/worker_supervisor.h"
 #include "convoy/machine/processes/process_name.h"
 #include "files/temporary_folder.h"

@@ -8,7 +8,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/milliseconds.h"
 #include "convoy/farm/sweep/runner/cell_outcome.h"
-#include "convoy/farm/sweep/runner/worker.h"
+#include "convoy/farm/sweep/runner/cell_worker.h"
 #include "convoy/farm/workers/worker.h"
 
 namespace convoy::sweep {

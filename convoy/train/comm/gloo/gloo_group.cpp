@@ -20,7 +20,7 @@
 #include "convoy/train/comm/gloo/bounded_wait.h"
 #include "convoy/train/comm/gloo/broken_pipes.h"
 #include "convoy/train/comm/gloo/sockets.h"
-#include "convoy/train/comm/job_store.h"
+#include "convoy/train/comm/key_value_store.h"
 #include "convoy/train/comm/single/single_group.h"
 
 namespace convoy::comm {

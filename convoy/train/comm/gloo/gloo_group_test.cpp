@@ -10,7 +10,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
-#include "convoy/train/comm/job_store.h"
+#include "convoy/train/comm/key_value_store.h"
 #include "convoy/train/comm/store_barrier.h"
 #include "ranks/ranks.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "convoy/core/base/error.h"
-#include "convoy/train/parallel/agreement.h"
+#include "convoy/train/parallel/same_parameters.h"
 #include "convoy/train/parallel/trained_parameters.h"
 
 namespace convoy::parallel {

@@ -10,7 +10,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/transfer.h"
-#include "convoy/train/parallel/agreement.h"
+#include "convoy/train/parallel/same_parameters.h"
 #include "convoy/train/parallel/trained_parameters.h"
 
 namespace convoy::parallel {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/machine/device/block_pool.h"
+#include "convoy/machine/device/memory_block_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class BlockPoolTest : public ::testing::Test {
     most_bytes = alive_bytes;
     limit_bytes = SIZE_MAX;
   }
-  BlockPool pool_{{&counted_allocate, &counted_release}};
+  MemoryBlockPool pool_{{&counted_allocate, &counted_release}};
 };
 
 TEST_F(BlockPoolTest, TheSameStepAgainTakesTheSameBlocks) {
@@ -75,7 +75,7 @@ TEST_F(BlockPoolTest, KeepingCostsNoPeakWhateverTheSizes) {
       pool_.give_back(blocks[at]);
       blocks.erase(blocks.begin() + static_cast<ptrdiff_t>(at));
     }
-    const BlockPool::Figures figures = pool_.figures();
+    const MemoryBlockPool::Figures figures = pool_.figures();
     ASSERT_EQ(figures.in_use_bytes + figures.kept_bytes, alive_bytes);
     ASSERT_LE(alive_bytes, figures.most_in_use_bytes);
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/farm/sweep/runner/coordinator.h"
+#include "convoy/farm/sweep/runner/sweep_run.h"
 #include "convoy/farm/sweep/runner/sweep_store.h"
 
 namespace convoy::sweep {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/remote/answer_prompts.h"
+#include "convoy/farm/remote/remote_questions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -8,16 +8,16 @@
 #include <chrono>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "convoy/train/comm/environment.h"
+#include "convoy/train/comm/rank_environment.h"
 
 namespace convoy::comm {
 
-struct JobStore {
+struct KeyValueStore {
   // Keys of one attempt. Blocks until the store is reached. Throws CommError, ConfigError and what
   // c10d throws.
-  JobStore(const RankEnvironment& environment, std::chrono::milliseconds reach_timeout);
+  KeyValueStore(const RankEnvironment& environment, std::chrono::milliseconds reach_timeout);
   // For ranks of this process, which share it.
-  JobStore();
+  KeyValueStore();
 
   c10::intrusive_ptr<c10d::Store> keys;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/train/comm/job_store.h"
+#include "convoy/train/comm/key_value_store.h"
 
 #include <fmt/format.h>
 
@@ -38,7 +38,8 @@ c10::intrusive_ptr<c10d::Store> open_store(const RankEnvironment& environment,
 
 }  // namespace
 
-JobStore::JobStore(const RankEnvironment& environment, std::chrono::milliseconds reach_timeout) {
+KeyValueStore::KeyValueStore(const RankEnvironment& environment,
+                             std::chrono::milliseconds reach_timeout) {
   const auto store = open_store(environment, reach_timeout);
   store->setTimeout(reach_timeout);
   // Keys of an earlier attempt, or of another group of these ranks, must never be read.
@@ -48,6 +49,6 @@ JobStore::JobStore(const RankEnvironment& environment, std::chrono::milliseconds
       store);
 }
 
-JobStore::JobStore() : keys(c10::make_intrusive<c10d::HashStore>()) {}
+KeyValueStore::KeyValueStore() : keys(c10::make_intrusive<c10d::HashStore>()) {}
 
 }  // namespace convoy::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/train/parallel/agreement.h"
+#include "convoy/train/parallel/same_parameters.h"
 
 #include <fmt/ranges.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/page/run_devices.h"
+#include "convoy/apps/page/run_device_curves.h"
 
 #include <algorithm>
 #include <functional>
@@ -42,7 +42,7 @@ json points_of(const CurveSketch& curve) {
 
 // A launcher writes devices.csv when the run is its own, and logs/devices-HOST.csv when it takes
 // part; nodes of `convoy process` write devices-N.csv.
-void RunDevices::find_files() {
+void RunDeviceCurves::find_files() {
   files_.try_emplace(run_ / "devices.csv", OfHost{.lines = LineTail(run_ / "devices.csv")});
   for (const fs::path& folder : {run_, run_ / "logs"}) {
     std::error_code unreadable;
@@ -54,14 +54,14 @@ void RunDevices::find_files() {
   }
 }
 
-void RunDevices::read_on() {
+void RunDeviceCurves::read_on() {
   find_files();
   for (auto& [file, host] : files_)
     host.lines.read([&each = host.curves] { each.forget(); },
                     [&each = host.curves](const std::string& line) { each.add_line(line); });
 }
 
-json RunDevices::curves() const {
+json RunDeviceCurves::curves() const {
   double begin = -1;
   for (const auto& [file, host] : files_)
     if (const double first = host.curves.begin_seconds(); first >= 0)

@@ -17,9 +17,9 @@ namespace convoy::page {
 // Points of curves, [[step, mean, low, high], ...], null for a gap's values.
 nlohmann::json points_of(const CurveSketch& curve);
 
-class RunDevices {
+class RunDeviceCurves {
  public:
-  explicit RunDevices(std::filesystem::path run) : run_(std::move(run)) {}
+  explicit RunDeviceCurves(std::filesystem::path run) : run_(std::move(run)) {}
 
   // Also finds new files.
   void read_on();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/generate/engine/sampler.h"
+#include "convoy/generate/engine/token_sampler.h"
 
 #include <gtest/gtest.h>
 

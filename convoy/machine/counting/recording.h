@@ -3,7 +3,7 @@
 // Where counted work goes.
 #pragma once
 
-#include "convoy/machine/counting/work.h"
+#include "convoy/machine/counting/counted_work.h"
 
 namespace convoy::counting {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/train/parallel/dp/replicas.h"
+#include "convoy/train/parallel/dp/replica_threads.h"
 
 #include <exception>
 #include <mutex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/visible_devices.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/sweep/runner/coordinator.h"
+#include "convoy/farm/sweep/runner/sweep_run.h"
 
 #include <algorithm>
 #include <optional>
@@ -15,7 +15,7 @@
 #include "convoy/farm/sweep/runner/program_watch.h"
 #include "convoy/farm/sweep/runner/slow_notice.h"
 #include "convoy/farm/sweep/runner/sweep_progress.h"
-#include "convoy/farm/sweep/runner/worker_command.h"
+#include "convoy/farm/sweep/runner/worker_start.h"
 #include "convoy/farm/workers/worker.h"
 #include "convoy/farm/workers/worker_supervisor.h"
 #include "convoy/machine/processes/signals.h"

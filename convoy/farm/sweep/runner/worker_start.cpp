@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/sweep/runner/worker_command.h"
+#include "convoy/farm/sweep/runner/worker_start.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,8 +10,8 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/usable_cpus.h"
 #include "convoy/farm/sweep/runner/worker_process.h"
-#include "convoy/launch/place/devices.h"
 #include "convoy/launch/place/environment_resolver.h"
+#include "convoy/launch/place/visible_devices.h"
 
 namespace convoy::sweep {
 namespace {

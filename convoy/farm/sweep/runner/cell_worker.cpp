@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/sweep/runner/worker.h"
+#include "convoy/farm/sweep/runner/cell_worker.h"
 
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/machine/device/block_pool.h"
+#include "convoy/machine/device/memory_block_pool.h"
 
 #include <algorithm>
 
 namespace convoy::device {
 
-void* BlockPool::take(size_t bytes) {
+void* MemoryBlockPool::take(size_t bytes) {
   const std::lock_guard lock(mutex_);
   void* block = reuse(bytes);
   if (block == nullptr) block = make(bytes);
@@ -13,7 +13,7 @@ void* BlockPool::take(size_t bytes) {
   return block;
 }
 
-bool BlockPool::give_back(void* block) {
+bool MemoryBlockPool::give_back(void* block) {
   const std::lock_guard lock(mutex_);
   const auto found = in_use_.find(block);
   if (found == in_use_.end()) return false;
@@ -24,23 +24,23 @@ bool BlockPool::give_back(void* block) {
   return true;
 }
 
-void BlockPool::release_kept() {
+void MemoryBlockPool::release_kept() {
   const std::lock_guard lock(mutex_);
   release_all();
 }
 
-void BlockPool::forget() {
+void MemoryBlockPool::forget() {
   const std::lock_guard lock(mutex_);
   release_all();
   figures_.most_in_use_bytes = figures_.in_use_bytes;
 }
 
-BlockPool::Figures BlockPool::figures() const {
+MemoryBlockPool::Figures MemoryBlockPool::figures() const {
   const std::lock_guard lock(mutex_);
   return figures_;
 }
 
-void* BlockPool::reuse(size_t bytes) {
+void* MemoryBlockPool::reuse(size_t bytes) {
   const auto fitting = kept_.lower_bound(bytes);
   if (fitting == kept_.end() || fitting->first > bytes + bytes / 8) return nullptr;
   const size_t size = fitting->first;
@@ -53,7 +53,7 @@ void* BlockPool::reuse(size_t bytes) {
   return block;
 }
 
-void* BlockPool::make(size_t bytes) {
+void* MemoryBlockPool::make(size_t bytes) {
   const size_t wanted = figures_.in_use_bytes + bytes;
   const size_t limit = std::max(figures_.most_in_use_bytes, wanted);
   while (!kept_.empty() && wanted + figures_.kept_bytes > limit) release_oldest();
@@ -70,7 +70,7 @@ void* BlockPool::make(size_t bytes) {
   return block;
 }
 
-void BlockPool::release_oldest() {
+void MemoryBlockPool::release_oldest() {
   const auto oldest = std::min_element(
       kept_.begin(), kept_.end(),
       [](const auto& a, const auto& b) { return a.second.given_back < b.second.given_back; });
@@ -79,7 +79,7 @@ void BlockPool::release_oldest() {
   kept_.erase(oldest);
 }
 
-void BlockPool::release_all() {
+void MemoryBlockPool::release_all() {
   while (!kept_.empty()) release_oldest();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/sweep/command/json_answer.h"
+#include "convoy/farm/sweep/command/program_answer.h"
 
 #include <fmt/format.h>
 

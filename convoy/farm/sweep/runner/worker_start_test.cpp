@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/sweep/runner/worker_command.h"
+#include "convoy/farm/sweep/runner/worker_start.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/visible_devices.h"
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"

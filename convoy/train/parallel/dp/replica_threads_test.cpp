@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Replicas as threads, ranks as processes and one process train the same values.
-#include "convoy/train/parallel/dp/replicas.h"
+#include "convoy/train/parallel/dp/replica_threads.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/train/comm/environment.h"
+#include "convoy/train/comm/rank_environment.h"
 
 #include <charconv>
 #include <limits>

@@ -13,16 +13,16 @@
 
 namespace convoy::device {
 
-class BlockPool {
+class MemoryBlockPool {
  public:
   struct Source {
     void* (*allocate)(size_t bytes);  // throws when there is no memory
     void (*release)(void* block);
   };
-  explicit BlockPool(Source source) : source_(source) {}
-  ~BlockPool() { release_kept(); }
-  BlockPool(const BlockPool&) = delete;
-  BlockPool& operator=(const BlockPool&) = delete;
+  explicit MemoryBlockPool(Source source) : source_(source) {}
+  ~MemoryBlockPool() { release_kept(); }
+  MemoryBlockPool(const MemoryBlockPool&) = delete;
+  MemoryBlockPool& operator=(const MemoryBlockPool&) = delete;
 
   // A block of at least `bytes` and at most an eighth more. Without memory, what is kept goes back
   // to the source first.
