@@ -45,9 +45,6 @@ sweep::SweepResults read_chosen_sweep(const Context& context, const SweepReadFla
 // Text to stdout where `file` is empty.
 void write_or_print(const Context& context, const std::string& file, const std::string& text);
 
-// "20250902_080855", local time.
-std::string time_for_names();
-
 Command sweep_show_action();
 Command sweep_plot_action();
 Command sweep_export_action();

@@ -36,7 +36,6 @@ class BlobHash {
   void update(std::string_view bytes);
   // Ends the hash. Also returns true for an etag of unknown kind: then only the size is checked.
   bool matches();
-  bool is_checkable() const { return kind_ != Kind::Unknown; }
 
  private:
   enum class Kind { Sha256, GitId, Unknown };
