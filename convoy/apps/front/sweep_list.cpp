@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/time_text.h"
 #include "convoy/farm/experiments/registry.h"
 #include "convoy/farm/sweep/results/grid_text.h"
 #include "convoy/farm/sweep/results/summary.h"
@@ -22,13 +22,7 @@ using sweep::SweepResults;
 
 // UTC; "-" for none.
 std::string time_text(int64_t milliseconds) {
-  if (milliseconds == 0) return "-";
-  const std::time_t seconds = milliseconds / 1000;
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  char text[32] = {};
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
+  return milliseconds == 0 ? "-" : utc_time_text(milliseconds / 1000);
 }
 
 // The words of the command, if the cells have one.

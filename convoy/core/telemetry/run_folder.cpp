@@ -24,6 +24,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/json_depth.h"
 #include "convoy/core/base/json_member.h"
+#include "convoy/core/base/time_text.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -33,15 +34,6 @@ using nlohmann::json;
 
 constexpr std::string_view kLockName = ".lock";
 
-std::string utc_text(const char* format) {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::array<char, 40> text{};
-  std::strftime(text.data(), text.size(), format, &parts);
-  return text.data();
-}
-
 std::string folder_word(std::string name) {
   std::replace_if(
       name.begin(), name.end(),
@@ -50,7 +42,8 @@ std::string folder_word(std::string name) {
 }
 
 fs::path new_folder(const std::string& name, const fs::path& parent) {
-  const std::string base = folder_word(name) + "-" + utc_text("%Y%m%d-%H%M%S");
+  const std::string base =
+      folder_word(name) + "-" + utc_time_text(std::time(nullptr), "%Y%m%d-%H%M%S");
   std::error_code failure;
   fs::create_directories(parent, failure);
   for (int number = 1; !failure && number < 1000; ++number) {
@@ -109,7 +102,7 @@ int take_lock(const fs::path& folder) {
         {.file = path.string(), .hint = "put the run folder on another disk with --run-dir"});
   }
   const json holder = {
-      {"pid", ::getpid()}, {"host", host_name()}, {"since", utc_text("%Y-%m-%dT%H:%M:%SZ")}};
+      {"pid", ::getpid()}, {"host", host_name()}, {"since", utc_time_text(std::time(nullptr))}};
   const std::string text = holder.dump() + "\n";
   // The name is only information: a full disk does not affect the lock.
   if (::ftruncate(descriptor, 0) == 0) [[maybe_unused]]
@@ -185,7 +178,7 @@ void RunFolder::propose_config(const json& config,
 }
 
 void RunFolder::write_identity(const RunIdentity& identity) const {
-  const std::string now = utc_text("%Y-%m-%dT%H:%M:%SZ");
+  const std::string now = utc_time_text(std::time(nullptr));
   json before = read_object(identity_path());
   if (const json proposed = before.value("proposed", json()); proposed.is_object())
     before.update(proposed);

@@ -4,25 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/text_as.h"
+#include "convoy/core/base/time_text.h"
 
 namespace convoy::text {
 namespace {
 
 constexpr std::string_view kFunction = "strftime_now";
-constexpr const char* kWholeTime = "%Y-%m-%d %H:%M:%S";
-
-std::string written(int64_t seconds, const std::string& format) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  ::localtime_r(&time, &parts);
-  std::array<char, 256> text{};
-  return std::string(text.data(), std::strftime(text.data(), text.size(), format.c_str(), &parts));
-}
 
 std::string_view without_leading_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -67,13 +57,13 @@ int64_t TemplateClock::seconds() const {
 
 std::string TemplateClock::words() const {
   if (!is_read_ || !stopped_s_) return "";
-  if (needs_seconds_) return fmt::format("strftime_now has {}", written(*stopped_s_, kWholeTime));
+  if (needs_seconds_) return fmt::format("strftime_now has {}", local_time_text(*stopped_s_));
   std::string words;
   for (size_t at = 0; at < formats_.size();) {
     const size_t end = formats_.find('\0', at + 1);
     const std::string format = formats_.substr(at + 1, end - at - 1);
     words += fmt::format("{}strftime_now(\"{}\") is {}", words.empty() ? "" : ", ", format,
-                         written(*stopped_s_, format));
+                         local_time_text(*stopped_s_, format.c_str()));
     at = end + 1;
   }
   return words;

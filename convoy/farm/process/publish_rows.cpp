@@ -9,6 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/time_text.h"
 #include "convoy/data/datasets/byte_stream.h"
 #include "convoy/data/datasets/output_check.h"
 #include "convoy/data/datasets/row_writer.h"
@@ -20,15 +21,6 @@ namespace convoy::process {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string utc_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 // In the reference's place, behind the score.
 Json with_timestamp(Json value, const Json& timestamp) {
@@ -110,7 +102,8 @@ Publication publish_rows(jobs::JobStore& store, const RowRun& run, const Pipelin
     writers.push_back(data::create_rows(file));
   TrainingRows training_rows(plan);
   // Two runs of the same rows are to have the same bytes.
-  const Json timestamp = settings.engine.deterministic ? Json(nullptr) : Json(utc_time());
+  const Json timestamp =
+      settings.engine.deterministic ? Json(nullptr) : Json(utc_time_text(std::time(nullptr)));
   const ProblemFields fields = problem_fields(settings.data);
   Publication publication;
   publication.reopened = for_each_finished(store, run, [&](PublishedRow& row) {

@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/csv_cell.h"
+#include "convoy/core/base/time_text.h"
 
 namespace convoy::monitor {
 namespace {
@@ -19,24 +18,11 @@ constexpr int64_t kNsOfSecond = 1'000'000'000;
 }  // namespace
 
 std::string utc_text(int64_t wall_ns) {
-  const std::time_t seconds = wall_ns / kNsOfSecond;
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  return fmt::format("{}.{:03}Z", text.data(), wall_ns % kNsOfSecond / 1'000'000);
+  return fmt::format("{}.{:03}Z", utc_time_text(wall_ns / kNsOfSecond, "%Y-%m-%dT%H:%M:%S"),
+                     wall_ns % kNsOfSecond / 1'000'000);
 }
 
 namespace {
-
-std::string local_time(int64_t wall_ns) {
-  const std::time_t seconds = wall_ns / kNsOfSecond;
-  std::tm parts{};
-  ::localtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
-  return text.data();
-}
 
 std::string throttle_cell(const DeviceReading& device) {
   return device.throttle_reasons ? throttle_text(*device.throttle_reasons) : "";
@@ -118,7 +104,8 @@ std::string seed_csv_header() {
 }
 
 std::string seed_csv_time(const MachineReading& reading) {
-  return fmt::format("{},{:.2f}", local_time(reading.wall_ns), reading.elapsed_s);
+  return fmt::format("{},{:.2f}", local_time_text(reading.wall_ns / kNsOfSecond),
+                     reading.elapsed_s);
 }
 
 std::string seed_csv_device(const DeviceReading& device) {

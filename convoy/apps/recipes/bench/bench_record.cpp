@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <ctime>
 #include <fstream>
 #include <numeric>
 
+#include "convoy/core/base/time_text.h"
 #include "convoy/core/base/usable_cpus.h"
 
 namespace convoy::recipes {
@@ -21,15 +21,6 @@ using Json = nlohmann::ordered_json;
 double rounded(double value) { return std::round(value * 1e5) / 1e5; }
 
 double gigabytes(double bytes) { return rounded(bytes / 1e9); }
-
-std::string timestamp() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -115,7 +106,7 @@ double BenchRecord::communication_share() const {
 Json benchmark_file(const BenchRecord& record) {
   Json file = {{"platform", record.device_kind == "cpu" ? "cpu" : "nvd"},
                {"dataset", "random"},
-               {"timestamp", timestamp()},
+               {"timestamp", utc_time_text(std::time(nullptr))},
                {"gpu_info", device_info(record)},
                {"model_info",
                 {{"total_params", record.total_parameters},

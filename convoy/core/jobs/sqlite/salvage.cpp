@@ -10,6 +10,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/time_text.h"
 #include "convoy/core/jobs/sql/rows.h"
 #include "convoy/core/jobs/sql/sql_store.h"
 #include "convoy/core/jobs/sql/store_tables.h"
@@ -48,11 +49,7 @@ void take_alone(const fs::path& path, const StoreOptions& options) {
 }
 
 fs::path name_aside(const fs::path& path) {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char time[32] = {};
-  std::strftime(time, sizeof(time), "%Y%m%d_%H%M%S", &utc);
+  const std::string time = utc_time_text(std::time(nullptr), "%Y%m%d_%H%M%S");
   fs::path aside = fmt::format("{}.damaged-{}", path.string(), time);
   for (int number = 2; fs::exists(aside); ++number)
     aside = fmt::format("{}.damaged-{}-{}", path.string(), time, number);

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/time_text.h"
 
 namespace convoy::sweep {
 namespace {
@@ -28,11 +29,7 @@ std::string time_of_line() {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
   const auto millis =
       std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
-  std::tm local{};
-  ::localtime_r(&seconds, &local);
-  char text[32] = {};
-  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
-  return fmt::format("{}.{:03}", text, millis);
+  return fmt::format("{}.{:03}", local_time_text(seconds), millis);
 }
 
 std::filesystem::path numbered(const std::filesystem::path& path, int number) {
