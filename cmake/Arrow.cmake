@@ -10,8 +10,8 @@ target_include_directories(convoy_arrow SYSTEM INTERFACE ${CONVOY_ARROW}/include
 target_link_libraries(convoy_arrow INTERFACE ${_parquet} ${_arrow})
 add_library(convoy::arrow ALIAS convoy_arrow)
 
-# The plugin that reads Parquet, opened by convoy/data/datasets/parquet_plugin.cpp. Only it links
-# Arrow.
+# The plugin that reads Parquet, opened by convoy/data/datasets/formats/parquet_plugin.cpp. Only it
+# links Arrow.
 function(convoy_parquet_plugin)
   file(GLOB _sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/convoy/data/datasets/plugin/*.cpp)
   add_library(convoy_parquet MODULE ${_sources})

@@ -5,7 +5,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/process_group.h"
 #include "convoy/train/comm/backend/borrowed_group.h"

@@ -8,7 +8,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/telemetry/step_trace.h"
+#include "convoy/core/telemetry/ranks/step_trace.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/machine/device/device_clock.h"
 #include "convoy/machine/profile/profiled_run.h"

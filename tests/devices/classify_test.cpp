@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "convoy/apps/recipes/fine_tune.h"
 #include "convoy/apps/recipes/model_test.h"
+#include "convoy/apps/recipes/training/fine_tune.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 #include "convoy/model/kernels/registry/op_table.h"
 #include "files/temporary_folder.h"
 #include "simulated_device/simulated_device.h"

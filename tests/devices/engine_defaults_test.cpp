@@ -3,9 +3,9 @@
 // What an engine takes of a GPU when the user has settled nothing, and two of them on one GPU.
 #include <gtest/gtest.h>
 
-#include "convoy/apps/recipes/answer_prompts.h"
+#include "convoy/apps/recipes/generate/answer_prompts.h"
+#include "convoy/apps/recipes/generate/model_text_engine.h"
 #include "convoy/apps/recipes/model_test.h"
-#include "convoy/apps/recipes/model_text_engine.h"
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/memory.h"
 #include "files/temporary_folder.h"

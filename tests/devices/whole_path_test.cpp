@@ -9,14 +9,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "convoy/apps/recipes/evaluate_model.h"
-#include "convoy/apps/recipes/fine_tune.h"
-#include "convoy/apps/recipes/generate_text.h"
-#include "convoy/apps/recipes/merge_adapter.h"
+#include "convoy/apps/recipes/evaluate/evaluate_model.h"
+#include "convoy/apps/recipes/evaluate/score.h"
+#include "convoy/apps/recipes/generate/generate_text.h"
+#include "convoy/apps/recipes/model_files/merge_adapter.h"
 #include "convoy/apps/recipes/model_test.h"
-#include "convoy/apps/recipes/score.h"
+#include "convoy/apps/recipes/training/fine_tune.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 #include "convoy/model/kernels/registry/op_table.h"
 #include "files/temporary_folder.h"
 #include "simulated_device/simulated_device.h"

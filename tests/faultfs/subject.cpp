@@ -13,7 +13,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/core/io/snapshot_store.h"
-#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <thread>
 
-#include "convoy/core/telemetry/flight_record_writer.h"
+#include "convoy/core/telemetry/ranks/flight_record_writer.h"
 
 int main(int count, char** words) {
   if (count != 2) return 2;

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "convoy/core/telemetry/flight_record_writer.h"
+#include "convoy/core/telemetry/ranks/flight_record_writer.h"
 
 int main(int count, char** words) {
   if (count != 3) return 2;

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "convoy/machine/monitor/devices.h"
+#include "convoy/machine/monitor/gpus/devices.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::testing {

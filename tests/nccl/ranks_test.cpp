@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "convoy/core/telemetry/step_trace.h"
+#include "convoy/core/telemetry/ranks/step_trace.h"
 #include "convoy/launch/supervisor/launcher.h"
 #include "convoy/machine/device/device_clock.h"
 #include "convoy/machine/processes/error_file.h"

@@ -11,7 +11,7 @@
 
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
-#include "convoy/data/datasets/row_source.h"
+#include "convoy/data/datasets/formats/row_source.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/farm/process/row_program.h"
+#include "convoy/farm/process/pipeline/row_program.h"
 #include "convoy/farm/process/text_engine.h"
 
 namespace convoy::process {

@@ -16,8 +16,8 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/farm/process/finished_rows.h"
-#include "convoy/farm/process/row_supervisor.h"
+#include "convoy/farm/process/ledger/finished_rows.h"
+#include "convoy/farm/process/workers/row_supervisor.h"
 #include "process/noop_engine.h"
 
 namespace convoy::process {

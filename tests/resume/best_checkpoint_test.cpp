@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"
-#include "convoy/core/telemetry/event_log.h"
+#include "convoy/core/telemetry/logs/event_log.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {

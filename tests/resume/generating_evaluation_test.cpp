@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"
-#include "convoy/core/telemetry/event_log.h"
+#include "convoy/core/telemetry/logs/event_log.h"
 #include "files/run_script.h"
 #include "resume/train_process.h"
 

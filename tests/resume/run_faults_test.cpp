@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "convoy/core/telemetry/run_history.h"
+#include "convoy/core/telemetry/runs/run_history.h"
 #include "load/slowdown.h"
 #include "resume/train_process.h"
 

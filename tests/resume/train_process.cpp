@@ -18,7 +18,7 @@
 
 #include "convoy/core/base/files.h"
 #include "convoy/core/io/snapshot_store.h"
-#include "convoy/core/telemetry/event_log.h"
+#include "convoy/core/telemetry/logs/event_log.h"
 
 namespace convoy::testing {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/telemetry/flight_record_writer.h"
+#include "convoy/core/telemetry/ranks/flight_record_writer.h"
 #include "convoy/launch/supervisor/launcher.h"
 #include "convoy/machine/processes/error_file.h"
 #include "convoy/train/comm/group.h"

@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/apps/front/guide_words.h"
+#include "convoy/apps/front/peers/guide_words.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/config/document.h"

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/apps/front/exit_codes.h"
+#include "convoy/apps/front/help/exit_codes.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 

@@ -20,8 +20,8 @@
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
-#include "convoy/apps/front/process_config.h"
-#include "convoy/apps/front/train_config.h"
+#include "convoy/apps/front/process/process_config.h"
+#include "convoy/apps/front/train/train_config.h"
 #include "convoy/core/base/files.h"
 
 namespace convoy::apps {

@@ -18,9 +18,9 @@
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
-#include "convoy/apps/front/foreign_launchers.h"
-#include "convoy/apps/front/libtorch_folder.h"
+#include "convoy/apps/front/peers/foreign_launchers.h"
 #include "convoy/apps/front/standard_streams.h"
+#include "convoy/apps/front/worker/libtorch_folder.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/error_readers.h"
 #include "convoy/core/base/suggest.h"

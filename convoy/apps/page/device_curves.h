@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Curves of the GPUs of one host and of the host itself during a run, over seconds, from its
-// devices.csv (written by machine/monitor/machine_reading.h and farm/process/usage_csv.h).
+// devices.csv (written by machine/monitor/watch/machine_reading.h and
+// farm/process/results/usage_csv.h).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 #include <string>
 
 #include "convoy/apps/page/curve_sketch.h"
-#include "convoy/core/telemetry/device_rows.h"
+#include "convoy/core/telemetry/runs/device_rows.h"
 
 namespace convoy::page {
 

@@ -19,7 +19,7 @@
 #include "convoy/core/http/host_header.h"
 #include "convoy/core/http/http_server.h"
 #include "convoy/core/http/request_target.h"
-#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 
 namespace convoy::page {
 namespace {

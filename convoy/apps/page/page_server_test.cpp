@@ -17,7 +17,7 @@
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 #include "convoy/farm/sweep/command/command_grid.h"
 #include "convoy/farm/sweep/runner/sweep_store.h"
 

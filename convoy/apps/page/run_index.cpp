@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/telemetry/run_comparison.h"
+#include "convoy/core/telemetry/runs/run_comparison.h"
 
 namespace convoy::page {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "convoy/core/base/json_member.h"
-#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 
 namespace convoy::page {
 namespace {

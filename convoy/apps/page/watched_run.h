@@ -17,7 +17,7 @@
 #include "convoy/apps/page/curve_sketch.h"
 #include "convoy/apps/page/line_tail.h"
 #include "convoy/apps/page/run_device_curves.h"
-#include "convoy/core/telemetry/run_history.h"
+#include "convoy/core/telemetry/runs/run_history.h"
 
 namespace convoy::page {
 

@@ -10,7 +10,7 @@
 #include "convoy/core/base/hash.h"
 #include "convoy/core/io/foreign_checkpoint.h"
 #include "convoy/core/telemetry/progress.h"
-#include "convoy/data/datasets/answer_ends.h"
+#include "convoy/data/datasets/masks/answer_ends.h"
 #include "convoy/data/text/tokenizer_settings.h"
 #include "convoy/machine/device/determinism.h"
 #include "convoy/machine/device/dtype.h"

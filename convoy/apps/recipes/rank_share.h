@@ -14,8 +14,8 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/command_flags.h"
-#include "convoy/core/telemetry/flight_record_writer.h"
-#include "convoy/core/telemetry/shared_counts.h"
+#include "convoy/core/telemetry/ranks/flight_record_writer.h"
+#include "convoy/core/telemetry/ranks/shared_counts.h"
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/train/comm/group.h"

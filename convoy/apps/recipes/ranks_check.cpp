@@ -14,7 +14,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/seconds_since.h"
 #include "convoy/core/base/wall_clock.h"
-#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/train/comm/gloo/sockets.h"

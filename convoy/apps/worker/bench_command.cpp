@@ -12,7 +12,7 @@
 
 #include "convoy/apps/recipes/bench/bench_generate.h"
 #include "convoy/apps/recipes/bench/bench_train.h"
-#include "convoy/apps/recipes/measure_peak.h"
+#include "convoy/apps/recipes/bench/measure_peak.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"

@@ -5,7 +5,7 @@
 
 #include <iostream>
 
-#include "convoy/apps/recipes/model_check.h"
+#include "convoy/apps/recipes/model_files/model_check.h"
 #include "convoy/apps/recipes/ranks_check.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/error.h"

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <iostream>
 
-#include "convoy/apps/front/train_config.h"
-#include "convoy/apps/recipes/evaluate_model.h"
+#include "convoy/apps/front/train/train_config.h"
+#include "convoy/apps/recipes/evaluate/evaluate_model.h"
 #include "convoy/apps/recipes/rank_share.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy models export` and `convoy models convert` inside the worker.
-#include "convoy/apps/recipes/export_model_file.h"
+#include "convoy/apps/recipes/model_files/export_model_file.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/error.h"
 

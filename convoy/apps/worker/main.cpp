@@ -10,7 +10,7 @@
 #include <functional>
 #include <map>
 
-#include "convoy/apps/recipes/run_fault.h"
+#include "convoy/apps/recipes/training/run_fault.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"

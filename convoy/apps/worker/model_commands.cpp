@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy eval --per-row`, `generate`, `serve` and `merge` inside the worker.
-#include "convoy/apps/recipes/generate_text.h"
-#include "convoy/apps/recipes/merge_adapter.h"
-#include "convoy/apps/recipes/score.h"
+#include "convoy/apps/recipes/evaluate/score.h"
+#include "convoy/apps/recipes/generate/generate_text.h"
+#include "convoy/apps/recipes/model_files/merge_adapter.h"
 #include "convoy/apps/recipes/serving/serve_model.h"
 #include "convoy/apps/serving/front_link.h"
 #include "convoy/apps/worker/stop_signals.h"

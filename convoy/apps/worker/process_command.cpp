@@ -2,7 +2,7 @@
 //
 // `convoy-worker process --run-folder D`: one worker of `convoy process`; its task is in its
 // environment.
-#include "convoy/apps/recipes/process_rows.h"
+#include "convoy/apps/recipes/generate/process_rows.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/error.h"
 

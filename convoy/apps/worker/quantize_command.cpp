@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy models quantize` inside the worker.
-#include "convoy/apps/recipes/quantize_weights.h"
+#include "convoy/apps/recipes/model_files/quantize_weights.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/error.h"
 

@@ -2,7 +2,7 @@
 //
 // From now on SIGTERM, SIGUSR1 and SIGINT set the flag; a second one from the same sender ends the
 // process at once.
-#include "convoy/apps/recipes/fine_tune.h"
+#include "convoy/apps/recipes/training/fine_tune.h"
 #include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/error.h"

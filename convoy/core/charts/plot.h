@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "convoy/core/charts/svg_canvas.h"
-#include "convoy/core/telemetry/run_history.h"
+#include "convoy/core/telemetry/runs/run_history.h"
 
 namespace convoy::charts {
 

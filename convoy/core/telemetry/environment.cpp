@@ -8,7 +8,7 @@
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"
-#include "convoy/core/telemetry/flight_record_page.h"
+#include "convoy/core/telemetry/ranks/flight_record_page.h"
 
 namespace convoy::telemetry {
 

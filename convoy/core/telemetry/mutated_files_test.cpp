@@ -9,13 +9,13 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/telemetry/event_log.h"
-#include "convoy/core/telemetry/event_tail.h"
-#include "convoy/core/telemetry/flight_record.h"
 #include "convoy/core/telemetry/folder_test.h"
-#include "convoy/core/telemetry/run_folder.h"
-#include "convoy/core/telemetry/run_history.h"
-#include "convoy/core/telemetry/trainer_state.h"
+#include "convoy/core/telemetry/logs/event_log.h"
+#include "convoy/core/telemetry/logs/event_tail.h"
+#include "convoy/core/telemetry/logs/trainer_state.h"
+#include "convoy/core/telemetry/ranks/flight_record.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
+#include "convoy/core/telemetry/runs/run_history.h"
 #include "files/mutated_texts.h"
 
 namespace convoy::telemetry {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/data/datasets/row_writer.h"
+#include "convoy/data/datasets/formats/row_writer.h"
 
 namespace convoy::data {
 

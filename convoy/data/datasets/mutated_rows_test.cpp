@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "convoy/core/base/error.h"
-#include "convoy/data/datasets/encoded_rows.h"
+#include "convoy/data/datasets/encoding/encoded_rows.h"
 #include "convoy/data/datasets/files_test.h"
-#include "convoy/data/datasets/question.h"
+#include "convoy/data/datasets/schemas/question.h"
 #include "files/mutated_texts.h"
 
 namespace convoy::data {

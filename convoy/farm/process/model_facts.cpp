@@ -9,7 +9,7 @@
 #include "convoy/core/base/hash.h"
 #include "convoy/core/io/model_fingerprint.h"
 #include "convoy/core/settings/template_kwargs.h"
-#include "convoy/farm/process/think_text.h"
+#include "convoy/farm/process/parsing/think_text.h"
 #include "convoy/model/architecture/families/family.h"
 
 namespace convoy::process {

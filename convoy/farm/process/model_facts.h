@@ -10,7 +10,7 @@
 
 #include "convoy/core/settings/sampling_choice.h"
 #include "convoy/data/text/chat_template.h"
-#include "convoy/farm/process/pipeline_plan.h"
+#include "convoy/farm/process/pipeline/pipeline_plan.h"
 #include "convoy/generate/scheduler/memory_ladder.h"
 
 namespace convoy::process {

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "convoy/farm/process/pipeline_plan.h"
+#include "convoy/farm/process/pipeline/pipeline_plan.h"
 
 namespace convoy::process {
 

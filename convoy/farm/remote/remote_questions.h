@@ -11,7 +11,7 @@
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/core/telemetry/progress.h"
-#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/encoding/encode_sample.h"
 #include "convoy/farm/process/text_engine.h"
 #include "convoy/farm/remote/servers.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "convoy/launch/place/placement.h"
-#include "convoy/machine/monitor/machine.h"
+#include "convoy/machine/monitor/host/machine.h"
 
 namespace convoy::launch {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convoy/launch/place/visible_devices.h"
-#include "convoy/machine/monitor/machine.h"
+#include "convoy/machine/monitor/host/machine.h"
 
 namespace convoy::launch {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/machine/monitor/devices.h"
+#include "convoy/machine/monitor/gpus/devices.h"
 
 namespace convoy::launch {
 

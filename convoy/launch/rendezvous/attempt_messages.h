@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/core/telemetry/flight_record.h"
+#include "convoy/core/telemetry/ranks/flight_record.h"
 
 namespace convoy::rendezvous {
 

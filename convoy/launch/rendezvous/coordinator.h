@@ -15,7 +15,7 @@
 
 #include "convoy/core/base/log.h"
 #include "convoy/core/base/wall_clock.h"
-#include "convoy/core/telemetry/flight_record.h"
+#include "convoy/core/telemetry/ranks/flight_record.h"
 #include "convoy/launch/rendezvous/attempt_messages.h"
 #include "convoy/launch/rendezvous/endpoint.h"
 #include "convoy/launch/rendezvous/job_token.h"

@@ -10,7 +10,7 @@
 #include "convoy/core/base/text_as.h"
 #include "convoy/launch/place/variables.h"
 #include "convoy/launch/supervisor/rdzv_conf.h"
-#include "convoy/machine/monitor/machine.h"
+#include "convoy/machine/monitor/host/machine.h"
 #include "convoy/machine/processes/run_id.h"
 
 namespace convoy::launch {

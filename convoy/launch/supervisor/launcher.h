@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "convoy/core/telemetry/flight_record.h"
+#include "convoy/core/telemetry/ranks/flight_record.h"
 #include "convoy/launch/logs/log_router.h"
 #include "convoy/launch/supervisor/health/health_watch.h"
 #include "convoy/launch/supervisor/worker_environment.h"
-#include "convoy/machine/monitor/fault_watch.h"
+#include "convoy/machine/monitor/gpus/fault_watch.h"
 #include "convoy/machine/processes/signals.h"
 
 namespace convoy::launch {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "convoy/core/telemetry/device_rows.h"
+#include "convoy/core/telemetry/runs/device_rows.h"
 
 namespace convoy::profile {
 namespace {

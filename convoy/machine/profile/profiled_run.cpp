@@ -7,7 +7,7 @@
 
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/json_member.h"
-#include "convoy/core/telemetry/event_log.h"
+#include "convoy/core/telemetry/logs/event_log.h"
 #include "convoy/machine/profile/perfetto_trace.h"
 
 namespace convoy::profile {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The traced steps of one rank, read from traces/rank-N.json (core/telemetry/step_trace.h writes
-// it).
+// The traced steps of one rank, read from traces/rank-N.json (core/telemetry/ranks/step_trace.h
+// writes it).
 #pragma once
 
 #include <cstdint>

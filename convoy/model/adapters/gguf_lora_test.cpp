@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LoRA files of llama.cpp: what is read, and what is refused by name. Files of its own converter
-// are compared in recipes/export_model_file_test.cpp.
+// are compared in recipes/model_files/export_model_file_test.cpp.
 #include "convoy/model/adapters/gguf_lora.h"
 
 #include <ATen/ATen.h>

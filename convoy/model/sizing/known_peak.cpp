@@ -8,7 +8,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/json_member.h"
 #include "convoy/core/base/usable_cpus.h"
-#include "convoy/core/telemetry/run_folder.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 
 namespace convoy::sizing {
 namespace {

@@ -183,7 +183,7 @@ void ShapeMaker::add(const ParameterDeclaration& parameter) {
   unit_.plain.bytes = unit_.plain.elements * shape_.element_bytes;
 }
 
-// The widths equal the widths that apps/recipes/memory_plan.cpp counts for a loaded model.
+// The widths equal the widths that apps/recipes/memory/memory_plan.cpp counts for a loaded model.
 void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration& weight) {
   const int64_t out = weight.shape[0];
   const int64_t in = weight.shape[1];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts of known models, and weights of few bits by their layout.
-// apps/recipes/memory_estimate_test.cpp has models and tests that the estimate equals the plan of a
-// run.
+// apps/recipes/memory/memory_estimate_test.cpp has models and tests that the estimate equals the
+// plan of a run.
 #include "convoy/model/sizing/memory_estimate.h"
 
 #include <gtest/gtest.h>

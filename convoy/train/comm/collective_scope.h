@@ -15,7 +15,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/seconds_since.h"
-#include "convoy/core/telemetry/flight_record_writer.h"
+#include "convoy/core/telemetry/ranks/flight_record_writer.h"
 
 namespace convoy::comm {
 

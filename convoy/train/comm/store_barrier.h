@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/core/telemetry/flight_record_writer.h"
+#include "convoy/core/telemetry/ranks/flight_record_writer.h"
 #include "convoy/train/comm/rank_environment.h"
 
 namespace convoy::comm {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <optional>
 
-#include "convoy/data/datasets/epoch_order.h"
+#include "convoy/data/datasets/batches/epoch_order.h"
 #include "convoy/data/datasets/signals/signal_windows.h"
 #include "convoy/data/evaluate/classification.h"
 #include "convoy/model/nn/signal_classifier.h"

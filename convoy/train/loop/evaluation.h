@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "convoy/data/datasets/token_dataset.h"
+#include "convoy/data/datasets/tokens/token_dataset.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/train/comm/group.h"
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "convoy/data/datasets/batch_plan.h"
-#include "convoy/data/datasets/token_dataset.h"
+#include "convoy/data/datasets/batches/batch_plan.h"
+#include "convoy/data/datasets/tokens/token_dataset.h"
 
 namespace convoy::train {
 

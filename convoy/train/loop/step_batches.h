@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "convoy/data/datasets/batch_plan.h"
+#include "convoy/data/datasets/batches/batch_plan.h"
 #include "convoy/train/loop/made_ahead.h"
 #include "convoy/train/loop/token_batch.h"
 #include "convoy/train/loop/training_objective.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "convoy/data/datasets/token_dataset.h"
+#include "convoy/data/datasets/tokens/token_dataset.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/model/nn/causal_lm.h"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "convoy/core/settings/train_settings.h"
-#include "convoy/core/telemetry/flight_record_writer.h"
-#include "convoy/core/telemetry/training_log.h"
+#include "convoy/core/telemetry/logs/training_log.h"
+#include "convoy/core/telemetry/ranks/flight_record_writer.h"
 #include "convoy/model/nn/named_tensor.h"
 #include "convoy/train/checkpoint/checkpoint.h"
 #include "convoy/train/loop/training_objective.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "convoy/core/io/json_text.h"
-#include "convoy/data/datasets/epoch_order.h"
+#include "convoy/data/datasets/batches/epoch_order.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/train/comm/group.h"
 

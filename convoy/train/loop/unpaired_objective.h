@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "convoy/data/datasets/batch_plan.h"
+#include "convoy/data/datasets/batches/batch_plan.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/train/loop/preference_objective.h"
 #include "convoy/train/loop/step_batches.h"

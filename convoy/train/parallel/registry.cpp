@@ -81,7 +81,7 @@ struct StrategyMaker {
 };
 constexpr std::array kMakers = {
     StrategyMaker{StrategyKind::None, make_replicate},
-    // Ranks are threads: train/parallel/dp/replicas.h.
+    // Ranks are threads: train/parallel/dp/replica_threads.h.
     StrategyMaker{StrategyKind::Dp, make_ddp},
     StrategyMaker{StrategyKind::Ddp, make_ddp},
     StrategyMaker{StrategyKind::Zero1, make_sharded},

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "convoy/apps/recipes/attention_choice.h"
-#include "convoy/apps/recipes/memory_plan.h"
+#include "convoy/apps/recipes/memory/memory_plan.h"
+#include "convoy/apps/recipes/training/attention_choice.h"
 #include "convoy/core/base/seconds_since.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/nn/head_loss.h"

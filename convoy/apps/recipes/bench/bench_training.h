@@ -11,7 +11,7 @@
 
 #include "convoy/apps/recipes/bench/bench_record.h"
 #include "convoy/core/base/log.h"
-#include "convoy/data/datasets/token_dataset.h"
+#include "convoy/data/datasets/tokens/token_dataset.h"
 #include "convoy/model/adapters/lora_model.h"
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/nn/causal_lm.h"

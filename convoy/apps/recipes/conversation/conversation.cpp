@@ -12,9 +12,9 @@
 #include <span>
 #include <string_view>
 
-#include "convoy/apps/recipes/answer_prompts.h"
 #include "convoy/apps/recipes/conversation/dialogue.h"
 #include "convoy/apps/recipes/conversation/typed_text.h"
+#include "convoy/apps/recipes/generate/answer_prompts.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/seconds_since.h"
 #include "convoy/core/base/trimmed.h"

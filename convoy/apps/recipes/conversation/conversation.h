@@ -11,7 +11,7 @@
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/core/settings/sampling_choice.h"
-#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/encoding/encode_sample.h"
 #include "convoy/generate/engine/engine.h"
 
 namespace convoy::recipes {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "convoy/apps/recipes/answer_prompts.h"
+#include "convoy/apps/recipes/generate/answer_prompts.h"
 #include "convoy/core/base/error.h"
 
 namespace convoy::recipes {

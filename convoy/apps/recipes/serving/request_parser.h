@@ -15,7 +15,7 @@
 #include "convoy/apps/recipes/serving/api_request.h"
 #include "convoy/apps/recipes/serving/tokenizing.h"
 #include "convoy/apps/recipes/serving/tool_calls.h"
-#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/encoding/encode_sample.h"
 
 namespace convoy::recipes {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "convoy/apps/recipes/answer_prompts.h"
+#include "convoy/apps/recipes/generate/answer_prompts.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/rank_share.h"
 #include "convoy/apps/recipes/serving/answering_engine.h"

@@ -8,7 +8,7 @@
 
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/serving/api_request.h"
-#include "convoy/data/datasets/encode_sample.h"
+#include "convoy/data/datasets/encoding/encode_sample.h"
 
 namespace convoy::recipes {
 

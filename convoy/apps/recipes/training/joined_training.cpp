@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "convoy/apps/recipes/effective_batch.h"
+#include "convoy/apps/recipes/training/effective_batch.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/environment.h"

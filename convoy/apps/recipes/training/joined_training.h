@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "convoy/apps/recipes/training/training_start.h"
-#include "convoy/data/datasets/epoch_order.h"
+#include "convoy/data/datasets/batches/epoch_order.h"
 #include "convoy/train/loop/train_loop.h"
 #include "convoy/train/optim/schedule.h"
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "convoy/apps/recipes/attention_choice.h"
-#include "convoy/apps/recipes/generating_objective.h"
-#include "convoy/apps/recipes/memory_plan.h"
-#include "convoy/apps/recipes/optimizer_settings.h"
-#include "convoy/apps/recipes/step_flops.h"
-#include "convoy/apps/recipes/train_stamp.h"
+#include "convoy/apps/recipes/memory/memory_plan.h"
+#include "convoy/apps/recipes/training/attention_choice.h"
+#include "convoy/apps/recipes/training/generating_objective.h"
+#include "convoy/apps/recipes/training/optimizer_settings.h"
+#include "convoy/apps/recipes/training/step_flops.h"
+#include "convoy/apps/recipes/training/train_stamp.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/io/model_fingerprint.h"
 #include "convoy/core/settings/strategies.h"

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "convoy/apps/recipes/auto_batch.h"
+#include "convoy/apps/recipes/evaluate/questions.h"
 #include "convoy/apps/recipes/loaded_model.h"
-#include "convoy/apps/recipes/questions.h"
+#include "convoy/apps/recipes/memory/auto_batch.h"
 #include "convoy/apps/recipes/training/joined_training.h"
-#include "convoy/data/datasets/batch_plan.h"
-#include "convoy/data/datasets/encode_splits.h"
+#include "convoy/data/datasets/batches/batch_plan.h"
+#include "convoy/data/datasets/encoding/encode_splits.h"
 #include "convoy/model/sizing/memory_plan.h"
 #include "convoy/train/loop/step_batches.h"
 

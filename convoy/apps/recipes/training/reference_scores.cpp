@@ -15,7 +15,7 @@
 #include "convoy/core/io/model_fingerprint.h"
 #include "convoy/core/io/safetensors.h"
 #include "convoy/core/telemetry/progress.h"
-#include "convoy/data/datasets/token_cache.h"
+#include "convoy/data/datasets/tokens/token_cache.h"
 #include "convoy/train/loop/evaluation.h"
 #include "convoy/train/loop/mismatched_rows.h"
 #include "convoy/train/loop/train_loop.h"

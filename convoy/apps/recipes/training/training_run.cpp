@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "convoy/apps/recipes/auto_batch.h"
-#include "convoy/apps/recipes/memory_report.h"
-#include "convoy/apps/recipes/run_fault.h"
+#include "convoy/apps/recipes/memory/auto_batch.h"
+#include "convoy/apps/recipes/memory/memory_report.h"
+#include "convoy/apps/recipes/training/run_fault.h"
 #include "convoy/machine/device/determinism.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/machine/device/tensor_memory.h"

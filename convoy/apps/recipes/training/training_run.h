@@ -10,12 +10,12 @@
 #include <memory>
 #include <string>
 
-#include "convoy/apps/recipes/fine_tune.h"
-#include "convoy/apps/recipes/traced_steps.h"
+#include "convoy/apps/recipes/training/fine_tune.h"
+#include "convoy/apps/recipes/training/traced_steps.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/train_settings.h"
-#include "convoy/core/telemetry/run_folder.h"
-#include "convoy/core/telemetry/training_log.h"
+#include "convoy/core/telemetry/logs/training_log.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/model/nn/causal_lm.h"
 #include "convoy/train/checkpoint/checkpoint.h"

@@ -6,12 +6,12 @@
 #include <chrono>
 
 #include "convoy/apps/recipes/compute_machine.h"
-#include "convoy/apps/recipes/train_stamp.h"
+#include "convoy/apps/recipes/training/train_stamp.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/io/foreign_checkpoint.h"
-#include "convoy/core/telemetry/trainer_state.h"
-#include "convoy/data/datasets/effective_batch.h"
+#include "convoy/core/telemetry/logs/trainer_state.h"
+#include "convoy/data/datasets/batches/effective_batch.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/sizing/compute_dtype.h"
 

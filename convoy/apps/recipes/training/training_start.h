@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/apps/recipes/agreement.h"
+#include "convoy/apps/recipes/training/agreement.h"
 #include "convoy/apps/recipes/training/training_run.h"
 #include "convoy/train/checkpoint/checkpoint.h"
 #include "convoy/train/comm/group.h"

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "convoy/data/datasets/dataset.h"
-#include "convoy/data/datasets/mixed_items.h"
-#include "convoy/data/datasets/row_source.h"
+#include "convoy/data/datasets/batches/mixed_items.h"
+#include "convoy/data/datasets/formats/row_source.h"
+#include "convoy/data/datasets/sources/dataset.h"
 
 namespace convoy::data {
 

@@ -4,8 +4,8 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/data/datasets/chain/row_shape.h"
-#include "convoy/data/datasets/readable_chat.h"
-#include "convoy/data/datasets/turn_weights.h"
+#include "convoy/data/datasets/chats/readable_chat.h"
+#include "convoy/data/datasets/masks/turn_weights.h"
 #include "convoy/data/text/tokenizer.h"
 
 namespace convoy::data {

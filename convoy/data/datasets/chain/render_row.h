@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "convoy/data/datasets/schema.h"
+#include "convoy/data/datasets/schemas/schema.h"
 #include "convoy/data/text/chat_template.h"
 
 namespace convoy::data {

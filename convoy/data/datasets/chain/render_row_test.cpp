@@ -5,7 +5,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/data/datasets/schema.h"
+#include "convoy/data/datasets/schemas/schema.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::data {

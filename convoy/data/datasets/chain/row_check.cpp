@@ -7,8 +7,8 @@
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/base/utf8.h"
 #include "convoy/data/datasets/chain/row_shape.h"
-#include "convoy/data/datasets/row_formats.h"
-#include "convoy/data/datasets/unwritten.h"
+#include "convoy/data/datasets/chats/unwritten.h"
+#include "convoy/data/datasets/formats/row_formats.h"
 
 namespace convoy::data {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "convoy/data/datasets/chain/length_figures.h"
 #include "convoy/data/datasets/chain/row_pass.h"
-#include "convoy/data/datasets/encode_file.h"
-#include "convoy/data/datasets/encode_sample.h"
-#include "convoy/data/datasets/row_warnings.h"
-#include "convoy/data/datasets/schema.h"
-#include "convoy/data/datasets/unread_columns.h"
+#include "convoy/data/datasets/encoding/encode_file.h"
+#include "convoy/data/datasets/encoding/encode_sample.h"
+#include "convoy/data/datasets/encoding/row_warnings.h"
+#include "convoy/data/datasets/schemas/schema.h"
+#include "convoy/data/datasets/schemas/unread_columns.h"
 
 namespace convoy::data {
 

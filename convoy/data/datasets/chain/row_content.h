@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/data/datasets/row_source.h"
-#include "convoy/data/datasets/schema.h"
+#include "convoy/data/datasets/formats/row_source.h"
+#include "convoy/data/datasets/schemas/schema.h"
 
 namespace convoy::data {
 

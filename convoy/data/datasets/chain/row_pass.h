@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "convoy/core/base/usable_cpus.h"
-#include "convoy/data/datasets/dataset.h"
-#include "convoy/data/datasets/ordered_work.h"
-#include "convoy/data/datasets/row_source.h"
+#include "convoy/data/datasets/encoding/ordered_work.h"
+#include "convoy/data/datasets/formats/row_source.h"
+#include "convoy/data/datasets/sources/dataset.h"
 
 namespace convoy::data {
 

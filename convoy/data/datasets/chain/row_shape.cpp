@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "convoy/core/base/counted.h"
-#include "convoy/data/datasets/turn_weights.h"
+#include "convoy/data/datasets/masks/turn_weights.h"
 
 namespace convoy::data {
 namespace {

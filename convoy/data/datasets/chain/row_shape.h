@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "convoy/data/datasets/schema.h"
+#include "convoy/data/datasets/schemas/schema.h"
 
 namespace convoy::data {
 

@@ -10,7 +10,7 @@
 #include "convoy/core/base/hash.h"
 #include "convoy/data/datasets/chain/row_content.h"
 #include "convoy/data/datasets/chain/sorted_runs.h"
-#include "convoy/data/datasets/row_parts.h"
+#include "convoy/data/datasets/encoding/row_parts.h"
 
 namespace convoy::data {
 namespace {

@@ -9,8 +9,8 @@
 #include "convoy/core/base/error.h"
 #include "convoy/data/datasets/chain/length_figures.h"
 #include "convoy/data/datasets/chain/row_check.h"
+#include "convoy/data/datasets/encoding/split_builder.h"
 #include "convoy/data/datasets/files_test.h"
-#include "convoy/data/datasets/split_builder.h"
 
 namespace convoy::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "convoy/data/datasets/row_writer.h"
+#include "convoy/data/datasets/formats/row_writer.h"
 
 namespace convoy::data {
 

@@ -6,7 +6,7 @@
 
 #include "convoy/core/base/suggest.h"
 #include "convoy/data/datasets/chain/row_shape.h"
-#include "convoy/data/datasets/chat_fields.h"
+#include "convoy/data/datasets/schemas/chat_fields.h"
 
 namespace convoy::data {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "convoy/data/datasets/schema.h"
+#include "convoy/data/datasets/schemas/schema.h"
 
 namespace convoy::data {
 

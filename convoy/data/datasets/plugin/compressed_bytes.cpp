@@ -9,7 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/utf8.h"
-#include "convoy/data/datasets/parquet_plugin.h"
+#include "convoy/data/datasets/formats/parquet_plugin.h"
 #include "convoy/data/datasets/plugin/arrow_status.h"
 
 namespace convoy::data {

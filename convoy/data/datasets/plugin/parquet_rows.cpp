@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "convoy/core/base/utf8.h"
-#include "convoy/data/datasets/parquet_plugin.h"
+#include "convoy/data/datasets/formats/parquet_plugin.h"
+#include "convoy/data/datasets/formats/row_formats.h"
 #include "convoy/data/datasets/plugin/arrow_status.h"
-#include "convoy/data/datasets/row_formats.h"
 
 namespace convoy::data {
 namespace {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "convoy/core/base/error.h"
-#include "convoy/data/datasets/parquet_plugin.h"
+#include "convoy/data/datasets/formats/parquet_plugin.h"
 #include "convoy/data/datasets/plugin/arrow_status.h"
 
 namespace convoy::data {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
-#include "convoy/data/datasets/json_members.h"
-#include "convoy/data/datasets/parquet_plugin.h"
+#include "convoy/data/datasets/formats/json_members.h"
+#include "convoy/data/datasets/formats/parquet_plugin.h"
 #include "convoy/data/datasets/plugin/arrow_status.h"
 
 namespace convoy::data {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "convoy/farm/process/row_values.h"
+#include "convoy/farm/process/pipeline/row_values.h"
 #include "convoy/farm/process/stages/stage.h"
 
 namespace convoy::process {

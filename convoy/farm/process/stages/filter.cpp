@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/process/row_values.h"
+#include "convoy/farm/process/pipeline/row_values.h"
 #include "convoy/farm/process/stages/stage.h"
 
 namespace convoy::process {

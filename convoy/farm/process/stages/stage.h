@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/farm/process/pipeline_plan.h"
-#include "convoy/farm/process/row_state.h"
-#include "convoy/farm/process/row_texts.h"
+#include "convoy/farm/process/pipeline/pipeline_plan.h"
+#include "convoy/farm/process/pipeline/row_state.h"
+#include "convoy/farm/process/pipeline/row_texts.h"
 
 namespace convoy::process {
 

@@ -2,8 +2,8 @@
 //
 // Helpers for the texts of several stages: a text's position among the row's draws, and its parts.
 #include "convoy/data/answers/extraction.h"
+#include "convoy/farm/process/parsing/think_text.h"
 #include "convoy/farm/process/stages/stage.h"
-#include "convoy/farm/process/think_text.h"
 
 namespace convoy::process {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/process/any_reference.h"
+#include "convoy/farm/process/parsing/any_reference.h"
 #include "convoy/farm/process/stages/stage.h"
 
 namespace convoy::process {

@@ -14,7 +14,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
-#include "convoy/core/telemetry/hparams.h"
+#include "convoy/core/telemetry/logs/hparams.h"
 
 namespace convoy::sweep {
 namespace {

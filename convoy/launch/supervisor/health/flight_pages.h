@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "convoy/core/telemetry/flight_record_page.h"
+#include "convoy/core/telemetry/ranks/flight_record_page.h"
 
 namespace convoy::launch {
 

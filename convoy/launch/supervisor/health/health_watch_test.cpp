@@ -14,7 +14,7 @@
 #include <functional>
 #include <thread>
 
-#include "convoy/core/telemetry/flight_record_writer.h"
+#include "convoy/core/telemetry/ranks/flight_record_writer.h"
 #include "load/slowdown.h"
 
 namespace convoy::launch {

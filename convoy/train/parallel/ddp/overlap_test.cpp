@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/telemetry/step_trace.h"
+#include "convoy/core/telemetry/ranks/step_trace.h"
 #include "convoy/train/parallel/ddp/ddp.h"
 #include "convoy/train/parallel/sharded/sharded.h"
 #include "ranks/ranks.h"

@@ -12,7 +12,7 @@
 #include <functional>
 #include <memory>
 
-#include "convoy/core/telemetry/flight_record_writer.h"
+#include "convoy/core/telemetry/ranks/flight_record_writer.h"
 #include "convoy/train/comm/store_barrier.h"
 
 namespace convoy::parallel {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of `convoy process` in their store: planned by node 0, joined by the others.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "convoy/apps/front/process/process_nodes.h"
+#include "convoy/apps/front/process/process_prepare.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
+#include "convoy/farm/process/ledger/ledger_plan.h"
+
+namespace convoy::apps {
+
+// Every start with the same output resumes the last one. Nodes without a common folder may work in
+// folders of different names.
+std::string process_run_name(const settings::ProcessSettings& settings);
+
+struct FoundStore {
+  std::string url;                  // maybe with a password
+  std::optional<SharedRun> shared;  // by node 0, for the others; none on node 0
+};
+
+// Waits for node 0 on the others. Empty: its run has ended.
+std::optional<FoundStore> find_store(const ProcessStart& start, const ProcessNodes& nodes);
+
+// Throws IoError that names node 0 where another node cannot reach its store.
+std::unique_ptr<jobs::JobStore> open_found_store(const ProcessNodes& nodes, const std::string& url);
+
+// A planned run and its store.
+struct ProcessLedger {
+  const std::string& url;
+  jobs::JobStore& store;
+  process::RowRun run;
+};
+
+// On node 0 plans the rows, or takes up an earlier plan, and shares it; else waits for the plan.
+// Writes the files that the workers read. `first_prompt`: to be shown. Blocks.
+ProcessLedger process_ledger(const ProcessStart& start, const ProcessNodes& nodes,
+                             const telemetry::RunFolder& folder, const FoundStore& found,
+                             jobs::JobStore& store, const std::optional<std::string>& first_prompt);
+
+}  // namespace convoy::apps

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory that a worker of data processing will take.
+#pragma once
+
+#include <string>
+
+#include "convoy/apps/front/process/process_workers.h"
+#include "convoy/core/settings/process_settings.h"
+#include "convoy/farm/process/model_facts.h"
+
+namespace convoy::apps {
+
+// `settings`: with a settled dtype. One line for people: the worker's bytes by parts; where they
+// are more than each worker has, that too, and the way out. Reads the model's config.json. Throws
+// DataError.
+std::string worker_memory(const settings::ProcessSettings& settings,
+                          const process::ModelFacts& model, const ProcessWorkers& workers);
+
+}  // namespace convoy::apps

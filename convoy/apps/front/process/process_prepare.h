@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy process` before its rows are read: the settings, settled by servers, model and machine.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "convoy/apps/front/process/process_config.h"
+#include "convoy/apps/front/process/process_workers.h"
+#include "convoy/data/datasets/sources/dataset.h"
+#include "convoy/farm/process/model_facts.h"
+#include "convoy/farm/process/pipeline/row_pipeline.h"
+#include "convoy/farm/remote/servers.h"
+
+namespace convoy::apps {
+
+struct PreparedProcess {
+  std::optional<remote::Servers> servers;  // in place of a model that workers load
+  process::ModelFacts facts;
+  std::optional<data::Dataset> dataset;  // none on a node that joins
+  ProcessWorkers workers;
+  std::string memory;  // the rung of the ladder, in words; empty = there is no budget
+  process::RowPipeline pipeline;
+
+  const process::PipelinePlan& plan() const { return pipeline.plan(); }
+  const settings::ProcessSettings& settings() const { return plan().settings; }
+  // All that decides the rows' results.
+  nlohmann::json content() const { return plan().content(facts.identity); }
+};
+
+// Read by every later stage. The three outlive it.
+struct ProcessStart {
+  const Context& context;
+  const ProcessConfig& config;
+  const PreparedProcess& prepared;
+
+  const settings::ProcessSettings& settings() const { return prepared.settings(); }
+  Log log() const { return context.log(); }
+  void warn(const std::string& text) const {  // unless the user wants no warnings
+    if (!config.flags.no_warnings) log().warning(text);
+  }
+};
+
+// Settles `config.settings` and says what was chosen, and what looks like a slip. Reads the model's
+// small files. Throws ConfigError at the place that its source gives, DataError, DeviceError.
+PreparedProcess prepare_process(const Context& context, ProcessConfig& config);
+
+// Asks the servers for their models, where servers compute.
+void look_at_servers(const ProcessStart& start);
+
+}  // namespace convoy::apps

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The phases of a round of task rejection, each as the settings of the command that runs it, and
+// the files of a round. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/front/process/process_config.h"
+#include "convoy/core/settings/train_settings.h"
+
+namespace convoy::apps {
+
+// The workers of generation and the ranks of training.
+struct RoundWorkers {
+  int64_t count = 1;
+  std::string devices = "cpu";  // or cuda
+  int64_t threads = 0;          // as workers.threads
+};
+
+class RejectionPhases {
+ public:
+  // `folder`: the run's.
+  RejectionPhases(settings::TrainSettings train, std::filesystem::path folder,
+                  RoundWorkers workers);
+
+  std::filesystem::path folder_of(int64_t round) const;
+  std::filesystem::path generate_folder(int64_t round) const;
+  std::filesystem::path train_folder(int64_t round) const;
+  std::filesystem::path evaluate_folder(int64_t round) const;
+  std::filesystem::path samples_file(int64_t round) const;  // every sample with its verdict
+  std::filesystem::path rows_file(int64_t round) const;     // what the round learns
+  std::filesystem::path answers_file(int64_t round) const;  // to the problems of data.val_path
+  // Adapter or model of a trained round, relative to the run's folder.
+  std::filesystem::path result_of(int64_t round) const;
+
+  // Solutions of data.train_path's problems by the model of the round before.
+  void settle_generate(int64_t round, ProcessConfig& config) const;
+  // The likeliest answers of the round's model; round 0: the model as it starts.
+  void settle_evaluate(int64_t round, ProcessConfig& config) const;
+  // The settings that differ from the run's own in the training of `rows`, as key=value.
+  std::vector<std::string> train_words(int64_t round, const std::filesystem::path& rows) const;
+
+  bool trains_all() const { return train_.tuning.mode == "full"; }
+
+ private:
+  struct RoundModel {
+    std::string name;
+    std::string adapter;
+  };
+
+  RoundModel model_after(int64_t round) const;
+  settings::ProcessSettings process_settings(const RoundModel& model) const;
+
+  settings::TrainSettings train_;
+  std::filesystem::path folder_;
+  RoundWorkers workers_;
+};
+
+}  // namespace convoy::apps

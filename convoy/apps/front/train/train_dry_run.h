@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy train --dry-run`: everything is checked, the plan printed, and nothing stays.
+#pragma once
+
+#include "convoy/apps/front/train/train_node_config.h"
+
+namespace convoy::apps {
+
+// This node's ranks try the plan; other nodes are assumed to start as many. Returns the exit code.
+// Throws convoy::Error. Blocks.
+int dry_run_training(const TrainStart& start, const NodeConfig& config);
+
+}  // namespace convoy::apps

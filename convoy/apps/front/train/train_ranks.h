@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command of a training's ranks, and the words after their end.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/front/train/train_start.h"
+#include "convoy/launch/supervisor/launcher.h"
+
+namespace convoy::apps {
+
+// Files that the ranks of this node read and write.
+struct TrainFiles {
+  std::filesystem::path folder;  // the run's
+  std::filesystem::path config;
+  std::vector<std::string> overrides = {};  // over the configuration that rank 0 sends
+};
+
+std::vector<std::string> train_worker_command(const TrainStart& start, const TrainFiles& files);
+
+// Prints how the ranks ended, and after a stop the command that goes on; empty: there is none.
+// Returns the exit code.
+int conclude_training(const Context& context, const launch::LaunchReport& report,
+                      const std::string& to_go_on);
+
+}  // namespace convoy::apps

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read by every stage of one training.
+#pragma once
+
+#include "convoy/apps/front/train/train_line.h"
+#include "convoy/launch/supervisor/job_setup.h"
+
+namespace convoy::apps {
+
+// The three outlive it.
+struct TrainStart {
+  const Context& context;
+  const TrainInvocation& found;
+  const launch::JobSetup& setup;
+
+  const TrainFlags& flags() const { return found.flags; }
+};
+
+}  // namespace convoy::apps

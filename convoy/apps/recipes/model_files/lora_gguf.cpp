@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/model_files/lora_gguf.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <vector>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/io/gguf/encode.h"
+#include "convoy/core/io/gguf/family.h"
+#include "convoy/core/io/gguf/writer.h"
+#include "convoy/machine/device/stored_tensor.h"
+#include "convoy/model/adapters/gguf_lora.h"
+#include "convoy/model/architecture/families/family.h"
+#include "convoy/model/models/gguf_export.h"
+
+namespace convoy::recipes {
+namespace {
+
+[[noreturn]] void refuse(const LoadedModel& loaded, const std::string& message) {
+  throw DataError(message, {.file = loaded.folder.path().string(),
+                            .hint = "write the merged model: leave --adapter-only out"});
+}
+
+gguf::TensorToWrite tensor_of(std::string name, const at::Tensor& given, gguf::TensorType type) {
+  const at::Tensor values = given.to(at::kFloat).contiguous();
+  return {.name = std::move(name),
+          .type = type,
+          .shape = values.sizes().vec(),
+          .produce = [values, type](const io::ByteSink& sink) {
+            std::vector<std::byte> bytes(
+                static_cast<size_t>(values.numel() * gguf::info_of(type).block_bytes));
+            gguf::encode(
+                type, {values.const_data_ptr<float>(), static_cast<size_t>(values.numel())}, bytes);
+            sink(bytes);
+          }};
+}
+
+void refuse_others(const LoadedModel& loaded) {
+  const adapters::LoraConfig& config = loaded.lora->config();
+  if (config.use_dora) refuse(loaded, "llama.cpp has no DoRA");
+  if (!config.modules_to_save.empty() || loaded.lora->brings_embeddings())
+    refuse(loaded, "llama.cpp's adapters hold no modules that are saved whole");
+}
+
+const gguf::Family& family_of_base(const io::ModelFolder& base,
+                                   const architecture::DecoderSpec& spec) {
+  const gguf::Family* const family =
+      gguf::family_of_model_type(base.config().require_string("model_type"));
+  const std::string refusal = family == nullptr
+                                  ? "Convoy has no names in GGUF for the tensors of this family"
+                                  : models::gguf_refusal(spec);
+  if (refusal.empty()) return *family;
+  throw DataError(
+      fmt::format("adapters of this model have no form in GGUF: {}", refusal),
+      {.file = base.path().string(),
+       .hint = "use the adapter in its own folder, with `convoy generate` or `convoy serve`"});
+}
+
+}  // namespace
+
+void convert_lora_gguf(const std::filesystem::path& path, const io::ModelFolder& base,
+                       const std::filesystem::path& folder) {
+  const architecture::DecoderSpec spec = families::read_decoder_spec(base);
+  family_of_base(base, spec);  // refuses others
+  adapters::GgufLora lora =
+      adapters::read_gguf_lora(path, base.config().require_string("model_type"), spec.head_dim);
+  std::vector<io::TensorSource> tensors;
+  for (const nn::NamedTensor& tensor : lora.tensors)
+    tensors.push_back(device::tensor_source(tensor.name, tensor.value));
+  lora.config.base_model = base.path().string();
+  io::write_safetensors(folder / "adapter_model.safetensors", std::move(tensors));
+  write_file_atomic(folder / "adapter_config.json",
+                    lora.config.to_peft_json(lora.config.target_names));
+}
+
+void write_lora_gguf(const LoadedModel& loaded, const gguf::FileType& type,
+                     const std::filesystem::path& path) {
+  refuse_others(loaded);
+  const architecture::DecoderSpec spec = families::read_decoder_spec(loaded.folder);
+  const gguf::Family& family = family_of_base(loaded.folder, spec);
+  const adapters::LoraConfig& config = loaded.lora->config();
+  // One alpha holds for all: else each B has its scale, and llama.cpp's is left out by 0.
+  bool one_alpha = true;
+  for (const auto& adapted : loaded.lora->adapted()) {
+    const std::string& module = adapted.linear->name();
+    const double usual = config.alpha / static_cast<double>(config.rank_of(module));
+    one_alpha =
+        one_alpha && std::fabs(config.scaling_of(module) - usual) <= 1e-12 * std::fabs(usual);
+  }
+  std::vector<gguf::TensorToWrite> tensors;
+  constexpr std::string_view kPeftPrefix = "base_model.model.";
+  for (const nn::NamedTensor& parameter : loaded.lora->parameters()) {
+    const bool is_a = parameter.name.ends_with(".lora_A.weight");
+    if (!is_a && !parameter.name.ends_with(".lora_B.weight"))
+      refuse(loaded, fmt::format("llama.cpp's adapters have no {}", parameter.name));
+    const std::string module =
+        parameter.name.substr(kPeftPrefix.size(), parameter.name.size() - kPeftPrefix.size() - 14);
+    const auto name = gguf::file_name_of(family, module + ".weight");
+    if (!name || (spec.tied_head && module == "lm_head"))
+      refuse(loaded, fmt::format("llama.cpp has no adapter of {} here", module));
+    at::Tensor values = parameter.value.detach().cpu().to(at::kFloat);
+    if (!is_a && gguf::rows_of(family, module + ".weight") != gguf::Rows::AsTheyAre)
+      values = models::rows_in_file_order(values, spec.head_dim);
+    if (!is_a && !one_alpha) values = values * config.scaling_of(module);
+    tensors.push_back(tensor_of(*name + (is_a ? ".lora_a" : ".lora_b"), values, type.usual));
+  }
+  gguf::Metadata metadata;
+  metadata.text("general.architecture", family.architecture);
+  metadata.text("general.type", "adapter");
+  metadata.number("general.file_type", type.number);
+  metadata.text("adapter.type", "lora");
+  metadata.real("adapter.lora.alpha", one_alpha ? config.alpha : 0.0);
+  gguf::write_file(path, metadata, tensors);
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/training/step_flops.h"
+
+#include <fmt/format.h>
+
+#include "convoy/model/nn/kv_cache.h"
+#include "convoy/model/sizing/known_peak.h"
+#include "convoy/model/sizing/step_flops.h"
+
+namespace convoy::recipes {
+
+train::StepFlops step_flops_of(nn::CausalLm& model, const adapters::LoraModel* lora) {
+  const nn::KvGeometry kv = model.kv_geometry();
+  sizing::ProductWeights weights;
+  weights.head = model.hidden_size() * model.vocab_size();
+  weights.blocks = model.matmul_parameters() - weights.head;
+  if (lora == nullptr) {
+    weights.trained_blocks = weights.blocks;
+    weights.trains_head = true;
+  } else {
+    weights.without_input_gradient =
+        model.hidden_size() * (model.attention_width() + 2 * kv.num_kv_heads * kv.head_dim);
+    for (const nn::NamedTensor& parameter : lora->parameters())
+      // DoRA's magnitudes are no matrices.
+      if (parameter.value.dim() == 2) weights.adapters += parameter.value.numel();
+  }
+  const sizing::AttentionShape attention{.width = model.attention_width(), .windows = kv.windows};
+  return [weights, attention](const std::vector<int64_t>& row_tokens, int64_t supervised_tokens) {
+    return sizing::step_flops(weights, attention, row_tokens, supervised_tokens);
+  };
+}
+
+double known_peak_of_rank(const std::string& device_kind, const std::string& dtype,
+                          int local_world) {
+  const double peak =
+      sizing::known_peak(sizing::peaks_file(), sizing::peak_owner(device_kind, dtype)).value_or(0);
+  return device_kind == "cpu" ? peak / local_world : peak;
+}
+
+std::string peak_share_text(double share, double peak_flops, const std::string& dtype) {
+  const bool large = peak_flops >= 1e13;
+  return fmt::format("{:.0f} % of the measured peak ({:.0f} {}FLOP/s in {}; MFU){}", 100 * share,
+                     peak_flops / (large ? 1e12 : 1e9), large ? "T" : "G", dtype,
+                     share > 1 ? ": the machine was busy when it was measured, so run convoy bench "
+                                 "peak again while nothing else runs"
+                               : "");
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/encoding/encode_sample.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/data/datasets/chats/chat_roles.h"
+#include "convoy/data/datasets/chats/readable_chat.h"
+#include "convoy/data/datasets/chats/unwritten.h"
+#include "convoy/data/datasets/masks/learnt_turns.h"
+#include "convoy/data/datasets/masks/turn_weights.h"
+
+namespace convoy::data {
+namespace {
+
+using nlohmann::ordered_json;
+using Kind = Sample::Kind;
+
+// Prompt and completion in one list, which is stored in `joined` when the sample has two.
+const ordered_json& whole_conversation(const Sample& sample, ordered_json& joined) {
+  if (sample.kind != Kind::ChatPromptCompletion) return sample.messages;
+  joined = sample.messages;
+  joined.insert(joined.end(), sample.completion_messages.begin(), sample.completion_messages.end());
+  return joined;
+}
+
+const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
+  if (chat_template == nullptr)
+    throw DataError("the row is a conversation, but the model has no chat template",
+                    {.hint = "put a chat_template.jinja into the model folder or name one with "
+                             "data.template_path"});
+  return *chat_template;
+}
+
+// Adds the row to errors that `work` throws; the inner reason (a line of the template) stays in the
+// message.
+template <class Work>
+auto in_row(const Sample& sample, Work work) {
+  try {
+    return work();
+  } catch (const DataError& error) {
+    std::string message = error.what();
+    const ErrorLocation& location = error.location();
+    if (!location.file.empty())
+      message = location.line > 0 ? fmt::format("{}:{}: {}", location.file, location.line, message)
+                                  : fmt::format("{}: {}", location.file, message);
+    if (sample.line == 0 && sample.index >= 0)
+      message = fmt::format("row {}: {}", sample.index, message);
+    throw DataError(message, {.file = sample.file, .line = sample.line, .hint = location.hint});
+  }
+}
+
+EncodedRow supervised_from(EncodedRow row, size_t first, int64_t source_index) {
+  row.source_index = source_index;
+  row.supervised.assign(row.ids.size(), 0);
+  for (size_t token = std::max<size_t>(first, 1); token < row.ids.size(); ++token)
+    row.supervised[token] = 1;
+  return row;
+}
+
+// Tokens with which both begin.
+size_t common_tokens(const std::vector<int32_t>& prompt, const std::vector<int32_t>& whole) {
+  const auto [at, other] = std::mismatch(prompt.begin(), prompt.end(), whole.begin(), whole.end());
+  return static_cast<size_t>(at - prompt.begin());
+}
+
+size_t first_supervised(const EncodedRow& row) {
+  return static_cast<size_t>(std::find(row.supervised.begin(), row.supervised.end(), uint8_t{1}) -
+                             row.supervised.begin());
+}
+
+// All but the last weight become 0.
+void keep_last(std::vector<double>& weights) {
+  const auto last =
+      std::find_if(weights.rbegin(), weights.rend(), [](double weight) { return weight > 0; });
+  for (auto weight = last; weight != weights.rend(); ++weight)
+    if (weight != last) *weight = 0;
+}
+
+// `tokens`: 1 for each token that gets the weight, if it is learnt.
+void set_weight(EncodedRow& row, const std::vector<uint8_t>& tokens, double weight) {
+  for (size_t token = 0; token < tokens.size(); ++token) {
+    if (tokens[token] == 0 || row.supervised[token] == 0) continue;
+    if (weight == 0) {
+      row.supervised[token] = 0;
+      continue;
+    }
+    row.weights.resize(row.ids.size(), 1.0F);
+    row.weights[token] = static_cast<float>(weight);
+  }
+}
+
+}  // namespace
+
+bool is_chat(const Sample& sample) {
+  return sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
+}
+
+SampleEncoder::SampleEncoder(const text::Tokenizer& tokenizer,
+                             const text::ChatTemplate* chat_template, Supervision supervision)
+    : tokenizer_(tokenizer), chat_template_(chat_template), supervision_(std::move(supervision)) {}
+
+// Includes the tokenizer's prefix tokens, never its suffix: the caller decides on EOS.
+EncodedRow SampleEncoder::plain_row(const std::string& text) const {
+  EncodedRow row{.ids = tokenizer_.encode(text, text::SpecialTokens::Add).ids, .supervised = {}};
+  std::vector<int32_t>& ids = row.ids;
+  if (tokenizer_.adds_eos() && !ids.empty()) ids.pop_back();
+  row.own_bos =
+      tokenizer_.adds_bos() && ids.size() > 1 && ids[0] == tokenizer_.bos_id() && ids[0] == ids[1];
+  if (row.own_bos) ids.erase(ids.begin());
+  return row;
+}
+
+// The template itself writes BOS when the model needs one.
+text::Encoding SampleEncoder::chat_encoding(const std::string& text) const {
+  return tokenizer_.encode(text, text::SpecialTokens::Omit);
+}
+
+bool SampleEncoder::begins_with_bos(const std::vector<int32_t>& ids) const {
+  return tokenizer_.adds_bos() && !ids.empty() && ids[0] == tokenizer_.bos_id();
+}
+
+void SampleEncoder::append_eos(std::vector<int32_t>& ids) const {
+  const auto eos = tokenizer_.eos_id();
+  if (eos && (ids.empty() || ids.back() != *eos)) ids.push_back(*eos);
+}
+
+EncodedRow SampleEncoder::encode_text(const Sample& sample) const {
+  EncodedRow row = plain_row(sample.text);
+  append_eos(row.ids);
+  row = supervised_from(std::move(row), 1, sample.index);
+  if (sample.text.empty()) skip_empty_answer(row, "text");
+  return row;
+}
+
+// Only an end token would be supervised.
+void SampleEncoder::skip_empty_answer(EncodedRow& row, const char* answer) const {
+  if (supervision_.empty_answers == EmptyAnswers::Learn) return;
+  if (supervision_.empty_answers == EmptyAnswers::Error)
+    throw DataError(fmt::format("the {} is empty", answer),
+                    {.hint = "write it, or set data.empty_answers: skip"});
+  row.empty_answer = true;
+  std::fill(row.supervised.begin(), row.supervised.end(), uint8_t{0});
+}
+
+// The two texts are tokenised as one, so a token may cross the boundary: the completion then begins
+// with that token.
+EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
+  EncodedRow row = plain_row(sample.prompt + sample.completion);
+  append_eos(row.ids);
+  if (learns_every_token()) return supervised_from(std::move(row), 1, sample.index);
+  const std::vector<int32_t> prompt = plain_row(sample.prompt).ids;
+  const size_t first = common_tokens(prompt, row.ids);
+  row = supervised_from(std::move(row), first, sample.index);
+  row.crosses_seam = first < prompt.size();
+  if (trimmed(sample.completion, " \t\r\n").empty()) skip_empty_answer(row, "completion");
+  return row;
+}
+
+// A conversation that is no row is a client's.
+ReadableChat SampleEncoder::readable(const Sample& sample, const ordered_json& messages,
+                                     bool add_generation_prompt) const {
+  return chat_of_row(required(chat_template_), messages, sample.variables, add_generation_prompt,
+                     sample.index < 0 ? Losses::AllowInHistory : Losses::Refuse);
+}
+
+namespace {
+
+ordered_json without_key(ordered_json messages, const std::string& key) {
+  for (ordered_json& message : messages) {
+    message.erase(key);
+    if (message.contains("content") && message["content"].is_array())
+      for (ordered_json& part : message["content"]) part.erase(key);
+  }
+  return messages;
+}
+
+// True when the template writes the same without the key, as where a conversion has dropped it.
+bool is_unread(const std::string& key, const Sample& sample, const ReadableChat& chat,
+               const text::ChatTemplate& chat_template) {
+  try {
+    return chat_template.render(without_key(chat.messages, key), sample.variables, false).text ==
+           chat.rendered.text;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+EncodedRow noting_losses(EncodedRow row, const Sample& sample, const ReadableChat& chat,
+                         const text::ChatTemplate& chat_template) {
+  const CutTexts cut = find_cut_texts(chat.messages, chat.rendered.text);
+  row.reasoning_unread |= cut.thoughts;
+  row.text_unread = cut.others;
+  for (const std::string& key : sample.further_keys)
+    if (is_unread(key, sample, chat, chat_template)) row.keys_unread.push_back(key);
+  return row;
+}
+
+}  // namespace
+
+EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
+  ordered_json joined;
+  const ordered_json& given = whole_conversation(sample, joined);
+  const ReadableChat chat = readable(sample, given, false);
+  return noting_losses(has_turn_weights(given) ? encode_weighted_chat(sample, given, chat)
+                                               : encode_readable_chat(sample, given, chat),
+                       sample, chat, required(chat_template_));
+}
+
+// The prompt ends where the ids of the whole leave its own: at its end, or at a token over the
+// boundary.
+EncodedRow SampleEncoder::encode_whole_completion(const Sample& sample) const {
+  if (!is_chat(sample)) {
+    EncodedRow row = plain_row(sample.prompt + sample.completion);
+    append_eos(row.ids);
+    const std::vector<int32_t> prompt = plain_row(sample.prompt).ids;
+    const size_t first = common_tokens(prompt, row.ids);
+    row = supervised_from(std::move(row), first, sample.index);
+    row.crosses_seam = first < prompt.size();
+    row.empty_answer = trimmed(sample.completion, " \t\r\n").empty();
+    return row;
+  }
+  ordered_json joined;
+  const ordered_json& given = whole_conversation(sample, joined);
+  if (has_turn_weights(given))
+    throw DataError("a turn of a preference has a weight of its own, which no loss reads",
+                    {.hint = "leave it out"});
+  const text::ChatTemplate& chat_template = required(chat_template_);
+  const ReadableChat chat = readable(sample, given, false);
+  EncodedRow row{.ids = chat_encoding(chat.rendered.text).ids, .supervised = {}};
+  row.own_bos = begins_with_bos(row.ids);
+  const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
+    return chat_template.render(others, variables, false).text;
+  };
+  const Unwritten unwritten = find_unwritten(whole, chat.messages, sample.variables,
+                                             chat.rendered.text, sample.messages.size());
+  row.tools_unread = unwritten.tools;
+  row.documents_unread = unwritten.documents;
+  row.calls_unread = unwritten.calls;
+  row.reasoning_unread = unwritten.reasoning;
+  row.empty_answer = !unwritten.answers.empty();
+  const ReadableChat prompt = readable(sample, sample.messages, true);
+  row = supervised_from(std::move(row),
+                        common_tokens(chat_encoding(prompt.rendered.text).ids, row.ids),
+                        sample.index);
+  return noting_losses(std::move(row), sample, chat, chat_template);
+}
+
+// A loss of preferences compares whole completions: every token behind the prompt counts, whatever
+// Supervision says of answers. Only a pair with an answer on either side is learnt.
+EncodedRow SampleEncoder::encode_pair(const Sample& sample) const {
+  EncodedRow chosen = encode_whole_completion(sample);
+  Sample other = sample;
+  other.completion = sample.rejected;
+  other.completion_messages = sample.rejected_messages;
+  EncodedRow rejected = encode_whole_completion(other);
+  if (chosen.empty_answer || rejected.empty_answer) {
+    if (supervision_.empty_answers == EmptyAnswers::Error)
+      throw DataError(
+          fmt::format("the {} answer is empty", chosen.empty_answer ? "chosen" : "rejected"),
+          {.hint = "write it, or leave the row out"});
+    EncodedRow pair = pair_of_rows(std::move(chosen), rejected);
+    pair.empty_answer = true;
+    std::fill(pair.supervised.begin(), pair.supervised.end(), uint8_t{0});
+    return pair;
+  }
+  if (chosen.ids == rejected.ids)
+    throw DataError("chosen and rejected have the same tokens, so nothing is preferred",
+                    {.hint = "leave the row out"});
+  if (sample.is_judged) return pair_of_rows(std::move(chosen), rejected);
+  // Both begin at one place: where a token lies over the boundary of one, it counts in both.
+  const size_t first = std::min(first_supervised(chosen), first_supervised(rejected));
+  for (EncodedRow* const row : {&chosen, &rejected})
+    *row = supervised_from(std::move(*row), first, sample.index);
+  return pair_of_rows(std::move(chosen), rejected);
+}
+
+EncodedRow SampleEncoder::encode_judged(const Sample& sample) const {
+  EncodedRow row = encode_whole_completion(sample);
+  row.is_desirable = sample.is_desirable;
+  if (std::exchange(row.empty_answer, false)) skip_empty_answer(row, "answer");
+  return row;
+}
+
+// By the role that the row gives, or the one by which the template knows it.
+bool SampleEncoder::learns(const ordered_json& given, const ReadableChat& chat,
+                           size_t message) const {
+  return supervision_.learns(role_of(given[message])) ||
+         supervision_.learns(role_of(chat.messages[message]));
+}
+
+EncodedRow SampleEncoder::encode_readable_chat(const Sample& sample, const ordered_json& given,
+                                               const ReadableChat& chat) const {
+  const text::ChatTemplate& chat_template = required(chat_template_);
+  const ordered_json& messages = chat.messages;
+  if (learns_every_token()) {
+    const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
+      return chat_template.render(others, variables, false).text;
+    };
+    const std::string& text = chat.rendered.text;
+    const Unwritten unwritten = find_unwritten(whole, messages, sample.variables, text, 0);
+    EncodedRow row{.ids = chat_encoding(text).ids, .supervised = {}};
+    row.own_bos = begins_with_bos(row.ids);
+    row.tools_unread = unwritten.tools;
+    row.documents_unread = unwritten.documents;
+    row.calls_unread = unwritten.calls;
+    row.reasoning_unread = unwritten.reasoning;
+    return supervised_from(std::move(row), 1, sample.index);
+  }
+  size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
+  const bool only_last = supervision_.supervise == Supervise::Last;
+  // Turns that are not supervised need not be located.
+  if (only_last)
+    for (size_t index = messages.size(); index-- > first;)
+      if (learns(given, chat, index)) {
+        first = index;
+        break;
+      }
+  std::vector<std::string> roles = supervision_.roles;
+  for (size_t index = 0; index < messages.size(); ++index)
+    if (const std::string role = role_of(messages[index]);
+        learns(given, chat, index) && std::find(roles.begin(), roles.end(), role) == roles.end())
+      roles.push_back(role);
+  LearntTurns turns = find_learnt_turns(chat_template, chat, sample.variables, first, roles,
+                                        supervision_.empty_answers);
+  std::erase_if(turns.spans, [&](const TurnSpan& span) {
+    return span.message >= 0 && !learns(given, chat, static_cast<size_t>(span.message));
+  });
+  if (only_last && turns.spans.size() > 1)
+    turns.spans.erase(turns.spans.begin(), std::prev(turns.spans.end()));
+  const text::Encoding encoding = chat_encoding(turns.text);
+  leave_out_end_of_conversation(turns, chat_template, chat, sample.variables, encoding, tokenizer_);
+  return {.ids = encoding.ids,
+          .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
+          .source_index = sample.index,
+          .own_bos = begins_with_bos(encoding.ids),
+          .empty_answer =
+              supervision_.empty_answers == EmptyAnswers::Skip && !turns.unwritten.answers.empty(),
+          .tools_unread = turns.unwritten.tools,
+          .documents_unread = turns.unwritten.documents,
+          .calls_unread = turns.unwritten.calls,
+          .reasoning_unread = turns.unwritten.reasoning};
+}
+
+// Turns that say it are learnt with their own weight, the others as the roles say.
+EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const ordered_json& given,
+                                               const ReadableChat& chat) const {
+  const ordered_json& messages = chat.messages;
+  const bool learns_all = learns_every_token();
+  const size_t completion = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
+  std::vector<double> weights = turn_weights(given, [&](size_t index) {
+    return learns_all || (index >= completion && learns(given, chat, index));
+  });
+  if (supervision_.supervise == Supervise::Last) keep_last(weights);
+  // Where every token is learnt, only the turns of another weight have to be located.
+  const auto is_located = [&](size_t index) {
+    return learns_all ? weights[index] != 1 : weights[index] > 0;
+  };
+  size_t first = messages.size();
+  std::vector<std::string> roles;
+  for (size_t index = messages.size(); index-- > 0;) {
+    if (!is_located(index)) continue;
+    first = index;
+    const std::string role = role_of(messages[index]);
+    if (std::find(roles.begin(), roles.end(), role) == roles.end()) roles.push_back(role);
+  }
+  LearntTurns turns = find_learnt_turns(required(chat_template_), chat, sample.variables, first,
+                                        roles, supervision_.empty_answers);
+  for (const TurnSpan& span : turns.spans)
+    if (span.message < 0)
+      throw DataError(
+          "the turns have weights of their own, but the chat template does not write one {% "
+          "generation %} span for each answer",
+          {.hint = "put the tags around every answer, or leave the weights out"});
+  std::erase_if(turns.spans, [&](const TurnSpan& span) {
+    return !is_located(static_cast<size_t>(span.message));
+  });
+  std::erase_if(turns.unwritten.answers, [&](size_t index) { return !is_located(index); });
+  const text::Encoding encoding = chat_encoding(turns.text);
+  leave_out_end_of_conversation(turns, required(chat_template_), chat, sample.variables, encoding,
+                                tokenizer_);
+  EncodedRow row{.ids = encoding.ids,
+                 .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
+                 .source_index = sample.index,
+                 .own_bos = begins_with_bos(encoding.ids),
+                 .empty_answer = !learns_all && !turns.unwritten.answers.empty() &&
+                                 supervision_.empty_answers == EmptyAnswers::Skip,
+                 .tools_unread = turns.unwritten.tools,
+                 .documents_unread = turns.unwritten.documents,
+                 .calls_unread = turns.unwritten.calls,
+                 .reasoning_unread = turns.unwritten.reasoning,
+                 .own_weights = true};
+  if (learns_all) row = supervised_from(std::move(row), 1, sample.index);
+  for (const double weight : std::set(weights.begin(), weights.end())) {
+    if (weight == 1) continue;
+    LearntTurns alike = turns;
+    std::erase_if(alike.spans, [&](const TurnSpan& span) {
+      return weights[static_cast<size_t>(span.message)] != weight;
+    });
+    set_weight(row, mask_of(alike, encoding, tokenizer_, LearntEnds::Turn), weight);
+  }
+  return row;
+}
+
+EncodedRow SampleEncoder::encode(const Sample& sample) const {
+  return in_row(sample, [&] {
+    if (sample.is_pair) return encode_pair(sample);
+    if (sample.is_judged) return encode_judged(sample);
+    switch (sample.kind) {
+      case Kind::Text:
+        return encode_text(sample);
+      case Kind::PromptCompletion:
+        return encode_prompt_completion(sample);
+      case Kind::Chat:
+      case Kind::ChatPromptCompletion:
+        break;
+    }
+    return encode_chat(sample);
+  });
+}
+
+ordered_json prompt_messages(const Sample& sample) {
+  ordered_json messages = without_turn_weights(sample.messages);
+  if (sample.kind == Kind::Chat && messages.size() > 1 && messages.back().is_object() &&
+      messages.back().value("role", "") == "assistant")
+    messages.erase(messages.size() - 1);
+  return messages;
+}
+
+EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
+  return in_row(sample, [&] {
+    EncodedRow row;
+    if (is_chat(sample)) {
+      row.ids = chat_encoding(readable(sample, prompt_messages(sample), true).rendered.text).ids;
+      row.own_bos = begins_with_bos(row.ids);
+    } else {
+      row = plain_row(sample.kind == Kind::Text ? sample.text : sample.prompt);
+    }
+    if (row.ids.empty()) throw DataError("the prompt has no tokens", {.hint = "write a text"});
+    row.source_index = sample.index;
+    row.supervised.assign(row.ids.size(), 0);
+    return row;
+  });
+}
+
+std::string SampleEncoder::render(const Sample& sample, bool add_generation_prompt) const {
+  return in_row(sample, [&] {
+    if (sample.is_pair)
+      throw DataError("a preference has two texts, and one would be shown",
+                      {.hint = "leave --render out: the tokens of both are shown"});
+    if (is_chat(sample)) {
+      ordered_json joined;
+      return readable(sample, whole_conversation(sample, joined), add_generation_prompt)
+          .rendered.text;
+    }
+    return sample.kind == Kind::Text ? sample.text : sample.prompt + sample.completion;
+  });
+}
+
+std::string SampleEncoder::policy(const Sample& sample) const {
+  if (is_chat(sample)) require_ends(sample);
+  const EncodedRow row = encode(sample);
+  const auto quoted = [&](int32_t id) { return fmt::format("`{}`", tokenizer_.piece(id)); };
+  std::string line;
+  const auto bos = tokenizer_.bos_id();
+  if (bos && !row.ids.empty() && row.ids[0] == *bos)
+    line = fmt::format("BOS {} once, from the {}", quoted(*bos),
+                       is_chat(sample) ? "chat template" : "tokenizer");
+  else
+    line = "no BOS";
+  const auto eos = tokenizer_.eos_id();
+  bool learnt = false;
+  for (size_t token = 0; eos && token < row.ids.size(); ++token)
+    learnt = learnt || (row.ids[token] == *eos && row.supervised[token] != 0);
+  size_t last = row.ids.size();
+  while (last > 0 && row.supervised[last - 1] == 0) --last;
+  if (!eos)
+    line += "; the tokenizer names no EOS";
+  else if (learnt)
+    line += fmt::format("; EOS {} is learnt", quoted(*eos));
+  else
+    line += fmt::format("; EOS {} is not learnt", quoted(*eos));
+  const bool is_whole = sample.is_pair || sample.is_judged;
+  if (is_chat(sample) && !is_whole && last > 0 && row.ids[last - 1] != eos)
+    line += fmt::format(" (turns end with {})", quoted(row.ids[last - 1]));
+  if (is_whole)
+    line += fmt::format("; of {} every token behind the prompt counts",
+                        sample.is_pair ? "both completions" : "the completion");
+  else if (learns_every_token() || sample.kind == Kind::Text)
+    line += "; every token is supervised";
+  else if (sample.kind == Kind::PromptCompletion)
+    line += "; the completion is supervised";
+  else
+    line += fmt::format(
+        "; {} supervised, located by {}",
+        supervision_.supervise == Supervise::Last
+            ? fmt::format("the last {} turn is", fmt::join(supervision_.roles, " or "))
+            : fmt::format("{} turns are", fmt::join(supervision_.roles, " and ")),
+        chat_template_->has_generation_tags() ? "generation tags" : "prefix difference");
+  if (row.own_weights) line += "; weights of turns come before this";
+  if (const std::string clock = is_chat(sample) ? chat_template_->clock().words() : "";
+      !clock.empty())
+    line += fmt::format("; in every row {}", clock);
+  return line;
+}
+
+// A setting about missing end tokens would be ignored silently.
+void SampleEncoder::require_ends(const Sample& sample) const {
+  if (supervision_.ends == LearntEnds::Turn) return;
+  const auto mask_with = [&](LearntEnds ends) {
+    Supervision other = supervision_;
+    other.ends = ends;
+    return SampleEncoder(tokenizer_, chat_template_, other).encode(sample).supervised;
+  };
+  const std::vector<uint8_t> with_ends = mask_with(LearntEnds::Turn);
+  const bool learns = std::find(with_ends.begin(), with_ends.end(), 1) != with_ends.end();
+  if (learns && with_ends == mask_with(LearntEnds::None))
+    throw DataError(
+        "data.train_on_eos selects tokens that close turns, but no learnt turn of this row ends "
+        "with a special token",
+        {.file = sample.file,
+         .line = sample.line,
+         .hint = "leave data.train_on_eos out; `convoy data tokens --data` shows what is learnt"});
+}
+
+int64_t count_supervised(const EncodedRow& row) {
+  return std::count_if(row.supervised.begin(), row.supervised.end(),
+                       [](uint8_t flag) { return flag != 0; });
+}
+
+std::string own_bos_notice(int64_t rows) {
+  return fmt::format("{} with a BOS of {} own; the one that the tokenizer adds was left out",
+                     rows == 1 ? "1 row begins" : fmt::format("{} rows begin", rows),
+                     rows == 1 ? "its" : "their");
+}
+
+}  // namespace convoy::data

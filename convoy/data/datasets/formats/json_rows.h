@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "convoy/data/datasets/formats/row_formats.h"
+
+namespace convoy::data {
+
+RowFormat json_lines_format();
+// A list, {"data": [...]}, or JSON lines in a file with the suffix of a list.
+RowFormat json_format();
+
+std::unique_ptr<RowSource> open_json_lines(ByteReader file);
+
+}  // namespace convoy::data

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of file formats, and what their readers and writers share.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "convoy/data/datasets/formats/byte_reader.h"
+#include "convoy/data/datasets/formats/row_source.h"
+#include "convoy/data/datasets/formats/row_writer.h"
+
+namespace convoy::data {
+
+// Limits for one row of any format: a larger one indicates a damaged or hostile file.
+constexpr size_t kMaxRowBytes = size_t{64} << 20;
+constexpr int kMaxJsonDepth = 256;
+
+// Invalid bytes in a row. `byte` is 1-based within the row's text.
+class JsonRowError : public DataError {
+ public:
+  JsonRowError(std::string_view what, size_t byte, std::string_view reason,
+               const ErrorLocation& location);
+  size_t byte() const { return byte_; }
+  // The same error, at a line and column of the file.
+  JsonRowError at(int64_t line, int64_t column, std::string hint) const;
+
+ private:
+  std::string what_;
+  std::string reason_;  // empty, or what stands behind the place
+  size_t byte_;
+};
+
+// Parses one JSON value. Throws JsonRowError with `location` and the byte within `text`: bad
+// syntax, bad UTF-8, lone surrogates, NUL bytes, nesting deeper than kMaxJsonDepth. Throws
+// DataError with the key for a number that cannot be represented: a whole one of more than 64 bits,
+// or one beyond double.
+nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorLocation& location);
+
+// Replaces lone surrogates and bytes that are no UTF-8 in a JSON text by U+FFFD. Returns their
+// number.
+int64_t replace_damaged_text(std::string& json);
+
+// The way out for such a text.
+inline constexpr const char* kReplaceDamageHint =
+    "bad_rows: replace puts U+FFFD in the place of such characters";
+
+// The text of a row to write; `number` counts from 1. Throws DataError for text that is not UTF-8.
+std::string json_row_text(const nlohmann::ordered_json& row, int indent, int64_t number,
+                          const std::filesystem::path& path);
+
+// A file format for rows: reader, writer, help and error texts all use its entry in the table.
+//
+// To add one: x_rows.h with `RowFormat x_format();`, x_rows.cpp with the reader, the writer and
+// this entry, one line in row_formats.cpp.
+struct RowFormat {
+  std::string_view name;                   // "CSV"
+  std::vector<std::string_view> suffixes;  // in lower case; messages name the first
+  // True when a file without a known suffix has this format, by the bytes ahead; consumes nothing.
+  // Null: only the name decides.
+  bool (*sniff)(ByteReader& file) = nullptr;
+  std::unique_ptr<RowSource> (*open)(ByteReader file, TextRows text_rows) = nullptr;
+  // Null: the format can only be read.
+  std::unique_ptr<RowWriter> (*create)(const std::filesystem::path& path) = nullptr;
+  bool is_text = false;           // rows are plain text
+  bool may_be_compressed = true;  // as a whole, by .gz, .zst or .bz2
+};
+
+class RowFormats {
+ public:
+  explicit RowFormats(std::vector<RowFormat> list) : list_(std::move(list)) {}
+
+  // All formats.
+  static const RowFormats& built_in();
+
+  const std::vector<RowFormat>& list() const { return list_; }
+  // By the suffix, without one of compression. Null: unknown.
+  const RowFormat* named_by(const std::filesystem::path& path) const;
+  // By the name, else by the content. Opens the file once. Throws DataError.
+  std::unique_ptr<RowSource> open(const std::filesystem::path& path, TextRows text_rows) const;
+  // Throws ConfigError when the name has no writable format.
+  const RowFormat& to_write(const std::filesystem::path& path) const;
+  // The suffixes of the formats and of compression, for messages.
+  std::string readable() const;
+  std::string writable() const;
+
+ private:
+  std::vector<RowFormat> list_;
+};
+
+}  // namespace convoy::data

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checked access to the members of one row; used by the schema conversions. Errors carry the row's
+// place.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/data/datasets/formats/row_source.h"
+
+namespace convoy::data {
+
+// Refers to `row` and `value`, which must outlive it. Every text is cut to `max_field_chars` (0 =
+// off), and the cuts are counted. All members throw DataError.
+class RowFields {
+ public:
+  RowFields(const Row& row, const nlohmann::ordered_json& value, int64_t max_field_chars)
+      : row_(row), value_(value), max_field_chars_(max_field_chars) {}
+
+  const Row& row() const { return row_; }
+  const nlohmann::ordered_json& value() const { return value_; }
+  const nlohmann::ordered_json& member(std::string_view key) const;  // present and not null
+  // The member if there is one and it is not null; does not count as reading it.
+  const nlohmann::ordered_json* peek(std::string_view key) const;
+  void mark_read(std::string_view key) const { found(key); }
+  std::string text(std::string_view key);           // a string, or a whole number as CSV writes it
+  std::string text_or_empty(std::string_view key);  // absent, null, or text
+  std::string cut(std::string text);
+
+  // {role, content, ...} turns, including all other members of each turn, and what they say of
+  // their weight settled (turn_weights.h); `messages` with the row's own `loss_mask`. The list may
+  // be a JSON string, as in CSV.
+  nlohmann::ordered_json messages(std::string_view key);
+  nlohmann::ordered_json list(std::string_view key) const;  // any list; may be a JSON string
+  // ShareGPT's {from, value} turns as messages.
+  nlohmann::ordered_json conversations();
+  // Earlier exchanges as messages: a column `history` of [question, answer] pairs.
+  nlohmann::ordered_json history();
+  // Makes the text under `system` or `system_prompt` the first turn. A conversation that begins
+  // with the same text stays as it is.
+  void add_system_column(nlohmann::ordered_json& messages);
+  // The row's template variables, which override the run's variables (null or an object):
+  // `chat_template_kwargs`, `tools` and `documents`. Each may be a JSON string. Beside texts in
+  // columns, the last two may be anything: only lists of objects are variables.
+  enum class Texts { InTurns, InColumns };
+  nlohmann::ordered_json template_variables(const nlohmann::ordered_json& of_run,
+                                            Texts texts) const;
+
+  RowFields nested(const nlohmann::ordered_json& value) const {
+    return {row_, value, max_field_chars_};
+  }
+  // Counts what a nested value cut and left unread.
+  void absorb(const RowFields& other);
+  int64_t fields_cut() const { return fields_cut_; }
+  // Names of the members that were never read, in order; empty ones count as absent.
+  std::vector<std::string> unread() const;
+  // Keys of turns that read like a weight and are none.
+  const std::vector<std::string>& weight_like() const { return weight_like_; }
+  // Keys of turns that are not part of the conversation's format.
+  const std::vector<std::string>& further_keys() const { return further_keys_; }
+  [[noreturn]] void fail(const std::string& reason, std::string hint = {}) const;
+
+ private:
+  // Returns the member, or null when it is missing; marks it as read.
+  const nlohmann::ordered_json* found(std::string_view key) const;
+  nlohmann::ordered_json parsed(std::string_view key) const;
+  nlohmann::ordered_json parsed_or_null(std::string_view key) const;
+  std::string system_column();
+  nlohmann::ordered_json checked_message(const nlohmann::ordered_json& message,
+                                         std::string_view where);
+  void check_content(nlohmann::ordered_json& message, std::string_view where);
+  void spread_loss_mask(nlohmann::ordered_json& turns) const;
+  void settle_weight(nlohmann::ordered_json& message, std::string_view where);
+  // `known`: the keys of the turn's format.
+  void note_further_keys(const nlohmann::ordered_json& turn,
+                         std::span<const std::string_view> known);
+
+  const Row& row_;
+  const nlohmann::ordered_json& value_;
+  int64_t max_field_chars_;
+  int64_t fields_cut_ = 0;
+  mutable std::vector<const nlohmann::ordered_json*> read_;
+  std::vector<std::string> unread_within_;  // keys within nested values that nothing reads
+  std::vector<std::string> weight_like_;
+  std::vector<std::string> further_keys_;
+};
+
+}  // namespace convoy::data

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/datasets/schemas/ranked_rows.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/suggest.h"
+#include "convoy/core/base/text_as.h"
+#include "convoy/core/base/trimmed.h"
+#include "convoy/data/datasets/schemas/nested_column.h"
+
+namespace convoy::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::pair<RankedPairs, std::string_view>, 4> kWays = {{
+    {RankedPairs::BestVsWorst, "best_vs_worst"},
+    {RankedPairs::BestVsRest, "best_vs_rest"},
+    {RankedPairs::Adjacent, "adjacent"},
+    {RankedPairs::All, "all"},
+}};
+
+// Columns with the answers, and the member of an entry that holds one.
+constexpr std::array kLists = {"completions", "responses", "answers", "candidates", "generations"};
+constexpr std::array kAnswerMembers = {"response", "answer",  "completion",
+                                       "text",     "content", "output"};
+
+// The smallest rank is the best one, and the largest score.
+constexpr std::array kRanks = {"rank", "ranks", "ranking", "rankings"};
+constexpr std::array kScores = {"overall_score", "score",  "scores",  "rating",
+                                "ratings",       "reward", "rewards", "pm_score"};
+
+enum class Null { Absent, Present };
+
+template <class Words>
+const char* first_of(const Words& words, const Json& value, Null null = Null::Absent) {
+  for (const char* word : words)
+    if (const auto found = value.find(word);
+        found != value.end() && (!found->is_null() || null == Null::Present))
+      return word;
+  return nullptr;
+}
+
+bool has_sides(const Json& row) {
+  return row.is_object() && first_of(std::array{"chosen", "rejected"}, row) != nullptr;
+}
+
+// The form of a row.
+struct RankedForm {
+  const char* list = nullptr;    // column
+  const char* values = nullptr;  // column beside the list, or member of its entries
+  bool beside = false;
+  bool is_rank = false;
+};
+
+Json list_in(const Json& row, const char* column) {
+  return as_list_of_structs(decoded_column(row.at(column)));
+}
+
+std::optional<RankedForm> form_of(const Json& row) {
+  if (!row.is_object() || has_sides(row)) return {};
+  RankedForm form{.list = first_of(kLists, row)};
+  if (form.list == nullptr) return {};
+  const Json entries = list_in(row, form.list);
+  if (!entries.is_array() || entries.empty()) return {};
+  const auto values_in = [&](const Json& value, bool beside, Null null) {
+    const char* const rank = first_of(kRanks, value, null);
+    form.values = rank != nullptr ? rank : first_of(kScores, value, null);
+    form.is_rank = rank != nullptr;
+    form.beside = beside;
+    return form.values != nullptr;
+  };
+  // The first answer may be the one without a score, and all of them may be without one.
+  for (const Null null : {Null::Absent, Null::Present})
+    for (const Json& entry : entries)
+      if (entry.is_object() && first_of(kAnswerMembers, entry) != nullptr &&
+          values_in(entry, false, null))
+        return form;
+  if (values_in(row, true, Null::Absent) && decoded_column(row.at(form.values)).is_array())
+    return form;
+  return {};
+}
+
+[[noreturn]] void fail_ranked(const Row& row, const std::string& reason, std::string hint) {
+  throw DataError(fmt::format("row {}: {}", row.index + 1, reason),
+                  {.file = row.file, .line = row.line, .hint = std::move(hint)});
+}
+
+// In a list of a Parquet file pandas writes NaN for it.
+bool is_missing(const Json& value) {
+  return value.is_null() || (value.is_number_float() && std::isnan(value.get<double>()));
+}
+
+// Higher is better; nothing where a value is missing. Tables hold numbers as texts.
+std::optional<double> worth_of(const Row& row, const RankedForm& form, const Json& value) {
+  if (is_missing(value)) return std::nullopt;
+  double number = std::nan("");
+  if (value.is_number()) number = value.get<double>();
+  if (value.is_string())
+    number = text_as<double>(trimmed(value.get_ref<const std::string&>(), " ")).value_or(number);
+  if (!std::isfinite(number))
+    fail_ranked(row,
+                fmt::format("`{}` should have numbers, found {}", form.values,
+                            value.is_number() ? fmt::to_string(number) : value.dump()),
+                "write null for an answer without one: it is then left out");
+  return form.is_rank ? -number : number;
+}
+
+struct RankedAnswer {
+  Json answer;
+  double worth = 0;
+};
+
+// A text, a message, or a list of messages.
+Json answer_in(const Row& row, const RankedForm& form, const Json& entry) {
+  if (!entry.is_object() || entry.contains("role") || entry.contains("from")) return entry;
+  const char* const key = first_of(kAnswerMembers, entry);
+  if (key == nullptr)
+    fail_ranked(row, fmt::format("an entry of `{}` has no answer", form.list),
+                fmt::format("name it as one of {}", fmt::join(kAnswerMembers, ", ")));
+  return entry.at(key);
+}
+
+std::vector<RankedAnswer> answers_of(const Row& row, const RankedForm& form, RankedCounts& counts) {
+  const Json entries = list_in(row.value, form.list);
+  const Json values = form.beside ? decoded_column(row.value.at(form.values)) : Json();
+  if (form.beside && values.size() != entries.size())
+    fail_ranked(
+        row,
+        fmt::format("`{}` has {} and `{}` {}", form.list,
+                    counted(std::ssize(entries), "entry", "entries"), form.values, values.size()),
+        "write one value for each answer");
+  std::vector<RankedAnswer> answers;
+  for (size_t place = 0; place < entries.size(); ++place) {
+    const Json& entry = entries[place];
+    if (!form.beside && !entry.is_object())
+      fail_ranked(row,
+                  fmt::format("`{}` has objects with `{}`, and an entry that is none", form.list,
+                              form.values),
+                  "write each answer as an object of the same members");
+    const Json value = form.beside ? values[place] : entry.value(form.values, Json());
+    if (const auto worth = worth_of(row, form, value))
+      answers.push_back({answer_in(row, form, entry), *worth});
+    else
+      ++counts.unranked;
+  }
+  return answers;
+}
+
+using Places = std::vector<std::pair<size_t, size_t>>;
+
+// Best first, equals in the order of the list.
+void sort_best_first(std::vector<RankedAnswer>& answers) {
+  std::stable_sort(answers.begin(), answers.end(),
+                   [](const auto& left, const auto& right) { return left.worth > right.worth; });
+}
+
+// Places in the sorted list: the better one first.
+Places places_of(const std::vector<RankedAnswer>& sorted, RankedPairs which) {
+  const size_t count = sorted.size();
+  Places places;
+  for (size_t better = 0; better + 1 < count; ++better)
+    for (size_t worse = better + 1; worse < count; ++worse) {
+      const bool is_wanted = which == RankedPairs::All ||
+                             (which == RankedPairs::Adjacent && worse == better + 1) ||
+                             (which == RankedPairs::BestVsRest && better == 0);
+      if (is_wanted) places.emplace_back(better, worse);
+    }
+  if (which != RankedPairs::BestVsWorst || count < 2) return places;
+  // The first of the worst.
+  const auto worst = std::find_if(sorted.begin(), sorted.end(), [&](const RankedAnswer& answer) {
+    return answer.worth == sorted.back().worth;
+  });
+  return {{0, std::max<size_t>(1, static_cast<size_t>(worst - sorted.begin()))}};
+}
+
+Json as_turns(const Json& text, const char* role) {
+  return text.is_string() ? Json::array({{{"role", role}, {"content", text}}}) : text;
+}
+
+// The columns that stay, with a prompt of the kind of its answers: messages where either is one.
+Json beside_answers(const Row& row, const RankedForm& form, bool answers_are_texts) {
+  Json columns = row.value;
+  columns.erase(form.list);
+  if (form.beside) columns.erase(form.values);
+  for (const char* question : {"question", "query"})
+    if (first_of(std::array{"prompt", "instruction"}, columns) == nullptr &&
+        columns.contains(question)) {
+      columns["instruction"] = columns.at(question);
+      columns.erase(question);
+    }
+  for (const char* prompt : {"prompt", "instruction"})
+    if (!answers_are_texts && columns.contains(prompt) && columns.at(prompt).is_string()) {
+      const Json turns = as_turns(columns.at(prompt), "user");
+      columns.erase(prompt);
+      columns["prompt"] = turns;
+    }
+  return columns;
+}
+
+bool has_prompt_of_messages(const Json& columns) {
+  const auto is_list = [&](const char* column) {
+    return columns.contains(column) && decoded_column(columns.at(column)).is_structured();
+  };
+  return is_list("prompt") || is_list("messages") || is_list("conversations");
+}
+
+class RankedSource final : public RowSource {
+ public:
+  RankedSource(std::unique_ptr<RowSource> rows, RankedPairs which, BadRows bad_rows,
+               std::shared_ptr<RankedCounts> counts)
+      : rows_(std::move(rows)), which_(which), bad_rows_(bad_rows), counts_(std::move(counts)) {}
+
+  std::optional<Row> next() override {
+    std::optional<RawRow> raw = next_raw();
+    if (!raw) return std::nullopt;
+    return parse_row(std::move(*raw), bad_rows_);
+  }
+
+  std::optional<RawRow> next_raw() override {
+    own_row_is_lost_ = false;
+    while (ready_.empty()) {
+      std::optional<RawRow> raw = next_of_file();
+      if (!raw || is_plain_) return raw;
+      const std::optional<Row> row = parsed(*raw);
+      if (!row) return numbered(std::move(*raw));
+      if (!is_ranked_) {
+        is_ranked_ = is_ranked_row(row->value);
+        is_plain_ = !is_ranked_ && has_sides(row->value);
+        if (is_plain_) return raw;
+        if (!is_ranked_) return numbered(std::move(*raw));  // a bad row, which tells nothing
+      }
+      take_pairs(*row);
+    }
+    RawRow pair{.row = std::move(ready_.front()), .text = {}};
+    ready_.pop_front();
+    return numbered(std::move(pair));
+  }
+
+  bool row_is_lost() const override { return own_row_is_lost_ || rows_->row_is_lost(); }
+  std::string lost_row() const override { return own_row_is_lost_ ? "" : rows_->lost_row(); }
+
+ private:
+  std::optional<RawRow> next_of_file() {
+    try {
+      return rows_->next_raw();
+    } catch (const DataError&) {
+      if (rows_->row_is_lost()) ++index_;
+      throw;
+    }
+  }
+
+  // Nothing for a row that cannot be: whoever parses it again tells its fault.
+  std::optional<Row> parsed(const RawRow& raw) const {
+    try {
+      return parse_row(raw, bad_rows_);
+    } catch (const DataError&) {
+      return std::nullopt;
+    }
+  }
+
+  RawRow numbered(RawRow raw) {
+    raw.row.index = index_++;
+    return raw;
+  }
+
+  void take_pairs(const Row& row) {
+    try {
+      for (Json& pair : pairs_of_ranked_row(row, which_, *counts_))
+        ready_.push_back({.value = std::move(pair), .file = row.file, .line = row.line});
+    } catch (const DataError&) {
+      own_row_is_lost_ = true;
+      ++index_;
+      throw;
+    }
+    if (!ready_.empty()) ready_.front().characters_replaced = row.characters_replaced;
+  }
+
+  std::unique_ptr<RowSource> rows_;
+  RankedPairs which_;
+  BadRows bad_rows_;
+  std::shared_ptr<RankedCounts> counts_;
+  bool is_plain_ = false;
+  bool is_ranked_ = false;
+  bool own_row_is_lost_ = false;
+  std::deque<Row> ready_;
+  int64_t index_ = 0;  // the next row that is handed out, unreadable ones counted too
+};
+
+}  // namespace
+
+RankedPairs ranked_pairs_named(std::string_view name) {
+  std::vector<std::string> words;
+  for (const auto& [which, word] : kWays) {
+    if (word == name) return which;
+    words.emplace_back(word);
+  }
+  throw ConfigError(fmt::format("`{}` is no way to pair ranked answers{}; known: {}", name,
+                                did_you_mean(name, words), fmt::join(words, ", ")),
+                    {.key = "data.ranked_pairs", .hint = "choose one of them, or leave it out"});
+}
+
+std::string_view ranked_pairs_name(RankedPairs which) {
+  return kWays[static_cast<size_t>(which)].second;
+}
+
+bool is_ranked_row(const Json& row) { return form_of(row).has_value(); }
+
+std::string RankedCounts::sentence(RankedPairs which) const {
+  if (lists == 0) return {};
+  std::string text =
+      fmt::format("{} {} ({})", counted(lists, "ranked list makes", "ranked lists make"),
+                  counted(pairs, "pair"), ranked_pairs_name(which));
+  if (without_pair > 0)
+    text += fmt::format("; {} no two answers of different rank",
+                        counted(without_pair, "list has", "lists have"));
+  if (ties > 0) text += fmt::format("; {} of one rank or answer left out", counted(ties, "pair"));
+  if (unranked > 0)
+    text += fmt::format("; {} without a rank left out", counted(unranked, "answer"));
+  return text;
+}
+
+std::vector<Json> pairs_of_ranked_row(const Row& row, RankedPairs which, RankedCounts& counts) {
+  const std::optional<RankedForm> form = form_of(row.value);
+  if (!form)
+    fail_ranked(
+        row, "wanted a list of answers with their scores or ranks",
+        "such as responses and scores, or answers of {answer, rank}; split the file by schema");
+  std::vector<RankedAnswer> answers = answers_of(row, *form, counts);
+  sort_best_first(answers);
+  const bool are_texts = std::all_of(answers.begin(), answers.end(),
+                                     [](const auto& answer) { return answer.answer.is_string(); });
+  const Json columns = beside_answers(row, *form, are_texts);
+  const bool turns = !are_texts || has_prompt_of_messages(columns);
+  const char* const fact = form->is_rank ? "rank" : "score";
+  const auto side = [&](const Json& answer) {
+    return turns ? as_turns(answer, "assistant") : answer;
+  };
+  const auto value = [&](double worth) { return form->is_rank ? -worth : worth; };
+  std::vector<Json> pairs;
+  for (const auto& [better, worse] : places_of(answers, which)) {
+    if (answers[better].worth == answers[worse].worth ||
+        answers[better].answer == answers[worse].answer) {
+      ++counts.ties;
+      continue;
+    }
+    Json pair = columns;
+    pair["chosen"] = side(answers[better].answer);
+    pair["rejected"] = side(answers[worse].answer);
+    pair[fmt::format("{}_chosen", fact)] = value(answers[better].worth);
+    pair[fmt::format("{}_rejected", fact)] = value(answers[worse].worth);
+    pairs.push_back(std::move(pair));
+  }
+  ++counts.lists;
+  counts.pairs += std::ssize(pairs);
+  counts.without_pair += pairs.empty();
+  return pairs;
+}
+
+std::unique_ptr<RowSource> with_ranked_pairs(std::unique_ptr<RowSource> rows, RankedPairs which,
+                                             BadRows bad_rows,
+                                             std::shared_ptr<RankedCounts> counts) {
+  return std::make_unique<RankedSource>(std::move(rows), which, bad_rows, std::move(counts));
+}
+
+}  // namespace convoy::data

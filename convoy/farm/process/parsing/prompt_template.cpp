@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/process/parsing/prompt_template.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/suggest.h"
+
+namespace convoy::process {
+namespace {
+
+constexpr std::string_view kOpenField = "{{";
+constexpr std::string_view kCloseField = "}}";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+std::string file_content(std::string text) {
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
+std::string trimmed_field(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
+}
+
+// How other programs write names. Tags, lists and prices look like the last ones.
+struct NameForm {
+  std::string_view open;
+  std::string_view close;
+  bool is_common_text = false;
+};
+constexpr std::array<NameForm, 6> kOtherForms = {
+    {{"${", "}"}, {"{", "}"}, {"%(", ")s"}, {"<", ">", true}, {"[", "]", true}, {"$", "", true}}};
+
+struct OtherSpelling {
+  size_t at = 0;
+  std::string text;
+  std::string name;  // empty: %s
+  bool is_common_text = false;
+};
+
+bool is_name_letter(char letter) {
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+// The name in `form` at the begin of `text`.
+std::optional<OtherSpelling> spelling_at(std::string_view text, const NameForm& form) {
+  if (!text.starts_with(form.open)) return std::nullopt;
+  const auto skip = [&](size_t at, const auto& belongs) {
+    while (at < text.size() && belongs(text[at])) ++at;
+    return at;
+  };
+  const auto is_blank = [](char letter) { return letter == ' ' || letter == '\t'; };
+  const size_t begin = skip(form.open.size(), is_blank);
+  const size_t end =
+      skip(begin, [](char letter) { return is_name_letter(letter) || letter == '.'; });
+  const size_t close = form.close.empty() ? end : skip(end, is_blank);
+  if (begin == end || std::isdigit(static_cast<unsigned char>(text[begin])) != 0 ||
+      !text.substr(close).starts_with(form.close))
+    return std::nullopt;
+  return OtherSpelling{.text = std::string(text.substr(0, close + form.close.size())),
+                       .name = std::string(text.substr(begin, end - begin)),
+                       .is_common_text = form.is_common_text};
+}
+
+std::vector<OtherSpelling> other_spellings(const std::string& text) {
+  std::vector<OtherSpelling> found;
+  for (size_t at = 0; at < text.size(); ++at) {
+    // \boxed{answer}, {{ name }}
+    if (at > 0 && (is_name_letter(text[at - 1]) || text[at - 1] == '{')) continue;
+    const std::string_view rest = std::string_view(text).substr(at);
+    std::optional<OtherSpelling> spelling;
+    for (const NameForm& form : kOtherForms)
+      if (!spelling) spelling = spelling_at(rest, form);
+    if (!spelling && rest.starts_with("%s")) spelling = OtherSpelling{.text = "%s", .name = {}};
+    if (!spelling) continue;
+    spelling->at = at;
+    at += spelling->text.size() - 1;
+    found.push_back(std::move(*spelling));
+  }
+  return found;
+}
+
+std::string_view line_around(std::string_view text, size_t at) {
+  const size_t before = at == 0 ? text.npos : text.rfind('\n', at - 1);
+  const size_t begin = before == text.npos ? 0 : before + 1;
+  return text.substr(begin, std::min(text.find('\n', at), text.size()) - begin);
+}
+
+// "$x$" and "$x + y$": one dollar of its line begins no name.
+bool has_formula(std::string_view line) {
+  for (size_t at = line.find('$'); at != line.npos; at = line.find('$', at + 1))
+    if (at + 1 == line.size() || !(is_name_letter(line[at + 1]) || line[at + 1] == '{'))
+      return true;
+  return false;
+}
+
+// x^{n}, \frac{1}{n}, \{n}: the braces belong to what stands before them.
+bool belongs_to_formula(std::string_view text, size_t at) {
+  if (at == 0) return false;
+  const char before = text[at - 1];
+  if (before == '}') return !text.substr(0, at).ends_with(kCloseField);
+  return std::string_view("^_)]\\").find(before) != std::string_view::npos;
+}
+
+// "%s" between blanks, as in "Solve: %s"; "%s\n" within quotes is code.
+bool stands_alone(std::string_view text, size_t at, size_t length) {
+  constexpr std::string_view kAround = " \t\r\n.,:;?!";
+  const auto is_around = [&](char letter) { return kAround.find(letter) != kAround.npos; };
+  return (at == 0 || is_around(text[at - 1])) &&
+         (at + length == text.size() || is_around(text[at + length]));
+}
+
+std::vector<std::string> name_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char letter : text) {
+    if (is_name_letter(letter)) {
+      word += letter;
+    } else if (!word.empty()) {
+      words.push_back(std::exchange(word, {}));
+    }
+  }
+  if (!word.empty()) words.push_back(word);
+  return words;
+}
+
+bool is_known(const std::string& name, const std::vector<std::string>& known_names) {
+  return (name.starts_with("row.") && name.size() > 4) ||
+         std::find(known_names.begin(), known_names.end(), name) != known_names.end();
+}
+
+}  // namespace
+
+PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
+                               const std::vector<std::string>& known_names)
+    : text_(file_content(text)), name_(name) {
+  if (text_.find_first_not_of(" \t\r\n") == std::string::npos)
+    throw ConfigError(
+        "a prompt is empty",
+        {.file = name, .hint = "write a prompt into it, such as Solve: {{ problem }}"});
+  size_t at = 0;
+  for (;;) {
+    const size_t open = text_.find(kOpenField, at);
+    if (open == std::string::npos) break;
+    const size_t close = text_.find(kCloseField, open);
+    if (close == std::string::npos)
+      throw ConfigError("a prompt's {{ is never closed by }}", place_of(open, known_names));
+    const std::string found =
+        trimmed_field(std::string_view(text_).substr(open + 2, close - open - 2));
+    if (!is_known(found, known_names))
+      throw ConfigError(
+          fmt::format("unknown name `{}` in a prompt{}", found, did_you_mean(found, known_names)),
+          place_of(open, known_names));
+    parts_.push_back({text_.substr(at, open - at), found});
+    at = close + kCloseField.size();
+  }
+  parts_.push_back({text_.substr(at), ""});
+  require_names(known_names);
+}
+
+ErrorLocation PromptTemplate::place_of(size_t at,
+                                       const std::vector<std::string>& known_names) const {
+  const auto end = text_.begin() + static_cast<std::ptrdiff_t>(at);
+  return {
+      .file = name_,
+      .line = 1 + std::count(text_.begin(), end, '\n'),
+      .hint = fmt::format("this prompt may use {}, and row.COLUMN", fmt::join(known_names, ", "))};
+}
+
+// Names that a person wrote as other programs do are plain text, and their values would be missed.
+void PromptTemplate::require_names(const std::vector<std::string>& known_names) const {
+  const std::vector<OtherSpelling> spellings = other_spellings(text_);
+  const bool has_names = !names().empty();
+  const auto is_slip = [&](const OtherSpelling& spelling) {
+    return is_known(spelling.name, known_names) && !reads(spelling.name) &&
+           !(has_names && spelling.is_common_text);
+  };
+  auto slip = std::find_if(spellings.begin(), spellings.end(), is_slip);
+  const bool is_name = slip != spellings.end();
+  if (has_names && !is_name) return;
+  if (!is_name)
+    slip = std::find_if(spellings.begin(), spellings.end(),
+                        [](const OtherSpelling& other) { return !other.is_common_text; });
+  const bool has_one = slip != spellings.end();
+  ErrorLocation place = place_of(has_one ? slip->at : 0, known_names);
+  place.hint = fmt::format("write {{{{ {} }}}} where a text of the row goes; {}",
+                           is_name               ? slip->name
+                           : known_names.empty() ? "row.COLUMN"
+                                                 : known_names.front(),
+                           place.hint);
+  throw ConfigError(
+      has_names ? fmt::format("`{}` in a prompt is plain text, and nothing else in it reads {}",
+                              slip->text, slip->name)
+                : fmt::format("a prompt reads no column of the row, so every row would send the "
+                              "same text{}",
+                              has_one ? fmt::format("; `{}` is plain text", slip->text) : ""),
+      place);
+}
+
+std::vector<ForeignName> PromptTemplate::foreign_names() const {
+  std::vector<ForeignName> found;
+  for (const OtherSpelling& spelling : other_spellings(text_)) {
+    const bool is_dollar = spelling.text.starts_with('$') && !spelling.text.starts_with("${");
+    if (spelling.is_common_text && !is_dollar) continue;
+    if (is_dollar && has_formula(line_around(text_, spelling.at))) continue;
+    if (belongs_to_formula(text_, spelling.at)) continue;
+    if (spelling.name.empty() && !stands_alone(text_, spelling.at, spelling.text.size())) continue;
+    std::vector<std::string> names;
+    if (!spelling.name.empty())
+      names.push_back(spelling.name.starts_with("row.") ? spelling.name.substr(4) : spelling.name);
+    found.push_back(
+        {.text = spelling.text, .names = std::move(names), .line = place_of(spelling.at, {}).line});
+  }
+  for (const auto& [open, close] : {std::pair("{#", "#}"), {"{%", "%}"}})
+    for (size_t at = text_.find(open); at != text_.npos; at = text_.find(open, at + 2)) {
+      const size_t end = text_.find(close, at + 2);
+      if (end == text_.npos) break;
+      const std::string text = text_.substr(at, end + 2 - at);
+      found.push_back({.text = text,
+                       .names = name_words(text),
+                       .line = place_of(at, {}).line,
+                       .is_statement = true});
+    }
+  return found;
+}
+
+bool PromptTemplate::reads(const std::string& name) const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [&](const Part& part) { return part.name == name; });
+}
+
+std::string PromptTemplate::render(const std::map<std::string, std::string>& values) const {
+  std::string rendered;
+  for (const Part& part : parts_) {
+    rendered += part.text;
+    if (part.name.empty()) continue;
+    const auto value = values.find(part.name);
+    if (value == values.end())
+      throw DataError(fmt::format("the row has no {}, which the prompt {} needs", part.name, name_),
+                      {.hint = "name another column in the prompt, or leave such rows out"});
+    rendered += value->second;
+  }
+  return rendered;
+}
+
+std::vector<std::string> PromptTemplate::names() const {
+  std::vector<std::string> found;
+  for (const Part& part : parts_)
+    if (!part.name.empty()) found.push_back(part.name);
+  return found;
+}
+
+}  // namespace convoy::process

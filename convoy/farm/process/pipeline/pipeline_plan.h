@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The input of a run's stages: its settings, and the prompts as text. Everything that decides a
+// row's texts is here, so its content keys them.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/core/settings/process_settings.h"
+#include "convoy/farm/process/parsing/filter_condition.h"
+#include "convoy/farm/process/parsing/problem_fields.h"
+#include "convoy/farm/process/parsing/prompt_template.h"
+#include "convoy/farm/process/text_engine.h"
+
+namespace convoy::process {
+
+// The texts of the three prompts, by stage: "generate", "evaluate", "improve".
+using PromptTexts = std::map<std::string, std::string>;
+
+// Reads the prompts that the settings name and takes the others from `shipped`. Throws ConfigError.
+PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const PromptTexts& shipped);
+
+// The fields that rows of this data set are read by: first the fields that the settings name, then
+// the catalog's.
+ProblemFields problem_fields(const settings::ProcessDataSettings& data);
+
+// Prompt and text of the longest request that the stages make, about.
+int64_t longest_request_tokens(const settings::ProcessSettings& settings);
+
+struct PipelinePlan {
+  // Throws ConfigError: stages, prompts or conditions that cannot be.
+  PipelinePlan(settings::ProcessSettings settings, const PromptTexts& prompts);
+
+  settings::ProcessSettings settings;  // nothing of `prompts` is "auto"
+  PromptTemplate generate;
+  PromptTemplate evaluate;
+  PromptTemplate improve;
+  std::vector<FilterCondition> conditions;  // conditions that published rows meet
+
+  bool has_stage(const std::string& name) const;
+  bool chats() const { return settings.prompts.chat == "on"; }
+
+  // A prompt of one text, as chat or plain.
+  Prompt prompt(const std::string& text) const;
+  bool opens_think(const std::string& text) const;
+
+  // All that decides what is written into a row: the version of a run's ledger. `model`: the
+  // identity of the weights.
+  nlohmann::json content(const std::string& model) const;
+};
+
+}  // namespace convoy::process

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row's state as others read it: values for prompts, figures for conditions, the row of the
+// output. Thread-safe.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "convoy/farm/process/pipeline/pipeline_plan.h"
+#include "convoy/farm/process/pipeline/row_state.h"
+
+namespace convoy::process {
+
+// "problem", and "row.COLUMN" for each column that has a value.
+std::map<std::string, std::string> row_values(const RowState& row);
+std::map<std::string, std::string> prompt_values(const std::string& problem,
+                                                 const nlohmann::ordered_json& columns);
+
+// By name, as filter_names() lists them; null = unknown.
+nlohmann::ordered_json filter_figures(const RowState& row);
+
+// The candidate that stands for the row: the one that a stage chose, or the verified one with the
+// best score, or the best scored, or the first that has a text. Null: no candidate has one.
+const Candidate* chosen_candidate(const RowState& row);
+
+// "ok", "truncated" or "engine_error".
+std::string row_state_name(const RowState& row);
+
+// The column "gold": a text, or a list of texts each of which is right; null = none is known.
+nlohmann::ordered_json golds_json(const std::vector<std::string>& golds);
+
+// The row of the output, without "timestamp", and the figures that conditions use. `kept`: for the
+// row's cost in tokens.
+nlohmann::ordered_json output_value(const PipelinePlan& plan, const RowState& row,
+                                    std::span<const KeptStep> kept);
+// Takes the figures out of such a value. A value with a text that misses a condition becomes
+// "rejected" and names the condition.
+void apply_conditions(const std::vector<FilterCondition>& conditions,
+                      nlohmann::ordered_json& value);
+// The value of a row that was read but not processed: its `state` says why, `reason` in words.
+nlohmann::ordered_json input_only_value(const InputRow& input, const std::string& state,
+                                        const std::string& reason);
+
+}  // namespace convoy::process

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker as a process of its own: its task, passed by the supervisor in the environment, and its
+// reports, one line a second on its stdout.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "convoy/farm/process/workers/row_worker.h"
+
+namespace convoy::process {
+
+// The work of a worker: the source and destination of its rows, not the processing.
+struct WorkerAssignment {
+  std::string store = {};  // URL, maybe with a password: not for command lines
+  RowRun run = {};
+  int64_t rows_in_flight = 64;
+  int64_t num_workers = 1;
+  int64_t lease_ms = 60'000;
+  int64_t max_tries = 3;
+
+  std::map<std::string, std::string> environment() const;
+  // Reads the task from this process's environment and removes it, so that children do not inherit
+  // it. Throws ConfigError.
+  static WorkerAssignment take_from_environment();
+};
+
+struct WorkerEquipment {
+  std::unique_ptr<RowProgram> program = nullptr;
+  std::unique_ptr<TextEngine> engine = nullptr;
+  std::chrono::milliseconds keep_within = RowWorkerOptions().keep_within;
+};
+
+// Works until no row is open, or until SIGTERM, SIGINT or SIGHUP. `make` is called once signals are
+// in hand. Throws what run_row_worker() and `make` throw. Blocks.
+RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
+                                        const std::function<WorkerEquipment()>& make);
+
+// Has the supervisor of this worker show `text`, which has no line break.
+void send_note(const std::string& text);
+// Its line of the worker's stdout.
+std::string note_line(const std::string& text);
+std::optional<std::string> parse_note(const std::string& line);
+
+// A line of the worker's stdout.
+struct WorkerStatus {
+  RowWorkerFigures worker = {};
+  EngineFigures engine = {};
+
+  std::string line() const;                                           // ends in '\n'
+  static std::optional<WorkerStatus> parse(const std::string& line);  // none: it is something else
+};
+
+}  // namespace convoy::process

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NVIDIA's management library, opened at run time: lists the GPUs and the links between them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/machine/monitor/gpus/devices.h"
+#include "convoy/machine/monitor/gpus/nvml_calls.h"
+
+namespace convoy::monitor {
+
+struct NvmlVersions {
+  std::string driver = {};  // "550.54.15"; empty = unknown
+  std::string nvml = {};    // "12.550.54.15"
+  int cuda = 0;             // the newest that the driver runs: 12040 is 12.4; 0 = unknown
+};
+
+// The link between two GPUs.
+enum class LinkKind { Unknown, Internal, OneSwitch, SeveralSwitches, HostBridge, Node, System };
+struct GpuLink {
+  LinkKind kind = LinkKind::Unknown;
+  int nvlinks = 0;      // active ones between the two, or to the switch that both hang on
+  bool p2p_ok = false;  // the driver lets one read the other's memory
+  bool p2p_known = false;
+};
+
+// Open from construction to destruction; opening costs tens of milliseconds where there are GPUs.
+// One thread.
+class Nvml {
+ public:
+  // `problem` of the result is empty when the library is open.
+  explicit Nvml(std::filesystem::path library);
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  const std::string& problem() const { return problem_; }
+  bool is_mismatched() const { return mismatched_; }
+  NvmlVersions versions() const;
+  // In the order of PCI addresses, without GPUs that this process may not open.
+  std::vector<Gpu> gpus() const;
+  // GPUs that the driver counts and cannot open, with the reason: lost ones. GPUs that this
+  // process may not use are not among them.
+  struct Broken {
+    int index = -1;
+    std::string reason = {};
+  };
+  std::vector<Broken> broken() const;
+  // The same with what NVML calls are made with; the instances' follow their GPU's.
+  struct Handle {
+    Device device;
+    void* handle = nullptr;
+    void* parent = nullptr;  // if it is an instance: its GPU
+    bool mig_enabled = false;
+  };
+  std::vector<Handle> handles() const;
+  // Rows and columns as `gpus`, which are handles() without instances.
+  std::vector<std::vector<GpuLink>> links(const std::vector<Handle>& gpus) const;
+  const nvml::Calls& calls() const { return call_; }
+
+ private:
+  void open();
+  void close();
+  Gpu read_gpu(void* handle, int index, std::vector<Handle>* all) const;
+  void read_instances(void* handle, Gpu& gpu, std::vector<Handle>* all) const;
+  std::vector<std::pair<int, void*>> open_handles() const;  // by index, of GPUs that may be opened
+
+  std::filesystem::path path_;
+  void* library_ = nullptr;
+  nvml::Calls call_;
+  bool initialised_ = false;
+  bool mismatched_ = false;
+  std::string problem_;
+};
+
+}  // namespace convoy::monitor

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looks at GPUs and host one after another: records each, sums them up, and counts what looking
+// costs. One thread at a time.
+#pragma once
+
+#include <chrono>
+
+#include "convoy/machine/monitor/gpus/device_reader.h"
+#include "convoy/machine/monitor/host/host.h"
+#include "convoy/machine/monitor/watch/recorder.h"
+#include "convoy/machine/monitor/watch/summary.h"
+
+namespace convoy::monitor {
+
+class DeviceSampler {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `reader` and `recorder` outlive this. `recorder` null: nothing is recorded. Time begins now.
+  DeviceSampler(DeviceReader& reader, const DeviceSources& sources, Recorder* recorder,
+                WatchedJob job = WatchedJob::None)
+      : reader_(reader), host_(sources, job), recorder_(recorder) {}
+
+  MachineReading take();
+
+  Clock::time_point begin() const { return begin_; }
+  const Summary& summary() const { return summary_; }
+  std::vector<HostGap> host_gaps() const { return host_.gaps(); }
+  // Since the beginning; the processor time is the caller's to fill in.
+  SamplerCost cost() const;
+
+ private:
+  DeviceReader& reader_;
+  HostReader host_;
+  Recorder* recorder_;
+  Clock::time_point begin_ = Clock::now();
+  Summary summary_;
+  SamplerCost cost_;
+  double tick_ms_sum_ = 0;
+};
+
+}  // namespace convoy::monitor
