@@ -631,7 +631,6 @@ NESTED = {
 }
 
 
-
 def randomise(model, seed):
     """Weights large enough that rules which differ give logits which differ."""
     generator = torch.Generator().manual_seed(seed)

@@ -202,9 +202,7 @@ if __name__ == "__main__":
         golden["cases"].append({**case, **found})
         print(
             case["name"],
-            " ".join(
-                f"{entry['loss']:.5f}/{entry.get('kl', 0):.4f}" for entry in found["curve"]
-            ),
+            " ".join(f"{entry['loss']:.5f}/{entry.get('kl', 0):.4f}" for entry in found["curve"]),
             flush=True,
         )
     (HERE / "unpaired.json").write_text(json.dumps(golden) + "\n")
