@@ -55,7 +55,8 @@ size_t take_body(char* bytes, size_t size, size_t count, void* opaque) {
   auto* transfer = static_cast<Transfer*>(opaque);
   const std::string_view piece(bytes, size * count);
   Answer& answer = transfer->answer;
-  if (!transfer->request.on_bytes) {
+  const bool is_success = answer.status >= 200 && answer.status < 300;
+  if (!transfer->request.on_bytes || !is_success) {
     transfer->is_too_long = answer.body.size() + piece.size() > transfer->most_bytes;
     if (transfer->is_too_long) return 0;
     answer.body += piece;
@@ -122,7 +123,8 @@ RequestResult result_of(Transfer& transfer, CURLcode code) {
   if (transfer.is_too_long)
     return {.end = end,
             .why = fmt::format("an answer of more than {} bytes", transfer.most_bytes),
-            .code = code};
+            .code = code,
+            .is_too_long = true};
   return {.end = end,
           .why = transfer.why[0] != '\0' ? transfer.why.data() : transfer.curl.easy_strerror(code),
           .code = code,

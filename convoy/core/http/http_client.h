@@ -28,8 +28,9 @@ struct Request {
   // On a connection of its own. On a kept one that breaks before any answer libcurl asks again by
   // itself, up to five times.
   bool fresh_connection = false;
-  // By the client's thread: receives the bytes of the answer as they arrive, in no coding, in place
-  // of Answer::body. An exception from it ends the request: RequestResult::failure.
+  // By the client's thread: receives the bytes of an answer of status 2xx as they arrive, in no
+  // coding, in place of Answer::body. An exception from it ends the request:
+  // RequestResult::failure.
   std::function<void(const Answer& answer, std::string_view bytes)> on_bytes = {};
   // By the client's thread, about once a second and when bytes arrive: true ends the request.
   std::function<bool()> must_end = {};
@@ -44,6 +45,7 @@ struct RequestResult {
   Answer answer = {};
   std::string why = {};  // there is no whole answer
   CURLcode code = CURLE_OK;
+  bool is_too_long = false;         // the body passed ClientLimits::answer_bytes
   std::exception_ptr failure = {};  // what on_bytes threw
 };
 

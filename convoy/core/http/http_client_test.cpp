@@ -203,6 +203,20 @@ TEST(HttpClient, HandsOutBytesAsTheyArrive) {
   EXPECT_EQ(head.answer.header("x-method"), "HEAD");
 }
 
+TEST(HttpClient, KeepsTheBodyOfARefusalWithinItsLimit) {
+  Server server("127.0.0.1", 0, {}, [&](std::unique_ptr<Exchange> exchange) {
+    exchange->respond(403, {}, exchange->path() == "/short" ? "no" : std::string(64, 'x'));
+  });
+  Client client(curl(), {.answer_bytes = 8});
+  Request request{.url = address_of(server.port(), "/short")};
+  request.on_bytes = [](const Answer&, std::string_view) { FAIL() << "no success"; };
+  EXPECT_EQ(sent(client, request).answer.body, "no");
+  request.url = address_of(server.port(), "/long");
+  const RequestResult refused = sent(client, request);
+  EXPECT_NE(refused.end, RequestEnd::Whole);
+  EXPECT_TRUE(refused.is_too_long);
+}
+
 TEST(HttpClient, EndsARequestThatMustEnd) {
   std::promise<std::unique_ptr<Exchange>> asked;
   Server server("127.0.0.1", 0, {},

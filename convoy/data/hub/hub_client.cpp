@@ -175,7 +175,7 @@ http::Answer HubClient::send_hop(http::Request hop) {
   if (result.end == http::RequestEnd::Whole) return std::move(result.answer);
   if (result.code == CURLE_URL_MALFORMAT || result.code == CURLE_UNSUPPORTED_PROTOCOL)
     throw ConfigError(fmt::format("`{}` is no address", url), {.hint = "check HF_ENDPOINT"});
-  if (result.code == CURLE_WRITE_ERROR)
+  if (result.is_too_long)
     throw DataError(fmt::format("{}: {}", url, result.why),
                     {.hint = "check HF_ENDPOINT: this is no answer of a hub"});
   throw NetworkError(
@@ -288,7 +288,6 @@ void HubClient::read_file(const std::string& commit, const RemoteFile& file, int
   http::Request request{.url = url, .headers = {"Accept-Encoding: identity"}};
   if (begin > 0) request.headers.push_back(fmt::format("Range: bytes={}-", begin));
   request.on_bytes = [&](const http::Answer& answer, std::string_view bytes) {
-    if (answer.status != 200 && answer.status != 206) return;  // a redirect, a refusal
     if (at < 0) {
       at = answer.status == 206 ? range_begin(answer) : 0;
       if (answer.status == 206 && at != begin)

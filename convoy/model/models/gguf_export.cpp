@@ -309,6 +309,7 @@ std::string gguf_refusal(const DecoderSpec& spec) {
   const RopeKind kind = spec.ropes.front().kind;
   if (kind == RopeKind::Yarn && !is_usual_yarn(spec))
     return "a GGUF file holds only the factor and the original length of YaRN";
+  if (kind == RopeKind::LongRope) return "Convoy writes no factors of longrope to GGUF";
   if (kind == RopeKind::Llama3 && spec.family != "llama" && spec.family != "mistral")
     return "llama.cpp has Llama 3's rotation only in its own architecture";
   if (spec.family == "gemma3") return gemma_refusal(spec);

@@ -13,6 +13,7 @@
 #include "convoy/core/io/gguf/decode.h"
 #include "convoy/core/io/gguf/encode.h"
 #include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/json_text.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/models/convert.h"
 #include "convoy/model/models/registry.h"
@@ -183,6 +184,20 @@ TEST_F(Gguf, WhatLlamaCppComputesOtherwiseIsRefused) {
       EXPECT_NE(error.sentence().find(reason), std::string::npos) << error.sentence();
     }
   }
+}
+
+TEST_F(Gguf, FactorsOfLongRopeAreRefused) {
+  const fs::path source = folder_ / "long";
+  fs::copy(model("llama").path(), source);
+  io::Json config = io::read_json_file(source / "config.json");
+  config["rope_parameters"] = {{"rope_type", "longrope"},
+                               {"rope_theta", 100.0},
+                               {"original_max_position_embeddings", 32},
+                               {"short_factor", {1.0, 1.5, 2.0, 2.5, 3.0}},
+                               {"long_factor", {1.0, 2.0, 4.0, 8.0, 16.0}}};
+  write_file_atomic(source / "config.json", config.dump());
+  EXPECT_THROW(write(io::ModelFolder::open(source.string()), "f32"), DataError);
+  EXPECT_FALSE(fs::exists(file()));
 }
 
 TEST_F(Gguf, ValuesThatATypeCannotHoldAreRefused) {

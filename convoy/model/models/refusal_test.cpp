@@ -260,6 +260,8 @@ TEST(ConfigRefusal, LongRopeTakesTheShortFactors) {
   EXPECT_EQ(spec.max_positions, 32);
   EXPECT_EQ(spec.ropes.at(0).divisors, (std::vector<double>{1.0, 1.5, 2.0, 2.5, 3.0}));
   EXPECT_NEAR(spec.ropes.at(0).table_scale, std::sqrt(1.0 + std::log(4.0) / std::log(32.0)), 1e-9);
+  const io::Json by_type = {{"full_attention", rule}, {"sliding_attention", rule}};
+  expect_config_refused("gemma3", "rope_parameters", by_type);
   for (const io::Json& wrong :
        {io::Json(), io::Json::array({1.0}), io::Json::array({1, 1, 1, 1, "1"}),
         io::Json::array({1, 1, 1, 1, 0})}) {

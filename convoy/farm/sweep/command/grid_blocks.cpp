@@ -85,10 +85,12 @@ GridBlock csv_block(std::string_view text, const std::string& file) {
   CsvRecord::State state = CsvRecord::State::Whole;
   int64_t begin = 0;
   for (int64_t line = 1; !text.empty(); ++line) {
-    const std::string_view one = text.substr(0, text.find(line_end));
+    std::string_view one = text.substr(0, text.find(line_end));
     text.remove_prefix(std::min(one.size() + 1, text.size()));
     if (state == CsvRecord::State::Whole) {
-      if (one.empty() || one == "\r") continue;
+      // Python's csv on Windows, into a file in text mode, ends lines with CR CR LF.
+      if (one.find('"') == one.npos) one = one.substr(0, one.find_last_not_of('\r') + 1);
+      if (one.empty()) continue;
       begin = line;
     }
     state = record.add(one);

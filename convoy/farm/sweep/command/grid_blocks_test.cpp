@@ -54,6 +54,8 @@ TEST(GridBlocks, RowsOfAFileAreCells) {
   EXPECT_EQ(cells_of(flags).size(), 4u);
   std::ofstream(flags.cells) << "lr\r0.1\r0.2\r";  // as old spreadsheets end lines
   EXPECT_EQ(cells_of(flags).size(), 4u);
+  std::ofstream(flags.cells) << "lr\r\r\n0.1\r\r\n0.2\r\r\n";
+  EXPECT_EQ(cells_of(flags).size(), 4u);
   for (const char* const wrong : {"lr\n", "lr,lr\n1,2\n", "a,b\n1\n", "a\n\"1\n", "a\n1\n1.0\n"}) {
     std::ofstream(flags.cells) << wrong;
     EXPECT_THROW(cells_of(flags), Error) << wrong;

@@ -298,6 +298,9 @@ std::vector<architecture::RopeSpec> read_ropes_by_type(const io::JsonReader& con
     }
     ropes[kFullRope] = scaled;
   }
+  for (const architecture::RopeSpec& rope : ropes)
+    if (rope.kind == architecture::RopeKind::LongRope)
+      config.fail("rope_parameters", "longrope is not supported beside sliding windows");
   return ropes;
 }
 
