@@ -13,9 +13,10 @@
 namespace convoy::apps {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // Valid JSON text: invalid UTF-8 is replaced.
-nlohmann::ordered_json sound_text(const std::string& bytes) {
-  using Json = nlohmann::ordered_json;
+Json sound_text(const std::string& bytes) {
   if (bytes.empty()) return nullptr;
   return Json::parse(Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
