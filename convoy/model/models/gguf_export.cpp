@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <string_view>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/gguf/encode.h"
@@ -16,6 +18,7 @@
 #include "convoy/core/io/gguf/rope.h"
 #include "convoy/core/io/gguf/tokenizer_metadata.h"
 #include "convoy/core/io/gguf/writer.h"
+#include "convoy/model/architecture/families/decoder_config.h"
 #include "convoy/model/architecture/families/family.h"
 
 namespace convoy::models {
@@ -45,8 +48,20 @@ bool slides(const DecoderSpec& spec) {
                      [](const LayerSpec& layer) { return layer.sliding_window > 0; });
 }
 
-bool has_biases(const DecoderSpec& spec) {
-  return spec.attention_output_bias || spec.ffn_bias || (spec.qkv_bias && spec.family != "qwen2");
+bool is_one_of(const DecoderSpec& spec, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), spec.family) != names.end();
+}
+
+// Biases that llama.cpp would leave out.
+bool has_lost_biases(const DecoderSpec& spec) {
+  if (is_one_of(spec, {"llama", "granite"})) return false;
+  return spec.attention_output_bias || spec.ffn_bias ||
+         (spec.qkv_bias && !is_one_of(spec, {"qwen2", "seed_oss", "glm4"}));
+}
+
+// Windows that llama.cpp leaves out, which a notice says.
+bool has_lost_windows(const DecoderSpec& spec) {
+  return slides(spec) && is_one_of(spec, {"mistral", "phi3"});
 }
 
 std::string gemma_refusal(const DecoderSpec& spec) {
@@ -71,15 +86,72 @@ std::string smollm3_refusal(const DecoderSpec& spec) {
   return "";
 }
 
+// llama.cpp computes bounds and scale of YaRN by itself: true where these are the same.
+bool is_usual_yarn(const DecoderSpec& spec) {
+  const RopeSpec& rope = spec.ropes.front();
+  const RopeSpec usual;
+  const double scale = rope.factor <= 1 ? 1.0 : 0.1 * std::log(rope.factor) + 1.0;
+  return spec.family != "gemma3" && rope.beta_fast == usual.beta_fast &&
+         rope.beta_slow == usual.beta_slow && rope.whole_features &&
+         std::abs(rope.table_scale - scale) < 1e-6;
+}
+
+std::string rotation_refusal(const DecoderSpec& spec) {
+  const RopeKind kind = spec.ropes.front().kind;
+  if (kind == RopeKind::Yarn && !is_usual_yarn(spec))
+    return "a GGUF file holds only the factor and the original length of YaRN";
+  if (kind == RopeKind::Llama3 && !is_one_of(spec, {"llama", "mistral", "granite"}))
+    return "llama.cpp has Llama 3's rotation only in its own architecture and Granite's";
+  if (kind == RopeKind::LongRope && spec.family != "phi3")
+    return "Convoy writes longrope only for Phi";
+  if (kind != RopeKind::Default && kind != RopeKind::LongRope && is_one_of(spec, {"phi3", "glm4"}))
+    return "llama.cpp's converter scales no rotation of this architecture by such a rule";
+  return "";
+}
+
+// Shapes that an architecture has in llama.cpp.
+std::string shape_refusal(const DecoderSpec& spec) {
+  if (is_one_of(spec, {"olmo2", "phi3"}) && spec.num_heads * spec.head_dim != spec.hidden_size)
+    return "llama.cpp needs heads that share hidden_size in this architecture";
+  if (spec.family == "olmo2" && spec.tied_head)
+    return "llama.cpp has no head that is the embedding in this architecture";
+  return "";
+}
+
+// The part of a longrope that the specification leaves out: Convoy computes no longer rows.
+struct LongRope {
+  int64_t max_positions = 0;
+  std::vector<double> divisors = {};  // for rows beyond the original positions
+};
+
+LongRope read_long_rope(const io::JsonReader& config, const RopeSpec& rope) {
+  LongRope found{.max_positions =
+                     config.require_int("max_position_embeddings", 1, families::kMostPositions)};
+  const bool is_newer = config.has("rope_parameters");
+  const io::JsonReader rule = config.require_object(is_newer ? "rope_parameters" : "rope_scaling");
+  const io::Json* const numbers = rule.find("long_factor");
+  if (numbers != nullptr && numbers->is_array())
+    for (const io::Json& number : *numbers)
+      if (number.is_number()) found.divisors.push_back(number.get<double>());
+  if (found.divisors.size() != rope.divisors.size())
+    rule.fail("long_factor",
+              fmt::format("wanted {} numbers, as many as short_factor has", rope.divisors.size()));
+  return found;
+}
+
 // The model as metadata, under the keys of its architecture.
 class ModelMetadata {
  public:
-  ModelMetadata(const gguf::Family& family, const DecoderSpec& spec, gguf::Metadata& metadata)
-      : prefix_(std::string(family.architecture) + "."), spec_(spec), metadata_(metadata) {}
+  ModelMetadata(const gguf::Family& family, const DecoderSpec& spec, const LongRope& long_rope,
+                gguf::Metadata& metadata)
+      : prefix_(std::string(family.architecture) + "."),
+        spec_(spec),
+        long_rope_(long_rope),
+        metadata_(metadata) {}
 
   void add() {
     number("block_count", spec_.num_layers());
-    number("context_length", spec_.max_positions);
+    number("context_length", std::max(spec_.max_positions, long_rope_.max_positions));
     number("embedding_length", spec_.hidden_size);
     number("feed_forward_length", spec_.ffn_size);
     number("attention.head_count", spec_.num_heads);
@@ -88,8 +160,9 @@ class ModelMetadata {
     number("attention.key_length", spec_.head_dim);
     number("attention.value_length", spec_.head_dim);
     number("vocab_size", spec_.vocab_size);
-    number("rope.dimension_count", spec_.head_dim);
     const RopeSpec& rope = spec_.ropes.front();
+    number("rope.dimension_count",
+           rope.rotated_features > 0 ? rope.rotated_features : spec_.head_dim);
     metadata_.real(prefix_ + "rope.freq_base", rope.theta);
     if (rope.kind == RopeKind::Llama3)
       metadata_.reals(gguf::kRopeRuleKey, {rope.factor, rope.low_freq_factor, rope.high_freq_factor,
@@ -103,11 +176,25 @@ class ModelMetadata {
       metadata_.real(prefix_ + "rope.scaling.factor", rope.factor);
       number("rope.scaling.original_context_length", rope.original_max_positions);
     }
+    if (rope.kind == RopeKind::LongRope) {
+      number("rope.scaling.original_context_length", rope.original_max_positions);
+      metadata_.real(prefix_ + "rope.scaling.attn_factor", rope.table_scale);
+    }
     if (spec_.family == "gemma3") add_windows();
+    if (spec_.family == "phi3")  // 0 says that there is none
+      number("attention.sliding_window", spec_.layers.front().sliding_window);
+    if (spec_.family == "granite") add_scales();
   }
 
  private:
   void number(const std::string& name, int64_t value) { metadata_.number(prefix_ + name, value); }
+
+  void add_scales() {
+    metadata_.real(prefix_ + "attention.scale", spec_.attention_scale);
+    metadata_.real(prefix_ + "embedding_scale", spec_.embedding_scale);
+    metadata_.real(prefix_ + "residual_scale", spec_.residual_scale);
+    metadata_.real(prefix_ + "logit_scale", 1.0 / spec_.logit_scale);  // it divides
+  }
 
   void add_windows() {
     metadata_.real(prefix_ + "rope.freq_base_swa", spec_.ropes[1].theta);
@@ -124,6 +211,7 @@ class ModelMetadata {
 
   std::string prefix_;
   const DecoderSpec& spec_;
+  const LongRope& long_rope_;
   gguf::Metadata& metadata_;
 };
 
@@ -193,21 +281,32 @@ class WeightWriter {
   std::shared_ptr<Work> work_;
 };
 
-gguf::TensorToWrite rope_tensor(const DecoderSpec& spec) {
-  const RopeSpec& rope = spec.ropes.front();
-  std::vector<float> divisors =
-      gguf::rope_divisors({.factor = rope.factor,
-                           .low_freq_factor = rope.low_freq_factor,
-                           .high_freq_factor = rope.high_freq_factor,
-                           .original_max_positions = rope.original_max_positions},
-                          rope.theta, spec.head_dim);
+gguf::TensorToWrite divisor_tensor(const char* name, std::vector<float> divisors) {
   const auto count = static_cast<int64_t>(divisors.size());
-  return {.name = "rope_freqs.weight",
+  return {.name = name,
           .type = gguf::TensorType::F32,
           .shape = {count},
           .produce = [divisors = std::move(divisors)](const io::ByteSink& sink) {
             sink(std::as_bytes(std::span(divisors)));
           }};
+}
+
+std::vector<gguf::TensorToWrite> rope_tensors(const DecoderSpec& spec, const LongRope& long_rope) {
+  const RopeSpec& rope = spec.ropes.front();
+  if (rope.kind == RopeKind::Llama3)
+    return {
+        divisor_tensor(gguf::kLlama3Divisors,
+                       gguf::rope_divisors({.factor = rope.factor,
+                                            .low_freq_factor = rope.low_freq_factor,
+                                            .high_freq_factor = rope.high_freq_factor,
+                                            .original_max_positions = rope.original_max_positions},
+                                           rope.theta, spec.head_dim))};
+  if (rope.kind != RopeKind::LongRope) return {};
+  const auto floats = [](const std::vector<double>& numbers) {
+    return std::vector<float>(numbers.begin(), numbers.end());
+  };
+  return {divisor_tensor(gguf::kLongDivisors, floats(long_rope.divisors)),
+          divisor_tensor(gguf::kShortDivisors, floats(rope.divisors))};
 }
 
 // Names of types that were not what the rule wanted, with how many tensors.
@@ -222,16 +321,13 @@ std::vector<std::string> fallback_notices(
   return notices;
 }
 
-std::vector<gguf::TensorToWrite> tensors_of(const gguf::Family& family, const DecoderSpec& spec,
-                                            const GgufExport& options,
-                                            const std::shared_ptr<const WeightWriter>& writer,
-                                            std::vector<std::string>& notices) {
+void add_weights(const gguf::Family& family, const DecoderSpec& spec, const GgufExport& options,
+                 const std::shared_ptr<const WeightWriter>& writer,
+                 std::vector<gguf::TensorToWrite>& tensors, std::vector<std::string>& notices) {
   const gguf::TypeChoice choice{.num_layers = spec.num_layers(),
                                 .tied_head = spec.tied_head,
                                 .shares_kv_heads = spec.num_heads != spec.num_kv_heads};
   std::map<std::pair<gguf::TensorType, gguf::TensorType>, int64_t> fallbacks;
-  std::vector<gguf::TensorToWrite> tensors;
-  if (spec.ropes.front().kind == RopeKind::Llama3) tensors.push_back(rope_tensor(spec));
   for (const architecture::ParameterDeclaration& parameter :
        architecture::declare_parameters(spec)) {
     const auto name = gguf::file_name_of(family, parameter.name);
@@ -257,7 +353,6 @@ std::vector<gguf::TensorToWrite> tensors_of(const gguf::Family& family, const De
          .produce = [writer, weight](const io::ByteSink& sink) { writer->write(weight, sink); }});
   }
   for (std::string& notice : fallback_notices(fallbacks)) notices.push_back(std::move(notice));
-  return tensors;
 }
 
 gguf::TokenizerFiles tokenizer_files(const io::ModelFolder& source, const GgufExport& options) {
@@ -293,27 +388,15 @@ std::vector<int32_t> ends_in_order(const io::ModelFolder& source, std::vector<in
   return first;
 }
 
-// llama.cpp computes bounds and scale of YaRN by itself: true where these are the same.
-bool is_usual_yarn(const DecoderSpec& spec) {
-  const RopeSpec& rope = spec.ropes.front();
-  const RopeSpec usual;
-  const double scale = rope.factor <= 1 ? 1.0 : 0.1 * std::log(rope.factor) + 1.0;
-  return spec.family != "gemma3" && rope.beta_fast == usual.beta_fast &&
-         rope.beta_slow == usual.beta_slow && rope.whole_features &&
-         std::abs(rope.table_scale - scale) < 1e-6;
-}
-
 std::string gguf_refusal(const DecoderSpec& spec) {
-  if (spec.family != "llama" && has_biases(spec))
-    return "llama.cpp has no biases in this architecture";
-  const RopeKind kind = spec.ropes.front().kind;
-  if (kind == RopeKind::Yarn && !is_usual_yarn(spec))
-    return "a GGUF file holds only the factor and the original length of YaRN";
-  if (kind == RopeKind::LongRope) return "Convoy writes no factors of longrope to GGUF";
-  if (kind == RopeKind::Llama3 && spec.family != "llama" && spec.family != "mistral")
-    return "llama.cpp has Llama 3's rotation only in its own architecture";
+  if (has_lost_biases(spec)) return "llama.cpp has no biases in this architecture";
+  const bool has_gelu = spec.activation == architecture::Activation::GeluTanh;
+  if (has_gelu != (spec.family == "gemma3"))
+    return "llama.cpp has another activation in this architecture";
+  if (std::string refusal = rotation_refusal(spec); !refusal.empty()) return refusal;
+  if (std::string refusal = shape_refusal(spec); !refusal.empty()) return refusal;
   if (spec.family == "gemma3") return gemma_refusal(spec);
-  if (spec.family != "mistral" && slides(spec))
+  if (slides(spec) && !has_lost_windows(spec))
     return "llama.cpp has no sliding windows in this architecture";
   if (spec.family == "smollm3") return smollm3_refusal(spec);
   return "";
@@ -333,7 +416,7 @@ std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadEl
         {.file = source.path().string(),
          .hint = "use the model in its own folder, with `convoy generate` or `convoy serve`"});
   std::vector<std::string> notices;
-  if (spec.family == "mistral" && slides(spec))
+  if (has_lost_windows(spec))
     notices.push_back(
         fmt::format("llama.cpp has no sliding windows in this architecture: beyond {} tokens its "
                     "texts differ",
@@ -346,15 +429,18 @@ std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadEl
   metadata.number("general.file_type", options.type.number);
   if (gguf::info_of(options.type.usual).block_values > 1)
     metadata.number("general.quantization_version", 2);
-  ModelMetadata(*family, spec, metadata).add();
+  const LongRope long_rope = spec.ropes.front().kind == RopeKind::LongRope
+                                 ? read_long_rope(source.config(), spec.ropes.front())
+                                 : LongRope{};
+  ModelMetadata(*family, spec, long_rope, metadata).add();
   for (std::string& notice :
        gguf::add_tokenizer(tokenizer_files(source, options), spec.vocab_size, metadata))
     notices.push_back(std::move(notice));
 
   const auto work = std::make_shared<Work>(Work{.advance = options.advance});
   const auto writer = std::make_shared<const WeightWriter>(read, options, work);
-  const std::vector<gguf::TensorToWrite> tensors =
-      tensors_of(*family, spec, options, writer, notices);
+  std::vector<gguf::TensorToWrite> tensors = rope_tensors(spec, long_rope);
+  add_weights(*family, spec, options, writer, tensors, notices);
   work->total = static_cast<int64_t>(tensors.size());
   gguf::write_file(path, metadata, tensors);
   return notices;

@@ -6,7 +6,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <set>
+#include <tuple>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -17,6 +20,7 @@
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/models/convert.h"
 #include "convoy/model/models/registry.h"
+#include "convoy/model/nn/causal_lm.h"
 #include "files/source_folder.h"
 #include "files/temporary_folder.h"
 
@@ -92,6 +96,9 @@ void expect_same_spec(const DecoderSpec& found, const DecoderSpec& wanted) {
   EXPECT_EQ(found.norm_epsilon, wanted.norm_epsilon);
   EXPECT_EQ(found.norm_order, wanted.norm_order);
   EXPECT_EQ(found.query_key_norm, wanted.query_key_norm);
+  EXPECT_EQ(found.norm_over_heads, wanted.norm_over_heads);
+  EXPECT_EQ(found.fused_qkv, wanted.fused_qkv);
+  EXPECT_EQ(found.fused_gate_up, wanted.fused_gate_up);
   EXPECT_TRUE(found.norms == wanted.norms);
   EXPECT_EQ(found.qkv_bias, wanted.qkv_bias);
   EXPECT_EQ(found.attention_output_bias, wanted.attention_output_bias);
@@ -99,6 +106,8 @@ void expect_same_spec(const DecoderSpec& found, const DecoderSpec& wanted) {
   EXPECT_EQ(found.activation, wanted.activation);
   EXPECT_EQ(found.embedding_scale, wanted.embedding_scale);
   EXPECT_EQ(found.attention_scale, wanted.attention_scale);
+  EXPECT_EQ(found.residual_scale, wanted.residual_scale);
+  EXPECT_EQ(found.logit_scale, wanted.logit_scale);
   EXPECT_EQ(found.tied_head, wanted.tied_head);
   EXPECT_TRUE(found.ropes == wanted.ropes);
   ASSERT_EQ(found.layers.size(), wanted.layers.size());
@@ -119,7 +128,12 @@ TEST_F(Gguf, KeepsEveryFamily) {
                                                      {"qwen3-yarn", io::Json::object()},
                                                      {"gemma3", gemma},
                                                      {"gemma3-nested", gemma},
-                                                     {"smollm3", io::Json::object()}}) {
+                                                     {"smollm3", io::Json::object()},
+                                                     {"granite", io::Json::object()},
+                                                     {"seed_oss", io::Json::object()},
+                                                     {"olmo2", io::Json::object()},
+                                                     {"phi3", io::Json::object()},
+                                                     {"glm4", io::Json::object()}}) {
     SCOPED_TRACE(name);
     const io::ModelFolder source = model(name, changes);
     const auto notices = write(source, "f32");
@@ -128,6 +142,173 @@ TEST_F(Gguf, KeepsEveryFamily) {
                      families::read_decoder_spec(source));
     // Gemma's norms are stored as 1 + w.
     expect_same_weights(source, name.starts_with("gemma3") ? 2e-7 : 0);
+  }
+}
+
+at::Tensor logits_of(const io::ModelFolder& folder) {
+  const std::vector<int64_t> ids = {3, 41, 5, 77, 20, 9}, positions = {0, 1, 2, 3, 4, 5};
+  const std::unique_ptr<nn::CausalLm> model = load_causal_lm(folder, at::kFloat);
+  const at::NoGradGuard no_gradients;
+  return model->head().forward(
+      model->hidden_states(nn::TokenBatch(ids, positions, {0, 6}), nn::ForwardOptions{}));
+}
+
+TEST_F(Gguf, AnswersAsTheFolderDoes) {
+  for (const char* const name : {"llama", "granite", "seed_oss", "olmo2", "phi3", "glm4"}) {
+    const io::ModelFolder source = model(name);
+    write(source, "f32");
+    EXPECT_TRUE(logits_of(io::ModelFolder::open(file().string())).equal(logits_of(source))) << name;
+  }
+}
+
+// The file's names of a layer's tensors, without "blk.1.".
+std::set<std::string> names_in_layer(const gguf::File& file) {
+  constexpr std::string_view kStart = "blk.1.";
+  std::set<std::string> names;
+  for (const gguf::TensorPlace& place : file.tensors())
+    if (place.name.starts_with(kStart)) names.insert(place.name.substr(kStart.size()));
+  return names;
+}
+
+// llama.cpp's convert_hf_to_gguf.py writes these names and keys.
+TEST_F(Gguf, GraniteHasItsScalesAndItsRowsInTheFilesOrder) {
+  const io::ModelFolder source = model("granite");
+  write(source, "f32");
+  const gguf::File written(file());
+  EXPECT_EQ(written.text("general.architecture"), "granite");
+  EXPECT_EQ(written.real("granite.attention.scale"), 0.15);
+  EXPECT_EQ(written.real("granite.embedding_scale"), 6.0);
+  EXPECT_EQ(written.real("granite.residual_scale"), 0.22);
+  EXPECT_EQ(written.real("granite.logit_scale"), 8.0);
+  EXPECT_EQ(written.integer("granite.rope.dimension_count", 0, 99), 10);
+  EXPECT_EQ(written.find_tensor("output.weight"), nullptr);
+  EXPECT_EQ(names_in_layer(written),
+            (std::set<std::string>{"attn_norm.weight", "attn_q.weight", "attn_k.weight",
+                                   "attn_v.weight", "attn_output.weight", "ffn_norm.weight",
+                                   "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"}));
+  const at::Tensor own =
+      open_weights(source).read("model.layers.1.self_attn.q_proj.weight", at::kFloat);
+  const at::Tensor wanted = own.view({3, 2, 5, 30}).transpose(1, 2).contiguous();
+  const auto found = written.stored(*written.find_tensor("blk.1.attn_q.weight"));
+  ASSERT_EQ(found.size(), wanted.nbytes());
+  EXPECT_EQ(std::memcmp(found.data(), wanted.const_data_ptr(), found.size()), 0);
+}
+
+TEST_F(Gguf, SeedOssNamesItsSecondNormByAttention) {
+  write(model("seed_oss"), "f32");
+  const gguf::File written(file());
+  EXPECT_EQ(written.text("general.architecture"), "seed_oss");
+  EXPECT_EQ(written.integer("seed_oss.attention.key_length", 0, 99), 14);
+  EXPECT_EQ(written.real("seed_oss.rope.freq_base"), 1e7);
+  EXPECT_EQ(names_in_layer(written),
+            (std::set<std::string>{"attn_norm.weight", "attn_q.weight", "attn_q.bias",
+                                   "attn_k.weight", "attn_k.bias", "attn_v.weight", "attn_v.bias",
+                                   "attn_output.weight", "post_attention_norm.weight",
+                                   "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"}));
+}
+
+TEST_F(Gguf, Olmo2HasNormsBehindAttentionAndFeedForward) {
+  write(model("olmo2"), "f32");
+  const gguf::File written(file());
+  EXPECT_EQ(written.text("general.architecture"), "olmo2");
+  EXPECT_EQ(names_in_layer(written),
+            (std::set<std::string>{"attn_q.weight", "attn_k.weight", "attn_v.weight",
+                                   "attn_output.weight", "attn_q_norm.weight", "attn_k_norm.weight",
+                                   "post_attention_norm.weight", "ffn_gate.weight", "ffn_up.weight",
+                                   "ffn_down.weight", "post_ffw_norm.weight"}));
+  EXPECT_EQ(written.find_tensor("blk.1.attn_q_norm.weight")->shape, (std::vector<int64_t>{30}));
+  EXPECT_EQ(written.find_tensor("blk.1.attn_k_norm.weight")->shape, (std::vector<int64_t>{6}));
+}
+
+std::vector<float> floats_of(const gguf::File& file, const char* name) {
+  const gguf::TensorPlace* const place = file.find_tensor(name);
+  if (place == nullptr) return {};
+  std::vector<float> values(static_cast<size_t>(place->num_rows() * place->row_values()));
+  gguf::decode(place->type, file.stored(*place), values);
+  return values;
+}
+
+TEST_F(Gguf, PhiHasFusedMapsAndBothListsOfDivisors) {
+  write(model("phi3"), "f32");
+  const gguf::File written(file());
+  EXPECT_EQ(written.text("general.architecture"), "phi3");
+  EXPECT_EQ(written.integer("phi3.context_length", 0, 999), 256);
+  EXPECT_EQ(written.integer("phi3.rope.scaling.original_context_length", 0, 999), 128);
+  EXPECT_NEAR(*written.real("phi3.rope.scaling.attn_factor"),
+              std::sqrt(1 + std::log(2) / std::log(128)), 1e-7);
+  EXPECT_EQ(written.text("phi3.rope.scaling.type"), std::nullopt);
+  EXPECT_EQ(written.integer("phi3.rope.dimension_count", 0, 99), 6);
+  EXPECT_EQ(written.integer("phi3.attention.sliding_window", 0, 99), 0);
+  EXPECT_EQ(floats_of(written, "rope_factors_long.weight"), (std::vector<float>{1, 4, 16}));
+  EXPECT_EQ(floats_of(written, "rope_factors_short.weight"), (std::vector<float>{1, 1.3f, 2.5f}));
+  EXPECT_EQ(names_in_layer(written),
+            (std::set<std::string>{"attn_norm.weight", "attn_qkv.weight", "attn_output.weight",
+                                   "ffn_norm.weight", "ffn_up.weight", "ffn_down.weight"}));
+  EXPECT_EQ(written.find_tensor("blk.1.ffn_up.weight")->shape, (std::vector<int64_t>{84, 32}));
+  // A folder of it names the same rotation, longer rows too.
+  const io::JsonReader config = io::ModelFolder::open(file().string()).config();
+  EXPECT_EQ(config.require_int("max_position_embeddings", 1, 999), 256);
+  EXPECT_EQ(config.require_object("rope_scaling").value(),
+            (io::Json{{"type", "longrope"},
+                      {"short_factor", {1.0, 1.3, 2.5}},
+                      {"long_factor", {1.0, 4.0, 16.0}}}));
+}
+
+TEST_F(Gguf, PhisWindowIsKeptAndLlamaCppsLackOfItSaid) {
+  const io::ModelFolder source = model("phi3-window");
+  const auto notices = write(source, "f32");
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_NE(notices[0].find("beyond 7 tokens"), std::string::npos) << notices[0];
+  EXPECT_EQ(gguf::File(file()).integer("phi3.attention.sliding_window", 0, 99), 7);
+  expect_same_spec(families::read_decoder_spec(io::ModelFolder::open(file().string())),
+                   families::read_decoder_spec(source));
+  expect_same_weights(source);
+}
+
+TEST_F(Gguf, GlmRotatesThePartThatTheFileNames) {
+  write(model("glm4"), "f32");
+  const gguf::File written(file());
+  EXPECT_EQ(written.text("general.architecture"), "glm4");
+  EXPECT_EQ(written.integer("glm4.rope.dimension_count", 0, 99), 6);
+  EXPECT_EQ(written.integer("glm4.attention.key_length", 0, 99), 12);
+  EXPECT_EQ(
+      names_in_layer(written),
+      (std::set<std::string>{"attn_norm.weight", "attn_q.weight", "attn_k.weight", "attn_v.weight",
+                             "attn_output.weight", "post_attention_norm.weight", "ffn_norm.weight",
+                             "ffn_up.weight", "ffn_down.weight", "post_ffw_norm.weight"}));
+}
+
+TEST_F(Gguf, WhatAnArchitectureLacksIsRefused) {
+  const auto refusal = [&](const char* name, const io::Json& changes) {
+    return gguf_refusal(families::read_decoder_spec(model(name, changes)));
+  };
+  const io::Json longrope = {{"rope_type", "longrope"},
+                             {"rope_theta", 10000.0},
+                             {"short_factor", {1, 1, 1, 1, 1}},
+                             {"long_factor", {1, 1, 1, 1, 1}},
+                             {"original_max_position_embeddings", 64}};
+  const io::Json linear = {{"rope_type", "linear"}, {"rope_theta", 10000.0}, {"factor", 2.0}};
+  for (const auto& [name, changes, reason] :
+       std::vector<std::tuple<const char*, io::Json, const char*>>{
+           {"olmo2", {{"tie_word_embeddings", true}}, "no head that is the embedding"},
+           {"olmo2", {{"attention_bias", true}}, "no biases"},
+           {"olmo2", {{"head_dim", 8}}, "heads that share hidden_size"},
+           {"seed_oss", {{"attention_out_bias", true}}, "no biases"},
+           {"granite", {{"hidden_act", "gelu_pytorch_tanh"}}, "another activation"},
+           {"granite", {{"rope_parameters", longrope}}, "only for Phi"},
+           {"glm4", {{"rope_parameters", linear}}, "scales no rotation"}}) {
+    EXPECT_NE(refusal(name, changes).find(reason), std::string::npos)
+        << name << ": " << refusal(name, changes);
+  }
+  EXPECT_EQ(refusal("granite", {{"attention_bias", true}, {"mlp_bias", true}}), "");
+  // No architecture of their own, or one that Convoy has no names for.
+  for (const char* const name : {"olmo3", "glm", "ministral3"}) {
+    try {
+      write(model(name), "f32");
+      ADD_FAILURE() << name;
+    } catch (const DataError& error) {
+      EXPECT_NE(error.sentence().find("no names in GGUF"), std::string::npos) << error.sentence();
+    }
   }
 }
 

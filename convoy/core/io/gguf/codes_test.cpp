@@ -94,6 +94,9 @@ TEST(FileTypes, ChooseTheTypeOfEachTensor) {
   EXPECT_EQ(type("q4_k_s", "blk.3.attn_v.weight", {64, 256}), TensorType::Q5_K);
   EXPECT_EQ(type("q4_k_s", "blk.3.ffn_down.weight", {64, 256}), TensorType::Q5_K);
   EXPECT_EQ(type("q4_k_s", "blk.4.ffn_down.weight", {64, 256}), TensorType::Q4_K);
+  EXPECT_EQ(type("q4_k_m", "blk.4.attn_qkv.weight", {64, 256}), TensorType::Q5_K);
+  EXPECT_EQ(type("q5_k_m", "blk.4.attn_qkv.weight", {64, 256}), TensorType::Q6_K);
+  EXPECT_EQ(type("q4_k_s", "blk.0.attn_qkv.weight", {64, 256}), TensorType::Q4_K);
   EXPECT_EQ(type("q4_0", "output.weight", {64, 256}), TensorType::Q6_K);
   EXPECT_EQ(type("q4_0", "token_embd.weight", {64, 256}), TensorType::Q4_0);
   EXPECT_EQ(type("q8_0", "output.weight", {64, 256}), TensorType::Q8_0);

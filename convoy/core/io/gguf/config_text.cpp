@@ -24,7 +24,8 @@ constexpr int64_t kMostSize = int64_t{1} << 24;
 constexpr int64_t kMostLayers = 1000;
 constexpr int64_t kMostContext = int64_t{1} << 31;
 
-constexpr const char* kRopeDivisors = "rope_freqs.weight";
+constexpr const char* kOriginalLength = "rope.scaling.original_context_length";
+constexpr const char* kAttnFactor = "rope.scaling.attn_factor";
 
 // Keys behind "llama." that are used, or that say what others say.
 constexpr std::array kReadKeys = {"block_count",
@@ -44,7 +45,8 @@ constexpr std::array kReadKeys = {"block_count",
                                   "rope.dimension_count",
                                   "rope.scaling.type",
                                   "rope.scaling.factor",
-                                  "rope.scaling.original_context_length",
+                                  kAttnFactor,
+                                  kOriginalLength,
                                   "rope.scaling.finetuned",
                                   "rope.scale_linear",
                                   "vocab_size",
@@ -87,12 +89,16 @@ class Config {
                {"rms_norm_eps", number("attention.layer_norm_rms_epsilon")},
                {"tie_word_embeddings", find_("output.weight") == nullptr},
                {"torch_dtype", "float32"}};
-    config_[family_.post_norms ? "hidden_activation" : "hidden_act"] =
-        family_.post_norms ? "gelu_pytorch_tanh" : "silu";
+    const bool is_gemma = family_.architecture == "gemma3";
+    config_[is_gemma ? "hidden_activation" : "hidden_act"] =
+        is_gemma ? "gelu_pytorch_tanh" : "silu";
     config_["attention_bias"] = find_("blk.0.attn_q.bias") != nullptr;
     config_["mlp_bias"] = find_("blk.0.ffn_gate.bias") != nullptr;
     add_tokens();
-    if (family_.architecture == "gemma3") add_gemma();
+    if (is_gemma) add_gemma();
+    if (family_.architecture == "granite") add_granite();
+    if (family_.architecture == "phi3") add_phi();
+    if (family_.rotates_part) config_["partial_rotary_factor"] = rotated_share();
     if (family_.architecture == "smollm3") {
       config_["no_rope_layer_interval"] = 4;  // as llama.cpp has it
       config_["use_sliding_window"] = false;
@@ -133,17 +139,48 @@ class Config {
     for (const char* name : {"attn_logit_softcapping", "final_logit_softcapping",
                              "attention.max_alibi_bias", "attention.clamp_kqv"})
       refuse_unless(file_.real(key(name)).value_or(0) == 0, name, "is not supported; it must be 0");
-    for (const char* name : {"logit_scale", "residual_scale", "embedding_scale", "attention.scale"})
-      refuse_unless(!file_.real(key(name)), name, "is not supported for this architecture");
+    if (family_.architecture == "granite")
+      refuse_unless(file_.truth(key("rope.scaling.finetuned")).value_or(true),
+                    "rope.scaling.finetuned", "Granite without a rotation is not supported");
+    else
+      for (const char* name :
+           {"logit_scale", "residual_scale", "embedding_scale", "attention.scale"})
+        refuse_unless(!file_.real(key(name)), name, "is not supported for this architecture");
+    refuse_unless(find_(kShortDivisors) != nullptr || file_.real(key(kAttnFactor)).value_or(1) == 1,
+                  kAttnFactor, "is supported with longrope's divisors alone; it must be 1");
+    refuse_unless(family_.architecture != "olmo2" || window() == 0, "attention.sliding_window",
+                  "OLMo 3, which has windows, is not supported in this form");
     refuse_unless(file_.truth(key("attention.causal")).value_or(true), "attention.causal",
                   "only models that look back are supported");
     refuse_unless(!file_.truth(key("use_parallel_residual")).value_or(false),
                   "use_parallel_residual", "is not supported");
-    const int64_t rotated =
-        file_.integer(key("rope.dimension_count"), 0, kMostSize).value_or(sizes_.head_dim);
-    refuse_unless(rotated == sizes_.head_dim, "rope.dimension_count",
-                  fmt::format("only whole heads can be rotated: {} features of {}", rotated,
-                              sizes_.head_dim));
+    refuse_rotation();
+  }
+
+  void refuse_rotation() const {
+    const int64_t count = rotated();
+    if (family_.rotates_part)
+      refuse_unless(
+          count >= 2 && count % 2 == 0 && count <= sizes_.head_dim, "rope.dimension_count",
+          fmt::format("{} of {} features cannot be rotated in pairs", count, sizes_.head_dim));
+    else
+      refuse_unless(count == sizes_.head_dim, "rope.dimension_count",
+                    fmt::format("only whole heads can be rotated: {} features of {}", count,
+                                sizes_.head_dim));
+  }
+
+  int64_t rotated() const {
+    return file_.integer(key("rope.dimension_count"), 0, kMostSize).value_or(sizes_.head_dim);
+  }
+  // Times a head's features, cut to a whole number, it is the number of rotated ones again.
+  double rotated_share() const {
+    const auto features = static_cast<double>(sizes_.head_dim);
+    const auto count = static_cast<double>(rotated());
+    const double share = count / features;
+    return share * features < count ? std::nextafter(share, 1.0) : share;
+  }
+  int64_t window() const {
+    return file_.integer(key("attention.sliding_window"), 0, kMostContext).value_or(0);
   }
 
   void add_tokens() {
@@ -161,11 +198,10 @@ class Config {
                                : sizes_.head_dim;
     config_["query_pre_attn_scalar"] = scalar;
     config_["rope_local_base_freq"] = file_.real(key("rope.freq_base_swa")).value_or(10000.0);
-    const auto window = file_.integer(key("attention.sliding_window"), 0, kMostContext);
     const int64_t pattern =
         file_.integer(key("attention.sliding_window_pattern"), 1, kMostSize).value_or(6);
-    const bool slides = window.value_or(0) > 0;
-    config_["sliding_window"] = slides ? *window : 4096;
+    const bool slides = window() > 0;
+    config_["sliding_window"] = slides ? window() : 4096;
     Json types = Json::array();
     for (int64_t layer = 0; layer < sizes_.num_layers; ++layer)
       types.push_back(slides && (layer + 1) % pattern != 0 ? "sliding_attention"
@@ -173,12 +209,62 @@ class Config {
     config_["layer_types"] = types;
   }
 
+  // As in llama.cpp, a scale that is 0 is none.
+  void add_granite() {
+    const auto scale = [&](const char* name, double usual) {
+      const double told = file_.real(key(name)).value_or(0);
+      return told == 0 ? usual : told;
+    };
+    config_["attention_multiplier"] =
+        scale("attention.scale", 1 / std::sqrt(static_cast<double>(sizes_.head_dim)));
+    config_["embedding_multiplier"] = scale("embedding_scale", 1.0);
+    config_["residual_multiplier"] = scale("residual_scale", 1.0);
+    config_["logits_scaling"] = number("logit_scale");
+  }
+
+  void add_phi() {
+    config_["sliding_window"] = window() > 0 ? Json(window()) : Json();
+    const auto original = file_.integer(key(kOriginalLength), 1, kMostContext);
+    if (original) config_["original_max_position_embeddings"] = *original;
+  }
+
+  // The lists, and the factor of cosines and sines where it is not the one that follows from the
+  // lengths.
+  void add_longrope() {
+    config_["rope_scaling"] = {{"type", "longrope"},
+                               {"short_factor", divisors(kShortDivisors)},
+                               {"long_factor", divisors(kLongDivisors)}};
+    const auto original =
+        static_cast<double>(file_.require_integer(key(kOriginalLength), 2, kMostContext));
+    const double factor = static_cast<double>(whole("context_length", kMostContext)) / original;
+    const double usual = factor <= 1 ? 1.0 : std::sqrt(1.0 + std::log(factor) / std::log(original));
+    const double told = file_.real(key(kAttnFactor)).value_or(1.0);
+    if (std::fabs(told - usual) > 1e-6 * usual) config_["rope_scaling"]["attention_factor"] = told;
+  }
+
+  Json divisors(const char* name) const {
+    const TensorPlace* const place = find_(name);
+    if (place == nullptr || place->shape != std::vector<int64_t>{rotated() / 2})
+      throw DataError(fmt::format("{}: wanted a number for each of {} rotated pairs of features",
+                                  name, rotated() / 2),
+                      {.file = file_.path().string(),
+                       .key = name,
+                       .hint = "take the model in Hugging Face layout"});
+    Json numbers = Json::array();
+    for (const float divisor : read_(name)) numbers.push_back(shortest_decimal(divisor));
+    return numbers;
+  }
+
   void add_rope() {
     const double usual = family_.architecture == "gemma3" ? 1e6 : 10000.0;
     const double theta = file_.real(key("rope.freq_base")).value_or(usual);
     config_["rope_theta"] = theta;
-    if (find_(kRopeDivisors) != nullptr) {
+    if (find_(kLlama3Divisors) != nullptr) {
       add_llama3_rope(theta);
+      return;
+    }
+    if (find_(kShortDivisors) != nullptr || find_(kLongDivisors) != nullptr) {
+      add_longrope();
       return;
     }
     const std::string kind = file_.text(key("rope.scaling.type")).value_or("");
@@ -190,8 +276,7 @@ class Config {
                   fmt::format("`{:.60}` is not supported; linear and yarn are", kind));
     config_["rope_scaling"] = {{"rope_type", kind.empty() ? "linear" : kind}, {"factor", factor}};
     if (kind != "yarn") return;
-    const auto original =
-        file_.integer(key("rope.scaling.original_context_length"), 1, kMostContext);
+    const auto original = file_.integer(key(kOriginalLength), 1, kMostContext);
     if (original) config_["rope_scaling"]["original_max_position_embeddings"] = *original;
   }
 
@@ -210,15 +295,15 @@ class Config {
   }
 
   void add_llama3_rope(double theta) {
-    const TensorPlace* const place = find_(kRopeDivisors);
+    const TensorPlace* const place = find_(kLlama3Divisors);
     const auto rule = place->shape == std::vector<int64_t>{sizes_.head_dim / 2}
-                          ? rule_of_divisors(read_(kRopeDivisors), theta, told_rope())
+                          ? rule_of_divisors(read_(kLlama3Divisors), theta, told_rope())
                           : std::nullopt;
     if (!rule)
       throw DataError(
-          fmt::format("{} holds other divisors than Llama 3's rule gives", kRopeDivisors),
+          fmt::format("{} holds other divisors than Llama 3's rule gives", kLlama3Divisors),
           {.file = file_.path().string(),
-           .key = kRopeDivisors,
+           .key = kLlama3Divisors,
            .hint = "take the model in Hugging Face layout"});
     if (rule->factor == 1.0) return;
     config_["rope_scaling"] = {{"rope_type", "llama3"},

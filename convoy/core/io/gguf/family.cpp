@@ -7,14 +7,55 @@
 namespace convoy::gguf {
 namespace {
 
-constexpr std::array<Family, 7> kKnownFamilies = {{
-    {"llama", "llama", "LlamaForCausalLM", true, false, false},
-    {"llama", "mistral", "MistralForCausalLM", true, false, false},
-    {"qwen2", "qwen2", "Qwen2ForCausalLM", false, false, false},
-    {"qwen3", "qwen3", "Qwen3ForCausalLM", false, false, false},
-    {"gemma3", "gemma3_text", "Gemma3ForCausalLM", false, true, true},
-    {"gemma3", "gemma3", "Gemma3ForCausalLM", false, true, true},
-    {"smollm3", "smollm3", "SmolLM3ForCausalLM", true, false, false},
+constexpr std::array<Family, 12> kKnownFamilies = {{
+    {.architecture = "llama",
+     .model_type = "llama",
+     .class_name = "LlamaForCausalLM",
+     .permuted = true},
+    {.architecture = "llama",
+     .model_type = "mistral",
+     .class_name = "MistralForCausalLM",
+     .permuted = true},
+    {.architecture = "qwen2", .model_type = "qwen2", .class_name = "Qwen2ForCausalLM"},
+    {.architecture = "qwen3", .model_type = "qwen3", .class_name = "Qwen3ForCausalLM"},
+    {.architecture = "gemma3",
+     .model_type = "gemma3_text",
+     .class_name = "Gemma3ForCausalLM",
+     .norms_plus_one = true,
+     .norms = NormNames::Around},
+    {.architecture = "gemma3",
+     .model_type = "gemma3",
+     .class_name = "Gemma3ForCausalLM",
+     .norms_plus_one = true,
+     .norms = NormNames::Around},
+    {.architecture = "smollm3",
+     .model_type = "smollm3",
+     .class_name = "SmolLM3ForCausalLM",
+     .permuted = true},
+    {.architecture = "granite",
+     .model_type = "granite",
+     .class_name = "GraniteForCausalLM",
+     .permuted = true},
+    {.architecture = "seed_oss",
+     .model_type = "seed_oss",
+     .class_name = "SeedOssForCausalLM",
+     .norms = NormNames::Around},
+    {.architecture = "olmo2",
+     .model_type = "olmo2",
+     .class_name = "Olmo2ForCausalLM",
+     .norms = NormNames::Around},
+    {.architecture = "phi3",
+     .model_type = "phi3",
+     .class_name = "Phi3ForCausalLM",
+     .fused = true,
+     .rotates_part = true},
+    // GLM rotates neighbours in transformers too.
+    {.architecture = "glm4",
+     .model_type = "glm4",
+     .class_name = "Glm4ForCausalLM",
+     .norms = NormNames::GlmsAround,
+     .fused = true,
+     .rotates_part = true},
 }};
 
 using NamePair = std::pair<std::string_view, std::string_view>;
@@ -32,11 +73,24 @@ constexpr std::array<NamePair, 10> kInLayers = {{{"input_layernorm", "attn_norm"
                                                  {"mlp.gate_proj", "ffn_gate"},
                                                  {"mlp.up_proj", "ffn_up"},
                                                  {"mlp.down_proj", "ffn_down"}}};
-constexpr std::array<NamePair, 1> kOneNorm = {{{"post_attention_layernorm", "ffn_norm"}}};
-constexpr std::array<NamePair, 3> kPostNorms = {
+// Before kInLayers, whose ffn_up is the feed-forward's second map alone.
+constexpr std::array<NamePair, 2> kFusedMaps = {
+    {{"self_attn.qkv_proj", "attn_qkv"}, {"mlp.gate_up_proj", "ffn_up"}}};
+constexpr std::array<NamePair, 1> kNormBeforeFfn = {{{"post_attention_layernorm", "ffn_norm"}}};
+constexpr std::array<NamePair, 3> kNormsAround = {
     {{"post_attention_layernorm", "post_attention_norm"},
      {"pre_feedforward_layernorm", "ffn_norm"},
      {"post_feedforward_layernorm", "post_ffw_norm"}}};
+constexpr std::array<NamePair, 3> kGlmsNormsAround = {
+    {{"post_self_attn_layernorm", "post_attention_norm"},
+     {"post_attention_layernorm", "ffn_norm"},
+     {"post_mlp_layernorm", "post_ffw_norm"}}};
+
+std::span<const NamePair> norms_of(const Family& family) {
+  if (family.norms == NormNames::Around) return kNormsAround;
+  if (family.norms == NormNames::GlmsAround) return kGlmsNormsAround;
+  return kNormBeforeFfn;
+}
 
 struct Side {
   std::string_view NamePair::*from;
@@ -54,6 +108,14 @@ std::optional<std::string_view> look_up(std::span<const NamePair> names, std::st
   return std::nullopt;
 }
 
+std::optional<std::string_view> look_up_in_layer(const Family& family, std::string_view name,
+                                                 const Side& side) {
+  if (family.fused)
+    if (const auto found = look_up(kFusedMaps, name, side)) return found;
+  if (const auto found = look_up(norms_of(family), name, side)) return found;
+  return look_up(kInLayers, name, side);
+}
+
 std::optional<std::string> translated(const Family& family, std::string_view name,
                                       const Side& side) {
   const size_t dot = name.rfind('.');
@@ -68,12 +130,7 @@ std::optional<std::string> translated(const Family& family, std::string_view nam
   const std::string_view rest = module.substr(side.layer_from.size());
   const size_t end = rest.find_first_not_of("0123456789");
   if (end == 0 || end == std::string_view::npos || rest[end] != '.') return std::nullopt;
-  const std::string_view inner = rest.substr(end + 1);
-  auto found = look_up(kInLayers, inner, side);
-  if (!found)
-    found = look_up(family.post_norms ? std::span<const NamePair>(kPostNorms)
-                                      : std::span<const NamePair>(kOneNorm),
-                    inner, side);
+  const auto found = look_up_in_layer(family, rest.substr(end + 1), side);
   if (!found) return std::nullopt;
   return std::string(side.layer_to) + std::string(rest.substr(0, end)) + "." + std::string(*found) +
          std::string(kind);

@@ -12,14 +12,23 @@
 
 namespace convoy::gguf {
 
+// How transformers names a layer's norms beside input_layernorm.
+enum class NormNames {
+  BeforeFfn,  // post_attention_layernorm is the feed-forward's
+  Around,     // Gemma, OLMo 2, Seed-OSS: post_attention_layernorm is attention's
+  GlmsAround,
+};
+
 struct Family {
   std::string_view architecture;  // general.architecture
   std::string_view model_type;    // value of this key in config.json
   std::string_view class_name;    // transformers' class
   // Rows of a head's queries and keys: llama.cpp rotates neighbours, transformers halves.
-  bool permuted;
-  bool norms_plus_one;  // Gemma: the file holds 1 + w
-  bool post_norms;      // Gemma: two more norms in a layer
+  bool permuted = false;
+  bool norms_plus_one = false;  // Gemma: the file holds 1 + w
+  NormNames norms = NormNames::BeforeFfn;
+  bool fused = false;         // gate and up are one map, of Phi queries, keys and values too
+  bool rotates_part = false;  // partial_rotary_factor says how much of a head
 };
 
 std::span<const Family> families();

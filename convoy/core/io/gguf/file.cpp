@@ -27,8 +27,11 @@ constexpr uint64_t kMostKeyBytes = 65'535;
 constexpr int64_t kMostAlignment = 1 << 20;
 constexpr int64_t kDefaultAlignment = 32;
 
-// The double with the shortest decimals that are this float.
-double shortest(float value) {
+constexpr const char* kGetAgain = "the file is damaged or cut: get it again";
+
+}  // namespace
+
+double shortest_decimal(float value) {
   if (!std::isfinite(value)) return value;
   std::array<char, 32> text;
   const auto written = std::to_chars(text.data(), text.data() + text.size(), value);
@@ -36,10 +39,6 @@ double shortest(float value) {
   std::from_chars(text.data(), written.ptr, number);
   return number;
 }
-
-constexpr const char* kGetAgain = "the file is damaged or cut: get it again";
-
-}  // namespace
 
 // Walks the header; every step checks that its bytes are there.
 class HeaderParser {
@@ -140,7 +139,8 @@ class HeaderParser {
       if (bits > 1) fail(fmt::format("a truth value of {}", bits));
       return bits == 1;
     }
-    if (type == kFloat32Type) return shortest(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    if (type == kFloat32Type)
+      return shortest_decimal(std::bit_cast<float>(static_cast<uint32_t>(bits)));
     if (type == kFloat64Type) return std::bit_cast<double>(bits);
     return whole(type, bits, size);
   }

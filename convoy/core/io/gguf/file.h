@@ -82,6 +82,9 @@ class File {
 };
 
 // True for a regular file whose name ends in ".gguf" or that begins with the format's mark.
+// The double with the shortest decimals that are this float: 1e-5 for 9.99999974737875164e-06.
+double shortest_decimal(float value);
+
 bool is_gguf_file(const std::filesystem::path& path);
 
 }  // namespace convoy::gguf

@@ -7,8 +7,10 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/io/gguf/model.h"
 #include "convoy/core/io/gguf/pre_tokenizer.h"
 #include "convoy/core/io/gguf/rope.h"
 #include "convoy/core/io/gguf/writer.h"
@@ -95,16 +97,16 @@ struct Small {
   Metadata metadata;
   std::vector<TensorToWrite> tensors;
 
-  Small() {
-    metadata.text("general.architecture", "llama");
+  explicit Small(const std::string& architecture = "llama") {
+    metadata.text("general.architecture", architecture);
     for (const auto& [key, value] :
          std::vector<std::pair<const char*, int64_t>>{{"block_count", 1},
                                                       {"context_length", 8},
                                                       {"embedding_length", 32},
                                                       {"feed_forward_length", 32},
                                                       {"attention.head_count", 2}})
-      metadata.number(std::string("llama.") + key, value);
-    metadata.real("llama.attention.layer_norm_rms_epsilon", 1e-6);
+      metadata.number(architecture + "." + key, value);
+    metadata.real(architecture + ".attention.layer_norm_rms_epsilon", 1e-6);
     metadata.text("tokenizer.ggml.model", "gpt2");
     metadata.text("tokenizer.ggml.pre", "qwen2");
     metadata.texts("tokenizer.ggml.tokens", {"a", "b", "ab", "<e>"});
@@ -272,6 +274,73 @@ TEST(GgufFile, FilesOfAnotherKindAreNamedByIt) {
             std::string::npos);
   put(folder / "notes.txt", "text");
   EXPECT_THROW(io::ModelFolder::open((folder / "notes.txt").string()), DataError);
+}
+
+// The configuration of a small file with one more key, or why it is refused.
+std::string config_with(const std::string& architecture,
+                        const std::function<void(Metadata&)>& change) {
+  const TemporaryFolder folder;
+  Small small(architecture);
+  change(small.metadata);
+  write_file(folder / "x.gguf", small.metadata, small.tensors);
+  try {
+    return *Model(folder / "x.gguf").text("config.json");
+  } catch (const DataError& error) {
+    return error.sentence();
+  }
+}
+
+TEST(GgufFile, GranitesScalesAreReadAndOthersRefused) {
+  const auto scales = [](Metadata& metadata) {
+    metadata.real("granite.logit_scale", 16);
+    metadata.real("granite.embedding_scale", 12);
+    metadata.real("granite.residual_scale", 0);
+  };
+  const nlohmann::json config = nlohmann::json::parse(config_with("granite", scales));
+  EXPECT_EQ(config["logits_scaling"], 16.0);
+  EXPECT_EQ(config["embedding_multiplier"], 12.0);
+  EXPECT_EQ(config["residual_multiplier"], 1.0);
+  EXPECT_EQ(config["attention_multiplier"], 0.25);  // 1 / sqrt(16)
+  const auto none = [](Metadata&) {};
+  EXPECT_NE(config_with("granite", none).find("granite.logit_scale: is missing"),
+            std::string::npos);
+  const auto unrotated = [&](Metadata& metadata) {
+    scales(metadata);
+    metadata.truth("granite.rope.scaling.finetuned", false);
+  };
+  EXPECT_NE(config_with("granite", unrotated).find("without a rotation"), std::string::npos);
+  const auto scaled = [](Metadata& metadata) { metadata.real("seed_oss.logit_scale", 2); };
+  EXPECT_NE(config_with("seed_oss", scaled).find("logit_scale: is not supported"),
+            std::string::npos);
+}
+
+TEST(GgufFile, Olmo3AndFactorsWithoutDivisorsAreRefused) {
+  const auto window = [](Metadata& metadata) {
+    metadata.number("olmo2.attention.sliding_window", 4096);
+  };
+  EXPECT_NE(config_with("olmo2", window).find("OLMo 3"), std::string::npos);
+  const auto factor = [](Metadata& metadata) {
+    metadata.real("phi3.rope.scaling.attn_factor", 1.25);
+  };
+  EXPECT_NE(config_with("phi3", factor).find("with longrope's divisors alone"), std::string::npos);
+}
+
+TEST(GgufFile, APartOfAHeadIsRotatedWhereTheFamilyMay) {
+  const auto config_of = [](const std::string& architecture, int64_t count) {
+    return config_with(architecture, [&](Metadata& metadata) {
+      metadata.number(architecture + ".attention.key_length", 98);
+      metadata.number(architecture + ".rope.dimension_count", count);
+    });
+  };
+  // Times 98 and cut, the share of each is the number again.
+  for (int64_t count = 2; count <= 98; count += 2) {
+    const nlohmann::json config = nlohmann::json::parse(config_of("glm4", count));
+    const double share = config["partial_rotary_factor"];
+    EXPECT_EQ(static_cast<int64_t>(98.0 * share), count);
+  }
+  EXPECT_NE(config_of("glm4", 3).find("cannot be rotated in pairs"), std::string::npos);
+  EXPECT_NE(config_of("glm4", 100).find("cannot be rotated in pairs"), std::string::npos);
+  EXPECT_NE(config_of("olmo2", 49).find("only whole heads"), std::string::npos);
 }
 
 TEST(GgufFile, OneModelInSeveralFiles) {

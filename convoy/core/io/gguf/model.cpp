@@ -9,6 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/gguf/decode.h"
+#include "convoy/core/io/gguf/rope.h"
 #include "convoy/core/io/gguf/tokenizer_text.h"
 
 namespace convoy::gguf {
@@ -34,6 +35,12 @@ std::optional<io::Dtype> plain_dtype(TensorType type) {
   if (type == TensorType::F16) return io::Dtype::F16;
   if (type == TensorType::BF16) return io::Dtype::BF16;
   return std::nullopt;
+}
+
+// config.json holds the rotation.
+bool is_part_of_config(const Family& family, std::string_view name) {
+  if (name == kLlama3Divisors) return true;
+  return family.architecture == "phi3" && (name == kShortDivisors || name == kLongDivisors);
 }
 
 }  // namespace
@@ -119,7 +126,7 @@ void Model::list_tensors() {
   std::vector<std::string> unknown;
   for (const auto& file : files_) {
     for (const TensorPlace& place : file->tensors()) {
-      if (place.name == "rope_freqs.weight") continue;  // part of config.json
+      if (is_part_of_config(*family_, place.name)) continue;
       const auto own = own_name_of(*family_, place.name);
       if (!own) {
         unknown.push_back(place.name);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Llama 3's rule for its rotation, which a GGUF file holds as divisors of the frequencies
-// (rope_freqs.weight).
+// Rotations that a GGUF file holds as divisors of the frequencies: Llama 3's rule
+// (rope_freqs.weight) and Phi's longrope, which has one list for rows of up to the original
+// positions and one for longer rows.
 #pragma once
 
 #include <cstdint>
@@ -28,5 +29,9 @@ std::optional<Llama3Rope> rule_of_divisors(std::span<const float> divisors, doub
 // Convoy's own key for the four numbers, in the order of Llama3Rope: llama.cpp does not read it.
 // Two divisors between the ends are needed to find them again, which small heads may lack.
 inline constexpr const char* kRopeRuleKey = "convoy.llama3_rope";
+
+inline constexpr const char* kLlama3Divisors = "rope_freqs.weight";
+inline constexpr const char* kShortDivisors = "rope_factors_short.weight";
+inline constexpr const char* kLongDivisors = "rope_factors_long.weight";
 
 }  // namespace convoy::gguf
