@@ -379,6 +379,9 @@ TEST(PreTokenizers, AreFoundAgainByTheirSteps) {
     EXPECT_EQ(found->cuts, entry.cuts) << entry.names.front();
     for (const std::string_view name : entry.names) EXPECT_EQ(find_pre_tokenizer(name), &entry);
   }
+  // GLM puts no BOS before texts, Llama 3 with the same cuts does.
+  EXPECT_FALSE(find_pre_tokenizer("glm4")->adds_bos);
+  EXPECT_TRUE(find_pre_tokenizer("glm4")->ignores_merges);
   EXPECT_EQ(find_pre_tokenizer("none-of-them"), nullptr);
   const nlohmann::ordered_json other = {{"type", "Whitespace"}};
   EXPECT_EQ(matching_pre_tokenizer(other, false), nullptr);

@@ -26,6 +26,10 @@ constexpr std::string_view kGpt4o =
     R"re([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
 constexpr std::string_view kDeepSeek3 =
     R"re([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
+// Its ends of lines are the characters themselves, as in Seed-Coder's tokenizer.json.
+constexpr std::string_view kSeedCoder =
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|"
+    "\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
 
 const std::vector<PreTokenizer>& table() {
   static const std::vector<PreTokenizer> kTable = {
@@ -42,6 +46,8 @@ const std::vector<PreTokenizer>& table() {
        .ignores_merges = true,
        .adds_bos = true},
       {.names = {"smaug-bpe", "dbrx", "chatglm-bpe"}, .cuts = {kLlama3}},
+      {.names = {"glm4", "glm5"}, .cuts = {kLlama3}, .ignores_merges = true},
+      {.names = {"seed-coder"}, .cuts = {kSeedCoder}},
       {.names = {"qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2"},
        .cuts = {kQwen2},
        .normalizes = true},
