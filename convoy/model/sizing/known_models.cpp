@@ -16,19 +16,25 @@ struct KnownModel {
   const char* family;
   int64_t hidden, ffn, layers, heads, kv_heads, head_dim, vocab;
   bool tied_head;
+  int64_t positions = 131072;
 };
 
 constexpr std::array kModels{
-    KnownModel{"qwen2.5-0.5b", "qwen2", 896, 4864, 24, 14, 2, 64, 151936, true},
-    KnownModel{"qwen2.5-1.5b", "qwen2", 1536, 8960, 28, 12, 2, 128, 151936, true},
-    KnownModel{"qwen2.5-7b", "qwen2", 3584, 18944, 28, 28, 4, 128, 152064, false},
-    KnownModel{"qwen2.5-14b", "qwen2", 5120, 13824, 48, 40, 8, 128, 152064, false},
-    KnownModel{"qwen2.5-32b", "qwen2", 5120, 27648, 64, 40, 8, 128, 152064, false},
+    KnownModel{"qwen2.5-0.5b", "qwen2", 896, 4864, 24, 14, 2, 64, 151936, true, 32768},
+    KnownModel{"qwen2.5-1.5b", "qwen2", 1536, 8960, 28, 12, 2, 128, 151936, true, 32768},
+    KnownModel{"qwen2.5-7b", "qwen2", 3584, 18944, 28, 28, 4, 128, 152064, false, 32768},
+    KnownModel{"qwen2.5-14b", "qwen2", 5120, 13824, 48, 40, 8, 128, 152064, false, 32768},
+    KnownModel{"qwen2.5-32b", "qwen2", 5120, 27648, 64, 40, 8, 128, 152064, false, 32768},
     KnownModel{"smollm2-135m", "llama", 576, 1536, 30, 9, 3, 64, 49152, true},
     KnownModel{"llama-3.2-1b", "llama", 2048, 8192, 16, 32, 8, 64, 128256, true},
     KnownModel{"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, false},
     KnownModel{"llama-3.1-70b", "llama", 8192, 28672, 80, 64, 8, 128, 128256, false},
     KnownModel{"gemma-3-27b", "gemma3", 5376, 21504, 62, 32, 16, 128, 262208, true},
+    KnownModel{"olmo-2-1124-7b", "olmo2", 4096, 11008, 32, 32, 32, 128, 100352, false, 4096},
+    KnownModel{"olmo-2-1124-13b", "olmo2", 5120, 13824, 40, 40, 40, 128, 100352, false, 4096},
+    KnownModel{"olmo-2-0325-32b", "olmo2", 5120, 27648, 64, 40, 8, 128, 100352, false, 4096},
+    KnownModel{"phi-3-mini-4k", "phi3", 3072, 8192, 32, 32, 32, 96, 32064, false, 4096},
+    KnownModel{"seed-oss-36b", "seed_oss", 5120, 27648, 64, 80, 8, 128, 155136, false, 524288},
 };
 
 constexpr int64_t kModelMiB = int64_t{1} << 20;
@@ -48,11 +54,16 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   spec.num_heads = model.heads;
   spec.num_kv_heads = model.kv_heads;
   spec.head_dim = model.head_dim;
-  spec.max_positions = spec.family == "qwen2" ? 32768 : 131072;
+  spec.max_positions = model.positions;
   spec.tied_head = model.tied_head;
-  spec.qkv_bias = spec.family == "qwen2";
-  spec.query_key_norm = spec.family == "gemma3";
+  const bool is_olmo = spec.family == "olmo2";
+  spec.qkv_bias = spec.family == "qwen2" || spec.family == "seed_oss";
+  spec.query_key_norm = spec.family == "gemma3" || is_olmo;
+  spec.norm_over_heads = is_olmo;
   if (spec.family == "gemma3") spec.norms = architecture::kNormsAround;
+  if (is_olmo) spec.norms = architecture::kNormsAfter;
+  spec.fused_qkv = spec.family == "phi3";
+  spec.fused_gate_up = spec.fused_qkv;
   spec.layers.resize(static_cast<size_t>(model.layers));
   return spec;
 }

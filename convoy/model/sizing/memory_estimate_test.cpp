@@ -24,7 +24,21 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
     ASSERT_TRUE(model.has_value()) << name;
     EXPECT_NEAR(static_cast<double>(count_parameters(*model)) / 1e9, billions, 0.002) << name;
   }
+  // Rounded to a tenth.
+  const std::pair<const char*, double> rounded[] = {{"allenai/OLMo-2-1124-7B-Instruct", 7.3},
+                                                    {"allenai/OLMo-2-1124-13B", 13.7},
+                                                    {"allenai/OLMo-2-0325-32B", 32.2},
+                                                    {"microsoft/Phi-3-mini-4k-instruct", 3.8},
+                                                    {"ByteDance-Seed/Seed-OSS-36B-Instruct", 36.2}};
+  for (const auto& [name, billions] : rounded) {
+    const auto model = known_model(name);
+    ASSERT_TRUE(model.has_value()) << name;
+    EXPECT_NEAR(static_cast<double>(count_parameters(*model)) / 1e9, billions, 0.05) << name;
+  }
   EXPECT_FALSE(known_model("Qwen/Qwen2.5-70B").has_value());
+  EXPECT_FALSE(known_model("microsoft/Phi-3-mini-128k-instruct").has_value());
+  EXPECT_EQ(known_model("microsoft/Phi-3-mini-4k-instruct")->max_positions, 4096);
+  EXPECT_EQ(known_model("Qwen/Qwen2.5-7B")->max_positions, 32768);
   EXPECT_FALSE(known_model("someone/qwen2.5-7bx").has_value());
 }
 
