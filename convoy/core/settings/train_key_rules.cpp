@@ -195,7 +195,16 @@ std::vector<KeyRule> preference_words() {
                        KeyAction::Refuse,
                        fmt::format("write task: dpo and preference.loss: {}", loss),
                        ""});
+  for (const char* key : {"task", "rl"})
+    rules.push_back(
+        {key,
+         {"grpo", "ppo", "rloo", "reinforce", "gspo", "dapo"},
+         KeyAction::Refuse,
+         "it is not here; task: rejection learns from verified samples of the model too",
+         ""});
   for (const std::string key : {"preference.loss", "loss_type", "train.loss_type", "pref_loss"}) {
+    rules.push_back({key, {"dpo"}, KeyAction::Refuse, "write preference.loss: sigmoid", ""});
+    rules.push_back({key, {"slic"}, KeyAction::Refuse, "write preference.loss: hinge", ""});
     rules.push_back({key, {"orpo"}, KeyAction::Refuse, "write task: orpo, which has one loss", ""});
     rules.push_back(
         {key, {"kto_pair"}, KeyAction::Refuse, "write task: kto, which reads pairs too", ""});

@@ -107,9 +107,12 @@ std::string event_text(const ordered_json& row) {
   }
   if (kind == "eval" && row.contains("accuracy") && !row.contains("loss"))
     return text + fmt::format("  {} accuracy {:.4f}", word(row, "split"), number(row, "accuracy"));
-  if (kind == "eval")
-    return text + fmt::format("  {} loss {:.4f}  perplexity {:.4g}", word(row, "split"),
-                              number(row, "loss"), number(row, "perplexity"));
+  if (kind == "eval") {
+    text += fmt::format("  {} loss {:.4f}", word(row, "split"), number(row, "loss"));
+    for (const char* figure : {"perplexity", "accuracy", "rewards/margins"})
+      if (row.contains(figure)) text += fmt::format("  {} {:.4g}", figure, number(row, figure));
+    return text;
+  }
   if (kind == "checkpoint")
     return text + "  " + word(row, "path") + (member_or(row, "best", false) ? "  (best)" : "");
   if (kind == "end") return text + "  " + word(row, "status");

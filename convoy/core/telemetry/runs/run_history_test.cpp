@@ -151,5 +151,15 @@ TEST(EventTail, FollowsRowsAndRestarts) {
   EXPECT_NE(event_text(rows[0]).find("step 2  loss nan"), std::string::npos);
 }
 
+TEST(EventTail, AnEvaluationShowsTheFiguresThatItHas) {
+  const auto shown = [](const std::string& figure, double value) {
+    nlohmann::ordered_json row = {{"event", "eval"}, {"split", "eval"}, {"loss", 0.5}};
+    row[figure] = value;
+    return event_text(row);
+  };
+  EXPECT_TRUE(shown("perplexity", 1.5).ends_with("eval loss 0.5000  perplexity 1.5"));
+  EXPECT_TRUE(shown("rewards/margins", 0.25).ends_with("eval loss 0.5000  rewards/margins 0.25"));
+}
+
 }  // namespace
 }  // namespace convoy::telemetry

@@ -136,7 +136,11 @@ class FileEncoder {
       reader_.report_bad_row(*finished.refusal, finished.prepared.index);
     if (!accepted || finished.refusal) return take_({}, {});
     file_.losses.add(finished.losses);
-    if (!file_.first_sample) file_.first_sample = std::move(finished.prepared.sample);
+    // A row that is left out tells nothing of the others, unless there are none.
+    const bool is_kept = finished.record.outcome == RowOutcome::Kept;
+    if (!file_.first_sample || (is_kept && !has_kept_row_))
+      file_.first_sample = std::move(finished.prepared.sample);
+    has_kept_row_ = has_kept_row_ || is_kept;
     if (finished.unsupervised && !file_.first_unsupervised)
       file_.first_unsupervised = std::move(finished.unsupervised);
     take_(finished.record, std::move(finished.row));
@@ -147,6 +151,7 @@ class FileEncoder {
   const TruncationPolicy& policy_;
   const TakeRow& take_;
   std::exception_ptr failure_;
+  bool has_kept_row_ = false;
   EncodedFile file_;
 };
 

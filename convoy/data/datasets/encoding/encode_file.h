@@ -60,7 +60,7 @@ struct UnsupervisedRow {
 
 // Statistics of a whole file.
 struct EncodedFile {
-  std::optional<Sample> first_sample;  // first one that could be encoded
+  std::optional<Sample> first_sample;  // the first kept one, else the first that could be encoded
   std::optional<UnsupervisedRow> first_unsupervised;
   RowLosses losses;
 };

@@ -138,6 +138,17 @@ TEST(EncodeFile, TruncationPolicies) {
   EXPECT_THROW(truncation_named("keep", "sft"), ConfigError);
 }
 
+TEST(EncodeFile, TheFirstSampleIsOneThatIsKept) {
+  const ScratchFolder folder;
+  SampleReader reader(folder.write("rows.jsonl",
+                                   "{\"prompt\":\"pppppp\",\"completion\":\"c\"}\n"
+                                   "{\"prompt\":\"p\",\"completion\":\"cc\"}\n"
+                                   "{\"prompt\":\"q\",\"completion\":\"cc\"}\n"),
+                      {}, BadRows::Error);
+  const TakenFile file = take_all(reader, encode_bytes, {6, Truncation::KeepStart, 1}, 2);
+  EXPECT_EQ(file.first_sample->index, 1);
+}
+
 TEST(EncodeFile, SkippedRowsIncludeThoseTheEncoderRefuses) {
   const ScratchFolder folder;
   const auto path = folder.write(

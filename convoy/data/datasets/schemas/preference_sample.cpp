@@ -86,10 +86,19 @@ const char* column_of_messages(const RowFields& fields) {
   return nullptr;
 }
 
-// LLaMA-Factory's columns: the instruction is the user's turn, behind a history.
-Sample instructed_pair(RowFields& fields) {
+// The column of the user's turn where it is no `prompt`: LLaMA-Factory's, Intel/orca_dpo_pairs'.
+const char* question_column(const RowFields& fields) {
+  for (const char* key : {"instruction", "question", "query"})
+    if (fields.peek(key) != nullptr) return key;
+  return nullptr;
+}
+
+// The question is the user's turn, behind a history.
+Sample instructed_pair(RowFields& fields, std::string_view question) {
   Json turns = fields.history();
-  turns.push_back({{"role", "user"}, {"content", instruction_text(fields)}});
+  turns.push_back(
+      {{"role", "user"},
+       {"content", question == "instruction" ? instruction_text(fields) : fields.text(question)}});
   const auto answer = [&](const char* key) {
     return Json::array({{{"role", "assistant"}, {"content", fields.text(key)}}});
   };
@@ -144,7 +153,8 @@ Sample pair_of_row(RowFields& fields) {
   const Json& rejected = fields.member("rejected");
   const Json* const prompt = fields.peek("prompt");
   if (is_plain_text(chosen) && is_plain_text(rejected)) {
-    if (prompt == nullptr && fields.peek("instruction") != nullptr) return instructed_pair(fields);
+    const char* const question = prompt == nullptr ? question_column(fields) : nullptr;
+    if (question != nullptr) return instructed_pair(fields, question);
     if (prompt == nullptr) return split_texts(fields);
     if (!is_plain_text(*prompt))
       fields.fail("the prompt is a list of messages, and chosen and rejected are texts",

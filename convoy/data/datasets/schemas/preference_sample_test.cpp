@@ -162,6 +162,43 @@ TEST(PreferenceSample, AnInstructionIsTheTurnOfTheUser) {
   EXPECT_EQ(row.sample.rejected_messages.dump(), R"([{"role":"assistant","content":"6"}])");
 }
 
+TEST(PreferenceSample, AQuestionIsTheTurnOfTheUserToo) {
+  for (const std::string key : {"question", "query"}) {
+    const ConvertedRow row =
+        pair_row(R"({"system":"Be brief.",")" + key +
+                 R"(":"2 + 3?","chosen":"The sum is 5","rejected":"The sum is 6"})");
+    EXPECT_TRUE(row.unread.empty());
+    EXPECT_EQ(row.sample.messages.dump(),
+              R"([{"role":"system","content":"Be brief."},{"role":"user","content":"2 + 3?"}])");
+    EXPECT_EQ(row.sample.completion_messages[0]["content"], "The sum is 5");
+  }
+}
+
+// As CSV holds them.
+TEST(PreferenceSample, JsonTextsOfTurnsAreTurns) {
+  const auto text_of = [](const char* role, const char* content) {
+    return Json(Json::array({{{"role", role}, {"content", content}}}).dump());
+  };
+  Json columns = {{"prompt", text_of("user", "u")},
+                  {"chosen", text_of("assistant", "a")},
+                  {"rejected", text_of("assistant", "b")}};
+  const Sample sample = pair_row(columns.dump()).sample;
+  EXPECT_EQ(sample.kind, Sample::Kind::ChatPromptCompletion);
+  EXPECT_EQ(sample.messages.dump(), R"([{"role":"user","content":"u"}])");
+  EXPECT_EQ(sample.rejected_messages.dump(), R"([{"role":"assistant","content":"b"}])");
+  columns["rejected"] = "b";
+  columns["prompt"] = "u";
+  EXPECT_EQ(pair_row(columns.dump()).sample.kind, Sample::Kind::PromptCompletion)
+      << "beside a text, a text stays a text";
+  const Json answer = {{"prompt", text_of("user", "u")}, {"completion", text_of("assistant", "a")}};
+  const auto learnt = [](const Json& value) {
+    return convert_to_learn({value, "rows.csv", 7, 6}, {}).sample;
+  };
+  EXPECT_EQ(learnt(answer).kind, Sample::Kind::ChatPromptCompletion);
+  EXPECT_EQ(learnt({{"prompt", "Write turns."}, {"completion", text_of("user", "u")}}).kind,
+            Sample::Kind::PromptCompletion);
+}
+
 TEST(PreferenceSample, EmptyAnswersAndEqualTokensAreNotLearnt) {
   const fs::path folder = testing::source_folder() / "tests/golden/train/tokenizer";
   const text::Tokenizer tokenizer = text::Tokenizer::load(folder);

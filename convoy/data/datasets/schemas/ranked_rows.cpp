@@ -175,11 +175,11 @@ Places places_of(const std::vector<RankedAnswer>& sorted, RankedPairs which) {
       if (is_wanted) places.emplace_back(better, worse);
     }
   if (which != RankedPairs::BestVsWorst || count < 2) return places;
-  // The first of the worst.
-  const auto worst = std::find_if(sorted.begin(), sorted.end(), [&](const RankedAnswer& answer) {
-    return answer.worth == sorted.back().worth;
+  // The first of the worst that says something else.
+  const auto worst = std::find_if(sorted.begin() + 1, sorted.end(), [&](const auto& answer) {
+    return answer.worth == sorted.back().worth && answer.answer != sorted.front().answer;
   });
-  return {{0, std::max<size_t>(1, static_cast<size_t>(worst - sorted.begin()))}};
+  return {{0, worst == sorted.end() ? count - 1 : static_cast<size_t>(worst - sorted.begin())}};
 }
 
 Json as_turns(const Json& text, const char* role) {

@@ -68,6 +68,29 @@ TEST(RankedRows, EqualRanksAndAnswersMakeNoPairAndAreCounted) {
   EXPECT_EQ(RankedCounts().sentence(RankedPairs::All), "");
 }
 
+TEST(RankedRows, TheWorstAnswerSaysSomethingElseThanTheBest) {
+  for (const char* list : {R"(["a","b","a"])", R"(["a","a","b"])"})
+    EXPECT_EQ(ranked_pairs(fmt::format(R"({{"prompt":"p","responses":{},"scores":[3,1,1]}})", list),
+                           RankedPairs::BestVsWorst),
+              "a>b ");
+}
+
+TEST(RankedRows, AFileWithoutAPairIsNotAFileWithoutRows) {
+  const ScratchFolder folder;
+  SampleReader reader(
+      folder.write("rows.jsonl", R"({"prompt":"p","responses":["a","b"],"scores":[1,1]})"),
+      {.task = "dpo"}, BadRows::Error);
+  EXPECT_FALSE(reader.next());
+  try {
+    reader.require_samples();
+    ADD_FAILURE();
+  } catch (const DataError& error) {
+    EXPECT_NE(error.sentence().find("no pair is left: 1 ranked list makes 0 pairs"),
+              std::string::npos)
+        << error.sentence();
+  }
+}
+
 TEST(RankedRows, NaNIsNoScoreAndInfinityIsRefused) {
   Row row = ranked_row(R"({"prompt":"p","responses":["a","b","c"]})");
   row.value["scores"] = {1.0, std::nan(""), 2.0};

@@ -94,6 +94,10 @@ std::string SampleReader::unread_columns() const {
 
 void SampleReader::require_samples() const {
   if (rows_seen_ > bad_.count()) return;
+  if (rows_seen_ == 0 && ranked_->lists > 0)
+    throw DataError("no pair is left: " + ranked_lists(),
+                    {.file = path_.string(),
+                     .hint = "write answers that differ, with ranks or scores that differ"});
   throw DataError(
       rows_seen_ == 0 ? "the file has no rows" : "no row is left: " + bad_.summary(),
       {.file = path_.string(),

@@ -9,6 +9,7 @@
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/schemas/chat_fields.h"
+#include "convoy/data/datasets/schemas/nested_column.h"
 #include "convoy/data/datasets/schemas/plain_turns.h"
 #include "convoy/data/datasets/schemas/preference_sample.h"
 #include "convoy/data/datasets/schemas/unpaired_sample.h"
@@ -334,7 +335,8 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
 }
 
 ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& config) {
-  RowFields fields(row, row.value, config.max_field_chars);
+  const std::optional<Json> decoded = with_decoded_turns(row.value);
+  RowFields fields(row, decoded ? *decoded : row.value, config.max_field_chars);
   Sample sample = to_sample(fields, schema, config);
   return finished(std::move(sample), row, fields, schema, config);
 }
@@ -373,7 +375,8 @@ void refuse_unread(const Sample& sample, const std::vector<std::string>& unread,
 }
 
 ConvertedRow convert_prompt(const Row& row, const SchemaConfig& config) {
-  const Json& value = row.value;
+  const std::optional<Json> decoded = with_decoded_turns(row.value);
+  const Json& value = decoded ? *decoded : row.value;
   const bool bare_prompt = value.is_object() && has(value, "prompt") && !has(value, "completion") &&
                            answer_keys(value).empty() && config.schema == "auto";
   if (!bare_prompt) return convert_row(row, detect_schema(row, config), config);
