@@ -99,8 +99,7 @@ TEST_F(JoinedProjections, TakeAdaptersOfTheirParts) {
         adapters::LoraConfig config;
         config.r = 2;
         config.use_dora = dora;
-        config.all_linear = false;
-        config.target_names = {"q_proj", "v_proj", "up_proj", "qkv_proj", "gate_up_proj"};
+        config.all_linear = true;
         const auto lora = adapters::LoraModel::create(*model, config, 3);
         const at::NoGradGuard no_grad;
         for (const auto& adapted : lora.adapted()) {

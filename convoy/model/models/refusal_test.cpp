@@ -260,6 +260,9 @@ TEST(ConfigRefusal, LongRopeTakesTheShortFactors) {
   EXPECT_EQ(spec.max_positions, 32);
   EXPECT_EQ(spec.ropes.at(0).divisors, (std::vector<double>{1.0, 1.5, 2.0, 2.5, 3.0}));
   EXPECT_NEAR(spec.ropes.at(0).table_scale, std::sqrt(1.0 + std::log(4.0) / std::log(32.0)), 1e-9);
+  io::Json short_of_one = rule;
+  short_of_one["long_factor"].erase(0);
+  expect_config_refused("llama", "rope_parameters", short_of_one);
   const io::Json by_type = {{"full_attention", rule}, {"sliding_attention", rule}};
   expect_config_refused("gemma3", "rope_parameters", by_type);
   for (const io::Json& wrong :

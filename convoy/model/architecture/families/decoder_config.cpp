@@ -139,6 +139,9 @@ void read_longrope(const io::JsonReader& parameters, int64_t max_positions,
       parameters.fail("short_factor", "must hold numbers from 1e-6 to 1e6");
     rope.divisors.push_back(divisor);
   }
+  const io::Json* const others = parameters.find("long_factor");
+  if (others == nullptr || !others->is_array() || others->size() != factors->size())
+    parameters.fail("long_factor", "must be a list as long as short_factor");
 }
 
 // Phi-3's first files name LongRope by two other words.
@@ -277,12 +280,12 @@ std::vector<architecture::RopeSpec> read_ropes_by_type(const io::JsonReader& con
   std::vector<architecture::RopeSpec> ropes{{.theta = fallback.full_theta},
                                             {.theta = fallback.sliding_theta}};
   if (const auto parameters = config.optional_object("rope_parameters")) {
-    for (const char* flat : {"rope_theta", "rope_type"}) {
-      if (parameters->has(flat)) {
-        config.fail("rope_parameters",
-                    "must hold full_attention and sliding_attention for this family");
-      }
-    }
+    // transformers writes flat keys beside the two, and reads the two.
+    const bool is_by_type =
+        parameters->has("full_attention") && parameters->has("sliding_attention");
+    if (!is_by_type && (parameters->has("rope_theta") || parameters->has("rope_type")))
+      config.fail("rope_parameters",
+                  "must hold full_attention and sliding_attention for this family");
     if (const auto full = parameters->optional_object("full_attention")) {
       ropes[kFullRope] = read_rope_rule(*full, fallback.full_theta, max_positions);
     }
