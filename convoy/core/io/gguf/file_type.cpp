@@ -60,6 +60,8 @@ TensorType wanted_type(const FileType& file, const TypeChoice& model, const std:
     const bool is_70b = model.num_layers == 80 && model.shares_kv_heads;
     return is_70b && type == TensorType::Q4_K ? TensorType::Q5_K : type;
   }
+  if (name.ends_with("attn_qkv.weight") && is_medium)
+    return file.usual == TensorType::Q4_K ? TensorType::Q5_K : TensorType::Q6_K;
   if (name.ends_with("ffn_down.weight")) {
     if (is_medium && is_sensitive(layer, model.num_layers)) return TensorType::Q6_K;
     if (is_small && file.usual == TensorType::Q4_K && layer < model.num_layers / 8)
