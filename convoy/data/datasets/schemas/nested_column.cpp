@@ -81,8 +81,9 @@ std::optional<Json> with_decoded_turns(const Json& row) {
     put("chosen", std::move(chosen));
     put("rejected", std::move(rejected));
   } else if (has("completion")) {
+    if (prompt.is_null()) return std::nullopt;  // before an answer in JSON is parsed for nothing
     Json completion = turns_in_text(row, "completion");
-    if (completion.is_null() || prompt.is_null()) return std::nullopt;
+    if (completion.is_null()) return std::nullopt;
     put("completion", std::move(completion));
   }
   if (!prompt.is_null()) put("prompt", std::move(prompt));
