@@ -2,11 +2,15 @@
 #include "convoy/apps/recipes/conversation/typed_text.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "convoy/core/base/error.h"
 
@@ -15,23 +19,40 @@ namespace {
 
 constexpr std::string_view kQuotes = "\"\"\"";
 
-// Set by a signal handler, so it cannot be an object that is passed.
-std::atomic<bool> interrupted{false};
+// An eventfd. Written by a signal handler, so it cannot be an object that is passed. A flag would not
+// do: a signal between the look at it and the read, or in another thread, would leave the read
+// waiting.
+std::atomic<int> interrupts{-1};
 
-void note_interrupt(int) { interrupted = true; }
+void note_interrupt(int) {
+  const int before = errno;
+  const uint64_t one = 1;
+  // The event is readable already where it cannot count further.
+  [[maybe_unused]] const ssize_t count = ::write(interrupts, &one, sizeof(one));
+  errno = before;
+}
 
 }  // namespace
 
-bool take_interrupt() { return interrupted.exchange(false); }
+bool take_interrupt() {
+  uint64_t count = 0;
+  return ::read(interrupts, &count, sizeof(count)) == sizeof(count);
+}
 
-InterruptKey::InterruptKey() {
-  interrupted = false;
+InterruptKey::InterruptKey() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (!event_.open())
+    throw IoError(fmt::format("an eventfd could not be made: {}", std::strerror(errno)),
+                  {.hint = "raise the limit of open files: ulimit -n 4096"});
+  interrupts = event_.get();
   struct sigaction action {};
   action.sa_handler = note_interrupt;
   ::sigaction(SIGINT, &action, &before_);
 }
 
-InterruptKey::~InterruptKey() { ::sigaction(SIGINT, &before_, nullptr); }
+InterruptKey::~InterruptKey() {
+  ::sigaction(SIGINT, &before_, nullptr);
+  interrupts = -1;
+}
 
 std::optional<std::string> TypedText::next() {
   for (std::string text, line;;) {
@@ -63,13 +84,16 @@ TypedText::Read TypedText::read_line(std::string& line) {
   for (;;) {
     const size_t end = pending_.find('\n');
     if (end != std::string::npos) return take(end, end + 1, line);
-    char bytes[4096];
-    const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof(bytes));
-    if (count < 0 && errno == EINTR) {
-      if (!take_interrupt()) continue;
+    pollfd sources[] = {{STDIN_FILENO, POLLIN, 0}, {interrupts, POLLIN, 0}};
+    ::poll(sources, std::size(sources), -1);
+    if (take_interrupt()) {
       pending_.clear();
       return Read::Interrupt;
     }
+    if (sources[0].revents == 0) continue;
+    char bytes[4096];
+    const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof(bytes));
+    if (count < 0 && errno == EINTR) continue;
     if (count < 0)
       throw IoError(fmt::format("stdin cannot be read: {}", std::strerror(errno)),
                     {.hint = "start it in a terminal, or give --prompts FILE"});

@@ -9,12 +9,15 @@
 #include <optional>
 #include <string>
 
+#include "convoy/core/base/descriptor.h"
+
 namespace convoy::recipes {
 
-// True once after each Ctrl-C.
+// True once after Ctrl-C, however often it was pressed. False where no InterruptKey lives.
 bool take_interrupt();
 
-// Makes Ctrl-C a key during its lifetime. It interrupts a waiting read.
+// Makes Ctrl-C a key during its lifetime: also while TypedText waits, and just before it does. One
+// at a time in a process. Throws IoError.
 class InterruptKey {
  public:
   InterruptKey();
@@ -23,6 +26,7 @@ class InterruptKey {
   InterruptKey& operator=(const InterruptKey&) = delete;
 
  private:
+  Descriptor event_;
   struct sigaction before_ {};
 };
 
