@@ -7,8 +7,9 @@
                        [--peer-python PYTHON_WITH_TRL] [--json]
 
 Per round the median seconds of a step after the first two, of both, and the ratio; the largest difference of a loss beside it
-says that both do the same work (full training; adapters start from draws of their own, so there only the first loss is). Without a
-Python that has trl (also: CONVOY_PEER_PYTHON) there is no peer column.
+says that both do the same work (full training; adapters start from draws of their own, so there only the first loss is). Memory is
+the largest resident size of a process, with Python's imports and LibTorch in it. Without a Python that has trl (also:
+CONVOY_PEER_PYTHON) there is no peer column.
 """
 
 import argparse
@@ -21,6 +22,24 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+
+
+def run(command, environment):
+    """What the command printed, and the peak MiB of its largest process."""
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        printed = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return printed, used.ru_maxrss / 1024
 
 
 def convoy_run(options):
@@ -57,13 +76,7 @@ def convoy_run(options):
             "train.metric_for_best_model=eval_loss",
         ]
         environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
-        subprocess.run(
-            command,
-            check=True,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
+        _, peak_mib = run(command, environment)
         events = [
             json.loads(line)
             for line in pathlib.Path(folder, "run/events.jsonl").read_text().splitlines()
@@ -72,6 +85,7 @@ def convoy_run(options):
     return {
         "seconds": [step["seconds"] for step in steps[2:]],
         "losses": [step["loss"] for step in steps],
+        "peak_mib": peak_mib,
     }
 
 
@@ -87,16 +101,8 @@ def peer_run(options):
         str(options.threads),
     ]
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
-    ended = subprocess.run(
-        command,
-        check=True,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    return json.loads(ended.stdout.strip().splitlines()[-1])
+    printed, peak_mib = run(command, environment)
+    return {**json.loads(printed.strip().splitlines()[-1]), "peak_mib": peak_mib}
 
 
 def has_trl(python):
@@ -138,17 +144,26 @@ def compare(options, peer):
     rounds = []
     for _ in range(options.rounds):
         convoy = convoy_run(options)
-        row = {"convoy_seconds": statistics.median(convoy["seconds"])}
-        text = f"convoy {row['convoy_seconds']:.3f} s a step"
+        row = {
+            "convoy_seconds": statistics.median(convoy["seconds"]),
+            "convoy_peak_mib": convoy["peak_mib"],
+        }
+        text = f"convoy {row['convoy_seconds']:.3f} s a step, {row['convoy_peak_mib']:.0f} MiB"
         if peer:
             other = peer_run(options)
             row["peer_seconds"] = statistics.median(other["seconds"])
+            row["peer_peak_mib"] = other["peak_mib"]
             row["ratio"] = row["peer_seconds"] / row["convoy_seconds"]
+            row["memory_ratio"] = row["convoy_peak_mib"] / row["peer_peak_mib"]
             compared = len(convoy["losses"]) if options.tuning == "full" else 1
             row["loss_difference"] = max(
                 abs(a - b) for a, b in zip(convoy["losses"][:compared], other["losses"][:compared])
             )
-            text += f"   TRL {row['peer_seconds']:.3f}   {row['ratio']:.2f}x   losses differ by {row['loss_difference']:.1e}"
+            text += (
+                f"   TRL {row['peer_seconds']:.3f}, {row['peer_peak_mib']:.0f} MiB"
+                f"   {row['ratio']:.2f}x, memory {row['memory_ratio']:.2f}x"
+                f"   losses differ by {row['loss_difference']:.1e}"
+            )
         rounds.append(row)
         if not options.json:
             print(text, flush=True)
