@@ -11,7 +11,7 @@ namespace convoy::recipes {
 namespace {
 
 // The lines of a person, who types them into a pipe in the place of the standard input.
-class TypedLines : public testing::Test {
+class TypedLines : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(::dup2(typed_.read_end.get(), STDIN_FILENO), STDIN_FILENO); }
   void TearDown() override { ::dup2(before_.get(), STDIN_FILENO); }
@@ -38,11 +38,11 @@ TEST_F(TypedLines, AreOneTextBetweenQuotes) {
 TEST_F(TypedLines, AnInterruptBeforeTheReadIsNotLost) {
   const InterruptKey key;
   TypedText typed(true);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   ::raise(SIGINT);
   type("a line\n");
   EXPECT_EQ(typed.next(), "a line");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "> \n> ");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "> \n> ");
   EXPECT_FALSE(take_interrupt());
 }
 
