@@ -31,6 +31,14 @@ void JsonReader::fail(const std::string& key, const std::string& message) const 
                    .hint = "correct the key in this file, or get the file again"});
 }
 
+void JsonReader::fail_unsupported(const std::string& key, const std::string& message,
+                                  const std::string& instead) const {
+  throw DataError(fmt::format("{}{}: {}", prefix_, key, message),
+                  {.file = place_,
+                   .key = prefix_ + key,
+                   .hint = instead + "; leave this file as it is: it says what the weights are"});
+}
+
 const Json* JsonReader::find(const std::string& key) const {
   const auto found = value_->find(key);
   return found == value_->end() ? nullptr : &*found;

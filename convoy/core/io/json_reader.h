@@ -49,9 +49,14 @@ class JsonReader {
   JsonReader require_object(const std::string& key) const;
 
   const Json& value() const { return *value_; }
+  const Json& document() const { return *document_; }  // the whole file's
   const std::string& place() const { return place_; }
   // Throws DataError "<file>: <key>: <message>", for the caller's own checks.
   [[noreturn]] void fail(const std::string& key, const std::string& message) const;
+  // The same where the file is right and this program lacks what the key names; `instead`: what to
+  // take. Such an error must not have the file changed, which says what its data are.
+  [[noreturn]] void fail_unsupported(const std::string& key, const std::string& message,
+                                     const std::string& instead) const;
 
  private:
   JsonReader(std::shared_ptr<const Json> document, const Json* value, std::string place,

@@ -101,6 +101,20 @@ TEST(JsonReader, NamesFileKeyAndValue) {
   EXPECT_NE(message_of([] { JsonReader(Json::array(), "f"); }), "");
 }
 
+TEST(JsonReader, WhatIsNotSupportedAsksForNoOtherFile) {
+  const JsonReader reader(parse_json(R"({"inside":{"form":"y"}})", "f"), "config.json");
+  try {
+    reader.require_object("inside").fail_unsupported("form", "`y` is not supported", "take x");
+  } catch (const DataError& error) {
+    EXPECT_EQ(error.sentence(),
+              "config.json: inside.form: `y` is not supported (take x; leave this file as it is: "
+              "it says what the weights are)");
+    EXPECT_EQ(error.location().key, "inside.form");
+    return;
+  }
+  FAIL() << "nothing was thrown";
+}
+
 TEST(SortedJsonText, IsWhatPythonWrites) {
   // json.dumps({"b": [1, 2.5], "a": {}, "é": None}, indent=2, sort_keys=True, ensure_ascii=False)
   EXPECT_EQ(

@@ -146,7 +146,9 @@ LoraConfig LoraConfig::from_peft_json(const io::JsonReader& json) {
   refuse_nulls(json);
   const std::string type = json.require_string("peft_type");
   if (type != "LORA")
-    json.fail("peft_type", fmt::format("wanted an adapter of type LORA, found `{}`", type));
+    json.fail_unsupported("peft_type",
+                          fmt::format("wanted an adapter of type LORA, found `{}`", type),
+                          "merge it into the base model with PEFT first");
   refuse_unsupported(json);
   LoraConfig config;
   config.r = json.int_or("r", 8, 1, kMostRank);

@@ -9,13 +9,21 @@ namespace convoy::models {
 
 using kernels::CodeType;
 
+namespace {
+
+constexpr const char* kInstead =
+    "take the model's folder in fp32, bf16 or fp16, which can be quantised while it is loaded";
+
+}  // namespace
+
 std::optional<WeightCoding> read_quantization_config(const io::JsonReader& config) {
   const std::optional<io::JsonReader> found = config.optional_object("quantization_config");
   if (!found) return {};
   const std::string method = found->string_or("quant_method", "bitsandbytes");
   if (method != "bitsandbytes")
-    found->fail("quant_method",
-                fmt::format("`{}` is not supported; bitsandbytes is (nf4, fp4, int8)", method));
+    found->fail_unsupported(
+        "quant_method",
+        fmt::format("`{}` is not supported; bitsandbytes is (nf4, fp4, int8)", method), kInstead);
   WeightCoding coding{.format = kernels::BitsandbytesFormat{}};
   coding.skip_modules = found->strings_or_empty("llm_int8_skip_modules");
   if (found->bool_or("load_in_8bit", false)) {
@@ -26,7 +34,8 @@ std::optional<WeightCoding> read_quantization_config(const io::JsonReader& confi
     found->fail("load_in_4bit", "must be true where load_in_8bit is not");
   const std::string type = found->string_or("bnb_4bit_quant_type", "fp4");
   if (type != "nf4" && type != "fp4")
-    found->fail("bnb_4bit_quant_type", fmt::format("`{}` is not supported; nf4 and fp4 are", type));
+    found->fail_unsupported("bnb_4bit_quant_type",
+                            fmt::format("`{}` is not supported; nf4 and fp4 are", type), kInstead);
   coding.format->type = type == "nf4" ? CodeType::Nf4 : CodeType::Fp4;
   coding.format->nested = found->bool_or("bnb_4bit_use_double_quant", false);
   return coding;

@@ -11,6 +11,8 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -113,6 +115,51 @@ TEST(ConfigRefusal, MathsThatNoFamilyHas) {
   expect_config_refused("smollm3", "layer_types",
                         {"full_attention", "sliding_attention", "full_attention", "full_attention",
                          "full_attention"});
+}
+
+// Another value of the key would load another model.
+TEST(ConfigRefusal, OfAFormThatIsMissingAsksForAnotherModel) {
+  const std::vector<std::tuple<const char*, const char*, io::Json, const char*>> cases = {
+      {"llama", "hidden_act", "relu", "`llama` with the activation `relu`"},
+      {"llama", "model_type", "lama", "`lama` is not supported; there are llama, "},
+      {"llama", "model_type", "granitemoe", "it needs a mixture of experts"},
+      {"llama", "partial_rotary_factor", 0.5, "a rotation of a part of each head"},
+      {"llama", "num_local_experts", 8, "`llama` with a mixture of experts"},
+      {"llama", "rope_parameters", {{"rope_type", "ntk"}}, "`llama` with the rotation `ntk`"},
+      {"qwen3", "attn_output_gate", true, "`qwen3` with an output gate of attention"},
+      {"qwen2", "quantization_config", {{"quant_method", "gptq"}}, "`gptq` is not supported"},
+      {"gemma3", "attn_logit_softcapping", 50.0,
+       "`gemma3_text` with soft caps on attention scores"},
+      {"gemma3", "use_bidirectional_attention", "all", "attention that looks ahead"},
+      {"mistral",
+       "layer_types",
+       {"sliding_attention", "full_attention", "sliding_attention"},
+       "windows in a part of its layers"},
+      {"gemma3",
+       "layer_types",
+       {"full_attention", "linear_attention", "full_attention", "full_attention"},
+       "layers of the type `linear_attention`"}};
+  for (const auto& [model, key, value, said] : cases) {
+    ModelFolderCopy copy(model);
+    copy.config()[key] = value;
+    const std::string sentence = copy.refusal();
+    EXPECT_NE(sentence.find(said), std::string::npos) << key << ": " << sentence;
+    EXPECT_NE(sentence.find("take "), std::string::npos) << sentence;
+    for (const char* advice : {"correct the key", "did you mean", "must be"})
+      EXPECT_EQ(sentence.find(advice), std::string::npos) << sentence;
+  }
+  ModelFolderCopy one("llama");
+  one.config()["num_local_experts"] = 1;
+  EXPECT_EQ(one.refusal(), "");
+}
+
+TEST(ConfigRefusal, OfATextModelThatIsMissingSaysItsForms) {
+  ModelFolderCopy copy("ministral3-nested");
+  copy.config()["text_config"]["model_type"] = "mistral4";
+  const std::string sentence = copy.refusal();
+  EXPECT_NE(sentence.find("text_config.model_type: `mistral4`"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("a mixture of experts"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("there are mistral, ministral3"), std::string::npos) << sentence;
 }
 
 architecture::DecoderSpec spec_with(const std::string& model, const std::string& key,

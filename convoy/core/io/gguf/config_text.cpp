@@ -138,7 +138,7 @@ class Config {
                     "mixtures of experts are not supported");
     for (const char* name : {"attn_logit_softcapping", "final_logit_softcapping",
                              "attention.max_alibi_bias", "attention.clamp_kqv"})
-      refuse_unless(file_.real(key(name)).value_or(0) == 0, name, "is not supported; it must be 0");
+      refuse_unless(file_.real(key(name)).value_or(0) == 0, name, "is not supported");
     if (family_.architecture == "granite")
       refuse_unless(file_.truth(key("rope.scaling.finetuned")).value_or(true),
                     "rope.scaling.finetuned", "Granite without a rotation is not supported");
@@ -355,7 +355,8 @@ const Family& require_family(const File& file) {
                               architecture, fmt::join(known, ", ")),
                   {.file = file.path().string(),
                    .key = "general.architecture",
-                   .hint = "take the model in Hugging Face layout, or one of these architectures"});
+                   .hint = "take a model of one of these architectures, or of a family of `convoy "
+                           "models list` in Hugging Face layout"});
 }
 
 Sizes read_sizes(const File& file) {

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
+
+#include "convoy/model/architecture/families/missing_forms.h"
 
 namespace convoy::families {
 namespace {
@@ -24,9 +27,23 @@ int64_t int_or_required(const io::JsonReader& config, const std::string& key, in
                       : config.require_int(key, least, most);
 }
 
+// A key that asks for a form by any value but null and false.
+struct KeyOfForm {
+  const char* key;
+  const char* words;
+  const char* nearest;  // model_type of the family that does without
+};
+constexpr std::array kKeysOfForms{
+    KeyOfForm{"attn_logit_softcapping", "soft caps on attention scores", "gemma3_text"},
+    KeyOfForm{"final_logit_softcapping", "soft caps on logits", "gemma3_text"},
+    KeyOfForm{"use_bidirectional_attention", "attention that looks ahead", "gemma3_text"},
+    KeyOfForm{"use_mrope", "rotation by places in an image", "qwen2"},
+    KeyOfForm{"attn_output_gate", "an output gate of attention", "qwen3"}};
+
 void refuse_partial_rotation(const io::JsonReader& reader) {
   if (reader.double_or("partial_rotary_factor", 1.0, 0.0, 1.0) != 1.0) {
-    reader.fail("partial_rotary_factor", "this family rotates whole heads, so it must be 1");
+    refuse_form(reader, "partial_rotary_factor", "a rotation of a part of each head",
+                "take a model of a family that has it: phi3, glm, glm4");
   }
 }
 
@@ -38,13 +55,13 @@ void refuse_unsupported(const io::JsonReader& config) {
 }
 
 void refuse_unsupported_but_partial_rotation(const io::JsonReader& config) {
-  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
-    if (config.has(key)) config.fail(key, "is not supported; it must be absent or null");
-  }
-  for (const char* key : {"use_bidirectional_attention", "use_mrope"}) {
-    if (config.bool_or(key, false))
-      config.fail(key, "is not supported; it must be absent or false");
-  }
+  for (const KeyOfForm& form : kKeysOfForms)
+    if (config.has(form.key) && *config.find(form.key) != false)
+      refuse_form(config, form.key, form.words, take_nearest(form.nearest));
+  for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"})
+    if (const io::Json* const count = config.find(key);
+        count != nullptr && count->is_number() && count->get<double>() > 1)
+      refuse_form(config, key, "a mixture of experts", "take a dense model of this family");
 }
 
 architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,
@@ -52,7 +69,8 @@ architecture::Activation read_activation(const io::JsonReader& config, const std
   const std::string name = config.string_or(key, fallback);
   if (name == "silu" || name == "swish") return architecture::Activation::Silu;
   if (name == "gelu_pytorch_tanh") return architecture::Activation::GeluTanh;
-  config.fail(key, fmt::format("`{}` is not supported; silu and gelu_pytorch_tanh are", name));
+  refuse_form(config, key, fmt::format("the activation `{}`", name),
+              "take a model of this family with silu or gelu_pytorch_tanh");
 }
 
 void read_sizes(const io::JsonReader& config, const SizeDefaults& defaults,
@@ -178,10 +196,9 @@ architecture::RopeSpec read_rule(const io::JsonReader& parameters, double fallba
   } else if (kind == "yarn") {
     read_yarn(parameters, max_positions, rope);
   } else {
-    parameters.fail(
-        key, fmt::format("`{}` is not supported; default, linear, llama3, yarn, longrope and "
-                         "dynamic are",
-                         kind));
+    refuse_form(parameters, key, fmt::format("the rotation `{}`", kind),
+                "take a model of this family that rotates by default, linear, llama3, yarn, "
+                "longrope or dynamic");
   }
   return rope;
 }
@@ -213,8 +230,8 @@ architecture::RopeSpec rope_of(const io::JsonReader& config, int64_t max_positio
     newer = read(nested ? *nested : *parameters, theta, max_positions);
     const auto sliding = parameters->optional_object("sliding_attention");
     if (sliding && !(read(*sliding, theta, max_positions) == *newer)) {
-      config.fail("rope_parameters",
-                  "layer types that rotate differently are not supported for this family");
+      refuse_form(config, "rope_parameters", "layer types that rotate differently",
+                  "take a model of a family that has them: gemma3_text, olmo3");
     }
   }
   if (older && newer && !(*older == *newer)) {
@@ -303,7 +320,8 @@ std::vector<architecture::RopeSpec> read_ropes_by_type(const io::JsonReader& con
   }
   for (const architecture::RopeSpec& rope : ropes)
     if (rope.kind == architecture::RopeKind::LongRope)
-      config.fail("rope_parameters", "longrope is not supported beside sliding windows");
+      refuse_form(config, "rope_parameters", "longrope beside sliding windows",
+                  "take a model of this family that rotates otherwise");
   return ropes;
 }
 
@@ -311,9 +329,9 @@ std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_lay
   std::vector<bool> sliding;
   for (const std::string& type : config.strings_or_empty("layer_types")) {
     if (type != "full_attention" && type != "sliding_attention") {
-      config.fail(
-          "layer_types",
-          fmt::format("`{}` is not supported; full_attention and sliding_attention are", type));
+      refuse_form(config, "layer_types", fmt::format("layers of the type `{}`", type),
+                  "take a model of this family whose layers are full_attention or "
+                  "sliding_attention");
     }
     sliding.push_back(type == "sliding_attention");
   }

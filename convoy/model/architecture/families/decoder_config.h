@@ -14,7 +14,7 @@
 
 namespace convoy::families {
 
-// Settings that change the maths and that no family here has (quantisation, soft caps, ...).
+// Settings that change the maths and that no family here has (soft caps, experts, ...).
 void refuse_unsupported(const io::JsonReader& config);
 void refuse_unsupported_but_partial_rotation(const io::JsonReader& config);
 

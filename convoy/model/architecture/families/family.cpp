@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/architecture/families/family.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <array>
 #include <limits>
 #include <set>
 
-#include "convoy/core/base/suggest.h"
 #include "convoy/model/architecture/families/gemma3/gemma3.h"
 #include "convoy/model/architecture/families/glm/glm.h"
 #include "convoy/model/architecture/families/granite/granite.h"
 #include "convoy/model/architecture/families/llama/llama.h"
 #include "convoy/model/architecture/families/ministral3/ministral3.h"
+#include "convoy/model/architecture/families/missing_forms.h"
 #include "convoy/model/architecture/families/mistral/mistral.h"
 #include "convoy/model/architecture/families/olmo2/olmo2.h"
 #include "convoy/model/architecture/families/olmo3/olmo3.h"
@@ -72,9 +69,7 @@ const Family& family_of(const io::JsonReader& config, const std::string& type) {
   for (const Family& family : kFamilies) {
     if (type == family.model_type) return family;
   }
-  config.fail("model_type", fmt::format("`{}` is not supported{}; there are {}", type,
-                                        did_you_mean(type, supported_model_types()),
-                                        fmt::join(supported_model_types(), ", ")));
+  refuse_type(config, type, supported_model_types());
 }
 
 const Family& family_of(const io::JsonReader& config) {

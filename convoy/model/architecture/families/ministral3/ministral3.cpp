@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/architecture/families/ministral3/ministral3.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include "convoy/model/architecture/families/decoder_config.h"
+#include "convoy/model/architecture/families/missing_forms.h"
 #include "convoy/model/architecture/families/mistral/mistral.h"
 
 namespace convoy::families {
@@ -66,9 +65,7 @@ architecture::DecoderSpec read_nested_mistral3_spec(const io::JsonReader& config
   refuse_unsupported(config);
   const io::JsonReader text = config.require_object("text_config");
   const std::string type = text.string_or("model_type", "mistral");
-  if (type != "mistral" && type != "ministral3")
-    text.fail("model_type",
-              fmt::format("`{}` is not supported here; mistral and ministral3 are", type));
+  if (type != "mistral" && type != "ministral3") refuse_type(text, type, {"mistral", "ministral3"});
   architecture::DecoderSpec spec =
       type == "mistral" ? read_mistral_spec(text) : read_ministral3_spec(text);
   spec.tied_head = config.bool_or("tie_word_embeddings", spec.tied_head);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/architecture/families/mistral/mistral.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "convoy/model/architecture/families/decoder_config.h"
+#include "convoy/model/architecture/families/missing_forms.h"
 
 namespace convoy::families {
 namespace {
@@ -14,7 +18,11 @@ void read_window(const io::JsonReader& config, architecture::DecoderSpec& spec) 
   const bool is_null = config.find("sliding_window") != nullptr && !config.has("sliding_window");
   const int64_t window =
       is_null ? 0 : config.int_or("sliding_window", kDefaultWindow, 1, kMostPositions);
-  for (const bool layer_slides : read_layer_types(config, spec.num_layers())) {
+  const std::vector<bool> sliding = read_layer_types(config, spec.num_layers());
+  if (std::adjacent_find(sliding.begin(), sliding.end(), std::not_equal_to<>()) != sliding.end())
+    refuse_form(config, "layer_types", "windows in a part of its layers",
+                "take a model of this family whose layers are alike");
+  for (const bool layer_slides : sliding) {
     if (layer_slides != (window > 0))
       config.fail("layer_types",
                   "contradicts sliding_window, which all layers of this family share");
