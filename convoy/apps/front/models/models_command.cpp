@@ -15,6 +15,7 @@
 #include "convoy/core/settings/model_check_flags.h"
 #include "convoy/data/hub/file_choice.h"
 #include "convoy/model/architecture/families/family.h"
+#include "convoy/model/architecture/families/missing_forms.h"
 
 namespace convoy::apps {
 namespace {
@@ -48,11 +49,28 @@ struct ListFlags {
 };
 
 constexpr std::array kRefused = {
-    "mixtures of experts, state-space and encoder models: they are named by their model_type",
+    "mixtures of experts, hybrids, state-space and encoder models: `convoy models check` says what "
+    "each lacks, and which family comes nearest",
     "pickled weights (.bin, .pth): converted once with save_pretrained(safe_serialization=True)",
     "a model's own Python code (auto_map, trust_remote_code): never run",
-    "soft caps, partial rotation in a family that rotates whole heads: named by their key",
+    "forms that a family lacks, such as soft caps: named by their key of config.json",
     "vision and audio parts: only the language model of a nested checkpoint is read"};
+
+nlohmann::ordered_json list_as_json() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const families::Family& family : families::all_families())
+    list.push_back({{"model_type", family.model_type},
+                    {"architecture", family.architecture},
+                    {"models", family.models},
+                    {"nested", family.layout == families::TextModel::Nested}});
+  nlohmann::ordered_json missing = nlohmann::ordered_json::array();
+  for (const families::MissingType& type : families::missing_types())
+    missing.push_back({{"model_type", type.model_type},
+                       {"models", type.models},
+                       {"needs", type.needs},
+                       {"nearest", type.nearest}});
+  return {{"families", list}, {"missing", missing}, {"refused", kRefused}};
+}
 
 int list_models(const Context& context, const ListFlags&, const Words& words) {
   if (!words.empty())
@@ -60,13 +78,7 @@ int list_models(const Context& context, const ListFlags&, const Words& words) {
         "models list takes no model",
         {.hint = fmt::format("`convoy models check {}` looks at one", words.front())});
   if (context.common.json) {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const families::Family& family : families::all_families())
-      list.push_back({{"model_type", family.model_type},
-                      {"architecture", family.architecture},
-                      {"models", family.models},
-                      {"nested", family.layout == families::TextModel::Nested}});
-    std::cout << nlohmann::ordered_json{{"families", list}, {"refused", kRefused}}.dump(1) << "\n";
+    std::cout << list_as_json().dump(1) << "\n";
     return 0;
   }
   fmt::print("{:<12} {:<22} {}\n", "model_type", "transformers' class", "models");

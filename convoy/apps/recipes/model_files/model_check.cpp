@@ -24,6 +24,8 @@
 #include "convoy/machine/device/memory.h"
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/model/architecture/families/family.h"
+#include "convoy/model/architecture/families/missing_forms.h"
+#include "convoy/model/architecture/spec_forms.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/models/stored_codes.h"
 #include "convoy/model/sizing/memory_estimate.h"
@@ -96,7 +98,13 @@ class Check {
 
   void look_at_config() {
     const io::JsonReader& config = folder_.config();
-    check_.facts["model_type"] = config.string_or("model_type", "");
+    may([&] {
+      const std::string type = config.string_or("model_type", "");
+      check_.facts["model_type"] = type;
+      if (const families::MissingType* const missing = families::find_missing_type(type))
+        check_.facts["missing"] = {
+            {"models", missing->models}, {"needs", missing->needs}, {"nearest", missing->nearest}};
+    });
     const nlohmann::ordered_json* const quantization = config.find("quantization_config");
     check_.facts["quantization"] = quantization == nullptr ? ordered_json() : *quantization;
     may([&] {
@@ -109,6 +117,7 @@ class Check {
     for (const architecture::LayerSpec& layer : spec_->layers)
       if (layer.sliding_window > 0) windows.insert(layer.sliding_window);
     check_.facts["family"] = spec_->family;
+    check_.facts["forms"] = architecture::forms_of(*spec_);
     check_.facts["parameters"] = sizing::count_parameters(*spec_);
     check_.facts["layers"] = spec_->num_layers();
     check_.facts["hidden_size"] = spec_->hidden_size;
@@ -209,7 +218,7 @@ class Check {
     check_.facts["weights"] = {{"elements", held},
                                {"bytes", stored_bytes_},
                                {"tensors_by_dtype", std::move(dtypes)},
-                               {"fit_config", false}};
+                               {"fit_config", nullptr}};
     if (!spec_) return;
     check_.facts["weights"]["fit_config"] = may([&] {
       nn::DeferredValues values;

@@ -57,6 +57,7 @@ TEST(ModelCheck, TellsWhatTheBundledModelIs) {
   const ordered_json& facts = check.facts;
   EXPECT_EQ(facts.at("family"), "qwen2");
   EXPECT_EQ(facts.at("architecture"), "Qwen2ForCausalLM");
+  EXPECT_EQ(facts.at("forms"), ordered_json::array({"biases of queries, keys and values"}));
   EXPECT_TRUE(facts.at("usable"));
   EXPECT_TRUE(facts.at("weights").at("fit_config"));
   // Counted twice, from config.json and from the headers; a tied head is stored once.
@@ -146,6 +147,45 @@ TEST(ModelCheck, RefusesInTheWordsOfLoading) {
     EXPECT_FALSE(check.facts.at("usable")) << name;
     EXPECT_NE(model_check_text(check).find("refused: "), std::string::npos) << name;
   }
+}
+
+// Nothing is said of its weights, which were compared with no configuration.
+TEST(ModelCheck, SaysWhatAModelThatIsNotThereNeeds) {
+  const Copy model;
+  model.edit("config.json", [](auto& config) { config["model_type"] = "qwen3_moe"; });
+  const ModelCheck check = check_model(model.path(), {});
+  EXPECT_EQ(check.facts.at("missing").at("nearest"), "qwen3");
+  EXPECT_TRUE(check.facts.at("weights").at("fit_config").is_null());
+  EXPECT_FALSE(check.facts.at("usable"));
+  const std::string text = model_check_text(check);
+  for (const char* said :
+       {"qwen3_moe, refused: see below",
+        "a mixture of experts; the nearest family that runs: qwen3",
+        "not compared with config.json", "refused: ", "take the nearest that runs, `qwen3`"})
+    EXPECT_NE(text.find(said), std::string::npos) << said << "\n" << text;
+  for (const char* unsaid : {"not fit", "did you mean", "correct the key"})
+    EXPECT_EQ(text.find(unsaid), std::string::npos) << unsaid << "\n" << text;
+}
+
+TEST(ModelCheck, SaysWhichFormAFamilyLacks) {
+  const Copy model;
+  model.edit("config.json", [](auto& config) { config["final_logit_softcapping"] = 30.0; });
+  const ModelCheck check = check_model(model.path(), {});
+  ASSERT_EQ(check.refusals.size(), 1U) << ordered_json(check.refusals).dump(1);
+  EXPECT_NE(check.refusals[0].find("final_logit_softcapping: `qwen2` with soft caps on logits"),
+            std::string::npos)
+      << check.refusals[0];
+  EXPECT_EQ(check.refusals[0].find("correct the key"), std::string::npos) << check.refusals[0];
+  EXPECT_NE(model_check_text(check).find("qwen2, refused: see below"), std::string::npos);
+}
+
+TEST(ModelCheck, AModelTypeThatIsNoTextIsRefusedInTheReport) {
+  const Copy model;
+  model.edit("config.json", [](auto& config) { config["model_type"] = 5; });
+  const ModelCheck check = check_model(model.path(), {});
+  ASSERT_FALSE(check.refusals.empty());
+  EXPECT_NE(check.refusals[0].find("model_type"), std::string::npos);
+  EXPECT_TRUE(check.facts.contains("files"));
 }
 
 TEST(ModelCheck, ShowsEveryFileThatIsReadAndItsState) {

@@ -20,12 +20,34 @@ std::string line(const char* name, const std::string& text) {
 }
 
 std::string model_line(const ordered_json& facts) {
-  if (!facts.contains("family")) return facts.value("model_type", "");
+  if (!facts.contains("family")) {
+    const std::string type = facts.value("model_type", "");
+    return type.empty() ? "" : type + ", refused: see below";
+  }
   std::string text = fmt::format(
       "{} ({}), {} parameters, {} layers, {}", facts.value("family", ""),
       facts.value("architecture", ""), count_of(facts, "parameters"), facts.value("layers", 0),
       facts.value("tied_head", false) ? "head tied to the embedding" : "own head");
   return text;
+}
+
+std::string forms_line(const ordered_json& facts) {
+  if (!facts.contains("forms")) return "";
+  const auto forms = facts.at("forms").get<std::vector<std::string>>();
+  return forms.empty() ? "those of a plain decoder" : fmt::format("{}", fmt::join(forms, "; "));
+}
+
+std::string missing_line(const ordered_json& facts) {
+  if (!facts.contains("missing")) return "";
+  const ordered_json& missing = facts.at("missing");
+  const std::string nearest = missing.value("nearest", "");
+  return missing.value("needs", "") +
+         (nearest.empty() ? "" : "; the nearest family that runs: " + nearest);
+}
+
+std::string fit_text(const ordered_json& fits) {
+  if (fits.is_null()) return "not compared with config.json";
+  return fits.get<bool>() ? "they fit config.json" : "they do not fit config.json";
 }
 
 std::string context_line(const ordered_json& facts) {
@@ -42,10 +64,9 @@ std::string weights_line(const ordered_json& facts) {
   std::vector<std::string> dtypes;
   for (const auto& [dtype, count] : weights.at("tensors_by_dtype").items())
     dtypes.push_back(fmt::format("{} {}", count.get<int64_t>(), dtype));
-  return fmt::format(
-      "{} values in {} ({} tensors); they {} config.json", count_of(weights, "elements"),
-      telemetry::bytes_text(weights.value("bytes", int64_t{0})), fmt::join(dtypes, ", "),
-      weights.value("fit_config", false) ? "fit" : "do not fit");
+  return fmt::format("{} values in {} ({} tensors); {}", count_of(weights, "elements"),
+                     telemetry::bytes_text(weights.value("bytes", int64_t{0})),
+                     fmt::join(dtypes, ", "), fit_text(weights.at("fit_config")));
 }
 
 std::string token_text(const ordered_json& token) {
@@ -137,6 +158,8 @@ std::string model_check_text(const ModelCheck& check) {
   std::string text = line("folder", facts.value("folder", ""));
   if (!facts.at("commit").is_null()) text += line("commit", facts.at("commit").get<std::string>());
   text += line("model", model_line(facts));
+  text += line("missing", missing_line(facts));
+  text += line("forms", forms_line(facts));
   text += line("context", context_line(facts));
   if (facts.contains("vocab_size"))
     text += line("vocabulary", fmt::format("{} rows", facts.value("vocab_size", int64_t{0})));

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/architecture/spec_forms.h"
+
+#include <gtest/gtest.h>
+
+#include "convoy/core/io/model_folder.h"
+#include "convoy/model/architecture/families/family.h"
+#include "files/source_folder.h"
+
+namespace convoy::architecture {
+namespace {
+
+using Forms = std::vector<std::string>;
+
+Forms forms_of_golden(const std::string& name) {
+  return forms_of(
+      families::read_decoder_spec(io::ModelFolder::open(testing::golden_model(name).string())));
+}
+
+TEST(SpecForms, APlainDecoderHasNone) {
+  DecoderSpec plain;
+  plain.ropes = {RopeSpec{}};
+  plain.layers = {LayerSpec{}, LayerSpec{}};
+  EXPECT_EQ(forms_of(plain), Forms());
+  EXPECT_EQ(forms_of_golden("mistral"), Forms());
+}
+
+TEST(SpecForms, SayWhatSetsAModelApart) {
+  EXPECT_EQ(forms_of_golden("qwen3"), Forms{"norms of queries and keys"});
+  EXPECT_EQ(forms_of_golden("llama"), Forms{"rotation `llama3`"});
+  EXPECT_EQ(forms_of_golden("gemma3"),
+            (Forms{"rotation `linear`", "norms of queries and keys",
+                   "norms before and after attention and feed-forward", "norms times 1 + weight",
+                   "GELU", "a scale of embeddings"}));
+  EXPECT_EQ(forms_of_golden("glm"),
+            (Forms{"a part of each head is rotated", "neighbouring features are rotated",
+                   "fused gate_up_proj", "biases of queries, keys and values"}));
+  EXPECT_EQ(forms_of_golden("phi3"), (Forms{"rotation `longrope`", "a part of each head is rotated",
+                                            "fused qkv_proj", "fused gate_up_proj"}));
+}
+
+}  // namespace
+}  // namespace convoy::architecture
