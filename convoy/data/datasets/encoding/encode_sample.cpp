@@ -11,6 +11,7 @@
 #include "convoy/data/datasets/chats/chat_roles.h"
 #include "convoy/data/datasets/chats/readable_chat.h"
 #include "convoy/data/datasets/chats/unwritten.h"
+#include "convoy/data/datasets/encoding/policy_line.h"
 #include "convoy/data/datasets/masks/learnt_turns.h"
 #include "convoy/data/datasets/masks/turn_weights.h"
 
@@ -463,49 +464,7 @@ std::string SampleEncoder::render(const Sample& sample, bool add_generation_prom
 
 std::string SampleEncoder::policy(const Sample& sample) const {
   if (is_chat(sample)) require_ends(sample);
-  const EncodedRow row = encode(sample);
-  const auto quoted = [&](int32_t id) { return fmt::format("`{}`", tokenizer_.piece(id)); };
-  std::string line;
-  const auto bos = tokenizer_.bos_id();
-  if (bos && !row.ids.empty() && row.ids[0] == *bos)
-    line = fmt::format("BOS {} once, from the {}", quoted(*bos),
-                       is_chat(sample) ? "chat template" : "tokenizer");
-  else
-    line = "no BOS";
-  const auto eos = tokenizer_.eos_id();
-  bool learnt = false;
-  for (size_t token = 0; eos && token < row.ids.size(); ++token)
-    learnt = learnt || (row.ids[token] == *eos && row.supervised[token] != 0);
-  size_t last = row.ids.size();
-  while (last > 0 && row.supervised[last - 1] == 0) --last;
-  if (!eos)
-    line += "; the tokenizer names no EOS";
-  else if (learnt)
-    line += fmt::format("; EOS {} is learnt", quoted(*eos));
-  else
-    line += fmt::format("; EOS {} is not learnt", quoted(*eos));
-  const bool is_whole = sample.is_pair || sample.is_judged;
-  if (is_chat(sample) && !is_whole && last > 0 && row.ids[last - 1] != eos)
-    line += fmt::format(" (turns end with {})", quoted(row.ids[last - 1]));
-  if (is_whole)
-    line += fmt::format("; of {} every token behind the prompt counts",
-                        sample.is_pair ? "both completions" : "the completion");
-  else if (learns_every_token() || sample.kind == Kind::Text)
-    line += "; every token is supervised";
-  else if (sample.kind == Kind::PromptCompletion)
-    line += "; the completion is supervised";
-  else
-    line += fmt::format(
-        "; {} supervised, located by {}",
-        supervision_.supervise == Supervise::Last
-            ? fmt::format("the last {} turn is", fmt::join(supervision_.roles, " or "))
-            : fmt::format("{} turns are", fmt::join(supervision_.roles, " and ")),
-        chat_template_->has_generation_tags() ? "generation tags" : "prefix difference");
-  if (row.own_weights) line += "; weights of turns come before this";
-  if (const std::string clock = is_chat(sample) ? chat_template_->clock().words() : "";
-      !clock.empty())
-    line += fmt::format("; in every row {}", clock);
-  return line;
+  return policy_line(sample, encode(sample), tokenizer_, chat_template_, supervision_);
 }
 
 // A setting about missing end tokens would be ignored silently.
