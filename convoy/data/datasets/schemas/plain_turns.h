@@ -5,6 +5,7 @@
 // reasoning.
 #pragma once
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -13,6 +14,11 @@
 #include "convoy/data/datasets/schemas/chat_fields.h"
 
 namespace convoy::data {
+
+// The columns of the user's turn beside sides or ranked answers, where it is no `prompt`: the first
+// that is there (LLaMA-Factory's, Intel/orca_dpo_pairs', Stack Exchange's). `input` belongs to
+// `instruction` alone.
+inline constexpr std::array kQuestionColumns = {"instruction", "question", "query"};
 
 // True when the row has a question and an answer; null counts as absent.
 bool has_question_and_answer(const nlohmann::ordered_json& row);

@@ -86,9 +86,8 @@ const char* column_of_messages(const RowFields& fields) {
   return nullptr;
 }
 
-// The column of the user's turn where it is no `prompt`: LLaMA-Factory's, Intel/orca_dpo_pairs'.
 const char* question_column(const RowFields& fields) {
-  for (const char* key : {"instruction", "question", "query"})
+  for (const char* key : kQuestionColumns)
     if (fields.peek(key) != nullptr) return key;
   return nullptr;
 }

@@ -15,6 +15,7 @@
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/data/datasets/schemas/nested_column.h"
+#include "convoy/data/datasets/schemas/plain_turns.h"
 
 namespace convoy::data {
 namespace {
@@ -186,23 +187,18 @@ Json as_turns(const Json& text, const char* role) {
   return text.is_string() ? Json::array({{{"role", role}, {"content", text}}}) : text;
 }
 
-// The columns that stay, with a prompt of the kind of its answers: messages where either is one.
+// The columns that stay, with a prompt of messages beside answers of messages.
 Json beside_answers(const Row& row, const RankedForm& form, bool answers_are_texts) {
   Json columns = row.value;
   columns.erase(form.list);
   if (form.beside) columns.erase(form.values);
-  for (const char* question : {"question", "query"})
-    if (first_of(std::array{"prompt", "instruction"}, columns) == nullptr &&
-        columns.contains(question)) {
-      columns["instruction"] = columns.at(question);
-      columns.erase(question);
-    }
-  for (const char* prompt : {"prompt", "instruction"})
-    if (!answers_are_texts && columns.contains(prompt) && columns.at(prompt).is_string()) {
-      const Json turns = as_turns(columns.at(prompt), "user");
-      columns.erase(prompt);
-      columns["prompt"] = turns;
-    }
+  if (answers_are_texts) return columns;
+  const char* column = first_of(std::array{"prompt"}, columns);
+  if (column == nullptr) column = first_of(kQuestionColumns, columns);
+  if (column == nullptr || !columns.at(column).is_string()) return columns;
+  const Json turns = as_turns(columns.at(column), "user");
+  columns.erase(column);
+  columns["prompt"] = turns;
   return columns;
 }
 

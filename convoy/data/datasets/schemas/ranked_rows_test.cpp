@@ -151,7 +151,7 @@ TEST(RankedRows, TheFormsOfKnownDataSets) {
                                      R"({"text":"b","pm_score":3}],"date":"d"})"),
                           RankedPairs::All, counts)
           .at(0);
-  EXPECT_EQ(exchange.dump(), R"({"date":"d","instruction":"q","chosen":"b","rejected":"a",)"
+  EXPECT_EQ(exchange.dump(), R"({"question":"q","date":"d","chosen":"b","rejected":"a",)"
                              R"("score_chosen":3.0,"score_rejected":1.0})");
   const Json turns = pairs_of_ranked_row(ranked_row(R"({"prompt":[{"role":"user","content":"q"}],)"
                                                     R"("responses":["a","b"],"ranks":[1,2]})"),
@@ -166,6 +166,37 @@ TEST(RankedRows, TheFormsOfKnownDataSets) {
           RankedPairs::All, counts)
           .at(0);
   EXPECT_EQ(messages["prompt"].dump(), R"([{"role":"user","content":"q"}])");
+}
+
+// Read as the columns of a pair: `input` is no part of a question.
+TEST(RankedRows, AQuestionStaysTheColumnThatItIs) {
+  RankedCounts counts;
+  for (const std::string key : {"question", "query"}) {
+    const Json texts = pairs_of_ranked_row(
+        ranked_row("{\"" + key + R"(":"q","input":"i","responses":["a","b"],"scores":[0,1]})"),
+        RankedPairs::All, counts)[0];
+    EXPECT_EQ(texts[key], "q");
+    EXPECT_FALSE(texts.contains("instruction"));
+    const Sample sample =
+        convert_row({texts, "rows.jsonl", 7, 6}, Schema::Preference, {.task = "dpo"}).sample;
+    EXPECT_EQ(sample.messages.dump(), R"([{"role":"user","content":"q"}])");
+    const Json turns = pairs_of_ranked_row(
+        ranked_row("{\"" + key + R"(":"q","responses":[[{"role":"assistant","content":"a"}],)" +
+                   R"([{"role":"assistant","content":"b"}]],"scores":[0,1]})"),
+        RankedPairs::All, counts)[0];
+    EXPECT_EQ(turns["prompt"].dump(), R"([{"role":"user","content":"q"}])");
+    EXPECT_FALSE(turns.contains(key));
+  }
+}
+
+TEST(RankedRows, APromptOfMessagesIsNotReplacedByAnInstruction) {
+  RankedCounts counts;
+  const Json pair = pairs_of_ranked_row(
+      ranked_row(R"({"prompt":[{"role":"user","content":"p"}],"instruction":"i",)"
+                 R"("responses":[[{"role":"assistant","content":"a"}],)"
+                 R"([{"role":"assistant","content":"b"}]],"scores":[0,1]})"),
+      RankedPairs::All, counts)[0];
+  EXPECT_EQ(pair["prompt"].dump(), R"([{"role":"user","content":"p"}])");
 }
 
 TEST(RankedRows, WhatIsNoRankedListIsSaid) {
