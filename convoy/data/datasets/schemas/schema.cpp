@@ -9,7 +9,7 @@
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/schemas/chat_fields.h"
-#include "convoy/data/datasets/schemas/nested_column.h"
+#include "convoy/data/datasets/schemas/decoded_turns.h"
 #include "convoy/data/datasets/schemas/plain_turns.h"
 #include "convoy/data/datasets/schemas/preference_sample.h"
 #include "convoy/data/datasets/schemas/unpaired_sample.h"
