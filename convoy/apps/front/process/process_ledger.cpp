@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "convoy/apps/front/process/process_rows_source.h"
@@ -136,13 +137,14 @@ std::unique_ptr<jobs::JobStore> open_found_store(const ProcessNodes& nodes,
 
 ProcessLedger process_ledger(const ProcessStart& start, const ProcessNodes& nodes,
                              const telemetry::RunFolder& folder, const FoundStore& found,
-                             jobs::JobStore& store,
+                             std::unique_ptr<jobs::JobStore> store,
                              const std::optional<std::string>& first_prompt) {
-  if (found.shared)
-    return {
-        .url = found.url, .store = store, .run = join_plan(start, folder, store, *found.shared)};
-  ProcessLedger ledger{
-      .url = found.url, .store = store, .run = plan_run(start, nodes, folder, store, found.url)};
+  ProcessLedger ledger{.url = found.url, .store = std::move(store), .run = {}};
+  if (found.shared) {
+    ledger.run = join_plan(start, folder, *ledger.store, *found.shared);
+    return ledger;
+  }
+  ledger.run = plan_run(start, nodes, folder, *ledger.store, found.url);
   if (!start.prepared.memory.empty()) start.log().info("memory: " + start.prepared.memory);
   if (first_prompt) start.log().info("first prompt:\n" + *first_prompt);
   return ledger;

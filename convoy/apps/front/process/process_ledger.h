@@ -31,8 +31,8 @@ std::unique_ptr<jobs::JobStore> open_found_store(const ProcessNodes& nodes, cons
 
 // A planned run and its store.
 struct ProcessLedger {
-  const std::string& url;
-  jobs::JobStore& store;
+  std::string url;
+  std::unique_ptr<jobs::JobStore> store;
   process::RowRun run;
 };
 
@@ -40,6 +40,7 @@ struct ProcessLedger {
 // Writes the files that the workers read. `first_prompt`: to be shown. Blocks.
 ProcessLedger process_ledger(const ProcessStart& start, const ProcessNodes& nodes,
                              const telemetry::RunFolder& folder, const FoundStore& found,
-                             jobs::JobStore& store, const std::optional<std::string>& first_prompt);
+                             std::unique_ptr<jobs::JobStore> store,
+                             const std::optional<std::string>& first_prompt);
 
 }  // namespace convoy::apps

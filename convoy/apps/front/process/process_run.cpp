@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "convoy/apps/front/process/process_ledger.h"
 #include "convoy/apps/front/process/process_prepare.h"
@@ -92,7 +93,7 @@ ProcessResult work_and_publish(const ProcessStart& start, const telemetry::RunFo
   for (;;) {
     add_work(work_on_rows(start, folder, ledger), figures);
     const process::Publication done =
-        process::publish_rows(ledger.store, ledger.run, start.prepared.plan());
+        process::publish_rows(*ledger.store, ledger.run, start.prepared.plan());
     if (done.reopened == 0) return conclude_process(start, folder, ledger.run, done, figures);
     start.warn(fmt::format("{} of the ledger cannot be read; they are computed again",
                            counted(done.reopened, "row")));
@@ -114,9 +115,10 @@ ProcessResult run_on_node(const ProcessStart& start) {
                                    process_run_name(start.settings()), start.log());
   const std::optional<FoundStore> found = find_store(start, *nodes);
   if (!found) return {};
-  const auto store = open_found_store(*nodes, found->url);
+  auto store = open_found_store(*nodes, found->url);
   nodes->enter(*store);
-  const ProcessLedger ledger = process_ledger(start, *nodes, folder, *found, *store, first_prompt);
+  const ProcessLedger ledger =
+      process_ledger(start, *nodes, folder, *found, std::move(store), first_prompt);
   if (!nodes->publishes()) {
     work_for_node_zero(start, folder, ledger);
     return {};

@@ -102,7 +102,7 @@ process::RowSupervisorReport supervise(const process::RowSupervisorOptions& opti
 
 void refuse_stopped(const process::RowSupervisorReport& report, const ProcessLedger& ledger) {
   if (report.stop_signal == 0) return;
-  const int64_t open = ledger.store.counts(ledger.run.group).open;
+  const int64_t open = ledger.store->counts(ledger.run.group).open;
   throw StopRequest(fmt::format("stopped by {}: {} of {} done, all finished texts are kept",
                                 processes::signal_name(report.stop_signal), ledger.run.rows - open,
                                 counted(ledger.run.rows, "row")),
@@ -115,7 +115,7 @@ process::RowSupervisorReport work_on_rows(const ProcessStart& start,
                                           const telemetry::RunFolder& folder,
                                           const ProcessLedger& ledger) {
   const settings::WorkerSettings& wanted = start.settings().workers;
-  if (ledger.store.count_open(ledger.run.group, 1) > 0) look_at_servers(start);
+  if (ledger.store->count_open(ledger.run.group, 1) > 0) look_at_servers(start);
   process::RunUsage usage(folder.path() / usage_file(wanted.node_rank),
                           wanted.telemetry_interval_s);
   std::optional<telemetry::EventLog> events;
@@ -125,7 +125,7 @@ process::RowSupervisorReport work_on_rows(const ProcessStart& start,
     events->append(telemetry::EventKind::Start, {{"task", "process"},
                                                  {"total_steps", ledger.run.rows},
                                                  {"workers", start.prepared.workers.count}});
-    progress.emplace(*events, ledger.store, ledger.run);
+    progress.emplace(*events, *ledger.store, ledger.run);
   }
   process::RowSupervisorOptions options = supervision_of(start, folder);
   options.tell = [&](const std::map<size_t, process::WorkerStatus>& statuses) {
