@@ -16,9 +16,10 @@ namespace {
 
 constexpr size_t kMostNamesListed = 12;
 
-// The model's own name of a tensor in the files; "" for one that a text model has no use for.
+bool is_computed(const std::string& name) { return name.ends_with(".rotary_emb.inv_freq"); }
+
+// The model's own name of a tensor in the files; "" for one of another part of the checkpoint.
 std::string own_name(const std::string& name, families::TextModel layout) {
-  if (name.ends_with(".rotary_emb.inv_freq")) return "";  // computed, not learned
   if (layout == families::TextModel::Whole) return name;
   for (const std::string_view other : {"vision_tower.", "multi_modal_projector.",
                                        "model.vision_tower.", "model.multi_modal_projector."}) {
@@ -48,8 +49,12 @@ CheckpointWeights::CheckpointWeights(const io::ModelFolder& folder,
                                      families::TextModel layout, WeightCoding coding)
     : place_(folder.path().string()), coding_(std::move(coding)), weights_(folder) {
   for (const std::string& name : weights_.names()) {
+    if (is_computed(name)) continue;
     const std::string own = own_name(name, layout);
-    if (own.empty()) continue;
+    if (own.empty()) {
+      left_aside_.push_back(name);
+      continue;
+    }
     if (!by_name_.emplace(own, &weights_.require(name)).second) {
       throw DataError(fmt::format("{} occurs twice, once as {}", own, name),
                       {.file = place_, .key = own, .hint = "fetch the model again"});

@@ -44,6 +44,9 @@ class CheckpointWeights {
                                                 at::ScalarType dtype) const;
   const io::TensorView& view(const std::string& name) const { return *by_name_.at(name); }
   const StoredCodes* find_stored_codes(const std::string& name) const;  // null: stored as numbers
+  // Tensors of a nested checkpoint's other parts, by their names in the files: nothing reads them,
+  // and an export has none.
+  const std::vector<std::string>& left_aside() const { return left_aside_; }
 
  private:
   void find_codes(const architecture::DecoderSpec& spec, const io::ModelFolder& folder);
@@ -55,6 +58,7 @@ class CheckpointWeights {
   std::unordered_map<std::string, StoredCodes> codes_;  // by the weight's name
   io::ModelWeights weights_;
   std::unordered_map<std::string, const io::TensorView*> by_name_;  // the model's own names
+  std::vector<std::string> left_aside_;
 };
 
 }  // namespace convoy::models

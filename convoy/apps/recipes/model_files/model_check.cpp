@@ -13,6 +13,7 @@
 #include <set>
 
 #include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/usable_memory.h"
 #include "convoy/core/io/foreign_checkpoint.h"
@@ -28,6 +29,7 @@
 #include "convoy/model/architecture/spec_forms.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/models/stored_codes.h"
+#include "convoy/model/models/weights.h"
 #include "convoy/model/sizing/memory_estimate.h"
 
 namespace convoy::recipes {
@@ -220,10 +222,22 @@ class Check {
                                {"tensors_by_dtype", std::move(dtypes)},
                                {"fit_config", nullptr}};
     if (!spec_) return;
-    check_.facts["weights"]["fit_config"] = may([&] {
+    const bool fit = may([&] {
       nn::DeferredValues values;
       models::declare_causal_lm(folder_, at::kFloat, at::kCPU, values);
     });
+    check_.facts["weights"]["fit_config"] = fit;
+    if (fit) look_at_other_parts();
+  }
+
+  void look_at_other_parts() {
+    const std::vector<std::string> left = models::open_weights(folder_).left_aside();
+    check_.facts["weights"]["left_aside"] = left.size();
+    if (left.empty()) return;
+    check_.notices.push_back(fmt::format(
+        "only the language model is used: {} of other parts, such as {}, will be missing in an "
+        "export",
+        counted(std::ssize(left), "tensor"), left.front()));
   }
 
   void look_at_tokenizer() {

@@ -167,6 +167,16 @@ TEST(ModelCheck, SaysWhatAModelThatIsNotThereNeeds) {
     EXPECT_EQ(text.find(unsaid), std::string::npos) << unsaid << "\n" << text;
 }
 
+TEST(ModelCheck, SaysWhichTensorsAreLeftAside) {
+  const ModelCheck check = check_model(source("tests/golden/models/gemma3-nested").string(), {});
+  EXPECT_EQ(check.facts.at("weights").at("left_aside"), 2);
+  const std::string text = model_check_text(check);
+  EXPECT_NE(text.find("2 tensors of other parts, such as "), std::string::npos) << text;
+  const ModelCheck whole = check_model(source("examples/tally-3m").string(), {});
+  EXPECT_EQ(whole.facts.at("weights").at("left_aside"), 0);
+  EXPECT_EQ(model_check_text(whole).find("of other parts"), std::string::npos);
+}
+
 TEST(ModelCheck, SaysWhichFormAFamilyLacks) {
   const Copy model;
   model.edit("config.json", [](auto& config) { config["final_logit_softcapping"] = 30.0; });
