@@ -208,13 +208,20 @@ MemoryChoices choose(const StarterAnswers& answers, const StarterFacts& facts, i
 
 std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
-// DPO: Zephyr's (arXiv 2310.16944) 5e-7 for all weights and 5e-6 for LoRA. ORPO: its paper's 8e-6
-// (arXiv 2403.07691) for all weights, and ten times that for LoRA. KTO: its paper's 5e-7 (arXiv
-// 2402.01306) for all weights, and ten times that for LoRA.
+// DPO: Zephyr's (arXiv 2310.16944) 5e-7 for all weights and 5e-6 for LoRA, as in TRL's
+// trl/scripts/dpo.py. ORPO: its paper's 8e-6 (arXiv 2403.07691) for all weights and 8e-5 for LoRA,
+// as in TRL's examples/scripts/orpo.py. KTO: its paper's 5e-7 (arXiv 2402.01306) for all weights,
+// and ten times that for LoRA.
 const char* learning_rate(const settings::TaskFacts& task, bool full) {
   if (!settings::learns_preferences(task)) return full ? "1e-5" : "2e-4";
   if (task.data == settings::TaskData::Judged || task.chooses_loss) return full ? "5e-7" : "5e-6";
   return full ? "8e-6" : "8e-5";
+}
+
+// The reference of preferences is scored without dropout. TRL's trainers of DPO, KTO and ORPO take
+// every dropout out of the model, LoRA's too (disable_dropout, true by default).
+const char* lora_dropout(const settings::TaskFacts& task) {
+  return settings::learns_preferences(task) ? "0" : "0.05";
 }
 
 // KTO pairs prompts and answers of one step before the run starts, so it takes numbers.
@@ -304,9 +311,10 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
   text += fmt::format("  max_seq_len: {}  # {}\n\n", tokens, length.reason);
   text += fmt::format("tuning:\n  mode: {}\n", answers.mode);
   if (!full)
-    text +=
-        "  lora: {r: 32, alpha: 64, dropout: 0.05, target_modules: auto}  # all projections of "
-        "blocks\n";
+    text += fmt::format(
+        "  lora: {{r: 32, alpha: 64, dropout: {}, target_modules: auto}}  # all projections of "
+        "blocks\n",
+        lora_dropout(task));
   if (compares) text += preference_text(task);
   text += fmt::format(
       "\ntrain:\n"

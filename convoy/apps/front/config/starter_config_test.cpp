@@ -71,6 +71,10 @@ TEST(StarterConfig, PairsHaveTheirTaskLossAndRate) {
   std::string text = starter_config(answers, facts);
   EXPECT_EQ(line_of(text, "task"), "task: dpo");
   EXPECT_EQ(line_of(text, "learning_rate"), "learning_rate: 5e-6");
+  EXPECT_NE(line_of(text, "lora").find("dropout: 0,"), std::string::npos) << text;
+  facts.task = "sft";
+  EXPECT_NE(line_of(starter_config(answers, facts), "lora").find("dropout: 0.05,"),
+            std::string::npos);
   EXPECT_TRUE(line_of(text, "loss").starts_with("loss: sigmoid"));
   facts.task = "orpo";
   answers.mode = "full";

@@ -15,17 +15,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_right(const Json& sample) {
-  return member_or(sample, "verified", std::string()) == "yes" &&
-         member_or(sample, "finish", std::string()) == "stop";
-}
-
-// The right solutions that differ, the shortest first.
 std::vector<Solution> right_solutions(const Json& row) {
   TrainingCounts unread;
   std::vector<Solution> solutions = whole_solutions(row, unread);
   std::erase_if(solutions, [](const Solution& solution) { return solution.verified != "yes"; });
-  solutions = distinct_solutions(std::move(solutions), unread);
+  return solutions;
+}
+
+// The right solutions that differ, the shortest first.
+std::vector<Solution> solutions_to_learn(const Json& row) {
+  TrainingCounts unread;
+  std::vector<Solution> solutions = distinct_solutions(right_solutions(row), unread);
   std::stable_sort(solutions.begin(), solutions.end(), [](const auto& left, const auto& right) {
     return left.characters < right.characters;
   });
@@ -49,17 +49,15 @@ void count_answers(const Json& row, AnswerCounts& counts) {
   if (row.at("gold").is_null()) return;
   ++counts.problems;
   counts.solved += member_or(row, "verified", std::string()) == "yes";
-  for (const Json& sample : row.at("samples")) {
-    ++counts.samples;
-    counts.right_samples += is_right(sample);
-  }
+  counts.samples += std::ssize(row.at("samples"));
+  counts.right_samples += std::ssize(right_solutions(row));
 }
 
 KeptCounts keep_solutions(const PipelinePlan& plan, const Json& row, int64_t most,
                           const std::function<void(const Json&)>& keep) {
   if (row.at("gold").is_null() || row.at("problem").is_null()) return {};
   const std::string prompt = rendered_problem(plan, row);
-  const std::vector<Solution> solutions = right_solutions(row);
+  const std::vector<Solution> solutions = solutions_to_learn(row);
   const int64_t kept = std::min(most, std::ssize(solutions));
   for (int64_t number = 0; number < kept; ++number)
     keep(row_to_learn(plan, prompt, solutions[static_cast<size_t>(number)]));

@@ -19,7 +19,7 @@ struct AnswerCounts {
   int64_t problems = 0;       // rows with a reference answer
   int64_t solved = 0;         // problems whose chosen solution is right: any sample, if one is
   int64_t samples = 0;        // all samples of problems
-  int64_t right_samples = 0;  // and complete
+  int64_t right_samples = 0;  // and complete, with a text: keep_solutions() chooses among them
 
   double accuracy() const {
     return problems > 0 ? static_cast<double>(solved) / static_cast<double>(problems) : 0;

@@ -94,6 +94,19 @@ TEST(KeptSolutions, HaveTheirThoughts) {
       "two and two\n</think>\n\n#### 4");
 }
 
+TEST(KeptSolutions, WithoutATextAreNeitherCountedNorKept) {
+  const PipelinePlan plan = plan_of("off", "Q: {{ problem }}", 3);
+  Json row = output_of(plan, {"#### 4", "two and two: #### 4", "so #### 4"});
+  // The row itself has the text of its own sample.
+  for (Json* const texts : {&row, &row["samples"][0], &row["samples"][1]})
+    if (texts->contains("reasoning")) (*texts)["reasoning"] = nullptr;
+  AnswerCounts counts;
+  count_answers(row, counts);
+  EXPECT_EQ(counts.samples, 3);
+  EXPECT_EQ(counts.right_samples, std::ssize(kept_of(plan, row)));
+  EXPECT_LT(counts.right_samples, 3);
+}
+
 TEST(KeptSolutions, OfAProblemWithoutAnswerAreNone) {
   const PipelinePlan plan = plan_of("off");
   const Json row = output_of(plan, {"#### 4"}, "");
