@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How near `train.batch_size: auto` comes to the largest batch that fits: ten models and limits.
+"""How near the measured batch comes to the largest that fits: ten models and limits.
 
-Each case runs in a memory cgroup of its own (root is needed, v1 or v2): once with auto, then with fixed
-numbers, to find by bisection the largest with which the same run ends well.
+Each case runs in a memory cgroup of its own (root is needed, v1 or v2): once with `train.auto_find_batch_size`
+and a maximum that memory does not hold, since `train.batch_size: auto` ends on CPUs where more rows bring no
+speed; then with fixed numbers, to find by bisection the largest with which the same run ends well.
 
     python3 bench/auto_batch.py --bin build/bin [--case 3] [--no-bisection]
 
@@ -179,6 +180,13 @@ def write_rows(file, tokens):
             rows.write(json.dumps({"text": digits}) + "\n")
 
 
+def batch_settings(batch):
+    """Those of a number, or of as many rows as memory holds."""
+    if batch == "auto":
+        return "train.batch_size=100000 train.auto_find_batch_size=true"
+    return f"train.batch_size={batch}"
+
+
 class Case:
     def __init__(self, case, bin_folder, work):
         self.case, self.bin, self.work = case, bin_folder, work
@@ -194,7 +202,7 @@ class Case:
             f"data.train_path={self.work}/rows.jsonl data.cache_dir={self.work}/cache "
             f"train.steps=3 train.save_strategy=no train.eval_strategy=no "
             f"logging.backend=none --resume never --output-dir {self.work}/{name} "
-            f"--nproc {ranks} train.batch_size={batch} {more}"
+            f"--nproc {ranks} {batch_settings(batch)} {more}"
         )
         with Group(limit * MIB) as group:
             done = group.run(command)

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "convoy/core/base/files.h"
 #include "files/run_script.h"
@@ -111,13 +112,52 @@ struct Limited {
 
 class WithinALimit : public AutoBatch, public ::testing::WithParamInterface<Limited> {};
 
-// As many rows as fit, but no fifth less, and within a tenth of what was predicted.
+struct MeasuredSize {
+  int64_t rows = 0;
+  double tokens_per_second = 0;
+};
+
+// By the lines that a search prints, in order.
+std::vector<MeasuredSize> measured_sizes(const std::string& out) {
+  static const std::regex line("batch size (\\d+): (\\d+) tokens/s, ");
+  std::vector<MeasuredSize> sizes;
+  for (std::sregex_iterator found(out.begin(), out.end(), line), end; found != end; ++found)
+    sizes.push_back({std::stoll((*found)[1]), std::stod((*found)[2])});
+  return sizes;
+}
+
+// A run by steps, with memory for all of its rows at once.
+TEST_F(AutoBatch, OnCpusTheSearchEndsWhereMoreRowsBringNoSpeed) {
+  const TrainRun run = train(
+      "run", "train.batch_size=auto train.grad_accum=1 train.steps=1 train.save_strategy=no");
+  ASSERT_EQ(run.end.code, 0) << run.end.out;
+  const std::vector<MeasuredSize> sizes = measured_sizes(run.end.out);
+  ASSERT_GE(sizes.size(), 2U) << run.end.out;
+  for (size_t size = 1; size < sizes.size(); ++size)
+    EXPECT_LE(sizes[size].rows, 2 * sizes[size - 1].rows) << run.end.out;
+  const json metrics = run.metrics();
+  const bool gained = metrics["auto_batch"]["bound"] != "speed";
+  const MeasuredSize& last = sizes.back();
+  const MeasuredSize& before = sizes[sizes.size() - 2];
+  EXPECT_EQ(metrics["per_device_train_batch_size"], (gained ? last : before).rows) << run.end.out;
+  constexpr double kGain = 1.05;
+  constexpr double kRounding = 0.01;  // the numbers are printed without their fractions
+  const double gain = last.tokens_per_second / before.tokens_per_second;
+  if (gained)
+    EXPECT_GT(gain, kGain - kRounding) << run.end.out;
+  else
+    EXPECT_LT(gain, kGain + kRounding) << run.end.out;
+}
+
+// As many rows as fit, but no fifth less, and within a tenth of what was predicted. A number as the
+// maximum is bound by memory alone, on CPUs too.
 TEST_P(WithinALimit, FillsItAndNoMore) {
   const MemoryGroup group(GetParam().limit_mib * kMiB);
   if (!group.works()) GTEST_SKIP() << "this machine lets nobody limit memory";
   const std::string common =
       fmt::format("train.steps=2 train.save_strategy=no {}", GetParam().arguments);
-  const TrainRun chosen = train("auto", common + " train.batch_size=auto", &group);
+  const TrainRun chosen =
+      train("auto", common + " train.batch_size=100000 train.auto_find_batch_size=true", &group);
   ASSERT_EQ(chosen.end.code, 0) << chosen.end.out;
   const json metrics = chosen.metrics();
   const json& choice = metrics["auto_batch"];

@@ -182,7 +182,7 @@ struct TrainingSettings {
     visit("schedule", schedule, "learning-rate schedule").flat();
     visit("batch_size", batch_size,
           "rows (packed: blocks) per micro-batch and rank; auto = the most that fit into memory, "
-          "measured, and that leave an epoch 32 steps")
+          "measured, and that leave an epoch 32 steps; on CPUs the fewest that are fast")
         .at_least(1)
         .alias("per_device_train_batch_size");
     visit("grad_accum", grad_accum,

@@ -26,6 +26,7 @@ int64_t rounded_up(double count) {
 std::string bound_text(const std::string& bound) {
   if (bound == "memory") return "as many as memory holds";
   if (bound == "the rows") return "all that the data and the step have";
+  if (bound == "speed") return "more bring no more tokens/s";
   return fmt::format("no more, so that an epoch has {} steps (train.batch_size=N for larger ones)",
                      kLeastStepsPerEpoch);
 }
@@ -36,6 +37,9 @@ int64_t without_rest(int64_t limit_bytes) {
   return limit_bytes - limit_bytes / 128 - kRestBytes;
 }
 
+// A size twice as large that brings less than this does not pay for its memory.
+constexpr double kLeastGain = 1.05;
+
 // A long run needs a little more memory than a few of its steps.
 constexpr double kSlackOfSteps = 0.015;
 
@@ -43,7 +47,7 @@ class Search {
  public:
   Search(const BatchSearch& parts, const Log& log)
       : parts_(parts), log_(log), most_rows_(parts.most_rows.rows) {}
-  BatchChoice run();
+  std::optional<BatchChoice> run();
 
  private:
   // Likely::Yes for a size that may become the run's own.
@@ -67,11 +71,14 @@ class Search {
   std::vector<BatchProbe::Rows> steps_of(const Candidate& candidate, int64_t tokens,
                                          Likely likely) const;
   bool measure(const Candidate& candidate, int64_t tokens, Likely likely);
-  bool anyone_stops() { return parts_.group.any(parts_.stop_requested.load()); }
+  void lose_memory(int64_t tokens);
+  void report(const Candidate& candidate, int64_t tokens) const;
+  int64_t most_rows_to_try() const;
   [[noreturn]] void refuse(int64_t tokens);
   bool is_worth(const Candidate& next) const;
   void attempt(Candidate next, Likely likely);
   void measure_least(const Candidate& one_row);
+  void use_last_room();
   BatchChoice chosen();
 
   const BatchSearch& parts_;
@@ -85,6 +92,9 @@ class Search {
   Candidate best_;
   std::optional<data::BatchPlan> plan_;
   int64_t longest_row_tokens_ = 1;
+  double tokens_per_second_ = 0;  // with the size that was measured last
+  bool gains_ = true;             // false: the last size brought no more speed
+  bool stopped_ = false;          // a stop was requested
   BatchChoice choice_;
 };
 
@@ -134,9 +144,10 @@ Search::Candidate Search::candidate(int64_t rows) {
 // fits. Tokens grow nearly in proportion with rows.
 Search::Candidate Search::most_within(int64_t tokens) {
   Candidate fits;
-  if (most_rows_ < 1) return fits;
-  int64_t too_many = most_rows_ + 1;
-  int64_t rows = std::clamp<int64_t>(tokens / longest_row_tokens_, 1, most_rows_);
+  const int64_t most_rows = most_rows_to_try();
+  if (most_rows < 1) return fits;
+  int64_t too_many = most_rows + 1;
+  int64_t rows = std::clamp<int64_t>(tokens / longest_row_tokens_, 1, most_rows);
   while (rows > fits.rows && rows < too_many) {
     Candidate tried = candidate(rows);
     const double per_row =
@@ -189,26 +200,39 @@ std::vector<BatchProbe::Rows> Search::steps_of(const Candidate& candidate, int64
   return {largest, std::move(first), largest};
 }
 
-// Returns false when memory ran out; the limit is then lower.
+// The limit is lower than the device said.
+void Search::lose_memory(int64_t tokens) {
+  const int64_t full_bytes = line_.predict(tokens) - choice_.limit_bytes / 20;
+  lost_bytes_ += std::max<int64_t>(allowed_bytes() - full_bytes, 0);
+}
+
+void Search::report(const Candidate& candidate, int64_t tokens) const {
+  const std::string size = candidate.rows > 0 ? fmt::format("batch size {}", candidate.rows)
+                                              : fmt::format("{} tokens of a row", tokens);
+  log_.info(fmt::format("{}: {:.0f} tokens/s, {}", size, tokens_per_second_,
+                        telemetry::bytes_text(line_.peaks().back().bytes)));
+}
+
+// Returns false when memory ran out or a stop was requested.
 bool Search::measure(const Candidate& candidate, int64_t tokens, Likely likely) {
   if (candidate.rows > 0 && plan_->config().batch_size != candidate.rows)
     plan_.emplace(parts_.plan_of(candidate.rows));
-  const auto peaks = parts_.probe.measure(steps_of(candidate, tokens, likely));
-  if (!peaks) {
-    const int64_t full_bytes = line_.predict(tokens) - choice_.limit_bytes / 20;
-    lost_bytes_ += std::max<int64_t>(allowed_bytes() - full_bytes, 0);
+  const auto measured = parts_.probe.measure(steps_of(candidate, tokens, likely));
+  if (!measured) {
+    stopped_ = parts_.probe.anyone_stops();
+    if (!stopped_) lose_memory(tokens);
     return false;
   }
   sizing::MeasuredPeak owned{.tokens = tokens};
   sizing::MeasuredPeak resident{.tokens = tokens};
-  for (const device::PeakMemory& rank : *peaks) {
+  for (const device::PeakMemory& rank : measured->peaks) {
     owned.bytes = std::max(owned.bytes, rank.owned_bytes);
     resident.bytes = std::max(resident.bytes, rank.resident_bytes);
   }
   line_.add(owned);
   resident_.add(resident);
-  log_.detail(fmt::format("batch_size auto: {} tokens of a micro-batch take {}", tokens,
-                          telemetry::bytes_text(owned.bytes)));
+  tokens_per_second_ = measured->tokens_per_second;
+  report(candidate, tokens);
   return true;
 }
 
@@ -229,15 +253,28 @@ bool Search::is_worth(const Candidate& next) const {
   return next.rows > best_.rows && 32 * (next.rows - best_.rows) >= best_.rows;
 }
 
-// Becomes the choice if it fits; otherwise the choice must have fewer rows.
+// Where speed counts, a size is at most doubled, so that the one that brings nothing costs little.
+int64_t Search::most_rows_to_try() const {
+  if (!parts_.ends_without_gain || best_.rows == 0) return most_rows_;
+  return std::min(most_rows_, 2 * best_.rows);
+}
+
+// Becomes the choice if it fits and is faster, where speed counts; what does not fit bounds the
+// choice.
 void Search::attempt(Candidate next, Likely likely) {
-  if (measure(next, next.largest.tokens, likely) && line_.peaks().back().bytes <= allowed_bytes()) {
-    choice_.owned_bytes = line_.peaks().back().bytes;
-    choice_.measured_bytes = resident_.peaks().back().bytes;
-    best_ = std::move(next);
-  } else {
+  const bool fits = measure(next, next.largest.tokens, likely) &&
+                    line_.peaks().back().bytes <= allowed_bytes();
+  if (!fits) {
     most_rows_ = next.rows - 1;
+    return;
   }
+  gains_ = !parts_.ends_without_gain || best_.rows == 0 ||
+           tokens_per_second_ >= kLeastGain * choice_.tokens_per_second;
+  if (!gains_) return;
+  choice_.owned_bytes = line_.peaks().back().bytes;
+  choice_.measured_bytes = resident_.peaks().back().bytes;
+  choice_.tokens_per_second = tokens_per_second_;
+  best_ = std::move(next);
 }
 
 // Measures the first peak, with a nearly empty micro-batch.
@@ -251,22 +288,22 @@ void Search::measure_least(const Candidate& one_row) {
   const int64_t first_bytes = held_bytes_ + first.packed_bytes + first.gradient_bytes +
                               first.exchange_bytes + first.activation_bytes + first.head_bytes;
   if (first_bytes > allowed_bytes()) line_.add({.tokens = few, .bytes = first_bytes});
-  if (first_bytes > allowed_bytes() || !measure(part_of(one_row), few, Likely::No))
+  if (first_bytes > allowed_bytes() || (!measure(part_of(one_row), few, Likely::No) && !stopped_))
     refuse(one_row.largest.tokens);
 }
 
-BatchChoice Search::run() {
+std::optional<BatchChoice> Search::run() {
   read_limit();
   const Candidate one = candidate(1);
   const int64_t row_tokens = longest_row_tokens_ = std::max<int64_t>(one.largest.tokens, 1);
   measure_least(one);
-  bool stops = false;
-  while (!(stops = anyone_stops())) {
+  while (gains_ && !stopped_) {
     const int64_t tokens = line_.safe_tokens(allowed_bytes());
     Candidate next = most_within(tokens);
     if (is_worth(next)) {
-      const bool last = next.rows == most_rows_ || tokens < line_.reach_tokens();
-      attempt(std::move(next), last ? Likely::Yes : Likely::No);
+      const bool is_likely = parts_.ends_without_gain || next.rows == most_rows_ ||
+                             tokens < line_.reach_tokens();
+      attempt(std::move(next), is_likely ? Likely::Yes : Likely::No);
     } else if (best_.rows == 0 && next.rows == 0 &&
                10 * tokens > 11 * line_.peaks().back().tokens) {
       measure(part_of(one), std::min(tokens, row_tokens - 1), Likely::No);
@@ -274,11 +311,15 @@ BatchChoice Search::run() {
       break;
     }
   }
-  // Uses the last of the room.
-  Candidate next = most_within(line_.tokens_within(allowed_bytes()));
-  if (!stops && is_worth(next)) attempt(std::move(next), Likely::Yes);
-  if (best_.rows == 0 && !stops) refuse(row_tokens);
+  if (gains_ && !stopped_) use_last_room();
+  if (stopped_) return std::nullopt;
+  if (best_.rows == 0) refuse(row_tokens);
   return chosen();
+}
+
+void Search::use_last_room() {
+  Candidate next = most_within(line_.tokens_within(allowed_bytes()));
+  if (is_worth(next)) attempt(std::move(next), Likely::Yes);
 }
 
 BatchChoice Search::chosen() {
@@ -286,7 +327,9 @@ BatchChoice Search::chosen() {
   for (const sizing::MeasuredPeak& peak : resident_.peaks())
     if (peak.tokens < best_.largest.tokens) smaller.add(peak);
   choice_.batch_rows = std::max<int64_t>(best_.rows, 1);
-  choice_.bound = best_.rows == parts_.most_rows.rows ? parts_.most_rows.bound : "memory";
+  choice_.bound = !gains_                               ? "speed"
+                  : best_.rows == parts_.most_rows.rows ? parts_.most_rows.bound
+                                                        : "memory";
   choice_.predicted_bytes =
       smaller.peaks().size() > 1 ? smaller.predict(best_.largest.tokens) : choice_.measured_bytes;
   choice_.curvature = line_.curvature();
@@ -361,11 +404,12 @@ nlohmann::ordered_json BatchChoice::to_json() const {
           {"owned_bytes", owned_bytes},
           {"predicted_bytes", predicted_bytes},
           {"measured_bytes", measured_bytes},
+          {"tokens_per_second", tokens_per_second},
           {"curvature", curvature},
           {"peaks", measured}};
 }
 
-BatchChoice choose_batch_rows(const BatchSearch& search, const Log& log) {
+std::optional<BatchChoice> choose_batch_rows(const BatchSearch& search, const Log& log) {
   return Search(search, log).run();
 }
 

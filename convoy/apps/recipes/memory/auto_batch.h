@@ -3,10 +3,10 @@
 // Chooses `train.batch_size: auto` and `train.grad_accum: auto` by measurement.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "convoy/apps/recipes/memory/batch_probe.h"
@@ -56,21 +56,23 @@ struct BatchSearch {
   std::function<data::BatchPlan(int64_t batch_rows)> plan_of;
   std::function<int64_t(const data::BatchPlan& plan)> steps_of;  // steps of the whole run
   RowLimit most_rows = {};
+  // The search ends where a larger size brings no more tokens per second, whatever memory holds.
+  bool ends_without_gain = false;
   int processes_on_host = 1;
   // Estimates what is not measured yet, such as the memory for saving.
   sizing::MemoryQuestion formula;
   sizing::StateSharing sharing;
-  const std::atomic<bool>& stop_requested;
 };
 
 struct BatchChoice {
   int64_t batch_rows = 1;
-  std::string bound;        // limiting factor: "memory", or RowLimit::bound
+  std::string bound;        // limiting factor: "memory", "speed", or RowLimit::bound
   int64_t limit_bytes = 0;  // limit of the rank with the least left
   int64_t owned_bytes = 0;  // used by it, of that limit
   // Predicted resident memory, by the line through smaller sizes.
   int64_t predicted_bytes = 0;
   int64_t measured_bytes = 0;                    // the same, of a step with that many rows
+  double tokens_per_second = 0;                  // by all ranks, in such a step
   double curvature = 0;                          // curvature of the line
   std::vector<sizing::MeasuredPeak> peaks = {};  // owned memory of the rank that held most
 
@@ -78,8 +80,10 @@ struct BatchChoice {
   nlohmann::ordered_json to_json() const;
 };
 
-// Collective. Blocks. Returns the most rows whose peak stays within each rank's memory limit; equal
-// on every rank. Throws ConfigError when one row does not fit.
-BatchChoice choose_batch_rows(const BatchSearch& search, const Log& log);
+// Collective. Blocks. Returns the most rows whose peak stays within each rank's memory limit and,
+// where the search ends without gain, the fewest that are fast; equal on every rank. Logs each
+// measured size. None when a stop was requested: the strategy is then of no more use. Throws
+// ConfigError when one row does not fit.
+std::optional<BatchChoice> choose_batch_rows(const BatchSearch& search, const Log& log);
 
 }  // namespace convoy::recipes

@@ -3,43 +3,58 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+#include <chrono>
+
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/data/datasets/batches/batch_plan.h"
 #include "convoy/model/kernels/sum_of_squares/sum_of_squares.h"
 #include "convoy/train/comm/exchange.h"
 #include "convoy/train/loop/language_objective.h"
 
 namespace convoy::recipes {
+namespace {
 
-void BatchProbe::pass(const Rows& rows) {
+int64_t tokens_of(const BatchProbe::Rows& rows) {
+  int64_t tokens = 0;
+  for (const data::EncodedRow& row : rows) tokens += std::ssize(row.ids);
+  return tokens;
+}
+
+}  // namespace
+
+// Returns false when a stop was requested.
+bool BatchProbe::pass(const Rows& rows) {
   parallel::Strategy& strategy = parts_.strategy;
-  const int64_t micro_batches = parts_.accumulates ? 2 : 1;
   Rows of_step;
-  for (int64_t share = 0; share < micro_batches * strategy.world(); ++share)
+  for (int64_t share = 0; share < micro_batches() * strategy.world(); ++share)
     of_step.insert(of_step.end(), rows.begin(), rows.end());
   const data::BatchPlan plan(data::TokenDataset::from_rows(of_step),
                              {.batch_size = static_cast<int64_t>(rows.size()),
-                              .grad_accum = micro_batches,
+                              .grad_accum = micro_batches(),
                               .world_size = strategy.world(),
                               .shuffle = false});
   const data::TokenDataset no_rows;
   train::LanguageObjective objective(parts_.model, plan, no_rows, 1);
   objective.begin({.first = 0, .end = 1}, strategy.rank());
-  for (int64_t number = 0; number < micro_batches; ++number) {
+  for (int64_t number = 0; number < micro_batches(); ++number) {
+    if (anyone_stops()) return false;
     const train::MicroBatchPosition place = objective.take();
-    strategy.begin_micro_batch(number + 1 == micro_batches ? parallel::MicroBatch::Last
-                                                           : parallel::MicroBatch::More);
+    strategy.begin_micro_batch(number + 1 == micro_batches() ? parallel::MicroBatch::Last
+                                                             : parallel::MicroBatch::More);
     objective.loss({.draw_key = 0, .recompute = parts_.recompute})
         .sum.div(place.step.weight)
         .backward();
   }
+  return true;
 }
 
-// Returns false when memory ran out.
+// Returns false when memory ran out or a stop was requested.
 bool BatchProbe::step(const Rows& rows) {
   parallel::Strategy& strategy = parts_.strategy;
   bool fits = true;
   try {
-    pass(rows);
+    if (!pass(rows)) return false;
   } catch (const c10::OutOfMemoryError&) {
     // When other ranks wait for this one, none could go on.
     if (strategy.world() > 1) throw;
@@ -54,7 +69,7 @@ bool BatchProbe::step(const Rows& rows) {
   return fits;
 }
 
-std::optional<std::vector<device::PeakMemory>> BatchProbe::measure(const std::vector<Rows>& steps) {
+std::optional<BatchProbe::Measured> BatchProbe::measure(const std::vector<Rows>& steps) {
   comm::Group& group = parts_.strategy.group();
   // The very first step allocates lasting memory: packed weights, buckets.
   if (!has_stepped_ && !step(steps.front())) return std::nullopt;
@@ -62,9 +77,26 @@ std::optional<std::vector<device::PeakMemory>> BatchProbe::measure(const std::ve
   group.barrier();
   device::PeakMeter meter(parts_.model.device());
   group.barrier();
-  for (const Rows& rows : steps)
+  struct RankFigures {
+    device::PeakMemory peak = {};
+    double seconds = 0;
+  };
+  RankFigures own;
+  for (const Rows& rows : steps) {
+    const auto begin = std::chrono::steady_clock::now();
     if (!step(rows)) return std::nullopt;
-  return comm::exchange(group, meter.stop());
+    own.seconds = seconds_since(begin);
+  }
+  own.peak = meter.stop();
+  Measured measured;
+  double seconds = 0;
+  for (const RankFigures& rank : comm::exchange(group, own)) {
+    measured.peaks.push_back(rank.peak);
+    seconds = std::max(seconds, rank.seconds);
+  }
+  const int64_t tokens = tokens_of(steps.back()) * micro_batches() * group.size();
+  measured.tokens_per_second = static_cast<double>(tokens) / std::max(seconds, 1e-9);
+  return measured;
 }
 
 }  // namespace convoy::recipes

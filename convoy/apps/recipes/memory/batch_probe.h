@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs training steps without effect to measure their memory: the run's own forward and backward
-// passes, reductions and optimizer, with zero gradients and a learning rate of zero.
+// Runs training steps without effect to measure their memory and speed: the run's own forward and
+// backward passes, reductions and optimizer, with zero gradients and a learning rate of zero.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -24,20 +25,30 @@ class BatchProbe {
     optim::AdamW& optimizer;  // without moments yet; it counts the steps
     nn::Recompute recompute = nn::Recompute::Nothing;
     bool accumulates = false;  // a step has two micro-batches
+    const std::atomic<bool>& stop_requested;
   };
   // All parts must outlive it.
   explicit BatchProbe(const Parts& parts) : parts_(parts) {}
 
   using Rows = std::vector<data::EncodedRow>;
-  // Collective. Blocks. Returns the peaks, by rank, of several successive steps; the micro-batches
-  // of each step have the given rows. One step is not enough: memory blocks that one step leaves
-  // are slightly too small for the next, so a run takes more than its largest step. Empty when a
-  // single rank ran out of memory; several ranks throw.
-  std::optional<std::vector<device::PeakMemory>> measure(const std::vector<Rows>& steps);
+  struct Measured {
+    std::vector<device::PeakMemory> peaks = {};  // by rank
+    double tokens_per_second = 0;                // by all ranks, in the last step
+  };
+  // Collective. Blocks. Measures several successive steps; the micro-batches of each step have the
+  // given rows. One step is not enough: memory blocks that one step leaves are slightly too small
+  // for the next, so a run takes more than its largest step. Empty when a single rank ran out of
+  // memory, where several ranks throw, and when a stop was requested on any rank, which is looked
+  // at before each micro-batch: the strategy is then within a step and of no more use.
+  std::optional<Measured> measure(const std::vector<Rows>& steps);
+
+  // Collective.
+  bool anyone_stops() { return parts_.strategy.group().any(parts_.stop_requested.load()); }
 
  private:
   bool step(const Rows& rows);
-  void pass(const Rows& rows);
+  bool pass(const Rows& rows);
+  int64_t micro_batches() const { return parts_.accumulates ? 2 : 1; }
 
   const Parts parts_;
   bool has_stepped_ = false;

@@ -355,7 +355,11 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpo
   underway.optimizer = &prepared.optimizer;
   const models::ResultEnds ends = result_ends(run, input);
   return or_give_up(run, underway, [&] {
-    if (must_measure(run, input)) batch = measured_batch(run, input, batch, prepared, *group);
+    if (must_measure(run, input)) {
+      std::optional<SettledBatch> measured = measured_batch(run, input, batch, prepared, *group);
+      if (!measured) return ExitCode::Stopped;
+      batch = std::move(*measured);
+    }
     return train_joined(FineTune{{.run = run,
                                   .settings = batch.settings,
                                   .checkpoint = input.checkpoint,

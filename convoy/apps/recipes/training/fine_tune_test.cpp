@@ -291,6 +291,17 @@ TEST_F(FineTuned, AStoppedRunExportsNothingUntilItIsContinued) {
   for (const auto& [name, value] : unbroken) EXPECT_TRUE(adapter().at(name).equal(value)) << name;
 }
 
+TEST_F(FineTuned, AStopWhileTheBatchIsMeasuredKeepsNothingOfIt) {
+  config_["train"]["batch_size"] = "auto";
+  stop_ = true;
+  EXPECT_EQ(train(), ExitCode::Stopped);
+  EXPECT_TRUE(steps().empty()) << "the batch of half a search would stay with the run";
+  EXPECT_FALSE(fs::exists(run() / "metrics.json"));
+  stop_ = false;
+  EXPECT_EQ(train(), ExitCode::Done);
+  EXPECT_EQ(steps().size(), 2U);
+}
+
 // A base whose files name another end than the one that the rows teach.
 TEST_F(FineTuned, TheLearntEndOfAnswersIsNamedByTheResult) {
   const auto set = [this](const char* file, const io::Json& values) {

@@ -364,9 +364,9 @@ SettledBatch settled_batch(const TrainingRun& run, const LanguageInput& input) {
 
 // Zero gradients and a zero rate change no value and no moment, so only the optimizer's step count
 // is restored.
-SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
-                            const SettledBatch& least, PreparedState& prepared,
-                            comm::Group& group) {
+std::optional<SettledBatch> measured_batch(const TrainingRun& run, const LanguageInput& input,
+                                           const SettledBatch& least, PreparedState& prepared,
+                                           comm::Group& group) {
   run.flight().set_phase("batch");
   const settings::TrainingSettings& wished = run.wished;
   settings::TrainSettings settings = least.settings;
@@ -387,7 +387,8 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
        .strategy = *prepared.strategy,
        .optimizer = prepared.optimizer,
        .recompute = nn::recompute_of(settings.train.gradient_checkpointing),
-       .accumulates = may_accumulate && strategy.cuts_states && !strategy.cuts_gradients});
+       .accumulates = may_accumulate && strategy.cuts_states && !strategy.cuts_gradients,
+       .stop_requested = run.stop_requested});
   const BatchSearch search{
       .probe = probe,
       .group = group,
@@ -402,14 +403,18 @@ SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
             return train::total_steps(settings.train, plan.steps_per_epoch());
           },
       .most_rows = most_batch_rows(wished, items),
+      .ends_without_gain = run.rank_device.device.is_cpu() && wished.batch_size.is_auto(),
       .processes_on_host = run.environment.local_world / run.environment.replicas,
       .formula = question,
-      .sharing = sizing::sharing_of(strategy),
-      .stop_requested = run.stop_requested};
-  BatchChoice choice = choose_batch_rows(search, run.log);
-  run.log.info(choice.text());
+      .sharing = sizing::sharing_of(strategy)};
+  std::optional<BatchChoice> choice = choose_batch_rows(search, run.log);
+  if (!choice) {
+    run.log.info("stopped while the batch size was measured, of which nothing is kept");
+    return std::nullopt;
+  }
+  run.log.info(choice->text());
   // When the epoch was the limit, the line about the choice already says this.
-  if (settle(choice.batch_rows) && choice.bound != "the epoch")
+  if (settle(choice->batch_rows) && choice->bound != "the epoch")
     report_small_steps(settings.train, run.log);
   SettledBatch batch = batch_with(run, input, settings, least.memory, std::move(choice));
   question.micro_batch_tokens =

@@ -70,9 +70,11 @@ bool must_measure(const TrainingRun& run, const LanguageInput& input);
 // Computed from settings, rows and checkpoint alone. Throws ConfigError.
 SettledBatch settled_batch(const TrainingRun& run, const LanguageInput& input);
 
-// Collective. Measures steps that leave values and optimizer states unchanged. Throws ConfigError
-// when not even one row fits.
-SettledBatch measured_batch(const TrainingRun& run, const LanguageInput& input,
-                            const SettledBatch& least, PreparedState& prepared, comm::Group& group);
+// Collective. Measures steps that leave values and optimizer states unchanged. None when the run
+// was stopped meanwhile; `prepared` is then of no more use. Throws ConfigError when not even one
+// row fits.
+std::optional<SettledBatch> measured_batch(const TrainingRun& run, const LanguageInput& input,
+                                           const SettledBatch& least, PreparedState& prepared,
+                                           comm::Group& group);
 
 }  // namespace convoy::recipes
