@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "convoy/core/base/files.h"
 #include "resume/preference_runs.h"
 
 namespace convoy::testing {
@@ -46,6 +47,38 @@ TEST_P(UnpairedRuns, KilledAndResumedEqualsUnbroken) {
 }
 INSTANTIATE_TEST_SUITE_P(Modes, UnpairedRuns, ::testing::Values("lora", "full"),
                          [](const auto& one) { return std::string(one.param); });
+
+class MeasuredUnpairedRuns : public ::testing::TestWithParam<Settings> {};
+
+// The size of a step is measured before its answers are paired and scored.
+TEST_P(MeasuredUnpairedRuns, AreThoseOfTheirNumber) {
+  const TrainFixture fixture;
+  const Settings settings =
+      unpaired_settings(fixture, GetParam() + Settings{"data.cache_dir=none", "train.steps=4",
+                                                       "train.grad_accum=1"});
+  const Settings measured = settings + Settings{"train.batch_size=auto"};
+  const Ended chosen = fixture.run("chosen", measured);
+  ASSERT_EQ(chosen.status, 0) << chosen.errors;
+  const nlohmann::json metrics =
+      nlohmann::json::parse(read_file(fixture.run_folder("chosen") / "metrics.json"));
+  const int64_t rows = metrics["per_device_train_batch_size"];
+  EXPECT_GT(rows, 1);
+  const Ended written =
+      fixture.run("written", settings + Settings{fmt::format("train.batch_size={}", rows)});
+  ASSERT_EQ(written.status, 0) << written.errors;
+  expect_same_result(fixture, "written", "chosen");
+  EXPECT_EQ(fixture.evaluation_losses("written"), fixture.evaluation_losses("chosen"));
+  const Ended on = fixture.run("chosen", measured + Settings{"train.steps=5"});
+  ASSERT_EQ(on.status, 0) << on.errors;
+  EXPECT_NE(on.errors.find(fmt::format("batch_size {}, from the checkpoint", rows)),
+            std::string::npos)
+      << on.errors;
+}
+INSTANTIATE_TEST_SUITE_P(Modes, MeasuredUnpairedRuns,
+                         ::testing::Values(Settings{"tuning.mode=lora"},
+                                           Settings{"tuning.mode=full"},
+                                           Settings{"tuning.mode=lora", "parallel.strategy=zero3",
+                                                    "--nproc", "2"}));
 
 TEST(UnpairedRunsOfOtherWeights, AreRefused) {
   const TrainFixture fixture;

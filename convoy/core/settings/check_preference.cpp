@@ -50,7 +50,6 @@ class PreferenceCheck {
              "no adapter is continued (tuning.lora.adapter), so the start is the base",
              "leave it out");
     check_data();
-    if (settings_.estimates_divergence()) check_step();
   }
 
  private:
@@ -97,17 +96,6 @@ class PreferenceCheck {
       refuse("data.schema",
              fmt::format("task {} reads preferences, found {}", settings_.task, data.schema),
              "remove it");
-  }
-
-  // The reference scores the answers that rows lend each other before the first step.
-  void check_step() const {
-    const TrainingSettings& train = settings_.train;
-    if (!train.batch_size.is_auto() && !train.auto_find_batch_size) return;
-    refuse(train.batch_size.is_auto() ? "train.batch_size" : "train.auto_find_batch_size",
-           fmt::format("task {} pairs prompts and answers of one step before the run starts, so "
-                       "the number of rows is not measured",
-                       settings_.task),
-           "train.batch_size=8; preference.loss=apo_zero_unpaired pairs none, and measures it");
   }
 
   const TrainSettings& settings_;

@@ -420,6 +420,8 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
             "");
   EXPECT_EQ(error_of({"task=dpo", "preference.loss=simpo", "preference.target_margin=1.5"}), "");
   EXPECT_EQ(error_of({"task=kto", "preference.loss=kto"}), "");
+  EXPECT_EQ(error_of({"task=kto", "train.batch_size=auto"}), "");
+  EXPECT_EQ(error_of({"task=kto", "train.auto_find_batch_size=true"}), "");
   EXPECT_EQ(error_of({"task=kto", "preference.loss=apo_zero_unpaired", "train.batch_size=auto"}),
             "");
   EXPECT_TRUE(with({"task=kto"}).estimates_divergence());
@@ -435,7 +437,6 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
       {{"task=dpo", "preference.loss=kto"}, "preference.loss: kto is no loss of task dpo"},
       {{"task=kto", "data.supervise=all"}, "compares whole completions"},
       {{"task=kto", "data.schema=messages"}, "reads preferences, found messages"},
-      {{"task=kto", "train.batch_size=auto"}, "is not measured"},
       {{"task=kto", "train.metric_for_best_model=eval_accuracy"},
        "eval_accuracy applies only to task classify, dpo, orpo"},
       {{"task=orpo", "preference.loss=ipo"}, "preference.loss: task orpo does not read it"},

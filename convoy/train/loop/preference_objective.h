@@ -5,6 +5,8 @@
 // figures count pairs.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -21,9 +23,9 @@ namespace convoy::train {
 struct ReferenceScores {
   std::vector<double> train;
   std::vector<double> validation;
-  // The same behind its prompt for another answer (mismatched_rows.h), by epoch and row. Only for a
-  // task that estimates the divergence.
-  std::vector<std::vector<double>> mismatched_of_epoch = {};
+  // The same behind its prompt for another answer (mismatched_rows.h), only for a task that
+  // estimates the divergence. An epoch has its own, by row; collective, asked as the epoch begins.
+  std::function<std::vector<double>(int64_t epoch)> mismatched_of_epoch = {};
   std::vector<double> mismatched_validation = {};
 };
 

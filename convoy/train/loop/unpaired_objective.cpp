@@ -103,10 +103,18 @@ MicroBatchPosition UnpairedObjective::take() {
   batch_->place.step.weight = static_cast<double>(batch_->place.step.rows);
   const data::StepPosition position = batch_->place.position;
   if (options_.estimates_divergence && batch_->place.number == 0)
-    divergence_ = *divergence(
-        plan_.dataset(), plan_.rows(position),
-        reference_.mismatched_of_epoch.at(static_cast<size_t>(position.epoch)), group_, {});
+    divergence_ = *divergence(plan_.dataset(), plan_.rows(position), mismatched_of(position.epoch),
+                              group_, {});
   return batch_->place;
+}
+
+const std::vector<double>& UnpairedObjective::mismatched_of(int64_t epoch) {
+  if (epoch != mismatched_epoch_) {
+    mismatched_ = {};  // never two epochs at a time
+    mismatched_ = reference_.mismatched_of_epoch(epoch);
+    mismatched_epoch_ = epoch;
+  }
+  return mismatched_;
 }
 
 // Collective. Nothing is kept for backward. None when the run was stopped.

@@ -6,7 +6,9 @@
 // depend on ranks and micro-batches.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "convoy/data/datasets/batches/batch_plan.h"
 #include "convoy/model/nn/causal_lm.h"
@@ -50,6 +52,7 @@ class UnpairedObjective : public TrainingObjective {
   at::Device device() const override { return model_.device(); }
 
  private:
+  const std::vector<double>& mismatched_of(int64_t epoch);
   std::optional<double> divergence(const data::TokenDataset& dataset,
                                    const std::vector<int64_t>& rows,
                                    const std::vector<double>& reference, comm::Group& group,
@@ -69,6 +72,8 @@ class UnpairedObjective : public TrainingObjective {
   std::optional<StepBatches> batches_;
   std::optional<MicroBatch> batch_;  // the one taken last
   double divergence_ = 0;            // the KL estimate of its step; 0: there is none
+  int64_t mismatched_epoch_ = -1;    // the epoch whose mismatched scores are here
+  std::vector<double> mismatched_;
 };
 
 }  // namespace convoy::train

@@ -27,6 +27,8 @@ data::TokenDataset judged_rows() {
 const std::vector<double> kReferences = {-4, -9, -12, -3.5, -6, -5};
 const std::vector<double> kMismatched = {-30, -31, -32, -33, -34, -35};
 
+std::vector<double> mismatched_of_epoch(int64_t /*epoch*/) { return kMismatched; }
+
 UnpairedOptions judged_options(int64_t eval_batch_size = 4) {
   UnpairedOptions options{.most_tokens = 64, .eval_batch_size = eval_batch_size};
   options.preference.beta = 0.4;
@@ -90,7 +92,8 @@ TEST(UnpairedObjective, LossAndGradientsEqualAutogradOverAllLogits) {
     const data::BatchPlan plan = judged_plan(accumulation);
     UnpairedObjective objective(
         model, plan, none, judged_options(),
-        {.train = kReferences, .validation = {}, .mismatched_of_epoch = {kMismatched}}, *group);
+        {.train = kReferences, .validation = {}, .mismatched_of_epoch = mismatched_of_epoch},
+        *group);
     objective.begin({.first = 0, .end = 1}, 0);
     double value = 0;
     std::vector<double> figures(static_cast<size_t>(objective.num_figures()), 0.0);
@@ -119,7 +122,8 @@ TEST(UnpairedObjective, AnEvaluationHasTheFiguresOfAStepOverTheSameRows) {
   const auto group = comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
   for (const int64_t batch : {2, 6}) {
     UnpairedObjective objective(model, plan, validation, judged_options(batch),
-                                {kReferences, kReferences, {kMismatched}, kMismatched}, *group);
+                                {kReferences, kReferences, mismatched_of_epoch, kMismatched},
+                                *group);
     objective.begin({.first = 0, .end = 1}, 0);
     objective.take();
     const MicroBatchLoss step = objective.loss({});
@@ -165,6 +169,30 @@ TEST(UnpairedObjective, WithoutADivergenceNoAnswerIsLent) {
     EXPECT_NEAR(evaluation->loss, wanted / 6, 1e-5);
     EXPECT_FALSE(evaluation->others.contains("kl"));
   }
+}
+
+TEST(UnpairedObjective, AsksForTheScoresOfAnEpochAsItBegins) {
+  ToyModel model;
+  const data::TokenDataset none;
+  const data::BatchPlan plan(judged_rows(), {.batch_size = 2, .grad_accum = 1, .shuffle = true});
+  const auto group = comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
+  std::vector<int64_t> epochs;
+  UnpairedObjective objective(model, plan, none, judged_options(),
+                              {.train = kReferences,
+                               .validation = {},
+                               .mismatched_of_epoch =
+                                   [&](int64_t epoch) {
+                                     epochs.push_back(epoch);
+                                     return kMismatched;
+                                   }},
+                              *group);
+  // From within the first epoch, as a run that continues.
+  objective.begin({.first = 1, .end = 7}, 0);
+  for (int64_t step = 1; step < 7; ++step) {
+    objective.take();
+    EXPECT_EQ(std::ssize(epochs), step / 3 + 1) << step;
+  }
+  EXPECT_EQ(epochs, (std::vector<int64_t>{0, 1, 2}));
 }
 
 TEST(MismatchedRows, HaveTheAnswerOfTheRowBefore) {

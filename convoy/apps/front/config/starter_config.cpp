@@ -224,7 +224,8 @@ const char* lora_dropout(const settings::TaskFacts& task) {
   return settings::learns_preferences(task) ? "0" : "0.05";
 }
 
-// KTO pairs prompts and answers of one step before the run starts, so it takes numbers.
+// KTO estimates a divergence over the rows of a step, 16 to 128 by TRL's page of it, so it takes
+// numbers.
 std::string rows_of_step_text(const settings::TaskFacts& task) {
   if (task.data == settings::TaskData::Judged)
     return "  batch_size: 8  # rows of a rank; a step compares at least 2 with each other\n"

@@ -86,7 +86,7 @@ TEST(StarterConfig, PairsHaveTheirTaskLossAndRate) {
   text = starter_config(answers, facts);
   EXPECT_EQ(line_of(text, "learning_rate"), "learning_rate: 5e-7");
   EXPECT_TRUE(line_of(text, "batch_size").starts_with("batch_size: 8"))
-      << "auto is measured after the reference has scored the rows of each step";
+      << "a divergence is estimated over them";
   EXPECT_NE(text.find("  desirable_weight: 1.0"), std::string::npos) << text;
 }
 

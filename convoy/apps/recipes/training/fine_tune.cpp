@@ -347,18 +347,25 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpo
       agree(run, input.checkpoint, batch.stamp, [&] { return shared_inputs(run, input); });
   const std::unique_ptr<comm::Group> group = join(run, agreed);
   Underway underway{.settings = batch.settings, .model = base.model.get(), .group = group.get()};
-  const std::optional<train::ReferenceScores> reference =
-      or_give_up(run, underway, [&] { return reference_scores(run, input, batch, *group); });
-  if (!reference) return ExitCode::Stopped;
+  const bool measures = must_measure(run, input);
+  const auto score = [&] { return reference_scores(run, input, batch, *group); };
+  std::optional<train::ReferenceScores> reference;
+  // The answers of a step are paired with each other, so these wait until its size is measured.
+  const bool scores_last = measures && batch.settings.estimates_divergence();
+  if (!scores_last && !(reference = or_give_up(run, underway, score))) return ExitCode::Stopped;
   PreparedState prepared =
       or_give_up(run, underway, [&] { return prepare_state(run, input, batch.settings, *group); });
   underway.optimizer = &prepared.optimizer;
   const models::ResultEnds ends = result_ends(run, input);
   return or_give_up(run, underway, [&] {
-    if (must_measure(run, input)) {
+    if (measures) {
       std::optional<SettledBatch> measured = measured_batch(run, input, batch, prepared, *group);
       if (!measured) return ExitCode::Stopped;
       batch = std::move(*measured);
+    }
+    if (scores_last) {
+      prepared.strategy->settle();
+      if (!(reference = score())) return ExitCode::Stopped;
     }
     return train_joined(FineTune{{.run = run,
                                   .settings = batch.settings,

@@ -218,8 +218,9 @@ data::BatchPlan plan_of(const TrainingRun& run, const LanguageInput& input,
 }
 
 // A single row has no other answer that its own could be compared with.
-void require_others(const data::BatchPlan& plan) {
-  if (plan.config().global_batch > 1 || plan.config().packing) return;
+void require_others(const SettledBatch& batch) {
+  const data::BatchPlanConfig& steps = batch.plan.config();
+  if (!batch.settings.estimates_divergence() || steps.global_batch > 1 || steps.packing) return;
   throw ConfigError("a step has a single row, and task kto compares it with answers of others",
                     {.key = "train.batch_size", .hint = "train.batch_size=8"});
 }
@@ -228,7 +229,6 @@ SettledBatch batch_with(const TrainingRun& run, const LanguageInput& input,
                         settings::TrainSettings settings, const sizing::MemoryPlan& memory,
                         std::optional<BatchChoice> choice = {}) {
   data::BatchPlan plan = plan_of(run, input, settings);
-  if (settings.estimates_divergence()) require_others(plan);
   checkpoint::Stamp stamp =
       train_stamp(settings, input.base, input.splits, run.dtype, run.device_kind(), plan.config());
   return {std::move(settings), std::move(plan), std::move(stamp), memory, std::move(choice)};
@@ -349,7 +349,11 @@ SettledBatch settled_batch(const TrainingRun& run, const LanguageInput& input) {
   const settings::TrainingSettings& wished = run.wished;
   settings::TrainSettings settings = input.sharing.settings;
   SettledBatch batch = batch_with(run, input, settings, input.sharing.memory);
-  if (!wished.chooses_batch() || must_measure(run, input)) return batch;
+  if (must_measure(run, input)) return batch;
+  if (!wished.chooses_batch()) {
+    require_others(batch);
+    return batch;
+  }
   if (const auto saved_rows = input.checkpoint.saved_number("batch_size")) {
     settle_batch(wished, *saved_rows, {}, settings.train);
     if (wished.grad_accum.is_auto())
@@ -359,7 +363,9 @@ SettledBatch settled_batch(const TrainingRun& run, const LanguageInput& input) {
                           settings.train)) {
     report_small_steps(settings.train, run.log);
   }
-  return batch_with(run, input, std::move(settings), input.sharing.memory);
+  batch = batch_with(run, input, std::move(settings), input.sharing.memory);
+  require_others(batch);
+  return batch;
 }
 
 // Zero gradients and a zero rate change no value and no moment, so only the optimizer's step count
@@ -417,6 +423,7 @@ std::optional<SettledBatch> measured_batch(const TrainingRun& run, const Languag
   if (settle(choice->batch_rows) && choice->bound != "the epoch")
     report_small_steps(settings.train, run.log);
   SettledBatch batch = batch_with(run, input, settings, least.memory, std::move(choice));
+  require_others(batch);
   question.micro_batch_tokens =
       batch.plan.largest_micro_batch(0, search.steps_of(batch.plan)).tokens;
   question.least_batch_tokens =

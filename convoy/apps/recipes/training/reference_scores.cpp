@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <span>
@@ -153,8 +155,26 @@ struct RowsToScore {
   }
 };
 
+// Collective. The scores that rank 0 brings, on all ranks.
+std::vector<double> of_rank_zero(comm::Group& group, const std::vector<double>& own,
+                                 int64_t num_rows) {
+  const std::string bytes = group.all_gather_bytes(
+      {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double)})[0];
+  std::vector<double> theirs(static_cast<size_t>(num_rows));
+  CONVOY_INVARIANT(bytes.size() == theirs.size() * sizeof(double), "{} bytes of scores",
+                   bytes.size());
+  std::memcpy(theirs.data(), bytes.data(), bytes.size());
+  return theirs;
+}
+
 class ScoringPass {
  public:
+  struct KnownScores {
+    std::optional<ScoreFile> file = {};  // rank 0's
+    std::vector<double> scores = {};
+    std::vector<int64_t> missing = {};  // wanted rows without a score
+  };
+
   ScoringPass(const TrainingRun& run, const settings::TrainSettings& settings, Reference& reference,
               comm::Group& group)
       : run_(run),
@@ -164,51 +184,61 @@ class ScoringPass {
         batch_rows_(rows_of_item_ *
                     std::max<int64_t>(1, settings.train.rows_of_evaluation_batch())) {}
 
-  // By set, then by row of its data set; `name` ("train") tells people what they are. None when the
-  // run was stopped.
-  std::optional<std::vector<std::vector<double>>> scores_of_sets(
-      const std::string& name, const std::vector<RowsToScore>& sets) {
-    std::vector<KnownScores> found;
+  // Scores as many sets one after the other, so that one of them is in memory at a time, and gives
+  // `keep` the scores of each, by row of its data set. `name` ("train") tells people what they are.
+  // False when the run was stopped.
+  bool score_sets(const std::string& name, size_t num_sets,
+                  const std::function<RowsToScore(size_t)>& set_of,
+                  const std::function<void(KnownScores)>& keep) {
     int64_t num_wanted = 0;
     int64_t num_missing = 0;
-    for (const RowsToScore& rows : sets) {
-      found.push_back(known_scores(rows));
+    for (size_t set = 0; set < num_sets; ++set) {
+      const RowsToScore rows = set_of(set);
       num_wanted += std::ssize(rows.wanted);
-      num_missing += std::ssize(found.back().missing);
+      num_missing += std::ssize(known_scores(rows, quiet_).missing);
     }
     run_.log.info(fmt::format(
         "reference ({}): log-probabilities of {} of {}, {}", run_.settings.preference.reference,
         counted(num_wanted / rows_of_item_, rows_of_item_ > 1 ? "pair" : "row"), name,
         num_missing == 0 ? "all known"
                          : fmt::format("{} computed now", num_missing / rows_of_item_)));
-    if (num_missing > 0 && !compute_missing(name, sets, found, num_missing)) return std::nullopt;
-    std::vector<std::vector<double>> scores;
-    for (KnownScores& known : found) scores.push_back(std::move(known.scores));
-    return scores;
+    std::optional<telemetry::Progress> progress;
+    if (num_missing > 0) progress.emplace(progress_options(name, num_missing));
+    int64_t done = 0;
+    for (size_t set = 0; set < num_sets; ++set) {
+      const RowsToScore rows = set_of(set);
+      KnownScores known = known_scores(rows, run_.log);
+      const bool finished = compute(rows, known, [&](int64_t rows_done) {
+        if (progress) progress->update({.done = done + rows_done});
+      });
+      if (!finished) return false;
+      done += std::ssize(known.missing);
+      keep(std::move(known));
+    }
+    if (progress) progress->finish();
+    return true;
   }
 
   std::optional<std::vector<double>> scores(const std::string& name, const RowsToScore& rows) {
-    auto found = scores_of_sets(name, {rows});
-    return found ? std::optional(std::move(found->front())) : std::nullopt;
+    std::vector<double> found;
+    const bool finished = score_sets(
+        name, 1, [&](size_t) { return rows; },
+        [&](KnownScores known) { found = std::move(known.scores); });
+    return finished ? std::optional(std::move(found)) : std::nullopt;
   }
 
  private:
-  struct KnownScores {
-    std::optional<ScoreFile> file = {};  // rank 0's
-    std::vector<double> scores = {};
-    std::vector<int64_t> missing = {};  // wanted rows without a score
-  };
-
-  KnownScores known_scores(const RowsToScore& rows) {
+  // `log` hears of damaged files, and lives as long as the result.
+  KnownScores known_scores(const RowsToScore& rows, const Log& log) {
     const int64_t num_rows = rows.dataset.num_rows();
     KnownScores known;
     if (group_.rank() == 0) {
       const data::TokenCache cache(run_.settings.data.cache_dir, run_.log);
-      known.file.emplace(cache.folder(), key_of(rows), run_.log);
+      known.file.emplace(cache.folder(), key_of(rows), log);
       known.scores = known.file->read(num_rows);
     }
     group_.wait_for_all();
-    known.scores = of_rank_zero(std::move(known.scores), num_rows);
+    known.scores = of_rank_zero(group_, known.scores, num_rows);
     std::copy_if(rows.wanted.begin(), rows.wanted.end(), std::back_inserter(known.missing),
                  [&](int64_t row) { return std::isnan(known.scores[static_cast<size_t>(row)]); });
     return known;
@@ -223,33 +253,12 @@ class ScoringPass {
     return sha256_hex(words.dump());
   }
 
-  std::vector<double> of_rank_zero(std::vector<double> own, int64_t num_rows) const {
-    const std::string bytes = group_.all_gather_bytes(
-        {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(double)})[0];
-    std::vector<double> theirs(static_cast<size_t>(num_rows));
-    CONVOY_INVARIANT(bytes.size() == theirs.size() * sizeof(double), "{} bytes of scores",
-                     bytes.size());
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
-    return theirs;
-  }
-
-  // False when the run was stopped.
-  bool compute_missing(const std::string& name, const std::vector<RowsToScore>& sets,
-                       std::vector<KnownScores>& found, int64_t num_missing) {
+  telemetry::ProgressOptions progress_options(const std::string& name, int64_t num_rows) const {
     telemetry::ProgressOptions options{
-        .label = fmt::format("reference, {}", name), .unit = "row", .total = num_missing};
+        .label = fmt::format("reference, {}", name), .unit = "row", .total = num_rows};
     options.color = run_.request.color;
     if (run_.log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
-    telemetry::Progress progress(options);
-    int64_t done = 0;
-    for (size_t set = 0; set < sets.size(); ++set) {
-      if (!compute(sets[set], found[set],
-                   [&](int64_t rows) { progress.update({.done = done + rows}); }))
-        return false;
-      done += std::ssize(found[set].missing);
-    }
-    progress.finish();
-    return true;
+    return options;
   }
 
   // In rounds, after each of which rank 0 keeps what there is. False when the run was stopped.
@@ -298,43 +307,69 @@ class ScoringPass {
   int64_t rows_of_item_;
   int64_t batch_rows_;
   nlohmann::json words_;  // rank 0's, once they are asked for
+  const Log quiet_{LogLevel::Quiet};
 };
 
-// The prompts of epochs with the answers that their steps give them.
-struct LentAnswers {
-  std::vector<RowsToScore> sets;
+// The prompts of an epoch with the answers that its steps give them. Wanted are the rows of the
+// steps that the run takes.
+RowsToScore lent_answers(const SettledBatch& batch, int64_t epoch) {
+  const data::BatchPlan& plan = batch.plan;
+  const int64_t of_epoch = plan.steps_per_epoch();
+  const int64_t steps = train::total_steps(batch.settings.train, of_epoch) - epoch * of_epoch;
+  RowsToScore rows{.dataset = plan.dataset(),
+                   .wanted = {},
+                   .mismatches = train::mismatches_of_steps(plan, epoch, 0, of_epoch)};
+  for (const train::Mismatch& mismatch :
+       train::mismatches_of_steps(plan, epoch, 0, std::min(of_epoch, steps)))
+    rows.wanted.push_back(mismatch.prompt);
+  return rows;
+}
+
+struct LentSets {
+  std::vector<int64_t> epoch_of_set;  // the first of the epochs that have it, with the most steps
   std::vector<size_t> set_of_epoch;
 };
 
-// Without a shuffle all epochs have one set. The first of them has the most steps.
-LentAnswers lent_answers(const SettledBatch& batch) {
-  const data::BatchPlan& plan = batch.plan;
-  const int64_t of_epoch = plan.steps_per_epoch();
+// Without a shuffle all epochs have one set.
+LentSets lent_sets(const SettledBatch& batch) {
+  const int64_t of_epoch = batch.plan.steps_per_epoch();
   const int64_t steps = train::total_steps(batch.settings.train, of_epoch);
-  LentAnswers lent;
+  LentSets sets;
+  std::map<std::string, size_t> known;  // by content
   for (int64_t epoch = 0; epoch * of_epoch < steps; ++epoch) {
-    RowsToScore rows{.dataset = plan.dataset(),
-                     .wanted = {},
-                     .mismatches = train::mismatches_of_steps(plan, epoch, 0, of_epoch)};
-    const auto same = std::find_if(lent.sets.begin(), lent.sets.end(), [&](const RowsToScore& set) {
-      return set.mismatches == rows.mismatches;
-    });
-    lent.set_of_epoch.push_back(static_cast<size_t>(same - lent.sets.begin()));
-    if (same != lent.sets.end()) continue;
-    for (const train::Mismatch& mismatch :
-         train::mismatches_of_steps(plan, epoch, 0, std::min(of_epoch, steps - epoch * of_epoch)))
-      rows.wanted.push_back(mismatch.prompt);
-    lent.sets.push_back(std::move(rows));
+    const auto [set, is_new] =
+        known.emplace(lent_answers(batch, epoch).content_hash(), sets.epoch_of_set.size());
+    if (is_new) sets.epoch_of_set.push_back(epoch);
+    sets.set_of_epoch.push_back(set->second);
   }
-  return lent;
+  return sets;
+}
+
+// Rank 0 alone keeps the scores of all epochs, in their files where there are some.
+bool score_epochs(ScoringPass& pass, const SettledBatch& batch, comm::Group& group,
+                  train::ReferenceScores& scores) {
+  LentSets sets = lent_sets(batch);
+  const auto readers = std::make_shared<std::vector<ScoreFile::Reader>>();  // rank 0's, by set
+  const bool finished = pass.score_sets(
+      "train with other answers", sets.epoch_of_set.size(),
+      [&](size_t set) { return lent_answers(batch, sets.epoch_of_set[set]); },
+      [&](ScoringPass::KnownScores known) {
+        if (known.file) readers->push_back(known.file->reader(std::move(known.scores)));
+      });
+  scores.mismatched_of_epoch = [&group, readers, set_of_epoch = std::move(sets.set_of_epoch),
+                                num_rows = batch.plan.dataset().num_rows()](int64_t epoch) {
+    std::vector<double> own;
+    if (group.rank() == 0) own = readers->at(set_of_epoch.at(static_cast<size_t>(epoch)))();
+    group.wait_for_all();
+    return of_rank_zero(group, own, num_rows);
+  };
+  return finished;
 }
 
 bool score_mismatches(ScoringPass& pass, const SettledBatch& batch,
-                      const data::TokenDataset& validation, train::ReferenceScores& scores) {
-  const LentAnswers lent = lent_answers(batch);
-  const auto of_sets = pass.scores_of_sets("train with other answers", lent.sets);
-  if (!of_sets) return false;
-  for (const size_t set : lent.set_of_epoch) scores.mismatched_of_epoch.push_back((*of_sets)[set]);
+                      const data::TokenDataset& validation, comm::Group& group,
+                      train::ReferenceScores& scores) {
+  if (!score_epochs(pass, batch, group, scores)) return false;
   const std::vector<int64_t> all = all_rows(validation);
   scores.mismatched_validation.assign(all.size(), kNoScore);
   if (all.size() < 2) return true;
@@ -344,6 +379,30 @@ bool score_mismatches(ScoringPass& pass, const SettledBatch& batch,
   if (!found) return false;
   scores.mismatched_validation = std::move(*found);
   return true;
+}
+
+// Throws DataError for a damaged file.
+std::vector<double> scores_in(const io::SafetensorsFile& file, int64_t num_rows) {
+  std::vector<double> scores(static_cast<size_t>(num_rows));
+  const io::TensorView& stored = file.require(kScores);
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(scores));
+  const auto checksum = file.metadata().find("crc32c");
+  CONVOY_CHECK(stored.dtype == io::Dtype::F64 && stored.bytes.size() == bytes.size() &&
+                   checksum != file.metadata().end(),
+               DataError, "wanted {} scores", num_rows);
+  io::copy_bytes(stored, bytes);
+  CONVOY_CHECK(
+      checksum->second ==
+          fmt::format("{:08x}",
+                      crc32c({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0)),
+      DataError, "the checksum does not match");
+  return scores;
+}
+
+// NaN counts as equal to itself.
+bool same_bits(const std::vector<double>& left, const std::vector<double>& right) {
+  return left.size() == right.size() &&
+         std::memcmp(left.data(), right.data(), left.size() * sizeof(double)) == 0;
 }
 
 }  // namespace
@@ -361,31 +420,33 @@ ScoreFile::ScoreFile(const fs::path& folder, const std::string& key, const Log& 
     : path_(folder.empty() ? fs::path() : folder / (key + ".scores.safetensors")), log_(log) {}
 
 std::vector<double> ScoreFile::read(int64_t num_rows) const {
-  std::vector<double> scores(static_cast<size_t>(num_rows), kNoScore);
   std::error_code ignored;
-  if (path_.empty() || !fs::exists(path_, ignored)) return scores;
-  try {
-    const io::SafetensorsFile file(path_);
-    const io::TensorView& stored = file.require(kScores);
-    const std::span<std::byte> bytes = std::as_writable_bytes(std::span(scores));
-    const auto checksum = file.metadata().find("crc32c");
-    CONVOY_CHECK(stored.dtype == io::Dtype::F64 && stored.bytes.size() == bytes.size() &&
-                     checksum != file.metadata().end(),
-                 DataError, "wanted {} scores", num_rows);
-    io::copy_bytes(stored, bytes);
-    CONVOY_CHECK(
-        checksum->second ==
-            fmt::format("{:08x}",
-                        crc32c({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0)),
-        DataError, "the checksum does not match");
-  } catch (const Error& error) {
-    log_.warning(
-        fmt::format("the scores of the reference in {} are damaged ({}) and are computed "
-                    "anew",
-                    path_.string(), error.what()));
-    std::fill(scores.begin(), scores.end(), kNoScore);
+  if (!path_.empty() && fs::exists(path_, ignored)) {
+    try {
+      return scores_in(io::SafetensorsFile(path_), num_rows);
+    } catch (const Error& error) {
+      log_.warning(
+          fmt::format("the scores of the reference in {} are damaged ({}) and are computed "
+                      "anew",
+                      path_.string(), error.what()));
+    }
   }
-  return scores;
+  return std::vector<double>(static_cast<size_t>(num_rows), kNoScore);
+}
+
+ScoreFile::Reader ScoreFile::reader(std::vector<double> scores) const {
+  std::error_code ignored;
+  const int64_t num_rows = std::ssize(scores);
+  if (!path_.empty() && fs::exists(path_, ignored)) {
+    try {
+      const auto file = std::make_shared<const io::SafetensorsFile>(path_);
+      if (same_bits(scores_in(*file, num_rows), scores))
+        return [file, num_rows] { return scores_in(*file, num_rows); };
+    } catch (const Error& error) {
+      log_.detail(fmt::format("the scores of the reference stay in memory: {}", error.what()));
+    }
+  }
+  return [scores = std::move(scores)] { return scores; };
 }
 
 void ScoreFile::write(const std::vector<double>& scores) const {
@@ -429,7 +490,8 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
     if (!of_validation) return std::nullopt;
     scores.validation = std::move(*of_validation);
   }
-  if (batch.settings.estimates_divergence() && !score_mismatches(pass, batch, validation, scores))
+  if (batch.settings.estimates_divergence() &&
+      !score_mismatches(pass, batch, validation, group, scores))
     return std::nullopt;
   return scores;
 }

@@ -4,7 +4,9 @@
 // step, each row once, by all ranks, and kept beside the token cache.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,10 +16,10 @@
 
 namespace convoy::recipes {
 
-// Collective. Call it before a strategy has the model's values: the model is as it was loaded,
-// whatever a checkpoint holds. A plan alone checks the reference's tokenizer. None when the run was
-// stopped meanwhile; what is computed is kept. Throws ConfigError for another model of another
-// tokenizer.
+// Collective. Call it while the model is as it was loaded, whatever a checkpoint holds: before a
+// strategy has its values, or, where a run has no checkpoint, before its first step. A plan alone
+// checks the reference's tokenizer. None when the run was stopped meanwhile; what is computed is
+// kept. Throws ConfigError for another model of another tokenizer.
 std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
                                                        const LanguageInput& input,
                                                        const SettledBatch& batch,
@@ -38,6 +40,11 @@ class ScoreFile {
   std::vector<double> read(int64_t num_rows) const;
   // A folder that cannot be written costs a warning.
   void write(const std::vector<double>& scores) const;
+
+  // Gives `scores` back, any number of times: from the file, which stays readable if its name is
+  // removed, or from memory where the file does not hold them.
+  using Reader = std::function<std::vector<double>()>;
+  Reader reader(std::vector<double> scores) const;
 
  private:
   std::filesystem::path path_;  // empty: none
