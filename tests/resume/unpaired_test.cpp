@@ -53,9 +53,8 @@ class MeasuredUnpairedRuns : public ::testing::TestWithParam<Settings> {};
 // The size of a step is measured before its answers are paired and scored.
 TEST_P(MeasuredUnpairedRuns, AreThoseOfTheirNumber) {
   const TrainFixture fixture;
-  const Settings settings =
-      unpaired_settings(fixture, GetParam() + Settings{"data.cache_dir=none", "train.steps=4",
-                                                       "train.grad_accum=1"});
+  const Settings settings = unpaired_settings(
+      fixture, GetParam() + Settings{"data.cache_dir=none", "train.steps=4", "train.grad_accum=1"});
   const Settings measured = settings + Settings{"train.batch_size=auto"};
   const Ended chosen = fixture.run("chosen", measured);
   ASSERT_EQ(chosen.status, 0) << chosen.errors;
@@ -74,11 +73,10 @@ TEST_P(MeasuredUnpairedRuns, AreThoseOfTheirNumber) {
             std::string::npos)
       << on.errors;
 }
-INSTANTIATE_TEST_SUITE_P(Modes, MeasuredUnpairedRuns,
-                         ::testing::Values(Settings{"tuning.mode=lora"},
-                                           Settings{"tuning.mode=full"},
-                                           Settings{"tuning.mode=lora", "parallel.strategy=zero3",
-                                                    "--nproc", "2"}));
+INSTANTIATE_TEST_SUITE_P(
+    Modes, MeasuredUnpairedRuns,
+    ::testing::Values(Settings{"tuning.mode=lora"}, Settings{"tuning.mode=full"},
+                      Settings{"tuning.mode=lora", "parallel.strategy=zero3", "--nproc", "2"}));
 
 TEST(UnpairedRunsOfOtherWeights, AreRefused) {
   const TrainFixture fixture;

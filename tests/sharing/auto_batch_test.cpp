@@ -128,8 +128,8 @@ std::vector<MeasuredSize> measured_sizes(const std::string& out) {
 
 // A run by steps, with memory for all of its rows at once.
 TEST_F(AutoBatch, OnCpusTheSearchEndsWhereMoreRowsBringNoSpeed) {
-  const TrainRun run = train(
-      "run", "train.batch_size=auto train.grad_accum=1 train.steps=1 train.save_strategy=no");
+  const TrainRun run =
+      train("run", "train.batch_size=auto train.grad_accum=1 train.steps=1 train.save_strategy=no");
   ASSERT_EQ(run.end.code, 0) << run.end.out;
   const std::vector<MeasuredSize> sizes = measured_sizes(run.end.out);
   ASSERT_GE(sizes.size(), 2U) << run.end.out;

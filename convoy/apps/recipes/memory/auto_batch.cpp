@@ -262,8 +262,8 @@ int64_t Search::most_rows_to_try() const {
 // Becomes the choice if it fits and is faster, where speed counts; what does not fit bounds the
 // choice.
 void Search::attempt(Candidate next, Likely likely) {
-  const bool fits = measure(next, next.largest.tokens, likely) &&
-                    line_.peaks().back().bytes <= allowed_bytes();
+  const bool fits =
+      measure(next, next.largest.tokens, likely) && line_.peaks().back().bytes <= allowed_bytes();
   if (!fits) {
     most_rows_ = next.rows - 1;
     return;
@@ -301,8 +301,8 @@ std::optional<BatchChoice> Search::run() {
     const int64_t tokens = line_.safe_tokens(allowed_bytes());
     Candidate next = most_within(tokens);
     if (is_worth(next)) {
-      const bool is_likely = parts_.ends_without_gain || next.rows == most_rows_ ||
-                             tokens < line_.reach_tokens();
+      const bool is_likely =
+          parts_.ends_without_gain || next.rows == most_rows_ || tokens < line_.reach_tokens();
       attempt(std::move(next), is_likely ? Likely::Yes : Likely::No);
     } else if (best_.rows == 0 && next.rows == 0 &&
                10 * tokens > 11 * line_.peaks().back().tokens) {
