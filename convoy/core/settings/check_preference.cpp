@@ -33,7 +33,6 @@ class PreferenceCheck {
         refuse(fmt::format("preference.{}", key), fmt::format("{} does not read it", reader),
                "remove it");
     };
-    unread("loss", preference.loss != usual.loss, task.chooses_loss || is_judged());
     unread("label_smoothing", preference.label_smoothing > 0,
            loss != nullptr && loss->smooths_labels);
     unread("target_margin", preference.target_margin != usual.target_margin,
@@ -45,7 +44,8 @@ class PreferenceCheck {
     unread("undesirable_weight", preference.undesirable_weight != usual.undesirable_weight,
            is_judged());
     unread("reference", preference.reference != usual.reference, settings_.has_reference());
-    if (preference.reference == "start" && settings_.tuning.lora.adapter.empty())
+    if (preference.reference == "start" && settings_.has_reference() &&
+        settings_.tuning.lora.adapter.empty())
       refuse("preference.reference",
              "no adapter is continued (tuning.lora.adapter), so the start is the base",
              "leave it out");
@@ -59,15 +59,22 @@ class PreferenceCheck {
     errors_.add(ConfigError(fmt::format("{}: {}", key, reason), resolved_.location(key, hint)));
   }
 
-  // A task that chooses no loss refuses every word as unread.
+  // None: the task has one loss, without a name.
+  std::vector<std::string> losses_of_task() const {
+    if (is_judged()) return unpaired_loss_words();
+    return settings_.task_facts().chooses_loss ? pair_loss_words() : std::vector<std::string>();
+  }
+
   bool has_loss_of_task() const {
-    const TaskFacts& task = settings_.task_facts();
     const std::string& loss = settings_.preference.loss;
-    if ((!task.chooses_loss && !is_judged()) || loss == PreferenceSettings().loss) return true;
-    const std::vector<std::string> words = is_judged() ? unpaired_loss_words() : pair_loss_words();
-    if (std::find(words.begin(), words.end(), loss) != words.end()) return true;
-    refuse("preference.loss", fmt::format("{} is no loss of task {}", loss, task.name),
-           fmt::format("one of {}", fmt::join(words, ", ")));
+    const std::vector<std::string> words = losses_of_task();
+    if (loss == kLossOfTask || std::find(words.begin(), words.end(), loss) != words.end())
+      return true;
+    refuse("preference.loss", fmt::format("{} is no loss of task {}", loss, settings_.task),
+           words.empty()
+               ? fmt::format("task {} has one loss: remove it, or write {}", settings_.task,
+                             kLossOfTask)
+               : fmt::format("one of {}", fmt::join(words, ", ")));
     return false;
   }
 

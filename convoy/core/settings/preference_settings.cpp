@@ -22,6 +22,7 @@ std::vector<std::string> words_of(const Losses& losses) {
 
 template <class Losses>
 const auto& loss_named(std::string_view name, const Losses& losses) {
+  if (name == kLossOfTask) return losses.front();
   const auto found = std::find_if(losses.begin(), losses.end(),
                                   [&](const auto& loss) { return loss.name == name; });
   if (found != losses.end()) return *found;
@@ -45,7 +46,6 @@ const PairLossFacts& pair_loss_named(std::string_view name) {
 }
 
 const UnpairedLossFacts& unpaired_loss_named(std::string_view name) {
-  if (name == PreferenceSettings().loss) return kUnpairedLosses.front();
   return loss_named(name, kUnpairedLosses);
 }
 
@@ -54,13 +54,16 @@ std::vector<std::string> pair_loss_words() { return words_of(kPairLosses); }
 std::vector<std::string> unpaired_loss_words() { return words_of(kUnpairedLosses); }
 
 std::vector<std::string> loss_words() {
-  std::vector<std::string> words = pair_loss_words();
+  std::vector<std::string> words = {kLossOfTask};
+  for (std::string& word : pair_loss_words()) words.push_back(std::move(word));
   for (std::string& word : unpaired_loss_words()) words.push_back(std::move(word));
   return words;
 }
 
 std::string loss_help() {
-  return "task dpo" + meanings_of(kPairLosses) + "; task kto" + meanings_of(kUnpairedLosses);
+  return fmt::format("{} = {} for task dpo, {} for kto; task dpo{}; task kto{}", kLossOfTask,
+                     kPairLosses.front().name, kUnpairedLosses.front().name,
+                     meanings_of(kPairLosses), meanings_of(kUnpairedLosses));
 }
 
 }  // namespace convoy::settings

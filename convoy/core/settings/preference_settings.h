@@ -78,9 +78,13 @@ inline constexpr std::array<UnpairedLossFacts, 2> kUnpairedLosses = {{
      .paper = "gains count from the reference itself, arXiv 2408.06266"},
 }};
 
-// Throws ConfigError for any other word.
+// The first loss of the task. A word of its own, so that a loss that is written is never taken for
+// the default of another task: a run's own configuration spells out defaults.
+inline constexpr const char* kLossOfTask = "auto";
+
+// Takes a word of kPairLosses, or kLossOfTask. Throws ConfigError for any other word.
 const PairLossFacts& pair_loss_named(std::string_view name);
-// The default of preference.loss, which is a word of pairs, stands for kto. Throws ConfigError.
+// The same of kUnpairedLosses.
 const UnpairedLossFacts& unpaired_loss_named(std::string_view name);
 std::vector<std::string> pair_loss_words();
 std::vector<std::string> unpaired_loss_words();
@@ -89,7 +93,7 @@ std::vector<std::string> loss_words();
 std::string loss_help();
 
 struct PreferenceSettings {
-  std::string loss = "sigmoid";
+  std::string loss = kLossOfTask;
   double beta = 0.1;
   double label_smoothing = 0;
   double target_margin = 0.5;

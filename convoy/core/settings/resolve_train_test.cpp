@@ -422,6 +422,8 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
   EXPECT_EQ(error_of({"task=kto", "preference.loss=kto"}), "");
   EXPECT_EQ(error_of({"task=kto", "train.batch_size=auto"}), "");
   EXPECT_EQ(error_of({"task=kto", "train.auto_find_batch_size=true"}), "");
+  for (const char* const task : {"task=dpo", "task=kto", "task=orpo"})
+    EXPECT_EQ(error_of({task, "preference.loss=auto"}), "") << task;
   EXPECT_EQ(error_of({"task=kto", "preference.loss=apo_zero_unpaired", "train.batch_size=auto"}),
             "");
   EXPECT_TRUE(with({"task=kto"}).estimates_divergence());
@@ -435,11 +437,16 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
       {{"task=dpo", "preference.desirable_weight=2"}, "loss sigmoid does not read it"},
       {{"task=kto", "preference.loss=ipo"}, "preference.loss: ipo is no loss of task kto"},
       {{"task=dpo", "preference.loss=kto"}, "preference.loss: kto is no loss of task dpo"},
+      {{"task=kto", "preference.loss=sigmoid"},
+       "preference.loss: sigmoid is no loss of task kto (one of kto, apo_zero_unpaired)"},
+      {{"task=orpo", "preference.loss=sigmoid"},
+       "preference.loss: sigmoid is no loss of task orpo (task orpo has one loss"},
       {{"task=kto", "data.supervise=all"}, "compares whole completions"},
       {{"task=kto", "data.schema=messages"}, "reads preferences, found messages"},
       {{"task=kto", "train.metric_for_best_model=eval_accuracy"},
        "eval_accuracy applies only to task classify, dpo, orpo"},
-      {{"task=orpo", "preference.loss=ipo"}, "preference.loss: task orpo does not read it"},
+      {{"task=orpo", "preference.loss=ipo"}, "preference.loss: ipo is no loss of task orpo"},
+      {{"preference.loss=sigmoid"}, "preference.loss applies only to task dpo, orpo, kto"},
       {{"task=dpo", "preference.loss=hinge", "preference.label_smoothing=0.1"},
        "label_smoothing: loss hinge does not read it"},
       {{"task=dpo", "preference.target_margin=1"}, "target_margin: loss sigmoid does not read it"},
@@ -455,6 +462,85 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
   for (const auto& [assignments, mention] : refused)
     EXPECT_NE(error_of(assignments).find(mention), std::string::npos)
         << mention << ": " << error_of(assignments);
+  constexpr auto kStart = "preference.reference=start";
+  EXPECT_EQ(error_of({"task=orpo", kStart}),
+            "preference.reference: task orpo does not read it (remove it)");
+  EXPECT_EQ(error_of({"task=dpo", "preference.loss=simpo", kStart}),
+            "preference.reference: loss simpo does not read it (remove it)");
+}
+
+// Its own word is `auto`, so the file that a run writes reads back for every task.
+TEST(TrainSettings, TheFileOfARunOfPreferencesReadsBackTheSame) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("convoy-preferences-" + std::to_string(getpid()) + ".yaml");
+  for (const char* const task : {"task=dpo", "task=kto", "task=orpo"}) {
+    TrainSettings settings;
+    write_file_atomic(file, resolve_train(settings, {.overrides = {task}}).yaml());
+    TrainSettings again;
+    EXPECT_NO_THROW(resolve_train(again, {.file = file})) << task;
+    EXPECT_EQ(again.preference.loss, settings.preference.loss);
+  }
+  std::filesystem::remove(file);
+  EXPECT_EQ(pair_loss_named(with({"task=dpo"}).preference.loss).name, "sigmoid");
+  EXPECT_EQ(unpaired_loss_named(with({"task=kto"}).preference.loss).name, "kto");
+  EXPECT_THROW(unpaired_loss_named("sigmoid"), ConfigError);
+}
+
+// At the top, in `train` and in `preference`.
+TEST(TrainSettings, NamesOfOtherTrainersAreAnsweredInEverySection) {
+  const std::vector<std::pair<std::string, std::string>> answers = {
+      {"loss_type=ipo", "`preference.loss`"},
+      {"loss_type=dpo", "preference.loss: sigmoid"},
+      {"loss_type=sft", "preference.sft_weight"},
+      {"pref_loss=orpo", "task: orpo"},
+      {"simpo_gamma=0.5", "preference.target_margin"},
+      {"gamma=0.5", "preference.target_margin"},
+      {"cpo_alpha=1", "preference.sft_weight"},
+      {"rpo_alpha=1", "preference.sft_weight"},
+      {"pref_ftx=1", "preference.sft_weight"},
+      {"pref_beta=0.1", "preference.beta"},
+      {"orpo_alpha=0.1", "preference.beta"},
+      {"ref_model=m", "preference.reference"},
+      {"ref_model_init_kwargs={dtype: bf16}", "preference.reference"},
+      {"ref_model_adapters=a", "preference.reference"},
+      {"dpo_label_smoothing=0.1", "preference.label_smoothing"},
+      {"label_smoothing_factor=0.1", "preference.label_smoothing"},
+      {"kto_desirable_weight=1", "preference.desirable_weight"},
+      {"kto_chosen_weight=1", "preference.desirable_weight"},
+      {"kto_rejected_weight=1", "preference.undesirable_weight"},
+      {"dpo_norm_loss=true", "preference.length_normalised"},
+      {"disable_dropout=true", "tuning.lora.dropout: 0"},
+      {"loss_weights=[1, 0.3]", "preference.sft_weight"},
+      {"max_length=512", "model.max_seq_len"},
+      {"max_prompt_length=512", "model.max_seq_len and data.truncation"},
+      {"max_completion_length=512", "model.max_seq_len and data.truncation"},
+      {"max_completion_length=512", "rejection.max_tokens"},
+      {"truncation_mode=keep_end", "data.truncation"},
+      {"ld_alpha=0.5", "preference.length_normalised: true"},
+      {"f_divergence_type=js_divergence", "reverse KL"},
+      {"f_alpha_divergence_coef=0.5", "reverse KL"},
+      {"sync_ref_model=true", "train in rounds"},
+      {"ref_model_mixup_alpha=0.5", "train in rounds"},
+      {"ref_model_sync_steps=64", "train in rounds"},
+      {"reference_free=true", "preference.loss: simpo"},
+      {"use_weighting=true", "leave it out"},
+      {"dpo_use_weighting=true", "leave it out"},
+      {"discopop_tau=0.05", "another preference.loss"},
+      {"generate_during_eval=true", "`convoy generate`"},
+      {"train_sampling_strategy=sequential", "data.shuffle: false"},
+      {"precompute_ref_log_probs=true", "before the first step"},
+      {"precompute_ref_batch_size=8", "train.eval_batch_size"},
+      {"padding_free=false", "without padding"}};
+  for (const std::string section : {"", "train.", "preference."})
+    for (const auto& [key, answer] : answers)
+      EXPECT_NE(fate(section + key).find(answer), std::string::npos)
+          << section << key << ": " << fate(section + key);
+  for (const char* const key :
+       {"disable_dropout=false", "sync_ref_model=false", "f_divergence_type=reverse_kl",
+        "use_weighting=False", "generate_during_eval=false", "padding_free=true",
+        "reference_free=false", "label_smoothing_factor=0.0"})
+    for (const std::string section : {"", "train.", "preference."})
+      EXPECT_EQ(fate(section + key), "") << section << key;
 }
 
 TEST(TrainSettings, KeysOfOtherTrainersOfPreferencesAreHinted) {

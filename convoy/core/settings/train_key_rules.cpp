@@ -4,6 +4,7 @@
 // silently only when it states what Convoy does anyway. The first matching rule counts.
 #include <fmt/format.h>
 
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -185,6 +186,10 @@ std::vector<KeyRule> best_metric_rules() {
   return rules;
 }
 
+// Where files of other trainers hold the keys of preferences: at the top, with transformers' own,
+// and in our section.
+constexpr std::array<std::string_view, 3> kPreferenceSections = {"", "train.", "preference."};
+
 // Losses that other programs name in place of a task, and tasks in place of a loss.
 std::vector<KeyRule> preference_words() {
   std::vector<KeyRule> rules;
@@ -202,18 +207,17 @@ std::vector<KeyRule> preference_words() {
          KeyAction::Refuse,
          "it is not here; task: rejection learns from verified samples of the model too",
          ""});
-  for (const std::string key : {"preference.loss", "loss_type", "train.loss_type", "pref_loss"}) {
-    rules.push_back({key, {"dpo"}, KeyAction::Refuse, "write preference.loss: sigmoid", ""});
-    rules.push_back({key, {"slic"}, KeyAction::Refuse, "write preference.loss: hinge", ""});
-    rules.push_back({key, {"orpo"}, KeyAction::Refuse, "write task: orpo, which has one loss", ""});
-    rules.push_back(
-        {key, {"kto_pair"}, KeyAction::Refuse, "write task: kto, which reads pairs too", ""});
-    rules.push_back({key,
-                     {"sigmoid_norm"},
-                     KeyAction::Refuse,
-                     "write preference.loss: sigmoid and preference.length_normalised: true",
-                     ""});
-  }
+  static constexpr std::pair<const char*, const char*> kLosses[] = {
+      {"dpo", "write preference.loss: sigmoid"},
+      {"slic", "write preference.loss: hinge"},
+      {"orpo", "write task: orpo, which has one loss"},
+      {"kto_pair", "write task: kto, which reads pairs too"},
+      {"sigmoid_norm", "write preference.loss: sigmoid and preference.length_normalised: true"},
+      {"sft", "write preference.sft_weight, its weight beside preference.loss"}};
+  for (const std::string_view section : kPreferenceSections)
+    for (const char* const key : {"loss", "loss_type", "pref_loss", "dpo_loss_type"})
+      for (const auto& [loss, text] : kLosses)
+        rules.push_back({fmt::format("{}{}", section, key), {loss}, KeyAction::Refuse, text, ""});
   return rules;
 }
 
@@ -224,14 +228,117 @@ std::vector<KeyRule> rejection_rules() {
                           "train.num_return_sequences", "rejection.n", "rejection.num_samples",
                           "rejection.num_generations", "rejection.num_return_sequences"})
     rules.push_back({key, {}, KeyAction::Suggest, "", "rejection.samples"});
-  for (const char* key : {"max_completion_length", "train.max_completion_length",
-                          "rejection.max_completion_length", "rejection.max_new_tokens"})
+  for (const char* key : {"rejection.max_completion_length", "rejection.max_new_tokens"})
     rules.push_back({key, {}, KeyAction::Suggest, "", "rejection.max_tokens"});
   return rules;
 }
 
-// Keys of TRL's, axolotl's and LLaMA-Factory's trainers of preferences, with and without their
-// section.
+// A key of other trainers of preferences that is not here. A value that says what Convoy does
+// anyway is accepted.
+struct AbsentKey {
+  const char* name;
+  std::vector<std::string> accepted;
+  KeyAction action;  // for all other values
+  const char* text;
+};
+
+const std::vector<AbsentKey>& absent_preference_keys() {
+  constexpr auto kCut =
+      "a prompt and its completion are cut together: model.max_seq_len and data.truncation";
+  constexpr auto kStill =
+      "the reference does not move: train in rounds, each from the result of the one before";
+  constexpr auto kReverse =
+      "the divergence is reverse KL, which each loss is made for: leave it out";
+  constexpr auto kAnswers =
+      "evaluations of preferences measure losses and rewards; `convoy generate` writes answers of "
+      "the run's model";
+  constexpr auto kOwnAdapter =
+      "preference.reference: start is the adapter that training continues; merge another one into "
+      "its base (`convoy models merge`) and name the folder as preference.reference";
+  constexpr auto kReadAlike =
+      "preference.reference names the folder of the reference, which is read as the model is";
+  constexpr auto kUnpadded = "rows of a batch lie one after another, without padding";
+  constexpr auto kWeighing =
+      "pairs are not weighed by the model's own probabilities (WPO): leave it out";
+  static const std::vector<AbsentKey> keys = {
+      {"max_prompt_length", {}, KeyAction::Refuse, kCut},
+      {"max_prompt_len", {}, KeyAction::Refuse, kCut},
+      {"max_target_length", {}, KeyAction::Refuse, kCut},
+      {"max_completion_length",
+       {},
+       KeyAction::Refuse,
+       "a prompt and its completion are cut together: model.max_seq_len and data.truncation; of "
+       "task rejection it is rejection.max_tokens"},
+      {"disable_dropout",
+       {"false"},
+       KeyAction::Refuse,
+       "dropout stays as it is set: write tuning.lora.dropout: 0"},
+      {"loss_weights",
+       {},
+       KeyAction::Refuse,
+       "write preference.sft_weight, the weight of the loss of chosen answers beside "
+       "preference.loss; no other losses are mixed"},
+      {"label_smoothing_factor",
+       {"0", "0.0"},
+       KeyAction::Refuse,
+       "preferences have preference.label_smoothing; other losses are not smoothed"},
+      {"ld_alpha",
+       {},
+       KeyAction::Refuse,
+       "no loss weighs the tokens behind the shorter answer less: preference.length_normalised: "
+       "true keeps long answers from counting more"},
+      {"f_divergence_type", {"reverse_kl"}, KeyAction::Refuse, kReverse},
+      {"f_alpha_divergence_coef", {}, KeyAction::Refuse, kReverse},
+      {"sync_ref_model", {"false"}, KeyAction::Refuse, kStill},
+      {"ref_model_mixup_alpha", {}, KeyAction::Refuse, kStill},
+      {"ref_model_sync_steps", {}, KeyAction::Refuse, kStill},
+      {"ref_model_init_kwargs", {}, KeyAction::Refuse, kReadAlike},
+      {"ref_model_quantization_bit", {}, KeyAction::Refuse, kReadAlike},
+      {"ref_model_adapters", {}, KeyAction::Refuse, kOwnAdapter},
+      {"ref_adapter_name", {}, KeyAction::Refuse, kOwnAdapter},
+      {"ref_adapters", {}, KeyAction::Refuse, kOwnAdapter},
+      {"reference_free",
+       {"false"},
+       KeyAction::Refuse,
+       "preference.loss: simpo and task: orpo have no reference"},
+      {"use_weighting", {"false"}, KeyAction::Refuse, kWeighing},
+      {"dpo_use_weighting", {"false"}, KeyAction::Refuse, kWeighing},
+      {"discopop_tau",
+       {},
+       KeyAction::Refuse,
+       "there is no loss discopop: take another preference.loss, and leave this out"},
+      {"pref_bco_weight",
+       {"0", "0.0"},
+       KeyAction::Refuse,
+       "there is no loss bco_pair: take another preference.loss, and leave this out"},
+      {"generate_during_eval", {"false"}, KeyAction::Refuse, kAnswers},
+      {"dpo_generate_during_eval", {"false"}, KeyAction::Refuse, kAnswers},
+      {"train_sampling_strategy",
+       {"random"},
+       KeyAction::Refuse,
+       "write data.shuffle: false for the order of the file"},
+      {"precompute_ref_log_probs",
+       {},
+       KeyAction::Notice,
+       "log-probabilities of the reference are computed once, before the first step"},
+      {"precompute_ref_batch_size",
+       {},
+       KeyAction::Notice,
+       "the reference reads as many rows at a time as evaluations do: train.eval_batch_size"},
+      {"force_use_ref_model",
+       {},
+       KeyAction::Notice,
+       "preference.reference: FOLDER is the reference, beside an adapter too"},
+      {"padding_free", {"true"}, KeyAction::Notice, kUnpadded},
+      {"dpo_padding_free", {"true"}, KeyAction::Notice, kUnpadded},
+      {"padding_value", {}, KeyAction::Notice, kUnpadded},
+      {"label_pad_token_id", {}, KeyAction::Notice, kUnpadded},
+      {"use_logits_to_keep", {}, KeyAction::Notice, "no logits are kept"},
+      {"dpo_use_logits_to_keep", {}, KeyAction::Notice, "no logits are kept"}};
+  return keys;
+}
+
+// Keys of TRL's, axolotl's and LLaMA-Factory's trainers of preferences.
 std::vector<KeyRule> preference_rules() {
   static constexpr std::pair<const char*, const char*> kNames[] = {
       {"rl", "task"},
@@ -246,10 +353,13 @@ std::vector<KeyRule> preference_rules() {
       {"loss", "preference.loss"},
       {"pref_loss", "preference.loss"},
       {"dpo_loss_type", "preference.loss"},
+      {"dpo_norm_loss", "preference.length_normalised"},
+      {"average_log_prob", "preference.length_normalised"},
       {"label_smoothing", "preference.label_smoothing"},
       {"dpo_label_smoothing", "preference.label_smoothing"},
       {"simpo_gamma", "preference.target_margin"},
       {"cpo_simpo_gamma", "preference.target_margin"},
+      {"gamma", "preference.target_margin"},
       {"rpo_alpha", "preference.sft_weight"},
       {"pref_ftx", "preference.sft_weight"},
       {"kto_desirable_weight", "preference.desirable_weight"},
@@ -260,23 +370,22 @@ std::vector<KeyRule> preference_rules() {
       {"undesirable_weight", "preference.undesirable_weight"},
       {"cpo_alpha", "preference.sft_weight"},
       {"ref_model", "preference.reference"},
-      {"ref_model_name_or_path", "preference.reference"}};
+      {"ref_model_name_or_path", "preference.reference"},
+      {"ref_model_path", "preference.reference"},
+      {"reference_model", "preference.reference"},
+      {"max_length", "model.max_seq_len"},
+      {"truncation_mode", "data.truncation"}};
   std::vector<KeyRule> rules;
-  for (const auto& [name, key] : kNames)
-    for (const std::string section : {"", "train."})
-      rules.push_back({section + name, {}, KeyAction::Suggest, "", key});
-  for (const std::string section : {"", "train."}) {
-    rules.push_back({section + "precompute_ref_log_probs",
-                     {},
-                     KeyAction::Notice,
-                     "log-probabilities of the reference are computed once, before the first step",
-                     ""});
-    rules.push_back({section + "max_prompt_length",
-                     {},
-                     KeyAction::Refuse,
-                     "a prompt and its completion are cut together: model.max_seq_len and "
-                     "data.truncation",
-                     ""});
+  for (const std::string_view section : kPreferenceSections) {
+    for (const auto& [name, key] : kNames)
+      if (const std::string path = fmt::format("{}{}", section, name); path != key)
+        rules.push_back({path, {}, KeyAction::Suggest, "", key});
+    for (const AbsentKey& absent : absent_preference_keys()) {
+      const std::string path = fmt::format("{}{}", section, absent.name);
+      if (!absent.accepted.empty())
+        rules.push_back({path, absent.accepted, KeyAction::Accept, "", ""});
+      rules.push_back({path, {}, absent.action, absent.text, ""});
+    }
   }
   rules.push_back({"train.metric_for_best_model",
                    {"eval_rewards/accuracies", "rewards/accuracies"},
@@ -298,7 +407,6 @@ std::vector<KeyRule> names_elsewhere() {
       {"model_name_or_path", "model.name"},
       {"sequence_len", "model.max_seq_len"},
       {"cutoff_len", "model.max_seq_len"},
-      {"max_length", "model.max_seq_len"},
       {"adapter", "tuning.mode"},
       {"finetuning_type", "tuning.mode"},
       {"use_lora", "tuning.mode"},

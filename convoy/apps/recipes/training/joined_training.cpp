@@ -27,7 +27,8 @@ telemetry::Hparams hparams_of(const settings::TrainSettings& settings) {
   values["model"] = settings.model.name;
   if (settings::learns_preferences(settings.task_facts())) {
     values["beta"] = settings.preference.beta;
-    if (settings.task_facts().chooses_loss) values["loss"] = settings.preference.loss;
+    if (settings.task_facts().chooses_loss)
+      values["loss"] = std::string(settings::pair_loss_named(settings.preference.loss).name);
     if (data == settings::TaskData::Judged)
       values["loss"] = std::string(settings::unpaired_loss_named(settings.preference.loss).name);
   }
