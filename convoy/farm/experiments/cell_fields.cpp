@@ -30,6 +30,25 @@ config::Node node_of(const Json& value) {
   return node;
 }
 
+// `read`: the value that the field took from `given`.
+bool is_quoted(const Json& given, const Json& read) {
+  if (!read.is_array()) return given.is_string() && !read.is_string();
+  for (size_t at = 0; at < read.size(); ++at)
+    if (is_quoted(given.is_array() ? given.at(at) : given, read[at])) return true;
+  return false;
+}
+
+// Flags are texts, and the values of a cell have their types: a number in quotes is none.
+void read_value(const config::Field& field, const Json& value, const std::string& key) {
+  config::set_value(field, node_of(value), key);
+  const Json read = config::value_json(field);
+  if (is_quoted(value, read))
+    throw ConfigError(
+        fmt::format("{}: wanted {} without quotes, found `{}`", key, read.dump().substr(0, 60),
+                    value.dump().substr(0, 60)),
+        {.key = key, .hint = "write numbers, true and false without quotes"});
+}
+
 void read_rows(const NumberRows& field, const Json& value) {
   try {
     if (value.is_array() && !value.empty() && !value.front().is_array())
@@ -49,7 +68,7 @@ void read_key(const std::string& key, const Json& value, const char* workload,
               const CellFields& cell) {
   std::vector<std::string> known;
   for (const config::Field& field : cell.list.fields) {
-    if (field.name == key) return config::set_value(field, node_of(value), key);
+    if (field.name == key) return read_value(field, value, key);
     known.push_back(field.name);
   }
   for (const NumberRows& field : cell.data) {

@@ -42,6 +42,19 @@ TEST(CellFields, ErrorsNameTheKeyTheValueAndTheBound) {
   EXPECT_EQ(ssm(R"({"num_measurements": 2})").text, "ssm has no parameter `num_measurements`");
 }
 
+TEST(CellFields, AValueInQuotesIsRefusedByItsKey) {
+  const auto mf = refusal_of_cell<MfParameters>, ssm = refusal_of_cell<SsmParameters>;
+  EXPECT_EQ(mf(R"({"width": "3"})").text, "width: wanted 3 without quotes, found `\"3\"`");
+  EXPECT_EQ(mf(R"({"width": "3"})").key, "width");
+  EXPECT_EQ(mf(R"({"gd_lr": "1e-3"})").key, "gd_lr");
+  EXPECT_EQ(mf(R"({"completion": "true"})").key, "completion");
+  EXPECT_EQ(mf(R"({"truth": ["1", 2]})").key, "truth");
+  EXPECT_EQ(mf(R"({"truth": "1, 2"})").key, "truth");
+  EXPECT_EQ(ssm(R"({"alpha": "0.5"})").key, "alpha");
+  EXPECT_EQ(ssm(R"({"alpha": "auto"})").text, "it was read");
+  EXPECT_EQ(mf(R"({"width": 3, "gd_lr": 1e-3})").text, "it was read");
+}
+
 // A flag that the cell's parameter has too has its bounds, as both are one entry of one list.
 TEST(CellFields, FlagsHaveTheBoundsOfTheirCells) {
   MfFlags large;
