@@ -89,6 +89,23 @@ TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
       << converted.out;
 }
 
+TEST_F(DataCommand, APromptThatBothSidesRepeatIsWarnedOfOnceAFile) {
+  write_file_atomic(folder_.path() / "twice.jsonl",
+                    R"({"prompt": "1 + 1 = ", "chosen": "1 + 1 = 2", "rejected": "1 + 1 = 11"})"
+                    "\n"
+                    R"({"prompt": "2 + 2 = ", "chosen": "2 + 2 = 4", "rejected": "2 + 2 = 22"})"
+                    "\n");
+  const std::string model =
+      fmt::format(" --model {}/examples/tally-3m", std::getenv("CONVOY_SOURCE_DIR"));
+  for (const std::string& tokens : {std::string(), model}) {
+    const auto checked = data("validate twice.jsonl --schema preference" + tokens);
+    EXPECT_EQ(checked.code, 0) << checked.out;
+    EXPECT_NE(checked.out.find("in 2 pairs chosen and rejected both begin with the whole prompt"),
+              std::string::npos)
+        << checked.out;
+  }
+}
+
 TEST_F(DataCommand, AnswersThatAreCalledGoodOrBadAreShownAndChecked) {
   write_file_atomic(folder_.path() / "judged.jsonl",
                     R"({"prompt": "1 + 1 = ", "completion": "2", "label": true})"

@@ -137,6 +137,7 @@ Checked checked_row(const RowCheck& check, ReadRow read) {
       check_tokens(check, converted.sample, checked);
     } else {
       check_answers_without_tokens(check.empty_answers, converted.sample, checked);
+      checked.losses.add_repeated_prompt(converted.sample);
     }
   } catch (const JsonRowError& error) {
     checked.fault = fault_of(read.index, error, static_cast<int64_t>(error.byte()));

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <string_view>
+
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/trimmed.h"
 
 namespace convoy::data {
 namespace {
@@ -28,6 +31,18 @@ std::string list_of_keys(const std::map<std::string, RowTally>& keys) {
 }
 
 }  // namespace
+
+bool repeats_prompt(const Sample& sample) {
+  if (sample.kind != Sample::Kind::PromptCompletion || (!sample.is_pair && !sample.is_judged))
+    return false;
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::string_view prompt = trimmed(sample.prompt, kBlanks);
+  const auto begins_with_it = [&](std::string_view answer) {
+    return trimmed(answer, kBlanks).starts_with(prompt);
+  };
+  return !prompt.empty() && begins_with_it(sample.completion) &&
+         (!sample.is_pair || begins_with_it(sample.rejected));
+}
 
 void RowTally::add(const Sample& sample) {
   if (rows++ > 0) return;
@@ -55,6 +70,12 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   for (const std::string& key : sample.weight_like) weight_like[key].add(sample);
   for (const std::string& key : row.keys_unread) keys_unread[key].add(sample);
   if (row.crosses_seam) seams.add(sample);
+  add_repeated_prompt(sample);
+}
+
+void RowLosses::add_repeated_prompt(const Sample& sample) {
+  if (!repeats_prompt(sample)) return;
+  (sample.is_pair ? pairs_with_prompt : answers_with_prompt).add(sample);
 }
 
 void RowLosses::add(const RowLosses& later) {
@@ -70,6 +91,8 @@ void RowLosses::add(const RowLosses& later) {
   for (const auto& [key, tally] : later.weight_like) weight_like[key].add(tally);
   for (const auto& [key, tally] : later.keys_unread) keys_unread[key].add(tally);
   seams.add(later.seams);
+  pairs_with_prompt.add(later.pairs_with_prompt);
+  answers_with_prompt.add(later.answers_with_prompt);
   answers_cut.add(later.answers_cut);
   sides_equal.add(later.sides_equal);
   texts_cut.add(later.texts_cut);
@@ -129,6 +152,15 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
         "in {} one token holds the end of the prompt and the start of the completion, {}: it is "
         "learnt; end prompts without a blank, and begin completions with it",
         counted(tally.rows, "row"), place_of(tally)));
+  if (const RowTally& tally = losses.pairs_with_prompt; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "in {} chosen and rejected both begin with the whole prompt, {}: the model would learn to "
+        "repeat it; leave the column `prompt` out, and what both begin with is the prompt",
+        counted(tally.rows, "pair"), place_of(tally)));
+  if (const RowTally& tally = losses.answers_with_prompt; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "{} with the whole prompt, {}: the model would learn to repeat it; cut it off the answers",
+        counted(tally.rows, "answer begins", "answers begin"), place_of(tally)));
   if (const RowTally& tally = losses.answers_cut; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{:.1f} % of the rows ({} of {}) lose their answer to model.max_seq_len {} and are "

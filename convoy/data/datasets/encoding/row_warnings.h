@@ -22,6 +22,10 @@ struct RowTally {
   void add(const RowTally& later);
 };
 
+// A row of preferences in texts whose answers begin with the whole prompt, which is then read twice
+// and learnt as a part of each answer.
+bool repeats_prompt(const Sample& sample);
+
 struct RowLosses {
   int64_t rows_encoded = 0;
   RowTally empty_answers;                         // EncodedRow::empty_answer
@@ -35,11 +39,15 @@ struct RowLosses {
   std::map<std::string, RowTally> keys_unread;    // by key: EncodedRow::keys_unread
   std::map<std::string, RowTally> beside_prompt;  // by column: Sample::beside_prompt
   RowTally seams;                                 // EncodedRow::crosses_seam
+  RowTally pairs_with_prompt;                     // repeats_prompt(), of a pair
+  RowTally answers_with_prompt;                   // the same, of a judged answer
   RowTally answers_cut;                           // nothing that is learnt was left by truncation
   RowTally sides_equal;                           // pairs whose sides differ only in what was cut
   RowTally texts_cut;  // plain texts of which a part was left by truncation
 
   void add(const Sample& sample, const EncodedRow& row);
+  // The part of add() that looks at the sample alone.
+  void add_repeated_prompt(const Sample& sample);
   void add(const RowLosses& later);
 };
 

@@ -24,6 +24,10 @@ struct Row {
   int64_t line = 0;                 // 1-based line on which the row starts; 0 in Parquet
   int64_t index = 0;                // 0-based, unreadable rows counted too
   int64_t characters_replaced = 0;  // under BadRows::Replace
+  // The places in a ranked list from which the sides of a pair were made, "responses[2]"; empty:
+  // they are columns of the file.
+  std::string chosen_from = {};
+  std::string rejected_from = {};
 };
 
 // Replace: damaged characters in JSON (lone surrogates, bytes that are no UTF-8) become U+FFFD; any

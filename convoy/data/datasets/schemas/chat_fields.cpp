@@ -113,18 +113,34 @@ const Json* RowFields::peek(std::string_view key) const {
   return member == value_.end() || member->is_null() ? nullptr : &*member;
 }
 
+std::string_view RowFields::name_of(std::string_view key) const {
+  if (key == "chosen" && !row_.chosen_from.empty()) return row_.chosen_from;
+  if (key == "rejected" && !row_.rejected_from.empty()) return row_.rejected_from;
+  return key;
+}
+
 const Json& RowFields::member(std::string_view key) const {
   const Json* member = found(key);
-  if (member == nullptr) fail(fmt::format("wanted the key `{}`, which is missing", key));
-  if (member->is_null()) fail(fmt::format("`{}` is null", key));
+  if (member == nullptr) fail(fmt::format("wanted the key `{}`, which is missing", name_of(key)));
+  if (member->is_null()) fail(fmt::format("`{}` is null", name_of(key)));
   return *member;
+}
+
+const Json& RowFields::text_or_turns(std::string_view key) const {
+  const Json& value = member(key);
+  if (!value.is_string() && !value.is_number_integer() && !value.is_structured())
+    fail(fmt::format("wanted a text or a list of messages under `{}`, found the {} {}",
+                     name_of(key), value.type_name(), value.dump()),
+         fmt::format("write it in quotes, as the model is to read it: \"{}\"", value.dump()));
+  return value;
 }
 
 std::string RowFields::text(std::string_view key) {
   const Json& value = member(key);
   if (value.is_number_integer()) return cut(value.dump());
   if (!value.is_string())
-    fail(fmt::format("wanted a string under `{}`, found a JSON {}", key, value.type_name()),
+    fail(fmt::format("wanted a string under `{}`, found a JSON {}", name_of(key),
+                     value.type_name()),
          value.is_primitive() ? "write it in quotes, as the model is to read it" : "");
   return cut(value.get<std::string>());
 }
@@ -149,7 +165,7 @@ Json RowFields::parsed(std::string_view key) const {
     return parse_json_row(value.get<std::string>(), {});
   } catch (const DataError& error) {
     std::string text = value.get<std::string>();
-    fail(fmt::format("the string under `{}` is no JSON: {}", key, error.what()),
+    fail(fmt::format("the string under `{}` is no JSON: {}", name_of(key), error.what()),
          replace_damaged_text(text) > 0 ? kReplaceDamageHint : "");
   }
 }
@@ -163,7 +179,7 @@ Json RowFields::parsed_or_null(std::string_view key) const {
 Json RowFields::list(std::string_view key) const {
   Json list = as_list_of_structs(parsed(key));
   if (!list.is_array())
-    fail(fmt::format("wanted a list under `{}`, found a JSON {}", key, list.type_name()));
+    fail(fmt::format("wanted a list under `{}`, found a JSON {}", name_of(key), list.type_name()));
   return list;
 }
 
@@ -189,10 +205,10 @@ void RowFields::spread_loss_mask(Json& turns) const {
 Json RowFields::messages(std::string_view key) {
   Json checked = Json::array();
   Json items = list(key);
-  if (items.empty()) fail(fmt::format("`{}` is an empty list", key));
+  if (items.empty()) fail(fmt::format("`{}` is an empty list", name_of(key)));
   if (key == "messages") spread_loss_mask(items);
   for (size_t turn = 0; turn < items.size(); ++turn)
-    checked.push_back(checked_message(items[turn], fmt::format("{}[{}]", key, turn)));
+    checked.push_back(checked_message(items[turn], fmt::format("{}[{}]", name_of(key), turn)));
   return checked;
 }
 
@@ -262,13 +278,13 @@ void RowFields::check_content(Json& message, std::string_view where) {
   }
 }
 
-Json RowFields::conversations() {
+Json RowFields::conversations(std::string_view column) {
   Json messages = Json::array();
-  Json items = list("conversations");
-  if (items.empty()) fail("`conversations` is an empty list");
+  Json items = list(column);
+  if (items.empty()) fail(fmt::format("`{}` is an empty list", name_of(column)));
   spread_loss_mask(items);
   for (size_t turn = 0; turn < items.size(); ++turn) {
-    const std::string where = fmt::format("conversations[{}]", turn);
+    const std::string where = fmt::format("{}[{}]", name_of(column), turn);
     const Json& item = items[turn];
     const bool shaped = item.is_object() && item.contains("from") && item["from"].is_string() &&
                         item.contains("value") && item["value"].is_string();

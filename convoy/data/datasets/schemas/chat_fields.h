@@ -28,6 +28,11 @@ class RowFields {
   // The member if there is one and it is not null; does not count as reading it.
   const nlohmann::ordered_json* peek(std::string_view key) const;
   void mark_read(std::string_view key) const { found(key); }
+  // The column as the row's file has it: for a side from a ranked list, its place there.
+  std::string_view name_of(std::string_view key) const;
+  // The member that may be a text (or a whole number, as CSV writes it), a message, or a list of
+  // messages.
+  const nlohmann::ordered_json& text_or_turns(std::string_view key) const;
   std::string text(std::string_view key);           // a string, or a whole number as CSV writes it
   std::string text_or_empty(std::string_view key);  // absent, null, or text
   std::string cut(std::string text);
@@ -38,7 +43,7 @@ class RowFields {
   nlohmann::ordered_json messages(std::string_view key);
   nlohmann::ordered_json list(std::string_view key) const;  // any list; may be a JSON string
   // ShareGPT's {from, value} turns as messages.
-  nlohmann::ordered_json conversations();
+  nlohmann::ordered_json conversations(std::string_view column = "conversations");
   // Earlier exchanges as messages: a column `history` of [question, answer] pairs.
   nlohmann::ordered_json history();
   // Makes the text under `system` or `system_prompt` the first turn. A conversation that begins

@@ -7,7 +7,9 @@
 
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/base/utf8.h"
+#include "convoy/data/datasets/schemas/other_columns.h"
 #include "convoy/data/datasets/schemas/plain_turns.h"
+#include "convoy/data/datasets/schemas/ranked_rows.h"
 
 namespace convoy::data {
 namespace {
@@ -22,11 +24,16 @@ Json side_messages(RowFields& fields, const char* key) {
   const Json turns = side.is_object() ? Json::array({side}) : fields.list(key);
   const bool of_sharegpt = !turns.empty() && turns[0].is_object() && turns[0].contains("from");
   Json listed = Json::object();
-  listed[of_sharegpt ? "conversations" : key] = turns;
+  listed[key] = turns;
   RowFields nested = fields.nested(listed);
-  Json messages = of_sharegpt ? nested.conversations() : nested.messages(key);
+  Json messages = of_sharegpt ? nested.conversations(key) : nested.messages(key);
   fields.absorb(nested);
   return messages;
+}
+
+// "chosen and rejected", or their places in a ranked list.
+std::string both_sides(const RowFields& fields) {
+  return fmt::format("{} and {}", fields.name_of("chosen"), fields.name_of("rejected"));
 }
 
 Sample chat_pair(Json prompt, Json chosen, Json rejected) {
@@ -47,10 +54,12 @@ Sample split_chats(RowFields& fields) {
   while (common + 1 < most && chosen[common] == rejected[common]) ++common;
   const bool are_answers = !chosen.empty() && !is_of_prompt(chosen.front());
   if (common == 0 && are_answers && fields.peek("prompt") != nullptr)
-    fields.fail("the prompt is a text, and chosen and rejected are lists of messages without it",
+    fields.fail(fmt::format("the prompt is a text, and {} are lists of messages without it",
+                            both_sides(fields)),
                 "write `prompt` as a list of messages: [{role: user, content: ..}]");
   if (common == 0)
-    fields.fail("chosen and rejected begin with different turns, so they have no common prompt",
+    fields.fail(fmt::format("{} begin with different turns, so they have no common prompt",
+                            both_sides(fields)),
                 "add a column `prompt` with the messages before them");
   const auto from = static_cast<std::ptrdiff_t>(common);
   return chat_pair(Json(chosen.begin(), chosen.begin() + from),
@@ -72,7 +81,8 @@ Sample split_texts(RowFields& fields) {
   const std::string rejected = fields.text("rejected");
   const size_t common = common_prompt(chosen, rejected);
   if (common == 0)
-    fields.fail("chosen and rejected begin with different texts, so they have no common prompt",
+    fields.fail(fmt::format("{} begin with different texts, so they have no common prompt",
+                            both_sides(fields)),
                 "add a column `prompt`");
   return text_pair(chosen.substr(0, common), chosen.substr(common), rejected.substr(common));
 }
@@ -147,22 +157,39 @@ void mark_facts_of_sides(const RowFields& fields) {
       fields.mark_read(name);
 }
 
+// Where one is missing, says what the row has instead.
+void require_sides(const RowFields& fields) {
+  const char* const missing = fields.peek("chosen") == nullptr     ? "chosen"
+                              : fields.peek("rejected") == nullptr ? "rejected"
+                                                                   : nullptr;
+  if (missing == nullptr) return;
+  if (is_ranked_row(fields.value()))
+    fields.fail("this is a ranked list, without `chosen` and `rejected`",
+                "--schema ranked (data.schema: ranked) makes pairs of it");
+  const std::string renamed = side_hint(fields.value());
+  if (renamed.empty()) return;
+  fields.fail(fmt::format("wanted the key `{}`, which is missing", missing), renamed);
+}
+
 Sample pair_of_row(RowFields& fields) {
-  const Json& chosen = fields.member("chosen");
-  const Json& rejected = fields.member("rejected");
+  require_sides(fields);
+  const Json& chosen = fields.text_or_turns("chosen");
+  const Json& rejected = fields.text_or_turns("rejected");
   const Json* const prompt = fields.peek("prompt");
   if (is_plain_text(chosen) && is_plain_text(rejected)) {
     const char* const question = prompt == nullptr ? question_column(fields) : nullptr;
     if (question != nullptr) return instructed_pair(fields, question);
     if (prompt == nullptr) return split_texts(fields);
-    if (!is_plain_text(*prompt))
-      fields.fail("the prompt is a list of messages, and chosen and rejected are texts",
-                  "write them as lists of messages: [{role: assistant, content: ..}]");
+    if (!is_plain_text(fields.text_or_turns("prompt")))
+      fields.fail(
+          fmt::format("the prompt is a list of messages, and {} are texts", both_sides(fields)),
+          "write them as lists of messages: [{role: assistant, content: ..}]");
     return text_pair(fields.text("prompt"), fields.text("chosen"), fields.text("rejected"));
   }
   if (!chosen.is_structured() || !rejected.is_structured())
-    fields.fail("wanted chosen and rejected as two texts, or as two lists of messages",
-                "write both in one form");
+    fields.fail(
+        fmt::format("wanted {} as two texts, or as two lists of messages", both_sides(fields)),
+        "write both in one form");
   const char* const column = column_of_messages(fields);
   const bool sides_are_whole = column == nullptr || (*column == 'm' && prompt != nullptr);
   if (sides_are_whole) return repeated_chats(fields);
@@ -183,13 +210,13 @@ void require_turns_of_assistant(const RowFields& fields, const char* key, const 
   if (other != turns.end())
     fields.fail(fmt::format("behind the prompt, `{}` has a turn of the {}, which would be learnt "
                             "as an answer",
-                            key, role_of_turn(*other)),
+                            fields.name_of(key), role_of_turn(*other)),
                 "leave the assistant's turns in it, and put what comes before them into `prompt`");
   if (turns.empty() || role_of_turn(turns.front()) != "assistant" ||
       role_of_turn(turns.back()) != "assistant")
     fields.fail(fmt::format("`{}` has to begin and end with a turn of the assistant behind the "
                             "prompt",
-                            key),
+                            fields.name_of(key)),
                 "put the turns before the answer into `prompt`");
 }
 
@@ -226,7 +253,8 @@ Sample preference_sample(RowFields& fields) {
   }
   if (sample.completion == sample.rejected &&
       sample.completion_messages == sample.rejected_messages)
-    fields.fail("chosen and rejected are equal, so nothing is preferred", "leave the row out");
+    fields.fail(fmt::format("{} are equal, so nothing is preferred", both_sides(fields)),
+                "leave the row out");
   sample.is_pair = true;
   return sample;
 }

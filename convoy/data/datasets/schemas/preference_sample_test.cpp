@@ -117,6 +117,115 @@ TEST(PreferenceSample, TheCommandThatReadsPreferencesIsNamed) {
       std::string::npos);
 }
 
+TEST(PreferenceSample, ASideThatIsNoTextIsSaidWithWhatItIs) {
+  EXPECT_EQ(pair_error(R"({"prompt":"p","chosen":5.5,"rejected":"b"})"),
+            "row 7: wanted a text or a list of messages under `chosen`, found the number 5.5 | "
+            "write it in quotes, as the model is to read it: \"5.5\"");
+  EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected":true})")
+                .find("under `rejected`, found the boolean true"),
+            std::string::npos);
+  EXPECT_NE(pair_error(R"({"prompt":2.5,"chosen":"a","rejected":"b"})")
+                .find("under `prompt`, found the number 2.5"),
+            std::string::npos);
+  EXPECT_EQ(pair_row(R"({"prompt":"p","chosen":5,"rejected":6})").sample.rejected, "6");
+}
+
+TEST(PreferenceSample, AShareGptSideIsNamedAsItIs) {
+  const std::string error = pair_error(
+      R"({"prompt":[{"role":"user","content":"u"}],"chosen":[{"from":"gpt","value":"a"}],)"
+      R"("rejected":[{"from":"robot","value":"b"}]})");
+  EXPECT_NE(error.find("unknown speaker `robot` at rejected[0]"), std::string::npos) << error;
+}
+
+TEST(PreferenceSample, ColumnsOfOtherProgramsAreNamedWithOurs) {
+  const std::vector<std::pair<std::string, std::string>> known = {
+      {"chosen_response", "rejected_response"}, {"response_chosen", "response_rejected"},
+      {"preferred", "dispreferred"},            {"preferred_output", "non_preferred_output"},
+      {"accepted", "rejected_answer"},          {"positive", "negative"},
+      {"better_response", "worse_response"},    {"winner", "loser"},
+      {"chosenText", "rejectedText"},           {"y_w", "y_l"},
+      {"response_j", "response_k"}};
+  const SchemaConfig forced{.schema = "preference"};
+  const SchemaConfig judged{.task = "kto"};
+  for (const auto& [better, worse] : known) {
+    const std::string row =
+        fmt::format(R"({{"prompt":"p","{}":"b","{}":"a"}})", worse, better);
+    const std::string hint =
+        fmt::format("rename `{}` to `chosen` and `{}` to `rejected`", better, worse);
+    for (const SchemaConfig& config : {kPairs, forced, judged})
+      EXPECT_NE(pair_error(row, config).find(hint), std::string::npos) << pair_error(row, config);
+  }
+  EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected_response":"b"})")
+                .find("| rename `rejected_response` to `rejected`"),
+            std::string::npos);
+  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
+           {"response_a", "response_b"},
+           {"answer1", "answer2"},
+           {"completion_0", "completion_1"}}) {
+    const std::string error =
+        pair_error(fmt::format(R"({{"prompt":"p","{}":"a","{}":"b","winner_id":1}})", one, other));
+    EXPECT_NE(error.find(fmt::format("write the better one of `{}` and `{}` as `chosen`", one,
+                                     other)),
+              std::string::npos)
+        << error;
+  }
+  // OpenAI's.
+  EXPECT_NE(pair_error(R"({"input":{"messages":[{"role":"user","content":"u"}]},)"
+                       R"("preferred_output":[{"role":"assistant","content":"a"}],)"
+                       R"("non_preferred_output":[{"role":"assistant","content":"b"}]})")
+                .find("write the list `messages` of `input` as the column `prompt`"),
+            std::string::npos);
+  EXPECT_NE(pair_error(R"({"prompt":"p","best_of":"a","output":"b"})").find("task dpo reads"),
+            std::string::npos)
+      << "no side has such a name";
+}
+
+// openbmb/UltraFeedback's rows, with the schema of pairs.
+TEST(PreferenceSample, ARankedListIsPointedToItsSchema) {
+  const std::string row =
+      R"({"instruction":"p","completions":[{"response":"a","overall_score":7.5},)"
+      R"({"response":"b","overall_score":8.0}]})";
+  EXPECT_EQ(pair_error(row, {.schema = "preference"}),
+            "row 7: this is a ranked list, without `chosen` and `rejected` | "
+            "--schema ranked (data.schema: ranked) makes pairs of it");
+  EXPECT_NE(pair_error(row, {.task = "kto"}).find("a ranked list, from whose pairs the tasks dpo"),
+            std::string::npos);
+}
+
+RowLosses losses_of(std::string_view text, const SchemaConfig& config) {
+  RowLosses losses;
+  losses.add(convert_to_learn({Json::parse(text), "rows.jsonl", 7, 6}, config).sample, {});
+  return losses;
+}
+
+TEST(PreferenceSample, APromptThatBothSidesRepeatIsCounted) {
+  RowLosses losses;
+  for (const char* const row :
+       {R"({"prompt":"2 + 3 = ","chosen":"2 + 3 = 5","rejected":"2 + 3 = 6"})",
+        R"({"prompt":"2 + 3 =\n","chosen":" 2 + 3 = 5","rejected":"2 + 3 = 6"})",
+        R"({"prompt":"2 + 3 = ","chosen":"2 + 3 = 5","rejected":"6"})",
+        R"({"prompt":" ","chosen":" 5","rejected":" 6"})",
+        R"({"chosen":"2 + 3 = 5","rejected":"2 + 3 = 6"})"})
+    losses.add(losses_of(row, kPairs));
+  EXPECT_EQ(losses.pairs_with_prompt.rows, 2);
+  const std::vector<std::string> warnings = row_warnings(losses, 64, Truncation::KeepStart);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0],
+            "in 2 pairs chosen and rejected both begin with the whole prompt, the first is row 7 "
+            "on line 7: the model would learn to repeat it; leave the column `prompt` out, and "
+            "what both begin with is the prompt");
+  const SchemaConfig judged{.task = "kto"};
+  const RowLosses answers =
+      losses_of(R"({"prompt":"2 + 3 = ","completion":"2 + 3 = 5","label":true})", judged);
+  EXPECT_EQ(answers.answers_with_prompt.rows, 1);
+  EXPECT_EQ(losses_of(R"({"prompt":"a","chosen":"ab","rejected":"ac"})", judged)
+                .pairs_with_prompt.rows,
+            1);
+  EXPECT_EQ(losses_of(R"({"prompt":"2 + 3 = ","completion":"2 + 3 = 5"})", {}).answers_with_prompt
+                .rows,
+            0);
+}
+
 TEST(PreferenceSample, OnlyTheAssistantAnswersBehindThePrompt) {
   const std::string prompt = R"({"prompt":[{"role":"user","content":"u"}],)";
   const std::string rejected = R"("rejected":[{"role":"assistant","content":"b"}]})";

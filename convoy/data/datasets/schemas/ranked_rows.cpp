@@ -116,18 +116,28 @@ std::optional<double> worth_of(const Row& row, const RankedForm& form, const Jso
 }
 
 struct RankedAnswer {
-  Json answer;
+  Json answer;        // a text, a message, or a list of messages
+  std::string place;  // "responses[2]"
   double worth = 0;
 };
 
-// A text, a message, or a list of messages.
-Json answer_in(const Row& row, const RankedForm& form, const Json& entry) {
-  if (!entry.is_object() || entry.contains("role") || entry.contains("from")) return entry;
-  const char* const key = first_of(kAnswerMembers, entry);
-  if (key == nullptr)
-    fail_ranked(row, fmt::format("an entry of `{}` has no answer", form.list),
-                fmt::format("name it as one of {}", fmt::join(kAnswerMembers, ", ")));
-  return entry.at(key);
+RankedAnswer answer_in(const Row& row, const RankedForm& form, size_t place, const Json& entry) {
+  RankedAnswer found{.answer = entry, .place = fmt::format("{}[{}]", form.list, place)};
+  if (entry.is_object() && !entry.contains("role") && !entry.contains("from")) {
+    const char* const key = first_of(kAnswerMembers, entry);
+    if (key == nullptr)
+      fail_ranked(row, fmt::format("`{}` has no answer", found.place),
+                  fmt::format("name it as one of {}", fmt::join(kAnswerMembers, ", ")));
+    found.answer = entry.at(key);
+    found.place += fmt::format(".{}", key);
+  }
+  if (found.answer.is_number_integer()) found.answer = found.answer.dump();  // as in columns
+  if (found.answer.is_string() || found.answer.is_structured()) return found;
+  fail_ranked(row,
+              fmt::format("wanted a text or a list of messages at `{}`, found {}", found.place,
+                          found.answer.dump()),
+              found.answer.is_null() ? "write null as its score too: it is then left out"
+                                     : "write it in quotes, as the model is to read it");
 }
 
 std::vector<RankedAnswer> answers_of(const Row& row, const RankedForm& form, RankedCounts& counts) {
@@ -148,10 +158,12 @@ std::vector<RankedAnswer> answers_of(const Row& row, const RankedForm& form, Ran
                               form.values),
                   "write each answer as an object of the same members");
     const Json value = form.beside ? values[place] : entry.value(form.values, Json());
-    if (const auto worth = worth_of(row, form, value))
-      answers.push_back({answer_in(row, form, entry), *worth});
-    else
+    if (const auto worth = worth_of(row, form, value)) {
+      answers.push_back(answer_in(row, form, place, entry));
+      answers.back().worth = *worth;
+    } else {
       ++counts.unranked;
+    }
   }
   return answers;
 }
@@ -270,8 +282,8 @@ class RankedSource final : public RowSource {
 
   void take_pairs(const Row& row) {
     try {
-      for (Json& pair : pairs_of_ranked_row(row, which_, *counts_))
-        ready_.push_back({.value = std::move(pair), .file = row.file, .line = row.line});
+      for (Row& pair : pairs_of_ranked_row(row, which_, *counts_))
+        ready_.push_back(std::move(pair));
     } catch (const DataError&) {
       own_row_is_lost_ = true;
       ++index_;
@@ -324,7 +336,7 @@ std::string RankedCounts::sentence(RankedPairs which) const {
   return text;
 }
 
-std::vector<Json> pairs_of_ranked_row(const Row& row, RankedPairs which, RankedCounts& counts) {
+std::vector<Row> pairs_of_ranked_row(const Row& row, RankedPairs which, RankedCounts& counts) {
   const std::optional<RankedForm> form = form_of(row.value);
   if (!form)
     fail_ranked(
@@ -341,7 +353,7 @@ std::vector<Json> pairs_of_ranked_row(const Row& row, RankedPairs which, RankedC
     return turns ? as_turns(answer, "assistant") : answer;
   };
   const auto value = [&](double worth) { return form->is_rank ? -worth : worth; };
-  std::vector<Json> pairs;
+  std::vector<Row> pairs;
   for (const auto& [better, worse] : places_of(answers, which)) {
     if (answers[better].worth == answers[worse].worth ||
         answers[better].answer == answers[worse].answer) {
@@ -353,7 +365,11 @@ std::vector<Json> pairs_of_ranked_row(const Row& row, RankedPairs which, RankedC
     pair["rejected"] = side(answers[worse].answer);
     pair[fmt::format("{}_chosen", fact)] = value(answers[better].worth);
     pair[fmt::format("{}_rejected", fact)] = value(answers[worse].worth);
-    pairs.push_back(std::move(pair));
+    pairs.push_back({.value = std::move(pair),
+                     .file = row.file,
+                     .line = row.line,
+                     .chosen_from = answers[better].place,
+                     .rejected_from = answers[worse].place});
   }
   ++counts.lists;
   counts.pairs += std::ssize(pairs);

@@ -36,10 +36,9 @@ struct RankedCounts {
   std::string sentence(RankedPairs which) const;
 };
 
-// Preference rows: the columns of the row, the list and its scores in place of which stand
-// `chosen`, `rejected` and the score or rank of both. Throws DataError.
-std::vector<nlohmann::ordered_json> pairs_of_ranked_row(const Row& row, RankedPairs which,
-                                                        RankedCounts& counts);
+// Preference rows without an index: the columns of the row, the list and its scores in place of
+// which stand `chosen`, `rejected` and the score or rank of both. Throws DataError.
+std::vector<Row> pairs_of_ranked_row(const Row& row, RankedPairs which, RankedCounts& counts);
 
 // The pairs of a file whose first readable row is a ranked list, numbered in their order; the rows
 // of other files as they are. `counts` is filled while rows are read.

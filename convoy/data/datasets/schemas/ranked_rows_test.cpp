@@ -19,9 +19,9 @@ Row ranked_row(std::string_view text) { return {Json::parse(text), "rows.jsonl",
 std::string ranked_pairs(std::string_view text, RankedPairs which, RankedCounts* counts = nullptr) {
   RankedCounts own;
   std::string pairs;
-  for (const Json& pair : pairs_of_ranked_row(ranked_row(text), which, counts ? *counts : own))
-    pairs += fmt::format("{}>{} ", pair["chosen"].get<std::string>(),
-                         pair["rejected"].get<std::string>());
+  for (const Row& pair : pairs_of_ranked_row(ranked_row(text), which, counts ? *counts : own))
+    pairs += fmt::format("{}>{} ", pair.value["chosen"].get<std::string>(),
+                         pair.value["rejected"].get<std::string>());
   return pairs;
 }
 
@@ -95,9 +95,9 @@ TEST(RankedRows, NaNIsNoScoreAndInfinityIsRefused) {
   Row row = ranked_row(R"({"prompt":"p","responses":["a","b","c"]})");
   row.value["scores"] = {1.0, std::nan(""), 2.0};
   RankedCounts counts;
-  const std::vector<Json> pairs = pairs_of_ranked_row(row, RankedPairs::All, counts);
+  const std::vector<Row> pairs = pairs_of_ranked_row(row, RankedPairs::All, counts);
   ASSERT_EQ(pairs.size(), 1U);
-  EXPECT_EQ(pairs[0]["chosen"], "c");
+  EXPECT_EQ(pairs[0].value["chosen"], "c");
   EXPECT_EQ(counts.unranked, 1);
   row.value["scores"] = {1.0, HUGE_VAL, 2.0};
   try {
@@ -150,13 +150,15 @@ TEST(RankedRows, TheFormsOfKnownDataSets) {
       pairs_of_ranked_row(ranked_row(R"({"question":"q","answers":[{"text":"a","pm_score":1},)"
                                      R"({"text":"b","pm_score":3}],"date":"d"})"),
                           RankedPairs::All, counts)
-          .at(0);
+          .at(0)
+          .value;
   EXPECT_EQ(exchange.dump(), R"({"question":"q","date":"d","chosen":"b","rejected":"a",)"
                              R"("score_chosen":3.0,"score_rejected":1.0})");
   const Json turns = pairs_of_ranked_row(ranked_row(R"({"prompt":[{"role":"user","content":"q"}],)"
                                                     R"("responses":["a","b"],"ranks":[1,2]})"),
                                          RankedPairs::All, counts)
-                         .at(0);
+                         .at(0)
+                         .value;
   EXPECT_EQ(turns["chosen"].dump(), R"([{"role":"assistant","content":"a"}])");
   EXPECT_EQ(turns["rank_rejected"], 2);
   const Json messages =
@@ -164,7 +166,8 @@ TEST(RankedRows, TheFormsOfKnownDataSets) {
           ranked_row(R"({"prompt":"q","responses":[[{"role":"assistant","content":"a"}],)"
                      R"([{"role":"assistant","content":"b"}]],"scores":[0,1]})"),
           RankedPairs::All, counts)
-          .at(0);
+          .at(0)
+          .value;
   EXPECT_EQ(messages["prompt"].dump(), R"([{"role":"user","content":"q"}])");
 }
 
@@ -248,6 +251,49 @@ TEST(RankedRows, ABadFirstRowDoesNotHideTheLists) {
   EXPECT_EQ(reader.next()->completion, "best");
   EXPECT_FALSE(reader.next().has_value());
   EXPECT_EQ(reader.bad_rows().count(), 1);
+}
+
+// A fault of an answer names its place in the list, which is what the file has.
+TEST(RankedRows, ErrorsNameTheListAndNotTheSides) {
+  const ScratchFolder folder;
+  const auto error_of = [&](const std::string& row) -> std::string {
+    SampleReader reader(folder.write("rows.jsonl", row + "\n"), {.task = "dpo"}, BadRows::Error);
+    try {
+      reader.next();
+    } catch (const DataError& error) {
+      return error.sentence();
+    }
+    return "no error";
+  };
+  const std::string prompt = R"({"prompt":[{"role":"user","content":"u"}],)";
+  const std::string good = R"([{"role":"assistant","content":"a"}])";
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {R"({"responses":["x","y"],"scores":[1,2]})",
+       "responses[1] and responses[0] begin with different texts"},
+      {prompt + R"("responses":[)" + good + R"(,[{"content":"b"}]],"scores":[1,2]})",
+       "wanted a string `role` at responses[1][0]"},
+      {prompt + R"("answers":[{"answer":)" + good +
+           R"(,"rank":1},{"answer":[{"role":"user","content":"b"}],"rank":2}]})",
+       "`answers[1].answer` has a turn of the user"},
+      {prompt + R"("responses":[)" + good + R"(,[]],"scores":[1,2]})",
+       "`responses[1]` is an empty list"},
+      {R"({"prompt":"p","responses":["a",5.5,"b"],"scores":[1,2,3]})",
+       "wanted a text or a list of messages at `responses[1]`, found 5.5"},
+      {R"({"prompt":"p","responses":["a",null],"scores":[1,2]})", "`responses[1]`, found null"},
+      {R"({"prompt":"p","completions":[{"response":"a","score":1},{"score":2}]})",
+       "`completions[1]` has no answer"}};
+  for (const auto& [row, wanted] : faults) {
+    const std::string error = error_of(row);
+    EXPECT_NE(error.find(wanted), std::string::npos) << error;
+    EXPECT_EQ(error.find("chosen"), std::string::npos) << error;
+    EXPECT_NE(error.find("rows.jsonl:1: "), std::string::npos) << error;
+  }
+}
+
+TEST(RankedRows, AWholeNumberIsTheTextOfItsDigits) {
+  EXPECT_EQ(ranked_pairs(R"({"prompt":"2 + 3 = ","responses":[5,6],"scores":[2,1]})",
+                         RankedPairs::BestVsWorst),
+            "5>6 ");
 }
 
 TEST(RankedRows, OtherFilesAreReadAsTheyAre) {

@@ -10,6 +10,7 @@
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/schemas/chat_fields.h"
 #include "convoy/data/datasets/schemas/decoded_turns.h"
+#include "convoy/data/datasets/schemas/other_columns.h"
 #include "convoy/data/datasets/schemas/plain_turns.h"
 #include "convoy/data/datasets/schemas/preference_sample.h"
 #include "convoy/data/datasets/schemas/unpaired_sample.h"
@@ -126,8 +127,8 @@ Sample listed_chat(RowFields& fields, std::string_view key) {
 bool is_text(const Json& value) { return value.is_string() || value.is_number_integer(); }
 
 Sample prompt_completion_sample(RowFields& fields) {
-  const Json& prompt = fields.member("prompt");
-  const Json& completion = fields.member("completion");
+  const Json& prompt = fields.text_or_turns("prompt");
+  const Json& completion = fields.text_or_turns("completion");
   if (is_text(prompt) && is_text(completion))
     return plain_completion(fields.text("prompt"), fields.text("completion"));
   if (!prompt.is_structured() || !completion.is_structured())
@@ -188,16 +189,72 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
   CONVOY_INVARIANT(false, "schema {}", static_cast<int>(schema));
 }
 
-// An answer in any form that answers are learnt from, and a column that judges it.
-Sample judged_sample(RowFields& fields, const SchemaConfig& config) {
-  const char* const column = judgement_column(fields.value());
-  if (column == nullptr)
-    fields.fail("the row has no `label`",
-                "add `label: true` for a good answer, false for a bad one");
-  const bool is_good = judgement(fields, column);
+// How a task of preferences reads rows, for a row that it does not.
+std::string hint_of_preferences(const Json& row, settings::TaskData data, std::string_view task) {
+  const bool judged = data == settings::TaskData::Judged;
+  if (const std::string renamed = side_hint(row); !renamed.empty()) return renamed;
+  if (judged && is_ranked_row(row))
+    return fmt::format("this is a ranked list, from whose pairs the tasks {} learn",
+                       settings::tasks_that_read(settings::TaskData::Pairs));
+  return fmt::format(
+      "task {} reads {}`chosen` and `rejected`, with or without `prompt`: texts, or lists of "
+      "messages{}",
+      task, judged ? "`prompt`, `completion` and `label` (true or false), or " : "",
+      judged ? "" : "; or a ranked list, such as `prompt`, `responses` and `scores`");
+}
+
+// The same of a task that learns answers.
+std::string hint_of_answers(const Json& row) {
+  if (is_ranked_row(row))
+    return fmt::format(
+        "this is a ranked list: `convoy data` reads it with --schema ranked, and the tasks {} "
+        "learn from its pairs",
+        settings::tasks_that_read(settings::TaskData::Pairs));
+  if (row.is_object() && has(row, "chosen") && has(row, "rejected"))
+    return fmt::format(
+        "these are preferences: `convoy data` reads them with --schema preference, and the tasks "
+        "{} learn from them; to learn answers, rename the prompt and `chosen` to `prompt` and "
+        "`completion`, or a `chosen` of messages to `messages`, and leave out `rejected`",
+        settings::tasks_of_preferences());
+  return "rename the keys to messages, prompt and completion, question and answer, or text; or set "
+         "data.schema=text and data.text_field=KEY";
+}
+
+DataError no_schema_fits(const Row& row, std::string hint) {
+  return DataError(
+      fmt::format("row {}: no row schema fits {}", row.index + 1, keys_of(row.value)),
+      {.file = row.file, .line = row.line, .hint = std::move(hint)});
+}
+
+// The settings that read the answer of a row whose label is read by itself.
+SchemaConfig without_label(const SchemaConfig& config) {
   SchemaConfig answers = config;
   answers.schema = "auto";
   answers.task = "sft";
+  return answers;
+}
+
+// A row that no column judges: one text, whoever reads it.
+DataError unjudged(const Row& row, const SchemaConfig& config) {
+  constexpr auto kJudged = settings::TaskData::Judged;
+  if (matching_schemas(row, without_label(config)).empty())
+    return no_schema_fits(
+        row, hint_of_preferences(row.value, kJudged, settings::tasks_that_read(kJudged)));
+  const std::string renamed = label_hint(row.value);
+  return DataError(
+      fmt::format("row {}: an answer without `label`, found {}", row.index + 1, keys_of(row.value)),
+      {.file = row.file,
+       .line = row.line,
+       .hint = fmt::format("{} (true or false): true for a good answer",
+                           renamed.empty() ? "add a column `label`" : renamed)});
+}
+
+// An answer in any form that answers are learnt from, and a column that judges it.
+Sample judged_sample(RowFields& fields, const SchemaConfig& config) {
+  const char* const column = judgement_column(fields.value());
+  if (column == nullptr) throw unjudged(fields.row(), config);
+  const bool is_good = judgement(fields, column);
+  const SchemaConfig answers = without_label(config);
   const Schema schema = detect_schema(fields.row(), answers);
   Sample sample = unpaired_sample(fields, to_sample(fields, schema, answers));
   sample.is_desirable = is_good;
@@ -298,35 +355,12 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
   if (found == std::vector{Schema::Alpaca, Schema::Text}) return Schema::Alpaca;
   std::vector<std::string> names;
   for (const Schema schema : found) names.emplace_back(schema_name(schema));
-  if (found.empty()) {
-    ErrorLocation hinted = location;
-    if (reads_preferences(config))
-      hinted.hint = fmt::format(
-          "task {} reads {}`chosen` and `rejected`, with or without `prompt`: texts, or lists of "
-          "messages{}",
-          config.task,
-          judges(config) ? "`prompt`, `completion` and `label` (true or false), or " : "",
-          judges(config) ? "" : "; or a ranked list, such as `prompt`, `responses` and `scores`");
-    else if (is_ranked_row(row.value))
-      hinted.hint = fmt::format(
-          "this is a ranked list: `convoy data` reads it with --schema ranked, and the tasks {} "
-          "learn from its pairs",
-          settings::tasks_that_read(settings::TaskData::Pairs));
-    else if (row.value.is_object() && has(row.value, "chosen") && has(row.value, "rejected"))
-      hinted.hint = fmt::format(
-          "these are preferences: `convoy data` reads them with --schema preference, and the tasks "
-          "{} learn from them; to learn answers, rename the prompt and `chosen` to `prompt` and "
-          "`completion`, or a `chosen` of messages to `messages`, and leave out `rejected`",
-          settings::tasks_of_preferences());
-    else
-      hinted.hint =
-          "rename the keys to messages, prompt and completion, question and answer, or text; or "
-          "set "
-          "data.schema=text and "
-          "data.text_field=KEY";
-    throw DataError(fmt::format("row {}: no row schema fits {}", row.index + 1, keys_of(row.value)),
-                    hinted);
-  }
+  if (found.empty() && judges(config)) throw unjudged(row, config);
+  if (found.empty())
+    throw no_schema_fits(row, reads_preferences(config)
+                                  ? hint_of_preferences(row.value, settings::TaskData::Pairs,
+                                                        config.task)
+                                  : hint_of_answers(row.value));
   ErrorLocation hinted = location;
   hinted.hint = fmt::format("set data.schema to one of {}", joined(names));
   throw DataError(fmt::format("row {}: ambiguous, {} fits {}", row.index + 1, keys_of(row.value),

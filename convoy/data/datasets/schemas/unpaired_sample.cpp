@@ -44,7 +44,8 @@ Sample unpaired_sample(const RowFields& fields, Sample answer) {
   using Kind = Sample::Kind;
   if (answer.kind == Kind::Text)
     fields.fail("a text has no prompt", "write it as `prompt` and `completion`");
-  const char* const column = answer.kind == Kind::Chat ? "messages" : "completion";
+  const char* const list = fields.peek("messages") != nullptr ? "messages" : "conversations";
+  const char* const column = answer.kind == Kind::Chat ? list : "completion";
   if (answer.kind == Kind::Chat) {
     auto& turns = answer.messages;
     const auto behind = std::find_if(turns.rbegin(), turns.rend(), is_of_prompt).base();

@@ -55,6 +55,37 @@ TEST(UnpairedSample, ALabelIsReadInEverySpelling) {
             std::string::npos);
 }
 
+// `train` recognises rows by their keys, `data validate` is told their schema.
+TEST(UnpairedSample, AMissingLabelIsSaidAlikeByAllReaders) {
+  const SchemaConfig forced{.schema = "unpaired_preference"};
+  const auto error_of = [](const std::string& text, const SchemaConfig& config) {
+    try {
+      convert_to_learn({Json::parse(text), "rows.jsonl", 7, 6}, config);
+    } catch (const DataError& error) {
+      return error.sentence();
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(error_of(R"({"prompt":"p","completion":"c","label":null})", forced),
+            "rows.jsonl:7: row 7: an answer without `label`, found the keys prompt, completion, "
+            "label (null) (add a column `label` (true or false): true for a good answer)");
+  EXPECT_NE(error_of(R"({"prompt":"p","completion":"c","is_good":true})", forced)
+                .find("(rename `is_good` to `label` (true or false)"),
+            std::string::npos);
+  for (const char* const row :
+       {R"({"prompt":"p","completion":"c"})", R"({"prompt":"p","completion":"c","label":null})",
+        R"({"prompt":"p","completion":"c","is_good":true})",
+        R"({"messages":[{"role":"user","content":"u"},{"role":"assistant","content":"a"}]})",
+        R"({"foo":1})", R"({"prompt":"p","chosen_response":"a","rejected_response":"b"})",
+        R"({"prompt":"p","responses":["a","b"],"scores":[1,2]})"}) {
+    EXPECT_NE(error_of(row, kKto), "no error");
+    EXPECT_EQ(error_of(row, kKto), error_of(row, forced));
+  }
+  EXPECT_NE(judged_error(R"({"prompt":"p","completion":5.5,"label":true})")
+                .find("under `completion`, found the number 5.5"),
+            std::string::npos);
+}
+
 TEST(UnpairedSample, AConversationEndsWithTheAnswer) {
   const Sample whole = judged_row(R"({"label":true,"messages":[{"role":"user","content":"u"},)"
                                   R"({"role":"assistant","content":"a"},)"
@@ -71,6 +102,9 @@ TEST(UnpairedSample, AConversationEndsWithTheAnswer) {
   EXPECT_FALSE(own.is_desirable);
   EXPECT_NE(judged_error(R"({"label":true,"messages":[{"role":"user","content":"u"}]})")
                 .find("begin and end with a turn of the assistant"),
+            std::string::npos);
+  EXPECT_NE(judged_error(R"({"label":true,"conversations":[{"from":"human","value":"u"}]})")
+                .find("`conversations` has to begin and end with a turn of the assistant"),
             std::string::npos);
   EXPECT_NE(judged_error(R"({"label":true,"text":"t"})").find("a text has no prompt"),
             std::string::npos);
