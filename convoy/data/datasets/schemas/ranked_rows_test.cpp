@@ -175,18 +175,22 @@ TEST(RankedRows, TheFormsOfKnownDataSets) {
 TEST(RankedRows, AQuestionStaysTheColumnThatItIs) {
   RankedCounts counts;
   for (const std::string key : {"question", "query"}) {
-    const Json texts = pairs_of_ranked_row(
-        ranked_row("{\"" + key + R"(":"q","input":"i","responses":["a","b"],"scores":[0,1]})"),
-        RankedPairs::All, counts)[0];
+    const Json texts =
+        pairs_of_ranked_row(
+            ranked_row("{\"" + key + R"(":"q","input":"i","responses":["a","b"],"scores":[0,1]})"),
+            RankedPairs::All, counts)[0]
+            .value;
     EXPECT_EQ(texts[key], "q");
     EXPECT_FALSE(texts.contains("instruction"));
     const Sample sample =
         convert_row({texts, "rows.jsonl", 7, 6}, Schema::Preference, {.task = "dpo"}).sample;
     EXPECT_EQ(sample.messages.dump(), R"([{"role":"user","content":"q"}])");
-    const Json turns = pairs_of_ranked_row(
-        ranked_row("{\"" + key + R"(":"q","responses":[[{"role":"assistant","content":"a"}],)" +
-                   R"([{"role":"assistant","content":"b"}]],"scores":[0,1]})"),
-        RankedPairs::All, counts)[0];
+    const Json turns =
+        pairs_of_ranked_row(
+            ranked_row("{\"" + key + R"(":"q","responses":[[{"role":"assistant","content":"a"}],)" +
+                       R"([{"role":"assistant","content":"b"}]],"scores":[0,1]})"),
+            RankedPairs::All, counts)[0]
+            .value;
     EXPECT_EQ(turns["prompt"].dump(), R"([{"role":"user","content":"q"}])");
     EXPECT_FALSE(turns.contains(key));
   }
@@ -195,10 +199,11 @@ TEST(RankedRows, AQuestionStaysTheColumnThatItIs) {
 TEST(RankedRows, APromptOfMessagesIsNotReplacedByAnInstruction) {
   RankedCounts counts;
   const Json pair = pairs_of_ranked_row(
-      ranked_row(R"({"prompt":[{"role":"user","content":"p"}],"instruction":"i",)"
-                 R"("responses":[[{"role":"assistant","content":"a"}],)"
-                 R"([{"role":"assistant","content":"b"}]],"scores":[0,1]})"),
-      RankedPairs::All, counts)[0];
+                        ranked_row(R"({"prompt":[{"role":"user","content":"p"}],"instruction":"i",)"
+                                   R"("responses":[[{"role":"assistant","content":"a"}],)"
+                                   R"([{"role":"assistant","content":"b"}]],"scores":[0,1]})"),
+                        RankedPairs::All, counts)[0]
+                        .value;
   EXPECT_EQ(pair["prompt"].dump(), R"([{"role":"user","content":"p"}])");
 }
 
