@@ -146,6 +146,11 @@ std::string side_hint(const Json& row) {
       other);
 }
 
+bool has_both_sides(const Json& row) {
+  return row.is_object() && !is_named(row, "chosen") && !is_named(row, "rejected") &&
+         !column_of(row, Side::Better).empty() && !column_of(row, Side::Worse).empty();
+}
+
 std::string label_hint(const Json& row) {
   if (!row.is_object()) return {};
   for (const auto& [name, value] : row.items())

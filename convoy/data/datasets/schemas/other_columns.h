@@ -12,7 +12,10 @@ namespace convoy::data {
 // an object has no column of; empty where no known name stands for one.
 std::string side_hint(const nlohmann::ordered_json& row);
 
-// The same of `label`: "rename `is_good` to `label`".
+// The row has no `chosen` and no `rejected`, and columns by known names of both.
+bool has_both_sides(const nlohmann::ordered_json& row);
+
+// "rename `is_good` to `label`"; empty where no known name stands for it.
 std::string label_hint(const nlohmann::ordered_json& row);
 
 }  // namespace convoy::data

@@ -7,9 +7,7 @@
 
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/base/utf8.h"
-#include "convoy/data/datasets/schemas/other_columns.h"
 #include "convoy/data/datasets/schemas/plain_turns.h"
-#include "convoy/data/datasets/schemas/ranked_rows.h"
 
 namespace convoy::data {
 namespace {
@@ -157,22 +155,7 @@ void mark_facts_of_sides(const RowFields& fields) {
       fields.mark_read(name);
 }
 
-// Where one is missing, says what the row has instead.
-void require_sides(const RowFields& fields) {
-  const char* const missing = fields.peek("chosen") == nullptr     ? "chosen"
-                              : fields.peek("rejected") == nullptr ? "rejected"
-                                                                   : nullptr;
-  if (missing == nullptr) return;
-  if (is_ranked_row(fields.value()))
-    fields.fail("this is a ranked list, without `chosen` and `rejected`",
-                "--schema ranked (data.schema: ranked) makes pairs of it");
-  const std::string renamed = side_hint(fields.value());
-  if (renamed.empty()) return;
-  fields.fail(fmt::format("wanted the key `{}`, which is missing", missing), renamed);
-}
-
 Sample pair_of_row(RowFields& fields) {
-  require_sides(fields);
   const Json& chosen = fields.text_or_turns("chosen");
   const Json& rejected = fields.text_or_turns("rejected");
   const Json* const prompt = fields.peek("prompt");

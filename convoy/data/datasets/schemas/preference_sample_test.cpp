@@ -87,7 +87,8 @@ TEST(PreferenceSample, FiguresOfASideAreKnownAndTextsAreNot) {
 }
 
 TEST(PreferenceSample, WhatIsNoPreferenceIsRefused) {
-  EXPECT_NE(pair_error(R"({"prompt":"p","completion":"c"})").find("task dpo reads `chosen`"),
+  EXPECT_NE(pair_error(R"({"prompt":"p","completion":"c"})")
+                .find("a row of task dpo, orpo has `chosen` and `rejected`"),
             std::string::npos);
   EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected":"a"})").find("are equal"),
             std::string::npos);
@@ -152,7 +153,7 @@ TEST(PreferenceSample, ColumnsOfOtherProgramsAreNamedWithOurs) {
         fmt::format(R"({{"prompt":"p","{}":"b","{}":"a"}})", worse, better);
     const std::string hint =
         fmt::format("rename `{}` to `chosen` and `{}` to `rejected`", better, worse);
-    for (const SchemaConfig& config : {kPairs, forced, judged})
+    for (const SchemaConfig& config : {kPairs, forced, judged, SchemaConfig()})
       EXPECT_NE(pair_error(row, config).find(hint), std::string::npos) << pair_error(row, config);
   }
   EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected_response":"b"})")
@@ -175,9 +176,22 @@ TEST(PreferenceSample, ColumnsOfOtherProgramsAreNamedWithOurs) {
                        R"("non_preferred_output":[{"role":"assistant","content":"b"}]})")
                 .find("write the list `messages` of `input` as the column `prompt`"),
             std::string::npos);
-  EXPECT_NE(pair_error(R"({"prompt":"p","best_of":"a","output":"b"})").find("task dpo reads"),
+  EXPECT_NE(pair_error(R"({"prompt":"p","best_of":"a","output":"b"})")
+                .find("a row of task dpo, orpo"),
             std::string::npos)
       << "no side has such a name";
+}
+
+// `train` recognises rows by their keys, `data validate` is told their schema.
+TEST(PreferenceSample, AMissingSideIsSaidAlikeByAllReaders) {
+  EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected":null})")
+                .find("wanted `chosen` and `rejected`, found the keys prompt, chosen, rejected "
+                      "(null)"),
+            std::string::npos);
+  for (const char* const row :
+       {R"({"prompt":"p","chosen":"a","rejected":null})", R"({"prompt":"p","rejected":"a"})",
+        R"({"foo":1})", R"({"prompt":"p","chosen":"a","rejected_response":"b"})"})
+    EXPECT_EQ(pair_error(row), pair_error(row, {.schema = "preference"}));
 }
 
 // openbmb/UltraFeedback's rows, with the schema of pairs.
@@ -186,8 +200,8 @@ TEST(PreferenceSample, ARankedListIsPointedToItsSchema) {
       R"({"instruction":"p","completions":[{"response":"a","overall_score":7.5},)"
       R"({"response":"b","overall_score":8.0}]})";
   EXPECT_EQ(pair_error(row, {.schema = "preference"}),
-            "row 7: this is a ranked list, without `chosen` and `rejected` | "
-            "--schema ranked (data.schema: ranked) makes pairs of it");
+            "row 7: wanted `chosen` and `rejected`, found the keys instruction, completions | "
+            "this is a ranked list: --schema ranked (data.schema: ranked) makes pairs of it");
   EXPECT_NE(pair_error(row, {.task = "kto"}).find("a ranked list, from whose pairs the tasks dpo"),
             std::string::npos);
 }

@@ -152,6 +152,7 @@ Sample text_sample(RowFields& fields, const SchemaConfig& config) {
 }
 
 Sample judged_sample(RowFields& fields, const SchemaConfig& config);
+DataError no_preference(const Row& row, settings::TaskData data);
 
 Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
   if (schema != Schema::Loose && !fields.value().is_object())
@@ -172,6 +173,8 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
     case Schema::Text:
       return text_sample(fields, config);
     case Schema::Preference: {
+      if (!has(fields.value(), "chosen") || !has(fields.value(), "rejected"))
+        throw no_preference(fields.row(), settings::TaskData::Pairs);
       Sample sample = preference_sample(fields);
       sample.is_judged = judges(config);
       return sample;
@@ -189,21 +192,29 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
   CONVOY_INVARIANT(false, "schema {}", static_cast<int>(schema));
 }
 
-// How a task of preferences reads rows, for a row that it does not.
-std::string hint_of_preferences(const Json& row, settings::TaskData data, std::string_view task) {
+// A row that the tasks of preferences with this `data` cannot read. One text, whoever reads it.
+DataError no_preference(const Row& row, settings::TaskData data) {
   const bool judged = data == settings::TaskData::Judged;
-  if (const std::string renamed = side_hint(row); !renamed.empty()) return renamed;
-  if (judged && is_ranked_row(row))
-    return fmt::format("this is a ranked list, from whose pairs the tasks {} learn",
-                       settings::tasks_that_read(settings::TaskData::Pairs));
-  return fmt::format(
-      "task {} reads {}`chosen` and `rejected`, with or without `prompt`: texts, or lists of "
-      "messages{}",
-      task, judged ? "`prompt`, `completion` and `label` (true or false), or " : "",
-      judged ? "" : "; or a ranked list, such as `prompt`, `responses` and `scores`");
+  std::string hint = side_hint(row.value);
+  if (is_ranked_row(row.value))
+    hint = judged
+               ? fmt::format("this is a ranked list, from whose pairs the tasks {} learn",
+                             settings::tasks_that_read(settings::TaskData::Pairs))
+               : "this is a ranked list: --schema ranked (data.schema: ranked) makes pairs of it";
+  if (hint.empty())
+    hint = fmt::format(
+        "a row of task {} has {}`chosen` and `rejected`, with or without `prompt`: texts, or lists "
+        "of messages{}",
+        settings::tasks_that_read(data),
+        judged ? "`prompt`, `completion` and `label` (true or false), or " : "",
+        judged ? "" : "; or it is a ranked list, such as `prompt`, `responses` and `scores`");
+  return DataError(fmt::format("row {}: wanted {}, found {}", row.index + 1,
+                               judged ? "an answer and its `label`" : "`chosen` and `rejected`",
+                               keys_of(row.value)),
+                   {.file = row.file, .line = row.line, .hint = std::move(hint)});
 }
 
-// The same of a task that learns answers.
+// The hint for a row that no task of answers reads.
 std::string hint_of_answers(const Json& row) {
   if (is_ranked_row(row))
     return fmt::format(
@@ -216,14 +227,13 @@ std::string hint_of_answers(const Json& row) {
         "{} learn from them; to learn answers, rename the prompt and `chosen` to `prompt` and "
         "`completion`, or a `chosen` of messages to `messages`, and leave out `rejected`",
         settings::tasks_of_preferences());
+  if (has_both_sides(row))
+    return fmt::format(
+        "{}: `convoy data` then reads preferences with --schema preference, and the tasks {} learn "
+        "from them",
+        side_hint(row), settings::tasks_of_preferences());
   return "rename the keys to messages, prompt and completion, question and answer, or text; or set "
          "data.schema=text and data.text_field=KEY";
-}
-
-DataError no_schema_fits(const Row& row, std::string hint) {
-  return DataError(
-      fmt::format("row {}: no row schema fits {}", row.index + 1, keys_of(row.value)),
-      {.file = row.file, .line = row.line, .hint = std::move(hint)});
 }
 
 // The settings that read the answer of a row whose label is read by itself.
@@ -234,12 +244,10 @@ SchemaConfig without_label(const SchemaConfig& config) {
   return answers;
 }
 
-// A row that no column judges: one text, whoever reads it.
+// A row that no column judges.
 DataError unjudged(const Row& row, const SchemaConfig& config) {
-  constexpr auto kJudged = settings::TaskData::Judged;
   if (matching_schemas(row, without_label(config)).empty())
-    return no_schema_fits(
-        row, hint_of_preferences(row.value, kJudged, settings::tasks_that_read(kJudged)));
+    return no_preference(row, settings::TaskData::Judged);
   const std::string renamed = label_hint(row.value);
   return DataError(
       fmt::format("row {}: an answer without `label`, found {}", row.index + 1, keys_of(row.value)),
@@ -356,12 +364,14 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
   std::vector<std::string> names;
   for (const Schema schema : found) names.emplace_back(schema_name(schema));
   if (found.empty() && judges(config)) throw unjudged(row, config);
-  if (found.empty())
-    throw no_schema_fits(row, reads_preferences(config)
-                                  ? hint_of_preferences(row.value, settings::TaskData::Pairs,
-                                                        config.task)
-                                  : hint_of_answers(row.value));
+  if (found.empty() && reads_preferences(config))
+    throw no_preference(row, settings::TaskData::Pairs);
   ErrorLocation hinted = location;
+  if (found.empty()) {
+    hinted.hint = hint_of_answers(row.value);
+    throw DataError(fmt::format("row {}: no row schema fits {}", row.index + 1, keys_of(row.value)),
+                    hinted);
+  }
   hinted.hint = fmt::format("set data.schema to one of {}", joined(names));
   throw DataError(fmt::format("row {}: ambiguous, {} fits {}", row.index + 1, keys_of(row.value),
                               joined(names)),
