@@ -29,6 +29,11 @@ void ErrorList::add(const ConfigError& error) {
   ++count_;
 }
 
+void ErrorList::add(const ErrorList& errors) {
+  for (const ConfigError& error : errors.errors_) add(error);
+  count_ += errors.count_ - static_cast<int64_t>(errors.errors_.size());
+}
+
 void ErrorList::throw_if_any(const std::vector<std::string>& files) const {
   if (empty()) return;
   if (count_ == 1) throw ConfigError(errors_.front());

@@ -16,6 +16,7 @@ class ErrorList {
  public:
   // Equal sentences are kept once. Beyond a limit, further errors are only counted.
   void add(const ConfigError& error);
+  void add(const ErrorList& errors);
   bool empty() const { return count_ == 0; }
   int64_t count() const { return count_; }
   bool full() const;  // further ones are only counted, so their words are not worth much work

@@ -28,7 +28,13 @@ std::filesystem::path included_file(const std::filesystem::path& folder, const s
 
 }  // namespace
 
-void FileStack::load(const std::filesystem::path& path, const Node* included_by) {
+void FileStack::load(const std::filesystem::path& path) {
+  std::error_code ignored;
+  is_here_ = std::filesystem::exists(path, ignored);
+  load_each(path, nullptr);
+}
+
+void FileStack::load_each(const std::filesystem::path& path, const Node* included_by) {
   names_.push_back(path.string());
   try {
     read(path, included_by);
@@ -81,7 +87,7 @@ void FileStack::load_includes(const Node& tree, const std::filesystem::path& fol
       errors_.add(item.error(fmt::format("more than {} includes", kMostIncludes), "include",
                              "write some of these files into one"));
     else
-      load(included_file(folder, item.text), &item);
+      load_each(included_file(folder, item.text), &item);
   }
 }
 

@@ -14,10 +14,8 @@ namespace convoy::config {
 
 class FileStack {
  public:
-  // Adds files that cannot be read to `errors`, which must outlive this object.
-  explicit FileStack(ErrorList& errors) : errors_(errors) {}
-
-  void load(const std::filesystem::path& path) { load(path, nullptr); }
+  // Files that cannot be read are in errors().
+  void load(const std::filesystem::path& path);
 
   // From the lowest to the highest, without `include` and `preset`.
   const std::vector<Node>& trees() const { return trees_; }
@@ -25,14 +23,18 @@ class FileStack {
   const std::vector<std::string>& names() const { return names_; }
   // The preset of the highest file that names one; null when none does.
   const Node* preset() const { return preset_ ? &*preset_ : nullptr; }
+  const ErrorList& errors() const { return errors_; }
+  // False when nothing was loaded, or there is no such file.
+  bool is_here() const { return is_here_; }
 
  private:
-  void load(const std::filesystem::path& path, const Node* included_by);
+  void load_each(const std::filesystem::path& path, const Node* included_by);
   void read(const std::filesystem::path& path, const Node* included_by);
   Node load_with_place(const std::filesystem::path& path, const Node* included_by);
   void load_includes(const Node& tree, const std::filesystem::path& folder);
 
-  ErrorList& errors_;
+  ErrorList errors_;
+  bool is_here_ = false;
   std::vector<Node> trees_;
   std::vector<std::string> names_;
   std::vector<std::filesystem::path> open_;

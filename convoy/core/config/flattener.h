@@ -16,15 +16,6 @@
 
 namespace convoy::config {
 
-// A value found in one source, under the spelling used there.
-struct Given {
-  Node node;
-  std::string spelling;
-};
-
-// The values of one source, by canonical path.
-using Layer = std::map<std::string, Given>;
-
 // The names of keys as environment variables.
 struct EnvironmentNames {
   std::map<std::string, std::string> paths;            // name -> key path

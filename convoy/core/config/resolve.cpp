@@ -12,7 +12,6 @@
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/config/document.h"
-#include "convoy/core/config/file_stack.h"
 #include "convoy/core/config/flattener.h"
 #include "convoy/core/config/value.h"
 
@@ -115,70 +114,22 @@ std::optional<Node> preset_tree(const Sources& sources, const std::string& wante
       names.empty() ? "" : fmt::format("known: {}", fmt::join(names, ", ")));
 }
 
-// The values of all sources, from the lowest to the highest.
-struct Layers {
-  std::vector<Layer> list;
-  size_t num_presets = 0;               // the first of the list
-  std::vector<std::string> file_names;  // as FileStack::names()
-  bool whole = true;                    // as Resolved::whole()
-  std::map<std::string, Node> imports;  // by key
-};
-
-Layers collect_layers(const Section& list, const Sources& sources,
-                      std::vector<std::string>& notices, ErrorList& errors) {
-  const EnvironmentNames names(list, sources);
-  Flattener flattener(list, sources, names, notices, errors);
-  FileStack files(errors);
-  if (!sources.file.empty()) files.load(sources.file);
-  Layers layers{.list = {},
-                .num_presets = 0,
-                .file_names = files.names(),
-                .whole = errors.empty(),
-                .imports = {}};
-  std::string preset = sources.preset;
-  const Node overrides = override_tree(sources.overrides, names, preset, errors);
-  try {
-    if (const std::optional<Node> tree = preset_tree(sources, preset, files)) {
-      layers.list.push_back(flattener.flatten(*tree));
-      for (auto& [path, given] : layers.list.back()) given.node.origin = given.node.file;
-      layers.num_presets = 1;
+void read_imports(const Sources& sources, const std::map<std::string, Node>& nodes,
+                  Documents& documents) {
+  for (const Import& import : sources.imports) {
+    std::map<std::string, Node> found;
+    for (const std::string& key : import.keys)
+      if (const auto node = nodes.find(key); node != nodes.end()) found.insert(*node);
+    try {
+      if (!found.empty()) import.read(found, documents.imported, documents.errors);
+    } catch (const ConfigError& error) {
+      documents.errors.add(error);
     }
-  } catch (const ConfigError& error) {
-    errors.add(error);
-    layers.whole = false;
   }
-  for (const Node& tree : files.trees()) layers.list.push_back(flattener.flatten(tree));
-  layers.list.push_back(flattener.flatten(environment_tree(names, sources, notices)));
-  layers.list.push_back(flattener.flatten(overrides));
-  layers.imports = flattener.imports();
-  return layers;
 }
 
 // The values from imported files, by our field.
 using ImportedValues = std::multimap<std::string, ImportedValue>;
-
-ImportedValues read_imports(const Sources& sources, const Layers& layers,
-                            std::vector<std::string>& notices, ErrorList& errors) {
-  Imported imported;
-  for (const Import& import : sources.imports) {
-    std::map<std::string, Node> found;
-    for (const std::string& key : import.keys)
-      if (const auto node = layers.imports.find(key); node != layers.imports.end())
-        found.insert(*node);
-    try {
-      if (!found.empty()) import.read(found, imported, errors);
-    } catch (const ConfigError& error) {
-      errors.add(error);
-    }
-  }
-  notices.insert(notices.end(), imported.notices.begin(), imported.notices.end());
-  ImportedValues values;
-  for (ImportedValue& value : imported.values) {
-    std::string path = value.path;
-    values.emplace(std::move(path), std::move(value));
-  }
-  return values;
-}
 
 // `auto` leaves the choice to the imported file.
 bool leaves_open(const Node& node) { return node.kind == NodeKind::Scalar && node.text == "auto"; }
@@ -198,17 +149,18 @@ class FieldResolver {
   FieldResolver(const std::string& path, const Field& field, ErrorList& errors)
       : field_(field), errors_(errors), value_{.path = path, .origin = "default", .file = {}} {}
 
-  ResolvedValue resolve(const Layers& layers, const ImportedValues& imported) {
+  ResolvedValue resolve(const Documents& documents, const ImportedValues& imported) {
     const auto [begin, end] = imported.equal_range(value_.path);
-    for (size_t index = 0; index <= layers.list.size(); ++index) {
-      if (index == layers.num_presets)
+    const std::vector<Layer>& layers = documents.layers;
+    for (size_t index = 0; index <= layers.size(); ++index) {
+      if (index == documents.num_presets)
         for (auto at = begin; at != end; ++at)
           if (at->second.is_default) take({at->second.node, at->second.spelling});
-      if (index == layers.list.size()) break;
-      const auto given = layers.list[index].find(value_.path);
-      if (given == layers.list[index].end()) continue;
+      if (index == layers.size()) break;
+      const auto given = layers[index].find(value_.path);
+      if (given == layers[index].end()) continue;
       take(given->second);
-      if (index >= layers.num_presets && !leaves_open(given->second.node)) said_ = given->second;
+      if (index >= documents.num_presets && !leaves_open(given->second.node)) said_ = given->second;
     }
     for (auto at = begin; at != end; ++at)
       if (!at->second.is_default) lay_over(at->second);
@@ -261,6 +213,17 @@ class FieldResolver {
   ResolvedValue value_;
   std::optional<Given> said_;  // by the highest source but presets
 };
+
+std::vector<ResolvedValue> set_values(const Section& list, const Documents& documents,
+                                      ErrorList& errors) {
+  ImportedValues imported;
+  for (const ImportedValue& value : documents.imported.values) imported.emplace(value.path, value);
+  std::vector<ResolvedValue> values;
+  for_each_field(list, "", [&](const std::string& path, const Field& field) {
+    values.push_back(FieldResolver(path, field, errors).resolve(documents, imported));
+  });
+  return values;
+}
 
 }  // namespace
 
@@ -327,19 +290,61 @@ nlohmann::json Resolved::json_with_origins() const {
   return record;
 }
 
-Resolved resolve(Section list, const Sources& sources, const CrossRules& rules) {
-  std::vector<std::string> notices;
-  ErrorList errors;
-  const Layers layers = collect_layers(list, sources, notices, errors);
-  const ImportedValues imported = read_imports(sources, layers, notices, errors);
-  std::vector<ResolvedValue> values;
-  for_each_field(list, "", [&](const std::string& path, const Field& field) {
-    values.push_back(FieldResolver(path, field, errors).resolve(layers, imported));
-  });
-  Resolved resolved(std::move(list), std::move(values), std::move(notices), layers.whole);
+FileStack read_files(const Sources& sources) {
+  if (sources.files) return *sources.files;
+  FileStack files;
+  if (!sources.file.empty()) files.load(sources.file);
+  return files;
+}
+
+Documents read_documents(const Section& list, const Sources& sources) {
+  Documents documents;
+  documents.files = read_files(sources);
+  const EnvironmentNames names(list, sources);
+  Flattener flattener(list, sources, names, documents.notices, documents.errors);
+  const auto add_layer = [&](const Node& tree) {
+    documents.layers.push_back(flattener.flatten(tree));
+  };
+  std::string preset = sources.preset;
+  const Node overrides = override_tree(sources.overrides, names, preset, documents.errors);
+  try {
+    if (const std::optional<Node> tree = preset_tree(sources, preset, documents.files)) {
+      add_layer(*tree);
+      for (auto& [path, given] : documents.layers.back()) given.node.origin = given.node.file;
+      documents.num_presets = 1;
+    }
+  } catch (const ConfigError& error) {
+    documents.errors.add(error);
+    documents.lacks_preset = true;
+  }
+  for (const Node& tree : documents.files.trees()) add_layer(tree);
+  add_layer(environment_tree(names, sources, documents.notices));
+  add_layer(overrides);
+  read_imports(sources, flattener.imports(), documents);
+  return documents;
+}
+
+Resolved resolve_documents(Section list, const Documents& documents, const CrossRules& rules) {
+  ErrorList errors = documents.files.errors();
+  errors.add(documents.errors);
+  std::vector<ResolvedValue> values = set_values(list, documents, errors);
+  std::vector<std::string> notices = documents.notices;
+  notices.insert(notices.end(), documents.imported.notices.begin(),
+                 documents.imported.notices.end());
+  Resolved resolved(std::move(list), std::move(values), std::move(notices), documents.whole());
   if (rules) rules(resolved, errors);
-  errors.throw_if_any(layers.file_names);
+  errors.throw_if_any(documents.files.names());
   return resolved;
+}
+
+void peek(const Section& list, const Documents& documents) {
+  ErrorList ignored;
+  set_values(list, documents, ignored);
+}
+
+Resolved resolve(Section list, const Sources& sources, const CrossRules& rules) {
+  const Documents documents = read_documents(list, sources);
+  return resolve_documents(std::move(list), documents, rules);
 }
 
 ConfigError placed(const ConfigError& error, const Resolved& resolved) {

@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/error_list.h"
 #include "convoy/core/config/field_list.h"
+#include "convoy/core/config/file_stack.h"
 #include "convoy/core/config/imports.h"
 
 namespace convoy::config {
@@ -57,6 +59,31 @@ struct Sources {
   // Variables with special names: {"DEEPSPEED_CONFIG", "train.deepspeed"}.
   std::map<std::string, std::string> environment_names = {};
   std::vector<Import> imports = {};
+  std::optional<FileStack> files = {};  // `file`, where it has been read already
+};
+
+// A value found in one source, under the spelling used there.
+struct Given {
+  Node node;
+  std::string spelling;
+};
+
+// The values of one source, by canonical path.
+using Layer = std::map<std::string, Given>;
+
+// The contents of all sources. Values are made from them as often as needed, and nothing is read
+// again.
+struct Documents {
+  FileStack files;
+  std::vector<Layer> layers;  // from the lowest to the highest
+  size_t num_presets = 0;     // the first of `layers`
+  bool lacks_preset = false;  // the preset that is requested cannot be read
+  Imported imported;
+  std::vector<std::string> notices;
+  ErrorList errors;  // without errors of `files`, which holds them itself
+
+  // As Resolved::whole().
+  bool whole() const { return files.errors().empty() && !lacks_preset; }
 };
 
 // The resolved value of one setting.
@@ -114,8 +141,21 @@ class Resolved {
 // read.
 using CrossRules = std::function<void(const Resolved&, ErrorList&)>;
 
+// The configuration file with its includes: `files` of the sources, else read here.
+FileStack read_files(const Sources& sources);
+
+// Reads each file once. Throws nothing for what it finds: the errors are in the result.
+Documents read_documents(const Section& list, const Sources& sources);
+
 // Sets the members behind `list`. Throws one ConfigError with all errors of all sources, each with
 // file, line, key and the nearest known key.
+Resolved resolve_documents(Section list, const Documents& documents, const CrossRules& rules = {});
+
+// Sets the members behind `list` as far as they can be read, for what is needed before
+// resolve_documents(), which throws the errors.
+void peek(const Section& list, const Documents& documents);
+
+// resolve_documents() of read_documents().
 Resolved resolve(Section list, const Sources& sources, const CrossRules& rules = {});
 
 template <class Settings>

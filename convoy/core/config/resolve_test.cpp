@@ -278,6 +278,58 @@ TEST_F(Resolve, WrittenYamlReadsBackTheSame) {
   EXPECT_EQ(read(with_comments, again.yaml_with_origins()).json(), written.json());
 }
 
+TEST_F(Resolve, DocumentsGiveValuesWithoutTheirFiles) {
+  RootSettings scratch;
+  folder_.write("base.yaml", "run: {lr: 0.5}\n");
+  const Sources sources{.file = folder_.write("run.yaml", "include: base.yaml\nseed: 3\n"),
+                        .overrides = {"run.width=8"}};
+  const Documents documents = read_documents(list_fields(scratch), sources);
+  EXPECT_EQ(scratch.seed, RootSettings().seed) << "reading sets nothing";
+  std::filesystem::remove(folder_.path() / "run.yaml");
+  std::filesystem::remove(folder_.path() / "base.yaml");
+  for (const int64_t rows : {2, 5}) {
+    RootSettings settings;
+    Documents decided = documents;
+    Node node;
+    node.kind = NodeKind::Scalar;
+    node.text = std::to_string(rows);
+    node.origin = "ranks";
+    decided.imported.values.push_back({.path = "run.batch_size", .node = node, .spelling = "rows"});
+    const Resolved resolved = resolve_documents(list_fields(settings), decided);
+    EXPECT_EQ(settings.seed, 3);
+    EXPECT_EQ(settings.run.learning_rate, 0.5);
+    EXPECT_EQ(settings.run.width.value, 8);
+    EXPECT_EQ(settings.run.batch_size, rows);
+    EXPECT_EQ(without_folder(resolved.value("seed").origin), "run.yaml:2");
+    EXPECT_EQ(resolved.value("run.batch_size").origin, "ranks");
+  }
+}
+
+TEST_F(Resolve, ErrorsOfDocumentsAreSaidWhenValuesAreMadeWithTheirOwn) {
+  RootSettings settings;
+  const Sources sources{.file = folder_.write("run.yaml", "sed: 1\nrun:\n  batch_size: none\n"),
+                        .overrides = {"name=a"}};
+  const Documents documents = read_documents(list_fields(settings), sources);
+  peek(list_fields(settings), documents);
+  EXPECT_EQ(settings.name, "a");
+  EXPECT_EQ(settings.run.batch_size, RunSettings().batch_size);
+  std::string sentence;
+  for (int time = 0; time < 2; ++time) {
+    try {
+      resolve_documents(list_fields(settings), documents);
+      FAIL();
+    } catch (const ConfigError& error) {
+      const std::string said = without_folder(error.sentence());
+      EXPECT_TRUE(sentence.empty() || said == sentence) << said;
+      sentence = said;
+    }
+  }
+  EXPECT_NE(sentence.find("run.yaml:1: unknown key `sed`, did you mean `seed`?"), std::string::npos)
+      << sentence;
+  EXPECT_NE(sentence.find("run.yaml:3: run.batch_size"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("2 errors"), std::string::npos) << sentence;
+}
+
 TEST_F(Resolve, RecordsCarryOrigins) {
   RootSettings settings;
   Resolved resolved = read(settings, "\nrun: {lr: 0.5}\n", {.overrides = {"seed=3"}});

@@ -92,10 +92,9 @@ Node without_inactive_sections(Node root, config::Imported& imported) {
 
 class AccelerateReader {
  public:
-  AccelerateReader(const Node& root, int64_t ranks, LaunchRequest& launch_request,
-                   config::Imported& imported, config::ErrorList& errors)
+  AccelerateReader(const Node& root, LaunchRequest& launch_request, config::Imported& imported,
+                   config::ErrorList& errors)
       : file_(root, "accelerate", accelerate_keys(), imported, errors),
-        ranks_(ranks),
         launch_request_(launch_request),
         imported_(imported),
         errors_(errors) {}
@@ -182,7 +181,7 @@ class AccelerateReader {
   void read_deepspeed_section() {
     const std::string file_key = kDeepSpeed + "deepspeed_config_file";
     if (const Node* const named = file_.find(file_key))
-      facts_ = settings::read_deepspeed(*named, file_key, ranks_, imported_, errors_);
+      facts_ = settings::read_deepspeed(*named, file_key, imported_, errors_);
     const std::string stage_key = kDeepSpeed + "zero_stage";
     const std::optional<int64_t> stage = file_.integer(stage_key);
     if (stage && (*stage < 0 || *stage > 3))
@@ -211,7 +210,6 @@ class AccelerateReader {
   }
 
   PeerFile file_;
-  int64_t ranks_;
   LaunchRequest& launch_request_;
   config::Imported& imported_;
   config::ErrorList& errors_;
@@ -221,20 +219,20 @@ class AccelerateReader {
 
 }  // namespace
 
-DeepSpeedFacts read_accelerate(const Node& value, const std::string& key, int64_t ranks,
+DeepSpeedFacts read_accelerate(const Node& value, const std::string& key,
                                LaunchRequest& launch_request, config::Imported& imported,
                                config::ErrorList& errors) {
   if (value.kind == NodeKind::Map)
-    return AccelerateReader(without_inactive_sections(value, imported), ranks, launch_request,
-                            imported, errors)
+    return AccelerateReader(without_inactive_sections(value, imported), launch_request, imported,
+                            errors)
         .read();
   const std::filesystem::path path = config::find_named_file(value, key);
   const Node root = path.extension() == ".json" ? config::load_hjson(path, &errors)
                                                 : config::load_yaml(path, &errors);
   imported.notices.push_back(
       fmt::format("{}: {}: settings are read from {}", value.where(), key, path.string()));
-  return AccelerateReader(without_inactive_sections(root, imported), ranks, launch_request,
-                          imported, errors)
+  return AccelerateReader(without_inactive_sections(root, imported), launch_request, imported,
+                          errors)
       .read();
 }
 

@@ -26,14 +26,13 @@ struct Read {
 
 Read read(const std::vector<std::string>& overrides) {
   Read read;
-  RankFacts facts;
+  const TrainDocuments documents = read_train_documents({.overrides = overrides});
+  read.launch_request = documents.launch_request;
   try {
-    read.notices =
-        resolve_train(read.settings, {.overrides = overrides}, Wanted::Anything, &facts).notices();
+    read.notices = resolve_documents(read.settings, documents).notices();
   } catch (const ConfigError& error) {
     read.error = error.sentence();
   }
-  read.launch_request = facts.launch_request;
   return read;
 }
 
@@ -92,6 +91,27 @@ TEST(AccelerateFile, NamesADeepSpeedFileBesideIt) {
   write_file_atomic(folder / "a.yaml", begin + "  zero_stage: 2\n");
   EXPECT_NE(read({"accelerate=" + (folder / "a.yaml").string()}).error.find("zero_stage"),
             std::string::npos);
+}
+
+TEST(AccelerateFile, TheRanksDecideTheBatchOfTheDeepSpeedFileItNames) {
+  const convoy::testing::TemporaryFolder folder;
+  write_file_atomic(folder / "ds.json", R"({"train_batch_size": 32})");
+  write_file_atomic(folder / "a.yaml",
+                    "distributed_type: DEEPSPEED\nnum_processes: 2\ndeepspeed_config:\n"
+                    "  deepspeed_config_file: ds.json\n  gradient_accumulation_steps: auto\n");
+  const TrainDocuments documents =
+      read_train_documents({.overrides = {"accelerate=" + (folder / "a.yaml").string()}});
+  std::filesystem::remove(folder / "a.yaml");
+  std::filesystem::remove(folder / "ds.json");
+  EXPECT_EQ(documents.launch_request.ranks_of_node.value, "2");
+  for (const auto& [ranks, rows] : {std::pair(2, 16), std::pair(4, 8)}) {
+    TrainSettings settings;
+    const config::Resolved resolved =
+        resolve_documents(settings, documents, Wanted::Anything, ranks);
+    EXPECT_EQ(settings.train.batch_rows(), rows);
+    EXPECT_EQ(resolved.value("train.batch_size").origin, (folder / "ds.json").string() + ":1");
+    EXPECT_EQ(settings.train.global_batch_size, 32);
+  }
 }
 
 TEST(AccelerateFile, SectionsOfAnotherTypeAreInactive) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
@@ -22,12 +23,10 @@ const std::string kOptimizer = "optimizer.params.";
 
 class DeepSpeedReader {
  public:
-  DeepSpeedReader(const Node& root, int64_t ranks, config::Imported& imported,
-                  config::ErrorList& errors)
+  DeepSpeedReader(const Node& root, config::Imported& imported, config::ErrorList& errors)
       : file_(root, "DeepSpeed", deepspeed_keys(), imported, errors),
         imported_(imported),
-        errors_(errors),
-        ranks_(ranks) {}
+        errors_(errors) {}
 
   DeepSpeedFacts read() {
     file_.check_keys();
@@ -35,7 +34,10 @@ class DeepSpeedReader {
     read_stage();
     const int64_t num_errors = errors_.count();
     read_batch();
-    if (errors_.count() > num_errors) facts_.train_batch_size.reset();
+    if (errors_.count() > num_errors) {
+      facts_.train_batch_size.reset();
+      facts_.open_batch.reset();
+    }
     read_optimizer();
     read_schedule();
     if (const std::string key = "activation_checkpointing.cpu_checkpointing";
@@ -161,7 +163,6 @@ class DeepSpeedReader {
     return std::nullopt;
   }
 
-  // DeepSpeed: train_batch_size = micro x accumulation x ranks.
   void read_batch() {
     const std::string kTrain = "train_batch_size";
     const std::string kMicro = "train_micro_batch_size_per_gpu";
@@ -177,22 +178,7 @@ class DeepSpeedReader {
     if (!train) return;
     give(kTrain, "train.global_batch_size");
     facts_.train_batch_size = last();
-    if (micro) return;
-    const int64_t together = ranks_ * accumulation.value_or(1);
-    if (together == 0)
-      return file_.notice(kTrain, "train.batch_size follows from train_batch_size and the ranks");
-    if (*train % together != 0)
-      return file_.refuse(kTrain, fmt::format("train_batch_size {} is no multiple of {}", *train,
-                                              factors(accumulation)));
-    file_.give(kTrain, "train.batch_size", fmt::format("{}", *train / together));
-    // A given micro-batch size implies the accumulation that belongs to it.
-    if (!accumulation) imported_.values.back().is_default = true;
-  }
-
-  std::string factors(std::optional<int64_t> accumulation) const {
-    const std::string ranks = counted(ranks_, "rank");
-    return accumulation ? fmt::format("{} x gradient_accumulation_steps {}", ranks, *accumulation)
-                        : ranks;
+    if (!micro) facts_.open_batch = {.rows = *train, .accumulation = accumulation};
   }
 
   void read_optimizer() {
@@ -318,20 +304,51 @@ class DeepSpeedReader {
   PeerFile file_;
   config::Imported& imported_;
   config::ErrorList& errors_;
-  int64_t ranks_;
   DeepSpeedFacts facts_;
 };
 
+std::string factors(int64_t ranks, std::optional<int64_t> accumulation) {
+  const std::string of_ranks = counted(ranks, "rank");
+  return accumulation ? fmt::format("{} x gradient_accumulation_steps {}", of_ranks, *accumulation)
+                      : of_ranks;
+}
+
 }  // namespace
 
-DeepSpeedFacts read_deepspeed(const Node& value, const std::string& key, int64_t ranks,
-                              config::Imported& imported, config::ErrorList& errors) {
-  if (value.kind == NodeKind::Map) return DeepSpeedReader(value, ranks, imported, errors).read();
+DeepSpeedFacts read_deepspeed(const Node& value, const std::string& key, config::Imported& imported,
+                              config::ErrorList& errors) {
+  if (value.kind == NodeKind::Map) return DeepSpeedReader(value, imported, errors).read();
   const std::filesystem::path path = config::find_named_file(value, key);
   const Node root = config::load_hjson(path, &errors);
   imported.notices.push_back(
       fmt::format("{}: {}: settings are read from {}", value.where(), key, path.string()));
-  return DeepSpeedReader(root, ranks, imported, errors).read();
+  return DeepSpeedReader(root, imported, errors).read();
+}
+
+// DeepSpeed: train_batch_size = micro x accumulation x ranks.
+void decide_batch(DeepSpeedFacts& facts, int64_t ranks, config::Imported& imported,
+                  config::ErrorList& errors) {
+  if (!facts.open_batch) return;
+  const auto& [rows, accumulation] = *facts.open_batch;
+  config::ImportedValue value = *facts.train_batch_size;
+  const int64_t together = ranks * accumulation.value_or(1);
+  if (together == 0) {
+    imported.notices.push_back(
+        fmt::format("{}: train.batch_size follows from train_batch_size and the ranks",
+                    value.node.where()));
+  } else if (rows % together != 0) {
+    errors.add(value.node.error(fmt::format("train_batch_size {} is no multiple of {}", rows,
+                                            factors(ranks, accumulation)),
+                                value.spelling));
+    facts.train_batch_size.reset();  // its product is wrong anyway
+  } else {
+    value.path = "train.batch_size";
+    value.written = std::exchange(value.node.text, fmt::format("{}", rows / together));
+    value.node.quoted = false;
+    // A given micro-batch size implies the accumulation that belongs to it.
+    value.is_default = !accumulation;
+    imported.values.push_back(std::move(value));
+  }
 }
 
 }  // namespace convoy::settings

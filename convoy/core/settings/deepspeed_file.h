@@ -12,9 +12,16 @@
 
 namespace convoy::settings {
 
-// Values that can be checked only when the ranks and the other settings are resolved.
+// train_batch_size without a micro-batch size: the rows of a rank follow from the number of ranks.
+struct OpenBatch {
+  int64_t rows = 0;
+  std::optional<int64_t> accumulation;
+};
+
+// Values that can be checked or decided only when the ranks and the other settings are known.
 struct DeepSpeedFacts {
   std::optional<config::ImportedValue> train_batch_size;
+  std::optional<OpenBatch> open_batch;  // holds train_batch_size as a number
   std::optional<config::ImportedValue> accumulation_alone;  // without either batch size
   std::optional<config::ImportedValue> warmup_steps;
   std::optional<config::ImportedValue> schedule_steps;
@@ -24,10 +31,15 @@ struct DeepSpeedFacts {
   std::optional<config::ImportedValue> precision;
 };
 
-// `value`: the path of the file, or the sections themselves, as our key `key` has them. `ranks`: 0
-// when unknown. Adds errors to the list; throws ConfigError for a file that cannot be read.
-DeepSpeedFacts read_deepspeed(const config::Node& value, const std::string& key, int64_t ranks,
+// `value`: the path of the file, or the sections themselves, as our key `key` has them. Adds errors
+// to the list; throws ConfigError for a file that cannot be read.
+DeepSpeedFacts read_deepspeed(const config::Node& value, const std::string& key,
                               config::Imported& imported, config::ErrorList& errors);
+
+// Gives train.batch_size its part of an open batch. `ranks`: number in the whole job; when it is 0,
+// which means unknown, nothing is guessed.
+void decide_batch(DeepSpeedFacts& facts, int64_t ranks, config::Imported& imported,
+                  config::ErrorList& errors);
 
 // Every key of the format (DeepSpeed 0.19).
 const std::vector<PeerKey>& deepspeed_keys();

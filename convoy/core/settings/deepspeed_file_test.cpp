@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "convoy/core/base/error.h"
@@ -30,18 +31,18 @@ class DeepSpeedFile : public ::testing::Test {
     write_file_atomic(folder_.path() / "ds.json", json);
     write_file_atomic(folder_.path() / "run.yaml", yaml);
     TrainSettings settings;
-    RankFacts facts{.ranks = ranks};
-    const config::Resolved resolved = resolve_train(
-        settings,
-        {.file = folder_.path() / "run.yaml",
-         .environment = {{"DEEPSPEED_CONFIG", (folder_.path() / "ds.json").string()}}},
-        Wanted::Anything, &facts);
+    const config::Resolved resolved = resolve_train(settings, sources(), Wanted::Anything, ranks);
     notices_ = resolved.notices();
     yaml_ = resolved.yaml();
     origins_.clear();
     for (const config::ResolvedValue& value : resolved.values())
       origins_[value.path] = value.origin;
     return settings;
+  }
+
+  config::Sources sources() const {
+    return {.file = folder_.path() / "run.yaml",
+            .environment = {{"DEEPSPEED_CONFIG", (folder_.path() / "ds.json").string()}}};
   }
 
   // With the folder cut out of it.
@@ -279,6 +280,64 @@ TEST_F(DeepSpeedFile, BatchTriad) {
   // Whoever says a micro-batch gets the accumulation that belongs to it.
   EXPECT_EQ(read("{" + train + "}", "train:\n  batch_size: 2\n", 4).train.batch_size, 2);
   EXPECT_NE(error("{" + train + "}", "train:\n  batch_size: 3\n", 4), "");
+}
+
+// Files are read once; the ranks' part is decided for each number of ranks.
+TEST_F(DeepSpeedFile, DocumentsGiveTheBatchOfEachNumberOfRanks) {
+  struct Rows {
+    const char* json;
+    const char* yaml;
+    std::vector<int64_t> micro;  // rows of a micro-batch on 0, 2, 4, 0 ranks
+  };
+  const int64_t usual = TrainSettings().train.batch_rows();
+  for (const Rows& rows : std::vector<Rows>{
+           {R"({"train_batch_size": 32})", "", {usual, 16, 8, usual}},
+           {R"({"train_batch_size": 32, "gradient_accumulation_steps": 2})",
+            "",
+            {usual, 8, 4, usual}},
+           {R"({"train_batch_size": 32, "train_micro_batch_size_per_gpu": "auto",
+                "gradient_accumulation_steps": "auto"})",
+            "",
+            {usual, 16, 8, usual}},
+           {R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": 4})",
+            "",
+            {4, 4, 4, 4}},
+           {R"({"train_batch_size": 32})", "train: {batch_size: 4}\n", {4, 4, 4, 4}}}) {
+    write_file_atomic(folder_.path() / "ds.json", rows.json);
+    write_file_atomic(folder_.path() / "run.yaml", rows.yaml);
+    const TrainDocuments documents = read_train_documents(sources());
+    fs::remove(folder_.path() / "ds.json");
+    fs::remove(folder_.path() / "run.yaml");
+    std::vector<int64_t> found;
+    for (const int64_t ranks : {0, 2, 4, 0}) {
+      TrainSettings settings;
+      const config::Resolved resolved =
+          resolve_documents(settings, documents, Wanted::Anything, ranks);
+      found.push_back(settings.train.batch_rows());
+      TrainSettings anew;
+      write_file_atomic(folder_.path() / "ds.json", rows.json);
+      write_file_atomic(folder_.path() / "run.yaml", rows.yaml);
+      const config::Resolved again = resolve_train(anew, sources(), Wanted::Anything, ranks);
+      EXPECT_EQ(resolved.json_with_origins(), again.json_with_origins()) << rows.json;
+      EXPECT_EQ(resolved.notices(), again.notices()) << rows.json;
+    }
+    EXPECT_EQ(found, rows.micro) << rows.json;
+  }
+}
+
+TEST_F(DeepSpeedFile, DocumentsThatDoNotFitOneNumberOfRanksFitAnother) {
+  write_file_atomic(folder_.path() / "ds.json", R"({"train_batch_size": 32})");
+  write_file_atomic(folder_.path() / "run.yaml", "");
+  const TrainDocuments documents = read_train_documents(sources());
+  TrainSettings settings;
+  try {
+    resolve_documents(settings, documents, Wanted::Anything, 3);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(without_folder(error.sentence()),
+              "ds.json:1: train_batch_size 32 is no multiple of 3 ranks");
+  }
+  EXPECT_NO_THROW(resolve_documents(settings, documents, Wanted::Anything, 4));
 }
 
 TEST_F(DeepSpeedFile, UnknownKeysAreErrorsWithTheNearest) {

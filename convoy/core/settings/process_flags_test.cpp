@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/config/flags.h"
 #include "convoy/core/config/value.h"
 #include "convoy/core/settings/resolve_process.h"
+#include "tests/files/temporary_folder.h"
 
 namespace convoy::settings {
 namespace {
@@ -85,6 +88,19 @@ TEST(ProcessSettings, AConfigurationSaysByItsTaskWhoseItIs) {
   EXPECT_TRUE(is_process_config({.presets = presets, .preset = "rows"}));
   EXPECT_FALSE(is_process_config({.presets = presets, .preset = "tune"}));
   EXPECT_FALSE(is_process_config({.overrides = {"seed=1"}}));
+}
+
+TEST(ProcessSettings, TheFileThatSaysItsTaskIsReadOnce) {
+  const convoy::testing::TemporaryFolder folder;
+  config::Sources sources{.file = folder / "rows.yaml"};
+  write_file_atomic(sources.file, "task: process\nseed: 7\n");
+  sources.files = config::read_files(sources);
+  std::filesystem::remove(sources.file);
+  EXPECT_TRUE(is_process_config(sources));
+  ProcessSettings settings;
+  const config::Resolved resolved = resolve_process(settings, sources);
+  EXPECT_EQ(settings.seed, 7);
+  EXPECT_EQ(resolved.value("seed").origin, sources.file.string() + ":2");
 }
 
 TEST(ProcessCommandFlags, SaysWhatHasNoEffect) {

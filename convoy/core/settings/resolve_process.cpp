@@ -9,7 +9,6 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/describe.h"
-#include "convoy/core/config/file_stack.h"
 #include "convoy/core/config/flags.h"
 #include "convoy/core/settings/template_kwargs.h"
 
@@ -115,9 +114,7 @@ config::Resolved resolve_process(ProcessSettings& settings, const config::Source
 bool is_process_config(const config::Sources& sources) {
   for (const std::string& assignment : sources.overrides)
     if (assignment == "task=process") return true;
-  config::ErrorList errors;
-  config::FileStack files(errors);
-  if (!sources.file.empty()) files.load(sources.file);
+  const config::FileStack files = config::read_files(sources);
   for (const config::Node& tree : files.trees())
     if (says_process(tree)) return true;
   const std::string preset =

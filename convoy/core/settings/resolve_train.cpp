@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/describe.h"
@@ -394,18 +395,29 @@ void check_inputs(const TrainSettings& settings, const config::Resolved& resolve
 
 }  // namespace
 
-config::Resolved resolve_train(TrainSettings& settings, config::Sources sources, Wanted wanted,
-                               RankFacts* facts) {
-  RankFacts unknown;
-  TrainImports imports(facts == nullptr ? unknown : *facts);
+TrainDocuments read_train_documents(config::Sources sources) {
+  TrainSettings settings;
+  TrainDocuments documents;
   sources.rules = train_key_rules();
-  sources.imports = imports.list();
+  sources.imports = train_imports(documents);
   sources.environment_names = {{"DEEPSPEED_CONFIG", "train.deepspeed"},
                                {"NUM_GPUS", "num_gpus"},
                                {"NCCL_TIMEOUT", "parallel.timeout_s"}};
-  config::Resolved resolved = config::resolve(
-      settings, sources, [&](const config::Resolved& found, config::ErrorList& errors) {
-        imports.check(settings, found, errors);
+  documents.sources = config::read_documents(config::list_fields(settings), sources);
+  config::peek(config::list_fields(settings), documents.sources);
+  if (settings.parallel.strategy == "dp")
+    documents.launch_request.devices_of_rank = static_cast<int>(settings.parallel.replicas);
+  return documents;
+}
+
+config::Resolved resolve_documents(TrainSettings& settings, TrainDocuments documents, Wanted wanted,
+                                   int64_t ranks) {
+  for (DeepSpeedFacts& facts : documents.deepspeed)
+    decide_batch(facts, ranks, documents.sources.imported, documents.sources.errors);
+  config::Resolved resolved = config::resolve_documents(
+      config::list_fields(settings), documents.sources,
+      [&](const config::Resolved& found, config::ErrorList& errors) {
+        check_imports(documents.deepspeed, ranks, settings, found, errors);
         check_combinations(settings, found, errors);
         if (wanted == Wanted::TrainInputs && found.whole()) check_inputs(settings, found, errors);
       });
@@ -414,6 +426,11 @@ config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
   warn_of_idle_early_stop(settings, resolved);
   decide_split(settings, resolved);
   return resolved;
+}
+
+config::Resolved resolve_train(TrainSettings& settings, config::Sources sources, Wanted wanted,
+                               int64_t ranks) {
+  return resolve_documents(settings, read_train_documents(std::move(sources)), wanted, ranks);
 }
 
 }  // namespace convoy::settings

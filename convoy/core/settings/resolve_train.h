@@ -16,11 +16,17 @@ enum class Wanted {
   TrainInputs,  // the minimum for `convoy train`: a model and rows
 };
 
-// Throws one ConfigError with all errors. `sources.rules` is filled here. With `facts`, batch sizes
-// of other programs' files are checked against its ranks, and the ranks in those files are added to
-// it.
+// `sources.rules` is filled here. The errors are in the result.
+TrainDocuments read_train_documents(config::Sources sources);
+
+// Throws one ConfigError with all errors. `ranks`: number in the whole job, which decides batch
+// sizes of other programs' files; 0 = unknown.
+config::Resolved resolve_documents(TrainSettings& settings, TrainDocuments documents,
+                                   Wanted wanted = Wanted::Anything, int64_t ranks = 0);
+
+// resolve_documents() of read_train_documents().
 config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
-                               Wanted wanted = Wanted::Anything, RankFacts* facts = nullptr);
+                               Wanted wanted = Wanted::Anything, int64_t ranks = 0);
 
 // Rules for keys and values that have no field of their own.
 const std::vector<config::KeyRule>& train_key_rules();

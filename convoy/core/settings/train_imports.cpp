@@ -60,39 +60,68 @@ RequestedValue num_gpus(const Node& node) {
   return {text, node.where()};
 }
 
+void check_whole_batch(const DeepSpeedFacts& facts, int64_t ranks, const TrainingSettings& train,
+                       const config::Resolved& resolved, config::ErrorList& errors) {
+  if (facts.accumulation_alone && !is_said(resolved, "train.batch_size"))
+    errors.add(facts.accumulation_alone->node.error(
+        "gradient_accumulation_steps is given without a batch size", "gradient_accumulation_steps",
+        "train_batch_size or train_micro_batch_size_per_gpu here, or train.batch_size in the "
+        "configuration"));
+  if (!facts.train_batch_size || ranks == 0 || !resolved.whole()) return;
+  for (const char* path : {"train.batch_size", "train.grad_accum", "train.global_batch_size"})
+    if (!resolved.value(path).readable || !resolved.value(path).agreed) return;
+  if (train.batch_size.is_auto()) return;  // as many rows as fit, spread over the global batch
+  const int64_t together = train.batch_rows() * ranks;
+  const int64_t written = train.grad_accum.value.value_or(0);
+  const int64_t accumulation =
+      std::max<int64_t>(1, written > 0 ? written : train.global_batch_size / together);
+  if (together * accumulation != train.global_batch_size)
+    errors.add(facts.train_batch_size->node.error(
+        fmt::format(
+            "train_batch_size is {}, but {} a micro-batch ({}) x accumulation {} x {} are {}",
+            train.global_batch_size, counted(train.batch_rows(), "row"),
+            resolved.value("train.batch_size").origin, accumulation, counted(ranks, "rank"),
+            together * accumulation),
+        "train_batch_size", "give a product of the three, or write \"auto\""));
+}
+
 }  // namespace
 
-std::vector<config::Import> TrainImports::list() {
+std::vector<config::Import> train_imports(TrainDocuments& documents) {
   using Found = std::map<std::string, Node>;
   std::vector<config::Import> imports;
   imports.push_back(
       {.keys = {"train.deepspeed", "deepspeed"},
-       .read = [this](const Found& found, config::Imported& imported, config::ErrorList& errors) {
+       .read = [&documents](const Found& found, config::Imported& imported,
+                            config::ErrorList& errors) {
          for (const auto& [key, node] : found)
-           deepspeed_.push_back(read_deepspeed(node, key, facts_.ranks, imported, errors));
+           documents.deepspeed.push_back(read_deepspeed(node, key, imported, errors));
        }});
   imports.push_back(
       {.keys = {"accelerate", "train.accelerate"},
-       .read = [this](const Found& found, config::Imported& imported, config::ErrorList& errors) {
-         facts_.launch_request.reads_accelerate = !found.empty();
+       .read = [&documents](const Found& found, config::Imported& imported,
+                            config::ErrorList& errors) {
+         documents.launch_request.reads_accelerate = !found.empty();
          for (const auto& [key, node] : found)
-           deepspeed_.push_back(
-               read_accelerate(node, key, facts_.ranks, facts_.launch_request, imported, errors));
+           documents.deepspeed.push_back(
+               read_accelerate(node, key, documents.launch_request, imported, errors));
        }});
   imports.push_back({.keys = {"train.fsdp", "train.fsdp_config"}, .read = read_fsdp_arguments});
   imports.push_back({.keys = {"block_size"}, .read = read_block_size});
-  imports.push_back({.keys = {"num_gpus"},
-                     .read = [this](const Found& found, config::Imported&, config::ErrorList&) {
-                       facts_.launch_request.ranks_of_node = num_gpus(found.begin()->second);
-                     }});
+  imports.push_back(
+      {.keys = {"num_gpus"},
+       .read = [&documents](const Found& found, config::Imported&, config::ErrorList&) {
+         documents.launch_request.ranks_of_node = num_gpus(found.begin()->second);
+       }});
   return imports;
 }
 
-void TrainImports::check(const TrainSettings& settings, const config::Resolved& resolved,
-                         config::ErrorList& errors) const {
+void check_imports(const std::vector<DeepSpeedFacts>& files, int64_t ranks,
+                   const TrainSettings& settings, const config::Resolved& resolved,
+                   config::ErrorList& errors) {
   const TrainingSettings& train = settings.train;
-  for (const DeepSpeedFacts& facts : deepspeed_) {
-    check_batch(facts, settings, resolved, errors);
+  for (const DeepSpeedFacts& facts : files) {
+    check_whole_batch(facts, ranks, train, resolved, errors);
     if (facts.warmup_steps && is_said(resolved, "train.warmup_ratio") &&
         train.schedule.warmup_ratio > 0)
       add_mismatch(*facts.warmup_steps, "train.warmup_ratio",
@@ -105,32 +134,6 @@ void TrainImports::check(const TrainSettings& settings, const config::Resolved& 
     if (facts.optimizer && !std::string_view("adamw_torch_fused").starts_with(train.optim))
       add_mismatch(*facts.optimizer, "train.optim", train.optim, resolved, errors);
   }
-}
-
-void TrainImports::check_batch(const DeepSpeedFacts& facts, const TrainSettings& settings,
-                               const config::Resolved& resolved, config::ErrorList& errors) const {
-  const TrainingSettings& train = settings.train;
-  if (facts.accumulation_alone && !is_said(resolved, "train.batch_size"))
-    errors.add(facts.accumulation_alone->node.error(
-        "gradient_accumulation_steps is given without a batch size", "gradient_accumulation_steps",
-        "train_batch_size or train_micro_batch_size_per_gpu here, or train.batch_size in the "
-        "configuration"));
-  if (!facts.train_batch_size || facts_.ranks == 0 || !resolved.whole()) return;
-  for (const char* path : {"train.batch_size", "train.grad_accum", "train.global_batch_size"})
-    if (!resolved.value(path).readable || !resolved.value(path).agreed) return;
-  if (train.batch_size.is_auto()) return;  // as many rows as fit, spread over the global batch
-  const int64_t together = train.batch_rows() * facts_.ranks;
-  const int64_t written = train.grad_accum.value.value_or(0);
-  const int64_t accumulation =
-      std::max<int64_t>(1, written > 0 ? written : train.global_batch_size / together);
-  if (together * accumulation != train.global_batch_size)
-    errors.add(facts.train_batch_size->node.error(
-        fmt::format(
-            "train_batch_size is {}, but {} a micro-batch ({}) x accumulation {} x {} are {}",
-            train.global_batch_size, counted(train.batch_rows(), "row"),
-            resolved.value("train.batch_size").origin, accumulation, counted(facts_.ranks, "rank"),
-            together * accumulation),
-        "train_batch_size", "give a product of the three, or write \"auto\""));
 }
 
 }  // namespace convoy::settings

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "convoy/core/config/resolve.h"
@@ -15,29 +14,19 @@
 
 namespace convoy::settings {
 
-// Input and output of `resolve_train` beside settings.
-struct RankFacts {
-  int64_t ranks = 0;                  // ranks of the whole job; 0 = unknown
-  LaunchRequest launch_request = {};  // filled by resolve_train
+// The contents of all sources of a training, each read once whatever the number of ranks.
+struct TrainDocuments {
+  config::Documents sources;
+  std::vector<DeepSpeedFacts> deepspeed;
+  LaunchRequest launch_request;
 };
 
-class TrainImports {
- public:
-  // `facts` must outlive this object, and this object must outlive the result of list().
-  explicit TrainImports(RankFacts& facts) : facts_(facts) {}
+// The readers of those configurations. They fill `documents`, which must outlive them.
+std::vector<config::Import> train_imports(TrainDocuments& documents);
 
-  std::vector<config::Import> list();
-
-  // Checks imported values that involve several keys.
-  void check(const TrainSettings& settings, const config::Resolved& resolved,
-             config::ErrorList& errors) const;
-
- private:
-  void check_batch(const DeepSpeedFacts& facts, const TrainSettings& settings,
-                   const config::Resolved& resolved, config::ErrorList& errors) const;
-
-  RankFacts& facts_;
-  std::vector<DeepSpeedFacts> deepspeed_;
-};
+// Checks imported values that involve several keys. `ranks`: number in the whole job; 0 = unknown.
+void check_imports(const std::vector<DeepSpeedFacts>& files, int64_t ranks,
+                   const TrainSettings& settings, const config::Resolved& resolved,
+                   config::ErrorList& errors);
 
 }  // namespace convoy::settings

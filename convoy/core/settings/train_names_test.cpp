@@ -202,12 +202,22 @@ TEST(TrainNames, DocumentedEnvironmentOverridesApply) {
   EXPECT_EQ(resolved.value("train.batch_size").origin, "environment TRAIN_BATCH_SIZE");
 }
 
+TEST(TrainNames, ReplicasOfOneRankAreRequestedWhateverElseIsWrong) {
+  const auto devices = [](const std::vector<std::string>& words) {
+    return read_train_documents({.overrides = words}).launch_request.devices_of_rank;
+  };
+  EXPECT_EQ(devices({"parallel.replicas=3"}), 1);
+  EXPECT_EQ(devices({"parallel.strategy=dp", "parallel.replicas=3"}), 3);
+  EXPECT_EQ(devices({"parallel.strategy=dp"}), 0) << "all devices";
+  EXPECT_EQ(devices({"parallel.strategy=dp", "parallel.replicas=3", "train.batch_sze=1"}), 3);
+  EXPECT_EQ(devices({"parallel.strategy=pd"}), 1);
+}
+
 TEST(TrainNames, VariablesWithNamesOfTheirOwnAreNotIgnored) {
   TrainSettings settings;
-  RankFacts facts;
-  resolve_train(settings, {.environment = {{"NUM_GPUS", "2"}}}, Wanted::Anything, &facts);
-  EXPECT_EQ(facts.launch_request.ranks_of_node.value, "2");
-  EXPECT_EQ(facts.launch_request.ranks_of_node.origin, "environment NUM_GPUS");
+  const TrainDocuments documents = read_train_documents({.environment = {{"NUM_GPUS", "2"}}});
+  EXPECT_EQ(documents.launch_request.ranks_of_node.value, "2");
+  EXPECT_EQ(documents.launch_request.ranks_of_node.origin, "environment NUM_GPUS");
   EXPECT_THROW(resolve_train(settings, {.environment = {{"NUM_GPUS", "two"}}}), ConfigError);
   EXPECT_THROW(resolve_train(settings, {.environment = {{"DEEPSPEED_CONFIG", "absent.json"}}}),
                ConfigError);

@@ -94,15 +94,16 @@ void print_values(const Context& context, const ConfigShowFlags& flags,
   }
 }
 
-// True when the configuration's task belongs to `convoy process`.
-bool is_of_process(const ConfigFlags& flags, const std::vector<std::string>& arguments) {
-  return settings::is_process_config(process_sources(arguments, flags.preset));
+// With its files, which say by their task whose settings they hold.
+config::Sources read_sources(const Words& arguments, const ConfigFlags& flags) {
+  config::Sources sources = config_sources(arguments, flags.preset);
+  sources.files = config::read_files(sources);
+  return sources;
 }
 
 config::Resolved read_process(settings::ProcessSettings& process, const Context& context,
-                              const ConfigFlags& flags, const std::vector<std::string>& arguments) {
-  config::Resolved resolved =
-      settings::resolve_process(process, process_sources(arguments, flags.preset));
+                              const config::Sources& sources) {
+  config::Resolved resolved = settings::resolve_process(process, sources);
   try {
     process::PipelinePlan(process, process::read_prompt_texts(process.prompts, prompt_texts()));
   } catch (const ConfigError& error) {
@@ -113,17 +114,16 @@ config::Resolved read_process(settings::ProcessSettings& process, const Context&
 }
 
 int show(const Context& context, const ConfigShowFlags& flags, const Words& words) {
-  const Words arguments = with_files(words, flags);
-  if (is_of_process(flags, arguments)) {
+  const config::Sources sources = read_sources(with_files(words, flags), flags);
+  if (settings::is_process_config(sources)) {
     settings::ProcessSettings process;
-    print_values(context, flags, read_process(process, context, flags, arguments));
+    print_values(context, flags, read_process(process, context, sources));
     return 0;
   }
   settings::TrainSettings train;
-  settings::RankFacts facts{.ranks = flags.nproc};
   print_values(context, flags,
-               read_train_config(train, arguments, flags.preset, context.log(),
-                                 settings::Wanted::Anything, &facts));
+               resolve_logged(train, settings::read_train_documents(sources), context.log(),
+                              settings::Wanted::Anything, flags.nproc));
   return 0;
 }
 
@@ -192,7 +192,8 @@ int check(const Context& context, const ConfigCheckFlags& flags, const Words& wo
   if (arguments.empty() && flags.preset.empty())
     throw ConfigError("`convoy config check` needs a file",
                       {.hint = "convoy config check run.yaml"});
-  if (is_of_process(flags, arguments)) {
+  const config::Sources sources = read_sources(arguments, flags);
+  if (settings::is_process_config(sources)) {
     if (flags.nproc > 0)
       throw ConfigError("--ranks applies only to trainings, found a configuration of task process",
                         {.key = "--ranks", .hint = "its workers are workers.world_size"});
@@ -201,12 +202,12 @@ int check(const Context& context, const ConfigCheckFlags& flags, const Words& wo
           "--hardware applies only to trainings, found a configuration of task process",
           {.key = "--hardware", .hint = "leave it out"});
     settings::ProcessSettings process;
-    return say_ok(context, read_process(process, context, flags, arguments));
+    return say_ok(context, read_process(process, context, sources));
   }
   settings::TrainSettings train;
-  settings::RankFacts facts{.ranks = flags.nproc};
-  const config::Resolved resolved = read_train_config(train, arguments, flags.preset, context.log(),
-                                                      settings::Wanted::TrainInputs, &facts);
+  const config::Resolved resolved =
+      resolve_logged(train, settings::read_train_documents(sources), context.log(),
+                     settings::Wanted::TrainInputs, flags.nproc);
   // A configuration may be for another machine: missing files only cause warnings.
   for (const DataError& error : missing_train_inputs(train))
     context.log().warning(fmt::format("{}: {}", error.location().key, error.sentence()));

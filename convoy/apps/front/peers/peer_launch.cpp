@@ -7,13 +7,11 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 #include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"
-#include "convoy/core/base/trimmed.h"
 #include "convoy/core/io/hub_cache.h"
 #include "convoy/launch/submit/quoting.h"
 
@@ -57,19 +55,6 @@ void take(const settings::RequestedValue& requested, int64_t& flag_value, int64_
   say(log, flag, requested);
 }
 
-// By a key that every one has; JSON is YAML here.
-bool is_accelerate_file(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;
-  std::ifstream lines(path);
-  for (std::string line; std::getline(lines, line);) {
-    const std::string_view key =
-        trimmed(std::string_view(line).substr(0, line.find(':')), " \t\"'{,");
-    if (key == "compute_environment" || key == "distributed_type") return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void export_library_variables(std::vector<std::string>& words, const Log& log) {
@@ -100,15 +85,13 @@ void take_node_words(std::vector<std::string>& words, settings::LaunchRequest& l
 }
 
 void refuse_launcher_words(const std::vector<std::string>& words) {
+  bool has_config = false;
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
     if (equals == word.npos) {
-      if (is_accelerate_file(word))
-        throw ConfigError("this is a file of `accelerate config`, and no training's",
-                          {.file = word,
-                           .key = "--accelerate-config",
-                           .hint = fmt::format("convoy train CONFIG.yaml --accelerate-config {}",
-                                               launch::shell_word(word))});
+      config::FileStack beside;
+      if (std::exchange(has_config, true)) beside.load(word);
+      refuse_accelerate_file(beside);
       continue;
     }
     const std::string name = word.substr(0, equals);
@@ -124,6 +107,19 @@ void refuse_launcher_words(const std::vector<std::string>& words) {
                              "own sets it before the command: {} convoy train ...",
                              ranks, word)});
   }
+}
+
+void refuse_accelerate_file(const config::FileStack& files) {
+  if (files.trees().empty()) return;
+  const config::Node& tree = files.trees().back();
+  if (tree.find("compute_environment") == nullptr && tree.find("distributed_type") == nullptr)
+    return;
+  const std::string& file = files.names().front();
+  throw ConfigError("this is a file of `accelerate config`, and no training's",
+                    {.file = file,
+                     .key = "--accelerate-config",
+                     .hint = fmt::format("convoy train CONFIG.yaml --accelerate-config {}",
+                                         launch::shell_word(file))});
 }
 
 void take_launch_request(const settings::LaunchRequest& launch_request,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "convoy/core/base/log.h"
+#include "convoy/core/config/file_stack.h"
 #include "convoy/core/settings/launch_request.h"
 #include "convoy/launch/supervisor/job_setup.h"
 #include "convoy/launch/supervisor/launch_flags.h"
@@ -23,8 +24,11 @@ void export_library_variables(std::vector<std::string>& words, const Log& log);
 void take_node_words(std::vector<std::string>& words, settings::LaunchRequest& launch_request);
 
 // Throws ConfigError for a word that says what each rank is told (RANK=0, WORLD_SIZE=2), and for a
-// file of `accelerate config` in the place of the training's: with what to type.
+// file of `accelerate config` beside the training's: with what to type.
 void refuse_launcher_words(const std::vector<std::string>& words);
+
+// The same for a file of `accelerate config` in the place of the training's.
+void refuse_accelerate_file(const config::FileStack& files);
 
 // Fills flags that were not given, and logs it.
 void take_launch_request(const settings::LaunchRequest& launch_request,

@@ -315,7 +315,12 @@ TEST_F(TrainCommand, WordsOfLaunchersAreRefusedWithWhatToType) {
   write_file_atomic(folder_ / "of_accelerate.yaml",
                     "compute_environment: LOCAL_MACHINE\nnum_processes: 2\n");
   EXPECT_EQ(train("of_accelerate.yaml", "exit 0"), 2);
-  EXPECT_NE(output_.find("convoy train CONFIG.yaml --accelerate-config of_accelerate.yaml"),
+  const std::string hint = "convoy train CONFIG.yaml --accelerate-config of_accelerate.yaml";
+  EXPECT_NE(output_.find(hint), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml of_accelerate.yaml", "exit 0"), 2);
+  EXPECT_NE(output_.find(hint), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml sums.yaml", "exit 0"), 2);
+  EXPECT_NE(output_.find("wanted one config file, found sums.yaml and sums.yaml"),
             std::string::npos)
       << output_;
 }

@@ -12,10 +12,9 @@
 #include "convoy/core/config/meant_keys.h"
 
 namespace convoy::apps {
-namespace {
 
-config::Sources train_sources(const std::vector<std::string>& arguments,
-                              const std::string& preset) {
+config::Sources config_sources(const std::vector<std::string>& arguments,
+                               const std::string& preset) {
   config::Sources sources;
   for (const std::string& word : arguments) {
     const std::string argument = without_config_name(word);
@@ -35,39 +34,27 @@ config::Sources train_sources(const std::vector<std::string>& arguments,
   return sources;
 }
 
-}  // namespace
-
 std::string without_config_name(std::string word) {
   constexpr std::string_view kVariable = "CONFIG=";
   if (word.starts_with(kVariable)) word.erase(0, kVariable.size());
   return word;
 }
 
-config::Resolved read_train_config(settings::TrainSettings& train,
-                                   const std::vector<std::string>& arguments,
-                                   const std::string& preset, const Log& log,
-                                   settings::Wanted wanted, settings::RankFacts* facts) {
-  config::Resolved resolved =
-      settings::resolve_train(train, train_sources(arguments, preset), wanted, facts);
+config::Resolved resolve_logged(settings::TrainSettings& train,
+                                const settings::TrainDocuments& documents, const Log& log,
+                                settings::Wanted wanted, int64_t ranks) {
+  config::Resolved resolved = settings::resolve_documents(train, documents, wanted, ranks);
   for (const std::string& notice : resolved.notices()) log.info(notice);
   for (const std::string& warning : resolved.warnings()) log.warning(warning);
   return resolved;
 }
 
-settings::LaunchRequest requested_launch(const std::vector<std::string>& arguments,
-                                         const std::string& preset) {
-  settings::RankFacts facts;
-  try {
-    settings::TrainSettings train;
-    settings::resolve_train(train, train_sources(arguments, preset), settings::Wanted::Anything,
-                            &facts);
-    if (train.parallel.strategy == "dp")
-      facts.launch_request.devices_of_rank = static_cast<int>(train.parallel.replicas);
-  } catch (const ConfigError&) {
-    // The configuration is read again when the number of ranks is known; its errors are reported
-    // then.
-  }
-  return facts.launch_request;
+config::Resolved read_train_config(settings::TrainSettings& train,
+                                   const std::vector<std::string>& arguments,
+                                   const std::string& preset, const Log& log,
+                                   settings::Wanted wanted) {
+  return resolve_logged(train, settings::read_train_documents(config_sources(arguments, preset)),
+                        log, wanted);
 }
 
 std::string setting_of_flag(const std::string& flag) {

@@ -12,22 +12,25 @@
 
 namespace convoy::apps {
 
-// `arguments`: at most one file, then key=value. Notices go to the log. `facts` as for
-// resolve_train(). Throws ConfigError.
+// `arguments`: at most one file, then key=value. Throws ConfigError for a second file.
+config::Sources config_sources(const std::vector<std::string>& arguments,
+                               const std::string& preset);
+
+// Like settings::resolve_documents(). Notices and warnings go to the log.
+config::Resolved resolve_logged(settings::TrainSettings& train,
+                                const settings::TrainDocuments& documents, const Log& log,
+                                settings::Wanted wanted = settings::Wanted::Anything,
+                                int64_t ranks = 0);
+
+// resolve_logged() of these sources. Throws ConfigError.
 config::Resolved read_train_config(settings::TrainSettings& train,
                                    const std::vector<std::string>& arguments,
                                    const std::string& preset, const Log& log,
-                                   settings::Wanted wanted = settings::Wanted::Anything,
-                                   settings::RankFacts* facts = nullptr);
+                                   settings::Wanted wanted = settings::Wanted::Anything);
 
 // "run.yaml" for "CONFIG=run.yaml", as SFT-Play's make targets name the file; any other word
 // unchanged.
 std::string without_config_name(std::string word);
-
-// The ranks and nodes in the same sources; empty when they cannot be read, which
-// read_train_config() reports.
-settings::LaunchRequest requested_launch(const std::vector<std::string>& arguments,
-                                         const std::string& preset);
 
 // The setting that a user meant by a flag: "train.batch_size" for "--batch-size=4". Empty = none.
 std::string setting_of_flag(const std::string& flag);

@@ -112,8 +112,10 @@ TrainInvocation read_train_line(Context& context, const std::vector<std::string>
   settings::LaunchRequest typed;
   take_node_words(found.rest, typed);
   refuse_launcher_words(found.rest);
+  found.documents = settings::read_train_documents(config_sources(found.rest, found.flags.preset));
+  refuse_accelerate_file(found.documents.sources.files);
   take_launch_request(typed, members, found.flags, context.log());
-  const settings::LaunchRequest in_files = requested_launch(found.rest, found.flags.preset);
+  const settings::LaunchRequest& in_files = found.documents.launch_request;
   if (!is_started_as_rank()) {
     take_launch_request(in_files, members, found.flags, context.log());
     say_unread_accelerate_file(in_files, context.log());

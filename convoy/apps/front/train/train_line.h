@@ -10,6 +10,7 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/core/config/field.h"
+#include "convoy/core/settings/train_imports.h"
 #include "convoy/core/settings/train_settings.h"
 #include "convoy/launch/supervisor/job_setup.h"
 #include "convoy/launch/supervisor/launch_flags.h"
@@ -79,11 +80,13 @@ struct TrainFlags : launch::DeviceFlags {
 struct TrainInvocation {
   TrainFlags flags;
   launch::SetupRequest request;
-  std::string multi_gpu;          // HarFlags
-  bool har_data = false;          // --data-dir is given
-  std::vector<std::string> rest;  // configuration and key=value pairs
+  std::string multi_gpu;               // HarFlags
+  bool har_data = false;               // --data-dir is given
+  std::vector<std::string> rest;       // configuration and key=value pairs
+  settings::TrainDocuments documents;  // what they say
 };
 
+// Throws ConfigError for the line alone: errors of the configuration are in its documents.
 TrainInvocation read_train_line(Context& context, const std::vector<std::string>& arguments);
 
 // A word of `rest` that is no key=value pair.

@@ -58,18 +58,11 @@ void require_config(const TrainInvocation& found) {
   refuse_recognition_without_config(found);
 }
 
-// The file lies on this host.
-bool has_config_file(const TrainInvocation& found) {
-  const auto file = std::find_if(found.rest.begin(), found.rest.end(), is_config_file);
-  return file != found.rest.end() && fs::exists(*file);
-}
-
-NodeConfig resolve_words(const TrainStart& start, const std::vector<std::string>& words,
-                         settings::Wanted wanted) {
-  settings::RankFacts facts{.ranks = ranks_of_job(start.setup)};
+NodeConfig resolve_on_node(const TrainStart& start, const settings::TrainDocuments& documents,
+                           settings::Wanted wanted) {
   auto train = std::make_unique<settings::TrainSettings>();
-  config::Resolved resolved =
-      read_train_config(*train, words, start.flags().preset, start.context.log(), wanted, &facts);
+  config::Resolved resolved = resolve_logged(*train, documents, start.context.log(), wanted,
+                                             ranks_of_job(start.setup));
   if (train->run_name.empty()) {
     train->run_name = name_by_file(start.found);
     resolved.decided("run_name", "name of the config file");
@@ -78,10 +71,10 @@ NodeConfig resolve_words(const TrainStart& start, const std::vector<std::string>
 }
 
 // The words that count on this host whatever rank 0's configuration says.
-NodeConfig read_words_without_file(const TrainStart& start) {
-  std::vector<std::string> words = start.found.rest;
-  std::erase_if(words, is_config_file);
-  NodeConfig config = resolve_words(start, words, settings::Wanted::Anything);
+NodeConfig resolve_without_file(const TrainStart& start) {
+  settings::TrainDocuments documents = start.found.documents;
+  documents.sources.files = {};  // with its error, that there is none
+  NodeConfig config = resolve_on_node(start, documents, settings::Wanted::Anything);
   config.is_here = false;
   return config;
 }
@@ -91,21 +84,18 @@ NodeConfig read_words_without_file(const TrainStart& start) {
 NodeConfig read_node_config(const TrainStart& start) {
   // The ranks of a dry run are this node's alone: nobody sends them one.
   const bool is_sent = may_be_sent(start.setup) && !start.flags().dry_run;
-  return is_sent && !has_config_file(start.found) ? read_words_without_file(start)
-                                                  : read_own_config(start);
+  return is_sent && !start.found.documents.sources.files.is_here() ? resolve_without_file(start)
+                                                                   : read_own_config(start);
 }
 
 NodeConfig read_own_config(const TrainStart& start) {
   require_config(start.found);
-  return resolve_words(start, start.found.rest, settings::Wanted::TrainInputs);
+  return resolve_on_node(start, start.found.documents, settings::Wanted::TrainInputs);
 }
 
 void check_launch_settings(const TrainStart& start) {
-  settings::TrainSettings train;
-  settings::RankFacts facts{.ranks = ranks_of_job(start.setup)};
   if (!start.found.rest.empty() || !start.flags().preset.empty())
-    read_train_config(train, start.found.rest, start.flags().preset, start.context.log(),
-                      settings::Wanted::Anything, &facts);
+    resolve_on_node(start, start.found.documents, settings::Wanted::Anything);
 }
 
 }  // namespace convoy::apps

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <utility>
 
+#include "convoy/apps/front/train/train_config.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
@@ -21,7 +23,12 @@ class TrainNodeConfig : public ::testing::Test {
     found_.rest = {(folder_.path() / "sums.yaml").string(), "train.output_dir=runs/a"};
   }
 
-  TrainStart start() const { return {.context = context_, .found = found_, .setup = setup_}; }
+  // Reads what the words of the command say.
+  TrainStart start() {
+    found_.documents = settings::read_train_documents(config_sources(found_.rest, ""));
+    return read_start();
+  }
+  TrainStart read_start() const { return {.context = context_, .found = found_, .setup = setup_}; }
   void write_file() const {
     write_file_atomic(folder_.path() / "sums.yaml",
                       "model: {name: some-model}\ndata: {train_path: rows.jsonl}\n");
@@ -51,6 +58,47 @@ TEST_F(TrainNodeConfig, NodeWithoutTheFileReadsItsOwnWords) {
   EXPECT_EQ(config.train->train.output_dir, "runs/a");
   EXPECT_EQ(config.train->run_name, "sums");
   EXPECT_THROW(read_own_config(start()), ConfigError);
+}
+
+TEST_F(TrainNodeConfig, EachFileIsReadOnce) {
+  const std::string peers = (folder_.path() / "ds.json").string();
+  write_file_atomic(peers, R"({"train_batch_size": 32})");
+  write_file();
+  found_ = read_train_line(context_, {found_.rest.front(), "--deepspeed", peers});
+  std::filesystem::remove(peers);
+  std::filesystem::remove(found_.rest.front());
+  setup_.nodes = {};
+  for (const auto& [ranks, rows] : {std::pair(2, 16), std::pair(4, 8)}) {
+    setup_.num_local_ranks = ranks;
+    const NodeConfig config = read_node_config(read_start());
+    EXPECT_EQ(config.train->model.name, "some-model");
+    EXPECT_EQ(config.train->train.batch_rows(), rows);
+    EXPECT_EQ(config.resolved.value("train.batch_size").origin, peers + ":1");
+    EXPECT_NO_THROW(check_launch_settings(read_start()));
+  }
+}
+
+// The node knows late that it is rank 0's.
+TEST_F(TrainNodeConfig, NodeThatWaitedSaysWhatItLacksWithItsOtherErrors) {
+  found_.rest.push_back("train.batch_size=4");
+  EXPECT_FALSE(read_node_config(start()).is_here);
+  write_file();
+  try {
+    read_own_config(read_start());
+    FAIL() << "the file was not here when the command was read";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.sentence().find("sums.yaml"), std::string::npos) << error.sentence();
+  }
+  found_.rest.push_back("train.batch_sze=4");
+  std::filesystem::remove(found_.rest.front());
+  EXPECT_THROW(read_node_config(start()), ConfigError);
+  try {
+    read_own_config(read_start());
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.sentence().find("sums.yaml"), std::string::npos) << error.sentence();
+    EXPECT_NE(error.sentence().find("2 errors"), std::string::npos) << error.sentence();
+  }
 }
 
 TEST_F(TrainNodeConfig, NodeZeroAndDryRunNeedTheFile) {
