@@ -27,7 +27,7 @@ class BenchPeer : public ::testing::Test {
   testing::ScriptEnd bench(const std::string& flags) {
     return testing::run_script(
         folder_.path(),
-        fmt::format("OMP_NUM_THREADS=1 '{}/convoy-worker' bench generate "
+        fmt::format("OMP_NUM_THREADS=1 '{}/convoy-worker' bench-generate "
                     "--geometry tiny --devices cpu --batches 1 --prompts 1 --prompt-tokens 4 "
                     "--new-tokens 4 --repeats 1 --peer-python ./python --json {}",
                     std::getenv("CONVOY_BIN_DIR"), flags));

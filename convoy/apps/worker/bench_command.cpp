@@ -16,7 +16,7 @@
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/suggest.h"
+#include "convoy/core/settings/worker_calls.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/machine/processes/run_child.h"
 
@@ -73,7 +73,7 @@ Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags,
                                  : environment_variable("CONVOY_PEER_PYTHON").value_or("python3");
   std::string work = fmt::format(" --dtype {} --geometry {} --devices {} {}", flags.dtype,
                                  flags.geometry, devices, benchmark.work);
-  const std::string own = fmt::format("'{}' bench {} --no-peer{}{}", program.string(),
+  const std::string own = fmt::format("'{}' bench-{} --no-peer{}{}", program.string(),
                                       benchmark.name, work, benchmark.own);
   std::string of_peer = work + benchmark.for_peer;
   if (const int threads = device::chosen_threads(); threads > 0)
@@ -228,54 +228,43 @@ int bench_generate(const settings::BenchFlags& flags, const settings::BenchGener
   return 0;
 }
 
+void refuse_words(const char* name, const Arguments& words) {
+  if (!words.empty())
+    throw ConfigError(fmt::format("`{}` is no flag of bench {}", words.front(), name),
+                      {.hint = "see convoy help bench"});
+}
+
 }  // namespace
 
-int bench_command(const Arguments& arguments) {
+int bench_train_command(const Arguments& arguments) {
   CommonFlags worker;
   settings::RankFlags ranks;
-  settings::BenchFlags flags;
-  settings::BenchTrainFlags train;
-  settings::BenchGenerateFlags generate;
-  const std::vector<config::Section> common = {
-      config::list_fields(flags), config::list_fields(ranks), config::list_fields(worker)};
-  const auto parse = [&](std::vector<config::Section> own, const Arguments& words) {
-    own.insert(own.end(), common.begin(), common.end());
-    return config::parse_flags(own, words);
-  };
-  // Rank flags may precede the name.
-  const Arguments names =
-      parse({config::list_fields(train), config::list_fields(generate)}, arguments);
-  const std::string name = names.empty() ? "" : names.front();
-  if (names.size() > 1)
-    throw ConfigError(fmt::format("`{}` is no flag of bench {}", names[1], name),
-                      {.hint = "see convoy help bench"});
-  Arguments words = arguments;
-  words.erase(std::remove(words.begin(), words.end(), name), words.end());
-  if (name == "train") {
-    parse({config::list_fields(train)}, words);
-    return bench_train(flags, train, ranks, worker);
-  }
-  if (name == "generate") {
-    parse({config::list_fields(generate)}, words);
-    return bench_generate(flags, generate, ranks.devices, worker.json);
-  }
-  if (name == "peak") {
-    parse({}, words);
-    settings::BenchFlags defaults;
-    const auto refused =
-        config::flags_that_differ(config::list_fields(flags), config::list_fields(defaults));
-    if (!refused.empty())
-      throw ConfigError(fmt::format("bench peak measures each dtype by itself and does not take {}",
-                                    refused.front()),
-                        {.key = refused.front(), .hint = "give --devices and --threads"});
-    return bench_peak(ranks.devices, worker);
-  }
-  throw ConfigError(
-      name.empty() || name.starts_with("-")
-          ? "wanted the name of a benchmark first, train, generate or peak"
-          : fmt::format("there is no benchmark `{}`{}; wanted train, generate or peak", name,
-                        did_you_mean(name, {"train", "generate", "peak"})),
-      {.hint = "convoy bench train --mode lora"});
+  settings::BenchTrainCall call;
+  refuse_words("train", parse_call(call.lists(), ranks, worker, arguments));
+  return bench_train(call.flags, call.train, ranks, worker);
+}
+
+int bench_generate_command(const Arguments& arguments) {
+  CommonFlags worker;
+  settings::RankFlags ranks;
+  settings::BenchGenerateCall call;
+  refuse_words("generate", parse_call(call.lists(), ranks, worker, arguments));
+  return bench_generate(call.flags, call.generate, ranks.devices, worker.json);
+}
+
+int bench_peak_command(const Arguments& arguments) {
+  CommonFlags worker;
+  settings::RankFlags ranks;
+  settings::BenchCall call;
+  refuse_words("peak", parse_call(call.lists(), ranks, worker, arguments));
+  settings::BenchFlags defaults;
+  const auto refused =
+      config::flags_that_differ(config::list_fields(call.flags), config::list_fields(defaults));
+  if (!refused.empty())
+    throw ConfigError(fmt::format("bench peak measures each dtype by itself and does not take {}",
+                                  refused.front()),
+                      {.key = refused.front(), .hint = "give --devices and --threads"});
+  return bench_peak(ranks.devices, worker);
 }
 
 }  // namespace convoy::apps

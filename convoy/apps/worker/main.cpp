@@ -29,7 +29,9 @@ int dispatch(const Arguments& arguments) {
       {"generate", generate_command},
       {"serve", serve_command},
       {"merge", merge_command},
-      {"bench", bench_command},
+      {"bench-train", bench_train_command},
+      {"bench-generate", bench_generate_command},
+      {"bench-peak", bench_peak_command},
       {"predict", predict_command},
       {"process", process_command},
       {"quantize", quantize_command},
@@ -60,10 +62,10 @@ int report(Error error, bool json) {
 }
 
 std::string memory_hint(const std::string& command) {
-  return command == "train"   ? "lower train.batch_size or model.max_seq_len"
-         : command == "bench" ? "lower --batch or --seq, or take a smaller --geometry"
-         : command == "merge" ? "merge on the CPU: --devices cpu"
-                              : "lower --batch-size";
+  return command == "train"              ? "lower train.batch_size or model.max_seq_len"
+         : command.starts_with("bench-") ? "lower --batch or --seq, or take a smaller --geometry"
+         : command == "merge"            ? "merge on the CPU: --devices cpu"
+                                         : "lower --batch-size";
 }
 
 int run(const Arguments& arguments) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of convoy-worker whose flags are several structs. Both ends have them from here: the
-// front takes its own flags from a command line and hands on the words of lists(), and the worker
-// parses these words by lists(). Plain data.
+// The calls of convoy-worker. Both ends have them from here: the front takes its own flags from a
+// command line and hands on the words of lists(), and the worker parses these words by lists().
+// Plain data.
 #pragma once
 
 #include <vector>
@@ -56,6 +56,28 @@ struct ServeCall {
 
   std::vector<config::Section> lists() {
     return {config::list_fields(flags), config::list_fields(model), config::list_fields(engine)};
+  }
+};
+
+struct BenchCall {
+  BenchFlags flags = {};
+
+  std::vector<config::Section> lists() { return {config::list_fields(flags)}; }
+};
+
+struct BenchTrainCall : BenchCall {
+  BenchTrainFlags train = {};
+
+  std::vector<config::Section> lists() {
+    return {config::list_fields(train), config::list_fields(flags)};
+  }
+};
+
+struct BenchGenerateCall : BenchCall {
+  BenchGenerateFlags generate = {};
+
+  std::vector<config::Section> lists() {
+    return {config::list_fields(generate), config::list_fields(flags)};
   }
 };
 

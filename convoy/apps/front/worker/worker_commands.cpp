@@ -105,31 +105,29 @@ int run_merge(Context& context, const Words& arguments) {
   return run_worker_on_ranks(context, one, "merge", taken.left, "models merge");
 }
 
-int run_bench(Context& context, std::string_view name, const Words& arguments) {
+// `alone` as for run_worker_on_ranks().
+template <class Call>
+int run_bench(Context& context, const std::string& command, const Words& arguments,
+              const std::string& alone) {
   HostRanks ranks;
-  settings::BenchFlags flags;
-  settings::BenchTrainFlags train;
-  settings::BenchGenerateFlags generate;
+  Call call;
   const config::TakenFlags taken = words_for_worker(
       context, {config::list_fields(ranks.members), config::list_fields(ranks.devices)},
-      {config::list_fields(flags), config::list_fields(train), config::list_fields(generate)},
-      arguments);
-  Words words = {std::string(name)};
-  words.insert(words.end(), taken.left.begin(), taken.left.end());
-  return run_worker_on_ranks(context, ranks, "bench", words,
-                             name == "train" ? "" : fmt::format("bench {}", name));
+      call.lists(), arguments);
+  return run_worker_on_ranks(context, ranks, command, taken.left, alone);
 }
 
 int bench_train(Context& context, const Words& arguments) {
-  return run_bench(context, "train", arguments);
+  return run_bench<settings::BenchTrainCall>(context, "bench-train", arguments, "");
 }
 
 int bench_generate(Context& context, const Words& arguments) {
-  return run_bench(context, "generate", arguments);
+  return run_bench<settings::BenchGenerateCall>(context, "bench-generate", arguments,
+                                                "bench generate");
 }
 
 int bench_peak(Context& context, const Words& arguments) {
-  return run_bench(context, "peak", arguments);
+  return run_bench<settings::BenchCall>(context, "bench-peak", arguments, "bench peak");
 }
 
 // `--device` names the GPU that is predicted; the one that is there, for what is measured, is
