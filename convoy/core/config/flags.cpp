@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <variant>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/suggest.h"
@@ -78,10 +79,11 @@ class FlagParser {
       } else {
         found.positionals.push_back(arguments[at]);
       }
-      const bool is_taken =
-          std::any_of(given_.begin() + static_cast<std::ptrdiff_t>(num_given), given_.end(),
-                      [&taken](const Field* field) { return belongs_to(*field, taken); });
-      if (!is_taken) found.left.insert(found.left.end(), word(first), word(at + 1));
+      const size_t num_taken = found.given.size();
+      for (size_t index = num_given; index < given_.size(); ++index)
+        if (belongs_to(*given_[index], taken)) found.given.push_back(given_[index]->name);
+      if (found.given.size() == num_taken)
+        found.left.insert(found.left.end(), word(first), word(at + 1));
     }
     return found;
   }
@@ -267,6 +269,14 @@ TakenFlags take_flags(const std::vector<Section>& taken, const std::vector<Secti
   std::vector<Section> all = taken;
   all.insert(all.end(), left.begin(), left.end());
   return FlagParser(all).take(taken, arguments);
+}
+
+void copy_values(const Section& from, const Section& to, const std::vector<std::string>& names) {
+  for (size_t at = 0; at < to.fields.size(); ++at) {
+    if (std::find(names.begin(), names.end(), to.fields[at].name) == names.end()) continue;
+    std::visit([&](auto* member) { *member = *std::get<decltype(member)>(from.fields[at].value); },
+               to.fields[at].value);
+  }
 }
 
 std::vector<std::string> flags_that_differ(const Section& flags, const Section& defaults) {

@@ -28,12 +28,17 @@ std::vector<std::string> parse_flags(const std::vector<Section>& lists,
 struct TakenFlags {
   std::vector<std::string> left;         // all words that belong to no flag of `taken`
   std::vector<std::string> positionals;  // as parse_flags() returns them
+  std::vector<std::string> given;        // names of the fields of `taken` that are set
 };
 
 // Like parse_flags() over both lists. The words of the result's `left` are in order, for another
 // program that parses the flags of `left` itself.
 TakenFlags take_flags(const std::vector<Section>& taken, const std::vector<Section>& left,
                       const std::vector<std::string>& arguments);
+
+// Sets the fields of `to` that `names` lists to their values in `from`. Both are lists of the same
+// struct type.
+void copy_values(const Section& from, const Section& to, const std::vector<std::string>& names);
 
 // "node-rank" for "node_rank": the spelling of flags and commands.
 std::string dashed(std::string_view name);

@@ -198,6 +198,16 @@ struct Ranks {
   }
 };
 
+TEST(Flags, ValuesAreCopiedByName) {
+  Ranks from{.nproc_per_node = "", .wait = true};
+  Ranks to{.nproc_per_node = "2"};
+  copy_values(list_fields(from), list_fields(to), {"wait"});
+  EXPECT_EQ(to.nproc_per_node, "2");
+  EXPECT_TRUE(to.wait);
+  copy_values(list_fields(from), list_fields(to), {"nproc_per_node"});
+  EXPECT_EQ(to.nproc_per_node, "") << "the default too";
+}
+
 TEST(Flags, TakenFlagsLeaveTheWordsOfTheOthersAsTheyAre) {
   Ranks ranks;
   Flags flags;
@@ -208,6 +218,7 @@ TEST(Flags, TakenFlagsLeaveTheWordsOfTheOthersAsTheyAre) {
   EXPECT_EQ(taken.left, (std::vector<std::string>{"a.yaml", "--model", "--x", "k=v", "-qv",
                                                   "--stop=a", "--", "--wait"}));
   EXPECT_EQ(taken.positionals, (std::vector<std::string>{"a.yaml", "k=v", "--wait"}));
+  EXPECT_EQ(taken.given, (std::vector<std::string>{"nproc_per_node", "nproc_per_node", "wait"}));
   EXPECT_EQ(ranks.nproc_per_node, "3");
   EXPECT_TRUE(ranks.wait);
   EXPECT_EQ(flags.model, "--x");

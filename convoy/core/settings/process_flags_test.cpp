@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -16,6 +17,14 @@
 
 namespace convoy::settings {
 namespace {
+
+// Settings from `sources`, with the flags `words` over them.
+config::Resolved with_flags(ProcessSettings& settings, const config::Sources& sources,
+                            const std::vector<std::string>& words) {
+  ProcessFlagValues flags;
+  flags.names = config::take_flags({process_flag_list(flags.settings)}, {}, words).given;
+  return resolve_process(settings, sources, std::move(flags));
+}
 
 std::set<std::string> flag_names() {
   ProcessSettings settings;
@@ -65,8 +74,8 @@ TEST(ProcessSettings, DefaultsAreWithinTheirBoundsAndThoseOfTheGuide) {
 TEST(ProcessSettings, FlagsComeLast) {
   ProcessSettings settings;
   const config::Resolved resolved =
-      resolve_process(settings, {.overrides = {"seed=7", "generate.max_tokens=9", "generate.n=3"}},
-                      {"--max-tokens", "4096", "--seed=0"});
+      with_flags(settings, {.overrides = {"seed=7", "generate.max_tokens=9", "generate.n=3"}},
+                 {"--max-tokens", "4096", "--seed=0"});
   EXPECT_EQ(settings.generate.max_tokens, 4096);
   EXPECT_EQ(settings.seed, 0);
   EXPECT_EQ(settings.generate.n, 3);
@@ -76,9 +85,9 @@ TEST(ProcessSettings, FlagsComeLast) {
 
 TEST(ProcessSettings, RefusesWhatCanNotBeTogether) {
   ProcessSettings settings;
-  EXPECT_THROW(resolve_process(settings, {}, {"--node-rank", "1"}), ConfigError);
-  EXPECT_THROW(resolve_process(settings, {}, {"--world-size", "0"}), ConfigError);
-  EXPECT_THROW(resolve_process(settings, {}, {"--max-iterations", "-1"}), ConfigError);
+  EXPECT_THROW(with_flags(settings, {}, {"--node-rank", "1"}), ConfigError);
+  EXPECT_THROW(with_flags(settings, {}, {"--world-size", "0"}), ConfigError);
+  EXPECT_THROW(with_flags(settings, {}, {"--max-iterations", "-1"}), ConfigError);
 }
 
 TEST(ProcessSettings, AConfigurationSaysByItsTaskWhoseItIs) {
@@ -124,11 +133,11 @@ TEST(ProcessFlags, ASettingLeadsToItsFlag) {
 
 TEST(ProcessFlags, WeightsAreHeldInOneWay) {
   ProcessSettings settings;
-  resolve_process(settings, {}, {"--quantization", "nf4", "--double-quant"});
+  with_flags(settings, {}, {"--quantization", "nf4", "--double-quant"});
   EXPECT_EQ(settings.model.quantization, "nf4");
   EXPECT_TRUE(settings.model.double_quant);
   ProcessSettings rounded;
-  resolve_process(rounded, {}, {"--weights", "int4", "--activations", "int8"});
+  with_flags(rounded, {}, {"--weights", "int4", "--activations", "int8"});
   EXPECT_EQ(rounded.engine.activations, "int8");
   for (const std::vector<std::string>& flags : {std::vector<std::string>{"--double-quant"},
                                                 {"--quantization", "int8", "--double-quant"},
@@ -137,7 +146,7 @@ TEST(ProcessFlags, WeightsAreHeldInOneWay) {
                                                 {"--quantization", "nf4", "--activations", "int8"},
                                                 {"--quantization", "nf5"}}) {
     ProcessSettings refused;
-    EXPECT_THROW(resolve_process(refused, {}, flags), ConfigError) << flags.back();
+    EXPECT_THROW(with_flags(refused, {}, flags), ConfigError) << flags.back();
   }
 }
 

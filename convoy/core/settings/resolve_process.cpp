@@ -94,13 +94,10 @@ bool says_process(const config::Node& tree) {
 }  // namespace
 
 config::Resolved resolve_process(ProcessSettings& settings, const config::Sources& sources,
-                                 const std::vector<std::string>& flags,
-                                 const std::vector<config::Section>& lists) {
+                                 ProcessFlagValues flags) {
   config::Resolved resolved = config::resolve(settings, sources);
   const std::map<std::string, std::string> before = values_of(settings);
-  std::vector<config::Section> all = lists;
-  all.push_back(process_flag_list(settings));
-  config::parse_flags(all, flags);
+  config::copy_values(process_flag_list(flags.settings), process_flag_list(settings), flags.names);
   for (const auto& [path, value] : values_of(settings))
     if (value != before.at(path)) resolved.decided(path, "by a flag");
   try {

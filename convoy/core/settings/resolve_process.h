@@ -12,11 +12,15 @@
 
 namespace convoy::settings {
 
-// `lists`: further flags of the command, which are parsed too. Throws ConfigError with all errors
-// of the sources, then of the flags, then of combinations of keys.
+// Settings that flags give. They may be the defaults, and beat the other sources then too.
+struct ProcessFlagValues {
+  ProcessSettings settings;
+  std::vector<std::string> names;  // fields of process_flag_list() that were given
+};
+
+// Throws ConfigError with all errors of the sources, then of combinations of keys.
 config::Resolved resolve_process(ProcessSettings& settings, const config::Sources& sources,
-                                 const std::vector<std::string>& flags = {},
-                                 const std::vector<config::Section>& lists = {});
+                                 ProcessFlagValues flags = {});
 
 // True when these sources configure `convoy process`, by their `task`.
 bool is_process_config(const config::Sources& sources);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "convoy/apps/front/process/process_config.h"
 #include "convoy/core/base/files.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
@@ -304,6 +305,20 @@ TEST_F(ProcessCommand, ListsDataSets) {
   const testing::ScriptEnd info = run("process --dataset-info rows.jsonl --json");
   EXPECT_EQ(info.code, 0) << info.out;
   EXPECT_NE(info.out.find("1 + 1?"), std::string::npos) << info.out;
+}
+
+TEST(ProcessConfig, FlagsBeatTheOtherSourcesAndPlainIsTheWeakest) {
+  const auto chat = [](const std::vector<std::string>& words) {
+    Context context;
+    ProcessConfig config;
+    read_process_config(context, words, config);
+    return config.settings.prompts.chat;
+  };
+  EXPECT_EQ(chat({"prompts.chat=on"}), "on");
+  EXPECT_EQ(chat({"--plain", "prompts.chat=on"}), "off");
+  EXPECT_EQ(chat({"prompts.chat=off", "--chat", "auto"}), "auto") << "the default too";
+  EXPECT_EQ(chat({"--plain", "--chat", "on"}), "on");
+  EXPECT_EQ(chat({"--chat=on", "--plain"}), "on");
 }
 
 }  // namespace

@@ -1,49 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/process/process_config.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <map>
+#include <utility>
 
-#include "convoy/apps/front/build_facts.h"
-#include "convoy/core/base/error.h"
+#include "convoy/apps/front/train/train_config.h"
 #include "convoy/core/config/describe.h"
 
 namespace convoy::apps {
 
-config::Sources process_sources(const std::vector<std::string>& words, const std::string& preset) {
-  config::Sources sources;
-  for (const std::string& word : words) {
-    if (word.find('=') != std::string::npos) {
-      sources.overrides.push_back(word);
-    } else if (sources.file.empty()) {
-      sources.file = word;
-    } else {
-      throw ConfigError(
-          fmt::format("wanted one config file, found {} and {}", sources.file.string(), word),
-          {.hint = "settings are written key=value; files are merged by include:"});
-    }
-  }
-  sources.preset = preset;
-  sources.presets = preset_texts();
-  sources.environment = config::process_environment();
-  return sources;
-}
-
 void read_process_config(Context& context, const std::vector<std::string>& arguments,
                          ProcessConfig& config) {
-  settings::ProcessSettings scratch;  // the flags are parsed again over the sources
-  const std::vector<std::string> words =
-      config::parse_flags({settings::process_flag_list(scratch), config::list_fields(config.flags),
-                           config::list_fields(context.common)},
-                          arguments);
-  std::vector<std::string> flags = arguments;
-  if (config.flags.plain) flags.insert(flags.begin(), {"--chat", "off"});
-  settings::ProcessCommandFlags again;
-  CommonFlags common;
-  config.resolved =
-      settings::resolve_process(config.settings, process_sources(words, config.flags.preset), flags,
-                                {config::list_fields(again), config::list_fields(common)});
+  settings::ProcessFlagValues flags;
+  const config::TakenFlags taken =
+      config::take_flags({settings::process_flag_list(flags.settings)},
+                         {config::list_fields(config.flags), config::list_fields(context.common)},
+                         arguments);
+  flags.names = taken.given;
+  if (config.flags.plain &&
+      std::find(flags.names.begin(), flags.names.end(), "chat") == flags.names.end()) {
+    flags.settings.prompts.chat = "off";
+    flags.names.push_back("chat");
+  }
+  config.resolved = settings::resolve_process(
+      config.settings, config_sources(taken.positionals, config.flags.preset), std::move(flags));
   if (config.flags.debug) context.common.verbose = true;
 }
 

@@ -23,9 +23,6 @@ struct ProcessConfig {
 void read_process_config(Context& context, const std::vector<std::string>& arguments,
                          ProcessConfig& config);
 
-// CONFIG.yaml [key=value ...] as `convoy config` takes it.
-config::Sources process_sources(const std::vector<std::string>& words, const std::string& preset);
-
 // One group per section of the settings, then the flags that are no settings.
 std::vector<FlagGroup> process_flag_groups();
 

@@ -14,9 +14,11 @@ settings::ModelSampling model_sampling() {
 
 TEST(ProcessSampling, TheModelsFileCountsWhereNoSourceOfTheConfigurationDoes) {
   ProcessConfig config;
+  settings::ProcessFlagValues flags;
+  flags.settings.generate.max_tokens = 64;
+  flags.names = {"max_tokens"};
   config.resolved = settings::resolve_process(
-      config.settings, {.overrides = {"generate.top_p=0.9", "improve.temperature=0.1"}},
-      {"--max-tokens", "64"});
+      config.settings, {.overrides = {"generate.top_p=0.9", "improve.temperature=0.1"}}, flags);
   const std::string line = settle_process_sampling(config, model_sampling());
   const settings::DrawSettings& draw = config.settings.generate;
   EXPECT_EQ(draw.temperature, 0.7);
