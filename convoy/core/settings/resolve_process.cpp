@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -96,10 +97,18 @@ bool says_process(const config::Node& tree) {
 config::Resolved resolve_process(ProcessSettings& settings, const config::Sources& sources,
                                  ProcessFlagValues flags) {
   config::Resolved resolved = config::resolve(settings, sources);
-  const std::map<std::string, std::string> before = values_of(settings);
-  config::copy_values(process_flag_list(flags.settings), process_flag_list(settings), flags.names);
-  for (const auto& [path, value] : values_of(settings))
-    if (value != before.at(path)) resolved.decided(path, "by a flag");
+  const config::Section list = process_flag_list(settings);
+  config::copy_values(process_flag_list(flags.settings), list, flags.names);
+  const auto is_given = [&](const config::Field& setting) {
+    return std::any_of(list.fields.begin(), list.fields.end(), [&](const config::Field& flag) {
+      return flag.value == setting.value &&
+             std::find(flags.names.begin(), flags.names.end(), flag.name) != flags.names.end();
+    });
+  };
+  config::for_each_field(config::list_fields(settings), "",
+                         [&](const std::string& path, const config::Field& setting) {
+                           if (is_given(setting)) resolved.decided(path, "by a flag");
+                         });
   try {
     check(settings);
   } catch (const ConfigError& error) {

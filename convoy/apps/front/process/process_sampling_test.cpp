@@ -36,6 +36,18 @@ TEST(ProcessSampling, TheModelsFileCountsWhereNoSourceOfTheConfigurationDoes) {
   EXPECT_NE(config.resolved.yaml().find("temperature: 0.7"), std::string::npos);
 }
 
+TEST(ProcessSampling, AFlagThatGivesTheDefaultBeatsTheModelsFile) {
+  ProcessConfig config;
+  settings::ProcessFlagValues flags;
+  flags.names = {"temperature"};
+  config.resolved = settings::resolve_process(config.settings, {}, flags);
+  EXPECT_EQ(config.resolved.value("generate.temperature").origin, "decided: by a flag");
+  EXPECT_EQ(config.resolved.value("evaluate.temperature").origin, "default");
+  settle_process_sampling(config, model_sampling());
+  EXPECT_EQ(config.settings.generate.temperature, 0.2);
+  EXPECT_EQ(config.settings.generate.top_p, 0.8);
+}
+
 TEST(ProcessSampling, WithServersTheLineSaysThatTheValuesAreSent) {
   ProcessConfig config;
   config.resolved =
