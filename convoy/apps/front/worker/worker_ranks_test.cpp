@@ -100,6 +100,20 @@ TEST_F(WorkerRanks, EachRankGetsTheThreadsAskedForWhateverTheEnvironmentSays) {
   EXPECT_TRUE(contains(two.out, "5 threads of ")) << two.out << "each, not together";
 }
 
+TEST_F(WorkerRanks, ABenchmarkTakesItsOwnFlagsAlone) {
+  const std::string tell = "echo words: $*";
+  const auto generate = convoy("bench generate --weights int8 --no-peer", tell);
+  EXPECT_TRUE(contains(generate.out, "words: bench-generate --weights int8 --no-peer"))
+      << generate.out;
+  for (const char* line : {"bench train --weights int8", "bench generate --strategy zero3",
+                           "bench peak --batches 1"}) {
+    const auto refused = convoy(line, tell);
+    EXPECT_EQ(refused.code, 2) << line << refused.out;
+    EXPECT_TRUE(contains(refused.out, "unknown flag")) << line << refused.out;
+    EXPECT_FALSE(contains(refused.out, "words:")) << line << refused.out;
+  }
+}
+
 TEST_F(WorkerRanks, AWrongNumberOfThreadsIsRefusedByName) {
   for (const char* number : {"-1", "two", "4097", "1.5", "2,1", "''"}) {
     const auto end =
