@@ -339,7 +339,7 @@ void decide_batch(DeepSpeedFacts& facts, int64_t ranks, config::Imported& import
   } else if (rows % together != 0) {
     errors.add(value.node.error(fmt::format("train_batch_size {} is no multiple of {}", rows,
                                             factors(ranks, accumulation)),
-                                value.spelling));
+                                value.spelling, "give a multiple of it, or write \"auto\""));
     facts.train_batch_size.reset();  // its product is wrong anyway
   } else {
     value.path = "train.batch_size";

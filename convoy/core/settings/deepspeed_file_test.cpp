@@ -335,7 +335,8 @@ TEST_F(DeepSpeedFile, DocumentsThatDoNotFitOneNumberOfRanksFitAnother) {
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_EQ(without_folder(error.sentence()),
-              "ds.json:1: train_batch_size 32 is no multiple of 3 ranks");
+              "ds.json:1: train_batch_size 32 is no multiple of 3 ranks (give a multiple of it, or "
+              "write \"auto\")");
   }
   EXPECT_NO_THROW(resolve_documents(settings, documents, Wanted::Anything, 4));
 }
