@@ -18,18 +18,20 @@ struct CpuTimes {
   double own = 0;   // seconds of this process
 };
 
-// Seconds that `cpus` have worked by the text of /proc/stat; nullopt where it does not name them.
+// Reads from `stat`, the text of /proc/stat, how many seconds `cpus` were busy. nullopt when the
+// text lacks one of them.
 std::optional<double> busy_seconds(const std::string& stat, const std::vector<int>& cpus);
 
-// Cores that others kept busy between the two, on average.
+// The average number of cores that other processes kept busy between the two moments.
 double cores_of_others(const CpuTimes& before, const CpuTimes& after);
 
-// Cores left to this process, at least 1: of those in its mask, less what others take, and no more
-// than its quota (0 = none) allows. Less than half a core in use counts as none.
+// The number of cores left to this process, at least 1: the cores in its affinity mask, less the
+// cores that others keep busy, and at most its quota (0 = no quota). Others that use less than half
+// a core count as none.
 int free_cores(int in_mask, int quota, double busy_with_others);
 
-// Watches from its construction on. One process that works alone: the work of further processes of
-// the same job counts as that of others.
+// Watches from its construction on. For one process that works alone: further processes of the same
+// job would count as other work.
 class OtherWork {
  public:
   explicit OtherWork(std::filesystem::path proc = "/proc");

@@ -57,12 +57,12 @@ double text_width(std::string_view text, double size, bool bold = false);
 
 class SvgCanvas {
  public:
-  // White. `scale`: the picture is so many times larger, and all in it.
+  // An empty white picture. `scale` enlarges the picture and everything in it.
   SvgCanvas(double width, double height, double scale = 1);
-  // All that follows until `end_group` is so much further to the right and down.
+  // Shifts everything until end_group() to the right and down by `shift`.
   void begin_panel(ChartPoint shift);
-  // All until `end_group` is of one class, and of one seed where `seed` is not empty. Browsers show
-  // the title of what the pointer is on.
+  // Everything until end_group() has one class, and one seed if `seed` is not empty. Browsers show
+  // `title` while the pointer is on it.
   void begin_group(std::string_view name, std::string_view seed = {}, std::string_view title = {});
   void end_group();
   void rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity);

@@ -56,7 +56,7 @@ struct ServerLimits {
   // Connections. For a further one the oldest without an answer under way is closed.
   int64_t clients = 1024;
   std::chrono::milliseconds request_time = std::chrono::seconds(30);  // for a request to come
-  // For a client that reads nothing.
+  // The connection is closed when the client reads nothing for so long.
   std::chrono::milliseconds silence_time = std::chrono::seconds(30);
 };
 

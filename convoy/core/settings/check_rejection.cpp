@@ -17,7 +17,8 @@ struct UnreadKeys {
   std::vector<std::string_view> begins;  // the beginnings of the keys
 };
 
-// Evaluations and splits of rows: a round's rows are all learnt, and answers are what is measured.
+// Settings without a meaning in rounds, such as evaluations and splits of rows: a round learns all
+// of its rows and is measured by its answers.
 const std::array<UnreadKeys, 4>& unread_keys() {
   static const std::array<UnreadKeys, 4> keys = {
       {{"each round is evaluated by its answers to data.val_path",
@@ -39,7 +40,7 @@ const UnreadKeys* why_unread(std::string_view path) {
   return nullptr;
 }
 
-// Files that say that nothing else is evaluated say what the rounds do.
+// A setting that turns other evaluations off is allowed: rounds never do those.
 bool says_what_rounds_do(const TrainSettings& settings, std::string_view path) {
   return (path == "train.eval_strategy" && settings.train.eval_strategy == "no") ||
          (path == "train.final_eval" && !settings.train.final_eval) ||

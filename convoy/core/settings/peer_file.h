@@ -59,9 +59,10 @@ class PeerFile {
   config::ImportedValue value_of(const std::string& path, const std::string& setting,
                                  std::string text) const;
   void give(const std::string& path, const std::string& setting, std::string text);
-  // The same for a value that any source but a preset overrides; the caller checks the result.
+  // Like give(), but every source except a preset overrides the value. The caller checks the
+  // result.
   void give_weakly(const std::string& path, const std::string& setting, std::string text);
-  // The key's own value.
+  // Like give(), with the value that the key has in the file.
   void give_as_written(const std::string& path, const std::string& setting);
   // Gives the other program's default for a missing key, with a notice and the place of `path`.
   void give_default(const std::string& path, const std::string& missing, const std::string& setting,

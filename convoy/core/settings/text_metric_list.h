@@ -11,7 +11,7 @@ namespace convoy::settings {
 struct TextMetricFacts {
   std::string_view name;
   std::string_view help;
-  double most = 1;             // from 0 to this
+  double most = 1;             // scores lie between 0 and this
   bool needs_answers = false;  // scored against marked answers in the references
 };
 

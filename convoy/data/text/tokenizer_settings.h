@@ -19,9 +19,9 @@ struct TokenizerSettings {
   // AddedToken objects, in the order of adding; those with a declared id have an "id".
   nlohmann::json added_tokens = nlohmann::json::array();
   nlohmann::ordered_json chat_template;  // null, a string, or a list of {name, template}
-  std::string bytes;  // the file as read and what replaces parts of it; empty when there is none
+  std::string bytes;  // the file, then a given `eos_token`; empty: no file
 
-  // Throws DataError. A missing file counts as empty. `eos_token`: in place of the file's.
+  // Throws DataError. A missing file counts as empty. A given `eos_token` replaces the file's.
   static TokenizerSettings load(const std::filesystem::path& folder,
                                 const std::string& eos_token = {});
   std::optional<std::string> named(const std::string& name) const;

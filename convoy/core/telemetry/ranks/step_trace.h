@@ -64,7 +64,8 @@ class StepTrace {
   std::string chrome_json(const TracedRank& owner) const;
 
  private:
-  // Moments are nanoseconds of the host, or notes of the clock; 0: not yet.
+  // Moments are nanoseconds of the host's clock; with a device clock they are the numbers that
+  // TraceClock gave for its notes. 0: it has not happened yet.
   struct Slice {
     std::string name;
     int64_t begin = 0;

@@ -20,7 +20,7 @@ namespace convoy::data {
 
 enum class MixStop {
   AllExhausted,    // an epoch ends when each data set was read once; smaller ones come again
-  FirstExhausted,  // with the first that was read once
+  FirstExhausted,  // an epoch ends when the first data set was read once
 };
 
 MixStop mix_stop_named(const std::string& name);  // Throws ConfigError

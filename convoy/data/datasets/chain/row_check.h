@@ -30,7 +30,8 @@ struct RowCheck {
   SchemaConfig schema;
   const SampleEncoder* encoder = nullptr;  // none: tokens are not looked at
   TruncationPolicy truncation = {};        // policy for rows above max_tokens; 0 = none
-  // Without an encoder, which else decides: Skip counts empty answers, as training does.
+  // Used only without an encoder, which has its own setting. Skip counts empty answers, as training
+  // does.
   EmptyAnswers empty_answers = EmptyAnswers::Skip;
   BadRows bad_rows = BadRows::Error;  // Replace mends rows first
 };

@@ -2,8 +2,8 @@
 //
 // A conversation in the form that a chat template reads, and as the template renders it. Templates
 // differ in whether a content is a string or a list of parts, and whether the arguments of a tool
-// call are a text or an object. A row in another form is converted; a row of which the template
-// does not write all texts is refused.
+// call are a text or an object. A row in another form is converted. A row is refused when the
+// template leaves out one of its texts.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,25 +22,27 @@ struct ReadableChat {
 
 enum class Losses {
   Refuse,
-  // For the history of a chat, which a client repeats: the text of an assistant beside its tool
-  // calls, and arguments that are no JSON.
+  // Two texts may be left out: an assistant's text beside its tool calls, and arguments that are
+  // not JSON. For the history of a chat, which the client repeats in each request.
   AllowInHistory,
 };
 
-// The form as given when the template writes every text of it. Otherwise, by role and with as few
-// conversions as possible: lists of text parts as strings, joined by line breaks; strings as lists
-// of one part. Arguments of calls are in the form that the template reads (call_arguments.h); a
-// turn of calls alone has a content of null, none, or "", the first with which it is rendered and
-// that is not printed. Calls without a type get `function` where the template fails without it.
-// Throws DataError when no form is written whole, the template's own errors, and for a role that
-// alone makes the template refuse the conversation.
+// Keeps the given form when the template writes every text of it. Otherwise converts the contents
+// of as few roles as possible: a list of text parts becomes one string, joined by line breaks; a
+// string becomes a list of one part. Arguments of calls take the form that the template reads
+// (call_arguments.h). For a turn that has only calls, the content null, no content, and "" are
+// tried in this order: the first that the template renders without printing it is taken. Calls
+// without a type get `function` when the template fails without one. Throws DataError when the
+// template writes no form whole, when the template itself fails, and for a role that alone makes
+// the template refuse the conversation.
 ReadableChat readable_chat(const text::ChatTemplate& chat_template,
                            const nlohmann::ordered_json& messages,
                            const nlohmann::ordered_json& variables, bool add_generation_prompt,
                            Losses losses = Losses::Refuse);
 
-// The same for a conversation as a row or a client gives it: turns may have weights, `developer` is
-// `system` where the template does not name it, and a role that it does not write is refused.
+// Like readable_chat(), for a conversation from a row or a client. Turns may have weights.
+// `developer` becomes `system` when the template does not know `developer`. A role that the
+// template does not write is refused.
 ReadableChat chat_of_row(const text::ChatTemplate& chat_template,
                          const nlohmann::ordered_json& messages,
                          const nlohmann::ordered_json& variables, bool add_generation_prompt,

@@ -37,9 +37,9 @@ class RowFields {
   std::string text_or_empty(std::string_view key);  // absent, null, or text
   std::string cut(std::string text);
 
-  // {role, content, ...} turns, including all other members of each turn, and what they say of
-  // their weight settled (turn_weights.h); `messages` with the row's own `loss_mask`. The list may
-  // be a JSON string, as in CSV.
+  // A list of {role, content, ...} turns; each turn keeps its other members. Keys about a turn's
+  // weight are settled (turn_weights.h); for the key `messages` the row's `loss_mask` is applied
+  // too. The list may be a JSON string, as in CSV.
   nlohmann::ordered_json messages(std::string_view key);
   nlohmann::ordered_json list(std::string_view key) const;  // any list; may be a JSON string
   // ShareGPT's {from, value} turns as messages.
@@ -49,9 +49,9 @@ class RowFields {
   // Makes the text under `system` or `system_prompt` the first turn. A conversation that begins
   // with the same text stays as it is.
   void add_system_column(nlohmann::ordered_json& messages);
-  // The row's template variables, which override the run's variables (null or an object):
-  // `chat_template_kwargs`, `tools` and `documents`. Each may be a JSON string. Beside texts in
-  // columns, the last two may be anything: only lists of objects are variables.
+  // The row's template variables `chat_template_kwargs`, `tools` and `documents`; they override the
+  // run's variables (null or an object). Each may be a JSON string. In a row of texts in columns,
+  // `tools` and `documents` may be other columns of any type: they count only as lists of objects.
   enum class Texts { InTurns, InColumns };
   nlohmann::ordered_json template_variables(const nlohmann::ordered_json& of_run,
                                             Texts texts) const;
@@ -59,7 +59,7 @@ class RowFields {
   RowFields nested(const nlohmann::ordered_json& value) const {
     return {row_, value, max_field_chars_};
   }
-  // Counts what a nested value cut and left unread.
+  // Adds the cut texts and unread members of a nested value to this row's.
   void absorb(const RowFields& other);
   int64_t fields_cut() const { return fields_cut_; }
   // Names of the members that were never read, in order; empty ones count as absent.

@@ -31,7 +31,7 @@ struct EncodedRow {
   std::vector<std::string> keys_unread = {};  // from Sample::further_keys
   // One token lies over the end of the prompt and the start of the completion; it is learnt.
   bool crosses_seam = false;
-  bool own_weights = false;  // its turns say themselves what is learnt of them
+  bool own_weights = false;  // the row's own turn weights decide what is learnt
   // The weight of every token in the loss; counts only where supervised. Empty: 1 for all.
   std::vector<float> weights = {};
   // Above 0: a pair of rows, one behind the other, and the number of tokens of the first.
