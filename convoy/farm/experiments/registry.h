@@ -15,8 +15,9 @@ namespace convoy::experiments {
 const std::vector<WorkloadKind>& workload_kinds();         // as help lists them
 const WorkloadKind* find_workload(std::string_view name);  // null: there is none
 
-// One of these, or `run`: any program, which may take `timeout_seconds`, 0 = any time. `mode`,
-// `gpu`: WorkloadKind::make. Throws ConfigError for a name that is not known.
+// `name`: a workload of workload_kinds(), or `run` for any program. `timeout_seconds` limits a
+// program; 0 = no limit. `mode`, `gpu`: see WorkloadKind::make. Throws ConfigError for an unknown
+// name.
 std::unique_ptr<sweep::Workload> make_workload(const std::string& name, const std::string& mode,
                                                double timeout_seconds = 0,
                                                std::shared_ptr<cuda::Device> gpu = nullptr);

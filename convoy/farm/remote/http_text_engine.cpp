@@ -144,12 +144,12 @@ class HttpTextEngine final : public process::TextEngine {
   struct Text {
     ApiText api;
     std::pair<int64_t, int64_t> place;  // in ready_, while the text waits there
-    int tries = 0;                      // tries that an answer ended
+    int tries = 0;                      // failed tries so far
     int lone_breaks = 0;                // breaks of this text's connection while others held
     int busy = 0;                       // refusals for load
     bool is_sent = false;
-    bool has_newer_limit = false;  // as it was sent
-    int64_t sent_as = 0;           // number of the client's
+    bool has_newer_limit = false;  // at the time when it was sent
+    int64_t sent_as = 0;           // the client's number of the request
     ServerRequest request;
   };
 

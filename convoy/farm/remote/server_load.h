@@ -57,7 +57,7 @@ class ServerLoad {
     bool starts_slowly = true;
     bool is_set_aside = false;
     int rounds = 0;                    // consecutive rounds of trouble
-    Clock::time_point last_full = {};  // with as many requests as it may have
+    Clock::time_point last_full = {};  // when it last had all the requests that it may have
     // A request sent before it belongs to the round of trouble that is over.
     Clock::time_point last_trouble = {};
     Clock::time_point rests_until = {};

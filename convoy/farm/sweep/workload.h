@@ -60,7 +60,7 @@ struct Tally {
   FixedSum loss;           // over accepted finite guesses
   FixedSum loss_squared;
 
-  void accept(double value);  // from 2^40 on, where the sums end, a loss counts as not finite
+  void accept(double value);  // the sums hold losses below 2^40; others count as not finite
   void merge(const Tally& other);
   double mean() const;            // NaN without an accepted guess
   double standard_error() const;  // standard error of the mean; NaN below two accepted guesses

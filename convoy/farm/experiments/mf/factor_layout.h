@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of a problem of `mf` that kernels of CPUs and GPUs read in the same form. Plain data.
+// Parts of a problem of `mf`. Kernels for CPUs and for GPUs read them in this one layout. Plain
+// data.
 #pragma once
 
 #include <stdint.h>
 
 namespace convoy::experiments {
 
-enum class MfActivation { Linear, Tanh, LeakyReLU };  // the same words
+enum class MfActivation { Linear, Tanh, LeakyReLU };  // named as in the flags
 
 struct FactorLayer {
-  uint32_t inputs = 0, outputs = 0;  // as drawn
-  uint32_t first_block = 0;          // block where its slots begin
+  uint32_t inputs = 0, outputs = 0;  // sizes of the drawn matrix
+  uint32_t first_block = 0;          // the block of random numbers that holds its first slot
   uint32_t num_slots = 0;
   float scale = 1;
   bool hidden = false;

@@ -18,8 +18,8 @@ namespace convoy::experiments {
 
 class SsmWorkload : public sweep::Workload {
  public:
-  // The level changes speed only, and so does a GPU, which computes where it is not null: descents,
-  // and guesses without a shortcut. Throws StateError for a level this machine cannot run.
+  // `level` and `gpu` change only the speed. A `gpu` that is not null computes the descents, and
+  // guesses without a shortcut. Throws StateError for a level that this machine cannot run.
   explicit SsmWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level(),
                        std::shared_ptr<cuda::Device> gpu = nullptr);
 

@@ -31,13 +31,13 @@ struct RunIdentity {
   // Rows and texts lie in the store, so that nodes share no folder; else in `folder`.
   bool texts_in_store = false;
 
-  std::string version() const;  // a hash of these three
+  std::string version() const;  // a hash of configuration, data_hash and texts_in_store
 };
 
 struct SourceRow {
   int64_t source_index = 0;  // place in the whole data set, from 0
   nlohmann::ordered_json value = {};
-  std::string unreadable = {};  // as of InputRow
+  std::string unreadable = {};  // see InputRow
 };
 
 // The selected rows in their order; nothing after the last.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The finished rows of a run as its output: in the order of the data set, in bounded memory, each
-// file whole or not there.
+// Writes the finished rows of a run to its output files, in the order of the data set and in
+// bounded memory. A file appears whole or not at all.
 #pragma once
 
 #include <filesystem>
@@ -18,14 +18,16 @@
 
 namespace convoy::process {
 
-// The files written for the rows: the output, and the CSV file beside a .json, compressed alike.
+// The files that hold the rows: the output, and beside a .json the CSV file, compressed in the same
+// way.
 std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output);
 
-// Throws ConfigError where one of them or of training_files() has no format or is named twice, or
-// one of them or their manifest is among the data set's files. Changes nothing.
+// Checks the names of output_files() and training_files(). Throws ConfigError for a name without a
+// known format, for two equal names, and for an output or manifest that is a file of the data set.
+// Changes no file.
 void check_outputs(const settings::ProcessSettings& settings, const data::Dataset& dataset);
 
-// Throws when one of them cannot be written. Called before the rows are computed.
+// Throws when an output cannot be written. Call it before the rows are computed.
 void require_outputs(const settings::ProcessSettings& settings);
 
 struct Publication {
@@ -35,8 +37,8 @@ struct Publication {
   int64_t reopened = 0;  // rows that cannot be read and are open again: then nothing was published
 };
 
-// Also publishes rows that were finished under other conditions. Rejected rows are in the report
-// and in no file. Throws as for_each_finished() and data::RowWriter.
+// Also publishes rows that were finished under other conditions. A rejected row counts in the
+// report and stands in no file. Throws what for_each_finished() and data::RowWriter throw.
 Publication publish_rows(jobs::JobStore& store, const RowRun& run, const PipelinePlan& plan);
 
 }  // namespace convoy::process

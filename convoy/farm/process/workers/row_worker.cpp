@@ -293,7 +293,8 @@ class Worker : public workers::WorkSource {
       ++(handed.receipts[index].counted ? figures_.rows : figures_.rows_given_up);
       if (held(completions_[index].lease)) rows_.erase(completions_[index].lease.task);
     }
-    // Tells the supervisor that this worker, if it dies then, had begun.
+    // Tells the supervisor at once that the first results are stored. Otherwise a worker that dies
+    // now would count as one that never began.
     if (!std::exchange(kept_any_, true)) tell_now();
     const std::vector<jobs::NewNote> kept = std::exchange(notes_, {});
     completions_.clear();

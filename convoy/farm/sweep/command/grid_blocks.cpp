@@ -125,7 +125,7 @@ GridBlock sample_block(const CommandFlags& flags) {
   for (const std::string& text : flags.space.names) axes.push_back(SpaceAxis::parse(text));
   GridBlock block;
   for (const SpaceAxis& axis : axes) block.names.push_back(axis.name);
-  // Points of whole numbers and words may fall together.
+  // On axes of whole numbers or words, two points may give the same row: it is taken once.
   std::set<std::vector<std::string>> seen;
   for (const auto& point :
        unit_points(flags.sampling == "sobol" ? Sampling::Sobol : Sampling::Random, axes.size(),

@@ -14,8 +14,9 @@ namespace convoy::sweep {
 // one value.
 void check_grid_values(const std::string& name, const std::vector<nlohmann::json>& values);
 
-// The values of a list such as "0.1, [64, 64]": commas within brackets, braces and quotes are part
-// of a value, blanks around one are not. Throws ConfigError where one of those is not closed.
+// The values of a list such as "0.1, [64, 64]". Commas within brackets, braces and quotes are part
+// of a value; blanks around a value are not. Throws ConfigError for a bracket, brace or quote that
+// is not closed.
 std::vector<std::string> listed_values(const std::string& text);
 
 }  // namespace convoy::sweep

@@ -17,12 +17,12 @@ namespace convoy::sweep {
 
 class ProgramRecord {
  public:
-  // {"environment":{..},"files":{"./train.py":"0f3a5c2e9d1b7468","python3":"..."},"folder":".."}: a
-  // JSON object on one line. The environment is cut to variables that often decide numbers, or
-  // where programs and libraries are found; names of files are as argv has them. A script is a file
-  // with the right to be executed, one that begins with "#!" or has the ending of a script, or the
-  // first file that an interpreter is given; also one that is named within a word, as that of `sh
-  // -c`, and a module that `python -m` names.
+  // A JSON object on one line:
+  // {"environment":{..},"files":{"./train.py":"0f3a5c2e9d1b7468","python3":"..."},"folder":".."}.
+  // The environment holds only variables that often change results, or that say where programs and
+  // libraries are found. Names of files are as in argv. A file counts as a script when it is
+  // executable, begins with "#!", has the ending of a script, or is the first file given to an
+  // interpreter. So do a file named within a word (`sh -c "..."`) and a module of `python -m`.
   std::string of(const std::vector<std::string>& argv);
 
  private:

@@ -22,7 +22,7 @@ struct KeyInLine {
   // Object that has the key; none = the line cannot be read.
   std::optional<nlohmann::json> object = {};
   bool not_finite = false;      // the line cannot be read and gives the key such a value
-  bool without_object = false;  // it is "loss: nan": it counts after an object alone
+  bool without_object = false;  // such as "loss: nan"; counts only after a line with an object
 };
 
 // A line is one JSON object, or text with objects in it; the last object with the key counts.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table in the columns that a terminal has: folded where that is enough, else in parts below each
-// other.
+// Prints a table that fits the width of a terminal. Long cells are folded; when that is not enough,
+// the columns are split into several tables below each other.
 #pragma once
 
 #include <cstddef>

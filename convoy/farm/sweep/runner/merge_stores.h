@@ -34,10 +34,10 @@ struct JoinedSweep {
 // `into`, and ranges of guesses are not copied. May be repeated. Throws what the stores throw.
 MergeReport merge_store(jobs::JobStore& from, jobs::JobStore& into);
 
-// Sweeps of `into` that differ in seeds and in values of the axes only are parts of one: it is made
-// there, with the name that the command of all of them gives it, and counts as run last. Only those
-// with a name in `names` and the other parts of these are joined; one that cannot be read is left
-// alone. May be repeated.
+// Sweeps of `into` that differ only in seeds and in values of the axes are parts of one sweep.
+// Makes the whole sweep in `into`, under the name that one command for all parts would give it; it
+// counts as the sweep that ran last. Joins only sweeps in `names` and the other parts of those
+// sweeps. A sweep that cannot be read stays as it is. May be repeated.
 std::vector<JoinedSweep> join_sweeps(jobs::JobStore& into, const std::set<std::string>& names,
                                      const WorkloadMaker& make);
 

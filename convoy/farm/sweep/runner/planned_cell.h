@@ -37,13 +37,14 @@ struct PlannedCell {
   // Appends the part of parameters() that follows the text of the cell.
   void append_rest(std::string& text) const;
   jobs::NewTask task() const;
-  // True when the tally is of all guesses, or of those after which the rule ends the cell.
+  // True when the tally covers all guesses, or exactly the guesses after which the stop rule ends
+  // the cell.
   bool is_whole(const Tally& tally) const;
   static PlannedCell parse(const std::string& parameters);  // throws DataError
   bool operator==(const PlannedCell&) const = default;
 };
 
-// PlannedCell::parse of many: cells of equal parameters share their text, which is most of them.
+// PlannedCell::parse for many cells. Cells with equal parameters, as most are, share one text.
 class PlannedCellReader {
  public:
   const PlannedCell& read(const std::string& parameters);  // valid until the next call

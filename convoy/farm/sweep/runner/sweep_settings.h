@@ -18,7 +18,8 @@ namespace convoy::sweep {
 std::map<std::string, std::set<nlohmann::json>> settings_of(jobs::JobStore& store,
                                                             const StoredSweep& sweep);
 
-// The cell without its seed, its place along the axes, and the data of its seed.
+// A copy of the cell without three things: its seed, its values of the axes, and the parameters
+// that depend on the seed.
 PlannedCell without_place(const PlannedCell& planned, const Workload& workload);
 
 }  // namespace convoy::sweep

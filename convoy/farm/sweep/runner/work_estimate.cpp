@@ -63,7 +63,7 @@ double WorkEstimate::seconds_left(const SweepWork& left,
   constexpr double kLeastInWindow = 5;
   if (left.descents > 0 && descent_seconds() * kLeastInWindow > kWindowSeconds &&
       !workers.empty()) {
-    // Guesses fill what the descents leave of the workers.
+    // Workers that have no descent left compute guesses meanwhile.
     double spent = 0;
     for (const BusyWorker& worker : workers)
       spent += std::min(worker.seconds, static_cast<double>(worker.descents) * descent_seconds());
