@@ -11,7 +11,7 @@
 
 namespace convoy::page {
 
-// The names by which questions ask for them.
+// The model names that questions use for the base model and the trained one.
 inline constexpr const char* kBaseName = "base";
 inline constexpr const char* kTrainedName = "trained";
 

@@ -32,7 +32,7 @@ struct ModelRequest {
   // fp32 or bf16; auto: by the rule of sizing/compute_dtype.h for the device.
   std::string dtype = "fp32";
   std::string dtype_reason = {};        // why the rule chose `dtype`; empty = the caller named it
-  std::string dtype_flag = "--dtype ";  // what names another type
+  std::string dtype_flag = "--dtype ";  // in messages: the flag or key that sets the type
   bool has_bf16 = true;                 // asked only for a device that is no CPU
   std::string template_path = {};
   std::string eos_token = {};  // in place of the tokenizer's; empty = its own
@@ -57,12 +57,12 @@ void require_adapter(const std::filesystem::path& adapter, const Log& log);
 
 // A model before its weights are read.
 struct OpenedModel {
-  ModelRequest request;  // with the base and adapter where the name is an adapter's
+  ModelRequest request;  // if it named an adapter: base and adapter
   std::string dtype;     // settled
   io::ModelFolder folder;
   text::Tokenizer tokenizer;
   std::optional<text::ChatTemplate> chat_template;
-  std::string given_template;  // as of LoadedModel
+  std::string given_template;  // see LoadedModel
 
   const text::ChatTemplate* template_or_null() const {
     return chat_template ? &*chat_template : nullptr;

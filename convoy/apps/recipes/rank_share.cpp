@@ -103,7 +103,7 @@ void RankShare::wait_for_all(int64_t total, const std::function<void(int64_t)>& 
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     show(counts_->sum());
   }
-  // The tensor to sum may still be in use by a rank's earlier work.
+  // Every rank has done its rows by now. The barrier lets no rank go on before all have seen that.
   group_->barrier();
   show(total);
 }

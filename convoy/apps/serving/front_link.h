@@ -51,7 +51,8 @@ class EngineExchange {
 
 using ExchangePtr = std::unique_ptr<EngineExchange>;
 
-// A thread of its own reads, so that the front never waits for an engine.
+// An engine's connection to the front. A separate thread reads it, so that the front never waits
+// for an engine.
 class FrontLink {
  public:
   // `socket`: connected to the front; it stays open when the link ends.
@@ -60,11 +61,12 @@ class FrontLink {
   FrontLink(const FrontLink&) = delete;
   FrontLink& operator=(const FrontLink&) = delete;
 
-  // These two and the answers are for one thread. The second sends what was answered since its
-  // last call, or from time to time that the engine is alive.
+  // One thread calls tell_ready() and send_answers() and uses the exchanges. send_answers() sends
+  // the answers since its last call; without answers it sends from time to time that the engine is
+  // alive.
   void tell_ready();
   void send_answers();
-  // The others are thread-safe. Waits for requests up to `time`.
+  // The other members are thread-safe. passed_on() waits for requests, at most `time`.
   std::deque<ExchangePtr> passed_on(std::chrono::milliseconds time);
   bool has_requests() const;              // unanswered ones, passed on or not
   bool is_lost() const { return lost_; }  // the front has ended

@@ -25,9 +25,9 @@ int64_t clock_ms() {
 }
 
 // The first request ends the work at its next boundary; a second one ends the process at once. A
-// job system that signals every process makes one request, although the launcher passes its own
-// copy on: so the second must come from the sender of the first. SLURM sends each of its own
-// requests twice, within seconds.
+// job system that signals every process makes one request, but two signals arrive: the launcher
+// passes its own copy on. So a second request must come from the sender of the first. SLURM sends
+// each request twice within seconds, so a repeat within that time does not count.
 void request_stop(int signal, siginfo_t* info, void*) {
   if (!stop_requested.exchange(true)) {
     first_sender = info->si_pid;

@@ -32,7 +32,7 @@ namespace convoy::apps {
 namespace {
 
 constexpr int64_t kRowsLookedAt = 20'000;
-constexpr int64_t kRowsWithoutModel = 200;  // looked at for their schema alone
+constexpr int64_t kRowsWithoutModel = 200;  // read only to detect their schema
 constexpr int64_t kUsualRowTokens = 512;
 constexpr int64_t kRowTokensStep = 64;
 constexpr int64_t kMostRowTokens = 8192;

@@ -34,7 +34,7 @@ void settle_by_servers(const remote::Servers& servers, settings::ProcessSettings
     settings.workers.batch_size = kRowsOfAServer * std::ssize(servers.addresses);
 }
 
-// For the node that plans and publishes, and for every dry run.
+// Only the node that plans and publishes reads the data set, and every dry run does.
 std::optional<data::Dataset> read_dataset(const ProcessConfig& config) {
   if (config.settings.workers.node_rank > 0 && !config.flags.dry_run) return std::nullopt;
   data::Dataset dataset = named_dataset(config.settings.data);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy process` before its rows are read: the settings, settled by servers, model and machine.
+// `convoy process` before its rows are read. Settles the settings that depend on the servers, the
+// model and the machine.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -30,7 +31,7 @@ struct PreparedProcess {
   nlohmann::json content() const { return plan().content(facts.identity); }
 };
 
-// Read by every later stage. The three outlive it.
+// Every later stage reads this. The three referenced objects must outlive it.
 struct ProcessStart {
   const Context& context;
   const ProcessConfig& config;

@@ -119,8 +119,8 @@ int draw_series(const Context& context, const RunsDrawingFlags& flags, const std
 int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
                        const std::vector<std::string>& words);
 
-// Steps and evaluations of the named runs, of all without a name, one row each, as a table of
-// --output's format. Throws ConfigError, DataError, IoError.
+// Writes a table of the steps and evaluations of the named runs, one row each, in the format of
+// --output. Without names it takes all runs. Throws ConfigError, DataError, IoError.
 int export_runs(const Context& context, const RunsExportFlags& flags,
                 const std::vector<std::string>& words);
 

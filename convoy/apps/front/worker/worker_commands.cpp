@@ -130,8 +130,8 @@ int bench_peak(Context& context, const Words& arguments) {
   return run_bench<settings::BenchCall>(context, "bench-peak", arguments, "bench peak");
 }
 
-// `--device` names the GPU that is predicted; the one that is there, for what is measured, is
-// chosen as by default.
+// Here `--device` names the GPU to predict, not the device to run on. Parts that are measured run
+// on the default device of this host.
 int bench_predict(Context& context, const Words& arguments) {
   settings::BenchPredictFlags flags;
   const config::TakenFlags taken =

@@ -57,7 +57,7 @@ void read_tool_calls(Json& calls, const std::string& place) {
     read_tool_call(calls[at], fmt::format("{}[{}]", place, at));
 }
 
-// A text, or parts of it. Null: what is missing beside calls.
+// The content may be a text or a list of text parts. Null: the turn has tool calls and no content.
 void check_content(const Json* content, const std::string& place) {
   if (content == nullptr || content->is_string()) return;
   if (!content->is_array())

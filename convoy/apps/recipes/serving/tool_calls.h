@@ -32,7 +32,8 @@ struct ToolCall {
   std::string arguments;  // a JSON object, as the model wrote it
 };
 
-// Takes a text as it grows. The part that may become a call is held back until it is one or text.
+// Takes a text as it grows. A part that may become a call is held back until it is clear whether it
+// is a call or plain text.
 class ToolCallReader {
  public:
   struct Found {
