@@ -39,8 +39,8 @@ std::optional<FinishReason> AnswerText::take(int32_t token) {
 
 std::optional<size_t> AnswerText::find_stop() const {
   if (stop_.empty()) return {};
-  // Only the end of the text can hold a new stop string: each token that shows gives a byte or
-  // more.
+  // A new stop string can only lie at the end of the text, so only the last tokens are decoded.
+  // Each visible token gives at least one byte.
   const size_t tail = std::min(tokens_.size(), longest_stop_bytes_ + 8);
   const std::string end = tokenizer_.decode(
       {tokens_.end() - static_cast<ptrdiff_t>(tail), tokens_.end()}, skips_special_);

@@ -19,12 +19,13 @@ struct Engine::Row {
   int64_t unread_place = -1;
 };
 
-// The ids of a step that only the device has.
+// The input tokens of a step whose ids only the device knows: the step before drew them, and the
+// host has not read them yet.
 struct UnreadIds {
-  std::vector<int64_t> tokens;  // places in the step
-  std::vector<int64_t> places;  // in the ids of the step before
+  std::vector<int64_t> tokens;  // their indices in this step
+  std::vector<int64_t> places;  // their indices in the ids that the step before drew
 
-  // All tokens of both steps, in the same order.
+  // True when these are all tokens of both steps, in the same order.
   bool are_all(int64_t num_tokens, int64_t num_before) const {
     if (std::ssize(tokens) != num_tokens || num_tokens != num_before) return false;
     for (int64_t token = 0; token < num_tokens; ++token)
@@ -38,7 +39,7 @@ struct Engine::Inputs {
   std::vector<kernels::PagedRows> paged;  // by layer group
   UnreadIds unread;
   at::Tensor unread_tokens_U, unread_places_U;
-  at::Tensor drawing_R;  // the last tokens of rows that draw; undefined: all tokens are last ones
+  at::Tensor drawing_R;  // last tokens of rows that draw; undefined: every token is one
   std::vector<std::shared_ptr<Row>> drawing;
   std::optional<TokenDraw> draw;  // where a row draws
 
@@ -51,7 +52,8 @@ struct Engine::Inputs {
   }
 };
 
-// Tables and ids of later steps take the place of its own. Draw holds the tokens of its last start.
+// Before each start, the tables and ids of the new step are copied over its own. `draw` holds the
+// tokens of the last start.
 struct Engine::RecordedStep {
   device::DeviceGraph graph;
   nn::TokenBatch batch;

@@ -33,13 +33,13 @@ class LayerBlocks {
   // The first place that a query at `position` reads.
   int64_t first_place(int64_t position) const;
 
-  // No prefix of more of these blocks has_prefix().
+  // Upper limit of the number of leading `keys` for which has_prefix() can be true.
   int64_t most_shared(std::span<const PrefixKey> keys) const;
   // True when all blocks exist that a query behind these full blocks reads.
   bool has_prefix(std::span<const PrefixKey> keys) const;
-  // Number of these blocks that no row holds: holding them lowers the free ones by as many.
+  // Number of blocks of `keys` that no row holds. Holding them takes as many blocks off num_free().
   int64_t num_unheld(std::span<const PrefixKey> keys) const;
-  // The table of a row that begins with them. There must be has_prefix().
+  // Returns the table of a row that begins with `keys`. has_prefix(keys) must be true.
   BlockTable hold_prefix(std::span<const PrefixKey> keys);
 
   // Number of free blocks that a row needs before it computes up to `end`.
@@ -47,13 +47,13 @@ class LayerBlocks {
   void extend(BlockTable& table, int64_t end);
   // Rows find `block` by this prefix from now on, though it is only about to be computed.
   void publish(const PrefixKey& key, BlockId block);
-  // Settle the blocks published since the last of these two calls: they are computed, or never will
-  // be.
+  // Each settles the blocks published since the last call of either. keep_published(): they are
+  // computed. retract_published(): they never will be.
   void keep_published() { unsettled_.clear(); }
   void retract_published();
-  // Lets go of what no query from `position` on reads.
+  // Releases the blocks that no query from `position` on reads.
   void drop_below_window(BlockTable& table, int64_t position);
-  // The end of a row first: beginnings are shared more.
+  // Releases the last blocks of a row first, because more rows share the first ones.
   void release(BlockTable& table);
 
  private:

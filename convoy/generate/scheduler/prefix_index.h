@@ -17,7 +17,8 @@ namespace convoy::scheduler {
 // 128 bits of a SHA-256: two prefixes never share a key.
 using PrefixKey = std::array<uint64_t, 2>;
 
-// Before the first block. Rows of different adapters share nothing.
+// The parent of a row's first block. It differs by adapter, so rows of different adapters share
+// nothing.
 PrefixKey root_key(int64_t adapter);
 PrefixKey next_key(const PrefixKey& parent, std::span<const int32_t> tokens);
 
@@ -26,11 +27,11 @@ class PrefixIndex {
   explicit PrefixIndex(int64_t num_blocks) : key_of_(static_cast<size_t>(num_blocks)) {}
 
   BlockId find(const PrefixKey& key) const;  // kNoBlock: none
-  // `block` holds this prefix from now on. Another block that does stays the one that is found:
-  // then it returns false.
+  // `block` holds this prefix from now on. Returns false when another block already does; find()
+  // goes on returning that one.
   bool add(const PrefixKey& key, BlockId block);
   bool holds(BlockId block) const { return key_of_[static_cast<size_t>(block)].used; }
-  void forget(BlockId block);  // it gets other tokens
+  void forget(BlockId block);  // call before the block gets other tokens
 
  private:
   struct KeyHash {

@@ -30,7 +30,7 @@ class MemoryBlockPool {
   // False: not a block of this pool.
   bool give_back(void* block);
   void release_kept();
-  // The same, and what is in use now is the most that ever was.
+  // Like release_kept(), and sets most_in_use_bytes to the bytes in use now.
   void forget();
 
   struct Figures {

@@ -16,7 +16,7 @@
 
 namespace convoy::device {
 
-// One thread. Its buffers last as long as it.
+// One thread. Keeps its buffers until its end.
 class PieceReader {
  public:
   using Use = std::function<void(std::span<const std::byte>)>;

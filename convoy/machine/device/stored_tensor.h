@@ -24,9 +24,9 @@ at::Tensor copy_to_tensor(const io::TensorView& view);
 // A CPU tensor that owns its memory, converted to `dtype`.
 at::Tensor copy_to_tensor(const io::TensorView& view, at::ScalarType dtype);
 
-// A source over `tensor`, which is read when it is written; keeps the tensor alive. `reader`:
-// brings it over from a device; null: one of its own. Sources that are written one after another
-// may share one.
+// A source over `tensor`. Keeps the tensor alive, and reads its values only when the source is
+// written. `reader` copies the values from a device; null: the source makes its own. Sources that
+// are written one after another may share a reader.
 io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor,
                                std::shared_ptr<PieceReader> reader = nullptr);
 

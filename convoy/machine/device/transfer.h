@@ -20,8 +20,8 @@ class Upload {
   explicit Upload(at::Device device);
 
   at::Device device() const { return device_; }
-  // A tensor [n] on the device, which has memory and its values from send() on. int32_t, int64_t,
-  // float, double and std::byte (as int8). `values` may change at once.
+  // Returns a tensor [n] on the device; it has memory and values only after send(). Takes int32_t,
+  // int64_t, float, double and std::byte (as int8). `values` is copied before the call returns.
   template <class Value>
   at::Tensor add(std::span<const Value> values);
   template <class Value>
@@ -43,7 +43,7 @@ class Upload {
   at::Tensor sent_;  // bytes; all tensors lie in its storage
 };
 
-// A tensor [n] on `device` with `values`. Async, as an Upload of its own.
+// A tensor [n] on `device` with `values`. Async: makes and sends one Upload.
 template <class Value>
 at::Tensor to_device(std::span<const Value> values, at::Device device);
 
@@ -51,14 +51,14 @@ at::Tensor to_device(std::span<const Value> values, at::Device device);
 // the tensor itself. Blocks.
 at::Tensor pinned_copy(const at::Tensor& tensor);
 
-// A tensor on its way to the host. One thread.
+// A copy of a device's tensor to the host, under way. One thread.
 class Download {
  public:
   Download() = default;
   // Async. On CPUs the tensor itself, which must not change.
   explicit Download(const at::Tensor& source);
 
-  // Blocks until what was asked of the device before this download is done.
+  // Blocks until the device has done the work that was queued before this download.
   const at::Tensor& wait();
 
  private:

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kGeneratedFloatBytes = 4;
 constexpr int64_t kKvBlockTokens = 32;  // a block of the engine
 
-// Elements of a model, by what becomes of them.
+// Elements of a model, by their kind.
 struct Elements {
   int64_t all = 0;
   int64_t of_blocks = 0;  // in linear maps of blocks

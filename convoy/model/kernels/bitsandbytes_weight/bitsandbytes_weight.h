@@ -21,7 +21,7 @@ const char* code_type_name(CodeType type);
 
 struct BitsandbytesFormat {
   CodeType type = CodeType::Nf4;
-  int64_t block = 64;   // elements; of 4 bits: a power of two from 32 to 4096
+  int64_t block = 64;   // elements; with 4 bits: a power of two from 32 to 4096
   bool nested = false;  // scales are coded too; only with 4 bits
 
   friend bool operator==(const BitsandbytesFormat&, const BitsandbytesFormat&) = default;
@@ -52,14 +52,14 @@ struct BitsandbytesWeight {
   BitsandbytesWeight to(at::Device device) const;
 };
 
-// Every part of a weight of `shape` in `format`, of these types and sizes and no values.
+// A weight of `shape` in `format` whose parts have the right types and sizes, and no values.
 BitsandbytesWeight declare_bitsandbytes_weight(const BitsandbytesFormat& format,
                                                at::IntArrayRef shape, at::ScalarType dtype,
                                                const at::TensorOptions& options);
 
-// `weight`: fp32, bf16 or fp16 on the CPU, of any shape but without elements; of two dimensions for
-// Int8. The same bytes as bitsandbytes' CPU code writes. Throws DataError where it is not finite,
-// ConfigError for another block size.
+// `weight`: fp32, bf16 or fp16 on the CPU, with at least one element; two dimensions for Int8.
+// Gives the same bytes as bitsandbytes' CPU code. Throws DataError when a value is not finite,
+// ConfigError for a block size that is not allowed.
 BitsandbytesWeight encode_weight(const at::Tensor& weight, const BitsandbytesFormat& format);
 
 // The values, rounded once to `dtype` (fp32, bf16 or fp16), on the device of the parts.

@@ -19,10 +19,11 @@ constexpr int64_t kMostRows = 256;
 // Vocabulary rows that a thread packs and multiplies at a time for logits, hidden columns for
 // their gradient.
 constexpr int64_t kBlockColumns = 128;
-// Vocabulary rows, as bytes of p, that the gradient of hidden sums at a time.
+// Bytes of p in one block: the gradient of hidden sums over this many vocabulary rows at a time.
 constexpr int64_t kInnerBytes = 1024;
-// Blocks of these whose sum is added up apart. One sum over a whole vocabulary would lose the many
-// small terms beside it: 4e-3 of the gradient at a million ids, 1e-7 so.
+// Number of such blocks that share one partial sum. A single running sum over the whole vocabulary
+// would lose many small terms: an error of 4e-3 of the gradient at a million ids, and of 1e-7 with
+// partial sums.
 constexpr int64_t kBlocksPerSum = 16;
 // Rows are shared out in multiples of what the GEMM loop keeps in registers.
 constexpr int64_t kRowsTogether = 8;

@@ -106,7 +106,7 @@ class Gpus {
     for (std::atomic<Gpu*>& gpu : gpus_) delete gpu.load();
   }
 
-  // use(gpu) for the GPU of this number.
+  // Returns use(gpu) for GPU `number`.
   template <class Use>
   auto with(int number, std::string_view kernel, const Use& use) {
     try {
@@ -120,7 +120,7 @@ class Gpus {
   }
 
  private:
-  static constexpr size_t kMostGpus = 128;  // as many as a device index of LibTorch numbers
+  static constexpr size_t kMostGpus = 128;  // LibTorch's device index is a signed byte
 
   Gpu& of(int number) {
     std::atomic<Gpu*>& gpu = gpus_.at(static_cast<size_t>(number));

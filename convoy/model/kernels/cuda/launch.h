@@ -46,7 +46,8 @@ uint64_t blocks_for_elements(int64_t count, int64_t together);
 // of it once. Only launches that are counted read it (take_launches).
 using PartlyMoved = std::vector<std::pair<const void*, int64_t>>;
 // add_moved_once: tensors that a kernel reads or writes. add_moved_twice: tensors that it reads and
-// writes. Undefined tensors are left out. For pieces of larger memory, and for what is moved twice.
+// writes. Undefined tensors are left out. Only needed for a tensor that is part of a larger memory,
+// or that is moved twice.
 void add_moved_once(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved);
 void add_moved_twice(std::initializer_list<at::Tensor> tensors, PartlyMoved& moved);
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,

@@ -22,7 +22,7 @@ void check_rope(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::Ten
                    "rope needs one position per token");
 }
 
-// Heads that are kept for something else anyway: the rotated ones need not be.
+// When backward computes x again, y need not be kept either: it is computed from that x.
 void add_recomputed(const at::Tensor& y_THE, const at::Tensor& x_THE, const at::Tensor& cos_PE,
                     const at::Tensor& sin_PE, const at::Tensor& positions_T) {
   if (!RecomputedOutputs::contain(x_THE)) return;

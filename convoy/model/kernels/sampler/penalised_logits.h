@@ -17,10 +17,11 @@ struct AddedLogit {
   float addend = 0;
   bool is_of_answer = false;
 };
-// By rising id, without the unread one.
+// By rising id, without the id that the host has not read yet.
 std::vector<AddedLogit> added_logits(const SamplingRow& row, int64_t num_ids);
 
-// Added to the logit of an unread id of the answer, and beside it where the answer has no such id.
+// Penalties of an id of the answer that the host has not read yet. `each` is always added to its
+// logit; `first` is added too when no earlier token of the answer has this id.
 struct UnreadAddends {
   float each = 0;
   float first = 0;
@@ -30,7 +31,7 @@ inline UnreadAddends unread_addends_of(const SamplingRow& row) {
           static_cast<float>(-row.rule.presence_penalty)};
 }
 
-// The tables of both alone.
+// The tables of penalties and added logits, without the rules.
 SamplingTables penalty_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                               device::Upload& upload);
 

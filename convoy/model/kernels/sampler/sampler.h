@@ -37,14 +37,14 @@ inline constexpr int64_t kNoToken = -1;
 
 struct SamplingRow {
   SamplingRule rule;
-  double uniform = 0;  // in [0, 1): a place in the distribution of the ids kept, by id
+  double uniform = 0;  // in [0, 1): picks from the ids kept, in order of id
   std::span<const int32_t> seen_ids = {};  // ids of prompt and answer
   size_t answer_begin = 0;                 // where the answer begins in seen_ids
   std::span<const LogitBias> biases = {};  // each id once
   // The place in `unread_ids` of one more seen id, which only the device has; below 0: none.
   int64_t unread_id = -1;
   bool wants_logprob = false;
-  int64_t num_likeliest = 0;  // with wants_logprob: as many of the most likely ids as well
+  int64_t num_likeliest = 0;  // with wants_logprob: number of most likely ids to return
 
   bool changes_logits() const {
     return rule.repetition_penalty != 1 || rule.frequency_penalty != 0 ||
@@ -61,7 +61,7 @@ struct TokenLogprob {
 struct SampledToken {
   int64_t id = kNoToken;
   float logprob = 0;                    // when requested
-  std::vector<TokenLogprob> likeliest;  // by falling likelihood; none of no likelihood
+  std::vector<TokenLogprob> likeliest;  // by falling likelihood, above 0
 };
 
 // Numbers of the rules of rows, on the device: made before the logits.

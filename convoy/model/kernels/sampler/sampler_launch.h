@@ -26,7 +26,7 @@ struct SampledId {
 };
 
 struct SampleLaunch {
-  const void* logits = nullptr;     // as they came
+  const void* logits = nullptr;     // the model's, unchanged
   const void* penalised = nullptr;  // `logits` where no row is penalised
   const SampleRule* rules = nullptr;
   SampledId* sampled = nullptr;

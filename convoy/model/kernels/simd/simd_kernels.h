@@ -230,8 +230,8 @@ struct SimdKernels {
   // all.
   void (*activate_pairs)(const float* z, const ChannelNorm& norm, float* y, RowShape shape);
   void (*activate_mean)(const float* z, const ChannelNorm& norm, float* y, RowShape shape);
-  // For the backward of these, by channel: sums over rows of the activations' gradient, and of its
-  // product with the normal form.
+  // For the backward of activate_pairs and activate_mean, per channel. `sums`: the activations'
+  // gradient, summed over rows. `products`: the same for its product with the normalised values.
   void (*pairs_gradient_sums)(const float* grad, const float* z, const ChannelNorm& norm,
                               float* sums, float* products, RowShape shape);
   void (*mean_gradient_sums)(const float* grad, const float* z, const ChannelNorm& norm,
@@ -258,7 +258,7 @@ struct SimdKernels {
   void (*multiply_nibbles)(const Element* a, int64_t stride_a, CodedView b,
                            const NibbleGroups& groups, float* c, int64_t stride_c, GemmShape shape,
                            bool accumulate);
-  // Sums `inputs` successive values at a time, the last ones as they are left.
+  // One sum per `inputs` successive values; the last sum may cover fewer values.
   void (*group_sums)(const Element* values, int64_t count, int64_t inputs, float* sums);
   // C [m, n] = scales [n] * from, or C += it. n is a multiple of kPanelColumns; rows of `from` and
   // of C are equally far apart.

@@ -20,7 +20,7 @@ std::vector<bool> read_olmo3_windows(const io::JsonReader& config, int64_t num_l
 
 }  // namespace
 
-// OLMo 2 with windows; a scaled rotation is that of the layers without one.
+// OLMo 2 with windows. Only layers without a window scale their rotation.
 architecture::DecoderSpec read_olmo3_spec(const io::JsonReader& config) {
   constexpr double kDefaultTheta = 5e5;
   refuse_unsupported(config);
