@@ -44,8 +44,8 @@ void ConsoleQueue::flush() {
   if (torn_ && waiting()) pending_.insert(written_, 1, '\n');
   torn_ = false;
   while (waiting()) {
-    // Without a description of its own a write might block; a pipe that can be written to takes
-    // PIPE_BUF bytes.
+    // A write to a shared open file description might block. A pipe that poll() calls writable
+    // takes PIPE_BUF bytes.
     if (!own_.open() && kind_ != Kind::File && !can_write(shared_)) return;
     const char* const begin = pending_.data() + written_;
     const size_t size = next_piece();

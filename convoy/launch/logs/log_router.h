@@ -147,7 +147,7 @@ class LogRouter {
   std::deque<Redraw> redraws_;  // the first due first
   Clock::time_point now_;
   WallClock::time_point time_;
-  char last_byte_[2] = {'\n', '\n'};  // by console, of what does not come by whole lines
+  char last_byte_[2] = {'\n', '\n'};  // by console, of text that may end within a line
   // by console: the stream whose unfinished line stands at its end
   const StreamState* drawing_[2] = {};
   bool hurried_ = false;

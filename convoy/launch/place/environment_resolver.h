@@ -27,7 +27,7 @@ struct ResolveOptions {
   bool nproc_per_node_given = false;  // by flag or PET_NPROC_PER_NODE
   int nproc_per_node = 1;             // the number it means here (rank_count)
   int num_nodes = 0;   // from the flag (MAX of MIN:MAX); 0 = not given: PET_NNODES counts
-  int node_rank = -1;  // from the flag; -1 = not given. With both, a bare RANK describes nothing
+  int node_rank = -1;  // from the flag; -1 = not given. If both are given, a bare RANK is ignored
   // --env-source: torchrun, env, openmpi, mpich, mvapich, jsrun, srun, kubernetes, none; empty =
   // decide.
   std::string env_source = {};

@@ -103,7 +103,8 @@ bool set_by_srun(const RankSource& pmi, const RankSource& srun) {
          (!pmi.world_size.known() || pmi.world_size.number == srun.world_size.number);
 }
 
-// PMIx gives the rank but no sizes: PRRTE without Open MPI, or a part of the others.
+// Under PRRTE without Open MPI, PMIx gives the rank but no sizes. A source that already has this
+// rank makes PMIX_RANK redundant.
 void add_pmix(const Variables& variables, const RankSource& srun,
               std::vector<RankSource>& sources) {
   const Fact rank = variables.number("PMIX_RANK");

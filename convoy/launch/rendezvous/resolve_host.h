@@ -40,13 +40,13 @@ struct Resolved {
 // A numeric address costs no look-up. Blocks as long as the resolver takes.
 Resolved resolve_host(const std::string& host, int port);
 
-// The same on a thread of its own, for a resolver may take many seconds and cannot be interrupted.
-// Destroying it leaves the thread to end by itself.
+// Calls resolve_host() on a thread of its own: a resolver may take many seconds and cannot be
+// interrupted. The destructor does not wait for that thread, which ends by itself.
 class HostLookup {
  public:
   HostLookup(const std::string& host, int port);
   int descriptor() const;                  // readable once there is a result
-  std::optional<Resolved> result() const;  // absent as long as it takes
+  std::optional<Resolved> result() const;  // absent until the look-up has ended
 
  private:
   struct State;

@@ -92,8 +92,8 @@ std::string later_ends_text(const LaunchReport& report) {
   for (const RankEnd& end : report.ends) {
     if (end.rank == cause || end.exit_code == 0) continue;
     if (end.killed_for == KilledFor::FailureGrace) killed.push_back(end.rank);
-    // Ranks that were killed at a stop were named then. The others were asked to end, which needs
-    // no line.
+    // Ranks that were killed after a stop were named when it happened. Ranks that ended because
+    // they were asked to need no line.
     if (report.ended_early || end.killed_for != KilledFor::Nothing || end.signal == SIGTERM)
       continue;
     const std::string way = way_of_ending(end);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prompts with the answers of other rows: over them KTO estimates how far a model is from its
-// reference. Every row of a list has the answer of the row before it in the list, and the first one
-// that of the last, so the answers of a step are compared with themselves.
+// Prompts with the answers of other rows. KTO uses them to estimate how far a model is from its
+// reference. In a list of rows, each prompt gets the answer of the row before it, and the first
+// prompt the answer of the last row. So a step compares only answers of its own rows.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace convoy::train {
 
-// Rows of a data set.
+// A prompt with an answer that belongs to another row. Both members are indices of rows.
 struct Mismatch {
   int64_t prompt = 0;
   int64_t answer = 0;
@@ -21,13 +21,13 @@ struct Mismatch {
   bool operator==(const Mismatch&) const = default;
 };
 
-// As many as rows; none for a single row, which has no other answer.
+// One mismatch per row; none for a single row, because there is no other answer.
 std::vector<Mismatch> mismatches_of(const std::vector<int64_t>& rows);
 // The mismatches of steps [first, end) of an epoch, each step by itself.
 std::vector<Mismatch> mismatches_of_steps(const data::BatchPlan& plan, int64_t epoch, int64_t first,
                                           int64_t end);
 
-// Their rows: of at most `most_tokens` tokens, the first ones.
+// Makes a row of tokens for each mismatch, cut to its first `most_tokens` tokens.
 data::TokenDataset mismatched_rows(const data::TokenDataset& dataset,
                                    const std::vector<Mismatch>& mismatches, int64_t most_tokens);
 

@@ -74,7 +74,7 @@ struct StepOutcome {
   int64_t rows = 0;
   int64_t hits = 0;  // rows answered right, if the objective counts them
   double learning_rate = 0;
-  double seconds = 0;  // it took this rank
+  double seconds = 0;  // time that this rank took
 };
 
 class TrainingObjective {

@@ -20,7 +20,7 @@ using settings::PairLoss;
 // EXO's targets are probabilities: no pair is certain.
 constexpr double kLeastSmoothing = 1e-3;
 
-// -log sigmoid(x), of which a share has the opposite label.
+// -log sigmoid(x) with smoothed labels: a part `share` of the label is the opposite one.
 Tensor smoothed_logistic(const Tensor& x, double share) {
   const Tensor loss = -at::log_sigmoid(x);
   return share == 0 ? loss : loss * (1 - share) - at::log_sigmoid(-x) * share;

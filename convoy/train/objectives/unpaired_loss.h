@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The losses of single completions that are called good or bad, from their log-probabilities: KTO's
-// (arXiv 2402.01306), and with a divergence of 0 that of APO-zero for single ones (2408.06266).
-// Shapes: R rows. All fp64, on any device; nothing waits for it.
+// loss (arXiv 2402.01306). With a divergence of 0 it is the loss of APO-zero for single completions
+// (arXiv 2408.06266). Shapes: R rows. All fp64, on any device; no call waits for the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>

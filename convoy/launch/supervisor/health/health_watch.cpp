@@ -73,7 +73,7 @@ std::string use_words(const std::optional<CpuSample>& since, HealthWatch::Clock:
 struct HealthWatch::Rank {
   pid_t pid = -1;  // -1: does not run
   int64_t num_beats = 0;
-  milliseconds quiet{0};  // without a beat, or stopped, while this launcher looked on
+  milliseconds quiet{0};  // time without a beat, or stopped; pauses of this launcher left out
   std::optional<HealthKind> reported = {};
   bool was_straggler = false;
   std::optional<CpuSample> since_wait = {};  // when others began to wait for it
@@ -188,7 +188,7 @@ void HealthWatch::check_slow_ranks(Clock::time_point now, std::vector<HealthNoti
     begin_episode(longest_us, now, notices);
 }
 
-// A rank that was slow may have come, and to another collective.
+// The slow rank may have arrived meanwhile, but at a different collective. Then the job is stuck.
 void HealthWatch::check_stuck(Clock::time_point now, std::vector<HealthNotice>& notices) {
   if (episode_->fails_at && now < *episode_->fails_at) return;
   const CollectiveDiagnosis diagnosis = diagnose_collectives(pages_.read());

@@ -15,8 +15,8 @@ namespace {
 
 using Brought = ThreadTeam::Brought;
 
-// A flat view of the same memory, outside autograd: it has its own version counter, since the
-// owner's thread may be reading the owner's.
+// A flat view of the same memory, outside autograd. It has its own version counter, because the
+// thread that owns `tensor` may be reading the tensor's counter.
 at::Tensor memory_of(const at::Tensor& tensor) { return tensor.variable_data().view({-1}); }
 
 // Waits until the device has finished writing the tensor, because other threads read it next.
@@ -25,7 +25,7 @@ void settle(const at::Tensor& tensor) {
   c10::impl::VirtualGuardImpl(tensor.device().type()).getStream(tensor.device()).synchronize();
 }
 
-// This rank's part of the elements of the tensors that all brought.
+// Every rank brought one tensor. Returns this rank's range of the elements of each of them.
 std::vector<at::Tensor> parts_of(const std::vector<Brought>& all, int rank) {
   const auto ranks = static_cast<int64_t>(all.size());
   std::vector<at::Tensor> parts;

@@ -8,11 +8,12 @@
 namespace convoy::parallel {
 namespace {
 
-// Whole gradients that wait for their sum: more would hold memory that sharding is to save.
+// Most whole gradients whose sum is under way. More would hold the memory that sharding saves.
 constexpr size_t kMostUnderWay = 2;
 
-// On the device that computes, wherever this rank's piece of the values lies. fp64 stays what it
-// is, and complex numbers are complex.
+// The type and place of a whole gradient: on the device that computes, even when this rank's piece
+// of the values lies elsewhere. fp64 stays fp64, other types become fp32; complex types stay
+// complex.
 at::TensorOptions wide(FlatUnit& flat) {
   const at::Tensor& whole = flat.parameters.whole().flat();
   const bool is_double = c10::toRealValueType(whole.scalar_type()) == at::kDouble;

@@ -18,8 +18,9 @@
 
 namespace convoy::parallel {
 
-// The ranks over which a pass sums its gradients: none, so that the next pass adds to them; the
-// ranks that share a training state; these and the replicas of that state.
+// The ranks over which a pass sums its gradients. None: no sum, the next pass adds to the
+// gradients. Shared: the ranks that share one training state. All: those ranks, and the replicas of
+// that state.
 enum class GradientSums { None, Shared, All };
 
 struct GradientRanks {
@@ -45,8 +46,8 @@ class ShardedGradients {
   // Before a pass. Gradients are summed as backward makes them ready, and the whole ones are let
   // go. All: once, in the last pass before the sums are used.
   void begin_pass(GradientSums sums) { sums_ = sums; }
-  // Collective when the pass sums: what has not left yet leaves, absent gradients as zeros. What
-  // follows sees the sums in own().
+  // Collective when the pass sums: sends the gradients that are not sent yet, and zeros for absent
+  // gradients. Work queued afterwards sees the sums in own().
   void end_pass();
   // After the sums were used.
   void reset();
@@ -92,7 +93,7 @@ class ShardedGradients {
   std::deque<Reduction> under_way_;
   std::vector<ReplicaSum> replica_sums_;  // under way
   GradientSums sums_ = GradientSums::None;
-  size_t sent_ = 0;  // slots of this pass, from the last one on
+  size_t sent_ = 0;  // number of slots sent in this pass; the last slot is sent first
   std::unique_ptr<GradientHooks> hooks_;
 };
 
