@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 using serving::ApiError;
 
 constexpr std::chrono::milliseconds kTurn(100);
-constexpr int kNothingElse = -1;  // to wait for
+constexpr int kNothingElse = -1;  // no other descriptor to wait for
 
 }  // namespace
 

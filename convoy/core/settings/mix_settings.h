@@ -18,8 +18,8 @@ inline constexpr const char* kDatasetsHelp =
 // One entry of `datasets`.
 struct MixedDataset {
   std::string name;      // for logs and figures; empty in the file: dataset-1, ...
-  std::string path;      // as data.train_path
-  std::string val_path;  // as data.val_path
+  std::string path;      // like data.train_path
+  std::string val_path;  // like data.val_path
   double val_ratio = 0;  // without val_path: share of the rows that is held out
   std::string task;      // "pretrain" (cpt: text, all of it learnt) or "sft" (chat)
   std::string schema = "auto";

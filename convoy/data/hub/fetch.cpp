@@ -230,7 +230,7 @@ class Fetch {
   const Log& log_;
   CacheEntry entry_;
   http::CurlLibrary curl_;
-  std::atomic<bool> has_failed_ = false;  // in one thread: the others end
+  std::atomic<bool> has_failed_ = false;  // set by a thread that failed: the others end
   FetchResult result_;
 };
 

@@ -60,7 +60,7 @@ struct Completion {
   int64_t cached_tokens = 0;            // prompt tokens taken from a shared prefix
   std::string text = {};                // without end token, stop string and special tokens
   std::vector<int32_t> token_ids = {};  // all that were generated, the end token included
-  int64_t text_tokens = 0;              // the first of these, which begin in `text`
+  int64_t text_tokens = 0;              // how many of the first ids begin in `text`
   // For each token, when requested: by the model, before any rule.
   std::vector<float> logprobs = {};
   std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // for each token, when requested

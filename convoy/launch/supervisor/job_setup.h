@@ -71,7 +71,7 @@ struct JobSetup {
   // Known by its address only: another launcher of this host may hold it.
   bool may_join_endpoint = false;
   std::string run_id = "none";
-  std::optional<std::filesystem::path> timer_pipe;  // as in LaunchSpec
+  std::optional<std::filesystem::path> timer_pipe;  // see LaunchSpec
   std::string host;                                 // this host's short name
   std::vector<std::string> notes;                   // one sentence each, worth telling
 

@@ -23,7 +23,7 @@ struct StartedWork {
   std::unique_ptr<comm::Work> collective = nullptr;  // null: it is done
   int divisor = 1;
 
-  at::Tensor wait();  // as wait() of a collective
+  at::Tensor wait();  // see wait() of a collective
 };
 
 }  // namespace detail

@@ -25,7 +25,7 @@ struct PoolOptions {
   int64_t workers = 1;
   // By worker; over this process's own.
   std::vector<std::map<std::string, std::string>> environment;
-  std::vector<std::vector<int>> cpus;  // by worker; empty = as this process
+  std::vector<std::vector<int>> cpus;  // by worker; empty = this process's CPUs
   // Called before each start: the stdin of that worker, closed here afterwards. Empty: none.
   std::function<Descriptor(size_t worker)> input = {};
   sigset_t signals;        // mask of the workers
@@ -71,7 +71,7 @@ class ProcessPool {
   ProcessNews wait(std::chrono::milliseconds limit, int other);
   void tell_stop();  // SIGTERM
   void kill_all();
-  void kill(size_t worker);     // as timed out
+  void kill(size_t worker);     // counts as timed out
   void replace(size_t worker);  // kills it, through no fault of what it computes
   void retire(size_t worker);   // it is not started again
   int64_t running() const;

@@ -29,7 +29,7 @@ struct RankBreakdown {
   double host_ms = 0;
   double waiting_ms = 0;
   double hidden_ms = 0;   // communication while it computes
-  double awaited_ms = 0;  // by the other ranks in the mean, because this one came last
+  double awaited_ms = 0;  // mean wait of the other ranks for this one, which came last
   double tracing_ms = 0;  // time spent on taking notes
   // By phase ("forward"), in order of appearance.
   std::vector<std::pair<std::string, double>> compute_phases_ms = {};

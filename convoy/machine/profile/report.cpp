@@ -267,7 +267,7 @@ std::vector<std::string> findings(const Breakdown& breakdown) {
   const RankBreakdown mean = breakdown.mean();
   const double bytes_ms = mean.exposed_ms - mean.waiting_ms;
   const auto percent = [&mean](double ms) { return share(ms, mean.step_ms); };
-  std::vector<std::pair<double, std::string>> found;  // by what it costs
+  std::vector<std::pair<double, std::string>> found;  // cost in ms, finding
   const auto add = [&found](double ms, std::string sentence) {
     found.emplace_back(ms, std::move(sentence));
   };

@@ -101,7 +101,7 @@ class Loop {
   std::optional<Evaluation> evaluation_;  // evaluation after the last step
   CheckpointSaver saver_;
   bool stop_ = false;
-  double waited_seconds_ = 0;  // in collectives, at the last report
+  double waited_seconds_ = 0;  // time in collectives until the last report
 };
 
 bool Loop::is_due(const std::string& strategy, int64_t interval) const {

@@ -30,7 +30,7 @@ class PrivateStore {
   // Blocks until the server answers. Throws ConfigError when PostgreSQL's programs or the user are
   // missing, IoError with the server's output when it does not start.
   PrivateStore(PrivateStoreOptions options, const Log& log);
-  ~PrivateStore();  // as stop()
+  ~PrivateStore();  // calls stop()
   PrivateStore(const PrivateStore&) = delete;
   PrivateStore& operator=(const PrivateStore&) = delete;
 

@@ -18,7 +18,7 @@ namespace convoy::apps {
 struct RoundWorkers {
   int64_t count = 1;
   std::string devices = "cpu";  // or cuda
-  int64_t threads = 0;          // as workers.threads
+  int64_t threads = 0;          // the value of workers.threads
 };
 
 class RejectionPhases {
@@ -32,8 +32,8 @@ class RejectionPhases {
   std::filesystem::path train_folder(int64_t round) const;
   std::filesystem::path evaluate_folder(int64_t round) const;
   std::filesystem::path samples_file(int64_t round) const;  // every sample with its verdict
-  std::filesystem::path rows_file(int64_t round) const;     // what the round learns
-  std::filesystem::path answers_file(int64_t round) const;  // to the problems of data.val_path
+  std::filesystem::path rows_file(int64_t round) const;     // rows that the round learns
+  std::filesystem::path answers_file(int64_t round) const;  // answers to data.val_path's problems
   // Adapter or model of a trained round, relative to the run's folder.
   std::filesystem::path result_of(int64_t round) const;
 

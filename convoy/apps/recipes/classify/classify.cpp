@@ -63,7 +63,7 @@ struct ClassifyInput {
   std::string validation_hash;
   nn::SignalClassifier model;
   std::string config_text;   // config.json of the model
-  std::string weights_hash;  // as the run starts from them
+  std::string weights_hash;  // hash of the weights at the start of the run
   std::vector<nn::NamedTensor> parameters;
   FoundCheckpoint checkpoint;
   data::EpochOrder order;

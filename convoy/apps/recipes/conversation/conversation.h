@@ -17,10 +17,10 @@
 namespace convoy::recipes {
 
 struct ConversationOptions {
-  std::string model;  // as people call it
+  std::string model;  // its name for people
   std::string system_prompt;
   nlohmann::ordered_json template_kwargs;
-  settings::SamplingFlags sampling = {};  // as given
+  settings::SamplingFlags sampling = {};  // given by the user
   settings::SamplingSources sources = {};
   std::vector<int32_t> turn_end_ids = {};  // the ends of answers by the chat template
   int64_t adapter = 0;          // number of the engine's adapter, beside which the base can answer

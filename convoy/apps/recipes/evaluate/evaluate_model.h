@@ -13,7 +13,7 @@ namespace convoy::recipes {
 
 struct EvaluateRun : settings::EvalCall {
   settings::TrainSettings settings = {};  // from a config file, or built from `model`
-  settings::RankFlags ranks = {};         // as for RankShare
+  settings::RankFlags ranks = {};         // passed to RankShare
 };
 
 // Returns the results, which are also written to metrics.json (and the answers to samples.jsonl) in

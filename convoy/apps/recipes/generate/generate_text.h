@@ -11,7 +11,7 @@
 namespace convoy::recipes {
 
 struct GenerateRun : settings::GenerateCall {
-  settings::RankFlags ranks = {};  // as for RankShare; the answers are the same for every number
+  settings::RankFlags ranks = {};  // passed to RankShare; their number changes no answer
   bool json = false;
   std::function<bool()> stop_wanted = {};  // asked between steps, where answers are kept
 };

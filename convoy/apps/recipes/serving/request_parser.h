@@ -26,7 +26,7 @@ struct ParserOptions {
   ServedNames names;
   Json template_kwargs = Json::object();  // a request's override them
   int64_t most_rows = 0;                  // most answers that one request may have
-  std::string tool_call_parser = "auto";  // as --tool-call-parser
+  std::string tool_call_parser = "auto";  // the value of --tool-call-parser
   settings::SamplingSources sampling = {};
   std::vector<std::vector<int32_t>> adapter_end_ids = {};  // by adapter, the first is number 1
 };

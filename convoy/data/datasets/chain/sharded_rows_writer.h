@@ -20,7 +20,7 @@ class ShardedRowsWriter {
   // `shard_rows` 0: one file. Throws as create_rows() does.
   explicit ShardedRowsWriter(std::filesystem::path path, int64_t shard_rows = 0);
 
-  void write(const nlohmann::ordered_json& row);  // as RowWriter::write()
+  void write(const nlohmann::ordered_json& row);  // see RowWriter::write()
   // Publishes the last file, even when there are no rows. Throws IoError, DataError.
   std::vector<WrittenFile> finish();
 

@@ -68,7 +68,7 @@ struct RowFormat {
   // Null: the format can only be read.
   std::unique_ptr<RowWriter> (*create)(const std::filesystem::path& path) = nullptr;
   bool is_text = false;           // rows are plain text
-  bool may_be_compressed = true;  // as a whole, by .gz, .zst or .bz2
+  bool may_be_compressed = true;  // the whole file, as .gz, .zst or .bz2
 };
 
 class RowFormats {

@@ -29,6 +29,7 @@ std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
                                     const std::string& place, int number) {
   const auto driver = std::make_shared<const nvidia::Driver>(driver_library);
   const auto device = std::make_shared<Device>(driver, number, place);
+  // Any kernel will do: a missing compiler is found now, not in the first cell.
   DeviceUse(*device).kernel("ssm_test_exact_1");
   return device;
 }

@@ -36,7 +36,7 @@ struct FactorLaunch {
   float limit = 0;
 
   uint32_t num_span = 0, num_tested = 0;
-  const double* truth = nullptr;  // by rows, as the matrices of the span
+  const double* truth = nullptr;  // row by row, like the matrices of `span`
   const double* span = nullptr;
 
   // Each block of threads has two matrices of `matrix_values` and one of n_rows * n_cols doubles:

@@ -26,15 +26,15 @@ struct Judgement {
   JudgeScores scores = {};
   std::string text = {};  // the answer, without thoughts
   TextFinish finish = TextFinish::Stop;
-  std::string other_finish = {};  // as TextResult's
+  std::string other_finish = {};  // see TextResult
 };
 
 // One text of a candidate, and what the stages found out about it.
 struct Version {
   ThinkText text = {};
-  std::optional<std::string> answer = {};  // as it stands in the text
+  std::optional<std::string> answer = {};  // exactly as the text spells it
   TextFinish finish = TextFinish::Stop;
-  std::string other_finish = {};  // as TextResult's
+  std::string other_finish = {};  // see TextResult
   std::string error = {};         // if `finish` is TextFinish::Error
   int tries = 1;
   int64_t new_tokens = 0;
@@ -48,7 +48,7 @@ struct Version {
 
 struct Candidate {
   int64_t number = 0;
-  std::vector<Version> versions = {};  // as they came
+  std::vector<Version> versions = {};  // in the order of their arrival
   size_t kept = 0;                     // index of the version that stands
   bool waiting = false;                // for a text that was asked for
 
@@ -61,7 +61,7 @@ struct RowState {
   std::vector<std::string> golds = {};  // the reference's answers: each is right; empty = unknown
   std::vector<Candidate> candidates = {};
   std::optional<size_t> chosen =
-      {};  // by a stage that chose: later ones look at that candidate alone
+      {};  // a stage's choice: later stages look at this candidate alone
   // Findings of row stages, by stage name: objects that only the stage itself reads, for the
   // columns and figures in its entry (stages/stage.h).
   std::map<std::string, nlohmann::ordered_json, std::less<>> results = {};

@@ -72,8 +72,8 @@ class RunReport {
   std::map<std::string, Failure> failures_;
   Tally rows_verified_;
   int64_t unanswered_ = 0;  // have a reference, and no text to compare with it
-  Tally samples_;           // as they stand
-  Tally first_versions_;    // as they were written first
+  Tally samples_;           // the versions that stand
+  Tally first_versions_;    // the first version of each sample
   int64_t rows_with_any_yes_ = 0;
   int64_t judged_ = 0;
   int64_t unread_judgements_ = 0;

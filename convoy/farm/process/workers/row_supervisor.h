@@ -22,7 +22,7 @@ struct RowSupervisorOptions {
   int64_t workers = 1;
   // By worker; added to this process's and the task's environment.
   std::vector<std::map<std::string, std::string>> environment = {};
-  std::vector<std::vector<int>> cpus = {};  // by worker; empty = as this process
+  std::vector<std::vector<int>> cpus = {};  // by worker; empty = this process's CPUs
   std::string log_folder = {};              // for the workers' stderr; empty = nowhere
   int max_crashes = 3;            // workers that one row may crash before it counts as failed
   std::string label = "process";  // labels the progress

@@ -40,7 +40,7 @@ struct PlanTotals {
 PlanTotals totals_of(const std::vector<PlannedCell>& cells, const DescentSteps& steps);
 
 struct PlanCost {
-  double seconds = 0;  // with all workers
+  double seconds = 0;  // time of the plan with all workers
   // All workers together, over the whole plan; 0 = it has no guesses.
   double guesses_per_second = 0;
   double steps_per_second = 0;

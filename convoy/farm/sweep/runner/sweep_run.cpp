@@ -307,7 +307,7 @@ class SweepRun : public workers::SupervisedWork {
   std::set<std::string> told_warnings_;
   bool has_stop_rules_ = true;
   bool any_died_ = false;                              // since the last look
-  std::map<std::pair<int64_t, int64_t>, int> losses_;  // to kills, by task and first unit
+  std::map<std::pair<int64_t, int64_t>, int> losses_;  // kills, by task and first unit
 };
 
 // Until every cell is finished, the user stops it, or it gives up.

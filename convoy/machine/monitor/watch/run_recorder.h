@@ -24,7 +24,7 @@ namespace convoy::monitor {
 
 struct RunRecorderOptions {
   DeviceSources sources = {};
-  std::optional<std::set<std::string>> uuids = {};  // as DeviceReader's
+  std::optional<std::set<std::string>> uuids = {};  // see DeviceReader
   RecorderOptions recorder = {};                    // output and interval_s are required
   std::filesystem::path events = {};       // the job's events; empty = its training is not known
   std::filesystem::path tensorboard = {};  // a folder of this alone; empty = no curves

@@ -47,7 +47,7 @@ class GlooGroup : public BackendGroup {
   int exceptions_at_start_;
   std::atomic<bool> aborted_ = false;
   GlooGroup* const whole_;         // group that this one was split from; null: none
-  const std::string keys_;         // as in Part; the keys of its own parts begin so
+  const std::string keys_;         // see Part; keys of this group's own parts begin with it
   std::mutex parts_mutex_;         // abort() comes from any thread
   std::vector<GlooGroup*> parts_;  // split from this one and alive
   int splits_ = 0;
