@@ -96,8 +96,11 @@ std::vector<std::string> Servers::headers() const {
 
 std::string Servers::quoted(std::string_view text) const {
   std::string line(trimmed(text, " \t\r\n"));
-  for (size_t at = line.find(key); !key.empty() && at != line.npos; at = line.find(key))
-    line.replace(at, key.size(), "***");
+  // The search goes on behind the stars: a key may itself be one of their parts, such as `*`.
+  constexpr std::string_view kStars = "***";
+  for (size_t at = line.find(key); !key.empty() && at != line.npos;
+       at = line.find(key, at + kStars.size()))
+    line.replace(at, key.size(), kStars);
   if (const auto end = find_invalid_utf8(line)) line.resize(*end);
   std::replace_if(
       line.begin(), line.end(), [](unsigned char letter) { return letter < ' '; }, ' ');
