@@ -131,7 +131,7 @@ Command models_command();
 Command data_command();
 Command config_command();
 Command train_command();
-Command eval_command();  // eval to bench, and the merge of models: worker_commands.cpp
+Command eval_command();  // eval, generate and bench are in worker_commands.cpp
 Command generate_command();
 Command serve_command();
 Command process_command();

@@ -8,7 +8,8 @@
 
 namespace convoy::recipes {
 
-// A CPU with all of its memory, that of running programs too; a GPU without its memory.
+// For a CPU with its total memory, including memory that programs use now. For a GPU without a
+// memory size.
 sizing::Machine compute_machine(const device::RankDevice& rank_device);
 
 }  // namespace convoy::recipes

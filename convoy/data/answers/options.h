@@ -14,7 +14,8 @@ size_t option_length(std::string_view text);
 // `answer` up to the words that give its reason: "because", "since", "因为", "так как".
 std::string_view without_reason(std::string_view answer);
 
-// The option of "B, which cannot be A"; `answer` where that is no option alone with a remark.
+// Returns "B" for "B, which cannot be A". Any answer that is not one option with a remark is
+// returned whole.
 std::string_view without_remark(std::string_view answer);
 
 // The last option that the text names as its choice, as "(B)"; empty when there is none. `at_end`:

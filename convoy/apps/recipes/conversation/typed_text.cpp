@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::string_view kQuotes = "\"\"\"";
 
-// An eventfd. Written by a signal handler, so it cannot be an object that is passed. A flag would not
-// do: a signal between the look at it and the read, or in another thread, would leave the read
-// waiting.
+// An eventfd. A signal handler writes it, so it cannot be an object that is passed. A flag would
+// not do: a signal between the test of the flag and the read, or in another thread, would leave the
+// read waiting.
 std::atomic<int> interrupts{-1};
 
 void note_interrupt(int) {

@@ -33,7 +33,8 @@ struct TypeChoice {
 
 struct ChosenType {
   TensorType type = TensorType::F32;
-  // The rule's own, where its blocks do not divide the rows: then `type` is the next that does.
+  // The type by llama.cpp's rule. `type` is another one when the blocks of `wanted` do not divide
+  // the rows: the next type whose blocks do.
   TensorType wanted = TensorType::F32;
 };
 

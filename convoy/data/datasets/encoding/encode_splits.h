@@ -27,7 +27,7 @@ struct SplitReport {
   int64_t rows_unreadable = 0;    // only with bad_rows = skip
   int64_t rows_unsupervised = 0;  // dropped: nothing to learn after truncation
   int64_t rows_truncated = 0;
-  int64_t rows_split = 0;         // truncation = split: longer ones
+  int64_t rows_split = 0;         // long rows, with truncation = split
   int64_t windows = 0;            // the rows that the split rows became
   int64_t rows_dropped_long = 0;  // truncation = drop
   int64_t fields_cut = 0;         // max_field_chars

@@ -90,8 +90,8 @@ Kind kind_of(jobs::JobStore& store, const SweepName& name, const WorkloadMaker& 
   return kind;
 }
 
-// The distinct cells, of one choice of values together and by seed. None: two have one place and
-// seed, but not the same data.
+// A plan of the distinct cells of all parts; cells of one choice of values follow each other, by
+// seed. The plan has no cells when two cells have the same place and seed but different data.
 SweepPlan plan_of_all(jobs::JobStore& store, const std::vector<SweepName>& parts,
                       const Workload& workload) {
   SweepPlan plan{.label = label_of(parts.front().name),

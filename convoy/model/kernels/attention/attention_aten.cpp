@@ -45,7 +45,7 @@ at::Tensor by_key_head(const at::Tensor& x_THE, int64_t key_heads) {
       .to(at::kFloat);
 }
 
-// The way back, into x_THE.
+// The inverse of by_key_head(): copies x_KNE into x_THE.
 void store_by_token(const at::Tensor& x_KNE, const at::Tensor& x_THE) {
   const int64_t tokens = x_THE.size(0);
   const int64_t key_heads = x_KNE.size(0);

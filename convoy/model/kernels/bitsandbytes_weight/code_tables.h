@@ -13,7 +13,8 @@ using NibbleTable = std::array<float, 16>;
 
 // Quantiles of the normal distribution (arXiv 2305.14314), ascending.
 const NibbleTable& nf4_table();
-// By bit pattern: a sign, two bits of exponent, one of mantissa; beside the largest number.
+// Indexed by bit pattern: a sign, two bits of exponent, one bit of mantissa. Numbers are relative
+// to the largest one, which is 1.
 const NibbleTable& fp4_table();
 
 // A code of 8 bits is this many absmax: bitsandbytes' 1 / 127.

@@ -29,12 +29,13 @@ struct FlatUnit {
 struct ShardedUnitsConfig {
   bool values_travel = false;   // some units' values travel, so that a pass is collective
   bool keeps_gathered = false;  // a unit stays whole until the end of the pass
-  // Pieces of what travels lie in the host's memory and pass over to the device to be gathered.
+  // This rank's pieces of values that travel lie in the host's memory. A piece is copied to the
+  // device before it is gathered.
   bool on_host = false;
   size_t prefetch = 0;  // units that are gathered while one computes; 0: one on CPUs, else two
-  // Ranks compare which unit they gather, before anything of it is used. Called with the units of
-  // all ranks where these differ, and throws. Null: not compared, for models whose passes are the
-  // same on every rank.
+  // Before a gathered unit is used, the ranks compare which unit they gathered. When the units
+  // differ, this is called with the units of all ranks, and throws. Null: no comparison, for models
+  // whose passes are the same on every rank.
   std::function<void(const std::vector<int64_t>& units)> when_units_differ = nullptr;
 };
 
