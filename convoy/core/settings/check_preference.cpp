@@ -71,10 +71,9 @@ class PreferenceCheck {
     if (loss == kLossOfTask || std::find(words.begin(), words.end(), loss) != words.end())
       return true;
     refuse("preference.loss", fmt::format("{} is no loss of task {}", loss, settings_.task),
-           words.empty()
-               ? fmt::format("task {} has one loss: remove it, or write {}", settings_.task,
-                             kLossOfTask)
-               : fmt::format("one of {}", fmt::join(words, ", ")));
+           words.empty() ? fmt::format("task {} has one loss: remove it, or write {}",
+                                       settings_.task, kLossOfTask)
+                         : fmt::format("one of {}", fmt::join(words, ", ")));
     return false;
   }
 

@@ -333,13 +333,12 @@ void decide_batch(DeepSpeedFacts& facts, int64_t ranks, config::Imported& import
   config::ImportedValue value = *facts.train_batch_size;
   const int64_t together = ranks * accumulation.value_or(1);
   if (together == 0) {
-    imported.notices.push_back(
-        fmt::format("{}: train.batch_size follows from train_batch_size and the ranks",
-                    value.node.where()));
+    imported.notices.push_back(fmt::format(
+        "{}: train.batch_size follows from train_batch_size and the ranks", value.node.where()));
   } else if (rows % together != 0) {
-    errors.add(value.node.error(fmt::format("train_batch_size {} is no multiple of {}", rows,
-                                            factors(ranks, accumulation)),
-                                value.spelling, "give a multiple of it, or write \"auto\""));
+    errors.add(value.node.error(
+        fmt::format("train_batch_size {} is no multiple of {}", rows, factors(ranks, accumulation)),
+        value.spelling, "give a multiple of it, or write \"auto\""));
     facts.train_batch_size.reset();  // its product is wrong anyway
   } else {
     value.path = "train.batch_size";

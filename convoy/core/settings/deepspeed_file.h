@@ -21,7 +21,7 @@ struct OpenBatch {
 // Values that can be checked or decided only when the ranks and the other settings are known.
 struct DeepSpeedFacts {
   std::optional<config::ImportedValue> train_batch_size;
-  std::optional<OpenBatch> open_batch;  // holds train_batch_size as a number
+  std::optional<OpenBatch> open_batch;                      // holds train_batch_size as a number
   std::optional<config::ImportedValue> accumulation_alone;  // without either batch size
   std::optional<config::ImportedValue> warmup_steps;
   std::optional<config::ImportedValue> schedule_steps;

@@ -90,22 +90,20 @@ void check_whole_batch(const DeepSpeedFacts& facts, int64_t ranks, const Trainin
 std::vector<config::Import> train_imports(TrainDocuments& documents) {
   using Found = std::map<std::string, Node>;
   std::vector<config::Import> imports;
-  imports.push_back(
-      {.keys = {"train.deepspeed", "deepspeed"},
-       .read = [&documents](const Found& found, config::Imported& imported,
-                            config::ErrorList& errors) {
-         for (const auto& [key, node] : found)
-           documents.deepspeed.push_back(read_deepspeed(node, key, imported, errors));
-       }});
-  imports.push_back(
-      {.keys = {"accelerate", "train.accelerate"},
-       .read = [&documents](const Found& found, config::Imported& imported,
-                            config::ErrorList& errors) {
-         documents.launch_request.reads_accelerate = !found.empty();
-         for (const auto& [key, node] : found)
-           documents.deepspeed.push_back(
-               read_accelerate(node, key, documents.launch_request, imported, errors));
-       }});
+  imports.push_back({.keys = {"train.deepspeed", "deepspeed"},
+                     .read = [&documents](const Found& found, config::Imported& imported,
+                                          config::ErrorList& errors) {
+                       for (const auto& [key, node] : found)
+                         documents.deepspeed.push_back(read_deepspeed(node, key, imported, errors));
+                     }});
+  imports.push_back({.keys = {"accelerate", "train.accelerate"},
+                     .read = [&documents](const Found& found, config::Imported& imported,
+                                          config::ErrorList& errors) {
+                       documents.launch_request.reads_accelerate = !found.empty();
+                       for (const auto& [key, node] : found)
+                         documents.deepspeed.push_back(read_accelerate(
+                             node, key, documents.launch_request, imported, errors));
+                     }});
   imports.push_back({.keys = {"train.fsdp", "train.fsdp_config"}, .read = read_fsdp_arguments});
   imports.push_back({.keys = {"block_size"}, .read = read_block_size});
   imports.push_back(

@@ -19,7 +19,7 @@ struct TokenizerSettings {
   // AddedToken objects, in the order of adding; those with a declared id have an "id".
   nlohmann::json added_tokens = nlohmann::json::array();
   nlohmann::ordered_json chat_template;  // null, a string, or a list of {name, template}
-  std::string bytes;  // the file, then a given `eos_token`; empty: no file
+  std::string bytes;                     // the file, then a given `eos_token`; empty: no file
 
   // Throws DataError. A missing file counts as empty. A given `eos_token` replaces the file's.
   static TokenizerSettings load(const std::filesystem::path& folder,

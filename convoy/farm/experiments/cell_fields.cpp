@@ -43,10 +43,9 @@ void read_value(const config::Field& field, const Json& value, const std::string
   config::set_value(field, node_of(value), key);
   const Json read = config::value_json(field);
   if (is_quoted(value, read))
-    throw ConfigError(
-        fmt::format("{}: wanted {} without quotes, found `{}`", key, read.dump().substr(0, 60),
-                    value.dump().substr(0, 60)),
-        {.key = key, .hint = "write numbers, true and false without quotes"});
+    throw ConfigError(fmt::format("{}: wanted {} without quotes, found `{}`", key,
+                                  read.dump().substr(0, 60), value.dump().substr(0, 60)),
+                      {.key = key, .hint = "write numbers, true and false without quotes"});
 }
 
 void read_rows(const NumberRows& field, const Json& value) {

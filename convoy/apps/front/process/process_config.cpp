@@ -13,10 +13,9 @@ namespace convoy::apps {
 void read_process_config(Context& context, const std::vector<std::string>& arguments,
                          ProcessConfig& config) {
   settings::ProcessFlagValues flags;
-  const config::TakenFlags taken =
-      config::take_flags({settings::process_flag_list(flags.settings)},
-                         {config::list_fields(config.flags), config::list_fields(context.common)},
-                         arguments);
+  const config::TakenFlags taken = config::take_flags(
+      {settings::process_flag_list(flags.settings)},
+      {config::list_fields(config.flags), config::list_fields(context.common)}, arguments);
   flags.names = taken.given;
   if (config.flags.plain &&
       std::find(flags.names.begin(), flags.names.end(), "chat") == flags.names.end()) {

@@ -61,8 +61,8 @@ void require_config(const TrainInvocation& found) {
 NodeConfig resolve_on_node(const TrainStart& start, const settings::TrainDocuments& documents,
                            settings::Wanted wanted) {
   auto train = std::make_unique<settings::TrainSettings>();
-  config::Resolved resolved = resolve_logged(*train, documents, start.context.log(), wanted,
-                                             ranks_of_job(start.setup));
+  config::Resolved resolved =
+      resolve_logged(*train, documents, start.context.log(), wanted, ranks_of_job(start.setup));
   if (train->run_name.empty()) {
     train->run_name = name_by_file(start.found);
     resolved.decided("run_name", "name of the config file");

@@ -57,10 +57,10 @@ std::string objective_text(const settings::TrainSettings& settings) {
   const settings::PreferenceSettings& preference = settings.preference;
   std::string text = fmt::format("{} beta {}", settings.task, preference.beta);
   if (settings.task_facts().chooses_loss)
-    text += fmt::format(" {} smoothing {} margin {} normalised {} sft {}",
-                        settings::pair_loss_named(preference.loss).name, preference.label_smoothing,
-                        preference.target_margin, preference.length_normalised,
-                        preference.sft_weight);
+    text +=
+        fmt::format(" {} smoothing {} margin {} normalised {} sft {}",
+                    settings::pair_loss_named(preference.loss).name, preference.label_smoothing,
+                    preference.target_margin, preference.length_normalised, preference.sft_weight);
   if (settings.task_facts().data == settings::TaskData::Judged)
     text +=
         fmt::format(" weights {} {}", preference.desirable_weight, preference.undesirable_weight);

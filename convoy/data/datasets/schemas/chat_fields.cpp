@@ -139,9 +139,9 @@ std::string RowFields::text(std::string_view key) {
   const Json& value = member(key);
   if (value.is_number_integer()) return cut(value.dump());
   if (!value.is_string())
-    fail(fmt::format("wanted a string under `{}`, found a JSON {}", name_of(key),
-                     value.type_name()),
-         value.is_primitive() ? "write it in quotes, as the model is to read it" : "");
+    fail(
+        fmt::format("wanted a string under `{}`, found a JSON {}", name_of(key), value.type_name()),
+        value.is_primitive() ? "write it in quotes, as the model is to read it" : "");
   return cut(value.get<std::string>());
 }
 

@@ -37,9 +37,10 @@ constexpr std::string_view kBetterOfStackExchange = "response_j";
 constexpr std::string_view kWorseOfStackExchange = "response_k";
 
 constexpr auto kLabels = std::to_array<std::string_view>(
-    {"labels", "is_good", "good", "is_desirable", "desirable", "is_chosen", "chosen",
-     "is_preferred", "preferred", "is_accepted", "accepted", "is_correct", "correct", "thumbs_up",
-     "thumbs", "feedback", "verdict", "kto_label", "is_positive", "vote"});
+    {"labels",    "is_good",    "good",         "is_desirable", "desirable",
+     "is_chosen", "chosen",     "is_preferred", "preferred",    "is_accepted",
+     "accepted",  "is_correct", "correct",      "thumbs_up",    "thumbs",
+     "feedback",  "verdict",    "kto_label",    "is_positive",  "vote"});
 
 enum class Side { None, Better, Worse };
 

@@ -140,17 +140,21 @@ TEST(PreferenceSample, AShareGptSideIsNamedAsItIs) {
 
 TEST(PreferenceSample, ColumnsOfOtherProgramsAreNamedWithOurs) {
   const std::vector<std::pair<std::string, std::string>> known = {
-      {"chosen_response", "rejected_response"}, {"response_chosen", "response_rejected"},
-      {"preferred", "dispreferred"},            {"preferred_output", "non_preferred_output"},
-      {"accepted", "rejected_answer"},          {"positive", "negative"},
-      {"better_response", "worse_response"},    {"winner", "loser"},
-      {"chosenText", "rejectedText"},           {"y_w", "y_l"},
+      {"chosen_response", "rejected_response"},
+      {"response_chosen", "response_rejected"},
+      {"preferred", "dispreferred"},
+      {"preferred_output", "non_preferred_output"},
+      {"accepted", "rejected_answer"},
+      {"positive", "negative"},
+      {"better_response", "worse_response"},
+      {"winner", "loser"},
+      {"chosenText", "rejectedText"},
+      {"y_w", "y_l"},
       {"response_j", "response_k"}};
   const SchemaConfig forced{.schema = "preference"};
   const SchemaConfig judged{.task = "kto"};
   for (const auto& [better, worse] : known) {
-    const std::string row =
-        fmt::format(R"({{"prompt":"p","{}":"b","{}":"a"}})", worse, better);
+    const std::string row = fmt::format(R"({{"prompt":"p","{}":"b","{}":"a"}})", worse, better);
     const std::string hint =
         fmt::format("rename `{}` to `chosen` and `{}` to `rejected`", better, worse);
     for (const SchemaConfig& config : {kPairs, forced, judged, SchemaConfig()})
@@ -159,15 +163,15 @@ TEST(PreferenceSample, ColumnsOfOtherProgramsAreNamedWithOurs) {
   EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected_response":"b"})")
                 .find("| rename `rejected_response` to `rejected`"),
             std::string::npos);
-  for (const auto& [one, other] : std::vector<std::pair<std::string, std::string>>{
-           {"response_a", "response_b"},
-           {"answer1", "answer2"},
-           {"completion_0", "completion_1"}}) {
+  for (const auto& [one, other] :
+       std::vector<std::pair<std::string, std::string>>{{"response_a", "response_b"},
+                                                        {"answer1", "answer2"},
+                                                        {"completion_0", "completion_1"}}) {
     const std::string error =
         pair_error(fmt::format(R"({{"prompt":"p","{}":"a","{}":"b","winner_id":1}})", one, other));
-    EXPECT_NE(error.find(fmt::format("write the better one of `{}` and `{}` as `chosen`", one,
-                                     other)),
-              std::string::npos)
+    EXPECT_NE(
+        error.find(fmt::format("write the better one of `{}` and `{}` as `chosen`", one, other)),
+        std::string::npos)
         << error;
   }
   // OpenAI's.
@@ -176,9 +180,9 @@ TEST(PreferenceSample, ColumnsOfOtherProgramsAreNamedWithOurs) {
                        R"("non_preferred_output":[{"role":"assistant","content":"b"}]})")
                 .find("write the list `messages` of `input` as the column `prompt`"),
             std::string::npos);
-  EXPECT_NE(pair_error(R"({"prompt":"p","best_of":"a","output":"b"})")
-                .find("a row of task dpo, orpo"),
-            std::string::npos)
+  EXPECT_NE(
+      pair_error(R"({"prompt":"p","best_of":"a","output":"b"})").find("a row of task dpo, orpo"),
+      std::string::npos)
       << "no side has such a name";
 }
 
@@ -232,12 +236,12 @@ TEST(PreferenceSample, APromptThatBothSidesRepeatIsCounted) {
   const RowLosses answers =
       losses_of(R"({"prompt":"2 + 3 = ","completion":"2 + 3 = 5","label":true})", judged);
   EXPECT_EQ(answers.answers_with_prompt.rows, 1);
-  EXPECT_EQ(losses_of(R"({"prompt":"a","chosen":"ab","rejected":"ac"})", judged)
-                .pairs_with_prompt.rows,
-            1);
-  EXPECT_EQ(losses_of(R"({"prompt":"2 + 3 = ","completion":"2 + 3 = 5"})", {}).answers_with_prompt
-                .rows,
-            0);
+  EXPECT_EQ(
+      losses_of(R"({"prompt":"a","chosen":"ab","rejected":"ac"})", judged).pairs_with_prompt.rows,
+      1);
+  EXPECT_EQ(
+      losses_of(R"({"prompt":"2 + 3 = ","completion":"2 + 3 = 5"})", {}).answers_with_prompt.rows,
+      0);
 }
 
 TEST(PreferenceSample, OnlyTheAssistantAnswersBehindThePrompt) {

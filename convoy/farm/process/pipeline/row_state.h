@@ -60,8 +60,7 @@ struct RowState {
   RowFields fields = {};
   std::vector<std::string> golds = {};  // the reference's answers: each is right; empty = unknown
   std::vector<Candidate> candidates = {};
-  std::optional<size_t> chosen =
-      {};  // a stage's choice: later stages look at this candidate alone
+  std::optional<size_t> chosen = {};  // a stage's choice: later stages look at this candidate alone
   // Findings of row stages, by stage name: objects that only the stage itself reads, for the
   // columns and figures in its entry (stages/stage.h).
   std::map<std::string, nlohmann::ordered_json, std::less<>> results = {};

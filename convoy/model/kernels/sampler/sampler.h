@@ -37,7 +37,7 @@ inline constexpr int64_t kNoToken = -1;
 
 struct SamplingRow {
   SamplingRule rule;
-  double uniform = 0;  // in [0, 1): picks from the ids kept, in order of id
+  double uniform = 0;                      // in [0, 1): picks from the ids kept, in order of id
   std::span<const int32_t> seen_ids = {};  // ids of prompt and answer
   size_t answer_begin = 0;                 // where the answer begins in seen_ids
   std::span<const LogitBias> biases = {};  // each id once
