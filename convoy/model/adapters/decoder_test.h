@@ -4,14 +4,17 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "convoy/model/nn/decoder.h"
 
 namespace convoy::testing {
 
-inline std::unique_ptr<nn::Decoder> tiny_decoder(bool tied_head = false) {
+inline std::unique_ptr<nn::Decoder> tiny_decoder(bool tied_head = false,
+                                                 const std::string& text_module = {}) {
   at::manual_seed(3);
   architecture::DecoderSpec spec{.family = "test",
+                                 .text_module = text_module,
                                  .vocab_size = 13,
                                  .hidden_size = 8,
                                  .num_heads = 2,

@@ -11,6 +11,7 @@
 #include "convoy/core/io/gguf/decode.h"
 #include "convoy/core/io/gguf/family.h"
 #include "convoy/core/io/gguf/file.h"
+#include "convoy/model/adapters/module_names.h"
 
 namespace convoy::adapters {
 namespace {
@@ -146,7 +147,7 @@ GgufLora read_gguf_lora(const std::filesystem::path& path, const std::string& mo
   GgufLora lora{.config = config_of(file, factors), .tensors = {}};
   for (const auto& [module, pair] : factors) {
     const bool permuted = gguf::rows_of(family, module + ".weight") != gguf::Rows::AsTheyAre;
-    const std::string prefix = "base_model.model." + module;
+    const std::string prefix = kPeftPrefix + module;
     lora.tensors.push_back({prefix + ".lora_A.weight", values_of(file, *pair.a)});
     lora.tensors.push_back({prefix + ".lora_B.weight", permuted
                                                            ? in_own_order(file, *pair.b, head_dim)

@@ -299,11 +299,13 @@ int64_t LoraConfig::rank_of(const std::string& module_name) const {
   return pattern_value(rank_pattern, module_name, "rank_pattern").value_or(r);
 }
 
+double LoraConfig::alpha_of(const std::string& module_name) const {
+  return pattern_value(alpha_pattern, module_name, "alpha_pattern").value_or(alpha);
+}
+
 double LoraConfig::scaling_of(const std::string& module_name) const {
-  const double module_alpha =
-      pattern_value(alpha_pattern, module_name, "alpha_pattern").value_or(alpha);
   const double rank = static_cast<double>(rank_of(module_name));
-  return module_alpha / (use_rslora ? std::sqrt(rank) : rank);
+  return alpha_of(module_name) / (use_rslora ? std::sqrt(rank) : rank);
 }
 
 }  // namespace convoy::adapters

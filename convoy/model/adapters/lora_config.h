@@ -44,7 +44,7 @@ struct LoraConfig {
   // and lora_dropout, as in PEFT. Throws DataError naming file and key.
   static LoraConfig from_peft_json(const io::JsonReader& json);
   // adapter_config.json as PEFT 0.20 writes it: indent 2, sorted keys, no trailing newline.
-  // `targets`: the modules that carry LoRA, by their last name component, sorted.
+  // `targets`: the modules that carry LoRA, by the ends of their names.
   std::string to_peft_json(const std::vector<std::string>& targets) const;
 
   // Does the module of this full name ("model.layers.0.self_attn.q_proj") carry LoRA? These throw
@@ -66,6 +66,7 @@ struct LoraConfig {
   std::vector<Unmatched> unmatched(const std::vector<std::string>& modules,
                                    const std::vector<std::string>& adapted) const;
   int64_t rank_of(const std::string& module_name) const;
+  double alpha_of(const std::string& module_name) const;
   // alpha/r, or alpha/sqrt(r) with rsLoRA.
   double scaling_of(const std::string& module_name) const;
 };

@@ -48,6 +48,7 @@ class LoraLinear final : public nn::LinearAdapter {
   // W + scaling * B A, or magnitude / ||.|| times it, in fp32: the weight of a merged model.
   at::Tensor merged_weight(const at::Tensor& weight_OI) const;
 
+  double scaling() const { return scaling_; }
   const at::Tensor& a() const { return a_RI_; }
   const at::Tensor& b() const { return b_OR_; }
   const at::Tensor& magnitude() const { return magnitude_O_; }

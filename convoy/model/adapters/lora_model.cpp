@@ -25,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPrefix = "base_model.model.";
 constexpr const char* kEmbedding = "model.embed_tokens";
 constexpr const char* kHead = "lm_head";
 constexpr const char* kOtherBase = "the adapter belongs to another base model: name that one";
@@ -33,17 +32,21 @@ constexpr const char* kUntieFirst =
     "in Python, merged = PeftModel.from_pretrained(base, ADAPTER).merge_and_unload(), "
     "merged.config.tie_word_embeddings = False, merged.save_pretrained(OUT); then use OUT";
 
-std::string weight_of(const char* module) { return fmt::format("{}{}.weight", kPrefix, module); }
-
-bool is_embedding(const std::string& tensor) {
-  return tensor == weight_of(kEmbedding) || tensor == weight_of(kHead);
+std::string weight_of(const char* module, const ModuleNames& names) {
+  return fmt::format("{}{}.weight", kPeftPrefix, names.of(module));
 }
 
-void require_shape(const io::TensorView& view, const std::string& name, const at::Tensor& value,
+// `tensor`: by PEFT's name, of which `names` holds the module.
+bool is_embedding(const std::string& tensor, const ModuleNames& names) {
+  return tensor == weight_of(kEmbedding, names) || tensor == weight_of(kHead, names);
+}
+
+void require_shape(const io::TensorView& view, const at::Tensor& value, const ModuleNames& names,
                    const fs::path& file) {
+  const std::string& name = view.name;
   if (view.shape == value.sizes().vec()) return;
   ErrorLocation location{.file = file.string(), .key = name, .hint = kOtherBase};
-  if (is_embedding(name) && !view.shape.empty())
+  if (is_embedding(name, names) && !view.shape.empty())
     location.hint = fmt::format(
         "the adapter was trained with a vocabulary of {0} tokens: in Python, "
         "base.resize_token_embeddings({0}), PeftModel.from_pretrained(base, ADAPTER)"
@@ -116,9 +119,9 @@ void check_layers_exist(const std::vector<int64_t>& layers,
           {.key = "layers_to_transform", .hint = "leave it out of layers_to_transform"});
 }
 
-void refuse_tied_modules(const LoraConfig& config, nn::CausalLm& model) {
+void refuse_tied_modules(const LoraConfig& config, const ModuleNames& names, nn::CausalLm& model) {
   for (const char* name : {kHead, kEmbedding})
-    if (model.head_is_tied() && !config.ensure_weight_tying && config.saves_whole(name))
+    if (model.head_is_tied() && !config.ensure_weight_tying && config.saves_whole(names.of(name)))
       throw ConfigError(
           fmt::format(
               "`{}` cannot be trained whole here: embedding and output head are one tensor in "
@@ -126,7 +129,7 @@ void refuse_tied_modules(const LoraConfig& config, nn::CausalLm& model) {
               name),
           {.key = "modules_to_save", .hint = "use tuning.mode full, or leave it out"});
   for (const char* name : {kHead, kEmbedding})
-    if (!config.all_linear && config.targets(name))
+    if (!config.all_linear && config.targets(names.of(name)))
       throw ConfigError(fmt::format("LoRA on `{}` is not supported", name),
                         {.key = "target_modules", .hint = "list it in modules_to_save instead"});
 }
@@ -163,26 +166,55 @@ std::unordered_map<nn::Linear*, size_t> units_by_linear(nn::CausalLm& model) {
                      .hint = "target_modules: auto trains all linear layers of the model"});
 }
 
+// The adapter of a whole model may change its other parts, and that would be lost.
+void refuse_other_parts(const AdapterFile& file, const ModuleNames& names) {
+  const size_t prefix = std::string_view(kPeftPrefix).size();
+  std::vector<std::string> others;
+  for (const io::TensorView& view : file.tensors())
+    if (view.name.starts_with(kPeftPrefix) && !names.hold(view.name.substr(prefix)))
+      others.push_back(view.name);
+  if (others.empty()) return;
+  throw DataError(
+      fmt::format("the adapter changes more than the text model, which is all that Convoy "
+                  "computes: {} of its {} tensors, such as {}",
+                  others.size(), file.tensors().size(), others.front()),
+      {.file = file.path().string(),
+       .key = others.front(),
+       .hint = "train it with modules of the text model alone, in PEFT as "
+               "target_modules=r\".*language_model.*\\.(q_proj|v_proj)\""});
+}
+
+// PEFT's users leave the vision tower out by a pattern, which means no module here.
+bool leaves_out_other_parts(const LoraConfig::Unmatched& pattern, const ModuleNames& names) {
+  return names != ModuleNames{} && pattern.key == std::string_view("exclude_modules");
+}
+
 }  // namespace
 
+LoraModel::LoraModel(LoraConfig config, ModuleNames names, const nn::CausalLm& model)
+    : config_(std::move(config)),
+      names_(std::move(names)),
+      saved_names_(names_in_whole(model.text_module())) {}
+
 void LoraModel::attach(nn::CausalLm& model) {
-  refuse_tied_modules(config_, model);
+  refuse_tied_modules(config_, names_, model);
   model.set_requires_grad(false);
   std::vector<std::string> modules;
-  for (nn::Linear* linear : model.block_linears()) modules.push_back(linear->name());
+  for (nn::Linear* linear : model.block_linears()) modules.push_back(names_.of(linear->name()));
   check_names_match(config_.target_names, modules, "target_modules", ends_at_a_dot);
   check_layers_exist(config_.layers_to_transform, modules);
 
   const std::unordered_map<nn::Linear*, size_t> unit_of = units_by_linear(model);
   const auto factors = std::make_shared<RoundedFactors>();
   for (nn::Linear* linear : model.block_linears()) {
-    if (!config_.targets(linear->name())) continue;
-    const int64_t rank = config_.rank_of(linear->name());
+    const std::string module = names_.of(linear->name());
+    if (!config_.targets(module)) continue;
+    const int64_t rank = config_.rank_of(module);
     const auto options = at::TensorOptions().dtype(at::kFloat).device(model.device());
     at::Tensor a_RI = at::zeros({rank, linear->in_features()}, options).requires_grad_();
     at::Tensor b_OR = at::zeros({linear->out_features(), rank}, options).requires_grad_();
     at::Tensor magnitude_O;
-    const std::string prefix = kPrefix + linear->name();
+    const std::string prefix = kPeftPrefix + saved_names_.of(linear->name());
     std::vector<nn::NamedTensor> leaves{{prefix + ".lora_A.weight", a_RI},
                                         {prefix + ".lora_B.weight", b_OR}};
     if (config_.use_dora) {
@@ -193,7 +225,7 @@ void LoraModel::attach(nn::CausalLm& model) {
     }
     parameters_.insert(parameters_.end(), leaves.begin(), leaves.end());
     auto lora =
-        std::make_shared<LoraLinear>(a_RI, b_OR, magnitude_O, config_.scaling_of(linear->name()),
+        std::make_shared<LoraLinear>(a_RI, b_OR, magnitude_O, config_.scaling_of(module),
                                      Dropout{config_.dropout, crc32c(linear->name())}, factors);
     linear->set_adapter(lora, std::move(leaves));
     adapted_.push_back({linear, lora});
@@ -202,7 +234,7 @@ void LoraModel::attach(nn::CausalLm& model) {
 
   std::vector<std::string> parameter_modules;
   for (const nn::NamedTensor& parameter : model.parameters()) {
-    parameter_modules.push_back(module_of(parameter.name));
+    parameter_modules.push_back(names_.of(module_of(parameter.name)));
     if (!config_.saves_whole(parameter_modules.back())) continue;
     at::Tensor value = parameter.value;
     if (!value.is_floating_point())
@@ -211,13 +243,13 @@ void LoraModel::attach(nn::CausalLm& model) {
           {.key = "modules_to_save",
            .hint = "list it in tuning.quantization.skip_modules, or leave it out"});
     value.requires_grad_();
-    parameters_.push_back({kPrefix + parameter.name, value});
+    parameters_.push_back({kPeftPrefix + saved_names_.of(parameter.name), value});
   }
   check_names_match(config_.modules_to_save, parameter_modules, "modules_to_save",
                     LoraConfig::saves);
   std::vector<std::string> adapted;
-  for (const Adapted& one : adapted_) adapted.push_back(one.linear->name());
-  parameter_modules.emplace_back("lm_head");  // a tied one has no parameter of its own
+  for (const Adapted& one : adapted_) adapted.push_back(names_.of(one.linear->name()));
+  parameter_modules.push_back(names_.of(kHead));  // a tied one has no parameter of its own
   parameter_modules.insert(parameter_modules.end(), modules.begin(), modules.end());
   unmatched_ = config_.unmatched(parameter_modules, adapted);
   for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
@@ -230,8 +262,9 @@ bool brings_embeddings(const fs::path& adapter_folder) {
   const LoraConfig config =
       LoraConfig::from_peft_json(io::JsonReader(io::read_json_file(path), path.string()));
   const io::SafetensorsFile file(adapter_folder / "adapter_model.safetensors");
+  const ModuleNames names = names_in_file(file.tensors());
   for (const char* module : {kEmbedding, kHead})
-    if (file.find(weight_of(module)) != nullptr && !config.saves_whole(module) &&
+    if (file.find(weight_of(module, names)) != nullptr && !config.saves_whole(names.of(module)) &&
         !config.ensure_weight_tying)
       return true;
   return false;
@@ -240,19 +273,19 @@ bool brings_embeddings(const fs::path& adapter_folder) {
 void LoraModel::take_embeddings(nn::CausalLm& model, const AdapterFile& file,
                                 std::set<std::string>& expected) {
   const at::NoGradGuard no_grad;
-  const std::string head = weight_of(kHead);
+  const std::string head = weight_of(kHead, names_);
   for (const nn::NamedTensor& parameter : model.parameters()) {
-    const std::string name = kPrefix + parameter.name;
-    const io::TensorView* const view = is_embedding(name) ? file.find(name) : nullptr;
+    const std::string name = kPeftPrefix + names_.of(parameter.name);
+    const io::TensorView* const view = is_embedding(name, names_) ? file.find(name) : nullptr;
     if (view == nullptr || !expected.insert(name).second) continue;
-    require_shape(*view, name, parameter.value, file.path());
+    require_shape(*view, parameter.value, names_, file.path());
     at::Tensor value = parameter.value;
     value.copy_(device::copy_to_tensor(*view));
     brings_embeddings_ = true;
   }
   // PEFT writes a tied head too, as a copy.
   if (!model.head_is_tied() || file.find(head) == nullptr) return;
-  const io::TensorView* const of_embedding = file.find(weight_of(kEmbedding));
+  const io::TensorView* const of_embedding = file.find(weight_of(kEmbedding, names_));
   if (of_embedding == nullptr || !device::copy_to_tensor(file.require_tensor(head))
                                       .equal(device::copy_to_tensor(*of_embedding)))
     throw DataError(
@@ -261,10 +294,16 @@ void LoraModel::take_embeddings(nn::CausalLm& model, const AdapterFile& file,
   expected.insert(head);
 }
 
+std::string LoraModel::name_in_file(const nn::NamedTensor& parameter) const {
+  const std::string saved = parameter.name.substr(std::string_view(kPeftPrefix).size());
+  return kPeftPrefix + names_.of(saved_names_.own(saved));
+}
+
 void LoraModel::leave_unsaved_modules(const AdapterFile& file) {
   std::erase_if(parameters_, [&](const nn::NamedTensor& parameter) {
-    const std::string module = module_of(parameter.name.substr(std::string_view(kPrefix).size()));
-    if (file.find(parameter.name) != nullptr || !config_.saves_whole(module) ||
+    const std::string name = name_in_file(parameter);
+    const std::string module = module_of(name.substr(std::string_view(kPeftPrefix).size()));
+    if (file.find(name) != nullptr || !config_.saves_whole(module) ||
         lies_at_a_dot(config_.modules_to_save, module))
       return false;
     at::Tensor value = parameter.value;
@@ -275,7 +314,7 @@ void LoraModel::leave_unsaved_modules(const AdapterFile& file) {
 }
 
 LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t seed) {
-  LoraModel lora(std::move(config));
+  LoraModel lora(std::move(config), names_in_whole(model.text_module()), model);
   lora.attach(model);
   if (!lora.unmatched_.empty()) {
     const LoraConfig::Unmatched& first = lora.unmatched_.front();
@@ -297,10 +336,12 @@ LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t see
 
 LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter) {
   const AdapterFile file = AdapterFile::open(adapter, model);
-  LoraModel lora(file.config());
+  const ModuleNames names = names_in_file(file.tensors());
+  if (names != ModuleNames{} || !model.text_module().empty()) refuse_other_parts(file, names);
+  LoraModel lora(file.config(), names, model);
   const LoraConfig& config = lora.config_;
   if (model.head_is_tied() && !config.ensure_weight_tying &&
-      (config.saves_whole(kEmbedding) || config.saves_whole(kHead)))
+      (config.saves_whole(names.of(kEmbedding)) || config.saves_whole(names.of(kHead))))
     throw DataError(
         "the adapter brings an embedding or output head of its own, and they are one tensor in "
         "this model",
@@ -314,14 +355,17 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter) {
                                    .key = error.location().key,
                                    .hint = file.is_gguf() ? kOtherBase : error.location().hint});
   }
+  std::erase_if(lora.unmatched_, [&](const LoraConfig::Unmatched& pattern) {
+    return leaves_out_other_parts(pattern, names);
+  });
 
   lora.leave_unsaved_modules(file);
   std::set<std::string> expected;
   const at::NoGradGuard no_grad;
   for (const nn::NamedTensor& parameter : lora.parameters_) {
-    expected.insert(parameter.name);
-    const io::TensorView& view = file.require_tensor(parameter.name);
-    require_shape(view, parameter.name, parameter.value, file.path());
+    const io::TensorView& view = file.require_tensor(lora.name_in_file(parameter));
+    expected.insert(view.name);
+    require_shape(view, parameter.value, names, file.path());
     at::Tensor value = parameter.value;
     value.copy_(device::copy_to_tensor(view));
   }
@@ -344,16 +388,42 @@ void LoraModel::save(const fs::path& folder, const std::string& base_model) cons
   write_file_atomic(folder / "adapter_config.json", config_text(base_model));
 }
 
+LoraConfig LoraModel::spelled_out() const {
+  LoraConfig config = config_;
+  config.all_linear = false;
+  config.target_pattern.clear();
+  config.exclude_names.clear();
+  config.exclude_pattern.clear();
+  config.layers_to_transform.clear();
+  config.target_names.clear();
+  config.rank_pattern = {};
+  config.alpha_pattern = {};
+  for (const Adapted& adapted : adapted_) {
+    const std::string module = names_.of(adapted.linear->name());
+    const std::string saved = saved_names_.of(adapted.linear->name());
+    config.target_names.push_back(saved);
+    if (config_.rank_of(module) != config.r)
+      config.rank_pattern.pairs.emplace_back(saved, config_.rank_of(module));
+    if (config_.alpha_of(module) != config.alpha)
+      config.alpha_pattern.pairs.emplace_back(saved, config_.alpha_of(module));
+  }
+  std::set<std::string> saved_whole;
+  for (const nn::NamedTensor& parameter : parameters_)
+    if (parameter.name.find(".lora_") == std::string::npos)
+      saved_whole.insert(module_of(parameter.name.substr(std::string_view(kPeftPrefix).size())));
+  config.modules_to_save.assign(saved_whole.begin(), saved_whole.end());
+  return config;
+}
+
 std::string LoraModel::config_text(const std::string& base_model) const {
+  const bool is_whole = names_ == ModuleNames{} && saved_names_ == ModuleNames{};
+  LoraConfig recorded = is_whole ? config_ : spelled_out();
+  recorded.base_model = base_model;
+  if (!recorded.target_names.empty()) return recorded.to_peft_json(recorded.target_names);
+  // Endings the user gave are kept: a shorter one could also catch modules that were left out.
   std::set<std::string> targets;
   for (const Adapted& adapted : adapted_) targets.insert(last_component(adapted.linear->name()));
-  // Endings the user gave are kept: a shorter one could also catch modules that were left out.
-  const std::vector<std::string> names =
-      config_.target_names.empty() ? std::vector<std::string>(targets.begin(), targets.end())
-                                   : config_.target_names;
-  LoraConfig recorded = config_;
-  recorded.base_model = base_model;
-  return recorded.to_peft_json(names);
+  return recorded.to_peft_json({targets.begin(), targets.end()});
 }
 
 void LoraModel::merge() {

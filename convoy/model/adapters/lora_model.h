@@ -12,6 +12,7 @@
 
 #include "convoy/model/adapters/lora_config.h"
 #include "convoy/model/adapters/lora_linear.h"
+#include "convoy/model/adapters/module_names.h"
 #include "convoy/model/nn/causal_lm.h"
 
 namespace convoy::adapters {
@@ -26,17 +27,20 @@ bool brings_embeddings(const std::filesystem::path& adapter_folder);
 class LoraModel {
  public:
   // A: Kaiming-uniform with a = sqrt(5), a pure function of (seed, module name); B = 0; DoRA's
-  // magnitude = |W|. Throws ConfigError when nothing matches, or a name or pattern in the config
-  // matches no module.
+  // magnitude = |W|. In the text part of a larger model, names and patterns mean modules of the
+  // whole one, as in PEFT. Throws ConfigError when nothing matches, or a name or pattern in the
+  // config matches no module.
   static LoraModel create(nn::CausalLm& model, LoraConfig config, uint64_t seed);
 
   // From a PEFT adapter folder or a LoRA file in GGUF (adapter_file.h). Every tensor of the file
   // must have its place and every place its tensor, else DataError. Embedding and head that PEFT
-  // saved beside the adapter (save_embedding_layers) take the place of the model's.
+  // saved beside the adapter (save_embedding_layers) take the place of the model's. Modules may be
+  // named as in a larger model or as in the text model alone (module_names.h); an adapter that
+  // changes other parts of the larger model is refused.
   static LoraModel load(nn::CausalLm& model, const std::filesystem::path& adapter);
 
-  // Everything that trains, under PEFT's file names ("base_model.model....lora_A.weight"), in model
-  // order.
+  // Everything that trains, under PEFT's file names ("base_model.model....lora_A.weight") for the
+  // whole model, in model order.
   const std::vector<nn::NamedTensor>& parameters() const { return parameters_; }
   const LoraConfig& config() const { return config_; }
   // Patterns of a loaded configuration that match no module, which PEFT accepts.
@@ -54,8 +58,9 @@ class LoraModel {
   const std::vector<Adapted>& adapted() const { return adapted_; }
   int64_t num_adapted() const { return static_cast<int64_t>(adapted_.size()); }
 
-  // Writes adapter_config.json and adapter_model.safetensors into `folder`. `base_model`: recorded
-  // name. Throws IoError.
+  // Writes adapter_config.json and adapter_model.safetensors into `folder`, for the whole model:
+  // where that is more than this one, each module is named whole, so that no name means modules of
+  // the rest too. `base_model`: recorded name. Throws IoError.
   void save(const std::filesystem::path& folder, const std::string& base_model) const;
   // The text of adapter_config.json.
   std::string config_text(const std::string& base_model) const;
@@ -65,13 +70,18 @@ class LoraModel {
   void merge();
 
  private:
-  explicit LoraModel(LoraConfig config) : config_(std::move(config)) {}
+  // `names`: as `config` names the modules.
+  LoraModel(LoraConfig config, ModuleNames names, const nn::CausalLm& model);
   void attach(nn::CausalLm& model);
+  std::string name_in_file(const nn::NamedTensor& parameter) const;
+  LoraConfig spelled_out() const;
   void leave_unsaved_modules(const AdapterFile& file);
   void take_embeddings(nn::CausalLm& model, const AdapterFile& file,
                        std::set<std::string>& expected);
 
   LoraConfig config_;
+  ModuleNames names_;        // in config_ and in the file that was loaded
+  ModuleNames saved_names_;  // in parameters_ and in files that are saved
   std::vector<Adapted> adapted_;
   std::vector<nn::NamedTensor> parameters_;
   std::vector<LoraConfig::Unmatched> unmatched_;

@@ -81,6 +81,9 @@ struct LayerSpec {
 
 struct DecoderSpec {
   std::string family;
+  // For the text part of a larger model: the module that holds it there, as transformers names it,
+  // in place of `model`. Empty: it is the whole.
+  std::string text_module = {};
   int64_t vocab_size = 0;  // padded rows included
   int64_t hidden_size = 0;
   int64_t num_heads = 0;

@@ -119,6 +119,8 @@ class CausalLm {
   virtual int64_t num_layers() const = 0;
   virtual int64_t max_positions() const = 0;
   virtual const std::string& family() const = 0;  // "qwen2", "llama", ...
+  // As DecoderSpec::text_module.
+  virtual std::string text_module() const { return {}; }
   // Matmul weights per token and attention width (heads * head_dim), for FLOP counts
   // (docs/reference/job-figures.md).
   virtual int64_t matmul_parameters() const = 0;

@@ -48,6 +48,7 @@ class Decoder final : public CausalLm {
   int64_t num_layers() const override { return static_cast<int64_t>(spec_.layers.size()); }
   int64_t max_positions() const override { return spec_.max_positions; }
   const std::string& family() const override { return spec_.family; }
+  std::string text_module() const override { return spec_.text_module; }
   int64_t matmul_parameters() const override;
   int64_t attention_width() const override { return spec_.num_heads * spec_.head_dim; }
   KvGeometry kv_geometry() const override;

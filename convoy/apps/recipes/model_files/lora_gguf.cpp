@@ -13,11 +13,14 @@
 #include "convoy/core/io/gguf/writer.h"
 #include "convoy/machine/device/stored_tensor.h"
 #include "convoy/model/adapters/gguf_lora.h"
+#include "convoy/model/adapters/module_names.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/models/gguf_export.h"
 
 namespace convoy::recipes {
 namespace {
+
+constexpr std::string_view kPeftPrefix = adapters::kPeftPrefix;
 
 [[noreturn]] void refuse(const LoadedModel& loaded, const std::string& message) {
   throw DataError(message, {.file = loaded.folder.path().string(),
@@ -65,11 +68,16 @@ void convert_lora_gguf(const std::filesystem::path& path, const io::ModelFolder&
                        const std::filesystem::path& folder) {
   const architecture::DecoderSpec spec = families::read_decoder_spec(base);
   family_of_base(base, spec);  // refuses others
+  const adapters::ModuleNames names = adapters::names_in_whole(spec.text_module);
   adapters::GgufLora lora =
       adapters::read_gguf_lora(path, base.config().require_string("model_type"), spec.head_dim);
   std::vector<io::TensorSource> tensors;
   for (const nn::NamedTensor& tensor : lora.tensors)
-    tensors.push_back(device::tensor_source(tensor.name, tensor.value));
+    tensors.push_back(device::tensor_source(
+        adapters::kPeftPrefix + names.of(tensor.name.substr(kPeftPrefix.size())), tensor.value));
+  for (std::string& module : lora.config.target_names) module = names.of(module);
+  for (auto& [module, rank] : lora.config.rank_pattern.pairs) module = names.of(module);
+  for (auto& [module, alpha] : lora.config.alpha_pattern.pairs) module = names.of(module);
   lora.config.base_model = base.path().string();
   io::write_safetensors(folder / "adapter_model.safetensors", std::move(tensors));
   write_file_atomic(folder / "adapter_config.json",
@@ -85,27 +93,21 @@ void write_lora_gguf(const LoadedModel& loaded, const gguf::FileType& type,
   // One alpha holds for all: else each B has its scale, and llama.cpp's is left out by 0.
   bool one_alpha = true;
   for (const auto& adapted : loaded.lora->adapted()) {
-    const std::string& module = adapted.linear->name();
-    const double usual = config.alpha / static_cast<double>(config.rank_of(module));
-    one_alpha =
-        one_alpha && std::fabs(config.scaling_of(module) - usual) <= 1e-12 * std::fabs(usual);
+    const double usual = config.alpha / static_cast<double>(adapted.lora->a().size(0));
+    one_alpha = one_alpha && std::fabs(adapted.lora->scaling() - usual) <= 1e-12 * std::fabs(usual);
   }
   std::vector<gguf::TensorToWrite> tensors;
-  constexpr std::string_view kPeftPrefix = "base_model.model.";
-  for (const nn::NamedTensor& parameter : loaded.lora->parameters()) {
-    const bool is_a = parameter.name.ends_with(".lora_A.weight");
-    if (!is_a && !parameter.name.ends_with(".lora_B.weight"))
-      refuse(loaded, fmt::format("llama.cpp's adapters have no {}", parameter.name));
-    const std::string module =
-        parameter.name.substr(kPeftPrefix.size(), parameter.name.size() - kPeftPrefix.size() - 14);
+  for (const auto& adapted : loaded.lora->adapted()) {
+    const std::string& module = adapted.linear->name();
     const auto name = gguf::file_name_of(family, module + ".weight");
-    if (!name || (spec.tied_head && module == "lm_head"))
-      refuse(loaded, fmt::format("llama.cpp has no adapter of {} here", module));
-    at::Tensor values = parameter.value.detach().cpu().to(at::kFloat);
-    if (!is_a && gguf::rows_of(family, module + ".weight") != gguf::Rows::AsTheyAre)
-      values = models::rows_in_file_order(values, spec.head_dim);
-    if (!is_a && !one_alpha) values = values * config.scaling_of(module);
-    tensors.push_back(tensor_of(*name + (is_a ? ".lora_a" : ".lora_b"), values, type.usual));
+    if (!name) refuse(loaded, fmt::format("llama.cpp has no adapter of {} here", module));
+    const at::Tensor a = adapted.lora->a().detach().cpu().to(at::kFloat);
+    at::Tensor b = adapted.lora->b().detach().cpu().to(at::kFloat);
+    if (gguf::rows_of(family, module + ".weight") != gguf::Rows::AsTheyAre)
+      b = models::rows_in_file_order(b, spec.head_dim);
+    if (!one_alpha) b = b * adapted.lora->scaling();
+    tensors.push_back(tensor_of(*name + ".lora_a", a, type.usual));
+    tensors.push_back(tensor_of(*name + ".lora_b", b, type.usual));
   }
   gguf::Metadata metadata;
   metadata.text("general.architecture", family.architecture);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "convoy/core/base/files.h"
-#include "convoy/model/architecture/families/family.h"
 #include "convoy/model/models/export.h"
 
 namespace convoy::recipes {
@@ -36,16 +35,6 @@ void say_new_ends(const Result& result, const Log& log) {
                   fmt::join(pieces, " and "), result.name));
 }
 
-// PEFT names these modules by their place in the whole model.
-void warn_of_nested_base(const Result& result, const Log& log) {
-  if (families::family_of(result.loaded.folder).layout != families::TextModel::Nested) return;
-  log.warning(
-      fmt::format("{} holds more than a text model: PEFT finds none of this adapter's tensors in "
-                  "the whole one, and may not say so; for other programs write the merged text "
-                  "model: convoy models merge",
-                  result.name));
-}
-
 }  // namespace
 
 void export_result(const Result& result, const Log& log) {
@@ -71,7 +60,6 @@ void export_result(const Result& result, const Log& log) {
   if (const std::string& text = result.loaded.given_template; !text.empty())
     write_file_atomic(result.folder.adapter_folder() / "chat_template.jinja", text);
   say_new_ends(result, log);
-  warn_of_nested_base(result, log);
   log.info(fmt::format("adapter written to {}", result.folder.adapter_folder().string()));
   log.info(fmt::format("try it: convoy generate --model {} --adapter {} --interactive", result.name,
                        result.folder.adapter_folder().string()));

@@ -62,6 +62,7 @@ architecture::DecoderSpec read_gemma3_spec(const io::JsonReader& config) {
 architecture::DecoderSpec read_nested_gemma3_spec(const io::JsonReader& config) {
   refuse_unsupported(config);
   architecture::DecoderSpec spec = read_gemma3_spec(config.require_object("text_config"));
+  spec.text_module = "model.language_model";
   if (config.has("tie_word_embeddings")) {
     spec.tied_head = config.bool_or("tie_word_embeddings", spec.tied_head);
   }

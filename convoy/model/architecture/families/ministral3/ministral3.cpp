@@ -68,6 +68,7 @@ architecture::DecoderSpec read_nested_mistral3_spec(const io::JsonReader& config
   if (type != "mistral" && type != "ministral3") refuse_type(text, type, {"mistral", "ministral3"});
   architecture::DecoderSpec spec =
       type == "mistral" ? read_mistral_spec(text) : read_ministral3_spec(text);
+  spec.text_module = "model.language_model";
   spec.tied_head = config.bool_or("tie_word_embeddings", spec.tied_head);
   return spec;
 }
