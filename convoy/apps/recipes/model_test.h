@@ -44,4 +44,29 @@ inline void make_model(const std::filesystem::path& folder) {
       if (entry.is_regular_file()) fs::copy_file(entry.path(), folder / entry.path().filename());
 }
 
+// The tiny Gemma 3 of tests/golden/train, as the text part of a checkpoint that also sees.
+inline void make_nested_model(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  fs::create_directories(folder);
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(golden_folder() / "train/tokenizer"))
+    fs::copy_file(entry.path(), folder / entry.path().filename());
+  io::Json text = io::read_json_file(golden_folder() / "train/gemma3/config.json");
+  text.erase("architectures");
+  const io::Json config = {{"architectures", {"Gemma3ForConditionalGeneration"}},
+                           {"dtype", "float32"},
+                           {"model_type", "gemma3"},
+                           {"text_config", text},
+                           {"vision_config", {{"hidden_size", 3}}}};
+  write_file_atomic(folder / "config.json", config.dump());
+  write_file_atomic(folder / "preprocessor_config.json", R"({"image_seq_length": 4})");
+  Tensors tensors;
+  for (const auto& [name, value] : read_tensors(golden_folder() / "train/gemma3/model.safetensors"))
+    tensors["language_model." + name] = value;
+  tensors["vision_tower.vision_model.encoder.layers.0.self_attn.q_proj.weight"] =
+      at::arange(9).view({3, 3}).to(at::kBFloat16);
+  tensors["multi_modal_projector.mm_soft_emb_norm.weight"] = at::full({3}, 0.5);
+  write_tensors(folder / "model.safetensors", tensors);
+}
+
 }  // namespace convoy::testing

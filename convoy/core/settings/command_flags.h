@@ -293,6 +293,7 @@ struct MergeFlags {
   std::string base = "auto";
   std::string base_model;
   std::string data;
+  bool text_only = false;
   QuantizationFlags held;
 
   template <class Visitor>
@@ -309,6 +310,8 @@ struct MergeFlags {
           "with --base full: the original model, from which --model was quantised");
     visit("data", data, "rows to report the loss on, before and after; empty = a built-in text")
         .alias("dataset");
+    visit("text_only", text_only,
+          "of a checkpoint that also sees: write the text model alone, as a model of its own");
     held.fields(visit);
   }
 };

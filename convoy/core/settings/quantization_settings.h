@@ -91,6 +91,7 @@ struct QuantizeFlags {
   int64_t block_size = 64;
   NameList skip_modules;
   bool dequantize = false;
+  bool text_only = false;
   std::string dtype = "auto";
 
   template <class Visitor>
@@ -110,6 +111,8 @@ struct QuantizeFlags {
     visit("skip_modules", skip_modules,
           "linear layers that are not quantised, by name, prefix or suffix");
     visit("dequantize", dequantize, "dequantise instead");
+    visit("text_only", text_only,
+          "of a checkpoint that also sees: write the text model alone, as a model of its own");
     visit("dtype", dtype, "with --dequantize: stored type; auto = the weight's original type")
         .one_of({"auto", "fp32", "bf16", "fp16"});
   }

@@ -206,6 +206,15 @@ void check_of_adapters_and_text(const TrainSettings& settings, const config::Res
         "tuning.lora.adapter goes on with an adapter, found tuning.mode full",
         resolved.location("tuning.lora.adapter",
                           "merge it into its base first (convoy models merge), or remove it")));
+  if (all_readable(resolved, {"tuning.mode", "train.export_text_only"}) &&
+      settings.tuning.mode != "full" && settings.train.export_text_only)
+    errors.add(ConfigError(
+        fmt::format("train.export_text_only applies to a model that is trained whole, found "
+                    "tuning.mode {}",
+                    settings.tuning.mode),
+        resolved.location("train.export_text_only",
+                          "remove it; `convoy models merge --text-only` writes the text model with "
+                          "the adapter in it")));
   if (all_readable(resolved, {"task", "train.neftune_noise_alpha"}) &&
       settings.task_facts().data == TaskData::Windows && settings.train.neftune_noise_alpha > 0)
     errors.add(ConfigError(

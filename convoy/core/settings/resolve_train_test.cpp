@@ -172,6 +172,16 @@ TEST(TrainSettings, AnAdapterToGoOnWithIsNotForAllWeights) {
   EXPECT_EQ(with({"tuning.lora.adapter=adapter"}).tuning.lora.adapter, "adapter");
 }
 
+TEST(TrainSettings, TheTextModelAloneIsWrittenOfAModelTrainedWhole) {
+  try {
+    with({"tuning.mode=lora", "train.export_text_only=true"});
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.location().key, "train.export_text_only");
+  }
+  EXPECT_TRUE(with({"tuning.mode=full", "train.export_text_only=true"}).train.export_text_only);
+}
+
 TEST(TrainSettings, BestMetricOfPairsIsOneOfPairs) {
   for (const std::string name : {"rewards/margins", "eval_rewards/margins", "margins"}) {
     const TrainSettings settings = with({"task=dpo", "train.metric_for_best_model=" + name});

@@ -134,6 +134,7 @@ struct TrainingSettings {
   std::string resume_from_checkpoint = "auto";
   bool final_eval = true;
   bool export_model = true;
+  bool export_text_only = false;
   GeneratingEvaluationSettings generating_evaluation;
 
   // The resolved numbers. recipes/memory/auto_batch replaces `auto` before these are called; they
@@ -276,6 +277,8 @@ struct TrainingSettings {
     visit("final_eval", final_eval, "evaluate once more at the end").alias_at_root("final_eval");
     visit("export_model", export_model,
           "write the adapter or the model at the end; false also skips a classifier's test");
+    visit("export_text_only", export_text_only,
+          "of a checkpoint that also sees: write the text model alone, as a model of its own");
     visit("generating_evaluation", generating_evaluation, "answers of evaluations").flat();
   }
 };

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -91,6 +92,11 @@ class Sources {
          }});
   }
 
+  void add_all(std::vector<io::TensorSource> sources) {
+    for (io::TensorSource& source : sources) add(std::move(source));
+  }
+
+  const std::vector<io::TensorSource>& list() const { return list_; }
   std::vector<io::TensorSource> take() { return std::move(list_); }
 
  private:
@@ -139,6 +145,23 @@ std::map<std::string, StoredCodes> codes_of(const io::ModelWeights& file, const 
   return found;
 }
 
+// The coding as the config.json of a whole checkpoint says it. Transformers goes by its modules'
+// names, and would make codes of each linear map that is not named there, the head's too.
+WeightCoding coding_of_whole(WeightCoding coding, const std::string& text_module,
+                             const CheckpointRest& rest) {
+  constexpr std::string_view kBody = "model.";
+  for (std::string& name : coding.skip_modules)
+    if (name.starts_with(kBody)) name = text_module + "." + name.substr(kBody.size());
+  std::set<std::string> parts = {"lm_head"};
+  for (const io::TensorSource& source : rest.sources()) {
+    const size_t begin = source.name.starts_with(kBody) ? kBody.size() : 0;
+    const std::string part = source.name.substr(begin, source.name.find('.', begin) - begin);
+    if (part != "language_model") parts.insert(std::string(kBody) + part);
+  }
+  coding.skip_modules.insert(coding.skip_modules.end(), parts.begin(), parts.end());
+  return coding;
+}
+
 [[noreturn]] void refuse_codes(const std::string& place) {
   throw ConfigError("the weights are quantised already",
                     {.file = place, .hint = "use --dequantize for the reverse"});
@@ -150,36 +173,43 @@ std::map<std::string, StoredCodes> codes_of(const io::ModelWeights& file, const 
 }  // namespace
 
 void write_bitsandbytes_model(const io::ModelFolder& source, const fs::path& folder,
-                              const WeightCoding& coding, const Advance& advance) {
+                              const WeightCoding& coding, const Advance& advance, Extent extent) {
   const CheckpointWeights weights = open_weights(source, coding);
+  const CheckpointRest rest(source, extent);
+  const architecture::DecoderSpec spec = families::read_decoder_spec(source);
   Sources sources(source.path().string(), advance);
   bool any = false;
   for (const architecture::ParameterDeclaration& parameter :
-       architecture::declare_parameters(families::read_decoder_spec(source))) {
+       architecture::declare_parameters(spec)) {
     const std::string& name = parameter.name;
     if (weights.find_stored_codes(name) != nullptr) refuse_codes(source.path().string());
     if (is_block_map(parameter) && weights.coding_of(name)) {
       any = true;
-      sources.add_coded(name, *coding.format, [&weights, name] {
+      sources.add_coded(rest.saved_name(name), *coding.format, [&weights, name] {
         return weights.read(name, weights.stored_dtype(name));
       });
     } else {
-      sources.add_copy(name, weights.view(name));
+      sources.add_copy(rest.saved_name(name), weights.view(name));
     }
   }
   if (!any)
     throw ConfigError("skip_modules leaves out every linear layer, so nothing is quantised",
                       {.key = "skip_modules", .hint = "leave fewer modules out"});
-  std::map<std::string, std::string> files = model_files(source, {});
+  sources.add_all(rest.sources());
+  std::map<std::string, std::string> files = model_files(source, extent, {});
   nlohmann::json config = nlohmann::json::parse(files.at("config.json"));
-  config["quantization_config"] = quantization_config_json(coding);
+  const bool keeps_rest = extent == Extent::Whole && holds_more_than_text(source);
+  config["quantization_config"] = quantization_config_json(
+      keeps_rest ? coding_of_whole(coding, spec.text_module, rest) : coding);
   files["config.json"] = io::sorted_json_text(config, true);
   write_folder(folder, sources, std::move(files));
 }
 
 void write_decoded_model(const io::ModelFolder& source, const fs::path& folder,
-                         std::optional<at::ScalarType> dtype, const Advance& advance) {
+                         std::optional<at::ScalarType> dtype, const Advance& advance,
+                         Extent extent) {
   const CheckpointWeights weights = open_weights(source, {});
+  const CheckpointRest rest(source, extent);
   Sources sources(source.path().string(), advance);
   bool any = false;
   for (const architecture::ParameterDeclaration& parameter :
@@ -187,12 +217,15 @@ void write_decoded_model(const io::ModelFolder& source, const fs::path& folder,
     const StoredCodes* const codes = weights.find_stored_codes(parameter.name);
     any = any || codes != nullptr;
     if (codes != nullptr)
-      sources.add_decoded(parameter.name, *codes, dtype);
+      sources.add_decoded(rest.saved_name(parameter.name), *codes, dtype);
     else
-      sources.add_copy(parameter.name, weights.view(parameter.name), dtype);
+      sources.add_copy(rest.saved_name(parameter.name), weights.view(parameter.name), dtype);
   }
   if (!any) refuse_numbers(source.path().string());
-  write_folder(folder, sources, model_files(source, dtype));
+  sources.add_all(rest.sources());
+  // A rest of another type leaves the source's type in config.json.
+  const bool is_all = dtype && one_dtype(sources.list()) == dtype;
+  write_folder(folder, sources, model_files(source, extent, is_all ? dtype : std::nullopt));
 }
 
 void write_bitsandbytes_tensors(const fs::path& source, const fs::path& output,

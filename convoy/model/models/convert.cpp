@@ -61,7 +61,7 @@ void convert_model(const io::ModelFolder& source, const std::filesystem::path& f
   }
   // config.json has one type: the type of the largest weights.
   const at::ScalarType named = dtype.value_or(weights->stored_dtype(parameters.front().name));
-  std::map<std::string, std::string> files = model_files(source, named);
+  std::map<std::string, std::string> files = model_files(source, Extent::TextAlone, named);
   io::write_model_weights(folder, std::move(tensors), max_shard_bytes);
   // config.json last, so that a folder that has one is a whole one.
   const auto config = files.extract("config.json");

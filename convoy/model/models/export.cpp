@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +29,10 @@ constexpr const char* kCopiedFiles[] = {"tokenizer.json",
                                         "chat_template.jinja",
                                         "chat_template.json",
                                         "generation_config.json"};
+
+// Beside the tokenizer's, in a checkpoint that also sees.
+constexpr const char* kProcessorFiles[] = {"preprocessor_config.json", "processor_config.json",
+                                           "video_preprocessor_config.json"};
 
 constexpr int64_t kExportPieceElements = int64_t{1} << 20;
 
@@ -99,21 +102,31 @@ std::string transformers_name(at::ScalarType dtype) {
   return dtype == at::kFloat ? "float32" : "bfloat16";
 }
 
-nlohmann::json exported_config(const io::ModelFolder& source, std::optional<at::ScalarType> dtype) {
+void set_dtype(nlohmann::json& config, at::ScalarType dtype) {
+  if (config.contains("dtype")) {
+    config["dtype"] = transformers_name(dtype);
+    config.erase("torch_dtype");
+  } else {
+    config["torch_dtype"] = transformers_name(dtype);
+  }
+}
+
+nlohmann::json exported_config(const io::ModelFolder& source, Extent extent,
+                               std::optional<at::ScalarType> dtype) {
   nlohmann::json config = source.config().value();
-  const families::Family& family = families::text_family_of(source);
-  if (families::family_of(source).layout == families::TextModel::Nested)
-    config = unnested(source.config(), family);
-  config["architectures"] = {family.architecture};
+  const bool keeps_rest = extent == Extent::Whole && holds_more_than_text(source);
+  if (!keeps_rest) {
+    const families::Family& family = families::text_family_of(source);
+    if (holds_more_than_text(source)) config = unnested(source.config(), family);
+    config["architectures"] = {family.architecture};
+  }
   config.erase("auto_map");             // its code is not part of the export
   config.erase("quantization_config");  // weights are exported as numbers
   if (!dtype) return config;
-  if (config.contains("dtype")) {
-    config["dtype"] = transformers_name(*dtype);
-    config.erase("torch_dtype");
-  } else {
-    config["torch_dtype"] = transformers_name(*dtype);
-  }
+  set_dtype(config, *dtype);
+  if (!keeps_rest) return config;
+  nlohmann::json& text = config["text_config"];
+  if (text.contains("dtype") || text.contains("torch_dtype")) set_dtype(text, *dtype);
   return config;
 }
 
@@ -121,17 +134,20 @@ nlohmann::json exported_config(const io::ModelFolder& source, std::optional<at::
 void set_chat_template(std::map<std::string, std::string>& files, const std::string& text) {
   files["chat_template.jinja"] = text;
   files.erase("chat_template.json");
-  const auto file = files.find("tokenizer_config.json");
-  if (file == files.end()) return;
-  io::Json config = io::parse_json(file->second, file->first);
-  if (config.is_object() && config.erase("chat_template") > 0) file->second = config.dump(2) + "\n";
+  for (const char* name : {"tokenizer_config.json", "processor_config.json"}) {
+    const auto file = files.find(name);
+    if (file == files.end()) continue;
+    io::Json config = io::parse_json(file->second, file->first);
+    if (config.is_object() && config.erase("chat_template") > 0)
+      file->second = config.dump(2) + "\n";
+  }
 }
 
 }  // namespace
 
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config) {
-  std::set<at::ScalarType> dtypes;
+  const CheckpointRest rest(source, config.extent);
   std::vector<io::TensorSource> tensors;
   const std::map<std::string, size_t> units = units_by_parameter(model);
   for (const nn::NamedTensor& parameter : model.parameters()) {
@@ -146,26 +162,26 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
       const nn::UnitUse use(model.residency(), unit);
       refuse_overflow(parameter.name, parameter.value, dtype);
     }
-    tensors.push_back(
-        in_use(write_as(parameter.name, parameter.value, dtype), model.residency(), unit));
-    dtypes.insert(dtype);
+    tensors.push_back(in_use(write_as(rest.saved_name(parameter.name), parameter.value, dtype),
+                             model.residency(), unit));
   }
   if (!config.writes) {
+    // Behind the parameters, the rest changes neither their order nor their shards.
     io::produce_model_weights(std::move(tensors), config.max_shard_bytes);
     return;
   }
-  io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
+  for (io::TensorSource& other : rest.sources()) tensors.push_back(std::move(other));
   // With several types config.json keeps the source's one.
   std::map<std::string, std::string> files =
-      model_files(source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt,
-                  config.ends, config.chat_template);
+      model_files(source, config.extent, one_dtype(tensors), config.ends, config.chat_template);
+  io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
   // config.json last, so that a folder that has one is a whole one.
   const auto config_file = files.extract("config.json");
   for (const auto& [name, text] : files) write_file_atomic(folder / name, text);
   write_file_atomic(folder / "config.json", config_file.mapped());
 }
 
-std::map<std::string, std::string> model_files(const io::ModelFolder& source,
+std::map<std::string, std::string> model_files(const io::ModelFolder& source, Extent extent,
                                                std::optional<at::ScalarType> dtype,
                                                const ResultEnds& ends,
                                                const std::string& chat_template) {
@@ -173,7 +189,10 @@ std::map<std::string, std::string> model_files(const io::ModelFolder& source,
   for (const char* name : kCopiedFiles) {
     if (auto text = source.text(name)) files.emplace(name, *std::move(text));
   }
-  files.emplace("config.json", io::sorted_json_text(exported_config(source, dtype), true));
+  if (extent == Extent::Whole && holds_more_than_text(source))
+    for (const char* name : kProcessorFiles)
+      if (auto text = source.text(name)) files.emplace(name, *std::move(text));
+  files.emplace("config.json", io::sorted_json_text(exported_config(source, extent, dtype), true));
   name_ends(source, ends, files);
   if (!chat_template.empty()) set_chat_template(files, chat_template);
   return files;

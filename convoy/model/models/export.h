@@ -12,6 +12,7 @@
 #include <string>
 
 #include "convoy/core/io/model_folder.h"
+#include "convoy/model/models/checkpoint_rest.h"
 #include "convoy/model/models/result_ends.h"
 #include "convoy/model/nn/causal_lm.h"
 
@@ -20,6 +21,7 @@ namespace convoy::models {
 struct ExportConfig {
   at::ScalarType dtype = at::kFloat;                   // fp32, bf16 or fp16
   std::map<std::string, at::ScalarType> own_dtypes{};  // by parameter, beats `dtype`
+  Extent extent = Extent::Whole;
   int64_t max_shard_bytes = 5'000'000'000;
   ResultEnds ends{};
   std::string chat_template{};  // its text; empty: the source's
@@ -27,11 +29,13 @@ struct ExportConfig {
   bool writes = true;
 };
 
-// `source`: the folder `model` was loaded from. Its config.json is kept but for dtype,
-// architectures and, where a text model was nested in it (Gemma-3 4B and up), the text model's own
-// part; tokenizer, chat template and generation config are copied. Adapters inside the model are
-// not written: merge them first. A tied head is left out. Throws NumericError, before anything is
-// written, when rounding would make a finite weight infinite; IoError, DataError.
+// `source`: the folder `model` was loaded from. Its config.json is kept but for dtype and
+// architectures; tokenizer, chat template and generation config are copied. Where a text model is
+// nested in it (Gemma-3 4B and up), `extent` says whether the rest of the checkpoint is written
+// with it, under the names of the source and with the files of its processor, or the text model
+// moves up to be a checkpoint of its own. Adapters inside the model are not written: merge them
+// first. A tied head is left out. Throws NumericError, before anything is written, when rounding
+// would make a finite weight infinite; IoError, DataError.
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 
@@ -39,7 +43,7 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
 // source's), tokenizer, chat template, generation config, with `ends`. `chat_template`: the text
 // that takes the place of all templates of the source, unless it is empty. A folder that already
 // holds model.safetensors becomes a complete model folder with them. Throws DataError.
-std::map<std::string, std::string> model_files(const io::ModelFolder& source,
+std::map<std::string, std::string> model_files(const io::ModelFolder& source, Extent extent,
                                                std::optional<at::ScalarType> dtype,
                                                const ResultEnds& ends = {},
                                                const std::string& chat_template = {});

@@ -197,7 +197,8 @@ TEST_P(GoldenModel, ExportLoadsToTheSameModel) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     const std::string name = stem + (dtype == at::kFloat ? "-fp32" : "-bf16");
     const fs::path folder = (kept ? fs::path(kept) : temporary.path()) / name;
-    export_model(*model_, *folder_, folder, {.dtype = dtype, .max_shard_bytes = 15'000});
+    export_model(*model_, *folder_, folder,
+                 {.dtype = dtype, .extent = Extent::TextAlone, .max_shard_bytes = 15'000});
     const io::ModelFolder written = io::ModelFolder::open(folder.string());
     const auto again = load_causal_lm(written, at::kFloat);
     const auto before = model_->parameters();

@@ -262,13 +262,14 @@ TEST(ConfigDefaults, Ministral3GrowsItsQueriesAndMistral3HoldsEither) {
   EXPECT_NE(copy.refusal().find("model_type"), std::string::npos);
 }
 
-// The text model of a nested checkpoint is exported as the family that it is.
+// The text model of a nested checkpoint is exported alone as the family that it is.
 TEST(Export, ANestedTextModelHasItsOwnType) {
   testing::TemporaryFolder folder;
   for (const auto& [name, type] :
        {std::pair("gemma3-nested", "gemma3_text"), std::pair("ministral3-nested", "ministral3")}) {
     const auto source = io::ModelFolder::open(testing::golden_model(name).string());
-    export_model(*load_causal_lm(source, at::kFloat), source, folder / name, {});
+    export_model(*load_causal_lm(source, at::kFloat), source, folder / name,
+                 {.extent = Extent::TextAlone});
     const io::Json written = io::read_json_file(folder / name / "config.json");
     EXPECT_EQ(written["model_type"], type);
     EXPECT_EQ(written["architectures"][0], families::text_family_of(source).architecture);
@@ -359,7 +360,9 @@ class AnyConfig : public ::testing::TestWithParam<const char*> {
       families::end_token_ids(folder);
       families::read_decoder_spec(folder);
       if (!what.ends_with("= null") && !what.ends_with("= {}")) return;
-      export_model(*load_causal_lm(folder, at::kFloat), folder, folder_ / "export", {});
+      const auto model = load_causal_lm(folder, at::kFloat);
+      for (const Extent extent : {Extent::Whole, Extent::TextAlone})
+        export_model(*model, folder, folder_ / "export", {.extent = extent});
     } catch (const DataError& error) {
       EXPECT_FALSE(error.location().file.empty()) << what;
     } catch (const std::exception& error) {
@@ -447,7 +450,7 @@ TEST(Export, EachWeightInATypeOfItsOwn) {
   ASSERT_EQ(dtypes.size(), model->parameters().size());
   for (auto& [name, dtype] : dtypes)
     dtype = name.find("norm") == std::string::npos ? at::kHalf : at::kBFloat16;
-  export_model(*model, source, folder.path(), {.own_dtypes = dtypes});
+  export_model(*model, source, folder.path(), {.own_dtypes = dtypes, .extent = Extent::TextAlone});
   const io::SafetensorsFile written(folder / "model.safetensors");
   for (const nn::NamedTensor& parameter : model->parameters()) {
     const at::Tensor found = device::copy_to_tensor(written.require(parameter.name));

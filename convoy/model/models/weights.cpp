@@ -49,10 +49,9 @@ CheckpointWeights::CheckpointWeights(const io::ModelFolder& folder,
                                      families::TextModel layout, WeightCoding coding)
     : place_(folder.path().string()), coding_(std::move(coding)), weights_(folder) {
   for (const std::string& name : weights_.names()) {
-    if (is_computed(name)) continue;
     const std::string own = own_name(name, layout);
-    if (own.empty()) {
-      left_aside_.push_back(name);
+    if (own.empty() || is_computed(name)) {
+      others_.push_back(&weights_.require(name));
       continue;
     }
     if (!by_name_.emplace(own, &weights_.require(name)).second) {

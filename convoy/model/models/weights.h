@@ -44,9 +44,8 @@ class CheckpointWeights {
                                                 at::ScalarType dtype) const;
   const io::TensorView& view(const std::string& name) const { return *by_name_.at(name); }
   const StoredCodes* find_stored_codes(const std::string& name) const;  // null: stored as numbers
-  // Tensors of a nested checkpoint's other parts, by their names in the files: nothing reads them,
-  // and an export has none.
-  const std::vector<std::string>& left_aside() const { return left_aside_; }
+  // Tensors without a use in the text model: a vision tower's, computed ones. Sorted by name.
+  const std::vector<const io::TensorView*>& others() const { return others_; }
 
  private:
   void find_codes(const architecture::DecoderSpec& spec, const io::ModelFolder& folder);
@@ -58,7 +57,7 @@ class CheckpointWeights {
   std::unordered_map<std::string, StoredCodes> codes_;  // by the weight's name
   io::ModelWeights weights_;
   std::unordered_map<std::string, const io::TensorView*> by_name_;  // the model's own names
-  std::vector<std::string> left_aside_;
+  std::vector<const io::TensorView*> others_;
 };
 
 }  // namespace convoy::models

@@ -17,6 +17,7 @@
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/text/template_sources.h"
 #include "convoy/machine/device/dtype.h"
+#include "convoy/model/models/checkpoint_rest.h"
 #include "convoy/model/models/convert.h"
 #include "convoy/model/models/gguf_export.h"
 #include "convoy/model/models/registry.h"
@@ -199,6 +200,11 @@ void export_model_file(const settings::ModelExportFlags& flags, const Log& log) 
                            .advance = [&](int64_t done, int64_t total) { progress(done, total); }});
   progress.finish();
   for (const std::string& notice : notices) log.warning(notice);
+  if (models::holds_more_than_text(source.folder()))
+    log.warning(
+        fmt::format("{} holds the text model alone: the rest of {} belongs into a file of its own, "
+                    "which llama.cpp's convert_hf_to_gguf.py --mmproj writes",
+                    places.file.string(), model));
   log.info(fmt::format("{} written: {}", places.file.string(),
                        telemetry::bytes_text(static_cast<int64_t>(fs::file_size(places.file)))));
   if (places.folder.empty()) return;

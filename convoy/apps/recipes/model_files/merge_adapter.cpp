@@ -144,7 +144,8 @@ LoadedModel Merging::full_base(nn::CausalLm& served) const {
 // Returns the name of the stored type.
 std::string Merging::store(LoadedModel& merged) const {
   merged.lora->merge();
-  models::ExportConfig stored{.ends = {.ids = adapter_end_ids(model_.adapter, merged.tokenizer)},
+  models::ExportConfig stored{.extent = models::extent_of(flags_.text_only),
+                              .ends = {.ids = adapter_end_ids(model_.adapter, merged.tokenizer)},
                               .chat_template = merged.given_template};
   if (flags_.dtype == "auto")
     stored.own_dtypes = models::stored_dtypes(merged.folder);

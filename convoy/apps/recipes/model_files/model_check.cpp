@@ -27,6 +27,7 @@
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/architecture/families/missing_forms.h"
 #include "convoy/model/architecture/spec_forms.h"
+#include "convoy/model/models/checkpoint_rest.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/models/stored_codes.h"
 #include "convoy/model/models/weights.h"
@@ -231,13 +232,15 @@ class Check {
   }
 
   void look_at_other_parts() {
-    const std::vector<std::string> left = models::open_weights(folder_).left_aside();
-    check_.facts["weights"]["left_aside"] = left.size();
-    if (left.empty()) return;
+    const models::CheckpointWeights weights = models::open_weights(folder_);
+    const bool is_nested = models::holds_more_than_text(folder_);
+    const auto count = is_nested ? std::ssize(weights.others()) : 0;
+    check_.facts["weights"]["left_aside"] = count;
+    if (count == 0) return;
     check_.notices.push_back(fmt::format(
-        "only the language model is used: {} of other parts, such as {}, will be missing in an "
-        "export",
-        counted(std::ssize(left), "tensor"), left.front()));
+        "only the language model is used: {} of other parts, such as {}, stay as they are when it "
+        "is trained, merged or quantized, and are not in a GGUF file",
+        counted(count, "tensor"), weights.others().front()->name));
   }
 
   void look_at_tokenizer() {

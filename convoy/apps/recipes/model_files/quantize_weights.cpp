@@ -33,6 +33,9 @@ void check_flags(const settings::QuantizeFlags& flags) {
   if (!flags.skip_modules.names.empty() && (flags.model.empty() || flags.dequantize))
     throw ConfigError("--skip-modules applies only when a model is quantised",
                       {.key = "skip_modules", .hint = "leave it out"});
+  if (flags.text_only && flags.model.empty())
+    throw ConfigError("--text-only applies only with --model: a file has no text model",
+                      {.key = "text_only", .hint = "leave it out"});
   if (flags.model.empty())
     require_new_file(flags.output);
   else
@@ -71,10 +74,11 @@ void quantize_weights(const settings::QuantizeFlags& flags, const Log& log) {
     const io::ModelFolder folder = io::ModelFolder::open(flags.model, flags.revision);
     for (const std::string& notice : folder.notices()) log.info(notice);
     source = folder.path();
+    const models::Extent extent = models::extent_of(flags.text_only);
     if (flags.dequantize)
-      models::write_decoded_model(folder, flags.output, dtype, advance);
+      models::write_decoded_model(folder, flags.output, dtype, advance, extent);
     else
-      models::write_bitsandbytes_model(folder, flags.output, coding, advance);
+      models::write_bitsandbytes_model(folder, flags.output, coding, advance, extent);
   }
   progress.finish();
   log.info(fmt::format("{} written: {} of weights become {}", flags.output,

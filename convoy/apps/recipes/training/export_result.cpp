@@ -42,6 +42,7 @@ void export_result(const Result& result, const Log& log) {
   if (!result.loaded.lora) {
     models::export_model(model, result.loaded.folder, result.folder.model_folder(),
                          {.dtype = result.dtype,
+                          .extent = result.extent,
                           .ends = result.ends,
                           .chat_template = result.loaded.given_template,
                           .writes = result.writes});

@@ -10,6 +10,7 @@
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/log.h"
 #include "convoy/core/telemetry/runs/run_folder.h"
+#include "convoy/model/models/checkpoint_rest.h"
 #include "convoy/model/models/result_ends.h"
 
 namespace convoy::recipes {
@@ -19,6 +20,7 @@ struct Result {
   const std::string& name;  // name of the base model, as the user gave it
   const telemetry::RunFolder& folder;
   at::ScalarType dtype;  // type of a model's files
+  models::Extent extent;
   const models::ResultEnds& ends;
   bool writes;  // one rank does; others take part where values are not whole
 };

@@ -239,8 +239,9 @@ checkpoint::NamedFiles FineTune::files_alongside() const {
     return files;
   }
   if (!state.strategy->values_are_whole()) return {};  // pieces make no model folder
-  return models::model_files(base.folder, device::parse_dtype(run.dtype), ends,
-                             base.given_template);
+  // The group's file has the text model alone.
+  return models::model_files(base.folder, models::Extent::TextAlone, device::parse_dtype(run.dtype),
+                             ends, base.given_template);
 }
 
 void FineTune::report_speed(const nlohmann::json& figures) const {
@@ -331,6 +332,7 @@ nlohmann::json FineTune::conclude(const train::LoopResult& result,
                    .name = settings.model.name,
                    .folder = run.folder,
                    .dtype = device::parse_dtype(run.dtype),
+                   .extent = models::extent_of(settings.train.export_text_only),
                    .ends = ends,
                    .writes = group.rank() == 0},
                   run.log);

@@ -173,6 +173,73 @@ TEST_F(FineTuned, FullTrainingExportsAModelOfTheSameShape) {
   EXPECT_FALSE(fs::exists(run() / "adapter"));
 }
 
+// Gemma 3 in a checkpoint that also sees.
+class NestedFineTuned : public FineTuned {
+ protected:
+  NestedFineTuned() {
+    fs::remove_all(model());
+    testing::make_nested_model(model());
+  }
+};
+
+TEST_F(NestedFineTuned, AnAdapterHasTheNamesOfTheWholeModelAndIsContinued) {
+  config_["tuning"]["lora"]["target_modules"] = {"q_proj"};
+  config_["train"]["save_strategy"] = "steps";
+  config_["train"]["save_steps"] = 2;
+  EXPECT_EQ(train(), ExitCode::Done);
+  const Tensors first = adapter();
+  std::set<std::string> wanted, found;
+  for (const int layer : {0, 1, 2, 3})
+    for (const char* leaf : {"lora_A", "lora_B"})
+      wanted.insert(
+          fmt::format("base_model.model.model.language_model.layers.{}.self_attn.q_proj.{}.weight",
+                      layer, leaf));
+  for (const auto& [name, value] : first) found.insert(name);
+  EXPECT_EQ(found, wanted);
+  const fs::path last = run() / "checkpoints/last";
+  EXPECT_EQ(read_file(last / "adapter_config.json"),
+            read_file(run() / "adapter/adapter_config.json"));
+  for (const auto& [name, value] : read_tensors(last / "adapter_model.safetensors"))
+    EXPECT_TRUE(first.at(name).equal(value)) << name;
+
+  const fs::path start = folder_ / "start";
+  fs::rename(run() / "adapter", start);
+  fs::remove_all(run());
+  config_["tuning"]["lora"]["adapter"] = start.string();
+  config_["train"]["learning_rate"] = 0;
+  EXPECT_EQ(train(), ExitCode::Done);
+  ASSERT_EQ(adapter().size(), first.size());
+  for (const auto& [name, value] : adapter()) EXPECT_TRUE(first.at(name).equal(value)) << name;
+}
+
+TEST_F(NestedFineTuned, FullTrainingKeepsTheRestOfTheCheckpoint) {
+  config_["tuning"]["mode"] = "full";
+  const Tensors before = base();
+  EXPECT_EQ(train(), ExitCode::Done);
+  const Tensors after = read_tensors(run() / "model/model.safetensors");
+  ASSERT_EQ(after.size(), before.size());
+  int64_t changed = 0;
+  for (const auto& [name, value] : before) {
+    if (!name.starts_with("language_model.")) {
+      EXPECT_EQ(after.at(name).scalar_type(), value.scalar_type()) << name;
+      EXPECT_TRUE(after.at(name).equal(value)) << name;
+    } else if (!after.at(name).equal(value)) {
+      ++changed;
+    }
+  }
+  EXPECT_GT(changed, 10);
+  EXPECT_EQ(io::read_json_file(run() / "model/config.json")["text_config"],
+            io::read_json_file(model() / "config.json")["text_config"]);
+
+  fs::remove_all(run());
+  config_["train"]["export_text_only"] = true;
+  EXPECT_EQ(train(), ExitCode::Done);
+  const Tensors alone = read_tensors(run() / "model/model.safetensors");
+  EXPECT_EQ(alone.size(), before.size() - 2);
+  for (const auto& [name, value] : alone)
+    EXPECT_TRUE(after.at("language_model." + name).equal(value)) << name;
+}
+
 TEST_F(FineTuned, AResultIsUsedWithTheTemplateOfItsTraining) {
   const std::string own =
       "{% for m in messages %}<|start|>{{ m.role }} {{ m.content }}<|end|>{% endfor %}"

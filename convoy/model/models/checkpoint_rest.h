@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rest of a checkpoint that holds more than a text model: a vision tower, a projector. It is
+// kept where the text model in it is saved.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/core/io/model_folder.h"
+#include "convoy/model/models/weights.h"
+
+namespace convoy::models {
+
+enum class Extent {
+  Whole,      // the checkpoint, with every tensor that is not the text model's as it is
+  TextAlone,  // a checkpoint of its own
+};
+
+inline Extent extent_of(bool text_only) { return text_only ? Extent::TextAlone : Extent::Whole; }
+
+bool holds_more_than_text(const io::ModelFolder& source);
+
+class CheckpointRest {
+ public:
+  // Empty for a source that holds a text model alone. Throws DataError.
+  CheckpointRest(const io::ModelFolder& source, Extent extent);
+
+  // The name to save a parameter of the text model by: that in the source.
+  std::string saved_name(const std::string& parameter) const;
+  // The bytes of the source, which stays open for them. Not all are in memory at once.
+  std::vector<io::TensorSource> sources() const;
+
+ private:
+  std::shared_ptr<const CheckpointWeights> weights_;  // null: empty
+};
+
+// The type of all of them that are floats; none: there are several.
+std::optional<at::ScalarType> one_dtype(const std::vector<io::TensorSource>& tensors);
+
+}  // namespace convoy::models
