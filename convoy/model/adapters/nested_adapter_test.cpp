@@ -39,7 +39,7 @@ LoraConfig config_of(std::vector<std::string> targets) {
 }
 
 // As after some training: nothing is at its start.
-void stir(const LoraModel& lora) {
+void train_a_little(const LoraModel& lora) {
   const at::NoGradGuard no_grad;
   at::manual_seed(11);
   for (const nn::NamedTensor& parameter : lora.parameters()) {
@@ -58,7 +58,7 @@ class NestedAdapter : public ::testing::Test {
   // Returns the logits of the model that it was trained with.
   at::Tensor save(nn::CausalLm& model, LoraConfig config) const {
     const LoraModel lora = LoraModel::create(model, std::move(config), 1);
-    stir(lora);
+    train_a_little(lora);
     lora.save(folder_.path(), "base");
     return logits_of(model);
   }

@@ -133,7 +133,7 @@ TEST_F(NestedModel, IsQuantizedWholeOrAloneByChoice) {
   EXPECT_THROW(quantize_weights(flags, Log(LogLevel::Quiet)), ConfigError);
 }
 
-// From PEFT's names to those of llama.cpp, and back.
+// From PEFT's names to llama.cpp's, and back.
 TEST_F(NestedModel, AnAdapterAloneIsALoraFile) {
   Json base = io::read_json_file(whole() / "config.json");
   base["text_config"]["query_pre_attn_scalar"] = 10;  // as llama.cpp computes it
