@@ -48,9 +48,15 @@ EnvironmentNames::EnvironmentNames(const Section& list, const Sources& sources) 
     for (const std::string& alias : field.aliases)
       other_spellings[environment_name(section + alias)] = environment_name(path);
   });
+  // A variable of another program may have the name of a key that only other trainers know, such as
+  // LOSS or STAGE.
+  const auto is_hinted = [&](const std::string& path) {
+    return std::any_of(sources.rules.begin(), sources.rules.end(), [&](const KeyRule& rule) {
+      return rule.path == path && rule.action == KeyAction::Suggest;
+    });
+  };
   for (const KeyRule& rule : sources.rules)
-    if (rule.action != KeyAction::Suggest)
-      paths.try_emplace(environment_name(rule.path), rule.path);
+    if (!is_hinted(rule.path)) paths.try_emplace(environment_name(rule.path), rule.path);
   for (const Import& import : sources.imports)
     for (const std::string& key : import.keys) paths.try_emplace(environment_name(key), key);
   for (const auto& [name, path] : sources.environment_names) paths[name] = path;

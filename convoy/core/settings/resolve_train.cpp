@@ -48,6 +48,11 @@ void check_network(const ClassifySettings& classify, const config::Resolved& res
         resolved.location("classify.freeze_encoder", "give classify.encoder_path")));
 }
 
+// The configuration of a run of 0.2.0 spells out this default, whatever its task is.
+bool is_default_of_0_2(std::string_view path, std::string_view value) {
+  return path == "preference.loss" && value == "sigmoid";
+}
+
 // A setting of another task would have no effect. Detected by value, because a run's own
 // configuration includes the defaults.
 void refuse_section(const TrainSettings& settings, std::string_view section,
@@ -57,7 +62,7 @@ void refuse_section(const TrainSettings& settings, std::string_view section,
   TrainSettings usual;
   const auto defaults = config::assigned_values(config::list_fields(usual));
   for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
-    if (path.starts_with(section) && value != defaults.at(path))
+    if (path.starts_with(section) && value != defaults.at(path) && !is_default_of_0_2(path, value))
       errors.add(ConfigError(
           fmt::format("{} applies only to task {}, found task {}", path, tasks, settings.task),
           resolved.location(path, fmt::format("add task: {}, or remove it", tasks))));

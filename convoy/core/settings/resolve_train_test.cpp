@@ -422,6 +422,7 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
       return error.sentence();
     }
   };
+  EXPECT_EQ(error_of({"preference.loss=sigmoid"}), "");  // as in the run folders of 0.2.0
   EXPECT_EQ(error_of({"task=dpo", "preference.loss=robust", "preference.label_smoothing=0.1"}), "");
   EXPECT_EQ(error_of({"task=orpo", "preference.beta=0.5"}), "");
   EXPECT_EQ(error_of({"task=kto", "preference.undesirable_weight=1.5", "preference.reference=other",
@@ -456,7 +457,7 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
       {{"task=kto", "train.metric_for_best_model=eval_accuracy"},
        "eval_accuracy applies only to task classify, dpo, orpo"},
       {{"task=orpo", "preference.loss=ipo"}, "preference.loss: ipo is no loss of task orpo"},
-      {{"preference.loss=sigmoid"}, "preference.loss applies only to task dpo, orpo, kto"},
+      {{"preference.loss=hinge"}, "preference.loss applies only to task dpo, orpo, kto"},
       {{"task=dpo", "preference.loss=hinge", "preference.label_smoothing=0.1"},
        "label_smoothing: loss hinge does not read it"},
       {{"task=dpo", "preference.target_margin=1"}, "target_margin: loss sigmoid does not read it"},

@@ -180,6 +180,13 @@ TEST(TrainNames, QuantizationHasHuggingFacesSpellings) {
   EXPECT_EQ(fate("tuning.bnb_4bit_quant_storage=uint8").find("notice"), 0u);
 }
 
+// Such as a variable of a build or of another program.
+TEST(TrainNames, VariablesWithNamesOfOtherTrainersKeysAreNotOurs) {
+  TrainSettings settings;
+  EXPECT_NO_THROW(
+      resolve_train(settings, {.environment = {{"LOSS", "0.3"}, {"STAGE", "production"}}}));
+}
+
 TEST(TrainNames, DocumentedEnvironmentOverridesApply) {
   TrainSettings settings;
   const config::Resolved resolved =
