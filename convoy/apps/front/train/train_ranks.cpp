@@ -49,10 +49,9 @@ std::vector<std::string> train_worker_command(const TrainStart& start, const Tra
 
 int conclude_training(const Context& context, const launch::LaunchReport& report,
                       const std::string& to_go_on) {
-  const bool saved = !report.failed() && report.exit_code == static_cast<int>(ExitCode::Stopped);
+  const bool stopped = !report.failed() && report.exit_code == static_cast<int>(ExitCode::Stopped);
   const ErrorReaders readers = error_readers(context.common.json);
-  if (saved && readers.people)
-    context.log().info("stopped on request, the state is saved; resume with: " + to_go_on);
+  if (stopped && readers.people) context.log().info("stopped on request; resume with: " + to_go_on);
   const int code = say_how_it_ended(context, report);
   // Ended by a second signal, or because a rank did not leave in time.
   if (!report.failed() && report.stop_signal != 0 && code > 128 && readers.people &&
@@ -60,11 +59,9 @@ int conclude_training(const Context& context, const launch::LaunchReport& report
     context.log().info(fmt::format(
         "the steps since its last checkpoint or its start are not saved; go on with: {}",
         to_go_on));
-  if (saved && readers.programs)
+  if (stopped && readers.programs)
     write_to_stderr(
-        StopRequest("stopped on request, the state is saved", {.hint = "resume with: " + to_go_on})
-            .json_line() +
-        "\n");
+        StopRequest("stopped on request", {.hint = "resume with: " + to_go_on}).json_line() + "\n");
   return code;
 }
 

@@ -18,6 +18,7 @@
 #include "convoy/data/datasets/masks/answer_ends.h"
 #include "convoy/machine/device/dtype.h"
 #include "convoy/machine/device/memory.h"
+#include "convoy/machine/device/tensor_memory.h"
 #include "convoy/machine/device/threads.h"
 #include "convoy/model/models/export.h"
 #include "convoy/train/comm/exchange.h"
@@ -355,6 +356,11 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpo
   // The answers of a step are paired with each other, so these wait until its size is measured.
   const bool scores_last = measures && batch.settings.estimates_divergence();
   if (!scores_last && !(reference = or_give_up(run, underway, score))) return ExitCode::Stopped;
+  if (scores_last)
+    or_give_up(run, underway, [&] {
+      require_tokenizer_of(batch.settings.preference.reference, input.base.tokenizer,
+                           batch.settings.model.name);
+    });
   PreparedState prepared =
       or_give_up(run, underway, [&] { return prepare_state(run, input, batch.settings, *group); });
   underway.optimizer = &prepared.optimizer;
@@ -367,6 +373,7 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpo
     }
     if (scores_last) {
       prepared.strategy->settle();
+      device::forget_kept_tensor_memory();  // the search took as much as there was
       if (!(reference = score())) return ExitCode::Stopped;
     }
     return train_joined(FineTune{{.run = run,

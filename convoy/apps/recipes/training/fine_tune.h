@@ -27,7 +27,7 @@ struct FineTuneRequest {
 };
 
 // Collective over the ranks of the environment. Blocks. Returns Done, or Stopped when a stop was
-// requested and the state is saved. Throws convoy::Error.
+// requested: the state is saved, where a step had been trained. Throws convoy::Error.
 ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop_requested,
                    const Log& log);
 
