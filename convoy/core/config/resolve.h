@@ -12,7 +12,8 @@
 //
 // `settings` must outlive `resolved` and must not move. A worker reads the written file with
 // Sources{.file = ...}: no environment, no overrides. Commands that take a training configuration
-// call settings::resolve_train(), which adds its rules and environment names.
+// call settings::read_train_documents() or resolve_train(), which add its rules and environment
+// names.
 #pragma once
 
 #include <filesystem>
