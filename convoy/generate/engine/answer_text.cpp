@@ -56,7 +56,7 @@ std::optional<size_t> AnswerText::find_stop() const {
 
 std::string AnswerText::text() const {
   std::vector<int32_t> shown = tokens_;
-  if (ends_in_end_token_) shown.pop_back();  // an end token need not be a special one
+  if (ends_in_end_token_) shown.pop_back();  // an end token may be an ordinary token
   std::string text = tokenizer_.decode(shown, skips_special_);
   if (stop_at_) text.resize(*stop_at_);
   return text;
@@ -66,7 +66,7 @@ int64_t AnswerText::num_text_tokens() const {
   if (ends_in_end_token_) return std::ssize(tokens_) - 1;
   if (!stop_at_) return std::ssize(tokens_);
   const std::string shown = text();
-  // More tokens than these show all of the text too.
+  // Binary search: if the first n tokens show all of the text, so do more than n tokens.
   size_t fewer = 0;
   size_t enough = tokens_.size();
   while (fewer < enough) {

@@ -15,18 +15,19 @@ namespace convoy::generate {
 
 class AnswerText {
  public:
-  // Both must outlive it. `most_tokens`: where a limit cuts it.
+  // `tokenizer` and `end_ids` must outlive this object. `most_tokens`: limit of the number of
+  // tokens.
   AnswerText(const text::Tokenizer& tokenizer, const std::vector<int32_t>& end_ids,
              const Request& request, int64_t most_tokens);
 
-  // Why the answer ends with this token; nothing while it goes on.
+  // Adds a token. Returns why the answer ends with this token, or nothing while the answer goes on.
   std::optional<FinishReason> take(int32_t token);
   const std::vector<int32_t>& tokens() const { return tokens_; }
   std::string text() const;
   // Number of tokens that text() needs: without an end token, and without tokens that begin in a
   // stop string or after it.
   int64_t num_text_tokens() const;
-  // text() of an answer that goes on, in the time of its newest tokens.
+  // text() of an answer that goes on. Decodes only its newest tokens.
   std::string text_so_far();
 
  private:
@@ -45,8 +46,9 @@ class AnswerText {
   std::vector<int32_t> tokens_;
   bool ends_in_end_token_ = false;
   std::optional<size_t> stop_at_;
-  // The text of the first tokens, which later ones do not change. A token's part depends on the one
-  // before it, so decoding begins where the text was settled before that.
+  // The text of the first `settled_tokens_` tokens; later tokens do not change it. The text of a
+  // token depends on the token before it, so decoding begins at token `settled_before_`, where the
+  // previous settled text ended.
   std::string settled_text_;
   size_t settled_tokens_ = 0;
   size_t settled_before_ = 0;

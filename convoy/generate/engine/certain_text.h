@@ -12,7 +12,7 @@
 
 namespace convoy::generate {
 
-// The bytes at the end of `text` that may be the beginning of `tag`.
+// Number of bytes at the end of `text` that may be the beginning of `tag`.
 inline size_t begun_bytes(std::string_view text, std::string_view tag) {
   size_t bytes = std::min(text.size(), tag.size() - 1);
   while (!tag.starts_with(text.substr(text.size() - bytes))) --bytes;
@@ -23,9 +23,9 @@ class CertainText {
  public:
   explicit CertainText(std::vector<std::string> stop) : stop_(std::move(stop)) {}
 
-  // The part that has become certain since the last call. `text`: the whole text so far.
+  // Returns the part that has become certain since the last call. `text`: the whole text so far.
   std::string_view grow(std::string_view text) {
-    // A letter of which not all bytes are there is decoded as one or more of these.
+    // A letter whose last bytes are missing is decoded as one or more characters U+FFFD.
     constexpr std::string_view kPartOfALetter = "\xef\xbf\xbd";  // U+FFFD
     std::string_view sure = text;
     while (sure.ends_with(kPartOfALetter)) sure.remove_suffix(kPartOfALetter.size());
@@ -34,7 +34,7 @@ class CertainText {
     return until(text, sure.size() - begun);
   }
   size_t given_bytes() const { return given_bytes_; }
-  // The rest of the whole text.
+  // Returns the rest of `text`, which is now complete.
   std::string_view end(std::string_view text) { return until(text, text.size()); }
 
  private:

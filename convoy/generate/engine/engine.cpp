@@ -86,7 +86,7 @@ void Engine::submit(Request request) {
   if (most_tokens > config_.longest_row_tokens) {
     config_.longest_row_tokens = most_tokens;
     first_recorded_ = nullptr;
-    step_kinds_.clear();  // record() made tables of fewer positions
+    step_kinds_.clear();  // their tables have too few positions
   }
   const int64_t number = request.number;
   scheduler_.add({.number = number,
@@ -130,7 +130,7 @@ std::vector<Completion> Engine::step() {
   c10::OptionalStreamGuard on_stream;
   if (const auto stream = stream_of_steps()) on_stream.reset_stream(*stream);
   const auto begin = std::chrono::steady_clock::now();
-  // Rows of a failed step start again, from tokens that the host has.
+  // The rows of a failed step are computed again, so the host first reads all their tokens.
   if (std::exchange(step_failed_, true)) read_down_to(0);
   scheduler_.hold_admissions(fewest_admissions());
   const std::vector<scheduler::PlannedRow> plan = plan_step();
@@ -144,7 +144,8 @@ std::vector<Completion> Engine::step() {
   return std::exchange(ended_, {});
 }
 
-// Times decide, so not where the same command must give the same answers.
+// The number depends on measured times, so it is 1 where the same command must give the same
+// answers.
 int64_t Engine::fewest_admissions() const {
   return at::globalContext().deterministicAlgorithms() ? 1
                                                        : costs_.fewest_admissions(config_.max_rows);
@@ -214,14 +215,15 @@ bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
 void Engine::run(const nn::TokenBatch& batch, const at::Tensor& drawing_R,
                  std::optional<TokenDraw>& draw, const at::Tensor& unread_ids) {
   at::Tensor hidden_RD = model_.hidden_states(batch, {.cache = &cache_});
-  // Other ranks may draw in a step in which this one does not.
+  // This rank takes part in the use of the head even if it draws nothing: other ranks may draw.
   const nn::UnitUse use = model_.use_head();
   if (!draw) return;
   if (drawing_R.defined()) hidden_RD = hidden_RD.index_select(0, drawing_R);
   draw->pick(hidden_RD, unread_ids);
 }
 
-// A row has one unread token at a time: this one as soon as the one before is read.
+// A row has at most one unread token at a time, so a drawn token is announced only when the row's
+// previous token has been read.
 void Engine::announce(const Drawn& drawn) {
   for (size_t place = 0; place < drawn.rows.size(); ++place) {
     const std::shared_ptr<Row> row = drawn.rows[place].lock();

@@ -12,7 +12,8 @@
 
 namespace convoy::generate {
 
-// A graph is not recorded on the default stream, on which others of this process work on the model.
+// Recorded steps need a stream of their own: other code of this process uses the model on the
+// default stream.
 std::optional<c10::Stream> Engine::stream_of_steps() {
   if (!can_record() || !model_.device().is_cuda()) return {};
   const c10::impl::VirtualGuardImpl streams(model_.device().type());
@@ -53,7 +54,7 @@ int64_t Engine::num_recorded() const {
 
 const Engine::RecordedStep* Engine::start_recorded(const Inputs& inputs, int64_t planned_keys,
                                                    device::Upload& upload) {
-  // A recording costs about a step, so steps that come rarely are not worth it.
+  // A recording costs about as much as a step, so rare kinds of steps are not recorded.
   constexpr int64_t kUsesBefore = 2;
   constexpr int64_t kMostRecorded = 256;
   const at::Tensor& before = unread_.back().tokens.ids_R();
@@ -81,7 +82,8 @@ const Engine::RecordedStep* Engine::start_recorded(const Inputs& inputs, int64_t
 
 std::unique_ptr<Engine::RecordedStep> Engine::record(const Inputs& inputs, const at::Tensor& tables,
                                                      const at::Tensor& ids_T) {
-  // Longer rows must not make a new table of positions: recorded steps read the one of now.
+  // The table of positions is made long enough now: recorded steps keep reading this table, so
+  // longer rows must not replace it later.
   model_.prepare_positions(config_.longest_row_tokens);
   std::unique_ptr<RecordedStep> made(new RecordedStep{
       .graph = device::DeviceGraph(model_.device(),

@@ -10,12 +10,13 @@
 namespace convoy::generate {
 
 struct Engine::Row {
-  Request request;  // its prompt is the scheduler's
+  Request request;  // without the prompt, which the scheduler keeps
   int64_t prompt_tokens = 0;
   AnswerText answer;
   std::vector<float> logprobs;
   std::vector<std::vector<kernels::TokenLogprob>> likeliest;
-  // Place of its unread token among the tokens that its step drew; below 0: there is none.
+  // Index of the row's unread token among the tokens that its step drew; below 0: the row has no
+  // unread token.
   int64_t unread_place = -1;
 };
 
@@ -39,9 +40,9 @@ struct Engine::Inputs {
   std::vector<kernels::PagedRows> paged;  // by layer group
   UnreadIds unread;
   at::Tensor unread_tokens_U, unread_places_U;
-  at::Tensor drawing_R;  // last tokens of rows that draw; undefined: every token is one
+  at::Tensor drawing_R;  // indices of the last tokens of rows that draw; undefined: all tokens
   std::vector<std::shared_ptr<Row>> drawing;
-  std::optional<TokenDraw> draw;  // where a row draws
+  std::optional<TokenDraw> draw;  // empty when no row draws
 
   void replace_unread_ids(const at::Tensor& before) {
     if (unread.tokens.empty()) return;
@@ -52,8 +53,8 @@ struct Engine::Inputs {
   }
 };
 
-// Before each start, the tables and ids of the new step are copied over its own. `draw` holds the
-// tokens of the last start.
+// Before each start, the tables and ids of the new step are copied into `tables` and `ids_T`.
+// `draw` holds the tokens of the last start.
 struct Engine::RecordedStep {
   device::DeviceGraph graph;
   nn::TokenBatch batch;

@@ -16,13 +16,13 @@ struct KvBudget {
   int64_t max_rows = 16;
   int64_t longest_row_tokens = 0;  // prompt and answer
   int64_t step_tokens = 512;
-  int64_t blocks = 0;        // for layers that see all keys; 0: as many as all rows may need
-  int64_t memory_bytes = 0;  // bound of all blocks together; 0: none
+  int64_t blocks = 0;        // blocks of layers that see all keys; 0: as many as all rows may need
+  int64_t memory_bytes = 0;  // limit of all blocks together; 0: no limit
   kernels::CacheElement element = kernels::CacheElement::Model;
 };
 
-// Blocks by layer group of the model. Layers with a window get as many as their windows may need.
-// At least one block each.
+// Returns the number of blocks of each layer group of the model, at least one each. Layers with a
+// window get as many blocks as their windows may need.
 std::vector<scheduler::LayerGroup> kv_blocks(const nn::KvGeometry& geometry,
                                              const KvBudget& budget);
 

@@ -12,9 +12,9 @@
 namespace convoy::generate {
 namespace {
 
-constexpr double kMostPenalty = 2;  // as OpenAI's API
+constexpr double kMostPenalty = 2;  // the limit in OpenAI's API
 
-// Uniform in [0, 1).
+// A random number, uniform in [0, 1).
 double draw(const DrawPoint& point) {
   const std::array<uint64_t, 4> counters{point.source.seed, static_cast<uint64_t>(point.source.row),
                                          point.source.sample,

@@ -22,7 +22,7 @@ using Sampling = kernels::SamplingRule;
 // Throws ConfigError naming the key of a number that is out of range.
 void check_sampling(const Sampling& sampling);
 
-// The random numbers that a text is drawn from, together with the position of each token.
+// Identifies the random numbers of one text; each token's position is added.
 struct DrawSource {
   uint64_t seed = 0;
   int64_t row = 0;
@@ -36,50 +36,51 @@ struct DrawPoint {
   std::span<const int32_t> seen_ids = {};  // ids of prompt and answer, for penalties
   size_t answer_begin = 0;                 // where the answer begins in seen_ids
   std::span<const kernels::LogitBias> biases = {};
-  int64_t unread_id = -1;  // place of one more: kernels::SamplingRow::unread_id
+  int64_t unread_id = -1;  // as in kernels::SamplingRow: place of one more seen id
   bool wants_logprob = false;
   int64_t num_likeliest = 0;
 };
 
-// One token per row of logits_RV (fp32 or bf16), of the ids below `num_ids`: leave out the padded
-// rows of a vocabulary. kernels::kNoToken where the logits of a row are not finite.
+// Draws one token per row of logits_RV (fp32 or bf16) from the ids below `num_ids`, which excludes
+// the padded rows of a vocabulary. Gives kernels::kNoToken where the logits of a row are not
+// finite.
 std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                                  const std::vector<DrawPoint>& points);
 
-// The same from hidden states that `head` turns into logits, in two steps: what the draw needs on
-// the device, and the draw. When only the likeliest token is requested,
-// CPUs never store logits.
+// Draws tokens from hidden states, which `head` turns into logits, in two steps: the constructor
+// sends what the draw needs to the device, pick() draws. When only the likeliest token is
+// requested, CPUs never store logits.
 class TokenDraw {
  public:
-  // With its part of `upload`, which the caller sends. The ids that `points` name live until
+  // Adds its tables to `upload`, which the caller sends. The ids in `points` must stay valid until
   // pick().
   TokenDraw(const nn::Linear& head, int64_t num_ids, const std::vector<DrawPoint>& points,
             device::Upload& upload);
 
-  // Async. hidden_RD has a row per point.
+  // Async. hidden_RD has one row per point.
   void pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids);
   const kernels::PickedTokens& picked() const { return picked_; }  // after pick()
 
  private:
   const nn::Linear& head_;
   int64_t num_ids_;
-  std::vector<kernels::SamplingRow> rows_;  // rows that are drawn from logits
+  std::vector<kernels::SamplingRow> rows_;  // the rows in `drawn_`
   kernels::SamplingTables tables_;
-  std::vector<int64_t> likeliest_, drawn_;  // their places, where there are both
-  at::Tensor likeliest_L_, drawn_N_;        // the same on the device
+  std::vector<int64_t> likeliest_, drawn_;  // indices of rows without and with logits
+  at::Tensor likeliest_L_, drawn_N_;        // the same on the device, if both kinds exist
   kernels::PickedTokens picked_;
 };
 
-// Picked tokens on their way to the host.
+// Picked tokens that are being copied to the host.
 class UnreadTokens {
  public:
   // Async.
   explicit UnreadTokens(const kernels::PickedTokens& picked)
       : ids_R_(picked.next_ids_R), sampled_(picked.sampled_RS) {}
 
-  // int64 on the device: input of the next pass, 0 in the place of kNoToken.
+  // int64 on the device, the input of the next pass; 0 in place of kNoToken.
   const at::Tensor& ids_R() const { return ids_R_; }
-  // Blocks until they are picked.
+  // Blocks until the tokens have been picked and copied.
   std::vector<kernels::SampledToken> read() { return kernels::read_tokens(sampled_.wait()); }
 
  private:

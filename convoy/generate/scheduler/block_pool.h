@@ -20,12 +20,12 @@ class BlockPool {
   int64_t num_free() const { return num_free_; }
   int64_t num_holders(BlockId block) const;
 
-  // The block that was discarded last, or has been free for longest, with one holder. There must be
-  // one. Throws StateError.
+  // Takes the block that was discarded last or, if no discarded block is left, the block that has
+  // been free for longest, and gives it one holder. Throws StateError when no block is free.
   BlockId take();
   void hold(BlockId block);     // one holder more
   void release(BlockId block);  // one holder fewer; without any it is free
-  void discard(BlockId block);  // the same, but what it holds is of no use: it is taken first
+  void discard(BlockId block);  // release() of useless content: it is taken first
 
  private:
   // Free blocks in a ring through the sentinel, the longest free first.
@@ -36,7 +36,7 @@ class BlockPool {
   BlockId sentinel() const { return static_cast<BlockId>(holders_.size()); }
   void unlink(BlockId block);
   void link_after(BlockId before, BlockId block);
-  bool lose_holder(BlockId block);  // true when it was the last one
+  bool lose_holder(BlockId block);  // true when it was the last holder
 
   std::vector<int32_t> holders_;  // by block
   std::vector<Link> links_;       // by block, then the sentinel

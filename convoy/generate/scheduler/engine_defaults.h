@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The size of an engine where the user has settled none: on a GPU it fills the card, on a CPU it
-// leaves memory to the host.
+// The default size of an engine: on a GPU it fills the memory, on a CPU it leaves memory to the
+// host.
 #pragma once
 
 #include <cstdint>

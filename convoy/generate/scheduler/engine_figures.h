@@ -13,12 +13,12 @@ struct EngineFigures {
   int64_t waiting = 0;
   double kv_use = 0;  // share of the KV blocks that rows hold
   int64_t prefill_tokens = 0;
-  int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, not computed
-  int64_t sought_prompt_tokens = 0;  // for which a shared prefix was looked for
+  int64_t cached_prompt_tokens = 0;  // tokens taken from a shared prefix, not computed
+  int64_t sought_prompt_tokens = 0;  // tokens for which a shared prefix was sought
   int64_t decode_tokens = 0;
   int64_t preemptions = 0;
-  int64_t recorded_steps = 0;  // started as a whole (EngineConfig::records_steps)
-  double prefill_seconds = 0;  // a step that did both is shared out by its tokens
+  int64_t recorded_steps = 0;  // steps started as a whole (EngineConfig::records_steps)
+  double prefill_seconds = 0;  // the time of a mixed step is divided by tokens
   double decode_seconds = 0;
 };
 

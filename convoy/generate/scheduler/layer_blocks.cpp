@@ -21,7 +21,8 @@ LayerBlocks::LayerBlocks(const LayerGroup& group, int64_t block_tokens)
 int64_t LayerBlocks::most_held(int64_t tokens, int64_t step_tokens) const {
   const int64_t all = blocks_of(tokens, block_tokens_);
   if (window_tokens_ == 0) return all;
-  // A step's first query reads window - 1 keys before it; neither end need lie at a block's.
+  // The first query of a step also reads the window - 1 keys before it. Neither end of this range
+  // of keys needs to be the end of a block, so it may touch one block more.
   return std::min(all, blocks_of(window_tokens_ - 1 + step_tokens, block_tokens_) + 1);
 }
 
@@ -87,7 +88,8 @@ void LayerBlocks::drop_below_window(BlockTable& table, int64_t position) {
   }
 }
 
-// Blocks outside every prefix are used again first, so that memory is taken for prefixes alone.
+// A block that is in no prefix is discarded, so that it is taken again before the blocks of
+// prefixes.
 void LayerBlocks::let_go(BlockId block) {
   if (index_.holds(block))
     pool_.release(block);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The KV blocks of layers that see the same keys: all keys of a row, or the keys of a window. A row
-// holds a table of blocks by place; places below its window hold none. One thread.
+// holds a table of blocks by place; places before its window hold none. One thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct LayerGroup {
   int64_t num_blocks = 0;
 };
 
-using BlockTable = std::vector<BlockId>;  // kNoBlock where the window has left a place
+using BlockTable = std::vector<BlockId>;  // kNoBlock at places before the window
 
 class LayerBlocks {
  public:
@@ -35,7 +35,7 @@ class LayerBlocks {
 
   // Upper limit of the number of leading `keys` for which has_prefix() can be true.
   int64_t most_shared(std::span<const PrefixKey> keys) const;
-  // True when all blocks exist that a query behind these full blocks reads.
+  // True when all blocks exist that a query after these full blocks reads.
   bool has_prefix(std::span<const PrefixKey> keys) const;
   // Number of blocks of `keys` that no row holds. Holding them takes as many blocks off num_free().
   int64_t num_unheld(std::span<const PrefixKey> keys) const;
@@ -45,10 +45,10 @@ class LayerBlocks {
   // Number of free blocks that a row needs before it computes up to `end`.
   int64_t missing(const BlockTable& table, int64_t end) const;
   void extend(BlockTable& table, int64_t end);
-  // Rows find `block` by this prefix from now on, though it is only about to be computed.
+  // From now on rows find `block` by this prefix, although the block is not computed yet.
   void publish(const PrefixKey& key, BlockId block);
-  // Each settles the blocks published since the last call of either. keep_published(): they are
-  // computed. retract_published(): they never will be.
+  // Call one of the next two functions after each step, for the blocks published in it.
+  // keep_published(): the blocks are computed. retract_published(): they never will be.
   void keep_published() { unsettled_.clear(); }
   void retract_published();
   // Releases the blocks that no query from `position` on reads.

@@ -12,7 +12,7 @@
 namespace convoy::scheduler {
 namespace {
 
-// A step of fewer tokens reads the weights for too little work.
+// In a step of fewer tokens, reading all weights does too little work.
 constexpr int64_t kLeastStepTokens = 64;
 
 struct Storage {
@@ -37,7 +37,8 @@ int64_t block_bytes(const MemoryNeeds& needs, const Storage& storage) {
          (storage.int8_kv ? needs.int8_kv_bytes_per_token : needs.kv_bytes_per_token);
 }
 
-// KV of `rows` rows at their longest, within the budget; nothing where it does not fit.
+// A plan for `rows` rows, with KV blocks for `full_rows` rows at their longest; nothing when it
+// exceeds the budget.
 std::optional<MemoryLadderPlan> fit(const MemoryNeeds& needs, const MemoryRequest& request,
                                     const Storage& storage, int64_t full_rows, int64_t rows,
                                     int64_t step_tokens) {
@@ -64,14 +65,15 @@ void spread(MemoryLadderPlan& plan, const MemoryNeeds& needs, const MemoryReques
   plan.bytes += added * block_bytes(needs, storage);
 }
 
-// The upper three rungs, with what is stored as it is.
+// Tries the upper three rungs with these types of storage.
 std::optional<MemoryLadderPlan> fit_rows(const MemoryNeeds& needs, const MemoryRequest& request,
                                          const Storage& storage) {
   if (auto plan = fit(needs, request, storage, request.rows, request.rows, request.step_tokens)) {
     plan->rung = Rung::All;
     return plan;
   }
-  // Half of the rows still fill a step; below that, rows that are often put back do better.
+  // With half of the rows a step is still full. With fewer rows, preempting and recomputing is
+  // faster.
   for (int64_t rows = request.rows - 1; rows >= std::max<int64_t>(1, (request.rows + 1) / 2);
        --rows) {
     if (auto plan = fit(needs, request, storage, rows, rows, request.step_tokens)) {
@@ -79,7 +81,8 @@ std::optional<MemoryLadderPlan> fit_rows(const MemoryNeeds& needs, const MemoryR
       return plan;
     }
   }
-  // One row must be able to end whatever its length; the others share what is left.
+  // The blocks must suffice for one row of the greatest length; the other rows share the remaining
+  // blocks.
   const int64_t rows = std::max<int64_t>(1, (request.rows + 1) / 2);
   for (int64_t step = request.step_tokens;; step = std::max(kLeastStepTokens, step / 2)) {
     if (auto plan = fit(needs, request, storage, 1, rows, step)) {

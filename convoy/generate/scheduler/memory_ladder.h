@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fits an engine into a memory budget. Rungs in this order, the first that fits is taken: all rows
-// at their longest; fewer rows at a time; rows that return their KV blocks and compute again; int8
-// KV; int8 weights; int4 weights. Each costs speed, the last two some quality, so the highest rung
-// that fits is taken. A pure function of its numbers.
+// Fits an engine into a memory budget. It takes the first of these rungs that fits: all rows at
+// their longest; fewer rows at a time; rows that return their KV blocks and are computed again;
+// int8 KV; int8 weights; int4 weights. Each rung costs speed, and the last two cost some quality. A
+// pure function of its numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace convoy::scheduler {
 
-// Bytes of one engine's model, by the type they are kept in.
+// Bytes of one engine's model, for each type of storage.
 struct MemoryNeeds {
   int64_t program_bytes = 0;  // memory of the process before the model
   int64_t weight_bytes = 0;
@@ -29,7 +29,7 @@ struct MemoryRequest {
   int64_t rows = 16;          // in flight
   int64_t row_tokens = 4096;  // the longest prompt and answer
   int64_t step_tokens = 512;  // in one forward pass
-  // Choices of the user; lower rungs must keep them.
+  // Choices of the user, which every rung keeps.
   bool int8_kv = false;
   bool int8_weights = false;
   bool int4_weights = false;

@@ -17,8 +17,8 @@ namespace convoy::scheduler {
 // 128 bits of a SHA-256: two prefixes never share a key.
 using PrefixKey = std::array<uint64_t, 2>;
 
-// The parent of a row's first block. It differs by adapter, so rows of different adapters share
-// nothing.
+// The parent of the key of a row's first block. The root key differs by adapter, so rows of
+// different adapters share no blocks.
 PrefixKey root_key(int64_t adapter);
 PrefixKey next_key(const PrefixKey& parent, std::span<const int32_t> tokens);
 
@@ -27,8 +27,8 @@ class PrefixIndex {
   explicit PrefixIndex(int64_t num_blocks) : key_of_(static_cast<size_t>(num_blocks)) {}
 
   BlockId find(const PrefixKey& key) const;  // kNoBlock: none
-  // `block` holds this prefix from now on. Returns false when another block already does; find()
-  // goes on returning that one.
+  // From now on `block` holds this prefix. Returns false when another block already holds it;
+  // find() still returns the other block.
   bool add(const PrefixKey& key, BlockId block);
   bool holds(BlockId block) const { return key_of_[static_cast<size_t>(block)].used; }
   void forget(BlockId block);  // call before the block gets other tokens

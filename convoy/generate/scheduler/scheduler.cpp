@@ -8,7 +8,7 @@
 namespace convoy::scheduler {
 namespace {
 
-// One admission of so many is the oldest request's.
+// One of this many admissions takes the oldest request.
 constexpr int64_t kAdmissionsPerOldest = 8;
 
 void check(const SchedulerConfig& config) {
@@ -33,11 +33,11 @@ struct Scheduler::Row {
   int64_t arrival = 0;
   int64_t most_tokens = 0;
   int64_t computed = 0;            // tokens whose keys and values are stored
-  int64_t published = 0;           // blocks that were offered to other rows
-  std::optional<int64_t> cached;   // taken from a shared prefix at the first admission
+  int64_t published = 0;           // number of leading blocks that other rows may share
+  std::optional<int64_t> cached;   // tokens taken from a shared prefix at the first admission
   std::vector<BlockTable> tables;  // by group
   PrefixKey root{};
-  std::vector<PrefixKey> keys;  // keys of the full blocks, as far as they were needed
+  std::vector<PrefixKey> keys;  // keys of the first full blocks, computed when needed
   enum class State { Waits, Runs, IsComplete } state = State::Waits;
 
   Place place() const { return {-priority, arrival}; }
@@ -69,7 +69,7 @@ Scheduler::Row& Scheduler::row(int64_t number) const {
 }
 
 bool Scheduler::fits(int64_t most_tokens) const {
-  // The last token of an answer is never read.
+  // The last token of an answer is never an input, so it needs no KV.
   return std::all_of(groups_.begin(), groups_.end(), [&](const LayerBlocks& group) {
     return group.most_held(most_tokens - 1, config_.step_tokens) <= group.num_blocks();
   });
@@ -130,7 +130,8 @@ const std::vector<BlockTable>& Scheduler::tables(int64_t number) const {
 const std::vector<int32_t>& Scheduler::tokens(int64_t number) const { return row(number).tokens; }
 std::optional<int64_t> Scheduler::cached_tokens(int64_t number) const { return row(number).cached; }
 
-// Frees their blocks for others at once, before their last tokens are read.
+// Removes rows that have drawn all their tokens. Their blocks become free before the host reads the
+// last tokens.
 void Scheduler::take_out_complete() {
   std::erase_if(running_, [&](Row* row) {
     if (row->num_tokens() < row->most_tokens) return false;
@@ -141,7 +142,8 @@ void Scheduler::take_out_complete() {
   });
 }
 
-// The oldest first, then by priority and age: the last one is preempted.
+// Puts the oldest row first and sorts the others by priority and age. The last row is preempted
+// first.
 void Scheduler::sort_running() {
   const auto oldest = std::min_element(running_.begin(), running_.end(),
                                        [](auto* a, auto* b) { return a->arrival < b->arrival; });
@@ -159,15 +161,16 @@ void Scheduler::put_back(Row& row) {
   ++preemptions_;
 }
 
-// Rows that share a block of the failed step hold what was never computed, wherever they stand.
+// Puts all running rows back, because any of them may share a block that the failed step did not
+// compute.
 void Scheduler::undo_step() {
   for (LayerBlocks& group : groups_) group.retract_published();
   for (Row* row : running_) put_back(*row);
   running_.clear();
 }
 
-// Puts rows back from the end until the blocks for `end` are free; false when the row itself is
-// gone.
+// Puts rows back, the last row first, until the blocks for the tokens up to `end` are free. Returns
+// false when the row itself was put back.
 bool Scheduler::make_room(size_t index, int64_t end) {
   const Row& row = *running_[index];
   const auto is_short = [&] {
@@ -184,7 +187,8 @@ bool Scheduler::make_room(size_t index, int64_t end) {
   return true;
 }
 
-// A block is named by its tokens, so one that ends in an unread token is left for the next step.
+// The key of a block depends on its tokens, so a block that ends in an unread token is published in
+// the next step.
 void Scheduler::publish(Row& row, int64_t end) {
   const int64_t full = std::min(end, row.num_read()) / config_.block_tokens;
   row.extend_keys(full, config_.block_tokens);
@@ -226,8 +230,8 @@ Scheduler::Row& Scheduler::next_waiting() {
   return takes_oldest ? *waiting_by_arrival_.begin()->second : *waiting_.begin()->second;
 }
 
-// Full blocks at the beginning of the row that are there for all groups. One token at least is left
-// to compute.
+// Number of full blocks at the beginning of the row that exist in all groups. At least one token
+// remains to be computed.
 int64_t Scheduler::shared_blocks(Row& row) {
   if (!config_.shares_prefixes) return 0;
   int64_t count = (row.num_tokens() - 1) / config_.block_tokens;
@@ -243,8 +247,8 @@ int64_t Scheduler::shared_blocks(Row& row) {
   return count;
 }
 
-// True when there are blocks for all its tokens, and for the next tokens of the running rows: the
-// rest of their tokens, or one block more.
+// True when there are enough free blocks for all tokens of `row` and for the running rows: each
+// needs blocks for the rest of its tokens, at least one block.
 bool Scheduler::has_room(const Row& row, int64_t shared) const {
   for (size_t index = 0; index < groups_.size(); ++index) {
     const LayerBlocks& group = groups_[index];
@@ -308,7 +312,7 @@ std::vector<PlannedRow> Scheduler::plan() {
   const int64_t before = preemptions_;
   const int64_t decoding = std::count_if(running_.begin(), running_.end(),
                                          [](const Row* row) { return row->pending() == 1; });
-  // However many rows take a token, prompts go on.
+  // At least one prompt token is planned, however many rows take a new token.
   int64_t prompt_tokens = std::max<int64_t>(config_.step_tokens - decoding, 1);
   plan_running(plan, prompt_tokens);
   if (preemptions_ == before && !holds_admissions(decoding)) admit(plan, prompt_tokens);

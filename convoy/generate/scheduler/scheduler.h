@@ -2,12 +2,13 @@
 //
 // Plans each step of a generation engine: the requests that run, their number of tokens, and their
 // KV blocks. A step mixes rows that read their prompt piece by piece with rows that take one token.
-// The next step may be planned before the host has read the tokens that rows drew in this one.
-// When blocks run short a row gives its own back and computes again later. Plans are a pure
-// function of the calls before. One thread.
+// The next step may be planned before the host has read the tokens that rows drew in this one. When
+// too few blocks are free, a row gives its blocks back and is computed again later. A plan depends
+// only on the previous calls. One thread.
 //
-// No request starves: every few admissions the oldest request takes one whatever its priority,
-// nothing overtakes it while it waits for room, and the oldest row that runs is never put back.
+// No request starves: one of every few admissions takes the oldest request, whatever its priority;
+// while it waits for room, no other request is admitted; and the oldest running row is never
+// preempted.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +23,27 @@
 
 namespace convoy::scheduler {
 
-// In the place of a token that a row drew and the host has not read.
+// Stands for a token that a row has drawn and the host has not read.
 inline constexpr int32_t kUnreadToken = INT32_MIN;
 
 struct SchedulerConfig {
   int64_t block_tokens = 16;
   int64_t max_rows = 16;      // rows that run at a time
-  int64_t step_tokens = 512;  // prompt tokens and new ones together in a step; new ones always go
+  int64_t step_tokens = 512;  // prompt and new tokens of a step; new ones are always planned
   bool shares_prefixes = true;
   std::vector<LayerGroup> groups = {};
 };
 
 struct Request {
-  int64_t number = 0;  // unique among the unfinished
+  int64_t number = 0;  // unique among the unfinished requests
   std::vector<int32_t> prompt = {};
   int64_t most_tokens = 0;  // prompt and answer
   int64_t priority = 0;     // higher goes first
   int64_t adapter = 0;      // rows of different adapters share no prefix
 };
 
-// Tokens `begin` to `end` - 1 of a row. `draws`: they are the last that it has, a new one follows.
+// Tokens `begin` to `end` - 1 of a row. `draws`: these are the row's last tokens, so the step draws
+// a new token.
 struct PlannedRow {
   int64_t number = 0;
   int64_t begin = 0;
@@ -52,47 +54,48 @@ struct PlannedRow {
 struct SchedulerFigures {
   int64_t running = 0;
   int64_t waiting = 0;
-  int64_t taken_blocks = 0;  // by rows, of all groups
+  int64_t taken_blocks = 0;  // blocks that rows hold, over all groups
   int64_t num_blocks = 0;
-  int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, since the start
-  int64_t sought_prompt_tokens = 0;  // for which a shared prefix was looked for
+  int64_t cached_prompt_tokens = 0;  // tokens taken from a shared prefix since the start
+  int64_t sought_prompt_tokens = 0;  // tokens for which a shared prefix was sought
   int64_t preemptions = 0;
 };
 
 class Scheduler {
  public:
-  // Throws ConfigError where a number is out of range.
+  // Throws ConfigError when a number is out of range.
   explicit Scheduler(SchedulerConfig config);
   ~Scheduler();
 
   // The most tokens that a row alone can have. A larger request is refused.
   bool fits(int64_t most_tokens) const;
-  // From now on, while all rows take single tokens and `fewest` requests wait, these begin once so
-  // many rows are free, or after kMostHeldSteps steps: for callers whose steps with prompts cost
-  // more than others, however few tokens they read. 1: each begins as soon as there is room.
+  // For callers whose steps with prompts cost more than other steps, however few prompt tokens they
+  // read. From now on, while all running rows take single tokens and at least `fewest` requests
+  // wait, no request begins until `fewest` rows are free or kMostHeldSteps steps have passed. 1:
+  // each request begins as soon as there is room.
   void hold_admissions(int64_t fewest) { fewest_admissions_ = fewest; }
   static constexpr int64_t kMostHeldSteps = 8;
-  void add(Request request);  // Throws StateError on what fits() refuses.
+  void add(Request request);  // throws StateError when fits() is false
 
-  // The next step. The caller computes all of it, then calls finish_step(). Rows of one step share
-  // its blocks already: they read them after they were stored. A step that is not finished when the
-  // next one is planned has failed: its blocks are not shared, and its rows are computed from their
-  // beginning.
+  // The next step. The caller computes all of it, then calls finish_step(). Rows of one step may
+  // already share the blocks of this step, because a step stores keys before it reads them. If a
+  // step is not finished when the next step is planned, it has failed: its blocks are not shared,
+  // and its rows are computed from their beginning.
   std::vector<PlannedRow> plan();
-  void finish_step();  // all of the step is computed
-  // The blocks of a planned row by group; good until the next call.
+  void finish_step();  // call it when the whole step is computed
+  // The blocks of a planned row, by group. Valid until the next call.
   const std::vector<BlockTable>& tables(int64_t number) const;
-  // Prompt and new ones; the last may be unread.
+  // Prompt tokens and new tokens of a row; the last one may be kUnreadToken.
   const std::vector<int32_t>& tokens(int64_t number) const;
-  // Tokens of its prompt that were taken from a shared prefix when it was first admitted; nothing
-  // while it waits for that.
+  // Number of prompt tokens that were taken from a shared prefix when the request was first
+  // admitted; nothing before that.
   std::optional<int64_t> cached_tokens(int64_t number) const;
 
-  // The row drew a token in the finished step; append() gives it after the next plan at the latest.
-  // No step follows the last token of a row.
+  // Records that the row drew a token in the finished step. Call append() with this token after the
+  // next plan() at the latest. The last token of a row is the input of no step.
   void draw(int64_t number);
   void append(int64_t number, int32_t token);
-  void remove(int64_t number);  // finished or cancelled: at any time
+  void remove(int64_t number);  // for a finished or cancelled request, at any time
 
   bool empty() const { return rows_.empty(); }
   SchedulerFigures figures() const;
@@ -100,7 +103,7 @@ class Scheduler {
 
  private:
   struct Row;
-  using Place = std::pair<int64_t, int64_t>;  // minus priority, arrival
+  using Place = std::pair<int64_t, int64_t>;  // the negated priority, and the arrival
 
   bool holds_admissions(int64_t decoding);
   void plan_running(std::vector<PlannedRow>& plan, int64_t& prompt_tokens);
@@ -128,7 +131,7 @@ class Scheduler {
   int64_t arrivals_ = 0;
   int64_t admissions_ = 0;
   int64_t fewest_admissions_ = 1;
-  int64_t held_steps_ = 0;  // in a row
+  int64_t held_steps_ = 0;  // consecutive steps without admissions
   int64_t cached_prompt_tokens_ = 0;
   int64_t sought_prompt_tokens_ = 0;
   int64_t preemptions_ = 0;
