@@ -8,7 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "cpu" among "cpu,cpuacct", but not "cpuset".
+// True for "cpu" in "cpu,cpuacct", false for "cpu" in "cpuset".
 bool names(const std::string& controllers, const std::string& controller) {
   return ("," + controllers + ",").find("," + controller + ",") != std::string::npos;
 }

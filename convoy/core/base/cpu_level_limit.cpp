@@ -14,7 +14,7 @@ namespace convoy {
 namespace {
 
 #if defined(__x86_64__)
-// Linux lends a process the tiles when it asks: Documentation/arch/x86/xstate.rst.
+// Linux lets a process use the AMX tiles only after a request: Documentation/arch/x86/xstate.rst.
 bool may_use_tiles() {
   constexpr int64_t kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr int64_t kTileData = 18;               // XFEATURE_XTILEDATA

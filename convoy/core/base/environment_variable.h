@@ -9,7 +9,7 @@
 
 namespace convoy {
 
-// Nothing when it is not set. One that is set may be empty.
+// Returns nullopt when the variable is not set. A variable that is set may be empty.
 std::optional<std::string> environment_variable(const std::string& name);
 std::string environment_text(const std::string& name);  // empty when it is not set
 std::map<std::string, std::string> whole_environment();

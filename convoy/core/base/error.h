@@ -17,13 +17,13 @@ inline constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 
 }  // namespace convoy
 
-// Input and environment: CONVOY_CHECK(cond, DataError, "wanted {} found {}", a, b).
+// For input and environment: CONVOY_CHECK(cond, DataError, "wanted {} found {}", a, b).
 #define CONVOY_CHECK(cond, Kind, ...)                              \
   do {                                                             \
     if (!(cond)) throw ::convoy::Kind(::fmt::format(__VA_ARGS__)); \
   } while (false)
 
-// Our own bugs; on in release.
+// For our own bugs. Release builds check it too.
 #define CONVOY_INVARIANT(cond, ...)                                                               \
   do {                                                                                            \
     if (!(cond))                                                                                  \

@@ -31,7 +31,7 @@ enum class ExitCode : int {
   Numeric = 15,       // NaN, Inf, diverged replicas
   NoProgress = 16,    // do not requeue
   Unreachable = 69,   // no network, or a server that does not answer
-  Bug = 70,           // our own
+  Bug = 70,           // a bug in Convoy
   Stopped = 75,       // stopped on request, state saved: requeue
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loops behind hash.h: each once in plain C++ and once with the processor's own instructions,
-// with equal results. Chosen at the first use by the processor's features. Thread-safe.
+// with equal results. The loops are chosen at their first use, by the processor's features.
+// Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names that one process of a host holds at a time, as abstract Unix sockets: nothing is left when
-// the process ends in whatever way. Containers with a network of their own have own names.
+// Names that only one process of a host can hold at a time. They are abstract Unix sockets, so
+// nothing is left when the process ends, in whatever way. Containers with a network of their own
+// have own names.
 #pragma once
 
 #include <string>
@@ -10,11 +11,12 @@
 
 namespace convoy {
 
-// Held until it is closed or this process ends. Closed where it is held already. Throws IoError
-// where the host has no such names.
+// Returns a descriptor that holds the name until the descriptor is closed or this process ends. The
+// descriptor is not open when the name is held already. Throws IoError when the host has no such
+// names.
 Descriptor hold_name(const std::string& name);
 
-// The process that holds it; 0 = none, or one of another container.
+// The number of the process that holds the name; 0 = no process, or one in another container.
 int holder_of_name(const std::string& name);
 
 }  // namespace convoy

@@ -16,7 +16,7 @@ constexpr size_t kMostJsonLevels = 256;
 // brackets go.
 bool nested_deeper(std::string_view json, size_t most_levels = kMostJsonLevels);
 
-// Where the object that begins at `at` is closed; npos: nowhere.
+// Position of the brace that closes the object at `at`; npos: there is no such brace.
 size_t closing_brace(std::string_view json, size_t at);
 
 }  // namespace convoy

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostNamed = 5;
 constexpr size_t kMostLookedAt = 10'000;  // entries of a folder; the rest is not looked at
 
-// Endings that stand for each other: settings, and rows.
+// Endings of one kind of file: settings, and rows.
 constexpr std::array<std::array<std::string_view, 6>, 2> kFileKinds = {
     {{".yaml", ".yml"}, {".jsonl", ".json", ".csv", ".tsv", ".parquet", ".txt"}}};
 
@@ -48,7 +48,7 @@ bool is_near_to(const std::string& wanted, const fs::path& entry) {
   return !nearest_word(wanted, {entry.filename().string()}).empty();
 }
 
-// Hidden entries are left out. None where the folder cannot be read.
+// Names of entries, without hidden entries. Empty when the folder cannot be read.
 std::vector<std::string> names_in(const fs::path& folder,
                                   const std::function<bool(const fs::directory_entry&)>& is_one) {
   std::vector<std::string> names;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names what is there instead of a file or folder of a user that cannot be opened.
+// Hints for a user's file or folder that cannot be opened: the files or folders that exist beside
+// it.
 #pragma once
 
 #include <filesystem>
@@ -9,13 +10,13 @@
 
 namespace convoy {
 
-// For the errno of an open() for reading. A missing file: the files of its kind (the same ending,
-// or one that is read in its place) that lie in its folder, at most five, the nearest spelling
-// first.
+// The hint for `code`, the errno of an open() for reading. For a missing file it names the files of
+// the same kind (the same ending, or an ending that may replace it) in its folder: at most five,
+// the nearest spelling first.
 std::string unreadable_file_hint(const std::filesystem::path& path, int code);
 
-// For a missing folder: the folders beside it that hold a file `inside`, in the same order; or
-// `otherwise` where there are none.
+// The hint for a missing folder: it names the folders beside it that hold a file `inside`, in the
+// same order. Returns `otherwise` when there are no such folders.
 std::string missing_folder_hint(const std::filesystem::path& path, std::string_view inside,
                                 const std::string& otherwise);
 

@@ -17,7 +17,7 @@
 namespace convoy {
 namespace {
 
-// The kernel counts in ticks of a hundredth of a second: five for each CPU.
+// The kernel counts in ticks of a hundredth of a second, so a sample has five ticks per CPU.
 constexpr double kSampleSeconds = 0.05;
 
 double seconds_of(clockid_t clock) {

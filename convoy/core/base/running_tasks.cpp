@@ -14,7 +14,7 @@ bool counts_other_tasks(const std::string& loadavg, int cpus) {
   std::string minutes[3];
   int running = 0;
   char slash = 0;
-  // "1.84 0.97 0.55 3/412 29150": averages, running/all tasks, the newest.
+  // "1.84 0.97 0.55 3/412 29150": three averages, running/all tasks, number of the newest task.
   if (!(fields >> minutes[0] >> minutes[1] >> minutes[2] >> running >> slash) || slash != '/')
     return false;
   const int others = running - 1;

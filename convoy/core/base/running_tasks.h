@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a host has more to do than this process, at one moment and without a sample: for choices
-// of speed alone.
+// Tells whether a host has other work beside this process, at one moment and without a sample. Only
+// for choices that affect nothing but speed.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace convoy {
 // least half of `cpus` busy. False where it cannot be read.
 bool counts_other_tasks(const std::string& loadavg, int cpus);
 
-// The same of this host now.
+// The same for this host now.
 bool host_runs_other_tasks();
 
 }  // namespace convoy

@@ -10,7 +10,7 @@ struct TerminalSize {
   int64_t rows = 0;
 };
 
-// The size of the terminal that this descriptor is. If it is no terminal, the variable COLUMNS
+// The size of the terminal at `descriptor`. If the descriptor is no terminal, the variable COLUMNS
 // gives the columns.
 TerminalSize terminal_size(int descriptor);
 

@@ -10,8 +10,8 @@
 
 namespace convoy {
 
-// None for a text that is not one decimal number of this type from its first byte to its last:
-// blanks, a plus sign and numbers out of range are none.
+// Returns nullopt unless the whole text is one decimal number of this type. Blanks, a plus sign and
+// numbers out of range are not accepted.
 template <class Number>
 std::optional<Number> text_as(std::string_view text) {
   Number number{};

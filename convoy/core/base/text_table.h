@@ -12,10 +12,11 @@
 namespace convoy {
 
 struct TableLook {
-  // These columns, the last one excluded, stand at the right of theirs, as numbers do.
+  // Cells of the columns from `first_number` to `end_numbers` - 1 are aligned to the right, as
+  // numbers.
   size_t first_number = SIZE_MAX;
   size_t end_numbers = SIZE_MAX;
-  std::string empty = "-";  // in the last column an empty cell shows as nothing
+  std::string empty = "-";  // text of an empty cell, except in the last column
 };
 
 // The first row is the heading. Every row has as many cells as the heading. Ends with a line break.

@@ -8,8 +8,8 @@
 
 namespace convoy {
 
-// Most threads that one process may be told to compute with: OpenMP ends a program that it cannot
-// give as many as it was told.
+// Most threads that one process may be told to compute with: OpenMP ends a program for which it
+// cannot create the requested number of threads.
 inline constexpr int kMostThreads = 4096;
 
 // The smaller of the affinity mask and the cgroup quota; at least 1.

@@ -13,7 +13,7 @@ namespace convoy {
 // bytes. Pages that cache files count as free. 0 = unknown.
 int64_t usable_memory_bytes(const KernelFolders& kernel = {});
 
-// The same of an idle machine: the smaller of its memory and the cgroup limits. 0 = unknown.
+// The same for an idle machine: the smaller of its memory and the cgroup limits. 0 = unknown.
 int64_t total_memory_bytes(const KernelFolders& kernel = {});
 
 }  // namespace convoy

@@ -10,7 +10,7 @@
 
 namespace convoy {
 
-// Nanoseconds since 1970. A parameter, so that tests can pass another clock.
+// Nanoseconds since 1970. Passed as a parameter, so that tests can use another clock.
 using WallClock = std::function<int64_t()>;
 
 inline int64_t wall_clock_ns() {

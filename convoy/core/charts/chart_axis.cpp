@@ -12,14 +12,14 @@
 namespace convoy::charts {
 namespace {
 
-constexpr double kDecadesOfLinear = 2;  // more are drawn on a logarithmic axis by themselves
+constexpr double kDecadesOfLinear = 2;  // a larger range gets a logarithmic axis
 constexpr double kPad = 0.04;  // share of the axis left empty beyond the outermost swept values
 
 bool spans_decades(const AxisRange& range) {
   return !range.empty() && range.low > 0 && std::log10(range.high / range.low) > kDecadesOfLinear;
 }
 
-// As widths do that double from one to the next.
+// True when each value is about the same multiple of the value before, as in 128, 256, 512.
 bool grows_by_factors(const std::vector<double>& values) {
   constexpr size_t kFewest = 3;
   constexpr double kLeastSpan = 8, kMostUneven = 1.5;
@@ -37,16 +37,17 @@ std::string minus_signs(std::string text) {
 
 std::string power_label(int exponent) { return minus_signs(fmt::format("10^{{{}}}", exponent)); }
 
-// A power of ten as one also near 1.
+// The label of a tick on a logarithmic axis. Unlike number_label() it writes 1, 10 and 100 as
+// powers of ten too.
 std::string decade_label(double value) {
   const double exponent = std::round(std::log10(value));
   const bool is_power = std::fabs(value / std::pow(10, exponent) - 1) < 1e-9;
   return is_power ? power_label(static_cast<int>(exponent)) : number_label(value);
 }
 
-// Ticks at powers of ten, at 1, 2 and 5 times them where they are fewer than two, and in even steps
-// where those are fewer, which would not show the scale.
-// `most`: names that fit.
+// Ticks at powers of ten. Fewer than two ticks would not show the scale: the ticks are then at 1, 2
+// and 5 times powers of ten and, if even these are fewer than two, in even steps. `most`: number of
+// labels that fit.
 std::vector<AxisTick> log_ticks(const AxisRange& range, int most) {
   constexpr double kSlack = 1e-9;
   std::vector<AxisTick> ticks;
@@ -101,7 +102,8 @@ AxisRange values_of(const std::vector<PlotSeries>& series, bool positive_only) {
     if (std::isfinite(value) && (!positive_only || value > 0)) range.include(value);
   };
   for (const PlotSeries& one : series) {
-    // The low end of a whisker may be any fraction of its point.
+    // On a logarithmic axis the low end of a whisker may be arbitrarily far away, so it is included
+    // only down to a tenth of the lowest point.
     const double least = positive_only && one.whiskers ? points.low / 10 : -INFINITY;
     for (const BandPoint& point : one.band) {
       include(std::max(point.low, least));
@@ -149,7 +151,7 @@ bool evenly_spaced(const std::vector<double>& values) {
   return true;
 }
 
-// Takes away the names that would touch one before them.
+// Removes names that would touch the name before them.
 void thin_names(ChartAxis& axis, double pixels, double font_size) {
   const double gap = 0.6 * font_size;
   double free_from = -INFINITY;
@@ -250,7 +252,7 @@ ChartAxis x_axis(const std::vector<PlotSeries>& series, const PlotOptions& optio
   }
   const int most = std::clamp(static_cast<int>(pixels / (4 * options.font_size)), 2, 9);
   if (options.x_values.empty()) {
-    // Steps count from 1: an axis from 0 has rounder ticks.
+    // Steps are numbered from 1, but an axis that begins at 0 has rounder ticks.
     if (!axis.logarithmic && range.low > 0 && range.low < 0.05 * range.high) range.low = 0;
   } else if (axis.logarithmic) {
     widen_log(range, kPad);

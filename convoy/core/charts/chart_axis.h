@@ -11,7 +11,7 @@
 
 namespace convoy::charts {
 
-constexpr double kMostUpright = 10;  // heights of letters that an upright name takes
+constexpr double kMostUpright = 10;  // greatest length of an upright name, in letter heights
 
 struct AxisRange {
   double low = std::numeric_limits<double>::infinity();
@@ -30,7 +30,7 @@ struct ChartAxis {
   AxisRange range{};
   bool logarithmic = false;
   std::vector<AxisTick> ticks{};
-  bool upright = false;  // the names are turned, as they would overlap
+  bool upright = false;  // the names are turned upright, because they would overlap
 
   bool shows(double value) const;
   double share(double value) const;  // 0 at the low end, 1 at the high one

@@ -20,7 +20,7 @@ constexpr std::array<ChartColor, 7> kPalette = {{{0, 114, 178},
                                                  {86, 180, 233},
                                                  {70, 70, 70}}};
 
-// In heights of letters.
+// Lengths in letter heights.
 constexpr double kSample = 2.4, kGap = 0.5, kBetween = 1.4, kRow = 1.5, kAbove = 0.6;
 constexpr size_t kMostLinesOfEntry = 4;  // for an entry that is wider than the figure
 

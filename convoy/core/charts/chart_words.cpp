@@ -10,7 +10,8 @@
 namespace convoy::charts {
 namespace {
 
-// The bytes of `word` that fit `width`, one letter at least; up to its last sign where it has any.
+// Number of bytes of `word` that fit into `width`, at least one letter. If a sign of kSigns fits,
+// the bytes end after the last such sign.
 size_t fitting_bytes(const std::string& word, double width, double size, bool bold) {
   constexpr std::string_view kSigns = "_-/.,:=";
   size_t fitting = 0, after_sign = 0;
@@ -25,7 +26,7 @@ size_t fitting_bytes(const std::string& word, double width, double size, bool bo
   return fitting < word.size() && after_sign > 0 ? after_sign : fitting;
 }
 
-// A word with a raised part stays whole.
+// Breaks a word that is wider than `width` into lines. A word with a raised part is not broken.
 void add_long_word(std::vector<std::string>& lines, std::string word, double width, double size,
                    bool bold) {
   while (text_width(word, size, bold) > width && word.find("^{") == word.npos) {

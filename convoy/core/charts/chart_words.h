@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words of a figure in the room that they have.
+// Fits the words of a figure into the space that they have.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ constexpr double kWidestFont = 1.12;
 // `text`, shortened with an ellipsis to `width` pixels.
 std::string fitted(const std::string& text, double width, double size, bool bold = false);
 
-// The lines of `text` that fit `width`. A word that is longer is broken, behind a sign where it has
-// one.
+// The lines of `text` that fit `width`. A longer word is broken, after a sign such as `_` or `/` if
+// it has one.
 std::vector<std::string> wrapped(const std::string& text, double width, double size,
                                  bool bold = false);
 
-// A title or the name of an axis: in lines, in smaller letters where these would be too many, and
-// shortened only where both is not enough.
+// A title or the name of an axis: it is broken into lines, gets smaller letters if there are too
+// many lines, and is shortened only if both are not enough.
 struct ChartWords {
   std::vector<std::string> lines{};
   double size = 0;
@@ -31,7 +31,7 @@ struct ChartWords {
   ChartWords(const std::string& text, double width, double wanted_size, size_t most_lines,
              bool bold = false);
   double line_height() const { return 1.2 * size; }
-  // The height beyond one line.
+  // The height of the lines after the first.
   double more_height() const;
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr double kCell = 64;
 constexpr double kMatrixTop = 48;
 constexpr double kMargin = 24;
-constexpr double kLetter = 8;  // about as wide at the size of names
+constexpr double kLetter = 8;  // approximate width of a letter in a name
 constexpr double kTitleLetter = 9;
 constexpr ChartColor kMatrixInk = {38, 38, 38};
 constexpr ChartColor kMatrixWhite = {255, 255, 255};

@@ -16,7 +16,7 @@ namespace {
 
 constexpr ChartColor kGrid = {225, 225, 225};
 
-// Distances in heights of letters.
+// Distances in letter heights.
 constexpr double kTitleRow = 1.7, kMarkRow = 1.45, kLabelRow = 1.6, kTickLength = 0.35;
 
 // Axes, marks and curves of one panel.
@@ -36,7 +36,7 @@ class ChartPainter {
     bottom_ = size.y - (kTickLength + 1.35 + kLabelRow) * letter_;
     right_ = size.x - 1.2 * letter_;
     place_axes();
-    // The name of the y axis may reach beyond it, up to the top of the panel.
+    // The name of the y axis may be longer than the axis, up to the top of the panel.
     const double below = x_.upright ? tallest_name() - letter_ : 0;
     y_label_ = {options_.y_label, bottom_ - 0.5 * letter_ - below, 1.08 * letter_, kMostLines};
     place_axes();
@@ -56,7 +56,7 @@ class ChartPainter {
     paint_rows();
     for (const PlotSeries& one : series_) paint_bars(one);
     for (const PlotSeries& one : series_) paint_band(one);
-    // Theory lies under the data.
+    // Dashed and dotted series show theory; they are drawn first, under the data.
     for (const bool solid : {false, true})
       for (const PlotSeries& one : series_)
         if ((one.dash == Dash::Solid) == solid) paint_series(one);
@@ -178,8 +178,8 @@ class ChartPainter {
     canvas_.end_group();
   }
 
-  // Draws marks that share an x side by side, or as one grey mark if there is no room. Each
-  // neighbour has half of the space between.
+  // Draws marks that share an x side by side, or as one grey mark if there is no room. Two
+  // neighbouring groups of marks have half of the space between them each.
   void paint_marks(std::span<const RowMark> marks, double base, double before, double behind) {
     const auto width_of = [&](const RowMark& mark) {
       const std::string count = mark.count > 1 ? std::to_string(mark.count) : "";
@@ -244,7 +244,7 @@ class ChartPainter {
   void paint_band(const PlotSeries& series) {
     std::vector<ChartPoint> above, below;
     const auto paint_piece = [&] {
-      // Caps of whiskers without a height would stand out beside the marks.
+      // Whiskers without a height are not drawn: their caps would be visible beside the marks.
       if (std::equal(above.begin(), above.end(), below.begin(), below.end(),
                      [](ChartPoint up, ChartPoint down) { return up.y == down.y; }))
         above.clear();
@@ -263,7 +263,7 @@ class ChartPainter {
         paint_piece();
         continue;
       }
-      // A low end that a logarithmic axis does not reach is at its end.
+      // A low end below the range of a logarithmic axis is drawn at the bottom of the axis.
       const double low = y_.shows(point.low) ? std::min(y_of(point.low), bottom_) : bottom_;
       above.push_back({x_of(point.x), y_of(point.high)});
       below.push_back({x_of(point.x), low});
@@ -274,7 +274,7 @@ class ChartPainter {
   void paint_piece(const std::vector<ChartPoint>& piece, const PlotSeries& series,
                    const LineStyle& style, bool smooth) {
     const bool alone = piece.size() == 1;
-    // A curve without marks at one place only is a short line there.
+    // A curve that has only one point and no markers is drawn as a short line.
     const double reach = 0.9 * letter_;
     if (alone && series.marker == Marker::None && !smooth && series.joined)
       canvas_.polyline({{piece[0].x - reach, piece[0].y}, {piece[0].x + reach, piece[0].y}}, style);
@@ -355,7 +355,7 @@ std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& o
 
 std::string plot_svg(const PlotFigure& figure) {
   constexpr double kLeastShareOfAxes = 0.6;  // share of the figure's height
-  // In letters' heights: large letters make a panel larger.
+  // In letter heights, so that large letters make a panel larger.
   constexpr double kLeastWidth = 20, kLeastHeight = 14, kUprightRoom = 8;
   constexpr size_t kMostTitleLines = 4;
   const auto width_of = [](const PlotPanel& panel) {

@@ -25,14 +25,14 @@ struct BandPoint {
   double high = 0;
 };
 
-// From `low` to `high` on the x axis. Not on a logarithmic y axis: it stands on 0.
+// A bar from `low` to `high` on the x axis. It stands on 0, so it needs a linear y axis.
 struct PlotBar {
   int64_t low = 0;
   int64_t high = 0;
   double height = 0;
 };
 
-constexpr int kInkColor = -1;  // PlotSeries::color of what is no data
+constexpr int kInkColor = -1;  // PlotSeries::color of what is no single run's data
 
 struct PlotSeries {
   std::string label{};  // empty: not in the legend. Equal labels have one entry
@@ -46,11 +46,11 @@ struct PlotSeries {
   double weight = 1;     // scales the width of lines and the size of markers
   double opacity = 1;
   bool smooth = false;  // faint raw line under a smoothed one
-  // Points that no line joins, and points alone, have whiskers in place of the shade.
+  // Drawn as a shaded band; points that no line joins, and single points, have whiskers instead.
   std::vector<BandPoint> band{};
-  bool whiskers = false;  // all points have
+  bool whiskers = false;  // all points of the band have whiskers
   std::vector<PlotBar> bars{};
-  std::string seed{};   // the seed whose results these are, for programs that read the figure
+  std::string seed{};   // seed of these results, for programs that read the figure
   std::string title{};  // text that browsers show under the pointer
 };
 
@@ -60,7 +60,7 @@ struct RowMark {
   double x = 0;
   int color = 0;
   Marker marker = Marker::Cross;
-  int64_t count = 1;  // written beside the mark from 2 on
+  int64_t count = 1;  // written beside the mark if 2 or more
 };
 struct MarkRow {
   std::string label{};
@@ -78,16 +78,16 @@ struct PlotOptions {
   std::string x_label = "step";
   std::string y_label = "loss";
   double width = 1000;  // pixels
-  double height = 600;  // the figure is taller where the legend would leave the axes too little
+  double height = 600;  // the figure is taller if the legend needs much of the height
   double font_size = 13;
   AxisScale x_scale = AxisScale::Linear;  // logarithmic only where all x are positive
   AxisScale y_scale = AxisScale::Linear;
   // Ticks stand at these values, with names where there is room.
   std::vector<double> x_values{};
-  bool round_ticks = false;  // at round numbers in place of x_values, which the axis still spans
+  bool round_ticks = false;  // ticks at round numbers; the axis still spans x_values
   // Names of x = 0, 1, ...: the axis shows them in place of numbers.
   std::vector<std::string> x_names{};
-  std::vector<MarkRow> rows{};  // above the data
+  std::vector<MarkRow> rows{};  // rows of marks above the data
   double smoothing = 0.6;       // weight of the past in the debiased moving average; 0 = off
 };
 
@@ -103,12 +103,12 @@ struct PlotPanel {
   PlotOptions options{};
   std::vector<PlotSeries> series{};
 };
-// Charts side by side, each with its own width, over one legend. The height is the tallest chart's,
-// with title, legend and caption.
+// Charts side by side, each with its own width, above one common legend. The height is the tallest
+// chart's, with title, legend and caption.
 struct PlotFigure {
   std::string title{};
   std::string caption{};  // below, broken into lines
-  double scale = 1;       // enlarges the picture; the numbers of the panels are before it
+  double scale = 1;       // enlarges the picture; sizes of panels are sizes before scaling
   std::vector<PlotPanel> panels{};
 };
 std::string plot_svg(const PlotFigure& figure);

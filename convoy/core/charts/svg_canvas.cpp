@@ -64,7 +64,7 @@ std::string opacity_of(const char* name, double opacity) {
 
 constexpr double kRaisedShare = 0.72;  // raised letters, as a share of the size of the others
 
-// A text in pieces: what is not raised, what is, what is not, ...
+// Cuts a text into pieces that are alternately not raised and raised.
 std::vector<std::string_view> pieces_of(std::string_view text) {
   std::vector<std::string_view> pieces;
   for (;;) {
@@ -96,7 +96,7 @@ std::string spans_of(std::string_view text, double size) {
   return spans;
 }
 
-// Thousandths of the size, from ' ' on.
+// Widths of the ASCII letters from ' ' on, in thousandths of the font size.
 constexpr std::array<int, 95> kAdvances = {
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333,  278, 278, 556, 556, 556,
     556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
@@ -104,8 +104,8 @@ constexpr std::array<int, 95> kAdvances = {
     667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278,  556, 556, 222, 222, 500,
     222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500,  500, 334, 260, 334, 584};
 
-// By the first byte of a letter. Letters from U+3000 on are East Asian or pictures, which are as
-// wide as they are high.
+// The width of a letter beyond ASCII, by its first byte. Letters from U+3000 on are East Asian
+// letters or pictures, which are as wide as they are high.
 int advance_beyond_ascii(unsigned char first) { return first >= 0xe3 ? 1000 : 600; }
 
 double advance(std::string_view text) {
@@ -119,7 +119,7 @@ double advance(std::string_view text) {
 }
 
 std::string outline(ChartPoint center, const MarkerStyle& style) {
-  // As it is written, or two arcs would be more than a circle.
+  // The radius is rounded as in the text; otherwise the two arcs could be longer than a circle.
   const double r = std::round(10 * style.radius) / 10;
   const auto at = [&](double x, double y) {
     return fmt::format("M{},{}", place(center.x + x), place(center.y + y));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Paper to draw a chart on, as SVG text. Coordinates in pixels, y down. In texts `^{...}` is
+// Draws a chart as SVG text. Coordinates are in pixels, and y grows downwards. In texts `^{...}` is
 // raised: "10^{-3}".
 #pragma once
 
@@ -52,7 +52,8 @@ struct TextStyle {
   bool upward = false;  // rotated a quarter to the left
 };
 
-// The width of `text` in the fonts that figures name. The font of pictures has the same width.
+// The width of `text` in the fonts that figures name. The font of PNG and PDF pictures has the same
+// widths.
 double text_width(std::string_view text, double size, bool bold = false);
 
 class SvgCanvas {

@@ -145,7 +145,7 @@ struct SchemaOf {
   json operator()(JsonList*) const { return list({{"type", "object"}}); }
 };
 
-// Fields that may also be given at another path, by that path.
+// Fields that have an alias at another path, by the path of the alias.
 using RootAliases = std::map<std::string, const Field*>;
 
 json section_schema(const Section& list, const std::string& prefix,

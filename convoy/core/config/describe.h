@@ -15,7 +15,7 @@ namespace convoy::config {
 
 nlohmann::json value_json(const Field& field);
 std::string value_yaml(const Field& field);  // in flow style, on one line
-// The values of all fields by path, as the word "path=value" of a command line sets them again.
+// The values of all fields by path. The word "path=value" on a command line sets the same value.
 std::map<std::string, std::string> assigned_values(const Section& list);
 
 std::string dump_yaml(const Section& list);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMaxFileBytes = 4 << 20;
 constexpr size_t kMaxDepth = 32;
-constexpr int64_t kMaxNodes = 100'000;  // anchors repeated count each time
+constexpr int64_t kMaxNodes = 100'000;  // nodes of an anchor count at each use
 
 bool is_null_word(const std::string& text) {
   return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
@@ -172,7 +172,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   std::string name_;
-  ErrorList* errors_;  // null: what could be added there is thrown
+  ErrorList* errors_;  // null: errors are thrown
   std::vector<Open> stack_;
   std::map<YAML::anchor_t, Node> anchors_;
   Node root_;

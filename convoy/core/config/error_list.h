@@ -19,7 +19,7 @@ class ErrorList {
   void add(const ErrorList& errors);
   bool empty() const { return count_ == 0; }
   int64_t count() const { return count_; }
-  bool full() const;  // further ones are only counted, so their words are not worth much work
+  bool full() const;  // further errors are only counted, so costly texts need not be made
 
   // Does nothing when empty. Throws a single error unchanged, and several as one error with their
   // number and one line each. Order: by file as in `files`, then by line; errors without a file

@@ -235,7 +235,7 @@ std::string flag_spelling(const Field& field) {
   std::vector<std::string> choices = field.choices;
   std::erase(choices, "");  // an empty default is no word to type
   if (!choices.empty()) return fmt::format("{} {}", text, fmt::join(choices, "|"));
-  const std::string kind = value_kind(field);  // "name: number" is of {name: number, ...}
+  const std::string kind = value_kind(field);  // "name: number" is the kind of {name: number, ...}
   return fmt::format("{} {}", text,
                      kind.starts_with("name:") ? "{...}" : kind.substr(0, kind.find(' ')));
 }

@@ -48,7 +48,7 @@ class Flattener {
   void read_key(const std::string& key, Node node, const Section& section,
                 const std::string& canonical, const std::string& spelled);
   bool is_known(const Section& section, const std::string& key, const std::string& path) const;
-  // True when another program's section of that name has keys: train.lr_scheduler_kwargs.
+  // True when rules or root aliases have keys in this section, as in train.lr_scheduler_kwargs.
   bool has_keys_below(const std::string& section) const;
   // Returns false when a rule has handled the value completely.
   bool apply_rules(Node& node, const std::string& path, const std::string& spelling);

@@ -318,7 +318,7 @@ class Reader {
 
   std::string_view text_;
   std::string name_;
-  ErrorList* errors_;  // null: what could be added there is thrown
+  ErrorList* errors_;  // null: errors are thrown
   size_t at_ = 0;
   int64_t line_ = 1;
   size_t depth_ = 0;

@@ -18,7 +18,7 @@ namespace convoy::config {
 struct ImportedValue {
   std::string path;      // our field: "train.learning_rate"
   Node node;             // the value as our field reads it, at its place in the file
-  std::string spelling;  // its key there: "optimizer.params.lr"
+  std::string spelling;  // its key in that file: "optimizer.params.lr"
   // True for the other program's default of a key that its file leaves out. Any source but a preset
   // overrides it.
   bool is_default = false;
@@ -36,9 +36,10 @@ struct Imported {
 
 // One kind of foreign configuration.
 struct Import {
-  // Our keys for it, "train.deepspeed"; the highest source that has one counts.
+  // Our keys that name the foreign file, such as "train.deepspeed". The highest source with one of
+  // these keys counts.
   std::vector<std::string> keys;
-  // `found`: the nodes of those keys. Adds errors to the list.
+  // Reads the foreign file. `found`: the nodes of `keys`. Adds errors to the list.
   std::function<void(const std::map<std::string, Node>& found, Imported&, ErrorList&)> read;
 };
 

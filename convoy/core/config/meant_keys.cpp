@@ -81,7 +81,7 @@ std::string MeantKeys::find(std::string_view spelling) const {
 }
 
 std::string MeantKeys::nearest(std::string_view spelling) const {
-  constexpr size_t kLeastLetters = 5;  // everything is near to a short word
+  constexpr size_t kLeastLetters = 5;  // a shorter word is near to too many names
   const std::string_view word = last_part(spelling);
   if (word.size() < kLeastLetters) return "";
   std::vector<std::string> names;
@@ -105,9 +105,10 @@ std::string MeantKeys::named(std::string_view spelling) const {
   return "";
 }
 
-// The key with the fewest additional words (words of sections count less); empty on a tie.
+// Returns the key that has all words of `spelling` and the fewest additional words (words of
+// sections count less), or "" on a tie.
 std::string MeantKeys::with_words_of(std::string_view spelling) const {
-  constexpr size_t kMostMore = 2;  // in the key's own name, and at most as many as were typed
+  constexpr size_t kMostMore = 2;  // additional words in a name; never more than `spelling` has
   const Words wanted = words_of(spelling);
   if (!says_something(wanted)) return "";
   std::string best;

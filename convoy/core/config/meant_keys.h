@@ -16,8 +16,8 @@ class MeantKeys {
  public:
   explicit MeantKeys(const Section& list);
 
-  // Returns the path of the key that has all words of `spelling`, else of the first key whose whole
-  // name is its last part. Returns "" when there is none, or when the name is too common.
+  // Returns the path of the key that has all words of `spelling`, else of the first key whose name
+  // is the last part of `spelling`. Returns "" when there is none, or when the name is too common.
   std::string in_full(std::string_view spelling) const;
   // Returns the path of the key with the name of `spelling` ("train_batch_size", "lr") or with all
   // its words ("eval.every" is train.eval_steps, "lora.dora" is tuning.lora.use_dora), in its
@@ -30,8 +30,8 @@ class MeantKeys {
   struct Key {
     std::string path;
     std::vector<std::string> names;                // names of the field: its own, then its aliases
-    std::vector<std::vector<std::string>> leaves;  // the words of each
-    std::vector<std::string> sections;             // the words before them
+    std::vector<std::vector<std::string>> leaves;  // the words of each name
+    std::vector<std::string> sections;             // the words of the sections before the name
   };
 
   std::string found_by(std::string_view spelling) const;

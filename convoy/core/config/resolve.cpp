@@ -205,13 +205,13 @@ class FieldResolver {
         fmt::format("{} is {}, but {} is {} ({})", given.spelling, imported.quoted(),
                     said_->spelling, said, said_->node.where()),
         given.spelling, "make them equal, remove one of them, or write \"auto\" for this one"));
-    set(*said_);  // the value that later ones are compared with
+    set(*said_);  // later imported values are compared with this value
   }
 
   const Field& field_;
   ErrorList& errors_;
   ResolvedValue value_;
-  std::optional<Given> said_;  // by the highest source but presets
+  std::optional<Given> said_;  // the value of the highest source that is not a preset
 };
 
 std::vector<ResolvedValue> set_values(const Section& list, const Documents& documents,

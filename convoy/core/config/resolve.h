@@ -35,11 +35,11 @@ namespace convoy::config {
 
 // Action for a key or value of another program's configuration, applied before the field list.
 enum class KeyAction {
-  Accept,   // it is what Convoy does anyway
+  Accept,   // the value states what Convoy does anyway
   Notice,   // accepted; `text` says why it has no effect
   Refuse,   // error; `text` says what to do
-  Replace,  // read as `replacement`; `text`, when not empty, is said
-  Suggest,  // error: the key that says the same is `replacement`
+  Replace,  // read as `replacement`; `text`, when not empty, becomes a notice
+  Suggest,  // error; suggests the key `replacement`
 };
 
 struct KeyRule {
@@ -60,7 +60,7 @@ struct Sources {
   // Variables with special names: {"DEEPSPEED_CONFIG", "train.deepspeed"}.
   std::map<std::string, std::string> environment_names = {};
   std::vector<Import> imports = {};
-  std::optional<FileStack> files = {};  // `file`, where it has been read already
+  std::optional<FileStack> files = {};  // content of `file`, if it has been read already
 };
 
 // A value found in one source, under the spelling used there.
@@ -72,18 +72,18 @@ struct Given {
 // The values of one source, by canonical path.
 using Layer = std::map<std::string, Given>;
 
-// The contents of all sources. Values are made from them as often as needed, and nothing is read
+// The contents of all sources. Values can be resolved from them several times without reading
 // again.
 struct Documents {
   FileStack files;
   std::vector<Layer> layers;  // from the lowest to the highest
-  size_t num_presets = 0;     // the first of `layers`
-  bool lacks_preset = false;  // the preset that is requested cannot be read
+  size_t num_presets = 0;     // number of presets, which are the first of `layers`
+  bool lacks_preset = false;  // true: the requested preset cannot be read
   Imported imported;
   std::vector<std::string> notices;
   ErrorList errors;  // without errors of `files`, which holds them itself
 
-  // As Resolved::whole().
+  // The same as Resolved::whole().
   bool whole() const { return files.errors().empty() && !lacks_preset; }
 };
 
@@ -96,7 +96,7 @@ struct ResolvedValue {
   std::string file;  // the file, when the origin is one
   int64_t line = 0;
   bool readable = true;  // false: some source gives a value that the key cannot have
-  bool agreed = true;    // false: an import says another value, which is in the errors
+  bool agreed = true;    // false: an import gives another value, which is reported as an error
   // Lines of the value's items and their keys: "[1].weight".
   std::map<std::string, int64_t> lines_below = {};
 };
@@ -152,8 +152,8 @@ Documents read_documents(const Section& list, const Sources& sources);
 // file, line, key and the nearest known key.
 Resolved resolve_documents(Section list, const Documents& documents, const CrossRules& rules = {});
 
-// Sets the members behind `list` as far as they can be read, for what is needed before
-// resolve_documents(), which throws the errors.
+// Sets the members behind `list` as far as they can be read, for code that needs values before
+// resolve_documents(). Throws no errors: resolve_documents() throws them.
 void peek(const Section& list, const Documents& documents);
 
 // resolve_documents() of read_documents().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One value: from a YAML node or a text into the member behind a field, with its type and bounds
-// checked.
+// Sets the member behind a field from a YAML node or a text, and checks the value's type and
+// bounds.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ namespace convoy::http {
 
 class HandlerThreads {
  public:
-  // `handler`: called on several threads at once, and throws nothing.
+  // `handler` is called on several threads at once, and must not throw.
   HandlerThreads(int num_threads, Server::Handler handler);
   ~HandlerThreads();  // waits for the requests being handled; waiting ones get no answer
   HandlerThreads(const HandlerThreads&) = delete;

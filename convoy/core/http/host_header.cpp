@@ -22,7 +22,7 @@ bool belongs_to_no_site(const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
   if (host.size() > 2 && host.starts_with('[') && host.ends_with(']'))
     return ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), bytes.data()) == 1;
-  // A point at the end makes a name absolute.
+  // A name with a point at its end is absolute, and means the same host.
   const std::string name = lower_case(host.ends_with('.') ? host.substr(0, host.size() - 1) : host);
   return name == "localhost" || ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1;
 }

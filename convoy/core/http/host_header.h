@@ -15,8 +15,8 @@ struct HostAndPort {
 };
 HostAndPort read_host(std::string_view header);
 
-// An address, in brackets where it has colons, or localhost. Another name that leads to this
-// machine may belong to a page of another site (DNS rebinding).
+// True for localhost and for an address (in brackets if it has colons). Any other name that leads
+// to this machine may have been chosen by another site's page (DNS rebinding).
 bool belongs_to_no_site(const std::string& host);
 
 // The host in the form that an URL needs.

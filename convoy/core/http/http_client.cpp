@@ -14,11 +14,12 @@
 namespace convoy::http {
 namespace {
 
-// Without news of the network; orders wake the thread.
+// Longest sleep of the thread without network events. Orders wake the thread earlier.
 constexpr int kLongestSleepMs = 1000;
-// Connections that wait for their next request; libcurl closes the oldest beyond that.
+// Most connections that are kept for a next request. Beyond this number libcurl closes the oldest
+// connection.
 constexpr long kKeptConnections = 4096;
-constexpr long kPieceBytes = 256L << 10;  // on_bytes receives at most so many at once
+constexpr long kPieceBytes = 256L << 10;  // most bytes in one call of on_bytes
 
 // One request under way, for libcurl's callbacks. Stays at its address.
 struct Transfer {
@@ -102,10 +103,11 @@ void set_up(Transfer& transfer, const ClientLimits& limits) {
   set(CURLOPT_PRIVATE, &transfer);
   set(CURLOPT_ERRORBUFFER, transfer.why.data());
   set(CURLOPT_NOSIGNAL, 1L);
-  // Some servers compress unasked. Empty: every coding that libcurl reads.
+  // Some servers compress without being asked. The empty text accepts every encoding that libcurl
+  // can decode.
   if (!transfer.request.on_bytes && !transfer.request.head) set(CURLOPT_ACCEPT_ENCODING, "");
   if (transfer.request.fresh_connection) set(CURLOPT_FRESH_CONNECT, 1L);
-  set(CURLOPT_TCP_KEEPALIVE, 1L);  // an answer may take minutes, in which no byte passes
+  set(CURLOPT_TCP_KEEPALIVE, 1L);  // an answer may take minutes without a byte
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(limits.connect_time.count()));
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(limits.whole_time.count()));
   set(CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -133,7 +135,7 @@ RequestResult result_of(Transfer& transfer, CURLcode code) {
 
 }  // namespace
 
-// libcurl's handles belong to the thread; `mutex_` guards the orders of others to it.
+// libcurl's handles belong to this thread. `mutex_` guards the orders that other threads give it.
 class Client::Thread {
  public:
   Thread(const CurlLibrary& curl, ClientLimits limits)
@@ -252,7 +254,7 @@ int64_t Client::send(Request request, OnEnd on_end) {
   if (!request.url.starts_with("http://") && !request.url.starts_with("https://"))
     throw ConfigError(fmt::format("`{}` is no http:// or https:// address", request.url),
                       {.hint = "write the whole address, such as http://HOST:PORT/v1"});
-  request.headers.emplace_back("Expect:");  // libcurl would wait for a word after the head
+  request.headers.emplace_back("Expect:");  // else libcurl waits for "100 Continue"
   return thread_->send(std::move(request), std::move(on_end));
 }
 

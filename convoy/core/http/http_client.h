@@ -23,16 +23,17 @@ namespace convoy::http {
 struct Request {
   std::string url;                        // http:// or https://
   std::vector<std::string> headers = {};  // "Name: value"
-  std::optional<std::string> body = {};   // POST with it; none: GET
-  bool head = false;                      // HEAD
-  // On a connection of its own. On a kept one that breaks before any answer libcurl asks again by
-  // itself, up to five times.
+  std::optional<std::string> body = {};   // POST with this body; nullopt: GET
+  bool head = false;                      // true: HEAD
+  // Opens a new connection for the request. When a kept connection breaks before any answer,
+  // libcurl repeats the request by itself, up to five times.
   bool fresh_connection = false;
-  // By the client's thread: receives the bytes of an answer of status 2xx as they arrive, in no
-  // coding, in place of Answer::body. An exception from it ends the request:
+  // Called on the client's thread. Receives the bytes of an answer of status 2xx as they arrive,
+  // not compressed, in place of Answer::body. An exception from it ends the request and becomes
   // RequestResult::failure.
   std::function<void(const Answer& answer, std::string_view bytes)> on_bytes = {};
-  // By the client's thread, about once a second and when bytes arrive: true ends the request.
+  // Called on the client's thread, about once a second and when bytes arrive. True ends the
+  // request.
   std::function<bool()> must_end = {};
 };
 
@@ -43,7 +44,7 @@ enum class RequestEnd { Whole, NoConnection, TimedOut, Broken };
 struct RequestResult {
   RequestEnd end = RequestEnd::Whole;
   Answer answer = {};
-  std::string why = {};  // there is no whole answer
+  std::string why = {};  // why there is no whole answer
   CURLcode code = CURLE_OK;
   bool is_too_long = false;         // the body passed ClientLimits::answer_bytes
   std::exception_ptr failure = {};  // what on_bytes threw
@@ -51,7 +52,7 @@ struct RequestResult {
 
 struct ClientLimits {
   std::chrono::milliseconds connect_time = std::chrono::seconds(15);
-  // For a request and its answer, and without a single byte; 0 = any time.
+  // Limit of a request with its answer, and limit of a time without a single byte; 0 = no limit.
   std::chrono::milliseconds whole_time = std::chrono::seconds(600);
   std::chrono::seconds stall_time = std::chrono::seconds(0);
   size_t answer_bytes = size_t{64} << 20;
@@ -68,11 +69,11 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Async. Thread-safe. `on_end` is called once, by the client's thread, which it must not hold up;
-  // it throws nothing. Returns the number of the request.
+  // Async. Thread-safe. `on_end` is called once, on the client's thread; it must not block and must
+  // not throw. Returns the number of the request.
   int64_t send(Request request, OnEnd on_end);
-  // Thread-safe. The connection of the request is closed. Its `on_end` is not called, unless it has
-  // begun by now.
+  // Thread-safe. Closes the connection of the request. `on_end` is not called, unless its call has
+  // already begun.
   void cancel(int64_t number);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A server for HTTP/1.1, over hyper in the Rust library: requests come whole, answers go out whole
-// or in parts from any thread. Slow and lost clients cost a connection, no thread. No TLS: beyond
-// this machine a proxy adds it.
+// or in parts from any thread. A slow or lost client occupies a connection, but no thread. There is
+// no TLS: for clients on other machines a proxy adds it.
 #pragma once
 
 #include <chrono>
@@ -42,7 +42,8 @@ class Exchange {
   void start(int status, const Headers& headers);
   // False when the client is gone, or has left too much unread.
   bool send(std::string_view part);
-  // False when the client is gone. Asked between steps, to stop work for nobody.
+  // False when the client is gone. Long work checks it between its steps, so that it stops when
+  // nobody waits.
   bool is_open() const;
 
  private:
@@ -53,10 +54,11 @@ struct ServerLimits {
   // Most bytes of a request's body; a larger one is answered with 413.
   int64_t body_bytes = 16 << 20;
   int64_t pending_bytes = 4 << 20;  // most unread bytes of an answer in parts
-  // Connections. For a further one the oldest without an answer under way is closed.
+  // Most connections. For a further client the oldest connection without an answer under way is
+  // closed.
   int64_t clients = 1024;
-  std::chrono::milliseconds request_time = std::chrono::seconds(30);  // for a request to come
-  // The connection is closed when the client reads nothing for so long.
+  std::chrono::milliseconds request_time = std::chrono::seconds(30);  // to receive a request
+  // The connection is closed when the client reads nothing for this time.
   std::chrono::milliseconds silence_time = std::chrono::seconds(30);
 };
 
@@ -69,13 +71,14 @@ ErrorAnswer plain_error(int status, std::string_view why);
 
 class Server {
  public:
-  // Called on a thread of the server, which it must not hold up: it answers or passes on.
+  // Called on a thread of the server. It must not block: it answers at once, or gives the exchange
+  // to another thread.
   using Handler = std::function<void(std::unique_ptr<Exchange>)>;
-  // The answer to a request that does not come to the handler: too large, too slow, no HTTP, or
-  // not answered by it. On a thread of the server; throws nothing.
+  // Makes the answer to a request that does not reach the handler (too large, too slow, no HTTP) or
+  // that the handler does not answer. Called on a thread of the server; throws nothing.
   using ErrorWriter = std::function<ErrorAnswer(int status, std::string_view why)>;
 
-  // Listens at once; from here on the process ignores SIGPIPE. `host`: an address or a name of this
+  // Listens at once. From now on the process ignores SIGPIPE. `host`: an address or a name of this
   // machine; port 0: any free one. Throws IoError.
   Server(const std::string& host, int port, const ServerLimits& limits, Handler handler,
          ErrorWriter error_writer = plain_error);
