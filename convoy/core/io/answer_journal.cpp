@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file begins with the key. A line is "prompt sample checksum text"; reading ends at the first
-// torn or wrong line. Each process writes a file of its own, so no line is ever appended behind a
-// torn one.
+// A file begins with the key line. A line is "prompt sample checksum text"; reading ends at the
+// first torn or wrong line. Each process writes a file of its own, so no line is ever appended
+// behind a torn one.
 #include "convoy/core/io/answer_journal.h"
 
 #include <fcntl.h>
@@ -75,7 +75,7 @@ void AnswerJournal::read(const fs::path& file, const std::string& key) {
   std::ifstream stream(file, std::ios::binary);
   std::string line;
   if (!std::getline(stream, line) || stream.eof())
-    return;  // its process ended before its first line
+    return;  // the process of this file ended before it wrote a line
   if (line != key)
     throw ConfigError(
         "the finished answers saved here belong to other prompts, weights or settings",

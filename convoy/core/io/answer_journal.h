@@ -19,11 +19,12 @@ class AnswerJournal {
  public:
   using Place = std::pair<int64_t, int64_t>;  // prompt, sample
 
-  // True when answers for this output are saved: a device or a pipe never becomes a whole file.
+  // True when answers for this output are saved. They are not saved for a device or a pipe, which
+  // never becomes a whole file.
   static bool is_kept_beside(const std::string& output);
 
   // Reads the answers of all ranks for `output`. `key`: covers everything that an answer depends
-  // on. Throws ConfigError when they were saved under another key, IoError.
+  // on. Throws ConfigError when the answers were saved under another key, and IoError.
   AnswerJournal(const std::string& output, const std::string& key, int rank, const Log& log);
   ~AnswerJournal();
   AnswerJournal(const AnswerJournal&) = delete;
@@ -31,8 +32,8 @@ class AnswerJournal {
 
   const std::map<Place, std::string>& kept() const { return kept_; }
   const std::filesystem::path& folder() const { return folder_; }
-  // Saves a line without a line break. Survives the end of this process, but not of the machine.
-  // Throws IoError.
+  // Saves a line, given without a line break. The line survives the end of this process, but not a
+  // crash of the machine. Throws IoError.
   void add(const Place& place, const std::string& line);
   // Call it when the output is complete: removes the folder with the answers of all ranks.
   void remove();

@@ -40,7 +40,7 @@ bool holds_deepspeed_states(const fs::path& folder) {
          });
 }
 
-// The folder with the states: this one, or one that it contains or names in its `latest` file.
+// The folder with the states: `folder`, or a folder that it contains or names in its `latest` file.
 std::optional<fs::path> deepspeed_states(const fs::path& folder) {
   if (holds_deepspeed_states(folder)) return folder;
   for (const char* const name : {"latest", "latest_universal"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training folders of other programs: which parts can be a start here, and which cannot.
+// Training folders of other programs: tells which parts Convoy can start from, and which not.
 #pragma once
 
 #include <filesystem>

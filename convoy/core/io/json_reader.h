@@ -14,8 +14,8 @@
 
 namespace convoy::io {
 
-// Cheap to copy: shares the parsed document. Every method throws DataError on a wrong type or
-// bounds.
+// Cheap to copy: shares the parsed document. Every method throws DataError on a wrong type and on a
+// value out of bounds.
 class JsonReader {
  public:
   // `place`: the file named in errors. The value must be an object.
@@ -29,7 +29,7 @@ class JsonReader {
   std::optional<int64_t> optional_int(const std::string& key, int64_t least, int64_t most) const;
   int64_t int_or(const std::string& key, int64_t fallback, int64_t least, int64_t most) const;
 
-  // Finite and inside [least, most]; whole numbers are welcome.
+  // Finite and inside [least, most]; whole numbers are accepted too.
   double require_double(const std::string& key, double least, double most) const;
   std::optional<double> optional_double(const std::string& key, double least, double most) const;
   double double_or(const std::string& key, double fallback, double least, double most) const;
@@ -49,12 +49,13 @@ class JsonReader {
   JsonReader require_object(const std::string& key) const;
 
   const Json& value() const { return *value_; }
-  const Json& document() const { return *document_; }  // the whole file's
+  const Json& document() const { return *document_; }  // the whole file
   const std::string& place() const { return place_; }
   // Throws DataError "<file>: <key>: <message>", for the caller's own checks.
   [[noreturn]] void fail(const std::string& key, const std::string& message) const;
-  // The same where the file is right and this program lacks what the key names; `instead`: what to
-  // take. Such an error must not have the file changed, which says what its data are.
+  // The same for a file that is right but needs something that this program does not support.
+  // `instead`: what the user should do. The hint must not ask for a change of the file, because the
+  // file describes its data correctly.
   [[noreturn]] void fail_unsupported(const std::string& key, const std::string& message,
                                      const std::string& instead) const;
 

@@ -14,7 +14,8 @@ namespace {
 
 // Builds the document from parser events. The parser keeps its own stack on the heap, so only the
 // depth of the result needs a limit: copying and printing it recurse. Members are appended without
-// nlohmann's linear search for the key, which would make an index of 100k tensors quadratic.
+// nlohmann's linear search for the key: with this search, reading an index of 100k tensors would
+// take quadratic time.
 class DocumentBuilder {
  public:
   DocumentBuilder(const std::string& place, const JsonLimits& limits)

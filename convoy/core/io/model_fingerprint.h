@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Identifies the weights of a model without reading all of them, and adapters.
+// Identifies adapters, and the weights of a model without reading all of them.
 #pragma once
 
 #include <filesystem>

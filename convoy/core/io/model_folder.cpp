@@ -28,7 +28,7 @@ bool is_pickle_name(const std::string& name) {
   return false;
 }
 
-// For real paths only: compares whole components.
+// Compares whole path components. Both paths must be real paths.
 bool lies_inside(const fs::path& path, const fs::path& root) {
   const auto [in_root, in_path] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
   return in_root == root.end();
@@ -45,7 +45,7 @@ fs::path real_path(const fs::path& path) {
   return real;
 }
 
-// For a name that may be a folder or a hub id, and is neither here.
+// The hint for a name that is neither a folder nor a hub id in the cache.
 std::string way_to_model(const std::string& name, const std::string& revision) {
   const std::string command = download_command(name, HubRepository::Model, revision);
   std::error_code ignored;

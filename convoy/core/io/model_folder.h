@@ -29,7 +29,7 @@ class ModelFolder {
   static ModelFolder open_without_config(const std::string& name,
                                          const std::string& revision = "main");
 
-  // The file, if the model is a GGUF file.
+  // The folder, or the file if the model is a GGUF file.
   const std::filesystem::path& path() const { return path_; }
   bool is_gguf() const { return gguf_ != nullptr; }
   const std::string& commit() const { return commit_; }  // hub commit, or "" for a plain folder
@@ -37,7 +37,8 @@ class ModelFolder {
   const std::optional<JsonReader>& generation_config() const { return generation_config_; }
   const std::vector<std::string>& notices() const { return notices_; }  // to show the user once
 
-  // A small file of the folder, whole. Empty when absent. Throws DataError as find() does.
+  // The whole text of a small file of the folder. Empty when the file is absent. Throws DataError
+  // as find() does.
   std::optional<std::string> text(const std::string& file_name) const;
   // The real path of a file in the folder, links resolved. Empty when absent. Throws DataError when
   // `file_name` is no single path component or a link leaves the folder. In a GGUF file only the
@@ -60,7 +61,7 @@ class ModelFolder {
   std::filesystem::path path_;
   std::filesystem::path root_;  // real path that links may not leave
   std::string commit_;
-  std::shared_ptr<const gguf::Model> gguf_;  // null: a folder
+  std::shared_ptr<const gguf::Model> gguf_;  // null: the model is a folder
   std::optional<JsonReader> config_;
   std::optional<JsonReader> generation_config_;
   std::vector<std::string> notices_;
@@ -96,7 +97,7 @@ std::vector<std::string> write_model_weights(const std::filesystem::path& folder
                                              std::vector<TensorSource> tensors,
                                              int64_t max_shard_bytes = 5'000'000'000);
 // Makes the same calls of `produce`, in the same order, without writing a file. For ranks that do
-// not write while producing is collective.
+// not write, when `produce` is collective.
 void produce_model_weights(std::vector<TensorSource> tensors, int64_t max_shard_bytes);
 
 // True for "model.safetensors", false for "", ".", "..", "a/b", "a\\b" and names with NUL.

@@ -10,11 +10,11 @@
 
 namespace convoy::io {
 
-// `model`: a folder or a GGUF file. Empty when there is none of this name. Throws DataError, also
-// beyond `max_bytes`.
+// `model`: a folder or a GGUF file. Empty when there is no file of this name. Throws DataError,
+// also beyond `max_bytes`.
 std::optional<std::string> find_model_text(const std::filesystem::path& model,
                                            const std::string& name, int64_t max_bytes);
-// Where that text stands, for errors.
+// The path to name in errors about that text.
 std::filesystem::path place_of_model_text(const std::filesystem::path& model,
                                           const std::string& name);
 

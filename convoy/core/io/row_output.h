@@ -30,13 +30,13 @@ class RowOutput {
   std::unique_ptr<AtomicFile> file_;
 };
 
-// Passes lines on in order of their places, which count from 0: early ones wait for those before
-// them.
+// Passes lines on in the order of their places, which count from 0. A line that comes early waits
+// for the lines before it.
 class LinesInOrder {
  public:
   explicit LinesInOrder(std::function<void(const std::string&)> take) : take_(std::move(take)) {}
   void add(int64_t place, std::string line);
-  // Hands on the lines that still wait: those before them will not come.
+  // Passes on the lines that still wait, when no more lines come.
   void finish();
 
  private:

@@ -65,7 +65,7 @@ struct HeaderEntry {
   std::optional<Dtype> dtype;
   std::optional<std::vector<int64_t>> shape;
   std::optional<std::vector<int64_t>> offsets;
-  int64_t begin = 0;  // the two offsets, once both are there
+  int64_t begin = 0;  // set once both `offsets` were read
   int64_t end = 0;
 };
 
@@ -192,7 +192,7 @@ class HeaderReader {
   std::vector<int64_t>* numbers_ = nullptr;
 };
 
-// The header text without its length and its padding.
+// The header's JSON text, without the length before it and the padding after it.
 std::string_view header_text(std::span<const std::byte> bytes, const std::string& file,
                              size_t& data_begin) {
   const auto fail = [&](const std::string& message) {
@@ -366,7 +366,8 @@ void stream_safetensors(std::vector<TensorSource> tensors, const ByteSink& sink,
   std::sort(tensors.begin(), tensors.end(), [](const TensorSource& a, const TensorSource& b) {
     return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;
   });
-  // Written by hand: an ordered document searches linearly for every key.
+  // The header is written by hand, because nlohmann's ordered document searches linearly for every
+  // key.
   const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
   std::string header = "{";
   if (!metadata.empty()) header += "\"__metadata__\":" + nlohmann::json(metadata).dump();

@@ -19,7 +19,7 @@
 
 namespace convoy::io {
 
-// In the order of the reference library: a writer puts later types first.
+// The types in the order of the reference library, whose writer puts tensors of later types first.
 enum class Dtype {
   Bool,
   U8,
@@ -43,12 +43,12 @@ enum class Dtype {
 int64_t dtype_bytes(Dtype dtype);
 std::string_view dtype_name(Dtype dtype);  // "F32", "BF16", "F8_E4M3"
 
-// Values that a file has in codes, or in another order than they are used.
+// Values that a file stores as codes, or in an order other than row-major.
 class StoredElements {
  public:
   virtual ~StoredElements() = default;
-  // Elements from `begin` on, in row-major order and in the view's type, as many as fill `out`.
-  // Throws DataError.
+  // Reads as many elements as fill `out`, from element `begin` on, in row-major order and in the
+  // view's type. Throws DataError.
   virtual void read(int64_t begin, std::span<std::byte> out) const = 0;
 };
 
@@ -62,7 +62,7 @@ struct TensorView {
   // only.
   int descriptor = -1;
   int64_t file_offset = 0;
-  // Not null: `bytes` are the file's own, which only this turns into elements.
+  // Not null: `bytes` are in the file's own form, and only `stored` can turn them into elements.
   const StoredElements* stored = nullptr;
   int64_t first_element = 0;  // where this tensor begins in `stored`
 

@@ -109,7 +109,7 @@ int64_t stored_sequence(const fs::path& folder) {
   try {
     return read_manifest(folder).require_int("sequence", 0, INT64_MAX);
   } catch (const Error&) {
-    return INT64_MAX;  // unreadable: looked at first, and then refused in words
+    return INT64_MAX;  // unreadable: checked first, and then refused with an error text
   }
 }
 
@@ -275,7 +275,7 @@ int64_t SnapshotStore::next_sequence() {
     else
       next = std::max(next, sequence + 1);
   }
-  return next + num_unreadable;  // above unreadable ones too, should they come back
+  return next + num_unreadable;  // above the unreadable snapshots too, in case they become readable
 }
 
 fs::path SnapshotStore::save(const SaveRequest& request,
@@ -386,7 +386,7 @@ void SnapshotStore::discard(const fs::path& folder) {
 }
 
 std::optional<VerifiedSnapshot> SnapshotStore::newest_valid(std::vector<std::string>& notices) {
-  sequences_.clear();  // a writer may have been at work since
+  sequences_.clear();  // a writer may have changed them since
   for (const int64_t step : newest_first()) {
     try {
       VerifiedSnapshot snapshot = verify_snapshot(folder_of(step));

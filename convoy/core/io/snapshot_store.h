@@ -48,7 +48,7 @@ class SnapshotStore {
   SnapshotStore(std::filesystem::path root, int64_t keep);
 
   // For the writer, once at start. Creates the root, removes leftovers of an interrupted save,
-  // restores what it had set aside, and settles. Throws IoError.
+  // restores a snapshot that the save had set aside, and calls settle(). Throws IoError.
   void prepare();
 
   struct SaveRequest {
@@ -72,8 +72,8 @@ class SnapshotStore {
   std::filesystem::path save(const SaveRequest& request,
                              const std::function<void(SnapshotWriter&)>& write_files);
 
-  // Removes all snapshots beyond `keep` for which enough newer whole ones exist, after verifying
-  // those by reading them. Call it when no training step waits. Throws IoError.
+  // Removes all snapshots beyond `keep` for which enough newer whole snapshots exist, after reading
+  // and verifying the newer ones. Call it when no training step waits. Throws IoError.
   void settle();
 
   // Returns the newest snapshot whose files all match its manifest. Each newer one that is refused

@@ -19,7 +19,7 @@ namespace {
 
 using io::Json;
 
-// Far above any model there is.
+// Limits far above the sizes of existing models.
 constexpr int64_t kMostSize = int64_t{1} << 24;
 constexpr int64_t kMostLayers = 1000;
 constexpr int64_t kMostContext = int64_t{1} << 31;
@@ -27,7 +27,7 @@ constexpr int64_t kMostContext = int64_t{1} << 31;
 constexpr const char* kOriginalLength = "rope.scaling.original_context_length";
 constexpr const char* kAttnFactor = "rope.scaling.attn_factor";
 
-// Keys behind "llama." that are used, or that say what others say.
+// Keys after "llama." that are used, or that repeat what other keys say.
 constexpr std::array kReadKeys = {"block_count",
                                   "context_length",
                                   "embedding_length",
@@ -100,7 +100,7 @@ class Config {
     if (family_.architecture == "phi3") add_phi();
     if (family_.rotates_part) config_["partial_rotary_factor"] = rotated_share();
     if (family_.architecture == "smollm3") {
-      config_["no_rope_layer_interval"] = 4;  // as llama.cpp has it
+      config_["no_rope_layer_interval"] = 4;  // fixed, as in llama.cpp
       config_["use_sliding_window"] = false;
     }
     add_rope();
@@ -172,7 +172,8 @@ class Config {
   int64_t rotated() const {
     return file_.integer(key("rope.dimension_count"), 0, kMostSize).value_or(sizes_.head_dim);
   }
-  // Times a head's features, cut to a whole number, it is the number of rotated ones again.
+  // The share of rotated features, such that int(share * head_dim) is the number of rotated
+  // features again.
   double rotated_share() const {
     const auto features = static_cast<double>(sizes_.head_dim);
     const auto count = static_cast<double>(rotated());
@@ -191,7 +192,7 @@ class Config {
   }
 
   void add_gemma() {
-    // 27B alone divides by another number than the head's features.
+    // Only the 27B model divides by a number other than head_dim.
     constexpr int64_t kLayersOf27B = 62;
     const int64_t scalar = sizes_.num_layers == kLayersOf27B
                                ? whole("embedding_length", kMostSize) / sizes_.num_heads
@@ -209,7 +210,7 @@ class Config {
     config_["layer_types"] = types;
   }
 
-  // As in llama.cpp, a scale that is 0 is none.
+  // A scale of 0 means that there is no scale, as in llama.cpp.
   void add_granite() {
     const auto scale = [&](const char* name, double usual) {
       const double told = file_.real(key(name)).value_or(0);
@@ -228,8 +229,8 @@ class Config {
     if (original) config_["original_max_position_embeddings"] = *original;
   }
 
-  // The lists, and the factor of cosines and sines where it is not the one that follows from the
-  // lengths.
+  // Adds the two lists of divisors, and the factor of cosines and sines if it differs from the
+  // factor that follows from the lengths.
   void add_longrope() {
     config_["rope_scaling"] = {{"type", "longrope"},
                                {"short_factor", divisors(kShortDivisors)},
@@ -322,7 +323,7 @@ class Config {
   Json config_;
 };
 
-// One number, or a list of one for each layer that are all the same.
+// The value of a key that holds one number, or a list with the same number for each layer.
 int64_t same_in_all_layers(const File& file, const std::string& key, int64_t most) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end() || !std::holds_alternative<List>(found->second))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model of a GGUF file as config.json and generation_config.json.
+// Makes config.json and generation_config.json from the metadata of a GGUF file.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@
 
 namespace convoy::gguf {
 
-// Where a tensor is: in the file or, of a model in several files, in one of the others.
+// Finds a tensor in the file or, if the model is in several files, in any of them.
 using FindPlace = std::function<const TensorPlace*(const std::string& name)>;
-// The tensor's values in fp32.
+// Reads the values of a tensor as fp32.
 using ReadValues = std::function<std::vector<float>(const std::string& name)>;
 
 struct Sizes {
@@ -24,7 +24,7 @@ struct Sizes {
   int64_t head_dim = 0;
 };
 
-// Throws DataError for a file that is no language model, naming the kind it is.
+// Throws DataError, naming the kind of the file, for a file that is no supported language model.
 const Family& require_family(const File& file);
 
 Sizes read_sizes(const File& file);
@@ -36,7 +36,7 @@ std::string config_text(const File& file, const Family& family, const FindPlace&
 
 std::string generation_config_text(const File& file);
 
-// Keys of the architecture that are read by nobody here.
+// Keys of the architecture that Convoy does not read.
 std::vector<std::string> unread_keys(const File& file);
 
 }  // namespace convoy::gguf

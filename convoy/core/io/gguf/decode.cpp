@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layouts, by offsets in a block. `d` and `m` are scale and offset in fp16; `qs` codes of 4 bits:
-// the low halves of its bytes are the first values, the high ones the values after them.
+// Layouts, by offsets in a block. `d` and `m` are scale and offset in fp16. `qs` are codes of 4
+// bits: the low halves of the bytes hold the first values, the high halves the values after them.
 //   q8_0: d, 32 signed bytes            q4_0: d, qs                q4_1: d, m, qs
 //   q5_0: d, 32 high bits, qs           q5_1: d, m, 32 high bits, qs
 //   K types: 256 values in 8 or 16 groups, with scales of 4 or 6 bits that `d` multiplies.
@@ -72,7 +72,7 @@ void decode_q5_1(const Byte* block, float* out) {
   }
 }
 
-// 16 groups: their scale and offset in one byte each; codes of two bits; d, m.
+// Layout: 16 bytes with scale and offset of each group, codes of two bits, d, m.
 void decode_q2_k(const Byte* block, float* out) {
   const float all = half_at(block + 80), all_offset = half_at(block + 82);
   const Byte* codes = block + 16;
@@ -86,7 +86,8 @@ void decode_q2_k(const Byte* block, float* out) {
   }
 }
 
-// Third bits in 32 bytes, codes of two bits, 16 scales of six bits in 12 bytes, d.
+// Layout: the third bits of the codes in 32 bytes, the lower two bits of the codes, 16 scales of
+// six bits in 12 bytes, d.
 void decode_q3_k(const Byte* block, float* out) {
   const float all = half_at(block + 108);
   const Byte* const scales = block + 96;
@@ -94,7 +95,7 @@ void decode_q3_k(const Byte* block, float* out) {
     const int low = group < 8 ? scales[group] & 15 : scales[group - 8] >> 4;
     const int high = (scales[8 + group % 4] >> (2 * (group / 4))) & 3;
     const float scale = all * static_cast<float>((low | high << 4) - 32);
-    const int plane = group / 2;  // 32 values each
+    const int plane = group / 2;  // a plane has 32 values
     const Byte* const part = block + 32 + 32 * (plane / 4) + 16 * (group % 2);
     const Byte* const third = block + 16 * (group % 2);
     for (int i = 0; i < 16; ++i) {
@@ -108,14 +109,14 @@ struct GroupScale {
   int scale;
   int offset;
 };
-// Reads one of eight, six bits each, in 12 bytes.
+// Reads one of eight pairs of scale and offset, six bits each, from 12 bytes.
 GroupScale group_scale(const Byte* packed, int group) {
   if (group < 4) return {packed[group] & 63, packed[group + 4] & 63};
   return {(packed[group + 4] & 15) | (packed[group - 4] >> 6) << 4,
           (packed[group + 4] >> 4) | (packed[group] >> 6) << 4};
 }
 
-// d, m, scales of eight groups, codes; in q5_k the fifth bits before them.
+// Layout: d, m, scales of eight groups, in q5_k the fifth bits of the codes, codes.
 template <bool kFive>
 void decode_q45_k(const Byte* block, float* out) {
   const float all = half_at(block), all_offset = half_at(block + 2);
@@ -134,7 +135,7 @@ void decode_q45_k(const Byte* block, float* out) {
   }
 }
 
-// Low four bits, high two, 16 signed scales, d.
+// Layout: the low four bits of the codes, their high two bits, 16 signed scales, d.
 void decode_q6_k(const Byte* block, float* out) {
   const float all = half_at(block + 208);
   for (int half = 0; half < 2; ++half) {

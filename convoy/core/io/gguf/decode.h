@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of GGUF's blocks in fp32, in the order of llama.cpp's reference (ggml-quants.c), whose
-// results are equal to the bit.
+// Decodes GGUF's blocks to fp32. The operations have the order of llama.cpp's reference
+// (ggml-quants.c), so the results are equal to the bit.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace convoy::gguf {
 
-// `blocks`: whole blocks of `type`; `values`: as many as they hold.
+// `blocks`: whole blocks of `type`. `values`: receives all values of these blocks.
 void decode(TensorType type, std::span<const std::byte> blocks, std::span<float> values);
 
 }  // namespace convoy::gguf

@@ -28,7 +28,7 @@ void put_u32(CodeByte* at, uint32_t value) {
   put_u16(at, static_cast<uint16_t>(value));
   put_u16(at + 2, static_cast<uint16_t>(value >> 16));
 }
-// As it will be read.
+// Writes `value` in fp16 and returns the value that a reader gets.
 float put_half(CodeByte* at, float value) {
   const uint16_t half = half_of_float(value);
   put_u16(at, half);
@@ -37,7 +37,8 @@ float put_half(CodeByte* at, float value) {
 
 float reciprocal_or_zero(float value) { return value != 0.0f ? 1.0f / value : 0.0f; }
 
-// To the nearest, ties to even, of numbers below 2^22: the low bits of a sum with 1.5 * 2^23.
+// Rounds a number below 2^22 to the nearest integer, ties to even: the integer is in the low bits
+// of the sum with 1.5 * 2^23.
 int nearest(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value + 12582912.0f);
   return static_cast<int>(bits & 0x007fffffu) - 0x00400000;
@@ -56,7 +57,7 @@ void encode_q8_0(const float* x, CodeByte* block) {
     block[2 + i] = static_cast<CodeByte>(static_cast<int8_t>(std::round(x[i] * inverse)));
 }
 
-// The value farthest from zero, with its sign; the first of several.
+// The value farthest from zero, with its sign; the first of several such values.
 float farthest(const float* x, int count) {
   float size = 0.0f, found = 0.0f;
   for (int i = 0; i < count; ++i) {
@@ -80,7 +81,7 @@ Range range_of(const float* x, int count) {
   return range;
 }
 
-// Cut, not rounded: `scaled` has its half added.
+// Truncates, because the caller has already added 0.5 to `scaled`.
 int code_below(float scaled, int most) {
   return std::min(most, static_cast<int>(static_cast<int8_t>(scaled)));
 }
@@ -133,10 +134,10 @@ void encode_q5_1(const float* x, CodeByte* block) {
   put_five(codes, block + 4, block + 8);
 }
 
-// A scale and an offset of a group of 32.
+// Scale and offset of a group of 32 values.
 struct GroupFit {
   float scale = 0.0f;
-  float offset = 0.0f;  // taken off
+  float offset = 0.0f;  // subtracted from the scaled code
 };
 struct GroupSearch {
   int most_code;
@@ -144,8 +145,8 @@ struct GroupSearch {
   int num_steps;
 };
 
-// The least weighted squared error over scales around (most - least) / most_code, each with its
-// best offset. `codes`: takes the codes of the chosen fit.
+// Finds the scale near (most - least) / most_code, and its best offset, with the least weighted
+// squared error. Writes the codes of this fit to `codes`.
 GroupFit fit_group(const float* x, const float* weights, const GroupSearch& search, int* codes) {
   constexpr int kCount = 32;
   float least = x[0], most = x[0], sum_w = weights[0], sum_x = sum_w * x[0];
@@ -193,13 +194,13 @@ GroupFit fit_group(const float* x, const float* weights, const GroupSearch& sear
     if (!(error < best)) continue;
     best = error;
     scale = this_scale;
-    least = this_least;  // from which the next steps start
+    least = this_least;  // the next steps start from it
     for (int i = 0; i < kCount; ++i) codes[i] = static_cast<int>(tried[i]);
   }
   return {scale, -least};
 }
 
-// Six bits each, as group_scale in decode.cpp reads them.
+// Writes scale and offset in six bits each, as group_scale in decode.cpp reads them.
 void put_group_scale(CodeByte* packed, int group, int scale, int offset) {
   if (group < 4) {
     packed[group] = static_cast<CodeByte>(scale);
@@ -240,7 +241,7 @@ void encode_q45_k(const float* x, CodeByte* block) {
     const int own_offset = whole(inverse_offset * fits[group].offset);
     put_group_scale(block + 4, group, own_scale, own_offset);
     const float scale = all * static_cast<float>(own_scale);
-    if (scale == 0) continue;  // the codes of its fit stay, as in the reference
+    if (scale == 0) continue;  // the codes of the group's fit stay, as in the reference
     const float offset = all_offset * static_cast<float>(own_offset);
     for (int i = 32 * group; i < 32 * (group + 1); ++i)
       codes[i] = std::clamp(nearest((x[i] + offset) / scale), 0, kSearch.most_code);
@@ -259,10 +260,10 @@ void encode_q45_k(const float* x, CodeByte* block) {
   }
 }
 
-constexpr float kNothing = 1e-15f;  // a group below it is zero
+constexpr float kNothing = 1e-15f;  // groups of smaller values are stored as zero
 
-// The scale of 16 values in codes from -32 to 31 that fits them best, weighted by their squares.
-// `codes`: takes the codes of the chosen fit, plus 32.
+// Finds the scale with which codes from -32 to 31 fit the 16 values best. Errors are weighted by
+// the squares of the values. Writes the codes of this fit, plus 32, to `codes`.
 float fit_signed(const float* x, int* codes) {
   constexpr int kCount = 16, kMost = 32;
   const float extreme = farthest(x, kCount);
@@ -353,7 +354,7 @@ EncodeBlock encoder_of(TensorType type) {
       return encode_q45_k<true>;
     case TensorType::Q6_K:
       return encode_q6_k;
-    default:  // only read
+    default:  // these types are only read
       return nullptr;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GGUF's blocks from values: the bytes of llama.cpp's reference quantisers (quantize_row_*_ref of
-// ggml-quants.c) for every type that is written.
+// Encodes values as GGUF's blocks. For every type that can be written, it makes the same bytes as
+// llama.cpp's reference quantisers (quantize_row_*_ref of ggml-quants.c).
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace convoy::gguf {
 
-// No q2_k and q3_k, and none of table_blocks.h.
+// False for q2_k, q3_k and the types of table_blocks.h.
 bool can_encode(TensorType type);
 
-// `values`: whole blocks, finite; `blocks`: the bytes of as many.
+// `values`: finite values of whole blocks. `blocks`: receives the bytes of these blocks.
 void encode(TensorType type, std::span<const float> values, std::span<std::byte> blocks);
 
 }  // namespace convoy::gguf

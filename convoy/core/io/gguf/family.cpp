@@ -49,7 +49,7 @@ constexpr std::array<Family, 12> kKnownFamilies = {{
      .class_name = "Phi3ForCausalLM",
      .fused = true,
      .rotates_part = true},
-    // GLM rotates neighbours in transformers too.
+    // Not permuted: GLM rotates neighbours in transformers too.
     {.architecture = "glm4",
      .model_type = "glm4",
      .class_name = "Glm4ForCausalLM",
@@ -60,7 +60,7 @@ constexpr std::array<Family, 12> kKnownFamilies = {{
 
 using NamePair = std::pair<std::string_view, std::string_view>;
 
-// Transformers' name, the file's.
+// Pairs of transformers' name and the name in the file.
 constexpr std::array<NamePair, 3> kOutsideLayers = {
     {{"model.embed_tokens", "token_embd"}, {"model.norm", "output_norm"}, {"lm_head", "output"}}};
 constexpr std::array<NamePair, 10> kInLayers = {{{"input_layernorm", "attn_norm"},
@@ -73,7 +73,7 @@ constexpr std::array<NamePair, 10> kInLayers = {{{"input_layernorm", "attn_norm"
                                                  {"mlp.gate_proj", "ffn_gate"},
                                                  {"mlp.up_proj", "ffn_up"},
                                                  {"mlp.down_proj", "ffn_down"}}};
-// Before kInLayers, whose ffn_up is the feed-forward's second map alone.
+// Searched before kInLayers, where ffn_up is only the second map of the feed-forward.
 constexpr std::array<NamePair, 2> kFusedMaps = {
     {{"self_attn.qkv_proj", "attn_qkv"}, {"mlp.gate_up_proj", "ffn_up"}}};
 constexpr std::array<NamePair, 1> kNormBeforeFfn = {{{"post_attention_layernorm", "ffn_norm"}}};

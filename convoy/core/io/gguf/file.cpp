@@ -40,7 +40,7 @@ double shortest_decimal(float value) {
   return number;
 }
 
-// Walks the header; every step checks that its bytes are there.
+// Reads the header. Every step first checks that its bytes are there.
 class HeaderParser {
  public:
   explicit HeaderParser(File& file) : file_(file), bytes_(file.file_.bytes()) {}
@@ -84,7 +84,7 @@ class HeaderParser {
     return {reinterpret_cast<const char*>(taken.data()), taken.size()};
   }
 
-  // For what is shown to people and becomes part of JSON.
+  // For texts that are shown to people or become part of JSON.
   void require_utf8(const std::string& text) const {
     if (find_invalid_utf8(text)) fail("a text is no UTF-8");
   }
@@ -104,7 +104,7 @@ class HeaderParser {
            "take the model in Hugging Face layout");
     num_tensors_ = take_unsigned(8);
     num_keys_ = take_unsigned(8);
-    // Each takes at least its length, its type and a byte.
+    // A key takes at least 13 bytes, a tensor at least 24 bytes.
     const uint64_t left = bytes_.size() - at_;
     if (num_keys_ > kMostKeys || num_keys_ > left / 13)
       fail(fmt::format("{} keys of metadata in a file of {} bytes", num_keys_, bytes_.size()));
@@ -219,7 +219,8 @@ class HeaderParser {
     file_.tensors_.push_back(std::move(tensor));
   }
 
-  // Offsets count from the first multiple of the alignment after the header.
+  // Makes the offsets in the header offsets in the file. In the header they count from the first
+  // multiple of the alignment after it.
   void place_tensors() {
     place_.clear();
     key_ = "general.alignment";
@@ -239,7 +240,7 @@ class HeaderParser {
       if (tensor.offset != expected)
         fail(fmt::format("begins at byte {} of the data, wanted {}: a {}", tensor.offset, expected,
                          tensor.offset > expected ? "hole" : "overlap"));
-      // `begin` alone may lie behind the end of a file without tensors.
+      // Only in a file without tensors may `begin` lie after the end.
       if (tensor.bytes > size - begin - tensor.offset)
         fail(fmt::format("ends at byte {} of the file, which has {}",
                          begin + tensor.offset + tensor.bytes, size),

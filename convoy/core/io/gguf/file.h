@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A GGUF file (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), versions 2 and 3 in
-// little-endian: metadata by key, then the places of tensors. Treated as untrusted.
+// little-endian: metadata by key, then the places of tensors. The file is not trusted.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,12 @@ struct List {
   bool operator==(const List&) const = default;
 };
 
-// A number of 32 bits that is not whole is a Real whose double is the shortest decimal that names
-// it: 1e-05 and not 9.999999747378752e-06.
+// A float of 32 bits is stored as the double with the shortest decimal that names the float: 1e-05
+// and not 9.999999747378752e-06.
 using Value = std::variant<bool, int64_t, double, std::string, List>;
 
-// As the file lists it. `shape` is in row-major order, the reverse of the file's.
+// A tensor as the file lists it, but `shape` is in row-major order, the reverse of the order in the
+// file.
 struct TensorPlace {
   std::string name;
   TensorType type = TensorType::F32;
@@ -56,9 +57,9 @@ class File {
   const TensorPlace* find_tensor(const std::string& name) const;
   const std::filesystem::path& path() const { return file_.path(); }
 
-  // Typed reading; errors name file and key. None where the key is absent.
+  // Typed reading. Errors name file and key. Returns nullopt or null when the key is absent.
   std::optional<int64_t> integer(const std::string& key, int64_t least, int64_t most) const;
-  std::optional<double> real(const std::string& key) const;  // whole numbers are welcome
+  std::optional<double> real(const std::string& key) const;  // whole numbers are accepted too
   std::optional<bool> truth(const std::string& key) const;
   std::optional<std::string> text(const std::string& key) const;
   const List* list(const std::string& key) const;
@@ -66,7 +67,8 @@ class File {
   std::string require_text(const std::string& key) const;
   [[noreturn]] void fail(const std::string& key, const std::string& message) const;
 
-  // Reads from the file, not from the map: one that was cut meanwhile is a DataError.
+  // Reads with file calls, not from the mapped memory. Throws DataError when the file was cut
+  // meanwhile.
   void read(int64_t offset, std::span<std::byte> out) const;
   std::span<const std::byte> stored(const TensorPlace& tensor) const;
   int descriptor() const { return file_.descriptor(); }
@@ -81,10 +83,10 @@ class File {
   std::unordered_map<std::string, size_t> by_name_;
 };
 
-// True for a regular file whose name ends in ".gguf" or that begins with the format's mark.
 // The double with the shortest decimals that are this float: 1e-5 for 9.99999974737875164e-06.
 double shortest_decimal(float value);
 
+// True for a regular file whose name ends in ".gguf" or that begins with the format's mark.
 bool is_gguf_file(const std::filesystem::path& path);
 
 }  // namespace convoy::gguf

@@ -26,7 +26,7 @@ constexpr std::array<FileType, 13> kFileTypes = {{{"f32", 0, TensorType::F32},
                                                   {"q4_1", 3, TensorType::Q4_1},
                                                   {"q4_0", 2, TensorType::Q4_0}}};
 
-// "blk.3.attn_v.weight" is layer 3; -1 outside of layers.
+// The layer of a tensor: 3 for "blk.3.attn_v.weight"; -1 for a tensor outside of layers.
 int64_t layer_of(const std::string& name) {
   constexpr std::string_view kStart = "blk.";
   if (!name.starts_with(kStart)) return -1;
@@ -35,7 +35,8 @@ int64_t layer_of(const std::string& name) {
       .value_or(-1);
 }
 
-// The first and last eighth of the layers, and each third of the others.
+// The layers for which more bits are used: the first and the last eighth, and every third of the
+// others.
 bool is_sensitive(int64_t layer, int64_t num_layers) {
   return layer < num_layers / 8 || layer >= 7 * num_layers / 8 || (layer - num_layers / 8) % 3 == 2;
 }
@@ -56,7 +57,7 @@ TensorType wanted_type(const FileType& file, const TypeChoice& model, const std:
     TensorType type = file.usual;
     if (is_medium && is_sensitive(layer, model.num_layers)) type = TensorType::Q6_K;
     if (is_small && file.usual == TensorType::Q4_K && layer < 4) type = TensorType::Q5_K;
-    // 70B: eight heads share these weights.
+    // In a 70B model eight heads share these weights, so they get more bits.
     const bool is_70b = model.num_layers == 80 && model.shares_kv_heads;
     return is_70b && type == TensorType::Q4_K ? TensorType::Q5_K : type;
   }
@@ -70,7 +71,7 @@ TensorType wanted_type(const FileType& file, const TypeChoice& model, const std:
   return file.usual;
 }
 
-// For rows that the blocks of a type do not divide.
+// The type to use when the row size is no multiple of the block size of `type`.
 TensorType next_type(TensorType type, int64_t row_values) {
   TensorType other = type;
   if (type == TensorType::Q4_K) other = TensorType::Q5_0;

@@ -24,7 +24,7 @@ struct FileType {
 const FileType& file_type(std::string_view name);
 std::vector<std::string> file_type_names();
 
-// The sizes by which a type is chosen.
+// The properties of the model that decide the type.
 struct TypeChoice {
   int64_t num_layers = 0;
   bool tied_head = false;
@@ -33,12 +33,12 @@ struct TypeChoice {
 
 struct ChosenType {
   TensorType type = TensorType::F32;
-  // The type by llama.cpp's rule. `type` is another one when the blocks of `wanted` do not divide
-  // the rows: the next type whose blocks do.
+  // The type by llama.cpp's rule. `type` differs from it when the row size is no multiple of the
+  // block size of `wanted`: it is then the next type that fits.
   TensorType wanted = TensorType::F32;
 };
 
-// `name`: the file's ("blk.3.attn_v.weight").
+// `name`: the tensor's name in the file ("blk.3.attn_v.weight").
 ChosenType choose_type(const FileType& file, const TypeChoice& model, const std::string& name,
                        const std::vector<int64_t>& shape);
 

@@ -3,8 +3,8 @@
 // The grids of llama.cpp's iq types (ggml-common.h), as the Python package gguf has them
 // (gguf/quants.py, MIT). Written by tests/golden/gguf/make_codebooks.py.
 //
-// An entry holds numbers of possible values, the first in its lowest bits: eight of two bits,
-// or four of three.
+// An entry holds eight codes of two bits or four codes of three bits, the first code in the lowest
+// bits.
 
 constexpr std::array<uint16_t, 256> kIq2XxsGrid = {
     0, 2, 5, 8, 10, 17, 20, 32, 34, 40, 42, 65, 68, 80, 88, 97, 100, 128, 130, 138, 162, 257, 260,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of 16 bits: to fp32 exactly, and from fp32 to the nearest, ties to even.
+// Conversions of fp16 and bf16: to fp32 exactly, and from fp32 to the nearest number, ties to even.
 #pragma once
 
 #include <bit>
@@ -12,9 +12,9 @@ inline float float_of_half(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   const uint32_t rest = static_cast<uint32_t>(half & 0x7fffu) << 13;
   constexpr uint32_t kExponent = 0x7c00u << 13;
-  if ((rest & kExponent) == kExponent)  // infinities, not-a-numbers
+  if ((rest & kExponent) == kExponent)  // infinities and NaNs
     return std::bit_cast<float>(sign | 0x7f800000u | (rest & 0x7fffffu));
-  if ((rest & kExponent) == 0)  // zero and what has no exponent: rest * 2^-24
+  if ((rest & kExponent) == 0)  // zero and subnormal numbers
     return std::bit_cast<float>(
         sign | std::bit_cast<uint32_t>(static_cast<float>(rest >> 13) * 0x1.0p-24f));
   return std::bit_cast<float>(sign | (rest + ((127u - 15u) << 23)));
@@ -24,9 +24,9 @@ inline uint16_t half_of_float(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u, size = bits & 0x7fffffffu;
   if (size > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
-  if (size >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds beyond 65504
+  if (size >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds to infinity
   if (size < 0x38800000u) {
-    // Below the least number with an exponent: adding 0.5 leaves size * 2^24, rounded, below.
+    // A subnormal result: adding 0.5 puts size * 2^24, rounded, into the low bits.
     const float shifted = std::bit_cast<float>(size) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }

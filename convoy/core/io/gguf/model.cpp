@@ -22,7 +22,8 @@ constexpr const char* kPartsKey = "split.count";
 constexpr int64_t kMostParts = 10'000;
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
 
-// "x-00002-of-00003.gguf" for the second part. Empty: the name is no such one.
+// The name of a part: "x-00002-of-00003.gguf" for the second part. Empty when `first` is not named
+// like a first part.
 std::string name_of_part(const std::string& first, int64_t part, int64_t parts) {
   const std::string end = fmt::format("-00001-of-{:05}.gguf", parts);
   if (!first.ends_with(end)) return "";
@@ -37,7 +38,7 @@ std::optional<io::Dtype> plain_dtype(TensorType type) {
   return std::nullopt;
 }
 
-// config.json holds the rotation.
+// True for tensors of rotary divisors: config.json holds the rotation.
 bool is_part_of_config(const Family& family, std::string_view name) {
   if (name == kLlama3Divisors) return true;
   return family.architecture == "phi3" && (name == kShortDivisors || name == kLongDivisors);
@@ -50,7 +51,7 @@ bool is_part_of_config(const Family& family, std::string_view name) {
 struct Model::Values : io::StoredElements {
   const File* file = nullptr;
   TensorPlace place;
-  int64_t head_dim = 0;  // if rows are in the file's order; 0: rows are in the usual order
+  int64_t head_dim = 0;  // 0: the rows need no reordering
   bool plus_one = false;
   bool decodes = true;
 
@@ -83,7 +84,7 @@ struct Model::Values : io::StoredElements {
   }
 
  private:
-  // Whole rows that follow each other in the file.
+  // Number of rows that can be read at once, because they follow each other in the file.
   int64_t rows_at_once(int64_t in_row, int64_t left) const {
     if (head_dim > 0 || in_row > 0) return 1;
     return std::clamp<int64_t>(left / place.row_values(), 1,
@@ -155,7 +156,7 @@ void Model::list_tensors() {
         values->plus_one = plus_one;
         if (permuted) {
           values->head_dim = sizes.head_dim;
-          // A bias has one value in a row.
+          // A bias is treated as rows of one value.
           if (place.shape.size() == 1) values->place.shape = {num_rows, 1};
         }
         values->decodes = !dtype || plus_one;

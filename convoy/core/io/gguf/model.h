@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GGUF file as what a Hugging Face folder holds: its small files by name, its weights by
-// transformers' names. A model in several files (NAME-00001-of-00003.gguf) is named by the first.
+// Shows a GGUF file like a Hugging Face folder: the small files by their names, and the weights by
+// transformers' names. To open a model in several files (NAME-00001-of-00003.gguf), name the first.
 #pragma once
 
 #include <filesystem>
@@ -22,16 +22,16 @@ class Model {
   explicit Model(const std::filesystem::path& path);  // throws DataError
   ~Model();
 
-  // config.json, generation_config.json, tokenizer.json or tokenizer_config.json. None for another
-  // name. Throws DataError.
+  // config.json, generation_config.json, tokenizer.json or tokenizer_config.json. Returns nullopt
+  // for another name. Throws DataError.
   std::optional<std::string> text(const std::string& name) const;
   static std::vector<std::string> text_names();
-  // The same of a file whose weights are not needed: without looking at them for the tokenizer's.
+  // The same for a file by its path. For the tokenizer's files it does not look at the weights.
   static std::optional<std::string> text_in(const std::filesystem::path& path,
                                             const std::string& name);
 
-  // Values in fp32 where the file has codes or another order; as stored where it has neither.
-  // Throws DataError for a tensor that the family has not.
+  // The tensors as transformers stores them. The type is fp32 where the file has codes or adds 1 to
+  // norms, else the file's float type.
   const std::vector<io::TensorView>& tensors() const { return tensors_; }
   std::vector<std::filesystem::path> files() const;
   const File& first() const { return *files_.front(); }

@@ -13,7 +13,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kDigit = R"re(\p{N})re";
 constexpr std::string_view kDigits = R"re(\p{N}+)re";
-// ByteLevel with use_regex cuts by this.
+// The expression by which ByteLevel with use_regex cuts.
 constexpr std::string_view kGpt2 =
     R"re('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)re";
 constexpr std::string_view kLlama3 =
@@ -26,7 +26,7 @@ constexpr std::string_view kGpt4o =
     R"re([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
 constexpr std::string_view kDeepSeek3 =
     R"re([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
-// Its ends of lines are the characters themselves, as in Seed-Coder's tokenizer.json.
+// The line breaks in it are the characters themselves, as in Seed-Coder's tokenizer.json.
 constexpr std::string_view kSeedCoder =
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|"
     "\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
@@ -86,7 +86,7 @@ bool flag(const ordered_json& json, const char* key, bool otherwise) {
   return found != json.end() && found->is_boolean() ? found->get<bool>() : otherwise;
 }
 
-// The other spelling of the contractions, in which case is ignored.
+// Replaces the other spelling of the contractions by the spelling that ignores case.
 std::string usual_spelling(std::string cut) {
   constexpr std::string_view kOther = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])";
   constexpr std::string_view kUsual = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
@@ -95,7 +95,8 @@ std::string usual_spelling(std::string cut) {
   return cut;
 }
 
-// The cut of one step. None: the step is another one. "" for one that only maps bytes.
+// The expression by which a step cuts. nullopt: a step of another kind. "": the step only maps
+// bytes.
 std::optional<std::string> cut_of(const ordered_json& step) {
   if (!step.is_object() || !step.contains("type") || !step["type"].is_string()) return std::nullopt;
   const std::string type = step["type"];
@@ -114,7 +115,8 @@ std::optional<std::string> cut_of(const ordered_json& step) {
   return usual_spelling((*pattern)["Regex"].get<std::string>());
 }
 
-// All cuts of a byte-level pre-tokenizer; none where a step is of another kind.
+// The expressions of all steps of a byte-level pre-tokenizer; nullopt when a step is of another
+// kind.
 std::optional<std::vector<std::string>> cuts_of(const ordered_json& json) {
   std::vector<ordered_json> steps = {json};
   if (json.is_object() && json.value("type", ordered_json()) == "Sequence") {
@@ -126,7 +128,7 @@ std::optional<std::vector<std::string>> cuts_of(const ordered_json& json) {
   std::vector<std::string> cuts;
   bool maps_bytes = false;
   for (const ordered_json& step : steps) {
-    // Bytes that are mapped are no letters any more.
+    // A step after the mapping of bytes would no longer see letters.
     if (maps_bytes) return std::nullopt;
     std::optional<std::string> cut = cut_of(step);
     if (!cut) return std::nullopt;

@@ -8,7 +8,7 @@
 namespace convoy::gguf {
 namespace {
 
-// The converter's steps are in fp32, as torch's.
+// Computed in fp32, as llama.cpp's converter does with torch.
 float frequency(double theta, int64_t pair, int64_t head_dim) {
   const float exponent = static_cast<float>(2 * pair) / static_cast<float>(head_dim);
   return 1.0f / std::pow(static_cast<float>(theta), exponent);
@@ -20,8 +20,9 @@ bool are_close(std::span<const float> left, std::span<const float> right) {
                     [](float a, float b) { return std::fabs(a - b) <= kRelative * std::fabs(b); });
 }
 
-// Only the ratios of the three numbers count, so low_freq_factor is 1. In between, the share of
-// the undivided frequency is linear in the frequency: the line through two points gives both ends.
+// Finds a rule for these divisors. Only the ratios of the three numbers count, so low_freq_factor
+// is 1. Between the two ends, the share of the undivided frequency is linear in the frequency, so
+// the line through two points gives both ends.
 std::optional<Llama3Rope> fitted(std::span<const float> divisors, double theta, double factor) {
   const auto head_dim = static_cast<int64_t>(2 * divisors.size());
   std::vector<std::pair<double, double>> points;
@@ -77,7 +78,8 @@ std::optional<Llama3Rope> rule_of_divisors(std::span<const float> divisors, doub
   const float factor = *std::max_element(divisors.begin(), divisors.end());
   if (!(factor >= 1.0f) || !std::isfinite(factor)) return std::nullopt;
   if (told && are_close(rope_divisors(*told, theta, head_dim), divisors)) return told;
-  const Llama3Rope known{.factor = static_cast<double>(factor)};  // as Llama 3.1 to 3.3 scale
+  // The defaults of the other values are Llama 3.1's to 3.3's.
+  const Llama3Rope known{.factor = static_cast<double>(factor)};
   if (are_close(rope_divisors(known, theta, head_dim), divisors)) return known;
   const auto found = fitted(divisors, theta, static_cast<double>(factor));
   if (found && are_close(rope_divisors(*found, theta, head_dim), divisors)) return found;

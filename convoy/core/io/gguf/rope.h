@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rotations that a GGUF file holds as divisors of the frequencies: Llama 3's rule
+// Rotary embeddings that a GGUF file holds as divisors of the frequencies: Llama 3's rule
 // (rope_freqs.weight) and Phi's longrope, which has one list for rows of up to the original
 // positions and one for longer rows.
 #pragma once
@@ -22,12 +22,14 @@ struct Llama3Rope {
 // One divisor for each pair of a head's features, as llama.cpp's converter writes them.
 std::vector<float> rope_divisors(const Llama3Rope& rope, double theta, int64_t head_dim);
 
-// The rule that gives these divisors; `told` is tried first. None: no such rule gives them.
+// Finds the rule that gives these divisors, trying `told` first. Returns nullopt when no rule gives
+// them.
 std::optional<Llama3Rope> rule_of_divisors(std::span<const float> divisors, double theta,
                                            const std::optional<Llama3Rope>& told = {});
 
-// Convoy's own key for the four numbers, in the order of Llama3Rope: llama.cpp does not read it.
-// Two divisors between the ends are needed to find them again, which small heads may lack.
+// Convoy's own key for the four numbers, in the order of Llama3Rope. llama.cpp does not read it.
+// Without this key the numbers can be found only from two divisors between the ends, which small
+// heads may lack.
 inline constexpr const char* kRopeRuleKey = "convoy.llama3_rope";
 
 inline constexpr const char* kLlama3Divisors = "rope_freqs.weight";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layouts, by offsets in a block of 256 values: `d` is the scale in fp16, `qs` the low bytes of
-// indices of a grid, whose entries are eight or four values, `qh` the bits above them.
+// Layouts, by offsets in a block of 256 values. `d` is the scale in fp16. `qs` are the low bytes of
+// indices into a grid, `qh` the bits above the low bytes. An entry of a grid holds 8 or 4 values.
 //   iq2_xxs: d, for 32 values four indices, then signs and scale in 32 bits
 //   iq2_xs:  d, indices of 9 bits with signs of 7, 16 scales of 4 bits
 //   iq2_s:   d, qs, signs, qh, 16 scales of 4 bits
@@ -10,7 +10,7 @@
 //   iq1_s:   d, qs, for 32 values 3 bits above each index, the scale, and the sign of the shift
 //   iq1_m:   qs, for 8 values 3 bits above the index and the sign of the shift; in 64 bits 16
 //            scales of 3 bits and the parts of d
-// The others have a layout of their own, beside their functions.
+// The layouts of the other types stand at their functions.
 #include "convoy/core/io/gguf/table_blocks.h"
 
 #include <array>
@@ -23,7 +23,7 @@ namespace {
 
 #include "convoy/core/io/gguf/grids.inl"
 
-// Value `i` of an entry, by the tables of iq2, iq3 and iq1.
+// The value of each code.
 constexpr std::array<float, 4> kIq2Values = {8, 25, 43, 0};
 constexpr std::array<float, 8> kIq3XxsValues = {4, 12, 20, 28, 36, 44, 52, 62};
 constexpr std::array<float, 8> kIq3SValues = {1, 3, 5, 7, 9, 11, 13, 15};
@@ -32,7 +32,7 @@ constexpr std::array<float, 16> kIq4Values = {-127, -104, -83, -65, -49, -35, -2
 constexpr std::array<float, 16> kFloat4Values = {0, 1,  2,  3,  4,  6,  8,  12,
                                                  0, -1, -2, -3, -4, -6, -8, -12};
 
-// Seven signs; the eighth makes the number of negative ones even.
+// Adds the eighth sign to seven signs: it makes the number of negative values even.
 uint32_t eight_signs(uint32_t seven) {
   return seven | static_cast<uint32_t>(std::popcount(seven) & 1) << 7;
 }
@@ -54,7 +54,7 @@ void put_iq3(float* out, float scale, uint32_t entry, const std::array<float, 8>
     out[i] = with_sign(scale * values[entry >> (3 * i) & 7u], signs, i);
 }
 
-// Values -1, 0 and 1, moved by an eighth.
+// Writes the values -1, 0 and 1, shifted by an eighth.
 void put_iq1(float* out, float scale, uint32_t index, bool shifts_down) {
   const uint32_t entry = kIq1SGrid[index];
   for (uint32_t i = 0; i < 8; ++i)
@@ -62,7 +62,8 @@ void put_iq1(float* out, float scale, uint32_t index, bool shifts_down) {
              (static_cast<float>(entry >> (2 * i) & 3u) - 1.0f + (shifts_down ? -0.125f : 0.125f));
 }
 
-// 32 values: the low halves of the bytes, then the high ones.
+// Writes 32 values: the low halves of the bytes give the first 16 values, the high halves the last
+// 16.
 void put_halves(float* out, float scale, const uint8_t* codes,
                 const std::array<float, 16>& values) {
   for (int i = 0; i < 16; ++i) {
@@ -71,14 +72,14 @@ void put_halves(float* out, float scale, const uint8_t* codes,
   }
 }
 
-// Five digits of base three are the byte's fraction: digit `place` of it, less one.
+// Digit `place` of a byte, minus one. byte / 256 is a fraction with five digits in base three.
 float third(uint8_t byte, int place) {
   static constexpr std::array<uint8_t, 5> kPowers = {1, 3, 9, 27, 81};
   const auto shifted = static_cast<uint8_t>(byte * kPowers[static_cast<size_t>(place)]);
   return static_cast<float>((shifted * 3 >> 8) - 1);
 }
 
-// 2^(exponent - 128), also where it has no exponent of its own.
+// 2^(exponent - 128), also when the result is a subnormal number.
 float half_power(uint8_t exponent) {
   const uint32_t number = exponent;
   return std::bit_cast<float>(number < 2 ? 0x00200000u << number : (number - 1) << 23);
@@ -165,12 +166,12 @@ void decode_iq1_m(const uint8_t* block, float* out) {
   }
 }
 
-// d, codes of four bits: 32 values.
+// Layout: d, codes of four bits of 32 values.
 void decode_iq4_nl(const uint8_t* block, float* out) {
   put_halves(out, half_at(block), block + 2, kIq4Values);
 }
 
-// d, the high two bits of eight scales, their low four, codes.
+// Layout: d, the high two bits of eight scales, their low four bits, codes.
 void decode_iq4_xs(const uint8_t* block, float* out) {
   const float all = half_at(block);
   for (int group = 0; group < 8; ++group) {
@@ -180,7 +181,7 @@ void decode_iq4_xs(const uint8_t* block, float* out) {
   }
 }
 
-// 48 bytes of five values, four of four, d.
+// Layout: 48 bytes with five values each, four bytes with four values each, d.
 void decode_tq1_0(const uint8_t* block, float* out) {
   const float scale = half_at(block + 52);
   const auto put = [&](const uint8_t* bytes, int count, int digits) {
@@ -192,7 +193,7 @@ void decode_tq1_0(const uint8_t* block, float* out) {
   put(block + 48, 4, 4);
 }
 
-// 64 bytes of four values, d.
+// Layout: 64 bytes with four values each, d.
 void decode_tq2_0(const uint8_t* block, float* out) {
   const float scale = half_at(block + 64);
   for (int plane = 0; plane < 8; ++plane)
@@ -201,7 +202,7 @@ void decode_tq2_0(const uint8_t* block, float* out) {
           static_cast<float>((block[32 * (plane / 4) + i] >> (2 * (plane % 4)) & 3) - 1) * scale;
 }
 
-// A power of two, codes of four bits: 32 values.
+// Layout: the exponent of a power of two, codes of four bits of 32 values.
 void decode_mxfp4(const uint8_t* block, float* out) {
   put_halves(out, half_power(block[0]), block + 1, kFloat4Values);
 }

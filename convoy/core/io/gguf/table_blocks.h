@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of the blocks whose codes are looked up in tables (iq*), have three values (tq*) or are
-// floats of four bits (mxfp4). For decode.h, as whose results theirs are.
+// Decoders for decode.h, of blocks whose codes are looked up in tables (iq*), have three values
+// (tq*) or are floats of four bits (mxfp4).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The types of GGUF's tensors. Codes of few bits stand in blocks: so many values of a row, with
-// their scales, in so many bytes (ggml-common.h of llama.cpp).
+// The types of GGUF's tensors. Codes of few bits are stored in blocks: a block holds a fixed number
+// of values of a row, with their scales, in a fixed number of bytes (ggml-common.h of llama.cpp).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace convoy::gguf {
 
-// The numbers are the format's. Types that are missing here are refused by their name.
+// The numbers of the format. A type that is missing here is refused, with its name.
 enum class TensorType : uint32_t {
   F32 = 0,
   F16 = 1,
@@ -49,10 +49,10 @@ struct TensorTypeInfo {
 
 // The types that Convoy reads.
 std::span<const TensorTypeInfo> tensor_types();
-// Null: none that Convoy reads.
+// Null: Convoy does not read this type.
 const TensorTypeInfo* find_tensor_type(uint32_t number);
 const TensorTypeInfo& info_of(TensorType type);
-// Names any type that the format has; "type 99" for others.
+// The name of any type of the format; "type 99" for other numbers.
 std::string tensor_type_name(uint32_t number);
 
 }  // namespace convoy::gguf

@@ -35,7 +35,7 @@ bool truth(const Json& json, const char* key) {
   return at(json, key).is_boolean() && at(json, key).get<bool>();
 }
 
-// A step that is one or a sequence of them, as a list.
+// The list of steps, where `json` is one step or a sequence of steps.
 std::vector<Json> steps_of(const Json& json, const char* list) {
   if (json.is_null()) return {};
   if (!is(json, "type", "Sequence") || !at(json, list).is_array()) return {json};
@@ -108,7 +108,7 @@ class Translation {
       tokens_.texts[id] = at(added, "content").get<std::string>();
       tokens_.types[id] = truth(added, "special") ? kControlToken : kUserToken;
       if (tokens_.types[id] == kUserToken) {
-        // llama.cpp finds them in texts whose spaces are no marks yet.
+        // llama.cpp searches for these tokens before it replaces spaces by marks.
         std::string& text = tokens_.texts[id];
         for (size_t found = 0; (found = text.find(kPieceMark, found)) != std::string::npos; ++found)
           text.replace(found, kPieceMark.size(), " ");
@@ -162,7 +162,7 @@ class Translation {
     metadata_.text("tokenizer.ggml.pre", pre->names.front());
   }
 
-  // Is a space put before the first word? Only what SentencePiece does is accepted.
+  // True when a space is put before the first word. Refuses steps that SentencePiece does not have.
   bool puts_space_first() const {
     bool prefix = false, marks = false;
     for (const Json& step : steps_of(at(files_.tokenizer, "normalizer"), "normalizers")) {
@@ -179,7 +179,7 @@ class Translation {
         marks = true;
         prefix = prefix || !is(step, "prepend_scheme", "never");
       } else if (!(is(step, "type", "Split") && marks &&
-                   is(at(step, "pattern"), "String", " "))) {  // finds none: they are marks
+                   is(at(step, "pattern"), "String", " "))) {  // finds no space any more
         refuse("pre_tokenizer", "llama.cpp has no such step");
       }
     }
@@ -187,7 +187,8 @@ class Translation {
     return prefix;
   }
 
-  // A token's score is the place of the merges that make it: SentencePiece joins by score.
+  // The score of a token follows from the place of the merges that make it, because SentencePiece
+  // joins by score.
   void add_sentencepiece() {
     const bool prefix = puts_space_first();
     read_merges();
@@ -199,7 +200,7 @@ class Translation {
     double score = 0;
     for (const auto& [left, right] : pairs_) {
       const auto found = ids.find(left + right);
-      if (found == ids.end()) continue;  // a token that is written with spaces for its marks
+      if (found == ids.end()) continue;  // a token whose marks were replaced by spaces
       const size_t id = found->second;
       if (last == id) continue;
       if (is_made[id] && tokens_.types[id] == kNormalToken)
@@ -220,7 +221,7 @@ class Translation {
     metadata_.truth("tokenizer.ggml.add_space_prefix", prefix);
   }
 
-  // "<0x0A>"
+  // True for "<0x0A>".
   static bool is_byte(const std::string& text) {
     return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>') &&
            text.find_first_not_of("0123456789ABCDEF", 3) == 5;
@@ -248,7 +249,7 @@ class Translation {
     };
     put("bos", bos_);
     put("eos", eos_);
-    // There are two keys for ends that llama.cpp does not recognise by their text.
+    // The format has two keys for end tokens that llama.cpp does not recognise by their text.
     std::erase_if(others, [&](int64_t id) {
       return ends_by_its_text(tokens_.texts[static_cast<size_t>(id)]);
     });
@@ -262,7 +263,7 @@ class Translation {
     put("padding", named("pad_token"));
   }
 
-  // The token of a template's part: of "single".
+  // The special token of a part of the template "single".
   std::optional<std::string> special_of(const Json& part) const {
     const Json& id = at(at(part, "SpecialToken"), "id");
     return id.is_string() ? std::optional(id.get<std::string>()) : std::nullopt;

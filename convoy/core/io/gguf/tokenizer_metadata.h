@@ -14,15 +14,15 @@ namespace convoy::gguf {
 
 struct TokenizerFiles {
   io::Json tokenizer = {};         // tokenizer.json
-  io::Json tokenizer_config = {};  // an object; empty where there is none
-  std::string chat_template = {};  // empty: none
-  std::vector<int64_t> ends = {};  // ids at which texts end, the usual one first
+  io::Json tokenizer_config = {};  // an object; empty when there is no such file
+  std::string chat_template = {};  // empty: no template
+  std::vector<int64_t> ends = {};  // ids that end texts, the usual end id first
   std::string place = {};          // the folder's name, for errors
 };
 
-// `vocab_size`: rows of the embedding; ids without a token are filled up. Returns what people have
-// to know, one sentence each. Throws DataError with the reason where llama.cpp has no such
-// tokenizer.
+// `vocab_size`: number of rows of the embedding; ids without a token get placeholder tokens.
+// Returns notices for people, one sentence each. Throws DataError with the reason when llama.cpp
+// has no such tokenizer.
 std::vector<std::string> add_tokenizer(const TokenizerFiles& files, int64_t vocab_size,
                                        Metadata& metadata);
 

@@ -53,7 +53,7 @@ class Tokens {
   size_t size() const { return texts_->size(); }
   const std::string& text(size_t id) const { return (*texts_)[id]; }
   int64_t type(size_t id) const { return types_ == nullptr ? kNormalToken : (*types_)[id]; }
-  // Rows that fill the vocabulary up have no text of their own.
+  // False for placeholder tokens that only fill the vocabulary up.
   bool is_listed(size_t id) const {
     return !text(id).empty() && !(type(id) == kUnusedToken && text(id).starts_with("[PAD"));
   }
@@ -102,7 +102,7 @@ struct Merges {
   std::string take() { return std::move(json) + "]"; }
 };
 
-// "left right"; a space may be the first letter of the left one.
+// Reads merges of the form "left right". The left token may begin with a space.
 std::string listed_merges(const File& file) {
   const List* const list = file.list(kMergesKey);
   if (list == nullptr) file.fail(kMergesKey, "is missing");
@@ -117,8 +117,9 @@ std::string listed_merges(const File& file) {
   return merges.take();
 }
 
-// SentencePiece joins the two neighbours whose token has the best score: the merges of all tokens,
-// in the order of their scores. As transformers makes them of a tokenizer.model.
+// SentencePiece joins the two neighbours whose joined token has the best score. So the merges are
+// all ways to join two tokens to a third, in the order of the third token's score. transformers
+// makes merges of a tokenizer.model in the same way.
 std::string merges_of_scores(const File& file, const Tokens& tokens) {
   const List* const scores = file.list(kScoresKey);
   if (scores == nullptr || scores->reals.size() != tokens.size())
@@ -151,7 +152,7 @@ std::string merges_of_scores(const File& file, const Tokens& tokens) {
   return merges.take();
 }
 
-// Tells which tokens stand around a text.
+// Tells which tokens are put before and after a text.
 struct Ends {
   bool bos = false;
   bool eos = false;
@@ -261,7 +262,7 @@ std::string sentencepiece_text(const File& file) {
   return whole_json(tokens, parts);
 }
 
-// The name of a token that a file names by its id.
+// The text of a token that a file names by its id.
 std::optional<std::string> named_token(const File& file, const char* key) {
   const auto id = token_id(file, key);
   if (!id) return std::nullopt;
@@ -275,7 +276,7 @@ std::optional<int64_t> token_id(const File& file, const std::string& key) {
   const List* const tokens = file.list(kTokensKey);
   if (tokens == nullptr || tokens->texts.empty()) file.fail(kTokensKey, "wanted a list of texts");
   const auto last = static_cast<int64_t>(tokens->texts.size()) - 1;
-  // Files name tokens that they do not have by a number beyond all.
+  // For a token that it does not have, a file may hold an id beyond the last.
   const auto id = file.integer(key, INT64_MIN, INT64_MAX);
   return id && *id >= 0 && *id <= last ? id : std::nullopt;
 }

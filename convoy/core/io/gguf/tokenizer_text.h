@@ -24,17 +24,17 @@ inline constexpr int64_t kByteToken = 6;
 std::string tokenizer_json_text(const File& file);
 std::string tokenizer_config_text(const File& file);
 
-// The token of `key` ("tokenizer.ggml.eos_token_id"); none where the file names none.
+// The token of `key` ("tokenizer.ggml.eos_token_id"); nullopt when the file names no token.
 std::optional<int64_t> token_id(const File& file, const std::string& key);
 
-// Ids at which llama.cpp ends a text: the named ones, then the ids that it recognises by their
-// text.
+// Ids of the tokens that end a text in llama.cpp: first the named ids, then the ids that llama.cpp
+// recognises by their text.
 std::vector<int64_t> end_ids(const File& file);
 
-// Says what people have to know of it, one sentence each.
+// Notices for people about the tokenizer, one sentence each.
 std::vector<std::string> tokenizer_notices(const File& file);
 
-// Texts that end an answer whatever a file says, as llama.cpp has them.
+// True for the tokens that always end an answer in llama.cpp, whatever a file says.
 bool ends_by_its_text(const std::string& token);
 
 }  // namespace convoy::gguf

@@ -47,7 +47,7 @@ struct TensorToWrite {
   int64_t num_bytes() const;
 };
 
-// Atomically. Throws IoError and what producers throw.
+// Writes the file atomically. Throws IoError, and what producers throw.
 void write_file(const std::filesystem::path& path, const Metadata& metadata,
                 const std::vector<TensorToWrite>& tensors);
 
