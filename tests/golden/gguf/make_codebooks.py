@@ -118,8 +118,8 @@ def make_grids():
         "// The grids of llama.cpp's iq types (ggml-common.h), as the Python package gguf has them",
         "// (gguf/quants.py, MIT). Written by tests/golden/gguf/make_codebooks.py.",
         "//",
-        "// An entry holds numbers of possible values, the first in its lowest bits: eight of two bits,",
-        "// or four of three.",
+        "// An entry holds eight codes of two bits or four codes of three bits, the first code in the lowest",
+        "// bits.",
     ]
     for name in ["IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ1_S"]:
         kind = getattr(gguf.quants, name)
