@@ -43,7 +43,7 @@ enum class Access { ReadWrite, ReadOnly };  // ReadOnly works in a folder that m
 
 struct StoreOptions {
   Access access = Access::ReadWrite;
-  bool rollback_journal = false;  // SQLite: as on a network file system, wherever the file is
+  bool rollback_journal = false;  // SQLite: no write-ahead log, as on network file systems
   std::chrono::milliseconds busy_limit{15'000};    // waiting for another process, or a first answer
   std::chrono::milliseconds server_limit{15'000};  // waiting for a server to come back
   // Called between attempts to reach a server, with the rest of the time limit; false = give
@@ -53,7 +53,7 @@ struct StoreOptions {
 
 struct GroupRegistration {
   Group group;
-  std::vector<Group> others;  // same name, other workload or version: refuse, or go on beside them
+  std::vector<Group> others;  // groups of this name with another workload or version
 };
 
 struct ClaimRequest {
@@ -70,9 +70,10 @@ struct ClaimRequest {
 struct Completion {
   Lease lease;
   std::string payload;
-  // Units done from lease.first on, one at least; none = all of them. The rest is open again.
+  // Number of units done, from lease.first on; at least 1. nullopt = all units. The other units are
+  // open again.
   std::optional<int64_t> count = {};
-  std::optional<Result> result;  // the task's, used only when these are its last units
+  std::optional<Result> result;  // result of the task, used only when these are its last units
 };
 
 struct Receipt {
@@ -184,9 +185,9 @@ class JobStore {
   virtual void for_each_task_ahead(int64_t group,
                                    const std::function<void(const TaskRecord&)>& visit) = 0;
 
-  // Writes down the store's clock as this process has it, in milliseconds since 1970, under a name
-  // that no other process has, and returns the clocks of all names. In PostgreSQL all times come
-  // from the server's one clock; in a file each comes from the clock of its host.
+  // Stores what this process reads from the store's clock, in milliseconds since 1970, under a name
+  // that only this process uses. Returns the stored times of all names. In PostgreSQL all times
+  // come from the server's one clock; in a file each comes from the clock of its host.
   virtual std::map<std::string, int64_t> tell_clock(const std::string& name) = 0;
   virtual void forget_clock(const std::string& name) = 0;
 

@@ -27,7 +27,8 @@ std::unique_ptr<JobStore> open_sqlite(const std::filesystem::path& path,
   if (check) session->check_integrity();
   prepare_schema(*session, options.access);
   auto store = std::make_unique<SqlStore>(std::move(session), options.busy_limit);
-  // A read-only user meets a damaged row only when it is read, and can still show the others.
+  // Read-only stores are not checked here: each damaged row is found when it is read, and all other
+  // rows can still be shown.
   if (check && options.access == Access::ReadWrite) store->verify_all();
   return store;
 }

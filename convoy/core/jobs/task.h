@@ -115,7 +115,7 @@ struct Result {
 struct FormerResult {
   int64_t task = 0;
   Result result = {};
-  int64_t finished_ms = 0;  // TaskRecord
+  int64_t finished_ms = 0;  // as in TaskRecord
   int64_t replaced_ms = 0;  // when it was put aside, by the store's clock
 };
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The crates that draw, or their absence: drawing.cpp or drawing_absent.cpp (CONVOY_WHOLE).
+// Drawing with Rust crates (drawing.cpp), or a stand-in for builds without them
+// (drawing_absent.cpp); CONVOY_WHOLE chooses.
 #pragma once
 
 #include <string>
 
 namespace convoy::pictures {
 
-// False in a build without them.
+// False in a build without the crates.
 bool has_drawing();
 
 enum class Drawn { Png, Pdf, UnknownLetters };
 
-// Only where has_drawing().
+// Call it only when has_drawing() is true.
 std::string drawn(Drawn what, const std::string& svg);
 
 }  // namespace convoy::pictures

@@ -11,18 +11,19 @@
 
 namespace convoy::pictures {
 
-// Whether this build draws `file`, which nobody named; says so where it does not.
+// True when this build can draw `file`, a picture that the user did not ask for. Logs a line when
+// it cannot.
 bool can_draw(const Log& log, const std::filesystem::path& file);
 
-// Throws ConfigError where `file`, which `flag` named, does not end in .svg, .png or .pdf, or this
-// build does not draw it.
+// Throws ConfigError when `file`, the value of `flag`, does not end in .svg, .png or .pdf, or when
+// this build cannot draw it.
 void require_picture_name(const std::string& flag, const std::filesystem::path& file);
 
-// `svg` in the format that the ending of `file` names; nothing is written. A pixel of SVG is one of
-// PNG, 1/96 inch of PDF.
+// Returns `svg` in the format that the ending of `file` names; writes no file. A pixel of SVG
+// becomes a pixel of PNG, or 1/96 inch of PDF.
 std::string picture_for(const std::filesystem::path& file, const std::string& svg);
 
-// Warns of the letters of `svg` that are boxes in `file`, where that is PNG or PDF.
+// Warns of the letters of `svg` that a PNG or PDF `file` shows as boxes.
 void warn_of_boxes(const Log& log, const std::filesystem::path& file, const std::string& svg);
 
 }  // namespace convoy::pictures

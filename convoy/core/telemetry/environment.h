@@ -23,7 +23,7 @@ struct TelemetryEnvironment {
 TelemetryEnvironment read_environment();
 
 // The folder for TensorBoard files of a training with these logging backends: `of_run`, unless the
-// environment names another folder. Empty when it writes none.
+// environment names another folder. Empty when the training writes no TensorBoard files.
 std::filesystem::path tensorboard_folder(const std::vector<std::string>& backends,
                                          const std::filesystem::path& of_run);
 

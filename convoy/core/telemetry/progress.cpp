@@ -33,7 +33,8 @@ bool wants_bar(const ProgressOptions& options, const TelemetryEnvironment& envir
 
 int64_t percent(int64_t done, int64_t total) { return std::min<int64_t>(100, 100 * done / total); }
 
-// The figures of `text`, two blanks apart, that fit `room`; the first is cut where it does not.
+// The figures of `text`, which are two blanks apart, that fit into `room`. If even the first figure
+// does not fit, it is cut.
 std::string whole_figures(const std::string& text, size_t room) {
   if (text.size() <= room) return text;
   const size_t end = text.rfind("  ", room);
@@ -131,7 +132,7 @@ std::string Progress::bar_text(const ProgressFigures& figures) const {
   const auto used = static_cast<int64_t>(head.size() + count.size() + tail.size());
   const int64_t room = std::min<int64_t>(30, columns_ - 1 - used);
   if (options_.total <= 0 || room < 5) {
-    // The end is left out, so the time comes first.
+    // The time comes first, because the end of the line may be cut.
     const std::string text = head + count.substr(1) + time_text(figures) + figures_text(figures);
     return whole_figures(text, static_cast<size_t>(std::max<int64_t>(columns_ - 1, 1)));
   }

@@ -26,8 +26,7 @@ struct ProgressOptions {
   ColorChoice color = ColorChoice::Auto;
   double line_seconds =
       30;  // Lines: one line per max(line_seconds, 5 % of the work), and the first and last
-  double quiet_seconds =
-      0;  // a bar comes no sooner than this, and a line no sooner than line_seconds
+  double quiet_seconds = 0;  // above 0: no bar before this time, no line before line_seconds
   std::function<double()> now_seconds{};  // a monotonic clock; empty = the system's
 };
 
@@ -36,7 +35,7 @@ struct ProgressFigures {
   int64_t done = 0;
   double loss = -1;
   double eval_loss = -1;
-  double per_second = -1;  // in `per_second_unit`; at 0 there is no speed yet, and no time left
+  double per_second = -1;  // in `per_second_unit`; 0: no speed yet, so no time left is shown
   std::string per_second_unit = "tokens/s";
   int64_t memory_bytes = -1;
   std::string extra{};  // other figures in the job's own words; empty = none

@@ -17,7 +17,7 @@ bool names_postgres(const std::string& store);
 // store.
 std::string without_secrets(const std::string& url);
 
-// `text`, such as an error of libpq, with the URL and its passwords (also percent-decoded)
+// Returns `text`, such as an error of libpq, with the URL and its passwords (also percent-decoded)
 // replaced.
 std::string strike_secrets(std::string text, const std::string& url);
 

@@ -216,7 +216,7 @@ std::vector<SqlRow> PostgresSession::run_many(std::string_view sql,
   return rows;
 }
 
-// One round trip for all of them.
+// Runs the statement once per row of parameters, all in one round trip.
 void PostgresSession::run_pipeline(const std::string& statement, std::span<const SqlRow> parameters,
                                    std::vector<SqlRow>& rows) {
   if (libpq_->enter_pipeline_mode(connection_) != 1) throw_lost();

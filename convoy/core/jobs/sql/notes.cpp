@@ -11,7 +11,7 @@ bool SqlStore::has_notes_table() {
   return *has_notes_table_;
 }
 
-// The task is locked from here on.
+// Locks the task, and keeps the notes whose leases still hold.
 void SqlStore::keep_notes(int64_t number, std::span<const size_t> which,
                           std::span<const NewNote> notes, std::vector<bool>& kept) {
   const std::optional<TaskRow> task = locked_task(number);

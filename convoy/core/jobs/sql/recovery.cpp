@@ -29,7 +29,6 @@ bool decodes(Decode&& decode) {
 
 SqlRow without_first(const SqlRow& row) { return {row.begin() + 1, row.end()}; }
 
-// Checks that decode_task() cannot make, because they compare columns with each other.
 bool is_sound_task(const SqlRow& row) {
   return decodes([&] { decode_task(row, ""); });
 }

@@ -25,7 +25,7 @@ struct RecoveredTable {
   bool (*is_sound)(const SqlRow& row);
 };
 
-// In the order in which they can be filled. Excludes the table of names and values.
+// The tables, in the order in which they can be filled, without the table of names and values.
 std::span<const RecoveredTable> recovered_tables();
 
 // "INSERT INTO name(columns) VALUES($1, ...)".

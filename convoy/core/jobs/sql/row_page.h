@@ -45,7 +45,7 @@ class RowPage {
 
  private:
   struct Value {
-    int64_t number;  // or where its text begins
+    int64_t number;  // or the position where the text begins
     size_t num_bytes;
     Kind kind;
   };

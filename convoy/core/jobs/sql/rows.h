@@ -88,7 +88,7 @@ std::string encode_times(const Group& group);
 SqlRow encode_result(int64_t task, const ResultRow& row);
 SqlRow encode_former(const FormerResult& former);  // as decode_former reads it
 
-// The task number among its columns.
+// The task number in a row of task columns.
 int64_t task_number(const RowPage::Row& row, const std::string& store);
 int64_t integer_at(const SqlRow& row, size_t column, const std::string& store);
 [[noreturn]] void throw_damaged(const std::string& store, const std::string& what);

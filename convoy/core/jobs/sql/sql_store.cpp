@@ -19,7 +19,7 @@ constexpr int64_t kIdsPerPage = 4'000;
 
 std::string list_key(int64_t group) { return fmt::format("group_list_{}", group); }
 
-// Ends in the name of a process.
+// The beginning of a key; the name of a process follows it.
 constexpr std::string_view kClockKey = "clock:";
 
 std::string times_key(int64_t group) { return fmt::format("group_times_{}", group); }
@@ -134,8 +134,8 @@ std::vector<Group> SqlStore::read_groups(Damage damage) {
   });
 }
 
-// Rows of the table of names and values, which every schema has: older stores need no migration,
-// and older versions of Convoy can still read the store.
+// Writes a row of the table of names and values. Every schema has this table, so older stores need
+// no migration, and older versions of Convoy can still read the store.
 std::vector<SqlRow> SqlStore::note(const std::string& key, const std::string& value) {
   return session_->run(
       "INSERT INTO convoy_meta(key, value) VALUES($1, $2) "

@@ -140,7 +140,7 @@ void SqlStore::visit_page(const RowPage& page,
                           const std::function<void(const TaskRecord&)>& visit) const {
   constexpr size_t kTaskColumns = 11;
   const std::string store = session_->name();
-  // Their memory is reused.
+  // These objects are declared outside of the loop, so that their memory is reused.
   TaskRow task;
   TaskRecord record;
   ResultRow found;

@@ -113,7 +113,7 @@ void refuse_newer(SqliteSession& source) {
   try {
     prepare_schema(source, Access::ReadOnly);
   } catch (const DataError&) {
-    // Its version cannot be read.
+    // The version cannot be read, so it is not known to be newer.
   }
 }
 
@@ -126,7 +126,7 @@ int64_t last_number(SqliteSession& session, std::string_view table) {
       const std::vector<SqlRow> rows = session.run(sql, {});
       if (!rows.empty()) return integer_at(rows[0], 0, session.name());
     } catch (const DataError&) {
-      // The next way may read other pages.
+      // The next statement may read other pages.
     }
   }
   return kGuess;
@@ -242,7 +242,8 @@ Recovery recover_sqlite(const fs::path& path, const StoreOptions& options) {
     recovery.kept_aside = aside.string();
     remove_store(fresh);
     remove_store(work);
-    // Reading may write beside the file, or repair its first page.
+    // The rows are read from a copy, because reading may write beside the file or repair its first
+    // page.
     copy_store(aside, work);
     fill(fresh, work, options, recovery);
     remove_store(work);

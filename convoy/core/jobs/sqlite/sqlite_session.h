@@ -50,7 +50,7 @@ class SqliteSession : public SqlSession {
   void choose_journal(const StoreOptions& options);
   void set_synchronous(bool full);
   void set_busy_handler();
-  int wait_for_lock();  // 0: no longer
+  int wait_for_lock();  // returns 0 when the time limit is reached
   // Repeats `call` while the file is locked, up to the limit. Returns SQLite's code.
   template <class Call>
   int while_busy(Call&& call);

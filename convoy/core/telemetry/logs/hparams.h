@@ -18,8 +18,8 @@ using HparamValue = std::variant<bool, double, std::string>;
 using Hparams = std::map<std::string, HparamValue>;
 
 struct HparamsExperiment {
-  // For each parameter of any run: its values, in the order in which the page shows them; empty =
-  // too many to list, and of this kind.
+  // A parameter of any run. `values`: all its values, in the order in which the page shows them;
+  // empty = too many to list, and `kind` then holds a value of their type.
   struct Parameter {
     std::string name = {};
     std::vector<HparamValue> values = {};

@@ -69,14 +69,14 @@ std::string_view end_word(RunEnd how) {
 }
 
 struct TrainingLog::Window {
-  double loss_sum = 0;  // since the last point
+  double loss_sum = 0;  // sum since the last TensorBoard point
   struct Mean {
     double sum = 0;
-    int64_t steps = 0;  // with this figure
+    int64_t steps = 0;  // number of steps that have this figure
   };
   std::map<std::string, Mean> others{};
   int64_t steps = 0;
-  double run_loss_sum = 0;  // since this process began
+  double run_loss_sum = 0;  // sum since this process began
   int64_t run_steps = 0;
   int64_t run_rows = 0;
   int64_t run_tokens = 0;
@@ -85,7 +85,7 @@ struct TrainingLog::Window {
   double run_step_seconds = 0;  // steps only, without evaluations and saves
   double begin_seconds = log_clock_seconds();
   ProgressFigures shown;
-  json eval_figures = json::object();  // the latest of each name
+  json eval_figures = json::object();  // latest value of each name
 };
 
 TrainingLog::TrainingLog(TrainingLogOptions options, const Log& log)

@@ -45,7 +45,7 @@ struct StepMetrics {
   std::vector<int64_t> rank_held_bytes{};    // held now by each rank, or empty
   // Device memory reserved by each rank's allocator, or empty.
   std::vector<int64_t> rank_reserved_bytes{};
-  // Seconds blocked in collectives since the step before, by rank, or empty. The rank that waits
+  // Seconds blocked in collectives since the previous step, by rank, or empty. The rank that waits
   // least delays the others.
   std::vector<double> rank_wait_seconds{};
   std::map<std::string, double> others{};  // rewards/margins, ...: a step may lack some
@@ -61,14 +61,14 @@ struct EvalMetrics {
   int64_t supervised_tokens = 0;
   double seconds = 0;
   std::map<std::string, double> others{};                      // exact_match, ...
-  double deciding = std::numeric_limits<double>::quiet_NaN();  // decides best; NaN = the loss
+  double deciding = std::numeric_limits<double>::quiet_NaN();  // decides the best model; NaN: loss
 };
 
 struct CheckpointEvent {
   int64_t step = 0;
   std::filesystem::path path{};
   double seconds = 0;
-  double pause_seconds = 0;  // for which training stood still
+  double pause_seconds = 0;  // time for which the training stood still
   int64_t bytes = -1;
   bool best = false;
 };
@@ -95,10 +95,10 @@ struct TrainingLogOptions {
   std::vector<std::string> printed_metrics = {"perplexity", "accuracy"};
   // Name of the evaluation metric that decides the best model.
   std::string best_name = "loss";
-  bool greater_is_better = false;  // when best_name's values are compared
-  bool counts_tokens = true;       // else rows are samples of another kind: speed is samples/s
-  bool has_perplexity = true;      // an evaluation's loss is a mean over tokens
-  double peak_flops = 0;  // per second, that the devices of all ranks can do together; 0 = unknown
+  bool greater_is_better = false;  // how values of best_name are compared
+  bool counts_tokens = true;       // false: rows are other samples, speed is in samples/s
+  bool has_perplexity = true;      // true: an evaluation's loss is a mean over tokens
+  double peak_flops = 0;           // peak FLOPs per second of the devices of all ranks; 0 = unknown
   // Parameters of this run for TensorBoard; not written when it has no values.
   HparamsSession hparams = {};
   ProgressOptions progress{};
@@ -120,9 +120,9 @@ class TrainingLog {
   void checkpoint(const CheckpointEvent& event);
   void warning(std::string_view message);
   void failure(const Error& error);
-  // One TensorBoard point each, in addition to the points of steps and evaluations.
+  // Adds one TensorBoard point for each value, besides the points of steps and evaluations.
   void scalars(int64_t step, const std::map<std::string, double>& values);
-  // No further step follows: ends the progress line, and other lines may be printed. Call it once.
+  // Call it after the last step. Ends the progress line, so that other lines may be printed.
   void close_progress();
   // Writes the last metrics, trainer_state.json of the whole run, and the end row; further calls do
   // nothing. Without this call the run has no end row.

@@ -24,7 +24,7 @@ constexpr uint64_t kNumSlots = 1024;
 struct Slot {
   Word version;
   Word sequence;
-  Word entered_ns;  // CLOCK_MONOTONIC, as all times here
+  Word entered_ns;  // CLOCK_MONOTONIC, as for all times here
   Word waited_ns;   // 0 = not yet
   Word left;        // 2 * nanoseconds + (1 = failed); 0 = not yet
   Word num_elements;
@@ -49,11 +49,11 @@ struct Head {
   Word life;
   Word num_beats;
   Word beat_ns;
-  Word step;              // + 1; 0 = not said
-  Word checkpoint_step;   // + 1; 0 = none
+  Word step;              // completed steps + 1; 0 = unknown
+  Word checkpoint_step;   // step + 1; 0 = none
   Word phase;             // text
   Word next_number;       // number of the next collective
-  Word waiting_since_ns;  // its rank blocks in a collective; 0 = it does not
+  Word waiting_since_ns;  // when its rank began to block in a collective; 0 = it does not block
 };
 
 struct Pages {

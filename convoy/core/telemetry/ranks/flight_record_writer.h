@@ -22,7 +22,7 @@ class FlightWriter {
   // Takes over the pages whose descriptor CONVOY_FLIGHT_FD names. Writes nothing when the variable
   // is missing, names anything but such pages, or names pages of another living process.
   static FlightWriter attach();
-  ~FlightWriter();  // says goodbye: the silence that follows is none
+  ~FlightWriter();  // ends the record, so that the silence afterwards is no fault
   FlightWriter(FlightWriter&&) noexcept;
   FlightWriter& operator=(FlightWriter&&) noexcept;
 
@@ -38,8 +38,9 @@ class FlightWriter {
   void done(uint64_t number);
   void failed(uint64_t number);
 
-  // The two parts of wait() and done(), for a collective of a device, which waits in the caller's
-  // place: the pages by the thread that watches the device, the trace by the one that drives it.
+  // The parts of wait() and done(), for collectives where a device waits instead of the caller. The
+  // thread that watches the device calls record_wait() and record_done(), which write the pages.
+  // The thread that drives the device calls trace_wait() and trace_done(), which write the trace.
   void record_wait(uint64_t number);
   void record_done(uint64_t number);
   void trace_wait(uint64_t number);

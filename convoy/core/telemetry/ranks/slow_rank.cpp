@@ -8,7 +8,7 @@
 namespace convoy::telemetry {
 namespace {
 
-// Shorter steps are not compared: a collective alone takes as long.
+// Shorter steps are not compared, because a collective alone takes as long.
 constexpr double kShortestStepSeconds = 1e-3;
 
 double middle(std::vector<double> values) {
@@ -24,7 +24,7 @@ std::string SlowRankWatch::step(double seconds, const std::vector<double>& rank_
   waited_seconds_.resize(rank_wait_seconds.size(), 0);
   seconds_ += seconds;
   for (size_t rank = 0; rank < rank_wait_seconds.size(); ++rank)
-    waited_seconds_[rank] += std::min(seconds, rank_wait_seconds[rank]);  // an evaluation's apart
+    waited_seconds_[rank] += std::min(seconds, rank_wait_seconds[rank]);  // no waits of evaluations
   if (steps_ < kSteps) return "";
   std::string sentence = judge();
   steps_ = 0;

@@ -21,7 +21,7 @@
 
 namespace convoy::telemetry {
 
-// The owner of a trace.
+// The rank that a trace belongs to.
 struct TracedRank {
   int rank = 0;
   int world_size = 1;
@@ -96,7 +96,7 @@ class StepTrace {
   std::atomic<bool> full_ = false;
   std::atomic<uint64_t> next_number_ = 1;
   mutable std::mutex mutex_;
-  int64_t first_;  // completed steps at which the trace starts; -1 until the run says where it does
+  int64_t first_;  // completed steps at which the trace starts; -1: not known yet
   std::vector<Slice> phases_;
   std::vector<Slice> steps_;
   std::map<uint64_t, Exchange> exchanges_;

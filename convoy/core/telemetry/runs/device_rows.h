@@ -17,13 +17,13 @@ struct DeviceRow {
   std::string host = {};    // empty = the file does not say
   std::string device = {};  // "gpu0", "host"
   std::vector<std::pair<std::string, double>> values =
-      {};  // by column; what is not known is not there
+      {};  // by column; unknown values are left out
 };
 
 class DeviceRowReader {
  public:
-  // Reads one line. The heading comes first and again after each restart of the run. Empty for a
-  // heading and for a line that does not match it.
+  // Reads one line. The heading comes first and again after each restart of the run. Returns
+  // nullopt for a heading and for a line that does not match the heading.
   std::optional<DeviceRow> read(const std::string& line);
 
  private:

@@ -27,7 +27,7 @@ int64_t bytes_below(const fs::path& folder) {
   return bytes;
 }
 
-// True when the folder holds anything but the run's own records, which a person may need.
+// True when the folder holds more than the run's own records: files that a person may need.
 bool left_something(const fs::path& folder) {
   std::error_code error;
   for (const char* name : {"adapter", "model", "samples", "checkpoints"})
@@ -54,7 +54,8 @@ RemovableRun removable(const RunHistory& run, const CleaningRequest& request, st
   return {path, run.path, run.name, std::move(reason), bytes_below(path)};
 }
 
-// A second start of a run that ended has not yet written an event.
+// The lock is checked too, because the second start of a run that ended may not have written an
+// event yet.
 bool goes_on(const RunHistory& run) {
   return run.state == RunState::Running || run_folder_is_held(run.path);
 }
@@ -87,7 +88,7 @@ std::vector<RemovableRun> removable_runs(const std::vector<RunHistory>& runs,
         now_seconds - run->updated_seconds < request.older_than_days * kSecondsPerDay)
       continue;
     if (request.only_checkpoints && !has_checkpoints(*run)) continue;
-    // Others may still be resumed from their checkpoints.
+    // Runs that have not finished may still be resumed from their checkpoints.
     if (request.only_checkpoints && request.keep_best == 0 && run->state != RunState::Finished)
       continue;
     if (request.keep_best > 0)

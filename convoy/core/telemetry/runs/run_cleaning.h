@@ -15,9 +15,9 @@ namespace convoy::telemetry {
 
 struct CleaningRequest {
   int64_t keep_best =
-      0;  // remove all trainings but so many with the lowest loss; 0 = do not ask for it
+      0;  // keep this many trainings with the lowest loss, remove the others; 0 = off
   double older_than_days = 0;     // only runs whose last event is older; 0 = any
-  bool only_checkpoints = false;  // remove checkpoints alone: what a run made stays
+  bool only_checkpoints = false;  // remove only checkpoints; results of the run stay
 };
 
 struct RemovableRun {
@@ -35,7 +35,7 @@ struct RemovableRun {
 std::vector<RemovableRun> removable_runs(const std::vector<RunHistory>& runs,
                                          const CleaningRequest& request, double now_seconds);
 
-// All of `runs`, which the user named.
+// Selects all of `runs`, which the user named.
 std::vector<RemovableRun> named_runs(const std::vector<RunHistory>& runs,
                                      const CleaningRequest& request);
 

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using Values = std::map<std::string, std::string>;
 
-// These always differ between runs and carry no information.
+// Settings that always differ between runs and carry no information.
 const std::set<std::string> kPlaces = {"run_name", "train.output_dir",
                                        "train.resume_from_checkpoint"};
 
@@ -51,7 +51,8 @@ std::optional<CurvePoint> last_of(const std::vector<CurvePoint>& curve) {
   return curve.empty() ? std::nullopt : std::optional(curve.back());
 }
 
-// A line of `name` adds nothing to the line of `by`. `equal`: only when both have the same values.
+// The line `name` adds nothing to the line `by`. `equal`: this holds only when both lines have the
+// same values.
 struct Repeat {
   std::string_view name;
   std::string_view by;
@@ -116,7 +117,7 @@ RanksAndStrategy ranks_and_strategy(const json& identity) {
                                 std::string())};
 }
 
-// In order of interest to a person.
+// The figures of a run, the most interesting first.
 std::vector<std::pair<std::string, std::string>> figures_of(const RunHistory& run,
                                                             const json& identity) {
   const RanksAndStrategy by = ranks_and_strategy(identity);

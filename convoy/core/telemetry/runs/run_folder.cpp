@@ -69,7 +69,7 @@ std::string holder_text(const fs::path& lock_path) {
                          member_or(holder, "host", std::string("unknown host")),
                          member_or(holder, "since", std::string("?")));
   } catch (const Error&) {
-    // The lock alone counts; its holder stays unnamed.
+    // Only the lock counts. The message then does not name its holder.
   }
   return "another process";
 }

@@ -42,7 +42,7 @@ class RunFolder {
   static RunFolder take_part(const std::filesystem::path& folder, const std::string& name,
                              const std::filesystem::path& parent = "runs");
 
-  // The same folder, opened by a rank of its launcher.
+  // For a rank: opens the folder that its launcher has made.
   static RunFolder attach(const std::filesystem::path& folder);
 
   ~RunFolder();

@@ -43,8 +43,8 @@ RunState state_of_end(const std::string& status);
 // Reason shown for a run whose events have no end and whose folder is not locked.
 inline constexpr const char* kEndedWithoutAWord =
     "the run has no end event: its process was killed";
-// The state by the events and the lock: a run whose rows just stop is in progress when its folder
-// is held, else it died.
+// The state of a run, from its events (`told`) and its lock (`held`). A run without an end event is
+// in progress when its folder is locked; otherwise it was killed.
 RunState state_now(RunState told, bool held);
 
 // The point with the lowest finite value.
