@@ -9,9 +9,9 @@
 
 namespace convoy::settings {
 
-// `value`: the path of the file, or its sections, as our key `key` has them. Adds errors to the
-// list; throws ConfigError for a file that cannot be read. Returns the values of the DeepSpeed file
-// it names that are checked or decided later.
+// `value`: the value of our key `key`, which is the path of the file or its sections. Adds errors
+// to the list; throws ConfigError for a file that cannot be read. If the file names a DeepSpeed
+// file, returns the values of that file that are checked or decided later.
 DeepSpeedFacts read_accelerate(const config::Node& value, const std::string& key,
                                LaunchRequest& launch_request, config::Imported& imported,
                                config::ErrorList& errors);

@@ -59,7 +59,7 @@ class PreferenceCheck {
     errors_.add(ConfigError(fmt::format("{}: {}", key, reason), resolved_.location(key, hint)));
   }
 
-  // None: the task has one loss, without a name.
+  // Empty: the task has one loss, which has no name.
   std::vector<std::string> losses_of_task() const {
     if (is_judged()) return unpaired_loss_words();
     return settings_.task_facts().chooses_loss ? pair_loss_words() : std::vector<std::string>();
@@ -77,7 +77,8 @@ class PreferenceCheck {
     return false;
   }
 
-  // A loss compares whole completions.
+  // Refuses settings of rows that cut or mask completions, because the losses compare whole
+  // completions.
   void check_data() const {
     const DataSettings& data = settings_.data;
     const DataSettings usual;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the settings of a task of preferences: what its loss does not read is refused.
+// Checks the settings of a task of preferences: settings that its loss does not read are refused.
 #pragma once
 
 #include "convoy/core/config/resolve.h"
@@ -8,7 +8,7 @@
 
 namespace convoy::settings {
 
-// For settings that could all be read.
+// Call it only when all settings could be read.
 void check_preference(const TrainSettings& settings, const config::Resolved& resolved,
                       config::ErrorList& errors);
 

@@ -32,7 +32,7 @@ const std::array<UnreadKeys, 4>& unread_keys() {
   return keys;
 }
 
-// Null: the rounds read the key.
+// Returns null when the rounds read the key.
 const UnreadKeys* why_unread(std::string_view path) {
   for (const UnreadKeys& keys : unread_keys())
     for (const std::string_view begin : keys.begins)

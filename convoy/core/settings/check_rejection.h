@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the settings of task rejection: what its rounds would ignore is refused.
+// Checks the settings of task rejection: settings that its rounds would ignore are refused.
 #pragma once
 
 #include "convoy/core/config/resolve.h"
@@ -8,7 +8,7 @@
 
 namespace convoy::settings {
 
-// For settings that could all be read.
+// Call it only when all settings could be read.
 void check_rejection(const TrainSettings& settings, const config::Resolved& resolved,
                      config::ErrorList& errors);
 

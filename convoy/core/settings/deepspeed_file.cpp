@@ -216,7 +216,7 @@ class DeepSpeedReader {
   void read_betas() {
     const std::string path = kOptimizer + "betas";
     const Node* const betas = file_.find(path);
-    if (betas == nullptr) return;  // 0.9 and 0.999 are the defaults of both
+    if (betas == nullptr) return;  // 0.9 and 0.999 are the defaults here and there
     if (betas->kind != NodeKind::List || betas->items.size() != 2)
       return file_.refuse(path, path + ": wanted a list of two numbers");
     const std::array<const char*, 2> settings = {"train.adam_beta1", "train.adam_beta2"};
@@ -339,12 +339,13 @@ void decide_batch(DeepSpeedFacts& facts, int64_t ranks, config::Imported& import
     errors.add(value.node.error(
         fmt::format("train_batch_size {} is no multiple of {}", rows, factors(ranks, accumulation)),
         value.spelling, "give a multiple of it, or write \"auto\""));
-    facts.train_batch_size.reset();  // its product is wrong anyway
+    facts.train_batch_size.reset();  // a check of its product would only repeat the error
   } else {
     value.path = "train.batch_size";
     value.written = std::exchange(value.node.text, fmt::format("{}", rows / together));
     value.node.quoted = false;
-    // A given micro-batch size implies the accumulation that belongs to it.
+    // Without a given accumulation the result is only a default: a given micro-batch size implies
+    // its own accumulation.
     value.is_default = !accumulation;
     imported.values.push_back(std::move(value));
   }

@@ -21,23 +21,23 @@ struct OpenBatch {
 // Values that can be checked or decided only when the ranks and the other settings are known.
 struct DeepSpeedFacts {
   std::optional<config::ImportedValue> train_batch_size;
-  std::optional<OpenBatch> open_batch;                      // holds train_batch_size as a number
-  std::optional<config::ImportedValue> accumulation_alone;  // without either batch size
+  std::optional<OpenBatch> open_batch;                      // set when no micro-batch size is given
+  std::optional<config::ImportedValue> accumulation_alone;  // accumulation without a batch size
   std::optional<config::ImportedValue> warmup_steps;
   std::optional<config::ImportedValue> schedule_steps;
   std::optional<config::ImportedValue> optimizer;
-  // The value of train.bf16 or train.fp16. Both compute the same here; only the number of bits can
-  // be contradicted.
+  // The value of train.bf16 or train.fp16. Both have the same effect in Convoy, so only a different
+  // number of bits is a contradiction.
   std::optional<config::ImportedValue> precision;
 };
 
-// `value`: the path of the file, or the sections themselves, as our key `key` has them. Adds errors
+// `value`: the value of our key `key`, which is the path of the file or its sections. Adds errors
 // to the list; throws ConfigError for a file that cannot be read.
 DeepSpeedFacts read_deepspeed(const config::Node& value, const std::string& key,
                               config::Imported& imported, config::ErrorList& errors);
 
-// Gives train.batch_size its part of an open batch. `ranks`: number in the whole job; when it is 0,
-// which means unknown, nothing is guessed.
+// Computes train.batch_size from an open batch. `ranks`: number of ranks in the whole job; 0 means
+// unknown, and then nothing is computed.
 void decide_batch(DeepSpeedFacts& facts, int64_t ranks, config::Imported& imported,
                   config::ErrorList& errors);
 

@@ -10,7 +10,7 @@
 
 namespace convoy::settings {
 
-// Adds an error for each name that no program has.
+// Adds an error for each name of an unknown program.
 void check_reports(const LoggingSettings& logging, const config::Resolved& resolved,
                    config::ErrorList& errors);
 
@@ -21,7 +21,8 @@ void fall_back_to_tensorboard(LoggingSettings& logging, config::Resolved& resolv
 // evaluations generate none.
 void fall_back_to_the_loss(TrainingSettings& train, config::Resolved& resolved);
 
-// Warns of an early stop of which no evaluation could decide. Classification evaluates each epoch.
+// Warns when an early stop is configured but there are no evaluations that could cause it.
+// Classification always evaluates each epoch.
 void warn_of_idle_early_stop(const TrainSettings& settings, config::Resolved& resolved);
 
 }  // namespace convoy::settings

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FSDP as accelerate and transformers' TrainingArguments configure it, as parallel.* of ours.
+// Reads the FSDP settings of accelerate and of transformers' TrainingArguments as our settings
+// parallel.*.
 #pragma once
 
 #include <map>

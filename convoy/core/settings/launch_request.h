@@ -9,7 +9,7 @@
 namespace convoy::settings {
 
 struct RequestedValue {
-  std::string value;   // empty = nothing is said
+  std::string value;   // empty = not requested
   std::string origin;  // "accelerate.yaml:7", "environment NUM_GPUS"
 };
 

@@ -19,15 +19,15 @@ inline constexpr auto kFp16IsBf16 = "computing in bf16: as many bytes, and no lo
 
 enum class PeerAction {
   Read,      // handled by the code that reads the format
-  NoEffect,  // said, with the reason
+  NoEffect,  // a notice, with the reason
   Refuse,    // an error, with the reason
 };
 
 struct PeerKey {
-  std::string path;  // "zero_optimization.stage"; "tensorboard.*": whatever lies below
+  std::string path;  // "zero_optimization.stage"; "tensorboard.*": all keys below
   PeerAction action = PeerAction::Read;
   std::string why = {};
-  std::vector<std::string> harmless = {};  // values, lower case, that ask for nothing
+  std::vector<std::string> harmless = {};  // values in lower case that request nothing
 };
 
 class PeerFile {
@@ -36,13 +36,13 @@ class PeerFile {
   PeerFile(const config::Node& root, std::string program, const std::vector<PeerKey>& keys,
            config::Imported& imported, config::ErrorList& errors);
 
-  // From now on messages name the key at `path` as the user spelt it, for a `root` that was derived
-  // from that text.
+  // From now on messages call the key at `path` by `name`, the user's spelling. For a `root` that
+  // is not the user's own text.
   void spell(const std::string& path, std::string name) { spelled_[path] = std::move(name); }
 
   std::string name_of(const std::string& path) const;
 
-  // Adds unknown and refused keys to the errors, and notices for those without effect.
+  // Adds unknown and refused keys to the errors, and notices for keys without effect.
   void check_keys();
 
   // Null when the key is missing, has no value, or leaves the choice open ("auto").
@@ -85,7 +85,7 @@ class PeerFile {
   const std::vector<PeerKey>& keys_;
   config::Imported& imported_;
   config::ErrorList& errors_;
-  std::map<std::string, std::string> spelled_;         // by path, where it is not the path
+  std::map<std::string, std::string> spelled_;         // by path, if they differ
   std::map<std::string, std::string> without_effect_;  // reason -> "key (line 3), key (line 4)"
 };
 

@@ -32,7 +32,7 @@ struct PairLossFacts {
   bool has_reference = true;
   bool smooths_labels = false;  // reads preference.label_smoothing
   bool has_margin = false;      // reads preference.target_margin
-  bool takes_means = false;     // length_normalised: auto divides log-probabilities by tokens
+  bool takes_means = false;     // with length_normalised auto: mean over tokens
 };
 
 inline constexpr std::array<PairLossFacts, 10> kPairLosses = {{
@@ -67,8 +67,8 @@ inline constexpr std::array<PairLossFacts, 10> kPairLosses = {{
 struct UnpairedLossFacts {
   std::string_view name;
   std::string_view paper;
-  // A gain counts from how far the model is from its reference, estimated over the answers of a
-  // step; else from the reference itself.
+  // True: gains are measured from the divergence of the model from its reference, estimated over
+  // the answers of a step. False: gains are measured from the reference itself.
   bool estimates_divergence = false;
 };
 
@@ -78,13 +78,14 @@ inline constexpr std::array<UnpairedLossFacts, 2> kUnpairedLosses = {{
      .paper = "gains count from the reference itself, arXiv 2408.06266"},
 }};
 
-// The first loss of the task. A word of its own, so that a loss that is written is never taken for
-// the default of another task: a run's own configuration spells out defaults.
+// Stands for the first loss of the task. It is a separate word, because a run's own configuration
+// spells out all defaults: without this word, the default of one task would look like a loss that
+// was chosen for another task.
 inline constexpr const char* kLossOfTask = "auto";
 
 // Takes a word of kPairLosses, or kLossOfTask. Throws ConfigError for any other word.
 const PairLossFacts& pair_loss_named(std::string_view name);
-// The same of kUnpairedLosses.
+// The same for kUnpairedLosses.
 const UnpairedLossFacts& unpaired_loss_named(std::string_view name);
 std::vector<std::string> pair_loss_words();
 std::vector<std::string> unpaired_loss_words();

@@ -43,7 +43,7 @@ const std::map<std::string, std::string>& names_of_their_own() {
   return names;
 }
 
-// Words that all commands share, with further spellings. The setting's own name stays accepted.
+// Flags that all commands share, with further spellings. The setting's own name stays accepted.
 struct SharedWord {
   std::string flag;
   std::vector<std::string> aliases;

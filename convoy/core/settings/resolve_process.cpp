@@ -20,7 +20,7 @@ std::map<std::string, std::string> values_of(ProcessSettings& settings) {
   return config::assigned_values(config::list_fields(settings));
 }
 
-// The servers settle these.
+// Settings of models that Convoy loads itself. They have no effect on servers.
 constexpr std::array kOfLoadedModels = {
     "model.adapter",      "model.revision",      "model.dtype",        "model.quantization",
     "model.double_quant", "model.template_path", "workers.devices",    "workers.threads",

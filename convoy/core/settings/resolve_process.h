@@ -12,7 +12,7 @@
 
 namespace convoy::settings {
 
-// Settings that flags give. They may be the defaults, and beat the other sources then too.
+// Settings that flags give. A flag overrides the other sources even if its value is the default.
 struct ProcessFlagValues {
   ProcessSettings settings;
   std::vector<std::string> names;  // fields of process_flag_list() that were given

@@ -183,7 +183,7 @@ void add_at_its_key(const ConfigError& error, const config::Resolved& resolved,
       ConfigError(error.what(), resolved.location(error.location().key, error.location().hint)));
 }
 
-// Under `auto` the run checks it, with the strategy that it has chosen.
+// Does not check strategy `auto`: the run checks the strategy that it chooses.
 void check_strategy(const ParallelSettings& parallel, const config::Resolved& resolved,
                     config::ErrorList& errors) {
   if (!all_readable(resolved, {"parallel.strategy", "parallel.offload", "parallel.shard_over",

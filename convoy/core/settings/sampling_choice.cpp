@@ -44,7 +44,7 @@ class Reader {
                               most));
     value = static_cast<Number>(number);
   }
-  // Nothing where the key is absent.
+  // Returns nullopt when the key is absent.
   std::optional<bool> flag(const char* key) const {
     const Json* const found = find(key);
     if (found == nullptr) return std::nullopt;
@@ -62,7 +62,8 @@ class Reader {
   const std::string& file_;
 };
 
-// transformers' further settings of generate(), with the values that change nothing.
+// The keys of transformers' generate() that Convoy does not have and whose values would change
+// texts. kNeutral: the values that change nothing.
 std::vector<std::string> keys_without_effect(const Reader& reader) {
   static const std::map<std::string, Json> kNeutral = {
       {"num_beams", 1},
@@ -99,12 +100,12 @@ std::vector<std::string> keys_without_effect(const Reader& reader) {
     if (found != nullptr && *found != neutral && !(found->is_structured() && found->empty()))
       keys.push_back(key);
   }
-  // In transformers, too, max_new_tokens comes before it.
+  // max_new_tokens overrides max_length in transformers too.
   if (reader.has("max_new_tokens")) std::erase(keys, "max_length");
   return keys;
 }
 
-// Where a value comes from.
+// The source of a value.
 enum class Origin { Given, Model, Usual };
 
 template <class Number>
@@ -157,7 +158,8 @@ ModelSampling read_model_sampling(const Json& generation_config, const std::stri
   reader.read("min_p", 0, 1, values.min_p);
   reader.read("repetition_penalty", kLeast, 1e9, values.repetition_penalty);
   reader.read("max_new_tokens", 1, kMostCount, values.max_new_tokens);
-  // The likeliest token is kept by any nucleus; -1 is all, as in vLLM.
+  // top_p 0 becomes kLeast, because every nucleus keeps the likeliest token. top_k -1 keeps all
+  // tokens, as in vLLM.
   if (values.top_p.value) values.top_p = std::max(*values.top_p.value, kLeast);
   if (values.top_k.value) values.top_k = std::max<int64_t>(*values.top_k.value, 0);
   model.unused = keys_without_effect(reader);

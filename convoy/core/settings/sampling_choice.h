@@ -25,20 +25,21 @@ struct ModelSampling {
 ModelSampling read_model_sampling(const nlohmann::ordered_json& generation_config,
                                   const std::string& file);
 
-// The values where neither the caller nor the model says more, of every command.
+// The default values of all commands, used when neither the caller nor the model gives a value.
 SamplingValues usual_sampling();
 
-// The sources below the caller's.
+// The sources of lower priority than the caller.
 struct SamplingSources {
   ModelSampling model = {};
-  SamplingValues usual = usual_sampling();  // nothing is `auto`
+  SamplingValues usual = usual_sampling();  // no value is `auto`
 };
 
-// For what requests leave open: `given`, the flags of the server, before the model's file.
+// The sources for values that requests leave open. `given`: the flags of the server, which override
+// the model's file.
 SamplingSources sources_of_requests(const SamplingValues& given, SamplingSources sources);
 
-// `given` with a number in place of every `auto`, 0 as temperature where it asks for greedy texts.
-// Throws ConfigError for a contradiction.
+// `given` with a number in place of every `auto`, and with temperature 0 if it asks for greedy
+// texts. Throws ConfigError for a contradiction.
 SamplingFlags settle_sampling(SamplingFlags given, const SamplingSources& sources);
 
 // "sampling: temperature 0.7, top_p 0.8 by DIR/generation_config.json; max_new_tokens 64 as given".

@@ -11,7 +11,7 @@
 
 namespace convoy::settings {
 
-// As ModelFlags, whose adapter would be every request's.
+// ModelFlags without the adapter, which would apply to all requests.
 struct ServedModelFlags {
   ModelFlags model;
 

@@ -8,7 +8,7 @@
 
 namespace convoy::settings {
 
-// `temperature_note`: follows the meaning of the temperature.
+// `temperature_note`: text appended to the help of the temperature.
 template <class Settings, class Visitor>
 void visit_draw_fields(Settings& draw, Visitor& visit, const std::string& temperature_note) {
   visit("temperature", draw.temperature,

@@ -35,7 +35,8 @@ std::string names_of_strategies(Fits fits) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Throws ConfigError for a setting that is for strategies that fit, where this one does not.
+// Throws ConfigError when a setting is given (`asked`) that `strategy` does not have. `fits`: tells
+// whether a strategy has the setting.
 template <class Fits>
 void refuse_unless(const StrategyFacts& strategy, bool asked, const char* key, Fits fits) {
   if (!asked || fits(strategy)) return;

@@ -15,20 +15,21 @@ namespace convoy::settings {
 
 enum class StrategyKind { None, Dp, Ddp, Zero1, Zero2, Zero3 };
 
-// Each rank holds a shard of the state that is cut, and all of the rest.
+// Each rank holds a shard of every kind of state that the strategy cuts, and all other state in
+// full.
 struct StrategyFacts {
   StrategyKind kind;
   std::string_view name;
   std::string_view summary;
-  std::string_view other_name = {};  // is accepted too
+  std::string_view other_name = {};  // a second accepted name
   bool spans_processes = false;      // ranks are processes; `auto` tries it
   bool cuts_states = false;          // each rank holds a piece of the optimizer states
-  bool cuts_gradients = false;       // after every micro-batch
+  bool cuts_gradients = false;       // gradients are cut after every micro-batch
   bool cuts_values = false;          // each rank holds a piece of the parameters
 };
 
-// For strategies that span processes, `auto` takes the first that fits: each later one holds less
-// per rank and sends more.
+// For strategies that span processes, `auto` takes the first that fits: each later strategy holds
+// less per rank and sends more.
 inline constexpr std::array<StrategyFacts, 6> kStrategies = {{
     {.kind = StrategyKind::None, .name = "none", .summary = "one rank"},
     {.kind = StrategyKind::Dp, .name = "dp", .summary = "replicas in threads of one process"},

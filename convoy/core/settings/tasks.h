@@ -27,8 +27,8 @@ struct TaskFacts {
   std::string_view name;
   std::string_view summary;
   TaskData data = TaskData::Rows;
-  bool has_answers = false;   // evaluations may generate them and compare
-  bool chooses_loss = false;  // preference.loss and what belongs to it
+  bool has_answers = false;   // evaluations may generate and compare answers
+  bool chooses_loss = false;  // reads preference.loss and its settings
 };
 
 inline constexpr std::array<TaskFacts, 8> kTasks = {{
@@ -52,10 +52,11 @@ inline constexpr std::array<TaskFacts, 8> kTasks = {{
 // Throws ConfigError with all names for any other word.
 const TaskFacts& task_named(std::string_view name);
 
-// Rows of the token files that are one row of the data: both completions of a pair.
+// Number of rows in the token files per row of the data: 2 for pairs, one row per completion.
 inline int64_t rows_of_item(const TaskFacts& task) { return task.data == TaskData::Pairs ? 2 : 1; }
 
-// Learns which answers are better: it reads `preference`, and its rows are whole completions.
+// True for tasks that learn which answers are better. They read `preference`, and their rows are
+// whole completions.
 inline bool learns_preferences(const TaskFacts& task) {
   return task.data == TaskData::Pairs || task.data == TaskData::Judged;
 }

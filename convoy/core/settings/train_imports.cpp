@@ -70,7 +70,7 @@ void check_whole_batch(const DeepSpeedFacts& facts, int64_t ranks, const Trainin
   if (!facts.train_batch_size || ranks == 0 || !resolved.whole()) return;
   for (const char* path : {"train.batch_size", "train.grad_accum", "train.global_batch_size"})
     if (!resolved.value(path).readable || !resolved.value(path).agreed) return;
-  if (train.batch_size.is_auto()) return;  // as many rows as fit, spread over the global batch
+  if (train.batch_size.is_auto()) return;  // the rows that fit are spread over the global batch
   const int64_t together = train.batch_rows() * ranks;
   const int64_t written = train.grad_accum.value.value_or(0);
   const int64_t accumulation =

@@ -102,7 +102,7 @@ std::vector<KeyRule> batch_rules() {
 std::vector<KeyRule> train_rules() {
   constexpr auto kNoLogits = "evaluation never keeps logits";
   return {
-      // transformers writes so for none.
+      // transformers writes -1 for no limit.
       {"train.steps", {"-1"}, KeyAction::Replace, "", "0"},
       {"train.max_steps", {"-1"}, KeyAction::Replace, "", "0"},
       {"train.fp16", {"false"}, KeyAction::Accept, "", ""},
@@ -186,8 +186,8 @@ std::vector<KeyRule> best_metric_rules() {
   return rules;
 }
 
-// Where files of other trainers hold the keys of preferences: at the top, with transformers' own,
-// and in our section.
+// The sections in which files of other trainers hold the keys of preferences: the top level, the
+// section of transformers' keys, and our section.
 constexpr std::array<std::string_view, 3> kPreferenceSections = {"", "train.", "preference."};
 
 // Losses that other programs name in place of a task, and tasks in place of a loss.
@@ -233,7 +233,7 @@ std::vector<KeyRule> rejection_rules() {
   return rules;
 }
 
-// A key of other trainers of preferences that is not here. A value that says what Convoy does
+// A key of other preference trainers that Convoy does not have. A value that says what Convoy does
 // anyway is accepted.
 struct AbsentKey {
   const char* name;

@@ -113,7 +113,7 @@ struct TrainSettings {
   TuningSettings tuning;
   TrainingSettings train;
   DataSettings data;
-  config::JsonList datasets;  // mixed_datasets()
+  config::JsonList datasets;  // read by mixed_datasets()
   MixSettings mix;
   LoggingSettings logging;
   GenerationSettings generation;
@@ -122,18 +122,20 @@ struct TrainSettings {
   RejectionSettings rejection;
   ParallelSettings parallel;
 
-  // The type of the products: bf16 or fp32; auto: sizing/compute_dtype.h chooses.
+  // The requested type of matrix products: bf16, fp32, or auto (sizing/compute_dtype.h then
+  // chooses).
   std::string wished_dtype() const {
     return model.dtype != "auto" ? model.dtype : train.wished_dtype();
   }
 
   const TaskFacts& task_facts() const { return task_named(task); }
-  // Task dpo has losses with and without, kto has one.
+  // True when the loss compares the model with a reference. Task dpo has losses with and without a
+  // reference; task kto always has a reference.
   bool has_reference() const {
     return task_facts().data == TaskData::Judged ||
            (task_facts().chooses_loss && pair_loss_named(preference.loss).has_reference);
   }
-  // The rows of a step lend each other their answers: KTO.
+  // True when each row of a step is also scored with the answer of another row, as in KTO.
   bool estimates_divergence() const {
     return task_facts().data == TaskData::Judged &&
            unpaired_loss_named(preference.loss).estimates_divergence;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How texts are drawn where neither the user nor the model's generation_config.json says: one set
-// of values for every command. Little heat: small models stray at 1, and repeat themselves at 0.
+// How texts are drawn when neither the user nor the model's generation_config.json gives values:
+// one set of values for all commands. The temperature is low, because small models lose the topic
+// at 1, but not 0, because they then repeat themselves.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace convoy::settings {
 
 inline constexpr double kUsualTemperature = 0.2;
 inline constexpr double kUsualTopP = 0.9;
-// At most the model's positions. Long enough for an answer with its thoughts.
+// Long enough for an answer with its reasoning. The model's positions limit it further.
 inline constexpr int64_t kUsualMaxNewTokens = 4096;
 
 }  // namespace convoy::settings

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of convoy-worker. Both ends have them from here: the front takes its own flags from a
-// command line and hands on the words of lists(), and the worker parses these words by lists().
-// Plain data.
+// The calls of convoy-worker. Used by both programs: the front takes its own flags from a command
+// line and passes the words of lists() on, and the worker parses these words with lists(). Plain
+// data.
 #pragma once
 
 #include <vector>
