@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a growing text that will not change: its last bytes may become a stop string or
-// another letter.
+// Finds the part of a growing text that will not change. The last bytes of the text may still
+// become part of a stop string or of another letter.
 #pragma once
 
 #include <algorithm>

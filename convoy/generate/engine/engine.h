@@ -39,7 +39,7 @@ struct EngineConfig {
   int64_t max_rows = 16;           // rows in one step
   int64_t prefill_chunk = 512;     // tokens of a step: prompt tokens and new tokens together
   int64_t kv_blocks = 0;           // 0: enough for `max_rows` of the longest rows
-  int64_t longest_row_tokens = 0;  // prompt and answer; 0: unknown, the model's positions count
+  int64_t longest_row_tokens = 0;  // prompt and answer; 0: as many as the model's positions
   int64_t kv_memory_bytes = 0;     // limit of the KV cache if `kv_blocks` is 0; 0: no limit
   kernels::CacheElement kv_element = kernels::CacheElement::Model;
   bool shares_prefixes = true;

@@ -6,7 +6,8 @@
 namespace convoy::generate {
 namespace {
 
-// The blocks that `budget.max_rows` rows need, with `blocks` in layers that see all keys.
+// The blocks that `budget.max_rows` rows need in each layer group, but at most `blocks` and at
+// least 1.
 std::vector<scheduler::LayerGroup> wanted_blocks(const std::vector<nn::KvLayerGroup>& layers,
                                                  const KvBudget& budget, int64_t blocks) {
   std::vector<scheduler::LayerGroup> groups;

@@ -48,8 +48,8 @@ std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, in
                                                  const std::vector<DrawPoint>& points);
 
 // Draws tokens from hidden states, which `head` turns into logits, in two steps: the constructor
-// sends what the draw needs to the device, pick() draws. When only the likeliest token is
-// requested, CPUs never store logits.
+// prepares the tables that the draw needs on the device, pick() draws. When only the likeliest
+// token is requested, CPUs never store logits.
 class TokenDraw {
  public:
   // Adds its tables to `upload`, which the caller sends. The ids in `points` must stay valid until

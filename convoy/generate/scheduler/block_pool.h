@@ -24,7 +24,7 @@ class BlockPool {
   // been free for longest, and gives it one holder. Throws StateError when no block is free.
   BlockId take();
   void hold(BlockId block);     // one holder more
-  void release(BlockId block);  // one holder fewer; without any it is free
+  void release(BlockId block);  // one holder fewer; a block without holders is free
   void discard(BlockId block);  // release() of useless content: it is taken first
 
  private:

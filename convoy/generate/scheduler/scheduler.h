@@ -67,7 +67,7 @@ class Scheduler {
   explicit Scheduler(SchedulerConfig config);
   ~Scheduler();
 
-  // The most tokens that a row alone can have. A larger request is refused.
+  // True when a row of `most_tokens` tokens fits if it runs alone. add() refuses larger requests.
   bool fits(int64_t most_tokens) const;
   // For callers whose steps with prompts cost more than other steps, however few prompt tokens they
   // read. From now on, while all running rows take single tokens and at least `fewest` requests
