@@ -27,8 +27,8 @@ void visit_cgroups(const std::string& controller, const KernelFolders& kernel,
     if (!unified && !names(controllers, controller)) continue;
     fs::path root = kernel.sys / "fs/cgroup";
     if (!unified) root /= fs::exists(root / controllers) ? controllers : controller;
-    // In a container the path may be the host's, and only its root is mounted. Each level of the
-    // path that exists is visited.
+    // In a container this may be a path of the host, of which only a part is mounted. So every
+    // level of the path is visited, up to the root.
     fs::path folder = fs::path(line.substr(second + 1)).relative_path();
     while (true) {
       visit(root / folder, unified);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts in messages, with their nouns in the right number.
+// Counts in messages, each with its noun in the singular or plural.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CONVOY_CPU_LEVEL lowers the instruction set of every inner loop of a process, so that one machine
-// can test the loops of others. Thread-safe.
+// can test the loops that other machines run. Thread-safe.
 #pragma once
 
 #include <array>
@@ -9,19 +9,19 @@
 
 namespace convoy {
 
-// Lowest first. Tables of loops number their levels in this order, and may stop before its end.
+// Lowest first. Tables of loops number their levels in this order, and may have fewer levels.
 inline constexpr std::array<std::string_view, 5> kCpuLevels = {"baseline", "avx2", "avx512",
                                                                "avx512_bf16", "amx"};
 
-// The level to use: `best`, which this machine has, or the lower one that `wanted` names; an empty
-// text names none. `highest` is the last level that the caller's loops are compiled for. Throws
-// ConfigError for other words, and for a level that this machine lacks.
+// The level to use: `best`, which this machine has, or the lower level that `wanted` names; an
+// empty text names none. `highest` is the last level that the caller's loops are compiled for.
+// Throws ConfigError for other words, and for a level that this machine lacks.
 int limited_cpu_level(int best, int highest, std::string_view wanted);
 // The same with the text of CONVOY_CPU_LEVEL.
 int limited_cpu_level(int best, int highest);
 
-// The number of the highest level that this machine has, or of the lower one that CONVOY_CPU_LEVEL
-// names. Throws ConfigError as above.
+// The number of the highest level that this machine has, or of the lower level that
+// CONVOY_CPU_LEVEL names. Throws ConfigError as above.
 int best_cpu_level();
 
 }  // namespace convoy

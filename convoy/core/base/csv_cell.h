@@ -10,9 +10,9 @@ namespace convoy {
 
 // Appends the cell to a line, quoted where it must be.
 void add_csv_cell(std::string_view cell, char separator, std::string& line);
-// The same, quoted in any case.
+// The same, but always quoted.
 void add_quoted_csv_cell(std::string_view cell, std::string& line);
-// A cell between commas.
+// Returns the cell as it is written between commas.
 std::string csv_cell(std::string_view cell);
 
 }  // namespace convoy

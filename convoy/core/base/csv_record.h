@@ -22,12 +22,13 @@ class CsvRecord {
   // Takes a line without its LF. It begins a new record, unless the last one left a quote open.
   State add(std::string_view line);
 
-  std::vector<std::string>& cells() { return cells_; }  // what the record has so far
+  std::vector<std::string>& cells() { return cells_; }  // cells of the record so far
   const std::vector<std::string>& cells() const { return cells_; }
-  const std::string& rest() const { return rest_; }  // Broken: the text behind the last cell
+  const std::string& rest() const { return rest_; }  // Broken: the text after the last cell
 
  private:
-  // Each takes a cell's text from `at` on and returns the place behind it; npos: a quote is open.
+  // Both take the text of a cell from `at` on, and return the position after the cell; npos: a
+  // quote is open.
   size_t add_plain(std::string_view line, size_t at);
   size_t add_quoted(std::string_view line, size_t at);
 

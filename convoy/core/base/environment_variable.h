@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The environment of this process. No other file reads it; a test holds that.
+// The environment of this process. No other file reads it; a test checks that.
 #pragma once
 
 #include <map>

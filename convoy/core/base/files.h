@@ -58,7 +58,7 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, static_cast<size_t>(size_bytes_)}; }
   const std::filesystem::path& path() const { return path_; }
-  int descriptor() const { return descriptor_; }  // open as long as this lives
+  int descriptor() const { return descriptor_; }  // open as long as this object exists
 
  private:
   std::filesystem::path path_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fmt's own functions, compiled once for all units that include its headers, as in the header-only
-// library. Functions that are not called here are kept too (see CMakeLists.txt).
+// Compiles fmt's own functions once, for all units that include its headers: only this unit uses
+// fmt as a header-only library. Functions that are not called here are kept too (see
+// CMakeLists.txt).
 #include <fmt/format.h>

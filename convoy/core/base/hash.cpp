@@ -49,7 +49,7 @@ void Sha256::update(std::span<const std::byte> bytes) {
 
 std::array<uint8_t, 32> Sha256::digest() {
   const uint64_t total_bits = total_bytes_ * 8;
-  // A one, zeros, and the length as the last 8 bytes of a block.
+  // The padding: a one bit, zeros, and the length of the message in the last 8 bytes of a block.
   std::array<uint8_t, 2 * kBlockBytes> tail{};
   std::memcpy(tail.data(), buffer_.data(), buffered_bytes_);
   tail[buffered_bytes_] = 0x80;

@@ -19,7 +19,7 @@ struct HashKernels;
 class Sha256 {
  public:
   Sha256();
-  explicit Sha256(const HashKernels& kernels);  // for tests: the answer is the same
+  explicit Sha256(const HashKernels& kernels);  // for tests: all kernels give the same hash
   void update(std::string_view bytes);
   void update(std::span<const std::byte> bytes);
   // Each of these ends the hash. Call exactly one of them, once.
@@ -34,7 +34,7 @@ class Sha256 {
   uint64_t total_bytes_ = 0;
 };
 
-// Lower case.
+// Hexadecimal digits in lower case.
 std::string hex_of(std::string_view bytes);
 void write_hex(std::string_view bytes, std::string& hex);
 

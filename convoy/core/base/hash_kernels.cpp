@@ -51,8 +51,8 @@ void sha256_portable(uint32_t* state, const uint8_t* blocks, size_t num_blocks) 
   }
 }
 
-// Table k holds the sums of a byte with k zero bytes behind it: eight bytes take eight look-ups
-// that do not wait for each other (Kounavis and Berry, 2008).
+// Table k holds the checksums of each byte followed by k zero bytes. Eight bytes then take eight
+// look-ups that do not depend on each other (Kounavis and Berry, 2008).
 constexpr std::array<std::array<uint32_t, 256>, 8> make_crc_tables() {
   std::array<std::array<uint32_t, 256>, 8> tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {

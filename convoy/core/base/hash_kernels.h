@@ -14,7 +14,7 @@ namespace convoy {
 
 // Adds `num_blocks` blocks of 64 bytes to the eight state words of a SHA-256.
 using Sha256Blocks = void (*)(uint32_t* state, const uint8_t* blocks, size_t num_blocks);
-// The state is the complement of the sum.
+// `state` is the complement of the checksum.
 using Crc32cBytes = uint32_t (*)(std::string_view bytes, uint32_t state);
 
 struct HashKernels {

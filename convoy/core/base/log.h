@@ -12,7 +12,8 @@ namespace convoy {
 
 enum class LogLevel { Quiet, Normal, Verbose };
 
-// Passed by context; copied freely. Thread-safe: each message is one write of whole lines.
+// Passed as an argument, never global; may be copied freely. Thread-safe: each message is one write
+// of whole lines.
 class Log {
  public:
   explicit Log(LogLevel level = LogLevel::Normal, std::string prefix = {});

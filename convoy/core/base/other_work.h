@@ -31,8 +31,8 @@ double cores_of_others(const CpuTimes& before, const CpuTimes& after);
 // than half a core busy do not count.
 int free_cores(int in_mask, int quota, double busy_with_others);
 
-// Watches from its construction on. For one process that works alone: further processes of the same
-// job would count as other work.
+// Measures from its construction on. Only for a process that works alone: other processes of the
+// same job would count as other work.
 class OtherWork {
  public:
   explicit OtherWork(std::filesystem::path proc = "/proc");

@@ -29,7 +29,7 @@ int64_t number_in(const fs::path& path) {
 
 // Bytes that the group may have; -1 = no limit.
 int64_t limit_of_group(const fs::path& folder, bool unified) {
-  constexpr int64_t kNoLimit = int64_t{1} << 60;  // v1 says about 2^63
+  constexpr int64_t kNoLimit = int64_t{1} << 60;  // version 1 shows "no limit" as about 2^63
   const int64_t limit = number_in(folder / (unified ? "memory.max" : "memory.limit_in_bytes"));
   return limit <= 0 || limit > kNoLimit ? -1 : limit;
 }

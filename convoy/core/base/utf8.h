@@ -26,7 +26,8 @@ constexpr bool continues_character(char byte) {
   return (static_cast<uint8_t>(byte) & 0xc0) == 0x80;
 }
 
-// The most bytes, at most `max_bytes`, that end between two characters of valid UTF-8.
+// The greatest number of bytes up to `max_bytes` that contains only whole characters of valid
+// UTF-8.
 size_t whole_characters_bytes(std::string_view text, size_t max_bytes);
 
 }  // namespace convoy

@@ -131,7 +131,7 @@ AxisRange places_of_data(const std::vector<PlotSeries>& series, const PlotOption
   return range;
 }
 
-// Keeps every second name, third, ... of evenly spaced ticks, so that none touches the next.
+// Keeps only every second, third, ... name of evenly spaced ticks, so that no names touch.
 void thin_evenly(ChartAxis& axis, double pixels, double font_size) {
   double widest = 0;
   for (const AxisTick& tick : axis.ticks)
@@ -281,7 +281,7 @@ ChartAxis x_axis(const std::vector<PlotSeries>& series, const PlotOptions& optio
 std::string number_label(double value) {
   constexpr double kLeast = 1e-3, kMost = 1e6;  // limits of values written without a power of ten
   if (value == 0) return "0";
-  // Labels are round numbers: six digits cut the rest of the binary rounding error.
+  // Labels are round numbers. Six digits hide the rounding errors of binary numbers.
   const double magnitude = std::fabs(value);
   if (magnitude >= kLeast && magnitude < kMost) return minus_signs(fmt::format("{:.6g}", value));
   const std::string text = fmt::format("{:.5e}", value);

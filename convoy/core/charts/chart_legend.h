@@ -25,9 +25,9 @@ class ChartLegend {
  private:
   struct Entry {
     const PlotSeries* series = nullptr;
-    int color = 0;    // kInkColor where series of several colours share it
-    double left = 0;  // the legend's left edge
-    size_t row = 0;   // its first row
+    int color = 0;    // kInkColor if series of several colours share the entry
+    double left = 0;  // distance from the legend's left edge
+    size_t row = 0;   // first row of the entry
     std::vector<std::string> lines{};
   };
 

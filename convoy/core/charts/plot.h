@@ -32,7 +32,7 @@ struct PlotBar {
   double height = 0;
 };
 
-constexpr int kInkColor = -1;  // PlotSeries::color of what is no single run's data
+constexpr int kInkColor = -1;  // PlotSeries::color for the colour of text
 
 struct PlotSeries {
   std::string label{};  // empty: not in the legend. Equal labels have one entry

@@ -62,7 +62,7 @@ std::string opacity_of(const char* name, double opacity) {
   return opacity == 1 ? "" : fmt::format(" {}=\"{:.2g}\"", name, opacity);
 }
 
-constexpr double kRaisedShare = 0.72;  // raised letters, as a share of the size of the others
+constexpr double kRaisedShare = 0.72;  // size of raised letters, as a share of the text size
 
 // Cuts a text into pieces that are alternately not raised and raised.
 std::vector<std::string_view> pieces_of(std::string_view text) {
@@ -119,7 +119,8 @@ double advance(std::string_view text) {
 }
 
 std::string outline(ChartPoint center, const MarkerStyle& style) {
-  // The radius is rounded as in the text; otherwise the two arcs could be longer than a circle.
+  // The radius is rounded as it will be written; otherwise the two arcs could be longer than a
+  // circle.
   const double r = std::round(10 * style.radius) / 10;
   const auto at = [&](double x, double y) {
     return fmt::format("M{},{}", place(center.x + x), place(center.y + y));

@@ -68,12 +68,12 @@ class SvgCanvas {
   void end_group();
   void rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity);
   void polyline(const std::vector<ChartPoint>& points, const LineStyle& style);
-  // The inside of a closed polygon.
+  // Fills a polygon.
   void area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity);
   void markers(const std::vector<ChartPoint>& centers, const MarkerStyle& style);
   // `at` is on the base line.
   void text(ChartPoint at, std::string_view text, const TextStyle& style);
-  std::string finish();  // the whole document
+  std::string finish();  // returns the whole document
 
  private:
   std::string out_;

@@ -17,7 +17,8 @@ class FileStack {
   // Files that cannot be read are in errors().
   void load(const std::filesystem::path& path);
 
-  // From the lowest to the highest, without `include` and `preset`.
+  // The contents of the files, from the lowest priority to the highest, without `include` and
+  // `preset`.
   const std::vector<Node>& trees() const { return trees_; }
   // The files in the order in which a reader meets them: a file, then the files that it includes.
   const std::vector<std::string>& names() const { return names_; }

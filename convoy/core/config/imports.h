@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Settings from another program's file: DeepSpeed's, accelerate's. A key of ours names the file,
-// and a reader turns it into values of our fields. These must not contradict other sources' values
-// of the same fields.
+// and a reader turns it into values of our fields. The values must not contradict other sources'
+// values of the same fields.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ struct ImportedValue {
   // True for the other program's default of a key that its file leaves out. Any source but a preset
   // overrides it.
   bool is_default = false;
-  // When `node` holds the value in our words: the text in the file.
+  // The text in the file, if `node` holds the value in our words.
   std::string written = {};
 
   // For messages: the words in the file, and our words beside them when they differ.

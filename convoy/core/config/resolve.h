@@ -142,7 +142,7 @@ class Resolved {
 // read.
 using CrossRules = std::function<void(const Resolved&, ErrorList&)>;
 
-// The configuration file with its includes: `files` of the sources, else read here.
+// The configuration file with its includes: taken from `sources.files`, or else read here.
 FileStack read_files(const Sources& sources);
 
 // Reads each file once. Throws nothing for what it finds: the errors are in the result.

@@ -16,7 +16,7 @@ struct Answer {
 
   std::string header(const std::string& name) const;  // "" when absent
   // Takes a line of an answer's head. A further status line starts the answer over: the lines
-  // before it were interim or a proxy's.
+  // before it belonged to an interim answer or to a proxy's answer.
   void take_line(std::string_view line);
 };
 

@@ -44,7 +44,6 @@ CurlLibrary::CurlLibrary() {
     throw ConfigError("libcurl could not be set up", {.hint = "reinstall libcurl and OpenSSL"});
 }
 
-// Never unloaded: its TLS library leaves handlers that run when the process ends.
 template <class Function>
 void CurlLibrary::find(const char* symbol, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library_, symbol));

@@ -11,10 +11,11 @@
 
 namespace convoy::http {
 
-// The functions in use. libcurl stays loaded until the process ends.
+// The functions of libcurl that are used. libcurl stays loaded until the process ends, because its
+// TLS library leaves handlers that run at that time.
 class CurlLibrary {
  public:
-  CurlLibrary();  // once in a process, before its threads. Throws ConfigError
+  CurlLibrary();  // call it once, before threads start. Throws ConfigError
   CurlLibrary(const CurlLibrary&) = delete;
   CurlLibrary& operator=(const CurlLibrary&) = delete;
 

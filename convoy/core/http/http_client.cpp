@@ -21,7 +21,7 @@ constexpr int kLongestSleepMs = 1000;
 constexpr long kKeptConnections = 4096;
 constexpr long kPieceBytes = 256L << 10;  // most bytes in one call of on_bytes
 
-// One request under way, for libcurl's callbacks. Stays at its address.
+// One request under way, for libcurl's callbacks. Must not move in memory.
 struct Transfer {
   Transfer(const CurlLibrary& library, Request wanted, Client::OnEnd called)
       : curl(library),

@@ -23,7 +23,7 @@ class RowOutput {
  public:
   explicit RowOutput(const std::string& path);  // empty: stdout
 
-  void add(const std::string& line);  // as line_of() gives it. Throws IoError
+  void add(const std::string& line);  // a line from line_of(). Throws IoError
   void finish();                      // publishes the file
 
  private:

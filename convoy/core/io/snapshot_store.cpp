@@ -215,7 +215,8 @@ void SnapshotStore::prepare() {
   settle();
 }
 
-// A rerun of a step was interrupted either before its snapshot got the final name or after.
+// Handles reruns of a step that were interrupted. If the new snapshot has its final name, the old
+// one is removed; otherwise the old one gets its name back.
 void SnapshotStore::put_back_replaced() {
   for (const fs::directory_entry& entry : entries_of(root_)) {
     const std::string name = entry.path().filename();

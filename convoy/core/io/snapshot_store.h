@@ -64,9 +64,9 @@ class SnapshotStore {
   //   3. The folder gets its final name, and the root is fsynced. A snapshot of the same step is
   //      set aside before and removed after; a crash between the two leaves it for the next
   //      prepare(), and readers find it meanwhile.
-  //   4. `last` moves, and `best` when is_best.
-  //   5. Snapshots beyond `keep` go, once `keep` newer ones have been proved whole by this process:
-  //      saved by it, or verified. Until then they stay. A crash or an error at any moment leaves
+  //   4. `last` is set to the snapshot, and `best` too when is_best.
+  //   5. Snapshots beyond `keep` are removed once this process has saved or verified `keep` newer
+  //      snapshots. Until then they stay. A crash or an error at any moment leaves
   //      the older snapshots as they were. On an error before 3 nothing is published and the
   //      partial folder is removed. Throws IoError, or what write_files does.
   std::filesystem::path save(const SaveRequest& request,

@@ -25,7 +25,8 @@ constexpr size_t kPieceBytes = size_t{1} << 18;
 
 }  // namespace
 
-// Written under its own name: the folder around it becomes visible, whole, by a rename.
+// The file is written under its final name, because the folder around it becomes visible only as a
+// whole, by a rename.
 class SnapshotWriter::File {
  public:
   explicit File(fs::path path)

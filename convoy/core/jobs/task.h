@@ -49,7 +49,7 @@ std::string canonical_parameters(std::string_view json);
 struct NewTask {
   std::string parameters = "{}";  // canonical
   int64_t units = 1;
-  int64_t priority = 0;  // higher goes first; the expected cost gives longest first
+  int64_t priority = 0;  // higher goes first; use the expected cost for longest first
 };
 
 // Tasks that are made one at a time on request, so that a million of them need not be in memory.

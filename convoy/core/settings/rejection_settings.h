@@ -17,7 +17,7 @@ struct RejectionSettings {
   int64_t keep = 4;
   std::string from = "base";
   double min_gain = 0;
-  // The spread that rejection sampling needs: arXiv 2308.01825 draws at 0.7.
+  // Rejection sampling needs varied solutions: arXiv 2308.01825 draws at 0.7.
   double temperature = 0.7;
   int64_t top_k = 0;
   double top_p = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads ProcessSettings from all sources: command line, environment, file, its includes, preset,
-// default. Flags come last, over all of them.
+// default. Flags override all of these sources.
 #pragma once
 
 #include <string>

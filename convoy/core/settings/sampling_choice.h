@@ -19,8 +19,8 @@ struct ModelSampling {
   std::vector<std::string> unused = {};  // keys that change texts in transformers, and not here
 };
 
-// A file that draws (`do_sample: true`, or one of temperature, top_p, top_k, min_p) means 1, 1, 0
-// and 0 for the values that it leaves out, as in vLLM; `do_sample: false` is greedy, as in
+// If a file draws (`do_sample: true`, or one of temperature, top_p, top_k, min_p), missing values
+// of these four keys mean 1, 1, 0 and 0, as in vLLM. `do_sample: false` is greedy, as in
 // transformers. Throws DataError naming file and key.
 ModelSampling read_model_sampling(const nlohmann::ordered_json& generation_config,
                                   const std::string& file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The optimizer, its schedule, and what a run does when.
+// The optimizer, its schedule, and when a run evaluates, saves and logs.
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,7 @@ std::optional<Llama3Rope> rule_of_divisors(std::span<const float> divisors, doub
   const float factor = *std::max_element(divisors.begin(), divisors.end());
   if (!(factor >= 1.0f) || !std::isfinite(factor)) return std::nullopt;
   if (told && are_close(rope_divisors(*told, theta, head_dim), divisors)) return told;
-  // The defaults of the other values are Llama 3.1's to 3.3's.
+  // The other members keep their defaults, the values of Llama 3.1 to 3.3.
   const Llama3Rope known{.factor = static_cast<double>(factor)};
   if (are_close(rope_divisors(known, theta, head_dim), divisors)) return known;
   const auto found = fitted(divisors, theta, static_cast<double>(factor));

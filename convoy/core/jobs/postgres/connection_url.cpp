@@ -73,7 +73,7 @@ Words keyword_words(const std::string& text) {
 }
 
 std::string word_of(const Words& words, std::string_view key) {
-  // libpq uses the last one.
+  // libpq uses the last word with a key.
   const auto found =
       std::find_if(words.rbegin(), words.rend(), [&](const Word& word) { return word.key == key; });
   return found == words.rend() ? "" : found->value;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SqlSession over one connection to a PostgreSQL server. A lost connection ends in
-// RetryTransaction, and begin() connects again. Locks are rows of short transactions; the server
-// ends the transactions of a client that is gone.
+// RetryTransaction, and begin() connects again. Locks are row locks of short transactions; the
+// server ends the transactions of a client that is gone.
 #pragma once
 
 #include <map>

@@ -83,8 +83,8 @@ int64_t crc_of(const Note& note);
 
 // "created_ms last_run_ms checksum" for the group.
 std::string encode_times(const Group& group);
-// task, kind, payload, failure, crc. The column `failure` of a value is the time when it was
-// finished.
+// Columns: task, kind, payload, failure, crc. For a value, the column `failure` holds the time when
+// it was finished.
 SqlRow encode_result(int64_t task, const ResultRow& row);
 SqlRow encode_former(const FormerResult& former);  // as decode_former reads it
 

@@ -43,8 +43,9 @@ class SqlSession {
  public:
   virtual ~SqlSession() = default;
 
-  // A write transaction excludes every other one from here on and sees their results (SQLite), or
-  // locks the rows that it names (PostgreSQL). Reconnects when the connection was lost. Blocks.
+  // In SQLite, a write transaction excludes all other write transactions from here on and sees
+  // their results. In PostgreSQL, it locks the rows that it names. Reconnects when the connection
+  // was lost. Blocks.
   virtual void begin(Begin kind) = 0;
   virtual void commit() = 0;
   virtual void rollback() noexcept = 0;  // also when there is no transaction

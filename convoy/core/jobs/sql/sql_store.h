@@ -131,9 +131,9 @@ class SqlStore : public JobStore {
   std::chrono::milliseconds busy_limit_;
   std::function<bool(std::chrono::milliseconds)> keep_waiting_;
   std::optional<int64_t> now_ms_;
-  std::optional<bool> has_notes_table_;  // asked once in a transaction; true for ever
+  std::optional<bool> has_notes_table_;  // queried once per transaction; stays true
   std::map<int64_t, Group> groups_;      // groups seen so far; they never change
-  int64_t results_at_risk_ = 0;          // committed, yet lost by a power cut
+  int64_t results_at_risk_ = 0;          // committed, but lost in a power cut
   std::chrono::steady_clock::time_point oldest_at_risk_{};
 };
 

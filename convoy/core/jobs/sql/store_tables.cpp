@@ -50,8 +50,8 @@ CREATE TABLE IF NOT EXISTS convoy_notes(
   UNIQUE(task, key));
 )sql";
 
-// Another process may have created it before this one got the lock. PostgreSQL's has_table() is not
-// called again, because it may answer from a cache of this transaction.
+// Another process may have created the table before this process got the lock. PostgreSQL's
+// has_table() is not called again, because it may answer from a cache of this transaction.
 void make_table(SqlSession& session, const char* table, const char* script) {
   if (session.has_table(table)) return;
   session.lock_schema();

@@ -177,9 +177,9 @@ int SqliteSession::wait_for_lock() {
   return 1;
 }
 
-// SQLite calls the busy handler for most locks. It returns at once when a read lock is upgraded to
-// a write lock, as in the switch of the journal mode, and when processes that open a log at the
-// same moment collide too often.
+// SQLite calls the busy handler for most locks, but returns an error at once when a read lock is
+// upgraded to a write lock, as in the switch of the journal mode, and when processes that open a
+// log at the same moment collide too often.
 template <class Call>
 int SqliteSession::while_busy(Call&& call) {
   busy_deadline_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_limit_ms_);

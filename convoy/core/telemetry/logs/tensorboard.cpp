@@ -99,8 +99,8 @@ EventWriter::EventWriter(const fs::path& folder, const Log& log, int64_t first_s
   std::string version;
   put_bytes(version, 3, "brain.Event:2");
   write_event(0, -1, version);
-  // Readers purge at every session start but the first that they see, so the first file has one
-  // too.
+  // Readers drop earlier values at every session start except the first that they see, so the first
+  // file has a session start too.
   std::string session_start;  // Event.session_log=7{status=1 START}
   put_integer(session_start, 1, 1);
   std::string fields;

@@ -17,10 +17,10 @@
 
 namespace convoy::telemetry {
 
-// Rotated right by 15 and offset, as event files store it.
+// The checksum, rotated right by 15 bits and offset, as event files store it.
 uint32_t masked_crc32c(std::string_view bytes);
 
-// Length, checksum of the length, payload, checksum of the payload.
+// One record of an event file: length, checksum of the length, payload, checksum of the payload.
 std::string event_record(std::string_view payload);
 
 // Charts of the "Custom Scalars" page: all tags that match a regular expression, in one chart.
