@@ -9,7 +9,8 @@
 
 namespace convoy {
 
-// Lowest first. Tables of loops number their levels in this order, and may have fewer levels.
+// The levels, lowest first. Tables of inner loops number their entries in this order, and may lack
+// the highest levels.
 inline constexpr std::array<std::string_view, 5> kCpuLevels = {"baseline", "avx2", "avx512",
                                                                "avx512_bf16", "amx"};
 

@@ -41,7 +41,7 @@ std::optional<double> busy_seconds(const std::string& stat, const std::vector<in
                                     [&](int cpu) { return name == "cpu" + std::to_string(cpu); });
     if (!is_own) continue;
     ++found;
-    // user nice system idle iowait irq softirq steal; guest time is in user already.
+    // The columns are user nice system idle iowait irq softirq steal. Guest time is part of user.
     double value = 0;
     for (int column = 0; column < 8 && fields >> value; ++column)
       if (column != 3 && column != 4) ticks += value;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moments, in seconds since 1970, as text in a format of strftime, of at most 255 bytes.
+// Moments, given in seconds since 1970, as text in a format of strftime. The text has at most 255
+// bytes.
 #pragma once
 
 #include <ctime>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A field list in words and data: YAML, JSON, JSON schema, documentation.
+// A field list as YAML, JSON, JSON schema and documentation.
 #pragma once
 
 #include <map>

@@ -22,10 +22,10 @@ enum class NodeKind { Null, Scalar, List, Map };
 
 struct Node {
   NodeKind kind = NodeKind::Null;
-  std::string text;         // Scalar
-  bool quoted = false;      // Scalar: written in quotes, so never a number, bool or null
-  std::vector<Node> items;  // List
-  std::vector<std::pair<std::string, Node>> entries;  // Map, in file order
+  std::string text;         // for Scalar
+  bool quoted = false;      // for Scalar: written in quotes, so never a number, bool or null
+  std::vector<Node> items;  // for List
+  std::vector<std::pair<std::string, Node>> entries;  // for Map, in file order
   // "preset chat-lora", "environment TRAIN_LR", "command line"; empty: file:line.
   std::string origin;
   std::string file;

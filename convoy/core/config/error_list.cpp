@@ -10,7 +10,7 @@ namespace convoy::config {
 namespace {
 
 constexpr size_t kShown = 20;
-constexpr size_t kKept = 1000;  // a file of 100,000 wrong keys is not worth as many sentences
+constexpr size_t kKept = 1000;  // errors that are kept; further errors are only counted
 
 std::string with_hint(const ConfigError& error) {
   const std::string& hint = error.location().hint;

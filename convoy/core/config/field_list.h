@@ -28,7 +28,7 @@ struct Field {
   std::string help;
   ValueRef value;
   std::optional<double> minimum;
-  bool minimum_excluded = false;  // above(x)
+  bool minimum_excluded = false;  // set by above(x)
   std::optional<double> maximum;
   std::vector<std::string> choices;       // empty = any
   std::vector<std::string> aliases;       // other names in the same section

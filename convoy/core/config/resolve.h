@@ -156,7 +156,7 @@ Resolved resolve_documents(Section list, const Documents& documents, const Cross
 // resolve_documents(). Throws no errors: resolve_documents() throws them.
 void peek(const Section& list, const Documents& documents);
 
-// resolve_documents() of read_documents().
+// Calls resolve_documents() with the result of read_documents().
 Resolved resolve(Section list, const Sources& sources, const CrossRules& rules = {});
 
 template <class Settings>

@@ -24,7 +24,7 @@ struct Request {
   std::string url;                        // http:// or https://
   std::vector<std::string> headers = {};  // "Name: value"
   std::optional<std::string> body = {};   // POST with this body; nullopt: GET
-  bool head = false;                      // true: HEAD
+  bool head = false;                      // true: send HEAD
   // Opens a new connection for the request. When a kept connection breaks before any answer,
   // libcurl repeats the request by itself, up to five times.
   bool fresh_connection = false;

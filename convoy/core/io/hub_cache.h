@@ -11,10 +11,10 @@
 
 namespace convoy::io {
 
-// HF_HOME, XDG_CACHE_HOME/huggingface, ~/.cache/huggingface.
+// HF_HOME, else XDG_CACHE_HOME/huggingface, else ~/.cache/huggingface.
 std::filesystem::path hub_home_folder();
 
-// HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, or the folder `hub` of hub_home_folder().
+// HF_HUB_CACHE, else HUGGINGFACE_HUB_CACHE, else the folder `hub` of hub_home_folder().
 std::filesystem::path hub_cache_folder();
 
 struct HubSnapshot {

@@ -11,7 +11,7 @@
 namespace convoy::io {
 
 // `model`: a folder or a GGUF file. Empty when there is no file of this name. Throws DataError,
-// also beyond `max_bytes`.
+// also for a file of more than `max_bytes`.
 std::optional<std::string> find_model_text(const std::filesystem::path& model,
                                            const std::string& name, int64_t max_bytes);
 // The path to name in errors about that text.

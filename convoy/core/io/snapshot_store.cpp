@@ -255,8 +255,8 @@ int64_t SnapshotStore::sequence_of(int64_t step) {
   return sequences_[step] = stored_sequence(folder_of(step));
 }
 
-// By sequence, not by step: a run continued from an older snapshot makes newer ones with smaller
-// steps.
+// Sorts by sequence, not by step: a run continued from an older snapshot makes newer ones with
+// smaller steps.
 std::vector<int64_t> SnapshotStore::newest_first() {
   std::vector<std::pair<int64_t, int64_t>> by_sequence;
   for (const int64_t step : steps()) by_sequence.emplace_back(sequence_of(step), step);

@@ -93,7 +93,7 @@ struct HandedIn {
   // One per note: false = the lease was taken over or the task is finished, and the note was
   // dropped.
   std::vector<bool> kept;
-  std::vector<Receipt> receipts;  // by completion
+  std::vector<Receipt> receipts;  // one per completion, in the same order
 };
 
 struct RangeFailure {
@@ -171,7 +171,7 @@ class JobStore {
   // Reopens each of these tasks that has a result, with all its units and without notes. Its result
   // is kept as a former result. Returns the number of reopened tasks.
   virtual int64_t redo(std::span<const int64_t> tasks) = 0;
-  // Oldest first.
+  // Returns the former results of the group's tasks, oldest first.
   virtual std::vector<FormerResult> former_results(int64_t group) = 0;
 
   virtual Counts counts(int64_t group) = 0;

@@ -106,8 +106,8 @@ enum class ResultKind : int { Value = 1, Failed = 2, Censored = 3 };
 // A task's one final result. There is no default that looks like a number.
 struct Result {
   ResultKind kind = ResultKind::Value;
-  std::string payload = {};  // Value, Censored: the caller's text
-  Failure failure = {};      // Failed
+  std::string payload = {};  // only for Value and Censored: the caller's text
+  Failure failure = {};      // only for Failed
   bool operator==(const Result&) const = default;
 };
 
@@ -128,7 +128,7 @@ struct TaskRecord {
   int64_t units_done = 0;
   int64_t priority = 0;
   TaskState state = TaskState::Open;
-  std::optional<Result> result = {};  // none while open
+  std::optional<Result> result = {};  // nullopt while the task is open
   // When the task got its result, by the store's clock, in milliseconds since 1970. 0: open, or
   // written by a version of Convoy without times.
   int64_t finished_ms = 0;

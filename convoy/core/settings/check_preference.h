@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the settings of a task of preferences: settings that its loss does not read are refused.
+// Checks the settings of a task that learns from preferences: settings that its loss does not read
+// are refused.
 #pragma once
 
 #include "convoy/core/config/resolve.h"

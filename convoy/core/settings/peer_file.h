@@ -53,7 +53,7 @@ class PeerFile {
   std::optional<double> number(const std::string& path);
   std::optional<int64_t> integer(const std::string& path);
   std::optional<bool> flag(const std::string& path);
-  std::optional<std::string> word(const std::string& path);  // lower case
+  std::optional<std::string> word(const std::string& path);  // in lower case
 
   // Our `setting` gets the value `text` from the key at `path`, which must exist.
   config::ImportedValue value_of(const std::string& path, const std::string& setting,

@@ -24,7 +24,7 @@ TrainDocuments read_train_documents(config::Sources sources);
 config::Resolved resolve_documents(TrainSettings& settings, TrainDocuments documents,
                                    Wanted wanted = Wanted::Anything, int64_t ranks = 0);
 
-// resolve_documents() of read_train_documents().
+// Calls resolve_documents() with the result of read_train_documents().
 config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
                                Wanted wanted = Wanted::Anything, int64_t ranks = 0);
 

@@ -60,7 +60,7 @@ inline constexpr std::array<StrategyFacts, 6> kStrategies = {{
 
 // Looks up either name. Throws ConfigError with all names for any other word.
 const StrategyFacts& strategy_named(std::string_view name);
-// The same; auto = ddp with more than one rank, else none.
+// The same, but also takes "auto": ddp for more than one rank, else none.
 const StrategyFacts& strategy_for(std::string_view word, int64_t ranks);
 
 struct ParallelSettings;

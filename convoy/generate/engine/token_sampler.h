@@ -74,7 +74,7 @@ class TokenDraw {
 // Picked tokens that are being copied to the host.
 class UnreadTokens {
  public:
-  // Async.
+  // Async. Starts the copy to the host.
   explicit UnreadTokens(const kernels::PickedTokens& picked)
       : ids_R_(picked.next_ids_R), sampled_(picked.sampled_RS) {}
 

@@ -9,7 +9,7 @@ namespace convoy::scheduler {
 
 // running, waiting and kv_use show the present state; the others count since the engine was made.
 struct EngineFigures {
-  int64_t running = 0;  // requests
+  int64_t running = 0;  // running requests
   int64_t waiting = 0;
   double kv_use = 0;  // share of the KV blocks that rows hold
   int64_t prefill_tokens = 0;

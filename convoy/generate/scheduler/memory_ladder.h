@@ -26,7 +26,7 @@ struct MemoryNeeds {
 
 struct MemoryRequest {
   int64_t budget_bytes = 0;
-  int64_t rows = 16;          // in flight
+  int64_t rows = 16;          // rows at a time
   int64_t row_tokens = 4096;  // the longest prompt and answer
   int64_t step_tokens = 512;  // in one forward pass
   // Choices of the user, which every rung keeps.
@@ -40,7 +40,7 @@ std::string_view rung_name(Rung rung);  // "all rows", "fewer rows", "preempt an
 
 struct MemoryLadderPlan {
   Rung rung = Rung::None;  // None: not even the last rung fits
-  int64_t rows = 0;        // in flight
+  int64_t rows = 0;        // rows at a time
   int64_t kv_blocks = 0;
   int64_t step_tokens = 0;
   bool int8_kv = false;

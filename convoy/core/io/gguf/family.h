@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The families of models that both llama.cpp and Convoy have: their names there and here, and how
-// their tensors differ.
+// The families of models that both llama.cpp and Convoy have: their names in both programs, and the
+// differences between their tensors.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class NormNames {
 };
 
 struct Family {
-  std::string_view architecture;  // general.architecture
+  std::string_view architecture;  // value of general.architecture
   std::string_view model_type;    // value of this key in config.json
   std::string_view class_name;    // transformers' class
   // True: the rows of queries and keys of a head are in llama.cpp's order. llama.cpp rotates

@@ -38,7 +38,7 @@ struct TensorPlace {
   std::string name;
   TensorType type = TensorType::F32;
   std::vector<int64_t> shape;
-  int64_t offset = 0;  // in the file
+  int64_t offset = 0;  // position in the file
   int64_t bytes = 0;
 
   int64_t num_rows() const;

@@ -16,7 +16,7 @@ namespace convoy::gguf {
 
 struct FileType {
   std::string_view name;  // "q4_k_m"
-  int64_t number;         // general.file_type
+  int64_t number;         // value of general.file_type
   TensorType usual;       // type of most weights
 };
 

@@ -18,7 +18,7 @@
 namespace convoy::jobs {
 namespace {
 
-// pg_type.dat; never renumbered.
+// Numbers of types from PostgreSQL's pg_type.dat, which never change.
 constexpr Oid kBytes = 17;
 constexpr Oid kInt8 = 20;
 constexpr Oid kText = 25;

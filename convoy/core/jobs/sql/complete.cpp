@@ -170,7 +170,7 @@ std::vector<FailOutcome> SqlStore::fail(std::span<const RangeFailure> failures, 
   });
 }
 
-// The task's ranges stay: the finished ones count when the task is reopened.
+// Keeps the task's ranges: finished ranges count when the task is reopened.
 void SqlStore::fail_task(TaskRow& task, const Failure& failure) {
   finish_task(task, {.kind = ResultKind::Failed, .payload = {}, .failure = failure});
 }
@@ -219,7 +219,8 @@ std::vector<bool> SqlStore::finish(std::span<const Finish> results) {
   });
 }
 
-// A task that failed with all units done failed as a whole: its units are done again.
+// If a task failed although all its units were done, it failed as a whole, so all its units are
+// done again.
 void SqlStore::reopen_units(TaskRow& task) {
   if (task.units_done == task.units) {
     session_->run("DELETE FROM convoy_ranges WHERE task = $1", {task.number});

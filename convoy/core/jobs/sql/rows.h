@@ -42,7 +42,7 @@ struct RangeRow {
   int64_t task = 0;
   int64_t first = 0;
   int64_t count = 0;
-  int64_t attempt = 0;  // attempts begun
+  int64_t attempt = 0;  // number of attempts begun
   std::string owner = {};
   int64_t expires_ms = 0;
 };

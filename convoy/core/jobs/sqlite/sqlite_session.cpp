@@ -18,7 +18,7 @@
 namespace convoy::jobs {
 namespace {
 
-constexpr int kOldestVersion = 3'035'000;       // RETURNING
+constexpr int kOldestVersion = 3'035'000;       // the first version with RETURNING
 constexpr int64_t kApplicationId = 0x436E764A;  // "CnvJ", in the file's header
 
 // Text in "{...}" is for PostgreSQL only.

@@ -27,7 +27,7 @@ namespace convoy::telemetry {
 
 // One optimizer step, over all ranks. Negative = unknown, and then left out.
 struct StepMetrics {
-  int64_t step = 0;  // 1-based: steps done
+  int64_t step = 0;  // number of steps done, this step included
   double epoch = 0;  // passes over the data, fractional
   double loss = 0;   // nats per supervised token of the whole global batch
   double learning_rate = 0;
@@ -38,7 +38,7 @@ struct StepMetrics {
   double seconds = 0;             // wall time of the step
   double tokens_per_second = -1;  // below 0: tokens / seconds
   double flops = -1;              // FLOPs of the model's products in this step, over all ranks
-  int64_t memory_bytes = -1;      // rank 0, now
+  int64_t memory_bytes = -1;      // current memory of rank 0
   int64_t peak_memory_bytes = -1;
   std::vector<double> rank_losses{};         // one per rank, or empty
   std::vector<int64_t> rank_memory_bytes{};  // peak of each rank, or empty

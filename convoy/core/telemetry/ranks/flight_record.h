@@ -45,7 +45,7 @@ struct CollectiveRecord {
   CollectiveState state = CollectiveState::Entered;
   int64_t entered_us_ago = -1;
   int64_t waited_us_ago = -1;  // since its rank began to block in it
-  int64_t left_us_ago = -1;    // done or failed
+  int64_t left_us_ago = -1;    // since it was done or failed
 
   bool open() const {
     return state == CollectiveState::Entered || state == CollectiveState::Waited;
@@ -70,13 +70,15 @@ struct RankFlight {
   bool operator==(const RankFlight&) const = default;
 };
 
-// One JSON object, with the last `max_records` collectives and every one since the oldest open one.
+// One JSON object with the last `max_records` collectives, or more: all collectives since the
+// oldest open one are included.
 std::string flight_json(const RankFlight& flight, size_t max_records = 64);
 
 // Throws DataError for any text that flight_json() cannot have written. `text` may be hostile.
 RankFlight parse_flight_json(std::string_view text);
 
-// flight-<rank>.json in `folder`, all records, one per line. Throws IoError.
+// Writes flight-<rank>.json into `folder`, with all records, one per line. Returns its path. Throws
+// IoError.
 std::filesystem::path write_flight_file(const std::filesystem::path& folder,
                                         const RankFlight& flight);
 

@@ -22,7 +22,7 @@ class SlowRankWatch {
  private:
   std::string judge();
 
-  int64_t steps_ = -1;  // in the window; the first step of a run is not like the others
+  int64_t steps_ = -1;  // in the window; -1: a run's first, untypical step is skipped
   double seconds_ = 0;
   std::vector<double> waited_seconds_;
   int64_t named_ = -1;

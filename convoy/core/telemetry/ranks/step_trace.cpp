@@ -162,7 +162,7 @@ std::string StepTrace::chrome_json(const TracedRank& owner) const {
       events.push_back(
           slice(phase.name, "phase", rank, kPhaseTrack, host_ns(phase.begin), host_ns(phase.end)));
   for (const auto& [number, exchange] : exchanges_) {
-    if (exchange.left == 0) continue;  // failed
+    if (exchange.left == 0) continue;  // a failed collective
     ordered_json edge = {
         {"name", exchange.name},
         {"cat", "collective"},

@@ -18,7 +18,7 @@ struct ComparedValue {
 };
 
 struct RunComparison {
-  std::vector<std::string> runs{};  // names
+  std::vector<std::string> runs{};  // names of the runs
   // The settings that differ; output folders and run names are left out.
   std::vector<ComparedValue> settings{};
   std::vector<ComparedValue> figures{};  // state, ranks, strategy, steps, losses, speed, time

@@ -25,10 +25,10 @@ struct RunHistory {
   std::filesystem::path path{};
   std::string name{};  // the folder's name
   RunState state = RunState::Empty;
-  int64_t steps = 0;           // done
-  int64_t total_steps = 0;     // planned; 0 = unknown
+  int64_t steps = 0;           // number of steps done
+  int64_t total_steps = 0;     // number of steps planned; 0 = unknown
   double created_seconds = 0;  // since 1970
-  double updated_seconds = 0;  // last event
+  double updated_seconds = 0;  // time of the last event
   std::vector<CurvePoint> train_loss{};
   std::vector<CurvePoint> eval_loss{};
   std::vector<CurvePoint> learning_rate{};
