@@ -10,7 +10,7 @@
 
 namespace convoy::settings {
 
-// Empty = not given. Each text is the value of the setting that it names.
+// Each member holds the value of one setting; empty = not given.
 struct HarFlags {
   std::string multi_gpu;
   std::string local_rank;

@@ -24,7 +24,7 @@ struct ServedModelFlags {
   }
 };
 
-// Flags of the front, which listens.
+// Flags of the front, which listens for requests.
 struct ServerFlags {
   std::string host = "127.0.0.1";
   int64_t port = 8000;

@@ -137,8 +137,8 @@ struct TrainingSettings {
   bool export_text_only = false;
   GeneratingEvaluationSettings generating_evaluation;
 
-  // The resolved numbers. recipes/memory/auto_batch replaces `auto` before these are called; they
-  // throw otherwise.
+  // Call the next two functions only after recipes/memory/auto_batch has replaced `auto`. Otherwise
+  // they throw.
   int64_t batch_rows() const { return batch_size.value.value(); }
   int64_t accumulation() const { return grad_accum.value.value(); }
   // The type that bf16 and fp16 ask for: bf16, fp32, or auto.

@@ -106,7 +106,7 @@ std::string Progress::figures_text(const ProgressFigures& figures) const {
 }
 
 std::string Progress::time_text(const ProgressFigures& figures) const {
-  // Without a speed, the share that is done gives no estimate of the time left.
+  // While no speed is known, no time left is shown.
   if (figures.per_second == 0 && figures.done < options_.total) return "";
   const double left = remaining_seconds(figures);
   if (left > 0 || (left == 0 && figures.done < options_.total))

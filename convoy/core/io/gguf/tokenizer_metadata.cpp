@@ -187,8 +187,8 @@ class Translation {
     return prefix;
   }
 
-  // The score of a token follows from the place of the merges that make it, because SentencePiece
-  // joins by score.
+  // SentencePiece joins tokens by score, so a token gets its score from the place of its merges in
+  // the list of merges.
   void add_sentencepiece() {
     const bool prefix = puts_space_first();
     read_merges();

@@ -33,7 +33,7 @@ bool is_sound_task(const SqlRow& row) {
   return decodes([&] { decode_task(row, ""); });
 }
 
-// The name may be repaired; the other columns must have the right type.
+// A damaged name does not matter, because it can be repaired. All columns must have the right type.
 bool is_sound_group(const SqlRow& row) {
   return row.size() == 5 && std::holds_alternative<int64_t>(row[0]) &&
          std::holds_alternative<int64_t>(row[4]) &&

@@ -243,7 +243,8 @@ int64_t SqlStore::add(int64_t group_number, const TaskList& tasks) {
   return added;
 }
 
-// The count detects tasks that were deleted by hand.
+// True when this list was added to the group last and its tasks are still there. The number of
+// tasks is checked to detect tasks that were deleted by hand.
 bool SqlStore::has_list(int64_t group, const TaskList& tasks) {
   if (tasks.digest.empty()) return false;
   const std::vector<SqlRow> rows = read([&] { return noted(list_key(group)); });

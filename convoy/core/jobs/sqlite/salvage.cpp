@@ -161,7 +161,7 @@ void copy_times(SqliteSession& source, SqliteSession& target) {
       decode_times(found[0], group, source.name());
       target.run("INSERT INTO convoy_meta(key, value) VALUES($1, $2)", {key, found[0].at(0)});
     } catch (const DataError&) {
-      // Treated as a store without times.
+      // The target is then a store without times.
     }
   }
 }

@@ -61,7 +61,7 @@ std::string step_text(const ordered_json& row) {
 EventTail::EventTail(std::filesystem::path path, From from) : path_(std::move(path)) {
   struct stat status {};
   if (from == From::Beginning) return;
-  // Also after the file is replaced: rows written before this moment are not returned.
+  // Rows written before this moment are not returned, even after the file is replaced.
   last_seconds_ = wall_clock_seconds();
   if (::stat(path_.c_str(), &status) != 0) return;
   inode_ = status.st_ino;

@@ -32,7 +32,7 @@ class FlightWriter {
   void set_checkpoint_step(int64_t step);
   void set_phase(std::string_view word);  // at most 8 characters: "data", "backward"
 
-  // Returns the number that identifies the collective below. Takes 0.1 us.
+  // Returns the number of the collective, for the functions below. Takes 0.1 us.
   uint64_t enter(const Collective& collective);
   void wait(uint64_t number);  // the caller blocks from here on
   void done(uint64_t number);

@@ -54,7 +54,7 @@ class StepTrace {
   int64_t num_steps() const;  // number of steps that have ended
   // `call` is called once, by the thread that ends the last step. Set it before the first step.
   void when_done(std::function<void()> call) { when_done_ = std::move(call); }
-  // True when it holds kMostEvents and has dropped later ones.
+  // True when the trace holds kMostEvents events and has dropped later events.
   bool is_full() const { return full_; }
   static constexpr size_t kMostEvents = 1'000'000;
   // Chrome's trace format: slices of `phases` and `waits`, and collectives as asynchronous events

@@ -32,7 +32,7 @@ bool left_something(const fs::path& folder) {
   std::error_code error;
   for (const char* name : {"adapter", "model", "samples", "checkpoints"})
     if (fs::exists(folder / name, error) && !fs::is_empty(folder / name, error)) return true;
-  // Data processing and other commands have outputs of their own kinds.
+  // Data processing and other commands write other kinds of output files.
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     if (name == "events.jsonl" || name.starts_with("devices")) continue;
