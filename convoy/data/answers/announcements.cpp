@@ -40,7 +40,7 @@ std::string_view sentence(std::string_view text) {
     } else if (text[at] == '.' && !in_formula && braces <= 0 &&
                (at + 1 == text.size() || is_space(text[at + 1])) &&
                !(at == 1 && is_upper(text[0])) &&
-               !(at > 0 && text[at - 1] == '.')) {  // "B. 42" is an option
+               !(at > 0 && text[at - 1] == '.')) {  // a label as in "B. 42"
       return text.substr(0, at);
     }
   }
@@ -49,8 +49,8 @@ std::string_view sentence(std::string_view text) {
 
 namespace {
 
-// The same in other languages. Words that also have other uses need a colon or an option behind
-// them.
+// End of the Chinese or Russian words that announce an answer. A word that also has other uses
+// announces an answer only if a colon or an option follows it.
 std::optional<size_t> foreign_announcement_end(std::string_view text, size_t at) {
   struct Announcement {
     std::string_view word;
@@ -92,7 +92,8 @@ std::optional<size_t> announcement_end(std::string_view text, size_t at) {
     while (next < text.size() && letters.find(text[next]) != std::string_view::npos) ++next;
   };
   skip(" \t*");
-  // "answer to the question is", "answer in simplest form is"
+  // A few words may stand before the verb: "answer to the question is", "answer in simplest form
+  // is".
   const bool says_it = lower_matches(text, next, "is ") || lower_matches(text, next, "are ");
   for (size_t ahead = next; !says_it && ahead < std::min(next + 60, text.size()); ++ahead) {
     if (text[ahead] == '.' || text[ahead] == '\n' || text[ahead] == ':' || text[ahead] == '=' ||

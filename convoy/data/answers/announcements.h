@@ -8,11 +8,12 @@
 
 namespace convoy::answers {
 
-// `text` up to the end of its first sentence: a point without a digit after it, outside formulas.
+// The first sentence of `text`. A point ends it unless a digit follows or the point is in a
+// formula.
 std::string_view sentence(std::string_view text);
 
-// The answer that the last such words announce, up to the end of the sentence; empty when there
-// are none.
+// The answer behind the last words that announce one ("the answer is"), up to the end of the
+// sentence; empty when no words announce an answer.
 std::string announced_answer(std::string_view text);
 
 }  // namespace convoy::answers

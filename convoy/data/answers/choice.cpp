@@ -31,11 +31,11 @@ std::optional<Choice> choice_of(std::span<const Token> tokens) {
     tokens = tokens.subspan(1);
     named = true;
   }
-  // "I choose option C"
+  // Words before the letter are dropped: "I choose option C".
   if (tokens.size() > 2 && is_filler(tokens[tokens.size() - 2]) && is_option_letter(tokens.back()))
     tokens = tokens.last(1);
   if (tokens.empty()) return std::nullopt;
-  // {\bf (B)}
+  // Braces around the option are dropped: {\bf (B)}.
   while (tokens.size() > 2 && is_sign(tokens.front(), "{") && is_sign(tokens.back(), "}"))
     tokens = tokens.subspan(1, tokens.size() - 2);
   const bool opened = is_sign(tokens.front(), "(") || is_sign(tokens.front(), "[");
@@ -55,7 +55,7 @@ std::optional<Choice> choice_of(std::span<const Token> tokens) {
     return std::nullopt;
   ++behind;
   choice.text = tokens.subspan(behind);
-  // (A) and (C), (A)(B)
+  // Several options: (A) and (C), (A)(B).
   if (!choice.text.empty()) {
     const Token& first = choice.text.front();
     const std::string low = lowered(first.text);
@@ -70,7 +70,8 @@ std::optional<Choice> choice_of(std::span<const Token> tokens) {
 
 bool are_circled(const std::string& letters) { return !letters.empty() && letters[0] >= 'a'; }
 
-// "A, C", "AC", "A and C" -> "AC", "①③" -> "ac"; empty when there are other tokens.
+// The letters of a list of options: "A, C", "AC" and "A and C" give "AC", "①③" gives "ac". Empty
+// when there are other tokens.
 std::string letters_of(std::span<const Token> tokens) {
   std::string letters;
   for (const Token& token : tokens) {

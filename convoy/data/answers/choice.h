@@ -12,17 +12,18 @@
 
 namespace convoy::answers {
 
-// Compares by the letters; empty when they do not decide.
+// Compares two answers by the letters of their options; empty when the letters decide nothing.
 std::optional<Verdict> compare_choices(std::span<const Token> gold,
                                        std::span<const Token> prediction);
 
-// A letter of an option and nothing else.
+// True when the answer is the letter of an option and nothing else.
 bool is_choice(std::span<const Token> tokens);
 
-// The letter of an option, with or without a text; 0 where there is none.
+// The letter of the option, whether a text follows it or not; 0 when the answer is no option.
 char letter_of_choice(std::span<const Token> tokens);
 
-// The 42 in "(B) 42"; empty when the answer is no letter with a text.
+// The tokens of the text behind the option's letter: 42 of "(B) 42". Empty when the answer is not a
+// letter with a text.
 std::vector<Token> text_of_choice(std::span<const Token> tokens);
 
 }  // namespace convoy::answers

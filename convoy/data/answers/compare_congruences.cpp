@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Congruences: n = 1 (mod 4) is a set of numbers, and its modulus is a part of it.
+// Compares congruences. A congruence such as n = 1 (mod 4) is a set of numbers that have a
+// remainder.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -16,10 +17,10 @@ constexpr int64_t kLargestModulus = 3000;
 
 // Whole numbers that are congruent to one of `residues`.
 struct ResidueClasses {
-  std::string name = {};  // the number that is congruent; empty: it has no name
+  std::string name = {};  // the symbol n of n = 1 (mod 4); empty: the congruence names none
   int64_t modulus = 1;
   std::set<int64_t> residues = {};
-  bool is_solved = true;  // false: 2n = 3 (mod 5), or 4k + 1
+  bool is_solved = true;  // false: an unsolved form, such as 2n = 3 (mod 5) or 4k + 1
 };
 
 std::optional<int64_t> whole(const Number& value) {
@@ -57,7 +58,7 @@ std::optional<ResidueClasses> classes_of_one(const Node& node, Steps& steps) {
   return found;
 }
 
-// 4k + 1, or n = 4k + 1.
+// The residue class of an expression with one free integer: 4k + 1, or n = 4k + 1.
 std::optional<ResidueClasses> classes_of_family(const Node& node, Steps& steps) {
   const Node& told = is_assignment(node) ? node.children.back() : node;
   const std::set<std::string> symbols = symbols_of(told);
@@ -88,7 +89,7 @@ ResidueClasses widened(const ResidueClasses& classes, int64_t modulus) {
   return wide;
 }
 
-// The union of both, or what they have in common.
+// `as_union`: the union of the two sets of numbers, else their intersection.
 std::optional<ResidueClasses> joined(const ResidueClasses& a, const ResidueClasses& b,
                                      bool as_union) {
   const int64_t modulus = std::lcm(a.modulus, b.modulus);
@@ -110,8 +111,8 @@ std::optional<ResidueClasses> classes_of(const Node& node, Steps& steps) {
   for (const Node& child : node.children) {
     const std::optional<ResidueClasses> one = classes_of(child, steps);
     if (!one) return std::nullopt;
-    // Several remainders of one divisor are alternatives; remainders of several divisors are a
-    // system.
+    // Several remainders modulo one number are alternatives (a union). Remainders modulo different
+    // numbers are a system (an intersection).
     all = all ? joined(*all, *one, node.open == 'o' || all->modulus == one->modulus) : one;
     if (!all) return std::nullopt;
   }
@@ -135,7 +136,8 @@ bool holds_congruence(const Node& node) {
          std::any_of(node.children.begin(), node.children.end(), holds_congruence);
 }
 
-// A number beside a congruence. The remainder is the answer where nothing unknown is congruent.
+// Compares a congruence with a plain number. When the congruence names no unknown, the number may
+// be the remainder itself.
 Verdict Comparer::remainder(const Node& congruence, const Node& number) {
   const bool is_one = congruence.kind == Kind::Congruence && congruence.children.size() == 3;
   if (is_one && !is_named(congruence)) {
@@ -160,7 +162,8 @@ Verdict Comparer::congruences(const Node& gold, const Node& prediction) {
   const std::optional<ResidueClasses> found = classes_of(prediction, steps_);
   if (wanted && found) return same_classes(*wanted, *found);
   if (gold.kind != Kind::Congruence || prediction.kind != Kind::Congruence) return Verdict::Unknown;
-  // With symbols in modulus or remainder, or too large.
+  // The classes are unknown: modulus or remainder holds symbols or is too large. So the parts are
+  // compared.
   const Verdict moduli = equal(gold.children[0], prediction.children[0]);
   const Verdict told = equal(gold.children[1], prediction.children[1]);
   const Verdict rests = unordered({gold.children.begin() + 2, gold.children.end()},

@@ -14,7 +14,7 @@ bool equates(Comparison comparison) {
          comparison == Comparison::In;
 }
 
-// One link of a chain as `difference` < 0, <= 0, = 0 or != 0.
+// One comparison of a chain, brought to the form `difference` < 0, <= 0, = 0 or != 0.
 struct Link {
   Node difference;
   Comparison comparison = Comparison::Equal;
@@ -38,8 +38,8 @@ std::vector<Link> links_of(const Node& relation) {
 
 constexpr int kEnoughRelationPoints = 7;
 
-// Yes when a = c b with one c at all points where both are sampled; for inequalities c must be
-// positive.
+// Yes when a = c b with the same factor c at all points where a and b are sampled. For inequalities
+// c must be positive.
 Verdict proportional(const Node& a, const Node& b, bool any_sign, Steps& steps) {
   std::set<std::string> symbols;
   collect_symbols(a, symbols);
@@ -116,7 +116,7 @@ Verdict Comparer::links(const Node& gold, const Node& prediction) {
 
 Verdict Comparer::relations(const Node& gold, const Node& prediction) {
   if (is_assignment(gold) && is_assignment(prediction)) {
-    // In x = 5 + 6 = 11 only the ends count.
+    // In a chain such as x = 5 + 6 = 11 only the first and the last part count.
     const Verdict names = equal(gold.children.front(), prediction.children.front());
     if (names == Verdict::Yes) {
       const Verdict verdict = equal(gold.children.back(), prediction.children.back());
@@ -133,7 +133,8 @@ Verdict Comparer::relations(const Node& gold, const Node& prediction) {
   if (is_inequality(gold) && is_inequality(prediction)) {
     const Verdict verdict = links(gold, prediction);
     if (verdict == Verdict::Yes) return verdict;
-    // 1 < 2x - 1 < 3 and 2 < 2x < 4 differ when compared link by link.
+    // The solution sets are compared: 1 < 2x - 1 < 3 and 2 < 2x < 4 are equal, but differ when
+    // compared link by link.
     const std::optional<RealSet> wanted = solution_set(gold, steps_);
     const std::optional<RealSet> found = solution_set(prediction, steps_);
     if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
@@ -142,7 +143,7 @@ Verdict Comparer::relations(const Node& gold, const Node& prediction) {
   return links(gold, prediction);
 }
 
-// x > 2 or 1 <= x < 3: one name between constants.
+// True for an inequality with one symbol between constants: x > 2, 1 <= x < 3.
 bool is_solved(const Node& relation) {
   if (relation.kind != Kind::Relation) return false;
   int names = 0;
@@ -155,8 +156,9 @@ bool is_solved(const Node& relation) {
   return names == 1;
 }
 
-// The reference may be any inequality with these solutions. A prediction must be solved, because
-// another inequality may just repeat the question.
+// Compares an inequality with a set. The reference may be any inequality with this set as its
+// solution. A prediction must be solved for its symbol, because another inequality may just repeat
+// the question.
 Verdict Comparer::relation_with_set(const Node& relation, const Node& set) {
   const std::optional<RealSet> wanted = solution_set(relation, steps_);
   const std::optional<RealSet> found = real_set(set, steps_);

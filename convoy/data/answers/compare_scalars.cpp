@@ -15,8 +15,8 @@ Verdict verdict_of(Same same) {
   return same == Same::Yes ? Verdict::Yes : same == Same::No ? Verdict::No : Verdict::Unknown;
 }
 
-// Number of points at which two expressions must agree to count as equal; each kind of point is
-// among them.
+// Number of sample points at which two expressions must agree to count as equal. This many points
+// include every kind of point (evaluate.h).
 constexpr int kEnoughScalarPoints = 7;
 
 // A number without its unit, percent sign and similar.
@@ -27,7 +27,8 @@ struct Peeled {
   bool has_noun = false;
 };
 
-// "20 C" may be a temperature.
+// No for two different units. Unknown where a letter has two meanings: the C of "20 C" may be a
+// coulomb or a degree Celsius.
 Verdict differ_in_unit(const MeasureUnit& a, const MeasureUnit& b) {
   const auto told = [](const MeasureUnit& unit, const char* name) {
     return unit.others.contains(name);
@@ -44,13 +45,14 @@ Verdict differ_in_unit(const MeasureUnit& a, const MeasureUnit& b) {
   return a.others.size() > 1 || b.others.size() > 1 ? Verdict::Unknown : Verdict::No;
 }
 
-// A part of a thousand, a million or a billion.
+// True for units that are a fixed fraction: per mille, basis point, ppm, ppb.
 bool is_part(const MeasureUnit& unit) {
   return unit.others.contains("permille") || unit.others.contains("ppm") ||
          unit.others.contains("ppb") || unit.others.contains("basispoint");
 }
 
-// 5 pairs beside 5 of a noun: the noun may count the pairs, or what they are pairs of.
+// True for units that group things, such as a pair. "5 pairs" and "5 shoes" cannot be compared: the
+// noun may count the pairs or the single things.
 bool is_group(const MeasureUnit& unit) { return unit.others.contains("piece") && unit.above > 1; }
 
 // Scales a quantity to base units: 5 km is 5000.
@@ -60,7 +62,7 @@ Node in_base_units(Node node, const MeasureUnit& unit) {
   return make_node(Kind::Product, {std::move(node), std::move(factor)});
 }
 
-// "2 hours 30 minutes": a sum of quantities of one kind, converted to the last unit.
+// A sum of quantities of one kind, converted to the last unit: "2 hours 30 minutes".
 std::optional<Peeled> compound(const Node& node) {
   Peeled sum;
   sum.unit = node.children.back().unit;
@@ -101,7 +103,8 @@ Peeled peel(const Node& node) {
   }
 }
 
-// Number of digits behind the decimal point; empty for any other expression. 1.5 x 10^3 has -2.
+// Number of digits behind the decimal point; negative where a power of ten outweighs them: 1.5 x
+// 10^3 has -2. Empty for any other expression.
 std::optional<int64_t> decimal_places(const Node& node) {
   switch (node.kind) {
     case Kind::Number: {
@@ -121,7 +124,7 @@ std::optional<int64_t> decimal_places(const Node& node) {
     case Kind::Negation:
     case Kind::Quantity:
       return decimal_places(node.children[0]);
-    case Kind::Quotient: {  // percent of a quotient
+    case Kind::Quotient: {  // a percentage: a number over 100
       const std::optional<int64_t> places = decimal_places(node.children[0]);
       if (!places || node.children[1].name != "100") return std::nullopt;
       return *places + 2;
@@ -191,8 +194,9 @@ Verdict Comparer::ratios(const Node& gold, const Node& prediction) {
   return all;
 }
 
-// The base may be missing, but a given base must agree: 204_5 equals 204 and 54_10. Whether 54 was
-// asked for only the question tells.
+// Compares numbers of which one or both have a base. A missing base is accepted, two given bases
+// must lead to the same value: 204_5 equals 204 and also 54 (in base 10). Only the question tells
+// which of these was wanted.
 Verdict Comparer::based(const Node& gold, const Node& prediction) {
   const auto value = [&](const Node& node) {
     if (node.kind != Kind::BaseNumber) return evaluate(node, {}, steps_);
@@ -238,7 +242,7 @@ Verdict Comparer::values(const Node& gold, const Node& prediction) {
   const Number a = evaluate(gold, {}, steps_);
   const Number b = evaluate(prediction, {}, steps_);
   if (!a.defined || !b.defined || !a.is_real() || !b.is_real()) return verdict;
-  // A decimal equals a value that rounds or truncates to it, within limits.
+  // A decimal equals a value that rounds or truncates to it; the error is limited.
   int64_t places = 1000;
   if (gold_places) places = std::min(places, *gold_places);
   if (prediction_places) places = std::min(places, *prediction_places);
@@ -259,7 +263,7 @@ Verdict Comparer::quantities(const Node& gold, const Node& prediction) {
     if (a.unit.above == b.unit.above && a.unit.below == b.unit.below) return values(a.node, b.node);
     return values(in_base_units(a.node, a.unit), in_base_units(b.node, b.unit));
   }
-  // 5 ‰ beside 5 % or 0.005: the unit is not converted.
+  // Per mille is not converted: 5 ‰ beside 5 % or beside 0.005 is Unknown.
   const bool gold_is_part = is_part(a.unit);
   if (gold_is_part || is_part(b.unit)) {
     const Peeled& part = gold_is_part ? a : b;
@@ -270,7 +274,7 @@ Verdict Comparer::quantities(const Node& gold, const Node& prediction) {
   if ((is_group(a.unit) && b.has_noun) || (is_group(b.unit) && a.has_noun))
     return verdict == Verdict::Yes ? Verdict::Unknown : verdict;
   if (verdict == Verdict::Yes) return verdict;
-  // 50 % is 50, and 1/2.
+  // A percentage equals its number and its value: 50 % equals 50, and 1/2.
   if (a.percent != b.percent) {
     const Node hundred = make_leaf(Kind::Number, "100");
     const auto part = [&](const Peeled& side) {
@@ -278,7 +282,7 @@ Verdict Comparer::quantities(const Node& gold, const Node& prediction) {
     };
     verdict = either(verdict, values(part(a), part(b)));
   }
-  // 90 degrees are pi/2.
+  // An angle in degrees equals the same angle in radians: 90 degrees are pi/2.
   const bool gold_is_angle = a.unit.powers[4] == 1;
   const bool prediction_is_angle = b.unit.powers[4] == 1;
   if (gold_is_angle != prediction_is_angle) {

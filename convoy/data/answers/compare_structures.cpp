@@ -22,13 +22,14 @@ bool may_be_point(const Node& node) {
          (node.children.size() != 2 || (node.open == '(' && node.close == ')'));
 }
 
-// x < 1 or x = 2; also [3, 4] beside it: pieces of a set, of which one is an inequality.
+// True for a list of pieces of a set, at least one of them an inequality: "x < 1 or x = 2", "x < 1,
+// [3, 4]".
 bool are_pieces(const std::vector<Node>& nodes) {
   return nodes.size() > 1 && std::any_of(nodes.begin(), nodes.end(), is_inequality);
 }
 
-// The numbers that fulfil one of the pieces, or all of them; empty where a piece is no set of
-// numbers, or the pieces are about two symbols.
+// `as_union`: the union of the pieces, else their intersection. Empty where a piece is no set of
+// numbers, or two pieces have different symbols.
 std::optional<RealSet> joined_pieces(const Node& list, bool as_union, Steps& steps) {
   std::optional<RealSet> all;
   std::set<std::string> names;
@@ -49,8 +50,10 @@ std::optional<RealSet> joined_pieces(const Node& list, bool as_union, Steps& ste
   return all;
 }
 
-// "x < 1 or x > 2", "x > 1 and x < 2". Without "or" both readings are offered; that nothing fulfils
-// the conditions is none. "x < 1 and x > 2" may mean the two pieces, so that is unknown.
+// Yes when the pieces of `list` together are the set `wanted`: "x < 1 or x > 2" is a union, "x > 1
+// and x < 2" an intersection. Without "or" the verdict tries both. An empty intersection is no
+// reading. A union behind the word "and" gives Unknown: "x < 1 and x > 2" may just list the two
+// pieces.
 Verdict joins_to(const Node& list, const std::optional<RealSet>& wanted, Steps& steps) {
   if (!wanted) return Verdict::Unknown;
   bool may_be_loose = false;
@@ -67,15 +70,15 @@ Verdict joins_to(const Node& list, const std::optional<RealSet>& wanted, Steps& 
   return may_be_loose ? Verdict::Unknown : Verdict::No;
 }
 
-// The set that the words between the pieces call for. Commas stand for "and" unless no number
-// fulfils all pieces.
+// The set that the list means: the union of its pieces behind "or", else the intersection. Commas
+// mean the union when the intersection is empty.
 std::optional<RealSet> told_set(const Node& list, Steps& steps) {
   if (list.open == 'o') return joined_pieces(list, true, steps);
   std::optional<RealSet> all = joined_pieces(list, false, steps);
   return all && all->empty() && list.open != 'a' ? joined_pieces(list, true, steps) : all;
 }
 
-// The values of x = 1, y = 2 in order.
+// The values of assignments, in order: 1, 2 of x = 1, y = 2.
 std::vector<Node> assigned_values(const std::vector<Node>& nodes) {
   std::vector<Node> values;
   for (const Node& node : nodes)
@@ -83,7 +86,7 @@ std::vector<Node> assigned_values(const std::vector<Node>& nodes) {
   return values;
 }
 
-// (x, y) = (1, 2) as x = 1, y = 2; empty for anything else.
+// (x, y) = (1, 2) as the list x = 1, y = 2; empty for anything else.
 std::optional<Node> one_by_one(const Node& node) {
   if (!is_assignment(node)) return std::nullopt;
   const Node& names = node.children.front();
@@ -100,7 +103,7 @@ std::optional<Node> one_by_one(const Node& node) {
   return list;
 }
 
-// "x" when every name is x or an x with an index; else empty.
+// The one name of all assignments: "x" when every name is x or an x with an index; else empty.
 std::string one_name(const Node& list) {
   std::string name;
   for (const Node& node : list.children) {
@@ -117,8 +120,8 @@ bool all_assignments(const Node& node) {
          std::all_of(node.children.begin(), node.children.end(), is_assignment);
 }
 
-// "x < 1 or x > 2" beside "x < 1 and x > 2": the same pieces are one answer only where they are
-// joined to one set. Equations are often listed with either word.
+// Compares the words that join equal pieces. "x < 1 or x > 2" and "x < 1 and x > 2" are equal only
+// if both words lead to the same set. For equations "or" and "and" usually mean the same.
 Verdict by_joining_words(const Node& gold, const Node& prediction, Steps& steps) {
   const bool holds_inequality = are_pieces(gold.children) || are_pieces(prediction.children);
   const bool one_says_or = (gold.open == 'o') != (prediction.open == 'o');
@@ -208,7 +211,7 @@ Verdict Comparer::collections(const Node& gold, const Node& prediction) {
     const Verdict verdict = unordered(gold.children, prediction.children);
     if (verdict == Verdict::Yes) return verdict;
   }
-  // One element equals its set; a set of one interval equals the interval.
+  // A set with one element equals that element, also when the element is an interval.
   if (is_finite(gold) && gold.children.size() == 1) return equal(gold.children[0], prediction);
   if (is_finite(prediction) && prediction.children.size() == 1)
     return equal(gold, prediction.children[0]);
@@ -240,7 +243,7 @@ Verdict Comparer::matrices(const Node& gold, const Node& prediction) {
   std::optional<Node> wanted = matrix_value(gold, steps_);
   std::optional<Node> found = matrix_value(prediction, steps_);
   if (!wanted && !found) return Verdict::Unknown;
-  // A vector is written as a matrix of one column or row, or as a tuple.
+  // A vector may be written as a matrix with one column or one row, or as a tuple.
   if (!wanted || !found) {
     const Node& vector = wanted ? *wanted : *found;
     const Node& other = wanted ? prediction : gold;
@@ -261,7 +264,7 @@ Verdict Comparer::matrices(const Node& gold, const Node& prediction) {
 }
 
 Verdict Comparer::equal(const Node& gold, const Node& prediction) {
-  constexpr int64_t kCopies = 4;  // cost of a comparison beside its evaluations
+  constexpr int64_t kCopies = 4;  // steps of one comparison, without the evaluations in it
   if (!steps_.take(kCopies)) return Verdict::Unknown;
   if (holds_congruence(gold) || holds_congruence(prediction)) return congruences(gold, prediction);
   const bool gold_relates = gold.kind == Kind::Relation;
@@ -270,13 +273,13 @@ Verdict Comparer::equal(const Node& gold, const Node& prediction) {
     if (const std::optional<Node> list = one_by_one(prediction)) return collections(gold, *list);
   if (all_assignments(prediction))
     if (const std::optional<Node> list = one_by_one(gold)) return collections(*list, prediction);
-  // One of several solutions is not all of them.
+  // The prediction has one assignment and the reference several: one solution is not all of them.
   if (all_assignments(gold) && is_assignment(prediction))
     return unordered(gold.children, {prediction});
   if (is_equation(prediction) && !gold_relates && !all_assignments(gold))
     return equal(gold, prediction.children.back());
   if (is_assignment(gold) && !prediction_relates) return equal(gold.children.back(), prediction);
-  // x in (1, 2) is as good as (1, 2).
+  // "x in (1, 2)" equals (1, 2).
   if (gold_relates && !is_equation(gold) && is_equation(prediction) &&
       is_collection(prediction.children.back()))
     return equal(gold, prediction.children.back());

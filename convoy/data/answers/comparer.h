@@ -16,23 +16,23 @@ class Comparer {
   Verdict equal(const Node& gold, const Node& prediction);
 
  private:
-  // compare_structures.cpp
+  // Defined in compare_structures.cpp:
   Verdict unordered(const std::vector<Node>& gold, const std::vector<Node>& prediction);
   Verdict ordered(const std::vector<Node>& gold, const std::vector<Node>& prediction);
   Verdict tuples(const Node& gold, const Node& prediction);
   Verdict collections(const Node& gold, const Node& prediction);
   Verdict matrices(const Node& gold, const Node& prediction);
 
-  // compare_relations.cpp
+  // Defined in compare_relations.cpp:
   Verdict relations(const Node& gold, const Node& prediction);
   Verdict links(const Node& gold, const Node& prediction);
   Verdict relation_with_set(const Node& relation, const Node& set);
 
-  // compare_congruences.cpp
+  // Defined in compare_congruences.cpp:
   Verdict congruences(const Node& gold, const Node& prediction);
   Verdict remainder(const Node& congruence, const Node& number);
 
-  // compare_scalars.cpp
+  // Defined in compare_scalars.cpp:
   Verdict scalars(const Node& gold, const Node& prediction);
   Verdict quantities(const Node& gold, const Node& prediction);
   Verdict values(const Node& gold, const Node& prediction);
@@ -44,19 +44,19 @@ class Comparer {
   Steps& steps_;
 };
 
-// True for a congruence, and for a list that has one.
+// True for a congruence, and for a list that contains one.
 bool holds_congruence(const Node& node);
 
-// True when all of its signs are = or ~ or "in".
+// True for a relation whose signs are all =, ~ or "in".
 bool is_equation(const Node& node);
-bool is_inequality(const Node& node);  // a relation with another sign
+bool is_inequality(const Node& node);  // a relation with any other sign
 // True for an equation that assigns a value: x = 5, f(2) = 5, (x, y) = (1, 2), AB = 4.
 bool is_assignment(const Node& node);
 
 // True for an inequality that bounds its one name: x > 2, 1 <= x < 3.
 bool is_solved(const Node& node);
 
-Verdict both(Verdict a, Verdict b);    // for two conditions that must both hold
-Verdict either(Verdict a, Verdict b);  // for two conditions of which one is enough
+Verdict both(Verdict a, Verdict b);    // the verdict on two conditions that must both hold
+Verdict either(Verdict a, Verdict b);  // the verdict on two conditions of which one is enough
 
 }  // namespace convoy::answers

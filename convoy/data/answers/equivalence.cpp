@@ -22,16 +22,16 @@
 namespace convoy::answers {
 namespace {
 
-constexpr size_t kMostTokens = 2000;  // a longer answer is compared as it stands
+constexpr size_t kMostTokens = 2000;  // a longer answer is compared by its tokens only
 constexpr size_t kShortPhrase = 4;    // words: a name or a verdict, not a proof
 
-// One possible reading of an answer; the likeliest comes first.
+// An answer and its possible readings as trees, the likeliest reading first.
 struct Reading {
   std::vector<Token> tokens;
   std::optional<std::string> phrase;
   std::vector<Node> nodes;
-  std::vector<std::string> conditions = {};  // on the symbols of the nodes
-  // Words that express no number or set; parsed as nodes they are at best products of their
+  std::vector<std::string> conditions = {};  // conditions on the symbols, such as "k:Z"
+  // True for words that express no number or set. Their trees are at best products of the words'
   // letters.
   bool is_spoken = false;
 };
@@ -48,7 +48,7 @@ void add_readings(std::string_view text, const Spelling& spelling, Reading& read
   }
 }
 
-// "25m^2", which is as often an area as a product.
+// True for "25m^2": the letters may be a unit (an area) or a product.
 bool ends_in_loose_unit(const std::vector<Token>& tokens) {
   return tokens.size() >= 2 && tokens[0].type == TokenType::Number &&
          tokens[1].type == TokenType::Letter && unit_named(tokens[1].text) &&
@@ -117,7 +117,7 @@ Verdict compare_nodes(const Node& gold, const Node& prediction, const CheckLimit
                 Comparer(limits, steps).equal(lowered_symbols(gold), lowered_symbols(prediction)));
 }
 
-// "July 4" and "July 5"
+// True when two answers differ only in their numbers: "July 4" and "July 5".
 bool differ_in_numbers(const std::vector<Token>& gold, const std::vector<Token>& prediction) {
   return gold.size() == prediction.size() &&
          std::equal(gold.begin(), gold.end(), prediction.begin(),
@@ -130,7 +130,8 @@ bool is_foreign_word(const Token& token) {
   return token.type == TokenType::Word && is_foreign(token.text);
 }
 
-// A word of another script that is no unit stands for something unread.
+// True when the tree contains a word of another script. Such a word is no unit, so its meaning is
+// unknown.
 bool holds_foreign_symbol(const Node& node) {
   return (node.kind == Kind::Symbol && is_foreign(node.name)) ||
          std::any_of(node.children.begin(), node.children.end(), holds_foreign_symbol);
@@ -161,8 +162,8 @@ Verdict compare_phrases(const Reading& gold, const Reading& prediction) {
   return gold_is_clear && prediction_is_clear ? Verdict::No : Verdict::Unknown;
 }
 
-// True for words compared with mathematics: unless their letters are its symbols, as in xy, the
-// words could not be read.
+// True when words cannot be compared with a formula. The letters of "xy" may be symbols of the
+// formula; any other word was not understood.
 bool is_unread_beside(const Reading& prediction, const Reading& gold) {
   if (!prediction.is_spoken || gold.is_spoken || gold.nodes.empty()) return false;
   std::set<std::string> symbols;
@@ -181,9 +182,10 @@ bool is_none_beside_zero(const Reading& a, const Reading& b) {
   return a.phrase && *a.phrase == "none" && std::any_of(b.nodes.begin(), b.nodes.end(), is_zero);
 }
 
-// ABC and CBA: a product, a figure, or letters in an order.
+// True for the same letters in another order: ABC and CBA may be a product, a figure, or an order
+// of the letters.
 bool are_letters_in_two_orders(const Reading& a, const Reading& b) {
-  constexpr size_t kShortest = 3;  // AB and BA are one segment
+  constexpr size_t kShortest = 3;  // shorter: AB and BA are one segment
   const auto is_run = [](const Reading& side) {
     return side.tokens.size() == 1 && side.tokens[0].text.size() >= kShortest &&
            std::all_of(side.tokens[0].text.begin(), side.tokens[0].text.end(), is_upper);
@@ -193,7 +195,7 @@ bool are_letters_in_two_orders(const Reading& a, const Reading& b) {
                              b.tokens[0].text.begin(), b.tokens[0].text.end());
 }
 
-// 3 m^{-1} of \frac{3}{m}.
+// The quantity that a fraction over a unit means: \frac{3}{m} as 3 m^{-1}.
 std::optional<Node> over_unit(std::span<const Token> tokens, Steps& steps) {
   if (tokens.size() < 4 || !is_sign(tokens[0], "frac") || !is_sign(tokens[1], "{"))
     return std::nullopt;
@@ -218,7 +220,7 @@ std::optional<Node> over_unit(std::span<const Token> tokens, Steps& steps) {
   return node;
 }
 
-// The answer with its letters read as units; empty where that is no quantity.
+// The answer as a quantity, with its letters read as units; empty when it is no quantity.
 std::optional<Node> as_quantity(const Reading& side, Steps& steps) {
   std::vector<Token> upright = side.tokens;
   for (Token& token : upright)
@@ -230,7 +232,8 @@ std::optional<Node> as_quantity(const Reading& side, Steps& steps) {
   return is_measured ? std::move(parsed.node) : std::nullopt;
 }
 
-// 5 J and 5 N m, 3 m^{-1} and 3/m: one of them is read as a product of letters.
+// True when both answers are equal as quantities: 5 J and 5 N m, 3 m^{-1} and 3/m. Otherwise one of
+// them would be read as a product of letters.
 bool may_be_one_quantity(const Reading& gold, const Reading& prediction, const CheckLimits& limits,
                          Steps& steps) {
   const std::optional<Node> wanted = as_quantity(gold, steps);
@@ -274,7 +277,7 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
   return steps.spent() ? Verdict::Unknown : *found;
 }
 
-// "(B) 42" may be meant by its letter or by its text.
+// Compares options by letter and by text: "(B) 42" may mean B or 42.
 Verdict compare_texts(std::string_view gold, std::string_view prediction,
                       const CheckLimits& limits) {
   Steps steps(limits.steps);
@@ -305,7 +308,8 @@ bool names_option(std::string_view answer, const CheckLimits& limits) {
   return is_choice(tokenize(answer, {}, steps).list);
 }
 
-// "It cannot be B" and "B is wrong" name B, and do not choose it. A box says what is chosen.
+// True when the text names the option and denies it: "It cannot be B", "B is wrong". An answer in a
+// box is a choice, so only the box is examined.
 bool rejects_answer(std::string_view prediction, std::string_view wanted, std::string_view told,
                     const CheckLimits& limits) {
   Steps steps(limits.steps);
@@ -347,8 +351,8 @@ Verdict check_answer(std::string_view gold, std::string_view prediction,
   if (verdict != Verdict::No || (!wants_option && !names_option(told, limits)) ||
       marks_answer(prediction) || is_bare_answer(prediction, told))
     return verdict;
-  if (!wants_option) return Verdict::Unknown;  // "(B), because it is 42"
-  // The option that prose names counts, not its last number.
+  if (!wants_option) return Verdict::Unknown;  // such as "(B), because it is 42"
+  // In prose without a mark the answer is the option that the prose names, not the last number.
   const std::string option = option_told(narrowed(prediction), false);
   return option.empty() ? Verdict::Unknown : compare_texts(wanted, option, limits);
 }
@@ -356,7 +360,7 @@ Verdict check_answer(std::string_view gold, std::string_view prediction,
 std::vector<int> equivalence_classes(std::span<const std::string> answers,
                                      const CheckLimits& limits) {
   std::vector<int> classes;
-  // For each class the answer that founded it.
+  // The first answer of each class.
   std::vector<size_t> firsts;
   for (size_t index = 0; index < answers.size(); ++index) {
     int found = -1;

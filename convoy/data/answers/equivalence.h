@@ -21,15 +21,14 @@ struct CheckLimits {
   double relative_tolerance = 1e-6;  // for decimals that represent rounded values
 };
 
-// `gold` and `prediction`: whole texts or bare answers; the answer of each is extracted first.
-// Asymmetric, as Math-Verify is: a prediction may be more specific than the reference, but not
-// less.
+// Compares two whole texts or bare answers; it extracts the answer from each side first.
+// Asymmetric, like Math-Verify: a prediction may be more specific than the reference, but not less.
 Verdict check_answer(std::string_view gold, std::string_view prediction,
                      const CheckLimits& limits = {});
 
-// Groups answers for votes. Returns the class number of each answer, from 0 in order of appearance;
-// equivalent answers share a class. -1: an empty answer, which does not vote. Takes bare answers,
-// as extract_answer() returns.
+// Groups answers for a majority vote. Returns the class number of each answer, counted from 0 in
+// order of appearance; equivalent answers have the same number. An empty answer gets -1 and does
+// not vote. `answers`: bare answers, as extract_answer() returns them.
 std::vector<int> equivalence_classes(std::span<const std::string> answers,
                                      const CheckLimits& limits = {});
 

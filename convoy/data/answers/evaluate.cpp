@@ -8,7 +8,8 @@
 namespace convoy::answers {
 namespace {
 
-// Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014.
+// The finaliser of SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
+// generators", 2014).
 uint64_t scattered(uint64_t value) {
   value += 0x9e3779b97f4a7c15ULL;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -29,7 +30,8 @@ Number constant(const std::string& name) {
   return unbounded(true);
 }
 
-// In an argument, degrees are an angle; elsewhere a unit does not change the number.
+// The argument of a function, where degrees are converted to radians. Elsewhere a unit does not
+// change the number.
 Number in_radians(const Node& node, const Point& point, Steps& steps) {
   const Number value = evaluate(node, point, steps);
   if (node.kind != Kind::Quantity || node.unit.powers[4] != 1) return value;
@@ -43,7 +45,7 @@ Number based_number(const Node& node, const Point& point, Steps& steps) {
   return parse_in_base(node.name, base.small->above).value_or(undefined_number());
 }
 
-// A sum or product over whole numbers; each term consumes its own steps.
+// The value of a finite sum or product over integers; each term takes steps from the budget.
 Number series(const Node& node, const Point& point, Steps& steps) {
   constexpr int64_t kMostTerms = 5'000;
   const Number first = evaluate(node.children[0], point, steps);
@@ -87,7 +89,7 @@ Number evaluate(const Node& node, const Point& point, Steps& steps) {
     }
     case Kind::Constant:
       if (const auto index = point.values.find(node.name); index != point.values.end())
-        return index->second;  // i of a sum
+        return index->second;  // the symbol i is the index of a sum
       return constant(node.name);
     case Kind::Sum: {
       Number sum = child(0);
@@ -137,7 +139,7 @@ void collect_symbols(const Node& node, std::set<std::string>& into) {
   if (node.kind == Kind::Series) {
     const bool outside = into.contains(node.name);
     for (const Node& child : node.children) collect_symbols(child, into);
-    if (!outside) into.erase(node.name);  // the index is no symbol of the whole
+    if (!outside) into.erase(node.name);  // the index is not a free symbol of the series
     return;
   }
   for (const Node& child : node.children) collect_symbols(child, into);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The value of an expression, at a point if it has symbols.
+// Evaluates an expression. A point gives its symbols their values.
 #pragma once
 
 #include <map>
@@ -15,21 +15,22 @@ namespace convoy::answers {
 
 struct Point {
   std::map<std::string, Number, std::less<>> values = {};
-  // When set, the root of a negative number is undefined: sqrt(x) sqrt(y) equals sqrt(xy) where all
-  // three are real.
+  // True: the root of a negative number is undefined. Then sqrt(x) sqrt(y) equals sqrt(xy) wherever
+  // all three are real.
   bool reals_only = false;
 };
 
-// Undefined when the node is no expression (a set, a relation), or has no value there.
+// The value of `node` at `point`. Undefined when the node is no expression (a set, a relation), or
+// has no value at the point.
 Number evaluate(const Node& node, const Point& point, Steps& steps);
 
 void collect_symbols(const Node& node, std::set<std::string>& into);
-std::set<std::string> symbols_of(const Node& node);  // symbols with a name
+std::set<std::string> symbols_of(const Node& node);  // without the symbol with an empty name
 bool contains_constant(const Node& node, std::string_view name);
 
 constexpr int kSamplePoints = 24;
-// The same points for every check. Each group of four has two points of positive reals, one of
-// both signs, and one of small whole numbers.
+// Sample point number `index`. The points are the same in every check. Each group of four has two
+// points of positive reals, one point with both signs, and one of small integers.
 Point sample_point(const std::set<std::string>& symbols, int index, bool reals_only);
 
 }  // namespace convoy::answers

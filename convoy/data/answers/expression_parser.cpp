@@ -7,7 +7,7 @@
 namespace convoy::answers {
 namespace {
 
-// \frac{1}{2} behind a whole number is added to it, not multiplied.
+// True for the fraction of a mixed number: 3 \frac{1}{2} is a sum, not a product.
 bool is_proper_fraction(const Node& node) {
   return node.kind == Kind::Quotient && is_integer(node.children[0]) &&
          is_integer(node.children[1]);
@@ -17,7 +17,7 @@ Node power_of(Node base, std::string_view exponent) {
   return make_node(Kind::Power, {std::move(base), make_leaf(Kind::Number, std::string(exponent))});
 }
 
-// C_5^2, as some write the binomial coefficient of 5 over 2.
+// C_5^2 as the binomial coefficient of 5 over 2; empty for anything else.
 std::optional<Node> combinations(const Node& symbol, const Node& raised) {
   constexpr size_t kMostDigits = 3;
   if (symbol.kind != Kind::Symbol || !symbol.name.starts_with("C_") || !is_integer(raised))
@@ -36,7 +36,7 @@ std::optional<Node> combinations(const Node& symbol, const Node& raised) {
 
 }  // namespace
 
-// "2 hours 30 minutes", "5 feet and 3 inches"
+// True at a further part of a quantity: "2 hours 30 minutes", "5 feet and 3 inches".
 bool Parser::joins_quantity() const {
   const size_t skip = is_word("and") || is(",") ? 1 : 0;
   if (token(skip).type != TokenType::Number) return false;
@@ -96,7 +96,7 @@ bool Parser::starts_factor() const {
     case TokenType::Number:
       return false;
     case TokenType::Unknown:
-      return true;  // and fails there
+      return true;  // parsing it as a factor reports the failure
     case TokenType::Sign:
       break;
   }
@@ -123,7 +123,7 @@ bool Parser::starts_factor() const {
   return std::find(std::begin(kOpening), std::end(kOpening), token().text) != std::end(kOpening);
 }
 
-// "5 /mol"
+// True at a unit below a line without a number: "5 /mol".
 bool Parser::starts_inverse_unit() const { return is("/") && token(1).from_text && at_unit(); }
 
 bool Parser::at_bracket() const {
@@ -136,7 +136,7 @@ bool Parser::behind_bracket() const {
   return at_ > 0 && (tokens_[at_ - 1].text == ")" || tokens_[at_ - 1].text == "]");
 }
 
-// "2 1/2"
+// True at the fraction of a mixed number in plain text: "2 1/2".
 bool Parser::starts_plain_mixed(const std::vector<Node>& factors) const {
   return factors.size() == 1 && is_integer(factors.back()) && !behind_bracket() &&
          token().type == TokenType::Number && token().space_before && is("/", 1) &&
@@ -190,13 +190,13 @@ Node Parser::product() {
       Node part = make_node(Kind::Quotient, {std::move(above), number()});
       factors = {make_node(Kind::Sum, {std::move(factors.front()), std::move(part)})};
     } else if (starts_factor()) {
-      // 2(1/2) and (2) 1/2 are products, 2 1/2 is not.
+      // A bracket makes a product: 2(1/2), (2) 1/2. Without a bracket, 2 1/2 is a mixed number.
       const bool is_bracketed = at_bracket() || behind_bracket();
       Node next = power();
       if (is_bracketed) {
         factors.push_back(std::move(next));
       } else if (is_integer(factors.back()) && next.kind == Kind::Percent &&
-                 is_proper_fraction(next.children[0])) {  // 33 1/3 %
+                 is_proper_fraction(next.children[0])) {  // a mixed percentage: 33 1/3 %
         next.children[0] =
             make_node(Kind::Sum, {std::move(factors.back()), std::move(next.children[0])});
         factors.back() = std::move(next);
@@ -223,7 +223,7 @@ Node Parser::factor() {
 Node Parser::exponent() {
   static constexpr std::string_view kOrdinals[] = {"st", "nd", "rd", "th"};
   const bool braced = take("{");
-  // 5^{th}, 30^{\circ}
+  // Ordinals and degrees are no powers: 5^{th}, 30^{\circ}.
   if (is("degree") ||
       (token().type == TokenType::Word && std::find(std::begin(kOrdinals), std::end(kOrdinals),
                                                     token().text) != std::end(kOrdinals))) {
@@ -262,7 +262,7 @@ Node Parser::power() {
         continue;
       } else if (is_mark && raised.name == "T" &&
                  (base.kind == Kind::Matrix || base.kind == Kind::Tuple)) {
-        continue;  // a vector is the same lying or standing
+        continue;  // a vector equals its transpose
       } else if (std::optional<Node> count = combinations(base, raised)) {
         base = std::move(*count);
       } else {
@@ -274,7 +274,7 @@ Node Parser::power() {
   return base;
 }
 
-// "2.5 million"
+// The factor named by a word behind a number: "2.5 million".
 std::string_view Parser::magnitude() const {
   static constexpr std::pair<std::string_view, std::string_view> kMagnitudes[] = {
       {"dozen", "12"},        {"hundred", "100"},        {"thousand", "1000"},
@@ -307,8 +307,8 @@ Node Parser::postfix(Node base) {
       base = std::move(dollars);
     } else if (base.kind == Kind::Quantity && token().type == TokenType::Letter &&
                (token().text == "C" || token().text == "F")) {
-      base.unit = *unit_named(
-          token().text == "C" ? "celsius" : "fahrenheit");  // 20 degrees Celsius are no angle
+      base.unit = *unit_named(token().text == "C" ? "celsius"
+                                                  : "fahrenheit");  // a temperature, not an angle
       ++at_;
     } else {
       break;
@@ -353,7 +353,7 @@ Node Parser::atom() {
   return fail();
 }
 
-// "Rs. 50"
+// An amount behind its currency: "Rs. 50".
 Node Parser::money() {
   Node node = make_node(Kind::Quantity, {});
   node.unit = unit_named(token().text).value_or(MeasureUnit{});
@@ -373,7 +373,7 @@ Node Parser::number() {
   return node;
 }
 
-// f(2) and g(x): an unknown function is still not a product.
+// True at the application of an unknown function: f(2) and g(x) are not products.
 bool Parser::starts_application() const {
   static constexpr std::string_view kFunctions[] = {"f", "g", "h", "F", "G"};
   if (token().type != TokenType::Letter || !is("(", 1) ||

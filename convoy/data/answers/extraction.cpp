@@ -14,12 +14,12 @@
 namespace convoy::answers {
 namespace {
 
-constexpr size_t kLongestBare = 400;    // bytes of a text that is an answer as a whole
-constexpr size_t kLongestBetween = 70;  // bytes between two boxes of one answer
+constexpr size_t kLongestBare = 400;    // bytes; a longer text is not an answer as a whole
+constexpr size_t kLongestBetween = 70;  // bytes of text between two boxes of one answer
 constexpr size_t kMostBareWords = 6;
-constexpr size_t kMostWordsOfModel = 3;  // beside numbers and formulas; more are prose
+constexpr size_t kMostWordsOfModel = 3;  // words beside formulas; more are prose
 
-// The text after the last thought; an unclosed thought hides everything after it.
+// The text behind the last <think> block; an unclosed block hides everything behind it.
 std::string_view without_thoughts(std::string_view text) {
   constexpr std::string_view kClose = "</think>";
   if (const size_t at = text.rfind(kClose); at != std::string_view::npos)
@@ -29,13 +29,13 @@ std::string_view without_thoughts(std::string_view text) {
 
 struct Box {
   size_t begin;          // position of the backslash
-  size_t content_begin;  // behind the brace
+  size_t content_begin;  // position behind the opening brace
   size_t content_end;
   size_t end;
 };
 
-// End of the content of "\\boxed 5"; `from` when the command is only spoken of: "I used \\boxed as
-// you asked".
+// End of the content of a \boxed without braces: "\\boxed 5". Returns `from` when the text only
+// mentions the command: "I used \\boxed as you asked".
 size_t unbraced_end(std::string_view text, size_t behind, size_t from) {
   if (from == text.size() || is_letter(text[behind])) return from;
   size_t end = from;
@@ -48,7 +48,7 @@ size_t unbraced_end(std::string_view text, size_t behind, size_t from) {
   return is_number || is_symbol || is_command ? end : from;
 }
 
-// "\\boxed{}" and "\\boxed{...}" quote what was asked for.
+// True for the content of a box that repeats the instructions: "\\boxed{}", "\\boxed{...}".
 bool is_placeholder(std::string_view content) {
   for (const std::string_view none :
        {"", "...", "\\ldots", "\\dots", "\\cdots", "\xe2\x80\xa6", "\\cdot", "\\,", "\\ ", "?",
@@ -57,18 +57,18 @@ bool is_placeholder(std::string_view content) {
   return false;
 }
 
-// Boxes that are closed, in the order of their starts; one pass.
+// The boxes with a closing brace, in the order in which they begin.
 std::vector<Box> closed_boxes(std::string_view text) {
   std::vector<Box> boxes;
-  std::vector<std::optional<size_t>> open;  // for each open brace the box that it opened
+  std::vector<std::optional<size_t>> open;  // by open brace: the box that it opened, if any
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '\\') {
       size_t behind = 0;
       for (const std::string_view name : {"\\boxed", "\\fbox"})
         if (starts_at(text, at, name)) behind = at + name.size();
       if (behind == 0) {
-        // The next character is escaped: \{. The second backslash of a doubly escaped command is
-        // not.
+        // A backslash escapes the next character: \{. The first backslash of a doubly escaped
+        // command (\\frac) does not escape the second.
         if (!starts_at(text, at + 1, "\\")) ++at;
         continue;
       }
@@ -150,7 +150,7 @@ std::string boxed_answer(std::string_view text) {
     if (!answer.empty()) answer += ", ";
     answer += *part;
   }
-  // \boxed{28} percent: the unit is outside the box.
+  // A unit may stand outside the box: \boxed{28} percent.
   const std::string_view behind = trimmed(text.substr(boxes.back().end));
   std::string_view rest = behind;
   while (!rest.empty() &&
@@ -163,7 +163,7 @@ std::string boxed_answer(std::string_view text) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// GSM8K's mark. A fourth-level Markdown heading is not one.
+// The text behind GSM8K's mark "####". A Markdown heading of level four is not such a mark.
 std::string hashed_answer(std::string_view text) {
   const size_t at = text.rfind("####");
   if (at == std::string_view::npos) return {};
@@ -178,7 +178,7 @@ bool has_mathematics(std::string_view text) {
 
 bool is_bare(std::string_view text, Author author) {
   if (text.size() > kLongestBare) return false;
-  // "x = 5. So y = 6" is prose.
+  // A bare answer is one sentence: "x = 5. So y = 6" is prose.
   const std::string_view head = sentence(text);
   if (trimmed(text.substr(head.size())).size() > 1) return false;
   const size_t words = words_around_formulas(text);
@@ -186,7 +186,7 @@ bool is_bare(std::string_view text, Author author) {
   return words <= (has_mathematics(text) ? kMostWordsOfModel : kMostBareWords);
 }
 
-// The text behind the last "is" of a sentence: "The largest n is 34".
+// The text behind the last verb of a sentence: 34 of "The largest n is 34".
 std::string_view behind_verb(std::string_view text) {
   size_t behind = 0;
   for (const std::string_view verb : {" is ", " are ", " equals ", " be "})
@@ -195,7 +195,8 @@ std::string_view behind_verb(std::string_view text) {
   return behind == 0 ? std::string_view() : trimmed(text.substr(behind));
 }
 
-// The formula in "The matrix is $A$", when only words precede it; not in "$5$ miles".
+// The formula at the end of a sentence, when only words precede it: A of "The matrix is $A$", but
+// nothing of "$5$ miles".
 std::string closing_formulas(std::string_view text) {
   const std::vector<Formula> all = formulas(text);
   if (all.empty() || plain_words(text.substr(0, all.back().begin)) == 0) return {};
@@ -204,15 +205,15 @@ std::string closing_formulas(std::string_view text) {
   return joined_to(text, all, all.size() - 1);
 }
 
-// An unclosed box, as in a text that was cut.
+// The content of a box without a closing brace, as in a text that was cut.
 std::string open_box(std::string_view text) {
   const size_t at = text.rfind("\\boxed{");
   return at == std::string_view::npos ? std::string()
                                       : std::string(trimmed(first_line(text.substr(at + 7))));
 }
 
-// Text without Markdown's marks of bold type: "are **9** ways". In 2**3 and a ** b they are
-// operators.
+// The text without Markdown's marks for bold: "are **9** ways". The operators of 2**3 and a ** b
+// stay.
 std::string without_bold(std::string_view text) {
   std::string plain;
   bool open = false;
@@ -234,7 +235,8 @@ std::string without_bold(std::string_view text) {
   return plain;
 }
 
-// "72 apples, out of 100" up to the clause in words.
+// The answer up to the first comma behind which a clause in words begins: "72 apples" of "72
+// apples, out of 100".
 std::string_view without_clause(std::string_view answer) {
   if (answer.size() > kLongestBare) return answer;
   for (size_t at = answer.find(", "); at != std::string_view::npos;
@@ -253,8 +255,8 @@ std::string_view without_clause(std::string_view answer) {
   return answer;
 }
 
-// From "It takes 36 minutes", the number and the text behind it, when only words precede it and no
-// other number.
+// The first number and the text behind it: "36 minutes" of "It takes 36 minutes". Empty when
+// another number follows, or something other than words precedes.
 std::string_view behind_prose(std::string_view answer) {
   const size_t digit =
       static_cast<size_t>(std::find_if(answer.begin(), answer.end(), is_digit) - answer.begin());
@@ -266,7 +268,7 @@ std::string_view behind_prose(std::string_view answer) {
     return {};
   size_t begin = digit;
   while (begin > 0 && !is_space(answer[begin - 1])) --begin;
-  // "$36" is money, "$36$" a formula.
+  // A single dollar sign is a currency ("$36"); two enclose a formula ("$36$").
   if (std::count(answer.begin(), answer.end(), '$') > 1) return {};
   return answer.substr(begin);
 }
@@ -280,7 +282,7 @@ std::string without_prose(std::string_view answer, Author author) {
       return std::string(trimmed(answer.substr(0, label)));
   }
   const std::string_view rest = behind_verb(answer);
-  // "x < 5 is the solution" begins with its answer.
+  // The sentence begins with its answer: "x < 5 is the solution".
   if (!rest.empty() && is_bare(rest, author) && (has_mathematics(rest) || !has_mathematics(answer)))
     return std::string(rest);
   if (std::string formula = closing_formulas(answer); author == Author::Model && !formula.empty())
@@ -293,8 +295,8 @@ std::string without_prose(std::string_view answer, Author author) {
   return found.empty() && author == Author::Reference ? std::string(answer) : found;
 }
 
-// Some data sets mark a question without an answer: NuminaMath writes "proof" or "notfound",
-// sometimes in a box or a formula.
+// True for a reference that marks a question without an answer: NuminaMath writes "proof" or
+// "notfound", sometimes in a box or a formula.
 bool stands_for_none(std::string_view reference) {
   const std::string low = lowered(trimmed(reference));
   if (low == "n/a") return true;
@@ -318,7 +320,7 @@ std::string find_answer(std::string_view text, Author author) {
     if (std::string answer = without_prose(announced, author); !answer.empty()) return answer;
   if (std::string answer = open_box(text); !answer.empty()) return answer;
   if (is_bare(text, author)) return without_prose(trimmed(sentence(text)), author);
-  // "The sum is 42 because B has 6 elements."
+  // The answer stands before a reason: "The sum is 42 because B has 6 elements."
   const std::string_view reasonless = without_reason(sentence(text));
   if (author == Author::Model && reasonless.size() < sentence(text).size() &&
       sentence(text).size() + 1 >= text.size() && has_mathematics(reasonless))

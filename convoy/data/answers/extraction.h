@@ -8,18 +8,19 @@
 
 namespace convoy::answers {
 
-// References are taken literally, but "proof", "notfound" and similar count as no answer. In a
-// prediction without an explicit answer, the last formula or number is the answer.
+// The author of a text. A reference is taken literally, but "proof", "notfound" and similar words
+// count as no answer. In a model's text without an explicit answer, the last formula or number is
+// the answer.
 enum class Author { Reference, Model };
 
-// Search order: the last balanced \boxed{} or \fbox{} (with those right before it, separated by
-// commas or "and"), the text after the last "####", the text after the last "answer is" or
-// "answer:", the whole text when it is bare. Ignores <think> parts. Empty when there is no answer.
-// Linear in the length of the text.
+// Searches in this order: the last balanced \boxed{} or \fbox{} (with further boxes right before
+// it, joined by commas or "and"); the text behind the last "####"; the text behind the last "answer
+// is" or "answer:"; the whole text when it is a bare answer. Ignores <think> blocks. Empty when
+// there is no answer. Linear in the length of the text.
 std::string extract_answer(std::string_view text, Author author = Author::Model);
 
-// True where a box, a "####" or words mark an answer; else extract_answer() takes what looks like
-// one.
+// True when a box, a "####" or words mark an answer. Without a mark extract_answer() takes the part
+// of the text that looks like an answer.
 bool marks_answer(std::string_view text);
 
 }  // namespace convoy::answers

@@ -8,7 +8,7 @@
 namespace convoy::answers {
 namespace {
 
-// The last number with its sign, separators, fraction line and percent sign.
+// The last number, with its sign, separators, fraction line and percent sign.
 std::string last_number(std::string_view text) {
   size_t end = text.size();
   while (end > 0 && !is_digit(text[end - 1])) --end;
@@ -23,7 +23,7 @@ std::string last_number(std::string_view text) {
   return minus ? "-" + number : number;
 }
 
-// Bytes of Chinese characters or Russian letters at the front.
+// Number of bytes of Chinese characters or Russian letters at the start of `text`.
 size_t foreign_run(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
@@ -90,7 +90,7 @@ std::vector<Formula> formulas(std::string_view text) {
     while (end < text.size() && !text.substr(end).starts_with(close))
       end += text[end] == '\\' ? 2 : 1;
     if (end >= text.size()) {
-      // An opening without an end: money, or a cut text.
+      // The opening sign has no closing one: a currency sign, or a text that was cut.
       break;
     }
     found.push_back({at, end + close.size(), text.substr(at + width, end - at - width)});

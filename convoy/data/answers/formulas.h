@@ -11,15 +11,16 @@
 namespace convoy::answers {
 
 struct Formula {
-  size_t begin;  // place of its opening sign
-  size_t end;    // behind its closing sign
+  size_t begin;  // position of the opening sign
+  size_t end;    // position behind the closing sign
   std::string_view content;
 };
 
-// Ends at an opening sign without a closing one.
+// The formulas of `text`, up to an opening sign without a closing one.
 std::vector<Formula> formulas(std::string_view text);
 
-// A formula's text, with the formulas that commas and words join to it: "$1$ and $2$".
+// The text of formula number `last`, with the formulas before it that commas and words join to it:
+// "$1$ and $2$".
 std::string joined_to(std::string_view text, const std::vector<Formula>& all, size_t last);
 
 // True for digits, separators, the fraction line and the percent sign.
@@ -31,7 +32,7 @@ std::string last_mathematics(std::string_view text);
 // Number of words of two letters or more that are not LaTeX.
 size_t plain_words(std::string_view text);
 
-// The same outside formulas.
+// Like plain_words(), without the words in formulas.
 size_t words_around_formulas(std::string_view text);
 
 }  // namespace convoy::answers

@@ -18,7 +18,8 @@ bool starts_an_index(const Node& node) {
 
 }  // namespace
 
-// "\sin 2x": everything up to the next sign or function.
+// The argument of a function without brackets: "\sin 2x" takes everything up to the next sign or
+// function.
 Node Parser::call_argument() {
   std::vector<Node> factors;
   factors.push_back(take("-") ? make_node(Kind::Negation, {power()}) : power());
@@ -70,7 +71,8 @@ Node Parser::call() {
   return make_node(Kind::Power, {std::move(node), std::move(raised[0])});
 }
 
-// The argument of \frac and similar commands: a group, or one token; of "12" only one digit.
+// The argument of \frac and similar commands: a group in braces, or one token. A number without
+// braces is cut after its first digit.
 Node Parser::braced_or_single() {
   const Deeper deeper(*this);
   if (take("{")) {
@@ -99,12 +101,12 @@ Node Parser::fraction() {
     return braced_or_single();
   };
   Node above = part();
-  // \frac1{23}, \frac{1}23: only the first of two loose digits belongs to the fraction.
+  // Without braces only one digit belongs to the fraction: \frac1{23}, \frac{1}23.
   Node below = part();
   return make_node(Kind::Quotient, {std::move(above), std::move(below)});
 }
 
-// \sum_{k=1}^{10} k^2: the term extends to the next sign.
+// A sum or product with bounds: \sum_{k=1}^{10} k^2. Its term extends to the next sign.
 Node Parser::series(char sign) {
   const Deeper deeper(*this);
   std::vector<Node> bounds;
@@ -196,7 +198,7 @@ Node Parser::sign_atom() {
     Node node = make_node(Kind::Quantity, {postfix(number())});
     node.unit = *unit_named("dollar");
     size_t behind = at_;
-    if (read_unit(tokens_, behind)) at_ = behind;  // "$5 dollars"
+    if (read_unit(tokens_, behind)) at_ = behind;  // the currency is named twice: "$5 dollars"
     return node;
   }
   if (is("emptyset") || is("mathbb") || token().text.starts_with("set ")) return named_set();
@@ -205,7 +207,7 @@ Node Parser::sign_atom() {
     ++at_;
     return environment(name);
   }
-  if (token().text.starts_with("frac ")) {  // one character that is a fraction
+  if (token().text.starts_with("frac ")) {  // a character such as ½
     const std::string digits = token().text.substr(5);
     ++at_;
     return make_node(Kind::Quotient, {make_leaf(Kind::Number, digits.substr(0, 1)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of numbers.
+// Applies functions such as sin and floor to numbers.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -39,8 +39,8 @@ constexpr FunctionEntry kRealFunctions[] = {
     {"cbrt", [](Real x) { return std::cbrt(x); }},
 };
 
-// The error of the argument is propagated by the measured slope; a step of 1e-9 is far above
-// rounding.
+// The error of the argument is multiplied by a slope, which is measured with a step of 1e-9.
+// Rounding errors are far below this step.
 Number real_value(RealFunction function, const Number& argument) {
   if (!argument.is_real() || std::isinf(argument.real())) return undefined_number();
   const Real x = argument.real();
@@ -51,7 +51,7 @@ Number real_value(RealFunction function, const Number& argument) {
   Real slope = 0;
   if (std::isfinite(ahead)) slope = std::max(slope, std::abs(ahead - y) / step);
   if (std::isfinite(behind)) slope = std::max(slope, std::abs(y - behind) / step);
-  if (!std::isfinite(y) || slope > Real(1e7)) return undefined_number();  // a pole
+  if (!std::isfinite(y) || slope > Real(1e7)) return undefined_number();  // near a pole
   const Real error = argument.error + kEpsilon * std::abs(x);
   return approximation(y, slope * error + 4 * kEpsilon * (std::abs(y) + kEpsilon));
 }
@@ -134,7 +134,7 @@ Number divisor_function(std::span<const Number> arguments, bool greatest) {
   return integer(result);
 }
 
-// In 0 to divisor - 1; undefined unless both are whole numbers.
+// The remainder from 0 to divisor - 1; undefined unless both are integers.
 Number remainder(const Number& value, const Number& divisor) {
   if (!value.small || !divisor.small || value.small->below != 1 || divisor.small->below != 1 ||
       divisor.small->above <= 0)

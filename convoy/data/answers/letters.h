@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ASCII classes, independent of the locale.
+// Tests and changes of single letters and short texts, independent of the locale.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ constexpr char lower(char letter) {
   return is_upper(letter) ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
-// Latin and Russian letters.
+// The text in lower case; changes only Latin and Russian letters.
 inline std::string lowered(std::string_view text) {
   std::string low(text);
   for (size_t at = 0; at < low.size(); ++at) {
@@ -35,7 +35,7 @@ inline std::string lowered(std::string_view text) {
   return low;
 }
 
-// Words of other scripts than Latin and Greek.
+// True for words of scripts other than Latin and Greek.
 inline bool is_foreign(std::string_view word) {
   return !word.empty() && static_cast<unsigned char>(word.front()) >= 0xd0;
 }
@@ -44,7 +44,7 @@ inline bool starts_at(std::string_view text, size_t at, std::string_view what) {
   return at <= text.size() && text.substr(at, what.size()) == what;
 }
 
-// `names`: words with a blank before and behind each.
+// True when `word` is in `names`, a text of words with a space before and behind each.
 inline bool is_listed(std::string_view names, std::string_view word) {
   if (word.empty()) return false;
   for (size_t at = names.find(word); at != std::string_view::npos; at = names.find(word, at + 1))

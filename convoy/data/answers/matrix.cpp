@@ -16,7 +16,8 @@ std::optional<Node> sum_of(const Node& a, const Node& b) {
   return sum;
 }
 
-// Entries of repeated products grow without limit, so their size is charged.
+// The product of two matrices. Entries of repeated products grow without limit, so their size is
+// taken from the step budget.
 std::optional<Node> product_of(const Node& a, const Node& b, Steps& steps) {
   const size_t rows = a.children.size() / a.columns;
   if (b.children.size() / b.columns != a.columns || rows * b.columns > kMostEntries)

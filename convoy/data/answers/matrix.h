@@ -12,10 +12,11 @@ namespace convoy::answers {
 
 bool holds_matrix(const Node& node);
 
-// Empty when the node is no matrix, or shapes do not match.
+// The matrix that an expression of matrices equals; empty when the node is no such expression, or
+// shapes do not match.
 std::optional<Node> matrix_value(const Node& node, Steps& steps);
 
-// As an expression; empty when it is not square or has more than four rows.
+// The determinant as an expression; empty when the matrix is not square or has more than four rows.
 std::optional<Node> determinant(const Node& matrix);
 
 }  // namespace convoy::answers

@@ -9,7 +9,8 @@ namespace convoy::answers {
 namespace {
 
 bool is_word(const Token& token) {
-  // 5 min and 5 sec are times, min(5, 6) and sec x are functions.
+  // Units with the name of a function: "5 min" and "5 sec" are times, min(5, 6) and sec x are
+  // functions.
   if (token.type == TokenType::Function)
     return token.text == "min" || (token.text == "sec" && token.from_text);
   return token.type == TokenType::Word || token.type == TokenType::Letter;
@@ -25,7 +26,7 @@ bool changes_value(std::string_view word) {
   });
 }
 
-// A run of letters that names counted things: "12 apples", "12 \text{ apples}", "12个".
+// True for a word that names counted things: "12 apples", "12 \text{ apples}", "12个".
 bool is_noun(const Token& token) {
   static constexpr std::string_view kOrdinals = " st nd rd th ";
   if (token.type != TokenType::Word) return false;
@@ -39,8 +40,9 @@ bool is_noun(const Token& token) {
   return token.from_text || is_listed(kOrdinals, low) || (token.space_before && low.size() >= 3);
 }
 
-// A letter alone is a unit only when it is upright or separated: "5 m", not "5m". T, H, A and S are
-// more often names where they are not upright, and nm right behind a number is a product.
+// A single letter is a unit only when it is upright or a space precedes it: "5 m", not "5m". T, H,
+// A and S are usually names unless they are upright. A token like nm without a space before it is a
+// product.
 bool may_be_unit(const Token& token) {
   const std::string& text = token.text;
   if (token.from_text || text == "Omega") return true;
@@ -54,7 +56,7 @@ bool is(std::span<const Token> tokens, size_t at, std::string_view text) {
   return at < tokens.size() && tokens[at].text == text;
 }
 
-// "^2", "^{-1}", "squared"; 1 when there is none.
+// The exponent of a unit: "^2", "^{-1}", "squared"; 1 when there is none.
 int read_power(std::span<const Token> tokens, size_t& at) {
   for (const auto& [text, power] : {std::pair("^2", 2), {"squared", 2}, {"^3", 3}, {"cubed", 3}})
     if (is(tokens, at, text)) {
@@ -76,7 +78,7 @@ int read_power(std::span<const Token> tokens, size_t& at) {
   return negative ? -power : power;
 }
 
-// A unit's symbol or name; "mu" or "k" with the symbol behind it is one.
+// A unit's symbol or name. The prefix "mu" or "k" may be a token of its own before the symbol.
 std::optional<MeasureUnit> read_name(std::span<const Token> tokens, size_t& at) {
   const Token& token = tokens[at];
   if (is_prefix(token.text) && at + 1 < tokens.size() &&
@@ -93,7 +95,7 @@ std::optional<MeasureUnit> read_name(std::span<const Token> tokens, size_t& at) 
   return unit;
 }
 
-// "per mille", "basis points": one unit in two words.
+// A unit of two words: "per mille", "basis points".
 std::optional<MeasureUnit> read_two_words(std::span<const Token> tokens, size_t& at) {
   if (at + 1 >= tokens.size()) return std::nullopt;
   const std::string first = lowered(tokens[at].text);
@@ -109,9 +111,9 @@ struct UnitReader {
   std::span<const Token> tokens;
   size_t at;
   size_t last_name = 0;
-  bool has_loose_letter = false;  // a letter may be algebra's
+  bool has_loose_letter = false;  // a letter that may be a variable
   bool has_power = false;
-  bool has_neighbours = false;  // "m s": without a sign between them
+  bool has_neighbours = false;  // symbols without a sign between them: "m s"
 
   std::optional<MeasureUnit> one(bool below_line) {
     if (std::optional<MeasureUnit> unit = read_two_words(tokens, at)) {
@@ -142,7 +144,7 @@ struct UnitReader {
     return raised(*unit, power);
   }
 
-  // Behind "/" or "per": one unit, or a product in brackets.
+  // The unit behind "/" or "per": one unit, or a product in brackets.
   std::optional<MeasureUnit> below() {
     if (!is(tokens, at, "(")) return one(true);
     ++at;
@@ -156,7 +158,7 @@ struct UnitReader {
     return product;
   }
 
-  // "m s^{-2}", "N m": symbols side by side.
+  // True at a further symbol of a product without a sign: "m s^{-2}", "N m".
   bool is_symbol(size_t place) const {
     constexpr size_t kLongestSymbol = 5;
     return place < tokens.size() && is_word(tokens[place]) &&
@@ -200,12 +202,12 @@ std::optional<MeasureUnit> read_unit(std::span<const Token> tokens, size_t& at) 
   UnitReader reader{tokens, at};
   if (std::optional<MeasureUnit> unit = reader.all(); unit && reader.at > at) {
     at = reader.at;
-    if (is(tokens, at, ".") && is_foreign(tokens[at - 1].text)) ++at;  // "5 см."
-    while (at < tokens.size() && is_noun(tokens[at])) ++at;            // "5 cm tall"
+    if (is(tokens, at, ".") && is_foreign(tokens[at - 1].text)) ++at;  // an abbreviation: "5 см."
+    while (at < tokens.size() && is_noun(tokens[at])) ++at;            // nouns: "5 cm tall"
     return unit;
   }
   if (!is_noun(tokens[at])) return std::nullopt;
-  // "square units", "apples left", "units^2"
+  // Nouns behind a number: "square units", "apples left", "units^2".
   while (at < tokens.size() &&
          (is_noun(tokens[at]) || (tokens[at].from_text && tokens[at].type == TokenType::Word)))
     ++at;

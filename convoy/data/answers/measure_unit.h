@@ -17,13 +17,13 @@
 namespace convoy::answers {
 
 struct MeasureUnit {
-  // Exponents of metre, gram, second, cent, degree.
+  // Exponents of the base units metre, gram, second, cent and degree.
   std::array<int8_t, 5> powers = {};
-  // One of the unit is above / below base units.
+  // One unit equals above / below base units: a minute is 60 / 1 seconds.
   int64_t above = 1;
   int64_t below = 1;
-  std::map<std::string, int> others = {};  // units that nothing converts, with their exponents
-  bool known = false;                      // false: a noun, which says nothing about the value
+  std::map<std::string, int> others = {};  // exponents of units without a conversion, by name
+  bool known = false;                      // false: a noun, which does not change the value
 
   bool is_dimension(const std::array<int8_t, 5>& of, const std::string& other, int power) const {
     return powers == of && others == std::map<std::string, int>{{other, power}};
@@ -37,17 +37,18 @@ struct MeasureUnit {
 // Russian.
 std::optional<MeasureUnit> unit_named(std::string_view word);
 
-// True for "p", "n", "m", "k", "M", "G" before another symbol: "k" and "Omega" are one unit.
+// True for a prefix that may be a token of its own before a symbol: "p", "n", "m", "k", "M", "G".
+// The tokens "k" and "Omega" are one unit.
 bool is_prefix(std::string_view word);
 
-// Products and powers of units. Empty where the numbers grow too large.
+// The power of a unit, and the product of two units. Empty when the numbers grow too large.
 std::optional<MeasureUnit> raised(const MeasureUnit& unit, int power);
 std::optional<MeasureUnit> multiplied(const MeasureUnit& a, const MeasureUnit& b);
 
-// True for a currency that precedes the number, as a word or a sign: "Rs 50", "USD 5".
+// True for a currency that stands before the number, as a word or a sign: "Rs 50", "USD 5".
 bool is_currency(std::string_view word);
 
-// Reads the unit or noun at `at`, which moves behind it. Empty when there is none.
+// Reads the unit or noun that begins at `at`, and moves `at` behind it. Empty when there is none.
 std::optional<MeasureUnit> read_unit(std::span<const Token> tokens, size_t& at);
 
 }  // namespace convoy::answers

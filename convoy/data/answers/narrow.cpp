@@ -11,7 +11,7 @@ std::string narrowed(std::string_view text) {
     const auto byte = [&](size_t ahead) {
       return at + ahead < text.size() ? static_cast<unsigned char>(text[at + ahead]) : 0U;
     };
-    if (byte(0) == 0xe3 && byte(1) == 0x80 && byte(2) == 0x80) {  // the wide space
+    if (byte(0) == 0xe3 && byte(1) == 0x80 && byte(2) == 0x80) {  // the ideographic space U+3000
       narrow += ' ';
       at += 2;
       continue;

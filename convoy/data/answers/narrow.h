@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Full-width letters, digits and signs, as Chinese and Japanese texts have them, in ASCII.
+// Converts full-width letters, digits and signs, which Chinese and Japanese texts use, to ASCII.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace convoy::answers {
 
-// The full-width comma, colon and semicolon stay: they separate, and group no digits.
+// The full-width comma, colon and semicolon are not converted: they separate elements and never
+// group digits.
 std::string narrowed(std::string_view text);
 
 }  // namespace convoy::answers

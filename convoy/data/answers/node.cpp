@@ -24,7 +24,7 @@ bool only_names(const Node& node) {
       return std::all_of(node.children.begin(), node.children.end(), only_names);
     case Kind::Call:
       return node.name == "abs" && only_names(node.children[0]);
-    case Kind::Power:  // f^{-1}, f'
+    case Kind::Power:  // such as f^{-1} or f'
       return node.children[0].kind == Kind::Symbol && node.children[1].kind == Kind::Negation;
     default:
       return false;

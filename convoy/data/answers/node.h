@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An answer as a tree: expressions, and the structures above them.
+// An answer as a tree: expressions, and structures of expressions such as relations, lists and
+// sets.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace convoy::answers {
 
 enum class Kind {
   Number,      // name: the digits as the tokenizer leaves them
-  BaseNumber,  // name: the digits; children: the base
+  BaseNumber,  // name: the digits; one child: the base
   Symbol,      // name
   Constant,    // name: "pi", "e", "i", "infinity"
   Sum,         // children
@@ -23,25 +24,25 @@ enum class Kind {
   Quotient,    // children: above, below
   Power,       // children: base, exponent
   Negation,    // one child
-  PlusMinus,   // children: a, b of a +- b, or b alone; name: "pm", "mp"
+  PlusMinus,   // children: a, b of a +- b, or only b of +- b; name: "pm", "mp"
   Percent,     // one child
   Call,        // name; children: the arguments
   Series,      // name: the index; children: first, last, term; open: '+' or '*'
   Quantity,    // one child; unit
-  Matrix,      // children: row by row; columns
-  Ratio,       // children: a:b:c
+  Matrix,      // children: the entries row by row; `columns`: their number per row
+  Ratio,       // children: the terms of a:b:c
   Relation,    // children joined by `relations`: a < b < c; open: 'm' for the sign of congruence
-  // Children: the modulus, the congruent value (a symbol without a name when none is told), its
-  // residues.
+  // Children: the modulus, the congruent value (a symbol with an empty name when there is none),
+  // and the residues.
   Congruence,
-  List,      // children, no brackets: in no order; open: 'o' for "or" between them, 'a' for "and"
+  List,      // children without brackets or order; open: 'o' = joined by "or", 'a' = by "and"
   Set,       // children
-  Tuple,     // children; open, close: an interval where they are two
-  NamedSet,  // name: "R", "Z", "N", "Q", "C", "" for the empty one
+  Tuple,     // children; two may also be the ends of an interval, with brackets `open` and `close`
+  NamedSet,  // name: "R", "Z", "N", "Q", "C", or "" for the empty set
   Union,     // children
   Intersection,  // children
-  Difference,    // children: all but the rest of them
-  Builder,       // one child: the relation that its elements fulfil
+  Difference,    // children: a set, and the sets removed from it
+  Builder,       // one child: the relation that defines the elements
 };
 
 enum class Comparison { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, About, In, NotIn };
@@ -90,10 +91,11 @@ inline bool is_collection(const Node& node) {
   }
 }
 
-// The size of the tree, which is the cost of a copy.
+// Number of nodes of the tree, which is the cost of a copy.
 int64_t nodes_in(const Node& node);
 
-// f, f(2), (x, y), AB, |AB|, S:T, a/b: names, and numbers only as arguments of a name.
+// True for a name or an expression of names, such as f, f(2), (x, y), AB, |AB|, S:T and a/b.
+// Numbers may occur only as arguments of a named function.
 bool only_names(const Node& node);
 
 }  // namespace convoy::answers

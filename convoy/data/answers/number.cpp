@@ -74,7 +74,8 @@ std::optional<Fraction> product_of(const Fraction& a, const Fraction& b) {
 
 Real rounding(Complex value) { return 2 * kEpsilon * std::abs(value); }
 
-// A float that overflowed or lost its digits carries no information, unless residues exist.
+// A floating-point value that overflowed or lost its digits is undefined, unless the number has
+// residues.
 Number checked(Number number) {
   if (!number.exact && number.defined &&
       (std::isnan(number.value.real()) || std::isnan(number.value.imag()) ||
@@ -99,7 +100,7 @@ Number from_fraction(const Fraction& fraction) {
   return number;
 }
 
-// True for infinity itself, not for a number that is too large for a float.
+// True for infinity itself, not for a number that is too large for a floating-point type.
 bool is_endless(const Number& number) { return !number.exact && std::isinf(number.value.real()); }
 
 bool is_zero(const Number& number) {
@@ -164,7 +165,7 @@ Same same(const Number& a, const Number& b) {
   const Real error = a.error + b.error;
   const Real larger = std::max(std::abs(a.value), std::abs(b.value));
   const Real apart = std::abs(a.value - b.value);
-  // Beyond this the bound depends more on the way of computing than on the numbers.
+  // With a larger error the bound says more about the computation than about the numbers.
   if (error > Real(1e-9) * std::max(larger, Real(1e-9)))
     return apart <= error ? Same::Unknown : Same::No;
   return apart <= 4 * error + 64 * kEpsilon * larger ? Same::Yes : Same::No;
@@ -286,7 +287,7 @@ Number raise(const Number& base, const Number& exponent) {
     return whole && exponent.small->above == 0 ? integer(1) : undefined_number();
   }
   if (whole) return exact_power(base, exponent.small->above);
-  if (exponent.small && base.small) {  // 8^{2/3}, (-8)^{1/3}
+  if (exponent.small && base.small) {  // roots such as 8^{2/3} and (-8)^{1/3}
     const int64_t order = exponent.small->below;
     const bool negative = base.small->above < 0;
     const std::optional<int64_t> above =
@@ -313,7 +314,7 @@ Number raise(const Number& base, const Number& exponent) {
 
 namespace {
 
-// `digits`: digits only, read fifteen at a time. `nines`: reads each of them as a 9.
+// Parses digits, fifteen at a time. `nines`: every digit counts as a 9.
 Number whole_number(std::string_view digits, bool nines) {
   constexpr size_t kChunk = 15;
   Number number = integer(0);
@@ -329,7 +330,7 @@ Number whole_number(std::string_view digits, bool nines) {
   return number;
 }
 
-// "e-3" is -3. Sizes far beyond any use are clamped.
+// The exponent of a text such as "e-3": -3. A huge value is clamped.
 int64_t read_exponent(std::string_view text) {
   int64_t exponent = 0;
   for (const char letter : text)
@@ -356,7 +357,7 @@ Number parse_digits(std::string_view digits) {
   const std::string_view places = digits.substr(std::min(point + 1, digits.size()));
   exponent -= static_cast<int64_t>(places.size());
   Number number = whole_number(std::string(digits.substr(0, point)).append(places), false);
-  if (!again.empty())  // the period over 99..9
+  if (!again.empty())  // the repeating digits over as many nines
     number = add(number, divide(whole_number(again, false), whole_number(again, true)));
   if (negative) number = negate(number);
   return exponent == 0 ? number : multiply(number, exact_power(integer(10), exponent));

@@ -24,16 +24,16 @@ using Complex = std::complex<Real>;
 
 struct Fraction {
   int64_t above = 0;
-  int64_t below = 1;  // positive, no common factor
+  int64_t below = 1;  // positive, without a common factor
 };
 
 struct Number {
   Complex value = 0;
-  Real error = 0;                         // |value - truth| is at most this
-  std::array<uint64_t, 2> residues = {};  // when exact
-  bool exact = false;                     // rational, and the residues are its own
-  bool defined = true;                    // false: 1/0, or lost to rounding
-  std::optional<Fraction> small = {};     // when it fits
+  Real error = 0;                         // bound of |value - true value|
+  std::array<uint64_t, 2> residues = {};  // valid when `exact`
+  bool exact = false;                     // true: rational, and `residues` are valid
+  bool defined = true;                    // false: no value (1/0), or lost to rounding
+  std::optional<Fraction> small = {};     // when numerator and denominator fit
 
   bool is_real() const;
   Real real() const { return value.real(); }
@@ -47,11 +47,12 @@ Number integer(int64_t value);
 Number fraction(int64_t above, int64_t below);
 Number approximation(Complex value, Real error);
 Number unbounded(bool positive);
-// Digits as the tokenizer writes them: "12", "-1", "0.5", "1.5e-3", "0.1|6" (the 6 repeats).
+// Parses digits as the tokenizer writes them: "12", "-1", "0.5", "1.5e-3", "0.1|6" (the 6 repeats).
 Number parse_digits(std::string_view digits);
-// Digits and letters of a base up to 36; empty when one is too large for the base.
+// Parses the digits and letters of a base up to 36; empty when one is too large for the base.
 std::optional<Number> parse_in_base(std::string_view digits, int64_t base);
-// A point at which polynomials are compared: the residues are independent of the value.
+// The value of a symbol at which polynomials are compared. The residues are independent of the
+// value.
 Number sample(std::array<uint64_t, 2> residues, Real value);
 
 Number add(const Number& a, const Number& b);
@@ -61,8 +62,8 @@ Number negate(const Number& a);
 Number raise(const Number& base, const Number& exponent);
 // The real root when it exists: the cube root of -8 is -2.
 Number root(const Number& under, const Number& degree);
-// A function of the table: "sin", "floor", "factorial", "max", "log" (base 10, or the second
-// argument).
+// Applies a function by its name: "sin", "floor", "factorial", "max", "log" (base 10, or the base
+// in the second argument).
 Number apply(std::string_view function, std::span<const Number> arguments, Steps& steps);
 
 }  // namespace convoy::answers

@@ -43,7 +43,8 @@ std::optional<int64_t> value_in(const Scale (&list)[kSize], std::string_view wor
   return std::nullopt;
 }
 
-// "thirds" after two or more, "third" after one: "twenty third" is an ordinal.
+// The denominator that a word names behind a numerator: "thirds" behind two or more, "third" behind
+// one. Empty otherwise: "twenty third" is an ordinal.
 std::optional<int64_t> parts(std::string_view word, int64_t count) {
   if (count == 1) return value_in(kParts, word);
   if (word == "halves") return 2;
@@ -53,10 +54,10 @@ std::optional<int64_t> parts(std::string_view word, int64_t count) {
 
 struct Word {
   std::string text;
-  size_t end;  // end of its tokens
+  size_t end;  // position behind its last token
 };
 
-// The words from `at`, split at hyphens, without articles.
+// The words from token `at` on, split at hyphens, without articles.
 std::vector<Word> words_from(std::span<const Token> tokens, size_t at) {
   std::vector<Word> words;
   for (; at < tokens.size() && words.size() < kMostWords; ++at) {
@@ -75,12 +76,12 @@ std::vector<Word> words_from(std::span<const Token> tokens, size_t at) {
 
 struct Written {
   int64_t whole = 0;
-  int64_t above = 0;  // numerator of a fraction beside it
+  int64_t above = 0;  // numerator of the fraction that follows the whole number
   int64_t below = 1;
   size_t words = 0;
 };
 
-// The longest number at the front of the words.
+// The longest number at the start of the words.
 std::optional<Written> number_at(std::span<const std::string> words) {
   for (size_t count = words.size(); count > 0; --count) {
     const std::optional<int64_t> value = cardinal(words.first(count));
@@ -176,9 +177,9 @@ std::optional<std::vector<Token>> in_digits(std::span<const Token> tokens) {
   if (number) {
     add_digits(*number, digits);
     at = words[number->words - 1].end;
-    if (at < tokens.size() && tokens[at].text == "-") return std::nullopt;  // "twenty-first"
+    if (at < tokens.size() && tokens[at].text == "-") return std::nullopt;  // an ordinal
   } else if (!says_sign || at == 0 || tokens[at].type == TokenType::Word) {
-    return std::nullopt;  // "negative slope"
+    return std::nullopt;  // no number: "negative slope"
   }
   digits.insert(digits.end(), tokens.begin() + static_cast<std::ptrdiff_t>(at), tokens.end());
   return digits;

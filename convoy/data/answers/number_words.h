@@ -13,12 +13,12 @@
 
 namespace convoy::answers {
 
-// "one hundred and five" in lower case, one word per element; empty when the words are no whole
-// number.
+// The value of "one hundred and five", one word per element, in lower case; empty when the words
+// are no integer.
 std::optional<int64_t> cardinal(std::span<const std::string> words);
 
-// The tokens with the number at their front replaced by digits; empty when they do not begin with a
-// number in words.
+// The tokens, where digits replace the words of the number at the start; empty when they do not
+// begin with a number in words.
 std::optional<std::vector<Token>> in_digits(std::span<const Token> tokens);
 
 }  // namespace convoy::answers

@@ -15,7 +15,8 @@ bool starts_with_one_of(std::string_view text, std::initializer_list<std::string
                      [text](std::string_view word) { return text.starts_with(word); });
 }
 
-// The length of the one of the words with which `text` ends, as a whole word in any case; else 0.
+// The length of the word from `words` that ends `text` as a whole word, in any case; 0 when none
+// does.
 size_t ending_word(std::string_view text, std::initializer_list<std::string_view> words) {
   const std::string low = lowered(text.substr(text.size() - std::min<size_t>(text.size(), 24)));
   for (const std::string_view word : words)
@@ -30,7 +31,7 @@ bool ends_with_word(std::string_view text, std::initializer_list<std::string_vie
   return ending_word(text, words) > 0;
 }
 
-// Skips what may stand between words and an option: brackets, quotes, marks of type.
+// Drops brackets, quotes and font commands that may stand between words and an option.
 std::string_view without_opening(std::string_view text) {
   static constexpr std::string_view kMarks[] = {"(",  "[",      "{",        "$",        "*",  " ",
                                                 "\"", "\\text", "\\textbf", "\\mathrm", "\\("};
@@ -51,7 +52,7 @@ std::string_view without_closing(std::string_view text) {
   return text;
 }
 
-// The option ends what the sentence says, or a reason follows.
+// True when nothing, the end of a sentence, or a reason follows the option.
 bool may_end_here(std::string_view behind, bool is_bracketed) {
   const std::string_view rest = trimmed(behind);
   if (rest.empty() || starts_with_one_of(rest, {".", ";", "!", "。", "；", "！", "—", "– "}))
@@ -66,7 +67,7 @@ bool may_end_here(std::string_view behind, bool is_bracketed) {
   return rest.front() == ':';
 }
 
-// "(B) is correct"
+// True when the text approves the option before it: "(B) is correct".
 bool is_approved(std::string_view behind) {
   return starts_with_one_of(
       trimmed(behind), {"is correct", "is right", "is the correct", "is the right", "is the answer",
@@ -83,8 +84,8 @@ bool is_chosen(std::string_view before) {
        "answer:", "选：",   "so,",      "hence",   "therefore"});
 }
 
-// "It cannot be", "We rule out option", "neither A nor", "不应选": the option behind is denied. "The
-// one that is not prime is" denies nothing.
+// True when the words before an option deny it: "It cannot be", "We rule out option", "neither A
+// nor", "不应选". The words "the one that is not prime is" deny nothing.
 bool denies_next(std::string_view before) {
   for (;;) {
     before = without_opening(before);
@@ -128,7 +129,7 @@ bool denies_next(std::string_view before) {
     before.remove_suffix(filler);
     if (filler > 0) continue;
     if (!ends_with_word(before, {"or"})) return false;
-    before.remove_suffix(2);  // "not A or B"
+    before.remove_suffix(2);  // the second option of "not A or B"
     while (!before.empty() && (is_space(before.back()) || before.back() == ')'))
       before.remove_suffix(1);
     if (before.empty() || !is_option(before.back())) return false;
@@ -136,7 +137,7 @@ bool denies_next(std::string_view before) {
   }
 }
 
-// "B不正确", "B是错的", "B неверно", "B ✗"
+// True when the text denies the option before it: "B不正确", "B是错的", "B неверно", "B ✗".
 bool is_denied_in_other_scripts(std::string_view behind) {
   for (bool moves = true; moves;) {
     moves = false;
@@ -158,7 +159,8 @@ bool is_denied_in_other_scripts(std::string_view behind) {
          behind == "不" || behind == "不是" || behind == "не";
 }
 
-// "is wrong", "can't be the answer", "does not fit"; not the reason "is not prime".
+// True when the text denies the option before it: "is wrong", "can't be the answer", "does not
+// fit". A reason such as "is not prime" denies nothing.
 bool is_denied(std::string_view behind) {
   static constexpr std::string_view kPassed =
       " is are was be been must can could will would may might should does do did has have seems "
@@ -265,7 +267,7 @@ std::string_view without_remark(std::string_view answer) {
 
 std::string option_told(std::string_view text, bool at_end) {
   for (size_t at = text.size(); at-- > 0;) {
-    // A sentence begins before this place.
+    // With `at_end` the search stops at the start of the last sentence.
     const bool ends_sentence =
         at + 2 < text.size() && (text[at] == '.' || text[at] == '\n') && is_space(text[at + 1]);
     if (at_end && ends_sentence && !trimmed(text.substr(at + 1)).empty()) return {};

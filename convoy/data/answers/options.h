@@ -8,21 +8,23 @@
 
 namespace convoy::answers {
 
-// The length of a label at the front: "(B)", "B)", "B.", "B:", "option B"; 0 when there is none.
+// The length of an option's label at the start of `text`: "(B)", "B)", "B.", "B:", "option B"; 0
+// when there is none.
 size_t option_length(std::string_view text);
 
-// `answer` up to the words that give its reason: "because", "since", "因为", "так как".
+// `answer` up to the words that introduce a reason: "because", "since", "因为", "так как".
 std::string_view without_reason(std::string_view answer);
 
 // Returns "B" for "B, which cannot be A". Any answer that is not one option with a remark is
 // returned whole.
 std::string_view without_remark(std::string_view answer);
 
-// The last option that the text names as its choice, as "(B)"; empty when there is none. `at_end`:
-// only in the last sentence, where nothing is known of the question.
+// The last option that the text names as its choice, in the form "(B)"; empty when there is none.
+// `at_end`: search only the last sentence, for a question that is not known to have options.
 std::string option_told(std::string_view text, bool at_end);
 
-// The text denies the option where it names it last: "It cannot be (B)", "B is wrong", "不选B".
+// True when the text denies the option at its last mention: "It cannot be (B)", "B is wrong",
+// "不选B".
 bool rejects_option(std::string_view text, char letter);
 
 }  // namespace convoy::answers

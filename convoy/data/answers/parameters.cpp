@@ -24,7 +24,7 @@ std::vector<std::string> without(const Names& all, const Names& others) {
   return rest;
 }
 
-// Letters that often stand for any whole number or constant where nothing is said of them.
+// Letters that often stand for any integer or constant when the answer states no condition on them.
 bool is_usual(const std::string& name) {
   static const Names kUsual = {"k", "n", "m", "l", "t",   "s",      "j",   "p",     "q",  "r",
                                "u", "v", "c", "C", "K",   "lambda", "mu",  "alpha", "N",  "M",
@@ -45,17 +45,18 @@ Node renamed(Node node, const NewNames& names) {
   return node;
 }
 
-// (x, y) = (2t, t) has the parameter t.
+// The value that an assignment gives, else the node itself: (2t, t) of (x, y) = (2t, t) has the
+// parameter t.
 const Node& value_of(const Node& node) { return is_assignment(node) ? node.children.back() : node; }
 
-// The a of f(x) = ax and y = ax: a constant, where both answers speak of one variable.
+// True for the a of f(x) = ax and y = ax. It is a constant if both answers have the same variable.
 bool is_constant_of(const Node& node, const Names& shared, const std::string& name) {
   static const Names kVariables = {"x", "y", "z"};
   return is_assignment(node) && !shared.empty() && !kVariables.contains(name) &&
          !symbols_of(node.children.front()).contains(name);
 }
 
-// The conditions that speak of the answer's symbols, with new names.
+// The conditions on symbols of the answer, after their renaming.
 Names conditions_of(const Conditioned& side, const NewNames& names) {
   Names conditions;
   for (const std::string& condition : side.conditions) {
@@ -74,7 +75,7 @@ Names conditions_of(const Conditioned& side, const NewNames& names) {
   return conditions;
 }
 
-// The same formula under other conditions may have other values.
+// Lowers the verdict when the conditions differ: the same formula may then have other values.
 Verdict checked(const Conditioned& gold, const Conditioned& prediction, const NewNames& names,
                 bool both_must_tell) {
   const Names wanted = conditions_of(gold, {});
@@ -84,7 +85,7 @@ Verdict checked(const Conditioned& gold, const Conditioned& prediction, const Ne
   return wanted == told ? Verdict::Yes : Verdict::Unknown;
 }
 
-// Values of formulas with one whole number as parameter each, from `first` to `last`.
+// The values of all formulas, each with one integer parameter that runs from `first` to `last`.
 std::optional<std::vector<Real>> values_of(const Node& node, int64_t first, int64_t last,
                                            Steps& steps) {
   if (node.kind == Kind::List || node.kind == Kind::Set) {
@@ -118,7 +119,8 @@ bool are_among(const std::vector<Real>& values, const std::vector<Real>& all) {
   });
 }
 
-// Unknown where two families have the same values, as k pi and -k pi.
+// Compares two families of values. Unknown when both families have the same values, like k pi and
+// -k pi.
 Verdict families(const Node& gold, const Node& prediction, Steps& steps) {
   constexpr int64_t kNear = 3;
   constexpr int64_t kFar = 24;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers with a parameter: the k of "k pi, k in Z" may have any letter, and another formula may
-// have the same values.
+// Compares answers with a parameter. The k of "k pi, k in Z" may be any letter, and another formula
+// may have the same values.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace convoy::answers {
 
-// An answer and what is said of its symbols, as parse_answer() gives them.
+// An answer and the conditions on its symbols, as parse_answer() returns them.
 struct Conditioned {
   const Node& node;
   const std::vector<std::string>& conditions;
 };
 
-// `verdict`: the comparison of the answers with their letters as they stand. Yes only if the
-// letters, or one renaming of them, agree in formula and conditions.
+// `verdict`: the result of comparing the answers with their letters unchanged. Returns Yes only if
+// formula and conditions agree, either unchanged or after a renaming of the letters.
 Verdict with_parameters(const Conditioned& gold, const Conditioned& prediction, Verdict verdict,
                         const CheckLimits& limits, Steps& steps);
 

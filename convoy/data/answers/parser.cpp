@@ -19,7 +19,7 @@ bool contains(const Node& node, Kind kind) {
                      [kind](const Node& child) { return contains(child, kind); });
 }
 
-// a +- b with one of its two signs, also in all nodes below.
+// The tree with + or - in place of every +-.
 Node with_sign(const Node& node, bool plus) {
   Node copy = node;
   for (Node& child : copy.children) child = with_sign(child, plus);
@@ -31,7 +31,7 @@ Node with_sign(const Node& node, bool plus) {
   return make_node(Kind::Sum, {std::move(copy.children.front()), std::move(last)});
 }
 
-// "k in Z" beside x = k pi describes k; it is no solution of its own.
+// True for a condition on a symbol: "k in Z" beside x = k pi is not a solution itself.
 bool is_condition(const Node& node) {
   return node.kind == Kind::Relation && node.relations.front() == Comparison::In &&
          node.children.back().kind == Kind::NamedSet;
@@ -69,7 +69,7 @@ bool Parser::take_separator(bool& semicolon) {
   return any;
 }
 
-// Elements between commas. When semicolons separate groups of commas, each group is a tuple.
+// The elements between commas. Where semicolons separate groups with commas, each group is a tuple.
 std::vector<Node> Parser::elements(bool inside) {
   const Deeper deeper(*this);
   std::vector<std::vector<Node>> groups(1);
@@ -100,8 +100,8 @@ void Parser::element(std::vector<Node>& into) {
   add_with_signs(std::move(node), into);
 }
 
-// One element, or two for the two signs of +-. Nested signs double each time, so copies are
-// charged.
+// Adds one element, or two for the signs of +-. Every further +- doubles their number, so copies
+// are taken from the step budget.
 void Parser::add_with_signs(Node node, std::vector<Node>& into) {
   if (!contains(node, Kind::PlusMinus)) {
     into.push_back(std::move(node));
@@ -137,8 +137,8 @@ Node Parser::relation() {
       chain.children.push_back(std::move(left));
     }
     Node right = ratio();
-    // In x = 1/3 ~ 0.33 and in 1/3 ~ 0.33 the exact value is the answer; in x ~ 0.33 the only
-    // value.
+    // An approximation behind an exact value is dropped: x = 1/3 ~ 0.33 and 1/3 ~ 0.33 mean 1/3. In
+    // x ~ 0.33 the approximation is the only value.
     const bool rounds = *comparison == Comparison::About &&
                         (chain.relations.size() > 0 || !only_names(chain.children.front()));
     if (rounds) continue;
@@ -159,7 +159,7 @@ Node Parser::relation() {
   return rest;
 }
 
-// x = 3 (mod 7), or 3 (mod 7) alone.
+// A congruence: x = 3 (mod 7), or 3 (mod 7) without a symbol.
 Node Parser::congruence(Node told, Node divisor) {
   Node node = make_node(Kind::Congruence, {std::move(divisor)});
   if (told.kind != Kind::Relation) {
@@ -174,7 +174,7 @@ Node Parser::congruence(Node told, Node divisor) {
   return node;
 }
 
-// "am", "PM", "p.m." after a time of day.
+// True at the half of the day behind a time: "am", "PM", "p.m.".
 bool Parser::at_half_of_day() const {
   if (is_word("am") || is_word("pm")) return true;
   const std::string half = lowered(token().text);
@@ -191,7 +191,7 @@ std::string Parser::half_of_day() {
 
 Node Parser::ratio() {
   Node first = set_expression();
-  const auto takes_colon = [this] {  // 3 : 4, 3 to 4
+  const auto takes_colon = [this] {  // the sign of a ratio: 3 : 4, 3 to 4
     if (is_word("to")) {
       ++at_;
       return true;
@@ -224,7 +224,7 @@ Node Parser::set_expression() {
   return left;
 }
 
-// x = 1, 3 (mod 4): the modulus belongs to all.
+// The modulus behind a list belongs to every element: x = 1, 3 (mod 4).
 void Parser::share_modulus(std::vector<Node>& all) {
   for (size_t last = all.size(); last-- > 1;) {
     if (all[last].kind != Kind::Congruence || !all[last].children[1].name.empty()) continue;
@@ -259,8 +259,8 @@ Node Parser::answer() {
   return list;
 }
 
-// After an opening bracket: one element in round brackets is the element itself, more are a tuple
-// or an interval.
+// Parses the rest behind an opening bracket. One element in round brackets is that element; several
+// are a tuple or an interval.
 Node Parser::brackets(char open) {
   Node node = make_node(Kind::Tuple, {});
   if (is(")") || is("]")) return fail();
@@ -270,7 +270,7 @@ Node Parser::brackets(char open) {
     node.close = ')';
   } else if (take("]")) {
     node.close = ']';
-  } else if (open == ']' && take("[")) {  // ]a, b[ is open on both sides
+  } else if (open == ']' && take("[")) {  // the French form of an open interval
     node.close = ')';
   } else {
     return fail();
@@ -283,11 +283,12 @@ Node Parser::brackets(char open) {
   return node;
 }
 
-// After "\{" or a "{" that TeX would not print: {x | x > 2}, {1, 2}; in the second kind {x} is x.
+// Parses the rest behind "\{" or "{": {x | x > 2}, {1, 2}. TeX does not print "{", so {x} means x
+// there.
 Node Parser::braces() {
   Node node = make_node(Kind::Set, {});
   if (take("\\}") || take("}")) return make_leaf(Kind::NamedSet, "");
-  ++bars_open_;  // x | x > 2 holds no absolute value
+  ++bars_open_;  // so that the bar of {x | x > 2} begins no absolute value
   Node first = set_expression();
   --bars_open_;
   if (take("|") || take(":")) {
@@ -295,7 +296,8 @@ Node Parser::braces() {
     node.children.push_back(relation());
     while (!at_end() && !is("\\}") && !is("}")) ++at_;
   } else {
-    // Parsed again as an element, with everything that may follow.
+    // The first element may continue with a relation or a further operation, so parsing goes on
+    // from it.
     std::vector<Node> rest;
     if (const std::optional<Comparison> comparison = take_comparison()) {
       Node chain = make_node(Kind::Relation, {});
@@ -307,7 +309,7 @@ Node Parser::braces() {
         chain.children.push_back(set_expression());
       }
       first = std::move(chain);
-      if (take("|") || take(":")) {  // {x in R | x > 2}
+      if (take("|") || take(":")) {  // a condition behind the relation: {x in R | x > 2}
         Node builder = make_node(Kind::Builder, {});
         builder.children.push_back(relation());
         while (!at_end() && !is("\\}") && !is("}")) ++at_;
@@ -378,7 +380,7 @@ Node Parser::environment(std::string_view name) {
       std::find(std::begin(kMatrices), std::end(kMatrices), name) != std::end(kMatrices);
   if (!matrix && std::find(std::begin(kLines), std::end(kLines), name) == std::end(kLines))
     return fail();
-  if (name == "array" && take("{")) {  // {cc}
+  if (name == "array" && take("{")) {  // column format, such as {cc}
     while (!at_end() && !take("}")) ++at_;
   }
   const Deeper deeper(*this);

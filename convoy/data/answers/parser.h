@@ -15,13 +15,13 @@
 namespace convoy::answers {
 
 struct Parsed {
-  std::optional<Node> node = {};  // none: not understood
-  // "k:Z", "k>=0": conditions on the symbols, beside the answer.
+  std::optional<Node> node = {};  // empty: the tokens were not understood
+  // Conditions on the answer's symbols: "k:Z", "k>=0".
   std::vector<std::string> conditions = {};
-  bool divides_product = false;  // 1/2x was read: what is below the line has two readings
+  bool divides_product = false;  // a text like 1/2x was read, whose divisor is ambiguous
 };
 
-// `wide_divisor`: 1/2x is 1/(2x), sin x/2 is sin(x/2); otherwise the rest is a factor of the whole.
+// `wide_divisor`: true reads 1/2x as 1/(2x) and sin x/2 as sin(x/2); false as (1/2)x and (sin x)/2.
 Parsed parse_answer(std::vector<Token> tokens, bool wide_divisor, Steps& steps);
 
 }  // namespace convoy::answers

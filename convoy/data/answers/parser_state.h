@@ -22,7 +22,7 @@ class Parser {
       : tokens_(std::move(tokens)), wide_divisor_(wide_divisor), steps_(steps) {}
 
   Node answer();
-  // Conditions on the answer's symbols beside it, each in one spelling: "k:Z", "k>=0".
+  // Conditions on the answer's symbols, each in a canonical spelling: "k:Z", "k>=0".
   const std::vector<std::string>& conditions() const { return conditions_; }
   bool failed() const { return failed_; }
   bool divides_product() const { return divides_product_; }
@@ -30,7 +30,7 @@ class Parser {
  private:
   class Deeper;
 
-  // parser.cpp
+  // Defined in parser.cpp:
   std::vector<Node> elements(bool inside);
   void element(std::vector<Node>& into);
   void add_with_signs(Node node, std::vector<Node>& into);
@@ -50,7 +50,7 @@ class Parser {
   bool take_separator(bool& semicolon);
   std::optional<Comparison> take_comparison();
 
-  // expression_parser.cpp
+  // Defined in expression_parser.cpp and function_parser.cpp:
   Node sum();
   Node product();
   Node factor();
@@ -80,7 +80,7 @@ class Parser {
   bool starts_application() const;
   void split_word();
 
-  // Tokens.
+  // Access to the tokens.
   bool at_end() const { return failed_ || at_ >= tokens_.size(); }
   const Token& token(size_t ahead = 0) const {
     static const Token kNone{TokenType::Unknown, "", false, false};
@@ -109,7 +109,7 @@ class Parser {
   Steps& steps_;
   size_t at_ = 0;
   int depth_ = 0;
-  int bars_open_ = 0;  // |...| has no opening sign of its own
+  int bars_open_ = 0;  // number of open |, which looks the same at both ends
   bool said_or_ = false;
   bool said_and_ = false;
   std::vector<std::string> conditions_;

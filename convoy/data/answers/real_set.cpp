@@ -75,19 +75,20 @@ std::optional<RealSet> interval(const Node& node, Steps& steps) {
   const std::optional<Number> high = bound(node.children[1], steps);
   if (!low || !high || less(*high, *low)) return std::nullopt;
   Piece piece{*low, *high, node.open == '(', node.close == ')'};
-  // The line has no end at infinity, so such an end counts as open.
+  // An end at infinity is not in the set, so it counts as open.
   if (std::isinf(low->real())) piece.low_open = true;
   if (std::isinf(high->real())) piece.high_open = true;
   return tidy({piece});
 }
 
-// Infinity of either sign.
+// True for infinity with either sign.
 bool is_unbounded(const Node& node) {
   const Node& inner = node.kind == Kind::Negation ? node.children[0] : node;
   return inner.kind == Kind::Constant && inner.name == "infinity";
 }
 
-// a + b x for a node that is linear in its only symbol; empty for another.
+// The coefficients of a + b x for a node that is linear in its only symbol x; empty for any other
+// node.
 struct Line {
   Number constant;
   Number slope;
@@ -140,7 +141,7 @@ std::optional<RealSet> half_line(const Node& left, const Node& right, Comparison
   }
 }
 
-// a| < b is -b < a < b, and |a| > b is its complement.
+// The inequality |a| < b means -b < a < b, and |a| > b means the complement.
 std::optional<RealSet> absolute(const Node& inner, const Node& limit, Comparison comparison,
                                 const std::string& symbol, Steps& steps) {
   const Node minus = make_node(Kind::Negation, {limit});
@@ -203,7 +204,7 @@ RealSet complement(const RealSet& set) {
     gap.low_open = !piece.high_open;
   }
   rest.push_back(gap);
-  // (-oo, -oo] and similar are empty.
+  // Pieces that lie at infinity, such as (-oo, -oo], are empty.
   std::erase_if(rest, [](const Piece& piece) {
     return std::isinf(piece.low.real()) && piece.low.real() == piece.high.real();
   });
@@ -232,7 +233,7 @@ std::optional<RealSet> solution_set(const Node& told, Steps& steps) {
   std::set<std::string> symbols;
   if (told.kind != Kind::Relation) return std::nullopt;
   Node relation = told;
-  for (Node& child : relation.children)  // 0 < f(x) < 1 is about f(x)
+  for (Node& child : relation.children)  // f(x) counts as one symbol
     if (child.kind != Kind::Symbol && only_names(child) && child.kind == Kind::Product)
       child = make_leaf(Kind::Symbol, "named");
   collect_symbols(relation, symbols);
@@ -243,7 +244,7 @@ std::optional<RealSet> solution_set(const Node& told, Steps& steps) {
     const Node& right = relation.children[index + 1];
     const Comparison comparison = relation.relations[index];
     std::optional<RealSet> link;
-    if (is_unbounded(left) || is_unbounded(right)) {  // -infinity < x says nothing
+    if (is_unbounded(left) || is_unbounded(right)) {  // no bound: -infinity < x
       const bool low =
           is_unbounded(left) ? left.kind == Kind::Negation : right.kind == Kind::Negation;
       const bool rises = comparison == Comparison::Less || comparison == Comparison::LessEqual;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sets of real numbers as pieces of the line, for unions and complements in any spelling.
+// Sets of real numbers as lists of intervals, so that sets can be compared however they are
+// written.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@
 
 namespace convoy::answers {
 
-// From `low` to `high`; a single point has both equal and closed.
+// The interval from `low` to `high`. A single point has equal, closed ends.
 struct Piece {
   Number low;
   Number high;
@@ -20,10 +21,10 @@ struct Piece {
   bool high_open = false;
 };
 
-// Sorted, apart from each other.
+// Sorted; no two pieces overlap or touch.
 using RealSet = std::vector<Piece>;
 
-// Empty when the node is no such set: symbols in the bounds, a set of tuples.
+// The set that a node describes. Empty when it is not a set of real numbers with constant bounds.
 std::optional<RealSet> real_set(const Node& node, Steps& steps);
 // Solves a chain of comparisons that are linear in one symbol, such as 1 < 2x + 1 <= 5.
 std::optional<RealSet> solution_set(const Node& relation, Steps& steps);

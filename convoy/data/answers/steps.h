@@ -11,7 +11,8 @@ namespace convoy::answers {
 class Steps {
  public:
   explicit Steps(int64_t allowed) : left_(allowed) {}
-  // Returns false when the budget is spent: the caller must stop.
+  // Takes `count` steps from the budget. Returns false when the budget is spent; the caller must
+  // then stop.
   bool take(int64_t count = 1) {
     left_ = count > left_ ? -1 : left_ - count;
     return left_ >= 0;

@@ -9,7 +9,8 @@
 namespace convoy::answers {
 namespace {
 
-// A condition in one spelling: "k:Z" for "k in Z" and "k is an integer", else its signs.
+// A condition in a canonical spelling: "k:Z" for "k in Z" and "k is an integer"; any other
+// condition as its tokens.
 std::string condition_of(std::span<const Token> tokens) {
   std::string symbols;
   std::string domain;
@@ -37,7 +38,7 @@ std::string condition_of(std::span<const Token> tokens) {
   return domain.empty() ? all : symbols + ":" + domain;
 }
 
-// "... (k in Z)"
+// Moves a membership in brackets at the end, "(k in Z)", to `conditions`.
 void take_membership(std::vector<Token>& tokens, std::vector<std::string>& conditions) {
   if (tokens.empty() || !is_sign(tokens.back(), ")")) return;
   const auto open = std::find_if(tokens.rbegin(), tokens.rend(), [](const Token& token) {
@@ -50,7 +51,7 @@ void take_membership(std::vector<Token>& tokens, std::vector<std::string>& condi
   tokens.erase(open - 1, tokens.end());
 }
 
-// (mod 4) as \pmod{4}
+// Rewrites (mod 4) to \pmod{4}.
 void name_moduli(std::vector<Token>& tokens) {
   for (size_t at = 0; at + 2 < tokens.size(); ++at) {
     const bool opens = is_sign(tokens[at], "(") || is_sign(tokens[at], "[");
@@ -105,7 +106,7 @@ std::vector<Token> without_surroundings(std::vector<Token> tokens,
          std::find(std::begin(kFillers), std::end(kFillers), lowered(tokens[begin].text)) !=
              std::end(kFillers))
     ++begin;
-  // "=5" and ": 5"
+  // Drops the sign at the start: "=5" and ": 5".
   while (begin + 1 < tokens.size() && tokens[begin].type == TokenType::Sign &&
          (tokens[begin].text == "=" || tokens[begin].text == "approx" || tokens[begin].text == ":"))
     ++begin;

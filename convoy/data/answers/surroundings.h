@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The surroundings of an answer: conditions behind it, and the derivation before it.
+// Separates an answer from the conditions behind it and the derivation before it.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace convoy::answers {
 
-// The tokens of the answer alone. `conditions` gets each condition in one spelling: "k:Z" for
-// "(k in Z)" and "where k is an integer", else its signs: "k>=0".
+// Returns the tokens of the answer alone. Appends each condition to `conditions` in a canonical
+// spelling: "k:Z" for "(k in Z)" and "where k is an integer"; any other condition as its tokens,
+// such as "k>=0".
 std::vector<Token> without_surroundings(std::vector<Token> tokens,
                                         std::vector<std::string>& conditions);
 

@@ -9,7 +9,7 @@
 namespace convoy::answers {
 namespace {
 
-constexpr int kMaxTextDepth = 8;  // \text{\text{...}}
+constexpr int kMaxTextDepth = 8;  // nested \text{\text{...}}
 
 class Tokenizer {
  public:
@@ -69,7 +69,7 @@ class Tokenizer {
     }
   }
 
-  // Length of the separator of thousands at `from`, followed by exactly three digits; 0: none.
+  // Length of the thousands separator at `from`, if exactly three digits follow it; else 0.
   size_t group_length(size_t from) {
     static constexpr std::string_view kSeparators[] = {
         "{, }", "{ , }", " {, }", " {,}",         "{,}\\!",       "{,}",      ",\\!\\!", ",\\!",
@@ -77,7 +77,7 @@ class Tokenizer {
     for (const std::string_view separator : kSeparators) {
       if (text_.substr(from, separator.size()) != separator) continue;
       size_t digits = from + separator.size();
-      // "11,\! 111" is typeset as 11,111.
+      // A space may follow the separator: "11,\! 111" is typeset as 11,111.
       if (separator.size() > 1 && digits < text_.size() && text_[digits] == ' ') ++digits;
       for (int place = 0; place < 3; ++place)
         if (digits + static_cast<size_t>(place) >= text_.size() ||
@@ -115,7 +115,7 @@ class Tokenizer {
       digits += '.';
       ++at_;
     } else if (peek() == '.' && !is_letter(peek(1)) && peek(1) != '\\') {
-      ++at_;  // "5." ends a sentence, or is 5
+      ++at_;  // the point ends a sentence, or "5." means 5
     }
     repeat_last(digits);
     const size_t sign = peek(1) == '-' || peek(1) == '+' ? 1 : 0;
@@ -128,7 +128,7 @@ class Tokenizer {
     push(TokenType::Number, digits);
   }
 
-  // 0.1666... continues with the digit that it repeats.
+  // The last digit before an ellipsis repeats: 0.1666...
   void repeat_last(std::string& digits) {
     const size_t point = digits.find('.');
     const bool goes_on = rest().starts_with("...") || rest().starts_with("\\ldots") ||
@@ -147,7 +147,7 @@ class Tokenizer {
     const size_t begin = at_;
     while (is_letter(peek())) ++at_;
     std::string_view letters = text_.substr(begin, at_ - begin);
-    for (const std::string_view word : {"and", "or"})  // 1orx=2
+    for (const std::string_view word : {"and", "or"})  // a word without a space before it: 1orx=2
       if (letters.size() > word.size() && letters.starts_with(word) && !space_ &&
           behind_operand()) {
         at_ = begin + word.size();
@@ -203,7 +203,7 @@ class Tokenizer {
     } else if (name == "begin" || name == "end") {
       push(TokenType::Sign, std::string(name) + " " + std::string(braced()));
     } else if (name == "left" || name == "right") {
-      if (peek() == '.') ++at_;  // no delimiter on this side
+      if (peek() == '.') ++at_;  // an empty delimiter, as in \left.
     } else if (name == "not") {
       negated();
     } else if (name == "overline" || name == "dot") {
@@ -213,7 +213,7 @@ class Tokenizer {
     } else if (const Spelled* word = spelled_word(name);
                word && word->type == TokenType::Function) {
       push_spelled(*word);
-    } else if (name.starts_with("quad") || name.starts_with("qquad")) {  // \quadx
+    } else if (name.starts_with("quad") || name.starts_with("qquad")) {  // \quadx without a space
       at_ = begin + name.find("quad") + 4;
       space_ = true;
     } else {
@@ -223,7 +223,7 @@ class Tokenizer {
 
   void text_command(int depth) {
     while (is_space(peek())) ++at_;
-    if (peek() != '{') return;  // \rm and its kin, or a lone \text
+    if (peek() != '{') return;  // a command without braces: \rm, or \text alone
     const std::string_view inner = braced();
     space_ = space_ || (!inner.empty() && is_space(inner.front()));
     if (depth < kMaxTextDepth) read(inner, true, depth + 1);
@@ -243,12 +243,12 @@ class Tokenizer {
     }
   }
 
-  // 0.1\overline{6} and 0.\dot{3}: the digits under the bar repeat.
+  // The digits under a bar or a dot repeat: 0.1\overline{6}, 0.\dot{3}.
   void repeating(std::string_view name) {
     const bool behind_digit = at_ > name.size() + 1 && (is_digit(text_[at_ - name.size() - 2]) ||
                                                         text_[at_ - name.size() - 2] == '.');
     if (!behind_digit || tokens_.list.empty() || tokens_.list.back().type != TokenType::Number)
-      return;  // on letters it is only decoration: \overline{AB}
+      return;  // above letters it is only decoration: \overline{AB}
     const std::string_view digits = braced();
     std::string& number = tokens_.list.back().text;
     if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit) ||
@@ -274,7 +274,7 @@ class Tokenizer {
         push(TokenType::Sign, std::string(1, letter));
         break;
       case '\\':
-        // In doubly escaped JSON, \\frac is \frac; elsewhere \\ ends a line of a matrix.
+        // In doubly escaped JSON \\frac means \frac; elsewhere \\ ends a row of a matrix.
         if (is_letter(peek()) && !inside_matrix()) {
           --at_;
         } else {
@@ -286,7 +286,7 @@ class Tokenizer {
         push(TokenType::Sign, std::string(1, letter));
         break;
       default:
-        space_ = true;  // "\,", "\;", "\!", "\(", "\ ": spaces and delimiters
+        space_ = true;  // spaces and delimiters: "\,", "\;", "\!", "\(", "\ "
     }
   }
 
@@ -298,7 +298,8 @@ class Tokenizer {
     return false;
   }
 
-  // "⁸" and "⁻¹" as ^{8} and ^{-1}; "²" and "³" alone are signs of their own, which units use too.
+  // Superscripts become powers: "⁸" and "⁻¹" as ^{8} and ^{-1}. A single "²" or "³" becomes a sign
+  // of its own, which units use too.
   bool raised() {
     std::string exponent;
     size_t end = at_;
@@ -327,14 +328,14 @@ class Tokenizer {
     return true;
   }
 
-  // Bytes of the character at `at_`.
+  // Number of bytes of the character at `at_`.
   size_t character_length() const {
     size_t length = 1;
     while (at_ + length < text_.size() && (text_[at_ + length] & '\xc0') == '\x80') ++length;
     return length;
   }
 
-  // A run of Russian letters: a word, or an x or y of that keyboard.
+  // Reads a run of Russian letters: a word, or a Russian letter typed in place of x or y.
   bool russian() {
     const size_t begin = at_;
     while (peek() == '\xd0' || peek() == '\xd1') at_ += character_length();
@@ -362,7 +363,7 @@ class Tokenizer {
       return last.type == TokenType::Word && !space_ && is_foreign(last.text) &&
              circled_number(last.text) + circled_number(character) == 0;
     };
-    // Letters of other scripts make words, byte by byte in order.
+    // Adjoining characters of other scripts are joined to one word.
     if (!tokens_.list.empty() && joins(tokens_.list.back()))
       tokens_.list.back().text += character;
     else
@@ -395,7 +396,7 @@ class Tokenizer {
   size_t at_ = 0;
   bool in_text_ = false;
   bool space_ = false;
-  int depth_ = 0;  // depth of brackets in which a comma separates elements
+  int depth_ = 0;  // depth of brackets, where a comma separates elements
 };
 
 bool is(const Token& token, std::string_view sign) {
@@ -406,7 +407,8 @@ bool ends_sentence(const Token& token) {
   return is(token, ".") || is(token, ",") || is(token, ";") || is(token, ":");
 }
 
-// "$" around a formula is no currency: one pair of them, or any without a digit after it.
+// Drops the dollar signs around formulas. When their number is odd, the ones beside a number are
+// currency signs and stay.
 void drop_math_dollars(std::vector<Token>& tokens) {
   const auto dollars = std::count_if(tokens.begin(), tokens.end(),
                                      [](const Token& token) { return is(token, "$"); });
@@ -422,8 +424,7 @@ void drop_math_dollars(std::vector<Token>& tokens) {
   tokens = std::move(kept);
 }
 
-// True when the token separates the operands of \over from the rest: a bracket, a comma, a
-// relation.
+// True for a token that ends the operands of \over: a bracket, a comma, a relation.
 bool ends_over(const Token& token) {
   static constexpr std::string_view kEnds[] = {
       "(",  ")", "[",  "]",  "\\{", "\\}",     ",", ";", "=",  "<",
@@ -431,9 +432,10 @@ bool ends_over(const Token& token) {
   return std::find(std::begin(kEnds), std::end(kEnds), token.text) != std::end(kEnds);
 }
 
-// {a \over b} as \frac{a}{b}: everything before \over in its braces over everything after it.
+// Rewrites {a \over b} to \frac{a}{b}: in the same braces, the tokens before \over are the
+// numerator and the tokens behind it the denominator.
 void put_over(std::vector<Token>& tokens) {
-  constexpr int kMostOvers = 16;  // more are left, and not understood
+  constexpr int kMostOvers = 16;  // further ones are left, and not understood
   for (int count = 0; count < kMostOvers; ++count) {
     const auto over = std::find_if(tokens.begin(), tokens.end(),
                                    [](const Token& token) { return is(token, "over"); });
@@ -474,7 +476,7 @@ void put_over(std::vector<Token>& tokens) {
 void drop_ends(std::vector<Token>& tokens) {
   while (!tokens.empty() && (ends_sentence(tokens.back()) || is(tokens.back(), "newline")))
     tokens.pop_back();
-  // Bold in Markdown: **42**.
+  // Bold in Markdown, **42**, arrives as two tokens "^".
   while (tokens.size() >= 2 && is(tokens.front(), "^") && is(tokens.back(), "^")) {
     tokens.pop_back();
     tokens.erase(tokens.begin());

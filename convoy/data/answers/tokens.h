@@ -19,15 +19,15 @@ enum class TokenType {
   Letter,    // one symbol: "x", "alpha", "pi"
   Word,      // a run of two letters or more: "cm", "odd", "xy"
   Function,  // "sin", "log", "max"
-  Sign,      // everything else by its canonical name: "+", "<=", "\\{", "frac", "begin pmatrix"
-  Unknown,   // a command that is not understood
+  Sign,      // any other token, by its canonical name: "+", "<=", "\\{", "frac", "begin pmatrix"
+  Unknown,   // an unknown command
 };
 
 struct Token {
   TokenType type = TokenType::Sign;
   std::string text = {};
   bool space_before = false;
-  bool from_text = false;  // stood in \text{} or one of its kin
+  bool from_text = false;  // from inside \text{} or a similar command
   bool operator==(const Token& other) const { return type == other.type && text == other.text; }
 };
 
@@ -35,19 +35,20 @@ inline bool is_sign(const Token& token, std::string_view text) {
   return token.type == TokenType::Sign && token.text == text;
 }
 
-// Choices for spellings that have two meanings.
+// Decides between the two meanings of some spellings.
 struct Spelling {
-  bool commas_group_digits = true;  // 1,234 is one number, not two
-  bool comma_is_point = false;      // 3,14 is 3.14
+  bool commas_group_digits = true;  // true: 1,234 is one number; false: two
+  bool comma_is_point = false;      // true: 3,14 is 3.14
 };
 
 struct Tokens {
   std::vector<Token> list = {};
-  bool has_grouping_comma = false;  // a comma was read as a separator of thousands
+  bool has_grouping_comma = false;  // a comma was read as a thousands separator
   bool may_have_comma_point = false;
 };
 
-// Reads as far as `steps` allow; the rest of the text is dropped, and `steps` records it.
+// Splits the text into tokens as far as `steps` allow. When the budget ends, the rest of the text
+// is dropped; `steps` then says so.
 Tokens tokenize(std::string_view text, const Spelling& spelling, Steps& steps);
 
 }  // namespace convoy::answers

@@ -25,7 +25,7 @@ constexpr Powers kPressure = {-1, 1, -2, 0, 0};
 constexpr Powers kEnergy = {2, 1, -2, 0, 0};
 constexpr Powers kPower = {2, 1, -3, 0, 0};
 constexpr Powers kNone = {};
-// Powers of electric units, which build on the coulomb: 1 V is 1 J/C, 1 Ohm is 1 V/A.
+// Exponents of electric units, beside a power of the coulomb: 1 V is 1 J/C, 1 Ohm is 1 V/A.
 constexpr Powers kOhm = {2, 1, -1, 0, 0};
 constexpr Powers kHenry = {2, 1, 0, 0, 0};
 constexpr Powers kFarad = {-2, -1, 2, 0, 0};
@@ -34,11 +34,11 @@ constexpr Powers kTesla = {0, 1, -1, 0, 0};
 constexpr std::string_view kCharge = "coulomb";
 
 struct UnitEntry {
-  std::string_view names;  // between spaces; a plural "s" of Latin letters is understood
+  std::string_view names;  // each between spaces; a plural "s" of Latin words need not be listed
   Powers powers;
   int64_t above = 1;
   int64_t below = 1;
-  std::string_view other = {};  // a dimension of its own
+  std::string_view other = {};  // name of a dimension that is not in `powers`
   int other_power = 1;
 };
 
@@ -147,7 +147,7 @@ constexpr UnitEntry kUnits[] = {
     {" ton ", kNone, 1, 1, "ton"},
 };
 
-// Symbols of the SI that take a prefix; large and small letters differ.
+// SI symbols that take a prefix; upper and lower case differ.
 constexpr UnitEntry kSymbols[] = {
     {" m ", kLength},
     {" g ", kMass},
@@ -205,7 +205,7 @@ std::optional<MeasureUnit> listed_unit(const Table& table, std::string_view word
 }
 
 std::optional<MeasureUnit> prefixed_symbol(std::string_view word) {
-  if (is_listed(" pm us ", word)) return std::nullopt;  // the time of day, or the word
+  if (is_listed(" pm us ", word)) return std::nullopt;  // "pm" is a time of day, "us" a word
   if (std::optional<MeasureUnit> unit = listed_unit(kSymbols, word)) return unit;
   for (const Prefix& prefix : kPrefixes) {
     if (!word.starts_with(prefix.name)) continue;
@@ -215,7 +215,7 @@ std::optional<MeasureUnit> prefixed_symbol(std::string_view word) {
   return std::nullopt;
 }
 
-// 平方厘米, 千米每小时
+// Chinese units of several parts: 平方厘米 (square centimetre), 千米每小时 (kilometre per hour).
 std::optional<MeasureUnit> chinese_unit(std::string_view word) {
   constexpr std::string_view kPer = "每";
   if (const size_t per = word.find(kPer); per != std::string_view::npos && per > 0) {
@@ -224,7 +224,7 @@ std::optional<MeasureUnit> chinese_unit(std::string_view word) {
     const std::optional<MeasureUnit> inverse = below ? raised(*below, -1) : std::nullopt;
     return above && inverse ? multiplied(*above, *inverse) : std::nullopt;
   }
-  // Pairs and dozens of things: 双鞋 is a pair of shoes.
+  // Words for groups of things, such as a pair or a dozen: 双鞋 is a pair of shoes.
   for (const std::string_view group : {"双", "雙", "打"})
     if (word.starts_with(group)) return listed_unit(kUnits, group);
   for (const auto& [name, power] : {std::pair("平方", 2), {"立方", 3}})
@@ -268,7 +268,8 @@ bool is_prefix(std::string_view word) {
 }
 
 std::optional<MeasureUnit> unit_named(std::string_view word) {
-  // mL and KG are accepted, but n, v and M are letters.
+  // mL and KG are accepted in any case, but single letters only as listed: n, v and M are
+  // variables.
   if (word.size() == 1 && is_letter(word[0]) &&
       !is_listed(is_upper(word[0]) ? " L N J W V K C F T H A S " : " m g s h l ", word))
     return std::nullopt;
