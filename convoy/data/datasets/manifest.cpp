@@ -17,7 +17,8 @@ fs::path manifest_folder(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-// Links are kept: in the hub cache they have better names than their targets.
+// The name of `path` for the manifest. Links are not resolved, because links in the hub cache have
+// better names than their targets.
 std::string name_in(const fs::path& folder, const fs::path& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
   const bool is_inside =

@@ -25,21 +25,22 @@ struct Manifest {
   std::vector<FileRecord> inputs = {};
   std::vector<FileRecord> outputs = {};
   nlohmann::ordered_json rows_by_state =
-      nlohmann::ordered_json::object();  // {"ok": 990, "truncated": 10}
+      nlohmann::ordered_json::object();  // number of outcomes by name: {"ok": 990, "truncated": 10}
   nlohmann::ordered_json configuration = nlohmann::ordered_json::object();
   nlohmann::ordered_json cost =
-      nlohmann::ordered_json::object();  // in tokens, by stage or as a whole
+      nlohmann::ordered_json::object();  // cost in tokens, by stage or in total
 };
 
 FileRecord record_of(const WrittenFile& file);
-// Hashes the file. Throws DataError.
+// The record of a file; hashes its content. Throws DataError.
 FileRecord record_of_file(const std::filesystem::path& path, int64_t rows = -1);
 
 std::filesystem::path manifest_path(const std::filesystem::path& output);
 
-// Writes it atomically, as the last file of a run: a manifest means that its outputs are complete.
-// Outputs in its folder are named relative to it, so that the folder may be moved; all others by
-// absolute paths. Returns its path. Throws IoError.
+// Writes the manifest atomically, as the last file of a run: a manifest means that its outputs are
+// complete. Outputs in the folder of the manifest are named relative to the folder, so that the
+// folder may be moved; all other outputs have absolute paths. Returns the path of the manifest.
+// Throws IoError.
 std::filesystem::path publish_manifest(const std::filesystem::path& output,
                                        const Manifest& manifest);
 

@@ -27,7 +27,7 @@ class ScratchFile {
     static_assert(std::is_trivially_copyable_v<Plain>);
     append({reinterpret_cast<const char*>(&value), sizeof(Plain)});
   }
-  void flush();  // before reading what was appended
+  void flush();  // call it before reading appended bytes
   int64_t size_bytes() const { return size_bytes_; }
   // Thread-safe. The range must be within the file.
   void read_at(int64_t offset_bytes, std::span<char> into) const;
@@ -38,7 +38,7 @@ class ScratchFile {
       : file_(std::move(file)), place_(std::move(place)) {}
 
   Descriptor file_;
-  std::string place_;  // for errors
+  std::string place_;  // name of the place, for errors
   std::string pending_;
   int64_t size_bytes_ = 0;
 };
@@ -51,7 +51,7 @@ class ScratchReader {
   explicit ScratchReader(const ScratchFile& file) : ScratchReader(file, 0, file.size_bytes()) {}
 
   bool at_end() const { return next_ == end_ && at_ == filled_; }
-  // Throws StateError beyond the end.
+  // Fills `into`. Throws StateError when the range has fewer bytes left.
   void read(std::span<char> into);
   template <class Plain>
   Plain read_plain() {
@@ -62,7 +62,7 @@ class ScratchReader {
 
  private:
   const ScratchFile& file_;
-  // Offset in the file of the next bytes for the buffer.
+  // Offset in the file of the bytes that are read into the buffer next.
   int64_t next_;
   int64_t end_;
   std::string buffer_;

@@ -15,7 +15,7 @@ std::vector<int64_t> seeded_permutation(int64_t count, std::initializer_list<uin
   counter.push_back(0);
   for (size_t i = 0; i + 1 < order.size(); ++i) {
     counter.back() = i;
-    // High word of a 128-bit product (Lemire): the bias is below count / 2^64.
+    // The high word of a 128-bit product (Lemire's method); the bias is below count / 2^64.
     const auto product = static_cast<unsigned __int128>(mix_seed(counter)) * (order.size() - i);
     std::swap(order[i], order[i + static_cast<size_t>(product >> 64)]);
   }

@@ -10,7 +10,7 @@
 
 namespace convoy::data {
 
-// Fisher-Yates over 0 .. count-1; the draw at position i is mix_seed(words..., i).
+// A Fisher-Yates shuffle of 0 .. count-1. The random number at position i is mix_seed(words..., i).
 std::vector<int64_t> seeded_permutation(int64_t count, std::initializer_list<uint64_t> words);
 
 }  // namespace convoy::data

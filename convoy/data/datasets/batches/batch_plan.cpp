@@ -13,7 +13,7 @@ EpochOrderConfig order_config(const BatchPlanConfig& config) {
           .grad_accum = config.grad_accum,
           .world_size = config.world_size,
           .global_batch = config.global_batch,
-          .shuffle = config.shuffle && config.mix.parts.empty(),  // the mix has an order itself
+          .shuffle = config.shuffle && config.mix.parts.empty(),  // a mix shuffles its rows itself
           .seed = config.seed};
 }
 
@@ -37,7 +37,7 @@ std::vector<std::vector<int64_t>> packed_items(const TokenDataset& dataset,
   return blocks;
 }
 
-// The rows of each item that ranks are dealt.
+// The rows of each item. Items are dealt to the ranks.
 std::vector<std::vector<int64_t>> blocks_of(const TokenDataset& dataset,
                                             const BatchPlanConfig& config) {
   if (!config.mix.parts.empty()) return {};

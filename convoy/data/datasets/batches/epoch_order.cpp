@@ -10,7 +10,7 @@
 namespace convoy::data {
 namespace {
 
-// Separates the order of epochs from other uses of the same seed.
+// Makes the random numbers of the epoch order independent of other uses of the same seed.
 constexpr uint64_t kEpochOrderStream = 0x65706f63682d6f72ull;
 
 }  // namespace
@@ -59,9 +59,9 @@ std::vector<int64_t> EpochOrder::global_batch(StepPosition position) const {
   return items;
 }
 
-// Slots are numbered micro-batch major, and item u goes to slot u mod slots. So accumulation 4 on
-// one rank and accumulation 2 on two ranks have the same micro-batches, and a partial batch spreads
-// evenly.
+// A slot is one micro-batch of one rank. Slots are numbered by micro-batch first, then by rank;
+// item u goes to slot u mod (number of slots). So accumulation 4 on one rank and accumulation 2 on
+// two ranks have the same micro-batches, and a partial batch spreads evenly.
 std::vector<int64_t> EpochOrder::items(StepPosition position, int64_t micro_batch,
                                        int64_t rank) const {
   CONVOY_INVARIANT(micro_batch >= 0 && micro_batch < config_.grad_accum && rank >= 0 &&

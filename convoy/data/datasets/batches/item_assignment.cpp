@@ -12,11 +12,11 @@ namespace {
 
 struct Slot {
   int64_t tokens = 0;
-  size_t number = 0;  // decides between equal ones
+  size_t number = 0;  // breaks ties between equal slots
   std::vector<size_t> items = {};
 };
 
-// A priority queue of slots by fewest tokens, then by fewest items.
+// Order of a priority queue: the slot with the fewest tokens first, then with the fewest items.
 bool comes_later(const Slot* left, const Slot* right) {
   return std::tuple(left->tokens, left->items.size(), left->number) >
          std::tuple(right->tokens, right->items.size(), right->number);
@@ -53,7 +53,8 @@ std::vector<std::vector<size_t>> assign_by_tokens(const std::vector<int64_t>& it
   }
   std::stable_sort(filled.begin(), filled.end(),
                    [](const Slot& left, const Slot& right) { return left.tokens > right.tokens; });
-  // The heavier half; each slot is paired with the one that compensates for it.
+  // The first half has the most tokens. The second half is reversed, so that each of its slots
+  // balances one of the first half.
   const size_t half = slots / 2;
   std::reverse(filled.begin() + static_cast<std::ptrdiff_t>(half), filled.end());
   std::vector<std::vector<size_t>> dealt;

@@ -18,11 +18,12 @@ constexpr uint64_t kRowStream = 0x6d69782d726f7773ull;
 constexpr uint64_t kBlockStream = 0x6d69782d626c6f63ull;
 constexpr int64_t kStride = 4096;
 constexpr int64_t kBlocksPerWindow = 64;
-// Maximum number of rows that a part may lead by, so that a weight of one in a million is reported
-// as a mistake instead of a day of work.
+// Maximum number of rows of an epoch in which a part is read once. A weight of one in a million is
+// so reported as a mistake, before a day of work.
 constexpr int64_t kMostEpochRows = int64_t{1} << 33;
 
-// The part furthest behind its share of the rows so far, including this one; on ties the first.
+// Chooses the part of the next row: the part that is furthest behind its share of the rows so far,
+// this row included; on ties the first part.
 class SharesKept {
  public:
   explicit SharesKept(const MixConfig& config) : counts_(config.parts.size(), 0) {
@@ -123,10 +124,10 @@ struct MixedItems::Window {
 
 struct MixedItems::Cache {
   std::mutex mutex;
-  // First item of each window so far, and of the next one.
+  // The first item of each packed window, and of the window after the last one.
   std::vector<int64_t> first_items;
   Window window;
-  // For each part, the shuffles of the pass requested last and of the one before.
+  // By part and pass: shuffled rows of the pass requested last and of the pass before it.
   std::map<std::pair<size_t, int64_t>, std::vector<int64_t>> orders;
 };
 
@@ -144,7 +145,7 @@ MixedItems::MixedItems(TokenDataset dataset, MixConfig mix, const MixedItemsConf
       std::min(schedule_.epoch_rows(),
                std::max<int64_t>(1, kBlocksPerWindow * config_.block_tokens / mean_tokens));
   cache_->first_items = {0};
-  // A window that is only partly in the first epoch counts by that part.
+  // A window that is only partly in the first epoch counts in proportion.
   items_per_epoch_ = 0;
   for (int64_t begin = 0; begin < schedule_.epoch_rows(); begin += window_rows_) {
     const int64_t items = std::ssize(pack_next_window().blocks);

@@ -19,7 +19,7 @@
 namespace convoy::data {
 
 enum class MixStop {
-  AllExhausted,    // an epoch ends when each data set was read once; smaller ones come again
+  AllExhausted,    // an epoch ends when every data set was read once; smaller ones are repeated
   FirstExhausted,  // an epoch ends when the first data set was read once
 };
 
@@ -38,7 +38,7 @@ struct MixConfig {
   MixStop stop = MixStop::AllExhausted;
 };
 
-// The part that each row of an epoch comes from. All epochs of a run are alike.
+// Says which part each row of an epoch comes from. All epochs of a run use the same schedule.
 class MixSchedule {
  public:
   // Throws ConfigError when a part has no rows or no weight.
@@ -54,9 +54,9 @@ class MixSchedule {
   Draw at(int64_t draw) const;
 
  private:
-  std::vector<uint8_t> parts_;              // part of each row of the epoch
-  std::vector<int64_t> totals_;             // rows of each part in it
-  std::vector<std::vector<int64_t>> seen_;  // rows of each part before every kStride-th
+  std::vector<uint8_t> parts_;              // by row of the epoch: its part
+  std::vector<int64_t> totals_;             // by part: its rows in the epoch
+  std::vector<std::vector<int64_t>> seen_;  // by part: its rows before every kStride-th row
 };
 
 struct MixedItemsConfig {
@@ -67,18 +67,18 @@ struct MixedItemsConfig {
 };
 
 // The stream as items that are dealt to ranks: rows, or blocks when packing. Blocks are filled
-// best-fit from a window of some tens of blocks' rows, from any part, so that each window has the
-// shares of its rows. Thread-safe.
+// best-fit from a window of rows of all parts, enough for some tens of blocks. So each window has
+// its rows in the shares of the parts. Thread-safe.
 class MixedItems {
  public:
   MixedItems(TokenDataset dataset, MixConfig mix, const MixedItemsConfig& config);
   ~MixedItems();
   MixedItems(MixedItems&&) noexcept;
 
-  // Items of the first epoch. Blocks of later epochs have other contents, but an epoch is the same
-  // number of blocks.
+  // Number of items of the first epoch. Every epoch has the same number, though the blocks of later
+  // epochs hold other rows.
   int64_t items_per_epoch() const { return items_per_epoch_; }
-  // `item` counts over the run's stream from 0. Returns rows in layout order.
+  // The rows of an item, in layout order. `item` counts from 0 over the whole stream of the run.
   std::vector<int64_t> rows(int64_t item) const;
   const MixSchedule& schedule() const { return schedule_; }
 
@@ -97,7 +97,7 @@ class MixedItems {
   MixSchedule schedule_;
   int64_t window_rows_ = 1;
   int64_t items_per_epoch_ = 0;
-  std::unique_ptr<Cache> cache_;  // behind a lock
+  std::unique_ptr<Cache> cache_;  // guarded by its mutex
 };
 
 }  // namespace convoy::data

@@ -18,7 +18,7 @@ std::vector<std::vector<int64_t>> pack_best_fit_decreasing(std::span<const int64
   std::stable_sort(rows.begin(), rows.end(),
                    [&](int64_t a, int64_t b) { return length_of(a) > length_of(b); });
   std::vector<std::vector<int64_t>> blocks;
-  std::set<std::pair<int64_t, size_t>> free_tokens;  // (tokens left, block)
+  std::set<std::pair<int64_t, size_t>> free_tokens;  // pairs (tokens left, block)
   for (const int64_t row : rows) {
     const int64_t length = length_of(row);
     if (length > block_tokens)

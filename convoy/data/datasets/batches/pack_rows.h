@@ -9,9 +9,9 @@
 
 namespace convoy::data {
 
-// Best-fit decreasing: rows by descending length (equal lengths in row order), each into the
-// fullest block that can hold it (on ties the oldest), else into a new block. O(n log n),
-// deterministic. Throws ConfigError when a row is longer than a block.
+// Best-fit decreasing: takes the rows by descending length (equal lengths in row order) and puts
+// each into the fullest block that can hold it (on ties the oldest block), else into a new block.
+// O(n log n), deterministic. Throws ConfigError when a row is longer than a block.
 std::vector<std::vector<int64_t>> pack_best_fit_decreasing(std::span<const int64_t> lengths_tokens,
                                                            int64_t block_tokens);
 

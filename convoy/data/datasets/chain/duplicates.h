@@ -17,31 +17,31 @@ namespace convoy::data {
 struct NearConfig {
   double threshold = 0.8;  // Jaccard index over shingles
   ShingleUnit unit = ShingleUnit::Words;
-  int64_t shingle = 5;  // units
+  int64_t shingle = 5;  // length of a shingle in units (words or characters)
   uint64_t seed = 42;   // seed of the permutations
 };
 
-// The split of a signature's 128 minima into bands: as long as possible while pairs at the
-// threshold share one in 999 of 1000 cases.
+// How the 128 minima of a signature are divided into bands. Bands are as long as possible while
+// pairs at the threshold share a band in 999 of 1000 cases.
 struct LshBands {
   int64_t bands = 0;
-  int64_t rows = 0;  // minima in each
+  int64_t rows = 0;  // number of minima in each band
 };
 LshBands lsh_bands(double threshold);
 
 struct Duplicate {
   int64_t row = 0;
-  int64_t kept = 0;  // the first row of its cluster
+  int64_t kept = 0;  // index of the row that is kept: the first of the cluster
 };
 
 struct DuplicateReport {
   PassReport pass;
-  std::vector<Duplicate> duplicates;  // by row
-  int64_t clusters = 0;               // clusters of two or more rows
+  std::vector<Duplicate> duplicates;  // in the order of the rows
+  int64_t clusters = 0;               // number of clusters of two or more rows
 };
 
-// Memory: 16 bytes per duplicate and a fixed 64 MiB. The rest is sorted in `scratch`, 32 bytes per
-// row. Throws DataError, IoError.
+// Memory: 16 bytes per duplicate and a fixed 64 MiB. Sorting uses 32 bytes per row on disk, in
+// `scratch`. Throws DataError, IoError.
 DuplicateReport find_exact_duplicates(const RowPass& pass, const ContentConfig& content,
                                       const std::filesystem::path& scratch);
 

@@ -11,7 +11,7 @@
 namespace convoy::data {
 namespace {
 
-// 1, 2 or 5 times a power of ten, at least `width`.
+// The smallest number of the form 1, 2 or 5 times a power of ten that is at least `width`.
 int64_t round_width(int64_t width) {
   for (int64_t power = 1;; power *= 10)
     for (const int64_t factor : {1, 2, 5})

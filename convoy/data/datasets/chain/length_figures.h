@@ -20,9 +20,9 @@ class LengthFigures {
   int64_t count() const { return count_; }
   int64_t total() const { return total_; }
   double mean() const;
-  int64_t smallest() const;  // 0 of nothing
+  int64_t smallest() const;  // 0 without values
   int64_t largest() const;
-  // The smallest length that at least this share of all values does not exceed (nearest rank).
+  // The smallest length that at least this percentage of all values does not exceed (nearest rank).
   int64_t percentile(double percent) const;
   int64_t count_above(int64_t length) const;
 
@@ -31,11 +31,12 @@ class LengthFigures {
     int64_t high = 0;  // inclusive
     int64_t count = 0;
   };
-  // At most `most_bins` of equal width, a round number, from 0 or the smallest on.
+  // At most `most_bins` bins. All have the same width, a round number; the first begins at 0 or at
+  // the smallest length.
   std::vector<Bin> histogram(int64_t most_bins) const;
 
  private:
-  std::map<int64_t, int64_t> counts_;  // by length
+  std::map<int64_t, int64_t> counts_;  // number of values by length
   int64_t count_ = 0;
   int64_t total_ = 0;
 };

@@ -63,7 +63,7 @@ std::optional<RawRow> MixedRows::next_raw() {
 std::optional<Row> MixedRows::next() {
   std::optional<RawRow> raw = next_raw();
   if (!raw) return std::nullopt;
-  row_is_lost_ = true;  // should the text be no JSON
+  row_is_lost_ = true;  // in case the text is no JSON
   return parse_row(std::move(*raw));
 }
 

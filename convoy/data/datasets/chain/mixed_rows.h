@@ -19,9 +19,9 @@ struct WeighedSet {
   std::optional<double> weight = {};
 };
 
-// Either every set has a weight above 0, or none has. Rows of a set come in their order. With
-// weights, a set that ends begins again until `stop`, and an unreadable row takes its turn. One
-// thread.
+// Either every set has a weight above 0, or none has one. The rows of a set stay in their order.
+// With weights, a set that ends begins again until `stop` applies, and an unreadable row counts as
+// a drawn one. One thread.
 class MixedRows : public RowSource {
  public:
   // With weights, counts the rows of every set first. Throws ConfigError, DataError.
@@ -40,8 +40,8 @@ class MixedRows : public RowSource {
   std::vector<WeighedSet> sets_;
   std::vector<std::unique_ptr<RowSource>> sources_;
   std::vector<int64_t> drawn_;
-  std::optional<MixSchedule> schedule_;  // none without weights
-  size_t current_ = 0;                   // without weights
+  std::optional<MixSchedule> schedule_;  // empty without weights
+  size_t current_ = 0;                   // index of the set that is read, without weights
   int64_t index_ = 0;                    // index of the next row
   bool row_is_lost_ = false;
 };

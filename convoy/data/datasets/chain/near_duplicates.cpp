@@ -12,7 +12,7 @@ namespace convoy::data {
 namespace {
 
 constexpr int64_t kMinima = 128;
-constexpr size_t kMaxLeaders = 256;  // per bucket; see Linker
+constexpr size_t kMaxLeaders = 256;  // maximum per bucket; see Linker
 
 using Signature = std::array<uint32_t, kMinima>;
 
@@ -76,7 +76,7 @@ class ShingleStore {
  public:
   explicit ShingleStore(const std::filesystem::path& folder) : file_(folder) {}
 
-  // In the order of the rows; rows that are skipped have none.
+  // Call it in the order of the rows. Skipped rows have no shingles.
   void add(int64_t row, const std::vector<uint64_t>& hashes) {
     ends_.resize(static_cast<size_t>(row) + 1, file_.size_bytes());
     file_.append({reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(uint64_t)});
@@ -95,12 +95,12 @@ class ShingleStore {
 
  private:
   ScratchFile file_;
-  std::vector<int64_t> ends_;  // by row, in bytes
+  std::vector<int64_t> ends_;  // by row: end of its shingles in the file, in bytes
 };
 
-// Joins rows of one bucket whose similarity reaches the threshold. A row is compared with the
-// leaders of its bucket, the rows that matched none before them. Beyond kMaxLeaders leaders, which
-// only boilerplate text causes, no more are added.
+// Joins the rows of one bucket whose similarity reaches the threshold. A row is compared only with
+// the leaders of its bucket: rows that matched no leader before them. A bucket has at most
+// kMaxLeaders leaders; only boilerplate text reaches this number.
 class Linker {
  public:
   Linker(const ShingleStore& shingles, double threshold)
@@ -117,7 +117,7 @@ class Linker {
       pending_ = next.row;
       return;
     }
-    // A bucket of one row costs nothing.
+    // The shingles of a bucket's first row are read only when a second row comes.
     if (leaders_.empty()) leaders_.push_back({pending_, shingles_.read(pending_)});
     std::vector<uint64_t> hashes = shingles_.read(next.row);
     for (const Leader& leader : leaders_) {

@@ -31,7 +31,7 @@ Json conversation_with_answer(const Sample& sample) {
 
 std::string trimmed_text(const std::string& text) { return std::string(trimmed(text, " \t\r\n")); }
 
-// Adds the row to errors that `work` throws.
+// Calls `work` and adds the row's place to an error that it throws.
 template <class Work>
 auto in_row(const Sample& sample, const Work& work) {
   try {

@@ -16,17 +16,17 @@ namespace convoy::data {
 // Thread-safe.
 class RowRenderer {
  public:
-  // The template of a model folder, or `template_path`, which overrides it. A template that never
-  // uses `messages` is one of SFT-Play's: it gets `system` and `user` and renders only the input.
-  // Throws DataError.
+  // Loads the template of a model folder, or the template at `template_path` in its place. A
+  // template that never uses `messages` has SFT-Play's form: it gets `system` and `user` and
+  // renders only the input. Throws DataError.
   RowRenderer(const std::filesystem::path& model_folder,
               const std::filesystem::path& template_path);
 
-  // {"input": everything before the last answer, "target": the answer as the template writes it,
-  // without its last end mark, which training adds}. Throws DataError for a sample that is no
-  // conversation ending with an answer.
+  // Returns {"input": everything before the last answer, "target": the answer as the template
+  // writes it, without its last end mark, which training adds}. Throws DataError for a sample that
+  // is not a conversation ending with an answer.
   nlohmann::ordered_json input_and_target(const Sample& sample) const;
-  // {"text": the whole conversation}.
+  // Returns {"text": the whole conversation}.
   nlohmann::ordered_json whole_text(const Sample& sample) const;
 
  private:

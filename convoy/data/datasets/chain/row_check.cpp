@@ -77,7 +77,7 @@ bool is_empty_answer(const Json& message) {
 
 bool is_blank_completion(const std::string& text) { return trimmed(text, " \t\r\n").empty(); }
 
-// The answers of a row: how many of them are empty.
+// Number of answers of a row, and number of empty ones.
 struct EmptyParts {
   int64_t answers = 0;
   int64_t empty = 0;
@@ -107,7 +107,7 @@ EmptyParts empty_parts(const Sample& sample) {
   return parts;
 }
 
-// Without a template no other check is possible.
+// Checks for empty answers. Without a template no other check is possible.
 void check_answers_without_tokens(EmptyAnswers policy, const Sample& sample, Checked& checked) {
   const EmptyParts parts = empty_parts(sample);
   if (parts.empty == 0 || policy == EmptyAnswers::Learn) return;
@@ -161,7 +161,7 @@ struct Measured {
   int64_t shared = 0;
 };
 
-// Returns their characters.
+// Returns the number of characters of all messages.
 int64_t measure_messages(const Json& messages, Measured& measured) {
   if (!messages.is_array()) return 0;
   int64_t characters = 0;

@@ -28,19 +28,19 @@ struct RowFault {
 
 struct RowCheck {
   SchemaConfig schema;
-  const SampleEncoder* encoder = nullptr;  // none: tokens are not looked at
-  TruncationPolicy truncation = {};        // policy for rows above max_tokens; 0 = none
-  // Used only without an encoder, which has its own setting. Skip counts empty answers, as training
-  // does.
+  const SampleEncoder* encoder = nullptr;  // nullptr: token checks are left out
+  TruncationPolicy truncation = {};        // policy for rows above max_tokens (0 = no limit)
+  // Used only without an encoder, because an encoder has its own setting. Skip: empty answers are
+  // counted, because training skips them.
   EmptyAnswers empty_answers = EmptyAnswers::Skip;
-  BadRows bad_rows = BadRows::Error;  // Replace mends rows first
+  BadRows bad_rows = BadRows::Error;  // Replace: damaged rows are mended before the check
 };
 
 struct RowCheckReport {
   int64_t rows = 0;
   int64_t faults = 0;
-  int64_t rows_cut = 0;      // longer than max_tokens
-  int64_t rows_dropped = 0;  // good ones that training leaves out: every answer is empty
+  int64_t rows_cut = 0;      // rows longer than max_tokens
+  int64_t rows_dropped = 0;  // good rows that training leaves out: every answer is empty
   std::string ranked;        // RankedCounts::sentence()
   std::string schema;        // schema of the first good row
   RowLosses losses;          // losses of the good rows
@@ -48,9 +48,10 @@ struct RowCheckReport {
   BadRowList bad;            // characters of the good rows that BadRows::Replace replaced
 };
 
-// `take` gets the faults in the order of the rows. A row is bad when it cannot be read, has another
-// schema than the first good one, is refused by the template, or has no supervised token though its
-// answer is not empty. Empty answers are what training makes of them.
+// Checks all rows; `take` receives the faults in the order of the rows. A row is bad in four cases:
+// it cannot be read; its schema is not the schema of the first good row; the template refuses it;
+// or it has no supervised token although its answer is not empty. Empty answers are treated as
+// training treats them.
 RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
                           const std::function<void(const RowFault&)>& take);
 
@@ -60,13 +61,13 @@ struct RowFigures {
   std::map<std::string, int64_t> rows_by_schema;
   LengthFigures turns;
   LengthFigures characters;
-  LengthFigures tokens;      // with an encoder
-  LengthFigures supervised;  // tokens, with an encoder
-  LengthFigures longest;  // tokens that max_seq_len limits: of the row, or of a pair's longer side
-  // Answers of pairs: tokens with an encoder, else characters.
+  LengthFigures tokens;      // number of tokens; with an encoder
+  LengthFigures supervised;  // number of supervised tokens; with an encoder
+  LengthFigures longest;     // tokens that max_seq_len limits: of a row, or of a pair's longer side
+  // Lengths of the answers of pairs: in tokens with an encoder, else in characters.
   LengthFigures chosen;
   LengthFigures rejected;
-  LengthFigures shared;  // tokens with which both sides begin, with an encoder
+  LengthFigures shared;  // number of tokens that both sides begin with; with an encoder
   std::string ranked;    // RankedCounts::sentence()
   int64_t own_bos = 0;
 };

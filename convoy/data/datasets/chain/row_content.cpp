@@ -19,7 +19,7 @@ size_t character_bytes(std::string_view text, size_t at) {
   return std::min(bytes, text.size() - at);
 }
 
-// White_Space of Unicode 15.
+// True for the white space of Unicode 15 (White_Space).
 bool is_space(std::string_view character) {
   if (character.size() == 1)
     return character[0] == ' ' || (character[0] >= 9 && character[0] <= 13);
@@ -30,8 +30,8 @@ bool is_space(std::string_view character) {
   return std::find(kSpaces.begin(), kSpaces.end(), character) != kSpaces.end();
 }
 
-// Separates parts, so that moving a word from one turn to the next changes the text. No text
-// contains a NUL.
+// Ends each part of the text, so that moving a word from one turn to the next changes the text. No
+// text contains a NUL.
 constexpr char kPartEnd = '\0';
 
 class ContentText {

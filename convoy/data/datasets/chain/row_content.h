@@ -14,25 +14,28 @@
 namespace convoy::data {
 
 struct ContentConfig {
-  std::string column;  // empty: the texts of the whole row by its schema, in their order
+  std::string column;  // empty: all texts of the row, in the order of its schema
   SchemaConfig schema;
-  bool roles = true;      // the role of a message counts too
-  bool normalise = true;  // one space for any white space, none at the ends, ASCII letters small
+  bool roles = true;      // true: the role of a message is a part of the content
+  bool normalise = true;  // true: normalised_text(), and ASCII letters in lower case
 };
 
-// Throws DataError for a row without the column, or without a known schema.
+// The content of a row as one text. Throws DataError for a row without the column, or without a
+// known schema.
 std::string row_content(const Row& row, const ContentConfig& config);
 
-// " A \n b" becomes "a b". White space as in Unicode 15.
+// Replaces each run of white space by one space, and drops it at the ends: " A \n b" becomes "a b".
+// White space as in Unicode 15.
 std::string normalised_text(std::string_view text);
 
 enum class ShingleUnit { Words, Characters };
 
-// Hashes of all runs of `length` words or characters, each once, ascending. A text with fewer is
-// one shingle; one without any word has none.
+// Hashes of all runs of `length` words or characters, without duplicates, ascending. A text with
+// fewer words or characters is one shingle; a text without any word has no shingle.
 std::vector<uint64_t> shingles(std::string_view text, ShingleUnit unit, int64_t length);
 
-// Jaccard index of two such lists: shared hashes divided by all hashes. Two empty lists: 1.
+// Jaccard index of two lists of hashes: shared hashes divided by all hashes. Two empty lists have
+// the index 1.
 double jaccard(const std::vector<uint64_t>& left, const std::vector<uint64_t>& right);
 
 // A 64-bit hash of bytes, equal on every machine.

@@ -24,7 +24,7 @@ struct RowPass {
 };
 
 struct PassReport {
-  int64_t rows_read = 0;  // bad ones included
+  int64_t rows_read = 0;  // number of rows read, bad ones included
   BadRowList bad;
 };
 
@@ -35,12 +35,14 @@ struct ReadRow {
   std::optional<DataError> error = {};
 };
 
-// Reads at most `count` next rows; an error behind them is stored in `later`. Empty at the end.
+// Reads at most `count` rows. An error behind rows that were already read is stored in `later`.
+// Returns nothing at the end.
 std::vector<ReadRow> read_rows(RowSource& rows, size_t count, int64_t& num_read,
                                std::exception_ptr& later);
 
-// `work` gets every row cut out of `rows`, on all cores, and must not throw for a fault of one row;
-// `put` gets the results in order. Throws DataError when the rest of a file is unreadable.
+// Calls `work` on all cores, for every row that can be cut out of `rows`; it must not throw for a
+// fault of one row. `put` gets the results in order. Throws DataError when the rest of a file is
+// unreadable.
 template <class Result>
 void for_each_read_row(RowSource& rows, const std::function<Result(ReadRow)>& work,
                        const std::function<void(Result)>& put) {
@@ -67,8 +69,8 @@ void for_each_read_row(RowSource& rows, const std::function<Result(ReadRow)>& wo
   work_in_order(steps, usable_cpus());
 }
 
-// `work` runs on all cores; a DataError from it marks the row as bad. `put` gets, in order, the
-// results of the good rows. Throws DataError by the policy.
+// Calls `work` on all cores; a DataError from it marks the row as bad. `put` gets the results of
+// the good rows, in order. Throws DataError as `bad_rows` says.
 template <class Result>
 PassReport for_each_row(RowSource& rows, BadRows bad_rows,
                         const std::function<Result(const Row&)>& work,

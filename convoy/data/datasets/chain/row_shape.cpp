@@ -22,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpeakers
                   {.file = sample.file, .line = sample.line, .hint = std::move(hint)});
 }
 
-// All turns of the sample. `schema`: the target, for messages.
+// All turns of the sample. `schema`: the name of the target schema, for error messages.
 Json conversation(const Sample& sample, std::string_view schema) {
   if (sample.kind == Kind::Text)
     fail(sample, fmt::format("plain text has no turns, which {} needs", schema),
@@ -35,7 +35,7 @@ Json conversation(const Sample& sample, std::string_view schema) {
   return messages;
 }
 
-// The text of a message that has only a text.
+// The text of a message. Throws DataError when the message has more than a role and a text.
 std::string plain_text(const Sample& sample, const Json& message, std::string_view schema) {
   for (const auto& [key, value] : message.items())
     if (key != "role" && key != "content" && !(schema == "sharegpt" && is_turn_weight_key(key)))

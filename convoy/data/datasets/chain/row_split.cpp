@@ -18,8 +18,8 @@ namespace {
 constexpr uint64_t kOrderStream = 0x73706c69742d6f72ull;
 
 struct KeyedRow {
-  uint64_t first = 0;   // Strata: the value's hash. Groups: the group's place in the seeded order
-  uint64_t second = 0;  // Strata: the row's place in the seeded order. Groups: the value's hash
+  uint64_t first = 0;   // Strata: hash of the value. Groups: place of the group in the seeded order
+  uint64_t second = 0;  // Strata: place of the row in the seeded order. Groups: hash of the value
   int64_t row = 0;
   auto operator<=>(const KeyedRow&) const = default;
 };
@@ -36,13 +36,13 @@ uint64_t column_hash(const Row& row, const std::string& column) {
   return hash_of(row_content(row, content));
 }
 
-// Target numbers of rows for each part, not necessarily whole.
+// Wanted number of rows of each part; it may have a fraction.
 std::vector<double> targets_of(const std::vector<PartSize>& parts, int64_t num_rows) {
   const std::vector<int64_t> sizes = part_sizes(parts, num_rows);
   return {sizes.begin(), sizes.end()};
 }
 
-// The part with the largest deficit.
+// The part that has the most rows too few.
 size_t neediest(const std::vector<double>& targets, const std::vector<int64_t>& have) {
   size_t best = 0;
   double most = -INFINITY;
@@ -95,7 +95,7 @@ class Splitter {
     parts_.part_of_row.assign(static_cast<size_t>(parts_.pass.rows_read), 0);
     parts_.rows_of_part.assign(plan_.parts.size(), 0);
     targets_ = targets_of(plan_.parts, good_rows_);
-    std::vector<int64_t> same;  // rows of one value
+    std::vector<int64_t> same;  // rows with the same value
     KeyedRow last;
     keyed_.for_each([&](const KeyedRow& next) {
       const bool is_new = plan_.by == SplitBy::Strata
@@ -124,8 +124,8 @@ class Splitter {
     for (const int64_t row : rows) put(row, part);
   }
 
-  // Deals whole rows by shares; the remaining rows go to the parts with the largest deficit over
-  // all strata so far.
+  // Gives each part the whole rows of its share; each remaining row goes to the part that has the
+  // most rows too few over all strata so far.
   void deal_stratum(const std::vector<int64_t>& rows) {
     std::vector<double> wanted;
     std::vector<int64_t> counts;
@@ -154,7 +154,7 @@ class Splitter {
   SortedRuns<KeyedRow> keyed_;
   int64_t good_rows_ = 0;
   std::vector<double> targets_;
-  std::vector<double> owed_;  // rows that a part has too few, by rounding, so far
+  std::vector<double> owed_;  // by part: rows it has too few so far, because of rounding
   RowParts parts_;
 };
 
@@ -198,7 +198,7 @@ std::vector<int64_t> part_sizes(const std::vector<PartSize>& parts, int64_t num_
 }
 
 std::vector<PartSize> parts_of_split(const settings::SplitSettings& split) {
-  // The loss over this many rows is precise enough to choose by.
+  // The loss over kMostValRows rows is precise enough to compare checkpoints.
   constexpr double kValShare = 0.1;
   constexpr int64_t kMostValRows = 500;
   const double free = 1 - split.test_ratio;

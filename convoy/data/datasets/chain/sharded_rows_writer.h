@@ -10,14 +10,14 @@
 
 namespace convoy::data {
 
-// The first file that ShardedRowsWriter writes.
+// The path of the first file that ShardedRowsWriter writes.
 std::filesystem::path first_output(const std::filesystem::path& path, int64_t shard_rows);
 
 // Writes rows into one file, or into numbered files with a fixed number of rows:
 // "rows-00000.jsonl.gz", "rows-00001.jsonl.gz". One thread.
 class ShardedRowsWriter {
  public:
-  // `shard_rows` 0: one file. Throws as create_rows() does.
+  // `shard_rows`: number of rows per file; 0 = one file. Throws as create_rows() does.
   explicit ShardedRowsWriter(std::filesystem::path path, int64_t shard_rows = 0);
 
   void write(const nlohmann::ordered_json& row);  // see RowWriter::write()

@@ -17,13 +17,13 @@
 
 namespace convoy::data {
 
-// For plain records with operator<=>. One thread. Throws IoError.
+// Sorts plain records by their operator<=>. One thread. Throws IoError.
 template <class Record>
 class SortedRuns {
  public:
   static_assert(std::is_trivially_copyable_v<Record>);
 
-  // `folder` holds the records beyond `memory_bytes`.
+  // At most `memory_bytes` of records are in memory; the rest is in files in `folder`.
   explicit SortedRuns(std::filesystem::path folder, int64_t memory_bytes = int64_t{64} << 20)
       : folder_(std::move(folder)),
         most_(std::max<size_t>(2, static_cast<size_t>(memory_bytes) / sizeof(Record))) {}
@@ -33,7 +33,8 @@ class SortedRuns {
     held_.push_back(record);
   }
 
-  // All records in order, equal ones too. Ends adding; may be called again.
+  // Calls `take` with every record in order, equal ones too. No record may be added after the first
+  // call; further calls are allowed.
   void for_each(const std::function<void(const Record&)>& take) {
     std::sort(held_.begin(), held_.end());
     if (runs_.empty()) {
@@ -80,10 +81,10 @@ class SortedRuns {
   }
 
   std::filesystem::path folder_;
-  size_t most_;  // records in memory
+  size_t most_;  // maximum number of records in memory
   std::vector<Record> held_;
   std::unique_ptr<ScratchFile> file_;
-  std::vector<std::pair<int64_t, int64_t>> runs_;  // bytes of the file
+  std::vector<std::pair<int64_t, int64_t>> runs_;  // byte ranges of the runs in the file
 };
 
 }  // namespace convoy::data

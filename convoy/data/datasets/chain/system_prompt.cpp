@@ -20,7 +20,7 @@ constexpr std::array<std::pair<std::string_view, SystemMode>, 5> kModes = {
      {"append", SystemMode::Append},
      {"remove", SystemMode::Remove}}};
 
-// Empty: no system prompt.
+// The new system prompt of a row; empty: the row gets none.
 std::string edited(const std::string& old, std::string_view prompt, SystemMode mode) {
   switch (mode) {
     case SystemMode::Missing:
@@ -60,7 +60,8 @@ void edit_turns(Json& turns, const TurnNames& names, std::string_view prompt, Sy
   }
 }
 
-// The column for the system prompt of a row, the one with a text first; empty without any.
+// The name of the row's column for the system prompt; of two columns the one with a text. Empty
+// when there is none.
 std::string system_column(const Json& row) {
   std::string found;
   for (const char* column : {"system_prompt", "system"}) {
@@ -83,7 +84,7 @@ void edit_column(Json& row, std::string_view prompt, SystemMode mode) {
   }
 }
 
-// Lists may be JSON strings, as in CSV.
+// The turns under `key`. The list may be a JSON string, as in CSV.
 Json turns_of(const Row& row, const char* key) {
   RowFields fields(row, row.value, 0);
   return fields.list(key);

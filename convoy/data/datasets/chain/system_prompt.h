@@ -12,17 +12,17 @@
 namespace convoy::data {
 
 enum class SystemMode {
-  Missing,  // only where a row has none
+  Missing,  // only in rows without a system prompt
   Replace,
-  Prepend,  // before the one that is there, an empty line between them
+  Prepend,  // before the present prompt, with an empty line between them
   Append,
   Remove,
 };
 
 SystemMode system_mode_named(std::string_view name);  // "missing", ... Throws ConfigError
 
-// For messages, sharegpt, prompt_completion (of messages), triple and loose rows. Throws DataError
-// for others.
+// Supports messages, sharegpt, prompt_completion (with messages), triple and loose rows. Throws
+// DataError for rows of other schemas.
 nlohmann::ordered_json with_system_prompt(const Row& row, Schema schema, std::string_view prompt,
                                           SystemMode mode);
 

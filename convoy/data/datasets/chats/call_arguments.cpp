@@ -15,7 +15,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::string_view kArgumentBlanks = " \t\r\n";
-// The arguments in place of a row's: one name and one word, of letters that no notation escapes.
+// Arguments that replace the row's own in a test rendering: one name and one word, of letters that
+// no notation escapes.
 constexpr const char* kArgumentName = "convoyname";
 constexpr const char* kArgumentWord = "convoyword";
 
@@ -53,14 +54,14 @@ bool holds_quoted(const std::string& rendered, const ordered_json& text) {
 }
 
 enum class Notation {
-  None,     // nothing of them is written, or the template fails
+  None,     // the arguments are not written, or the template fails
   Object,   // as a JSON object
-  Quoted,   // as a JSON string that holds one
+  Quoted,   // as a JSON string that holds a JSON object
   Printed,  // as Python prints an object
-  Own,      // in a way of the template's own
+  Own,      // in another way
 };
 
-// How the template writes `arguments` of one name and one word.
+// How the template writes test arguments. `arguments` has one name and one word.
 Notation notation_of(const RenderTexts& render, const ordered_json& messages,
                      const ordered_json& arguments) {
   ordered_json probed = messages;
@@ -87,7 +88,8 @@ Notation notation_of(const RenderTexts& render, const ordered_json& messages,
   return holds(kArgumentName) && holds(kArgumentWord) ? Notation::Own : Notation::None;
 }
 
-// The object in a text, or an empty one where the text says nothing.
+// The object that a text holds; an empty object for a text without content; nothing for any other
+// text.
 std::optional<ordered_json> object_in(const ordered_json& text) {
   const std::string_view bare = bare_text(text);
   if (bare.empty() || bare == "null") return ordered_json::object();
@@ -95,7 +97,7 @@ std::optional<ordered_json> object_in(const ordered_json& text) {
     ordered_json value = parse_json_row(bare, {});
     if (value.is_object()) return value;
   } catch (const DataError&) {
-    return std::nullopt;  // the check for lost arguments names the message
+    return std::nullopt;  // the check for lost arguments will report the message
   }
   return std::nullopt;
 }
@@ -106,7 +108,7 @@ bool begins_like_json(const ordered_json& text) {
   return !bare.empty() && std::string_view("{[\"").find(bare.front()) != std::string_view::npos;
 }
 
-// Which forms of arguments a template takes.
+// The notation in which a template writes arguments, for each of their two forms.
 struct Taken {
   Notation of_objects;
   Notation of_texts;

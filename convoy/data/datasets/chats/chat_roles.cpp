@@ -62,8 +62,9 @@ void require_known_roles(const text::ChatTemplate& chat_template, const ordered_
                          const ordered_json& variables, bool add_generation_prompt,
                          const std::string& rendered) {
   for (const std::string& role : unnamed_roles(chat_template, messages)) {
-    // A template that writes roles writes another one otherwise, and one that knows this one by
-    // other means, such as a list of roles, may refuse the other.
+    // The role counts as written if another role in its place changes the output, or is refused. A
+    // template may refuse the other role because it knows this one by other means, such as a list
+    // of roles.
     try {
       const ordered_json other = with_role(messages, role, role + "_of_nobody");
       if (chat_template.render(other, variables, add_generation_prompt).text != rendered) continue;

@@ -12,20 +12,21 @@
 
 namespace convoy::data {
 
-// Empty where a message has none that is a text.
+// The role of a message; empty where it has none, or the role is not a text.
 std::string role_of(const nlohmann::ordered_json& message);
 
-// The conversation, with messages of the role `from` as messages of the role `to`.
+// The conversation, where messages of the role `from` have the role `to`.
 nlohmann::ordered_json with_role(const nlohmann::ordered_json& messages, const std::string& from,
                                  const std::string& to);
 
-// The conversation with `developer`, OpenAI's newer name of `system`, as `system`; empty where it
-// has no such message, or the template names that role.
+// The conversation, where messages of the role `developer` (OpenAI's newer name of `system`) have
+// the role `system`. Empty when there is no such message, or the template names the role
+// `developer`.
 std::optional<nlohmann::ordered_json> with_system_for_developer(
     const text::ChatTemplate& chat_template, const nlohmann::ordered_json& messages);
 
-// Throws DataError for a role that the template neither names nor writes: its messages would be
-// another role's. `rendered`: the conversation by the same template.
+// Throws DataError for a role that the template neither names nor writes, because it would write
+// the messages under another role. `rendered`: the conversation rendered by this template.
 void require_known_roles(const text::ChatTemplate& chat_template,
                          const nlohmann::ordered_json& messages,
                          const nlohmann::ordered_json& variables, bool add_generation_prompt,

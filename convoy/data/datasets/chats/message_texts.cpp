@@ -19,12 +19,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Private-use letters. A mark is the number of its text between two of them.
+// Private-use characters. A mark is such a character, the number of the text, and the character
+// again.
 constexpr std::string_view kOpening = "\xEE\x80\x9A";
 constexpr std::string_view kClosing = "\xEE\x80\x9B";
-// A further member of each part, which only a template that prints the list as data writes. The
-// number of its message follows. Plain letters, which no notation escapes or breaks; a filter may
-// change their case.
+// Name of an additional member of each part, with the number of its message behind it. Only a
+// template that prints the list as data writes this member. The name has plain letters, which no
+// notation escapes; a filter may change their case.
 constexpr std::string_view kMember = "convoypart";
 constexpr std::string_view kTextBlanks = " \t\r\n";
 
@@ -32,7 +33,8 @@ enum class Sides { Both, End, Begin };
 
 constexpr auto kReplaceDamage = ordered_json::error_handler_t::replace;
 
-// Templates may strip white space and change the case of letters.
+// Letters of a text in lower case, without white space: templates may strip white space and change
+// case.
 std::string letters_of(std::string_view text) {
   std::string kept = lower_case(std::string(text));
   std::erase_if(kept,
@@ -40,7 +42,7 @@ std::string letters_of(std::string_view text) {
   return kept;
 }
 
-// As Jinja's filter urlencode writes it, without the white space around it.
+// The text as Jinja's filter urlencode writes it, without surrounding white space.
 std::string url_encoded(std::string_view text) {
   const size_t first = text.find_first_not_of(kTextBlanks);
   if (first == std::string_view::npos) return "";
@@ -65,7 +67,7 @@ std::string text_mark(std::string_view letter, size_t number) {
 // A conversation with marks around its texts, and the message of each text.
 class MarkedTexts {
  public:
-  // `only`: the number of one text.
+  // `only`: the number of the only text to mark; without it all texts are marked.
   MarkedTexts(const ordered_json& messages, Sides sides, std::optional<size_t> only)
       : messages_(messages), sides_(sides), only_(only) {
     for (size_t message = 0; message < messages_.size(); ++message) {
@@ -82,10 +84,11 @@ class MarkedTexts {
 
   const ordered_json& messages() const { return messages_; }
   const std::vector<size_t>& owners() const { return owners_; }
-  const std::string& text() const { return text_; }  // the only text, or the last
+  const std::string& text() const { return text_; }  // the marked text; of several the last one
 
  private:
-  // Inside the surrounding white space, which templates strip. Returns true for a marked text.
+  // Puts the marks inside the surrounding white space, because templates strip it. Returns true
+  // when the text was marked.
   bool put(ordered_json& text, size_t message) {
     const auto& plain = text.get_ref<const std::string&>();
     const size_t first = plain.find_first_not_of(kTextBlanks);
@@ -113,10 +116,10 @@ class MarkedTexts {
 struct ReadMarks {
   std::string text;  // the written text without the marks
   std::vector<TextMark> marks;
-  std::vector<bool> is_written;  // by text
+  std::vector<bool> is_written;  // by number of the text
 };
 
-// Empty when a mark is broken.
+// Removes the marks from the rendered text. Empty when a mark is broken.
 std::optional<ReadMarks> read_marks(const std::string& marked, const std::vector<size_t>& owners) {
   ReadMarks read{.text = {}, .marks = {}, .is_written = std::vector<bool>(owners.size())};
   std::string_view rest = marked;
@@ -169,7 +172,8 @@ class TextFinder {
   }
 
  private:
-  // Empty when the template refuses the marks, or breaks one.
+  // The marks in the rendered conversation. Empty when the template refuses the marks, or breaks
+  // one.
   std::optional<ReadMarks> render(const MarkedTexts& marked) {
     try {
       const std::string text = render_(marked.messages());
@@ -181,7 +185,8 @@ class TextFinder {
     }
   }
 
-  // A text that is written in another form, such as an escaped one, keeps its plain words.
+  // True when the rendered conversation holds the longest word of the text. A text that is written
+  // in another form, such as an escaped one, keeps its plain words.
   bool holds_word_of(size_t text) const {
     const std::string plain = MarkedTexts(messages_, Sides::Both, text).text();
     std::string_view longest;
@@ -197,8 +202,9 @@ class TextFinder {
     return longest.empty() || full_.find(longest) != std::string::npos;
   }
 
-  // Marks that change the output show that the text counts, but not where it is. A template that
-  // goes through a text as if it were a list of parts writes something for each letter.
+  // True when the template writes the text. If marks change the output, the text has an effect, but
+  // its place stays unknown. A template that iterates over a text as over a list of parts writes
+  // something for each letter.
   bool is_written(size_t text) {
     bool counts = false;
     for (const Sides sides : {Sides::Both, Sides::End, Sides::Begin}) {
@@ -219,7 +225,7 @@ class TextFinder {
   const RenderTexts& render_;
   const ordered_json& messages_;
   const std::string& full_;
-  bool is_refused_ = false;  // the last render
+  bool is_refused_ = false;  // true: the template refused the last rendering
   MessageTexts found_;
 };
 
@@ -254,7 +260,7 @@ CutTexts find_cut_texts(const ordered_json& messages, std::string_view rendered)
   const std::string written = letters_of(rendered);
   const auto is_written = [&](std::string_view text) {
     if (written.find(letters_of(text)) != std::string::npos) return true;
-    // A result of a tool may be written as a string of JSON.
+    // The result of a tool may be written as a JSON string.
     const std::string quoted = ordered_json(text).dump(-1, ' ', false, kReplaceDamage);
     if (written.find(letters_of(quoted.substr(1, quoted.size() - 2))) != std::string::npos)
       return true;

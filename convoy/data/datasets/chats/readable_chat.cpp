@@ -21,11 +21,11 @@ namespace {
 using nlohmann::ordered_json;
 
 enum class ContentForm { Given, Joined, Wrapped };
-// The content of an assistant's turn that is calls and no text.
+// How to pass the content of an assistant turn that has calls and no text.
 enum class NoContent { Null, Absent, Empty };
 
 struct Form {
-  std::map<std::string, ContentForm> contents;  // by role
+  std::map<std::string, ContentForm> contents;  // form of the contents by role
   NoContent none = NoContent::Null;
 
   auto cost() const {
@@ -97,7 +97,7 @@ ordered_json in_form(const ordered_json& messages, const Form& form) {
   return formed;
 }
 
-// All but the form as given, the cheapest first.
+// All forms except the given one, the cheapest first.
 std::vector<Form> other_forms(const ordered_json& messages) {
   std::map<std::string, std::vector<ContentForm>> choices;
   for (const ordered_json& message : messages) {
@@ -157,7 +157,7 @@ ordered_json with_call_types(const ordered_json& messages) {
 
 constexpr const char* kWriteAnObject = "write them as a JSON object, or as a text that holds one";
 
-// The way out for a message with arguments of which one is no object.
+// The hint for a message with arguments of which one is no object.
 std::string arguments_hint(const ordered_json& message) {
   const bool is_damaged =
       std::ranges::any_of(argument_texts(message), [](const std::string& arguments) {
@@ -167,7 +167,7 @@ std::string arguments_hint(const ordered_json& message) {
   return is_damaged ? kReplaceDamageHint : kWriteAnObject;
 }
 
-// How often a text holds null as Python and JSON write it.
+// How often a text contains null as Python or JSON writes it.
 size_t num_nulls(const std::string& text) {
   size_t count = 0;
   for (const std::string_view word : {"None", "null"})
@@ -176,7 +176,7 @@ size_t num_nulls(const std::string& text) {
   return count;
 }
 
-// Tries forms of one conversation until the template writes one whole.
+// Tries forms of one conversation until the template writes all texts of one.
 class Reading {
  public:
   Reading(const text::ChatTemplate& chat_template, const ordered_json& messages,
@@ -190,7 +190,7 @@ class Reading {
   ReadableChat read() {
     if (auto chat = attempt({})) return std::move(*chat);
     for (const Form& form : other_forms(messages_)) {
-      // A text that the template refuses is not given to it as a list.
+      // A template that refuses a text will not get it as a list of parts.
       if (form.wraps() && is_refused_) break;
       if (auto chat = attempt(form)) return std::move(*chat);
     }
@@ -229,7 +229,8 @@ class Reading {
     }
   }
 
-  // True when the template writes a word for a content of null that it does not write otherwise.
+  // True when the template writes a null content as a word, which an empty or absent content does
+  // not cause.
   bool prints_null(const ordered_json& messages, const std::string& rendered) const {
     if (!std::ranges::any_of(messages, is_bare_call)) return false;
     for (const NoContent none : {NoContent::Empty, NoContent::Absent}) {
@@ -245,7 +246,7 @@ class Reading {
     return false;
   }
 
-  // OpenAI's calls have a type, which is always `function`; some templates ask for it.
+  // OpenAI's calls have a `type`, which is always `function`. Some templates require it.
   std::optional<ReadableChat> with_types_of_calls() const {
     const ordered_json typed = with_call_types(messages_);
     if (typed == messages_) return std::nullopt;
@@ -256,8 +257,8 @@ class Reading {
     }
   }
 
-  // Throws DataError when the template would render the conversation with another role in the place
-  // of one that it does not name.
+  // Throws DataError when a role that the template does not name is the only cause: with the role
+  // `user` in its place the template renders the conversation.
   void require_roles_are_not_the_cause() const {
     for (const std::string& role : unnamed_roles(template_, messages_)) {
       try {
@@ -311,8 +312,8 @@ class Reading {
   const ordered_json& variables_;
   const bool add_generation_prompt_;
   const Losses losses_;
-  std::optional<DataError> loss_;   // what the first form loses that the template renders
-  std::optional<DataError> error_;  // why the template refuses the last form that it refuses
+  std::optional<DataError> loss_;   // what the first rendered form loses
+  std::optional<DataError> error_;  // why the template refused the last refused form
   bool is_refused_ = false;
 };
 

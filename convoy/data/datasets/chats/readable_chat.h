@@ -22,27 +22,27 @@ struct ReadableChat {
 
 enum class Losses {
   Refuse,
-  // Two texts may be left out: an assistant's text beside its tool calls, and arguments that are
-  // not JSON. For the history of a chat, which the client repeats in each request.
+  // Allows two losses: an assistant's text beside its tool calls, and arguments that are not JSON.
+  // For the history of a chat, which the client repeats in each request.
   AllowInHistory,
 };
 
 // Keeps the given form when the template writes every text of it. Otherwise converts the contents
 // of as few roles as possible: a list of text parts becomes one string, joined by line breaks; a
-// string becomes a list of one part. Arguments of calls take the form that the template reads
-// (call_arguments.h). For a turn that has only calls, the content null, no content, and "" are
-// tried in this order: the first that the template renders without printing it is taken. Calls
-// without a type get `function` when the template fails without one. Throws DataError when the
-// template writes no form whole, when the template itself fails, and for a role that alone makes
-// the template refuse the conversation.
+// string becomes a list of one part. Arguments of calls get the form that the template reads
+// (call_arguments.h). A turn that has only calls is tried with the content null, without a content,
+// and with the content "". The first of these that the template renders, and does not print as a
+// word, is used. Calls without a type get `function` when the template fails without a type. Throws
+// DataError when the template writes no form completely, when the template itself fails, and when
+// the role of a message is the only reason why the template refuses the conversation.
 ReadableChat readable_chat(const text::ChatTemplate& chat_template,
                            const nlohmann::ordered_json& messages,
                            const nlohmann::ordered_json& variables, bool add_generation_prompt,
                            Losses losses = Losses::Refuse);
 
-// Like readable_chat(), for a conversation from a row or a client. Turns may have weights.
-// `developer` becomes `system` when the template does not know `developer`. A role that the
-// template does not write is refused.
+// Like readable_chat(), for a conversation from a row or a client, whose turns may have weights.
+// `developer` becomes `system` when the template does not know `developer`. Throws DataError also
+// for a role that the template does not write.
 ReadableChat chat_of_row(const text::ChatTemplate& chat_template,
                          const nlohmann::ordered_json& messages,
                          const nlohmann::ordered_json& variables, bool add_generation_prompt,

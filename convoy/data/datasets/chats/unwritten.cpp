@@ -25,7 +25,8 @@ bool has_calls(const ordered_json& message) {
   return message.is_object() && message.contains(kCalls) && !message[kCalls].empty();
 }
 
-// A template that refuses the conversation without a part reads that part.
+// True when the conversation without a part is rendered as `full`. If the template refuses it, the
+// template reads that part.
 bool is_same(const RenderWhole& render, const ordered_json& messages, const ordered_json& variables,
              const std::string& full) {
   try {
@@ -43,7 +44,7 @@ bool leaves_out_variable(const char* name, const RenderWhole& render, const orde
   return is_same(render, messages, without, full);
 }
 
-// True when some message has one of the members, and the template writes none of them.
+// True when some message has one of the members, and the template writes none of these members.
 template <size_t count>
 bool leaves_out_members(const std::array<const char*, count>& members, const RenderWhole& render,
                         const ordered_json& messages, const ordered_json& variables,

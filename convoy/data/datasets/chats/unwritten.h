@@ -16,15 +16,15 @@ using RenderWhole = std::function<std::string(const nlohmann::ordered_json& mess
                                               const nlohmann::ordered_json& variables)>;
 
 struct Unwritten {
-  bool tools = false;                // there are `tools`, and none is written
-  bool documents = false;            // there are `documents`, and none is written
-  bool calls = false;                // turns have `tool_calls`, and none is written
-  bool reasoning = false;            // turns have reasoning, and none is written
-  std::vector<size_t> answers = {};  // the assistant's messages of which nothing is written
+  bool tools = false;                // there are `tools`, and none of them is written
+  bool documents = false;            // there are `documents`, and none of them is written
+  bool calls = false;                // turns have `tool_calls`, and none of them is written
+  bool reasoning = false;            // turns have reasoning, and none of it is written
+  std::vector<size_t> answers = {};  // indices of the unwritten assistant messages
 };
 
-// Examines messages[first_message..] of `full`, the rendered conversation. A conversation without
-// any of them costs no render.
+// Examines messages[first_message..] of `full`, the rendered conversation. It renders nothing when
+// the conversation has none of these parts.
 Unwritten find_unwritten(const RenderWhole& render, const nlohmann::ordered_json& messages,
                          const nlohmann::ordered_json& variables, const std::string& full,
                          size_t first_message);

@@ -16,11 +16,11 @@ constexpr size_t kExplainedIds = 12;
 
 struct Finished {
   PreparedRow prepared;
-  // The encoder's error for this row, which is then a bad one.
+  // The encoder's DataError for this row, which makes it a bad row.
   std::optional<DataError> refusal;
-  std::exception_ptr failure;  // anything else: the end
+  std::exception_ptr failure;  // any other error, which ends the run
   RowRecord record;
-  EncodedRow row;  // only of kept rows
+  EncodedRow row;  // filled for kept rows
   std::optional<UnsupervisedRow> unsupervised;
   RowLosses losses;  // losses of this row only
 };
@@ -44,7 +44,7 @@ class FileEncoder {
   }
 
  private:
-  // An error behind rows that were already read is thrown after those are put.
+  // Reads the next rows. An error behind rows that were already read is thrown by the next call.
   std::optional<Turn> pull() {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     Turn turn;
@@ -136,7 +136,8 @@ class FileEncoder {
       reader_.report_bad_row(*finished.refusal, finished.prepared.index);
     if (!accepted || finished.refusal) return take_({}, {});
     file_.losses.add(finished.losses);
-    // A row that is left out tells nothing of the others, unless there are none.
+    // first_sample is the sample of the first kept row. A dropped row gives it only while there is
+    // no kept row.
     const bool is_kept = finished.record.outcome == RowOutcome::Kept;
     if (!file_.first_sample || (is_kept && !has_kept_row_))
       file_.first_sample = std::move(finished.prepared.sample);
@@ -177,7 +178,7 @@ Truncation truncation_named(const std::string& name, const std::string& task) {
 
 namespace {
 
-// For a list with an entry for each token; an empty one has none.
+// Does nothing for an empty list. `values` otherwise has an entry for each token.
 template <class Value>
 void erase_range(std::vector<Value>& values, std::ptrdiff_t from, std::ptrdiff_t count) {
   if (!values.empty()) values.erase(values.begin() + from, values.begin() + from + count);

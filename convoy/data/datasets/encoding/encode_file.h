@@ -19,22 +19,24 @@ namespace convoy::data {
 struct TruncationPolicy {
   int64_t max_tokens = 0;
   Truncation truncation = Truncation::KeepStart;
-  std::optional<int32_t> bos_id = {};  // kept in front by KeepEnd
+  std::optional<int32_t> bos_id = {};  // a BOS that KeepEnd keeps at the start
 };
 
-// "keep_start", ...; "auto" is Split for task "pretrain", KeepStart for others. Throws ConfigError.
+// The truncation for a name such as "keep_start"; "auto" is Split for the task "pretrain", else
+// KeepStart. Throws ConfigError.
 Truncation truncation_named(const std::string& name, const std::string& task);
 
-// Cuts `row`, or each of a pair, to max_tokens by KeepStart or KeepEnd; its first token is
-// unsupervised afterwards. Returns true when it was cut.
+// Cuts `row`, or each side of a pair, to max_tokens with KeepStart or KeepEnd. The first token is
+// then unsupervised. Returns true when tokens were cut.
 bool truncate_row(EncodedRow& row, const TruncationPolicy& policy);
 
-// Tokens of `row`, or of the longer one of a pair; supervised ones, or of the one that has fewer.
+// Number of tokens of `row`, or of the longer side of a pair; and number of supervised tokens, or
+// of the side with fewer.
 int64_t longest_tokens(const EncodedRow& row);
 int64_t fewest_supervised(const EncodedRow& row);
-// Tokens with which both sides of a pair begin.
+// Number of tokens with which both sides of a pair begin.
 int64_t shared_tokens(const EncodedRow& chosen, const EncodedRow& rejected);
-// A pair of the same tokens.
+// True for a pair whose sides have the same tokens.
 bool has_equal_sides(const EncodedRow& row);
 
 enum class RowOutcome : uint8_t { Kept, Unreadable, Unsupervised, DroppedLong };
@@ -42,25 +44,25 @@ enum class RowOutcome : uint8_t { Kept, Unreadable, Unsupervised, DroppedLong };
 struct RowRecord {
   RowOutcome outcome = RowOutcome::Unreadable;
   bool truncated = false;
-  bool own_bos = false;      // EncodedRow::own_bos
-  bool own_weights = false;  // EncodedRow::own_weights
+  bool own_bos = false;      // see EncodedRow::own_bos
+  bool own_weights = false;  // see EncodedRow::own_weights
   int64_t fields_cut = 0;
-  int64_t first_of_pair = 0;  // EncodedRow::first_of_pair
-  bool is_desirable = true;   // EncodedRow::is_desirable
+  int64_t first_of_pair = 0;  // see EncodedRow::first_of_pair
+  bool is_desirable = true;   // see EncodedRow::is_desirable
 };
 
-// A row that was dropped because it has no supervised token, for the explanation.
+// A row that was dropped because it has no supervised token. The log explains it to the user.
 struct UnsupervisedRow {
   int64_t line = 0;
   int64_t index = 0;
   int64_t tokens = 0;             // before truncation
   int64_t supervised_tokens = 0;  // before truncation
-  std::vector<int32_t> ids;       // the first ones
+  std::vector<int32_t> ids;       // the first ids
 };
 
 // Statistics of a whole file.
 struct EncodedFile {
-  std::optional<Sample> first_sample;  // the first kept one, else the first that could be encoded
+  std::optional<Sample> first_sample;  // sample of the first kept row, or first encoded row
   std::optional<UnsupervisedRow> first_unsupervised;
   RowLosses losses;
 };
@@ -68,9 +70,9 @@ struct EncodedFile {
 // Called with every row in file order, one at a time: its record and, for a kept row, its tokens.
 using TakeRow = std::function<void(const RowRecord& record, EncodedRow row)>;
 
-// Rows to be split are passed whole. Rows are parsed, converted and given to `encode` on
-// `num_threads` threads at once; at most a few hundred are in memory. The first error in file order
-// is thrown, independent of timing.
+// Encodes all rows of `reader`. Rows are parsed, converted and given to `encode` on `num_threads`
+// threads at once; at most a few hundred rows are in memory. Rows for Truncation::Split are passed
+// to `take` whole. Throws the first error in file order, independent of timing.
 EncodedFile encode_file(SampleReader& reader,
                         const std::function<EncodedRow(const Sample&)>& encode,
                         const TruncationPolicy& policy, int num_threads, const TakeRow& take);

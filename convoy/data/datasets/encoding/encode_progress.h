@@ -11,7 +11,7 @@
 
 namespace convoy::data {
 
-// Logs every ten seconds the number of encoded rows of a file, and the speed.
+// Every ten seconds, logs the number of encoded rows of a file and the rate.
 class EncodeProgress {
  public:
   EncodeProgress(const Log& log, std::string file);

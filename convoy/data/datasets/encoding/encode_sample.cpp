@@ -21,7 +21,8 @@ namespace {
 using nlohmann::ordered_json;
 using Kind = Sample::Kind;
 
-// Prompt and completion in one list, which is stored in `joined` when the sample has two.
+// Prompt and completion as one list of messages. `joined` stores the list when the sample has two
+// lists.
 const ordered_json& whole_conversation(const Sample& sample, ordered_json& joined) {
   if (sample.kind != Kind::ChatPromptCompletion) return sample.messages;
   joined = sample.messages;
@@ -37,8 +38,8 @@ const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
   return *chat_template;
 }
 
-// Adds the row to errors that `work` throws; the inner reason (a line of the template) stays in the
-// message.
+// Calls `work` and adds the row's place to an error that it throws. The error's own message, such
+// as a line of the template, stays.
 template <class Work>
 auto in_row(const Sample& sample, Work work) {
   try {
@@ -63,7 +64,7 @@ EncodedRow supervised_from(EncodedRow row, size_t first, int64_t source_index) {
   return row;
 }
 
-// Tokens with which both begin.
+// Number of tokens with which both lists begin.
 size_t common_tokens(const std::vector<int32_t>& prompt, const std::vector<int32_t>& whole) {
   const auto [at, other] = std::mismatch(prompt.begin(), prompt.end(), whole.begin(), whole.end());
   return static_cast<size_t>(at - prompt.begin());
@@ -74,7 +75,7 @@ size_t first_supervised(const EncodedRow& row) {
                              row.supervised.begin());
 }
 
-// All but the last weight become 0.
+// Sets all weights except the last positive one to 0.
 void keep_last(std::vector<double>& weights) {
   const auto last =
       std::find_if(weights.rbegin(), weights.rend(), [](double weight) { return weight > 0; });
@@ -82,7 +83,7 @@ void keep_last(std::vector<double>& weights) {
     if (weight != last) *weight = 0;
 }
 
-// `tokens`: 1 for each token that gets the weight, if it is learnt.
+// Sets the weight of the supervised tokens that `tokens` marks with 1.
 void set_weight(EncodedRow& row, const std::vector<uint8_t>& tokens, double weight) {
   for (size_t token = 0; token < tokens.size(); ++token) {
     if (tokens[token] == 0 || row.supervised[token] == 0) continue;
@@ -105,7 +106,7 @@ SampleEncoder::SampleEncoder(const text::Tokenizer& tokenizer,
                              const text::ChatTemplate* chat_template, Supervision supervision)
     : tokenizer_(tokenizer), chat_template_(chat_template), supervision_(std::move(supervision)) {}
 
-// Includes the tokenizer's prefix tokens, never its suffix: the caller decides on EOS.
+// Adds the tokenizer's prefix tokens, but never its suffix: the caller decides on EOS.
 EncodedRow SampleEncoder::plain_row(const std::string& text) const {
   EncodedRow row{.ids = tokenizer_.encode(text, text::SpecialTokens::Add).ids, .supervised = {}};
   std::vector<int32_t>& ids = row.ids;
@@ -116,7 +117,7 @@ EncodedRow SampleEncoder::plain_row(const std::string& text) const {
   return row;
 }
 
-// The template itself writes BOS when the model needs one.
+// Adds no special tokens: the template writes BOS when the model needs one.
 text::Encoding SampleEncoder::chat_encoding(const std::string& text) const {
   return tokenizer_.encode(text, text::SpecialTokens::Omit);
 }
@@ -138,7 +139,7 @@ EncodedRow SampleEncoder::encode_text(const Sample& sample) const {
   return row;
 }
 
-// Only an end token would be supervised.
+// Applies the policy for an empty answer, where only an end token would be supervised.
 void SampleEncoder::skip_empty_answer(EncodedRow& row, const char* answer) const {
   if (supervision_.empty_answers == EmptyAnswers::Learn) return;
   if (supervision_.empty_answers == EmptyAnswers::Error)
@@ -148,8 +149,8 @@ void SampleEncoder::skip_empty_answer(EncodedRow& row, const char* answer) const
   std::fill(row.supervised.begin(), row.supervised.end(), uint8_t{0});
 }
 
-// The two texts are tokenised as one, so a token may cross the boundary: the completion then begins
-// with that token.
+// Tokenises both texts as one. If a token crosses the boundary, the completion begins with that
+// token.
 EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
   EncodedRow row = plain_row(sample.prompt + sample.completion);
   append_eos(row.ids);
@@ -162,7 +163,7 @@ EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
   return row;
 }
 
-// A conversation that is no row is a client's.
+// A sample without a row number is a conversation of a client, in which the history may lose texts.
 ReadableChat SampleEncoder::readable(const Sample& sample, const ordered_json& messages,
                                      bool add_generation_prompt) const {
   return chat_of_row(required(chat_template_), messages, sample.variables, add_generation_prompt,
@@ -180,7 +181,7 @@ ordered_json without_key(ordered_json messages, const std::string& key) {
   return messages;
 }
 
-// True when the template writes the same without the key, as where a conversion has dropped it.
+// True when the output stays the same without the key, also if a conversion has dropped the key.
 bool is_unread(const std::string& key, const Sample& sample, const ReadableChat& chat,
                const text::ChatTemplate& chat_template) {
   try {
@@ -212,8 +213,8 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
                        sample, chat, required(chat_template_));
 }
 
-// The prompt ends where the ids of the whole leave its own: at its end, or at a token over the
-// boundary.
+// The completion begins at the first token in which the ids of the whole text differ from the ids
+// of the prompt. That is the end of the prompt, or a token that crosses the boundary.
 EncodedRow SampleEncoder::encode_whole_completion(const Sample& sample) const {
   if (!is_chat(sample)) {
     EncodedRow row = plain_row(sample.prompt + sample.completion);
@@ -251,8 +252,8 @@ EncodedRow SampleEncoder::encode_whole_completion(const Sample& sample) const {
   return noting_losses(std::move(row), sample, chat, chat_template);
 }
 
-// A loss of preferences compares whole completions: every token behind the prompt counts, whatever
-// Supervision says of answers. Only a pair with an answer on either side is learnt.
+// A preference loss compares whole completions: every token behind the prompt counts, whatever
+// Supervision says about answers. A pair is learnt only if each side has an answer.
 EncodedRow SampleEncoder::encode_pair(const Sample& sample) const {
   EncodedRow chosen = encode_whole_completion(sample);
   Sample other = sample;
@@ -273,7 +274,8 @@ EncodedRow SampleEncoder::encode_pair(const Sample& sample) const {
     throw DataError("chosen and rejected have the same tokens, so nothing is preferred",
                     {.hint = "leave the row out"});
   if (sample.is_judged) return pair_of_rows(std::move(chosen), rejected);
-  // Both begin at one place: where a token lies over the boundary of one, it counts in both.
+  // Both sides begin at the same token. A token that crosses the boundary in one side counts in
+  // both.
   const size_t first = std::min(first_supervised(chosen), first_supervised(rejected));
   for (EncodedRow* const row : {&chosen, &rejected})
     *row = supervised_from(std::move(*row), first, sample.index);
@@ -287,7 +289,8 @@ EncodedRow SampleEncoder::encode_judged(const Sample& sample) const {
   return row;
 }
 
-// By the role that the row gives, or the one by which the template knows it.
+// True when the loss includes the message's role, either the role in the row or the role under
+// which the template knows it.
 bool SampleEncoder::learns(const ordered_json& given, const ReadableChat& chat,
                            size_t message) const {
   return supervision_.learns(role_of(given[message])) ||
@@ -314,7 +317,7 @@ EncodedRow SampleEncoder::encode_readable_chat(const Sample& sample, const order
   }
   size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
   const bool only_last = supervision_.supervise == Supervise::Last;
-  // Turns that are not supervised need not be located.
+  // With Supervise::Last only the last supervised turn must be located.
   if (only_last)
     for (size_t index = messages.size(); index-- > first;)
       if (learns(given, chat, index)) {
@@ -347,7 +350,7 @@ EncodedRow SampleEncoder::encode_readable_chat(const Sample& sample, const order
           .reasoning_unread = turns.unwritten.reasoning};
 }
 
-// Turns that say it are learnt with their own weight, the others as the roles say.
+// A turn with a weight in the row gets that weight. The roles decide about all other turns.
 EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const ordered_json& given,
                                                const ReadableChat& chat) const {
   const ordered_json& messages = chat.messages;
@@ -357,7 +360,7 @@ EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const order
     return learns_all || (index >= completion && learns(given, chat, index));
   });
   if (supervision_.supervise == Supervise::Last) keep_last(weights);
-  // Where every token is learnt, only the turns of another weight have to be located.
+  // When every token is learnt, only turns with a weight other than 1 must be located.
   const auto is_located = [&](size_t index) {
     return learns_all ? weights[index] != 1 : weights[index] > 0;
   };
@@ -467,7 +470,8 @@ std::string SampleEncoder::policy(const Sample& sample) const {
   return policy_line(sample, encode(sample), tokenizer_, chat_template_, supervision_);
 }
 
-// A setting about missing end tokens would be ignored silently.
+// Throws DataError when data.train_on_eos selects end tokens and the row has none. Otherwise the
+// setting would be ignored silently.
 void SampleEncoder::require_ends(const Sample& sample) const {
   if (supervision_.ends == LearntEnds::Turn) return;
   const auto mask_with = [&](LearntEnds ends) {

@@ -21,63 +21,65 @@ struct ReadableChat;
 
 struct Sample {
   enum class Kind {
-    Chat,                  // messages (and tools): through the chat template
+    Chat,                  // messages (and tools), rendered by the chat template
     ChatPromptCompletion,  // prompt and completion, both lists of messages
-    PromptCompletion,      // prompt and completion strings: no template
+    PromptCompletion,      // prompt and completion as strings, without a template
     Text,                  // plain text
   };
   Kind kind = Kind::Text;
   nlohmann::ordered_json messages{};             // Chat; the prompt of ChatPromptCompletion
-  nlohmann::ordered_json completion_messages{};  // ChatPromptCompletion
-  // Variables of both chat kinds, in the form of ChatTemplate::render.
+  nlohmann::ordered_json completion_messages{};  // the completion of ChatPromptCompletion
+  // Template variables of both chat kinds, in the form that ChatTemplate::render() takes.
   nlohmann::ordered_json variables{};
   std::string prompt{};
   std::string completion{};
   std::string text{};
-  // A preference, of a kind with a prompt: the completion is the chosen one, and this the rejected
-  // one.
+  // True for a preference. The completion is then the chosen answer, and `rejected_messages` or
+  // `rejected` the rejected one. The kind has a prompt.
   bool is_pair = false;
   nlohmann::ordered_json rejected_messages{};
   std::string rejected{};
-  // Its answers are judged each by itself: the one of is_desirable, or both of a pair.
+  // True when each answer is judged by itself: the one answer by is_desirable, or both answers of a
+  // pair.
   bool is_judged = false;
   bool is_desirable = true;
-  // Keys of turns that read like a weight and are none (turn_weights.h), and others that a
-  // conversation does not have by its format.
+  // Keys of turns that resemble a weight key but are none (turn_weights.h), and other keys that are
+  // not part of the conversation's format.
   std::vector<std::string> weight_like{};
   std::vector<std::string> further_keys{};
-  // Beside a prompt to continue: a column that would be one, too, and is not read.
+  // Name of a column beside the prompt to continue that could also be a prompt, and is not read.
   std::string beside_prompt{};
-  std::string file{};  // source file, for errors
+  std::string file{};  // path of the source file, for errors
   int64_t line = 0;    // 1-based; 0 when the format has no lines
-  int64_t index = 0;   // 0-based row number; negative: there is no row
+  int64_t index = 0;   // 0-based row number; negative: the sample is not from a row
 };
 
-// A conversation, through the chat template.
+// True for samples that are rendered by the chat template.
 bool is_chat(const Sample& sample);
 
 // Encodes samples with one tokenizer and template. Thread-safe.
 class SampleEncoder {
  public:
-  // `chat_template` may be null: chat samples then throw a DataError that says how to supply one.
+  // `chat_template` may be nullptr: chat samples then throw a DataError that says how to supply a
+  // template.
   SampleEncoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
                 Supervision supervision);
 
-  // Never doubles BOS. Text and string completions get EOS appended, chat does not (its template
-  // ends turns). Supervised turns include their end-of-turn token, by {% generation %} spans or by
-  // prefix difference; Supervision decides on answers, completions and texts without a letter.
-  // What a turn says of its own weight (turn_weights.h) comes before Supervision.
-  // Contents and arguments are converted to the form that the template reads (readable_chat.h).
-  // Does not truncate. Throws DataError naming file and line, also for a text that the template
-  // does not write.
+  // The token ids, and which of them are supervised. Never doubles BOS. Appends EOS to texts and to
+  // string completions, but not to a chat (its template ends turns). Supervised turns include their
+  // end-of-turn token. They are located by {% generation %} spans or by comparing rendered
+  // prefixes. Supervision decides about answers, completions and texts that have no letter; a
+  // weight that a turn itself has (turn_weights.h) takes precedence. Contents and arguments are
+  // converted to the form that the template reads (readable_chat.h). Does not truncate. Throws
+  // DataError naming file and line, also for a text that the template does not write.
   EncodedRow encode(const Sample& sample) const;
-  // Ids of a prompt to continue: chat up to its last assistant turn with the generation prompt, or
-  // the plain prompt or text without EOS. Throws DataError.
+  // Ids of a prompt to continue: a chat up to its last assistant turn and the generation prompt, or
+  // a plain prompt or text without EOS. Throws DataError.
   EncodedRow encode_prompt(const Sample& sample) const;
   // The text that encode() tokenises.
   std::string render(const Sample& sample, bool add_generation_prompt) const;
-  // One line on BOS, EOS and the mask, from an example. Throws DataError, also when the supervision
-  // requires ends of turns and the template closes turns without a special token.
+  // One line about BOS, EOS and the mask, with `sample` as the example. Throws DataError, also when
+  // the supervision requires ends of turns and the template closes turns without a special token.
   std::string policy(const Sample& sample) const;
 
  private:
@@ -108,8 +110,8 @@ class SampleEncoder {
   Supervision supervision_;
 };
 
-// Messages of a chat sample that a model continues: without a last turn of the assistant, but where
-// the row says what is the prompt.
+// The messages of a chat sample that a model continues: without the last turn if it is the
+// assistant's. A sample whose row marks the prompt keeps all messages of the prompt.
 nlohmann::ordered_json prompt_messages(const Sample& sample);
 
 // Policy for rows that are too long. KeepEnd keeps a leading BOS; Split cuts them into rows
@@ -119,7 +121,8 @@ enum class Truncation { Split, KeepStart, KeepEnd, Drop, Error };
 // Number of tokens of the row that are targets of the loss.
 int64_t count_supervised(const EncodedRow& row);
 
-// "3 rows begin with a BOS of their own; the one that the tokenizer adds was left out".
+// A sentence such as "3 rows begin with a BOS of their own; the one that the tokenizer adds was
+// left out".
 std::string own_bos_notice(int64_t rows);
 
 }  // namespace convoy::data

@@ -29,12 +29,12 @@ class EncodedRows {
   EncodedRows(std::filesystem::path path, SchemaConfig config, BadRows bad_rows, RowUse use,
               Encode encode);
 
-  // Returns the next good row with its source_index; empty at the end. Throws DataError.
+  // Returns the next good row, with its source_index; empty at the end. Throws DataError.
   std::optional<EncodedSample> next();
 
-  // Call it after the last row: throws DataError when there was none, and logs the skipped rows,
-  // the number of rows whose extra BOS was dropped, what the rows lose (row_warnings.h), and the
-  // columns that nothing reads, unless another reader of the file has named them.
+  // Call it after the last row. Throws DataError when there was no row. Logs the skipped rows, the
+  // rows whose extra BOS was dropped, what the rows lose (row_warnings.h), and the columns that
+  // nothing reads. Columns::Named: another reader of the file has logged these columns already.
   enum class Columns { Named, Unnamed };
   void finish(const Log& log, Columns columns = Columns::Unnamed) const;
 

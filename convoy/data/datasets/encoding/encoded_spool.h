@@ -15,9 +15,9 @@ namespace convoy::data {
 struct SpooledRow {
   int64_t index = 0;
   RowRecord record;
-  std::span<const int32_t> ids;         // ids of a kept row; valid until the next one
-  std::span<const uint8_t> supervised;  // 0 or 1
-  std::span<const float> weights = {};  // empty: 1 for all
+  std::span<const int32_t> ids;         // ids of a kept row; valid until the next row is read
+  std::span<const uint8_t> supervised;  // 0 or 1 per token
+  std::span<const float> weights = {};  // empty: every weight is 1
 };
 
 // One thread. Throws IoError.
@@ -25,7 +25,7 @@ class EncodedSpool {
  public:
   explicit EncodedSpool(ScratchFile file) : file_(std::move(file)) {}
 
-  void add(const RowRecord& record, const EncodedRow& row);  // in the order of their index
+  void add(const RowRecord& record, const EncodedRow& row);  // in the order of the index
   void finish() { file_.flush(); }
   int64_t num_rows() const { return num_rows_; }
   void for_each(const std::function<void(const SpooledRow&)>& take) const;

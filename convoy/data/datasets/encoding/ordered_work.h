@@ -18,9 +18,10 @@
 
 namespace convoy::data {
 
-// `pull` is called by one thread at a time until it returns nothing; `work` by all threads at once;
-// `put` by one thread at a time, in the order of pull. An exception from any of them ends the
-// stream there: all earlier items are put and no later one, independent of timing.
+// `pull` is called by one thread at a time until it returns nothing; `work` is called by all
+// threads at once; `put` by one thread at a time, in the order of `pull`. An exception from one of
+// these functions ends the stream there: all earlier items are put and no later one, independent of
+// timing.
 template <class Item, class Result>
 struct OrderedWork {
   std::function<std::optional<Item>()> pull;
@@ -88,7 +89,8 @@ class OrderedWorkers {
     }
   }
 
-  // The caller must hold the lock, which is released during put.
+  // Puts all results that are next in order. The caller must hold the lock, which is released
+  // during `put`.
   void put_what_is_next(std::unique_lock<std::mutex>& lock) {
     if (putting_) return;  // the putting thread will put it
     putting_ = true;
@@ -115,14 +117,14 @@ class OrderedWorkers {
 
   const OrderedWork<Item, Result>& steps_;
   int64_t most_under_way_ = 0;
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   bool pulling_ = false;
   bool putting_ = false;
   bool ended_ = false;
   int64_t pulled_ = 0;
   int64_t put_ = 0;
-  std::map<int64_t, Outcome> done_;  // worked on, not put
+  std::map<int64_t, Outcome> done_;  // results that were not put yet, by number
   std::exception_ptr error_;
 };
 

@@ -38,7 +38,7 @@ std::string eos_words(const EncodedRow& row, const text::Tokenizer& tokenizer) {
 
 bool is_whole_completion(const Sample& sample) { return sample.is_pair || sample.is_judged; }
 
-// The last token that is learnt, where it ends a turn and is no EOS.
+// The words about the last learnt token, if it is not EOS; empty for other samples.
 std::string turn_end_words(const Sample& sample, const EncodedRow& row,
                            const text::Tokenizer& tokenizer) {
   if (!is_chat(sample) || is_whole_completion(sample)) return "";

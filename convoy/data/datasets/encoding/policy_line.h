@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of one line that says how rows are learnt: BOS, EOS, ends of turns and the mask.
+// One line that says how rows are learnt: BOS, EOS, ends of turns and the mask.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace convoy::data {
 
-// `row`: the sample, encoded with the others. A conversation needs a chat template.
+// The line for one row. `row`: the encoding of `sample`. A conversation needs a chat template.
 std::string policy_line(const Sample& sample, const EncodedRow& row,
                         const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
                         const Supervision& supervision);

@@ -32,7 +32,7 @@ void PromptReader::read(const Take& take) const {
   return has_lines() ? read_lines(take) : read_rows(take);
 }
 
-// A .txt file holds texts as a person types them.
+// A .txt file has one prompt per line, as a person types them.
 bool PromptReader::has_lines() const {
   return std::filesystem::path(flags_.prompts).extension() == ".txt";
 }

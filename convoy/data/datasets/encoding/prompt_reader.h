@@ -12,19 +12,20 @@
 
 namespace convoy::data {
 
-// Makes prompts of samples, as --chat requires.
+// Makes prompts from the rows or lines that the flags name.
 class PromptReader {
  public:
-  // Receives a prompt and the row of the file that it is from.
+  // Receives a prompt and the number of its row in the file.
   using Take = std::function<void(EncodedRow prompt, int64_t source_index)>;
 
-  // `has_template`: chats are possible. `flags` must outlive it. Throws ConfigError.
+  // `has_template`: true when chats are possible. `flags` must outlive the reader. Throws
+  // ConfigError.
   PromptReader(const settings::GenerateFlags& flags, bool has_template, EncodedRows::Encode encode,
                const Log& log);
 
-  // Variables of --template-kwargs.
+  // The variables of --template-kwargs.
   const nlohmann::ordered_json& variables() const { return variables_; }
-  // All prompts, in order. Throws DataError.
+  // Passes all prompts to `take`, in order. Throws DataError.
   void read(const Take& take) const;
 
  private:
@@ -38,7 +39,7 @@ class PromptReader {
   Log log_;
   nlohmann::ordered_json variables_;
   EncodedRows::Encode encode_;
-  // A row that is no conversation becomes a user turn.
+  // True: a row that is no conversation becomes a user turn.
   bool chats_ = false;
 };
 

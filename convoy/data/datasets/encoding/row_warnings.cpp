@@ -18,7 +18,7 @@ std::string place_of(const RowTally& tally) {
   return fmt::format("the first is row {}{}", tally.first_index + 1, line);
 }
 
-// "`ts` (in 3 rows), `id` (in 1 row)".
+// A list such as "`ts` (in 3 rows), `id` (in 1 row)".
 std::string list_of_keys(const std::map<std::string, RowTally>& keys) {
   constexpr size_t kMostKeys = 20;
   std::vector<std::string> listed;

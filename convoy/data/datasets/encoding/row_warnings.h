@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Losses in the rows of a file that are no errors: number of rows, and the first of them.
+// Counts the rows of a file that lose something without an error, and notes the first row of each
+// kind.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace convoy::data {
 
-// Rows to which one condition applies.
+// Number of rows to which one condition applies, and the first of them.
 struct RowTally {
   int64_t rows = 0;
   int64_t first_index = 0;  // 0-based
@@ -22,14 +23,14 @@ struct RowTally {
   void add(const RowTally& later);
 };
 
-// A row of preferences in texts whose answers begin with the whole prompt, which is then read twice
-// and learnt as a part of each answer.
+// True for a preference row of texts in which the answers begin with the whole prompt. Such a
+// prompt is read twice, and learnt as a part of each answer.
 bool repeats_prompt(const Sample& sample);
 
 struct RowLosses {
   int64_t rows_encoded = 0;
   RowTally empty_answers;                         // EncodedRow::empty_answer
-  RowTally empty_sides;                           // the same, of a pair
+  RowTally empty_sides;                           // EncodedRow::empty_answer of pairs
   RowTally tools_unread;                          // EncodedRow::tools_unread
   RowTally documents_unread;                      // EncodedRow::documents_unread
   RowTally calls_unread;                          // EncodedRow::calls_unread
@@ -39,14 +40,14 @@ struct RowLosses {
   std::map<std::string, RowTally> keys_unread;    // by key: EncodedRow::keys_unread
   std::map<std::string, RowTally> beside_prompt;  // by column: Sample::beside_prompt
   RowTally seams;                                 // EncodedRow::crosses_seam
-  RowTally pairs_with_prompt;                     // repeats_prompt(), of a pair
-  RowTally answers_with_prompt;                   // the same, of a judged answer
-  RowTally answers_cut;                           // nothing that is learnt was left by truncation
-  RowTally sides_equal;                           // pairs whose sides differ only in what was cut
-  RowTally texts_cut;  // plain texts of which a part was left by truncation
+  RowTally pairs_with_prompt;                     // pairs with repeats_prompt()
+  RowTally answers_with_prompt;                   // judged answers with repeats_prompt()
+  RowTally answers_cut;                           // rows in which truncation left nothing to learn
+  RowTally sides_equal;                           // pairs that differ only in tokens that were cut
+  RowTally texts_cut;                             // plain texts that truncation cut
 
   void add(const Sample& sample, const EncodedRow& row);
-  // The part of add() that looks at the sample alone.
+  // Counts only repeats_prompt(), for which the sample alone is enough.
   void add_repeated_prompt(const Sample& sample);
   void add(const RowLosses& later);
 };

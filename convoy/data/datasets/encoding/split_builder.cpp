@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Version of the tokens: raised when equal rows encode differently.
+// Version of the encoding: raised when equal rows give other tokens than before.
 constexpr int kFormatVersion = 9;
 
 enum Part { Train = 0, Val = 1, Test = 2 };
@@ -38,7 +38,7 @@ struct Source {
   std::vector<Part> parts;
   bool by_ratio = false;
   std::string file_hash;
-  std::string suffix;  // says how the bytes are read
+  std::string suffix;  // part of the cache key: how the bytes are read
 };
 
 bool is_wanted(Part part, Splits wanted) {
@@ -49,8 +49,8 @@ std::string suffix_of(const Dataset& dataset) {
   return without_compression(dataset.files[0]).extension().string();
 }
 
-// Rejected rows of pairs that a task takes apart. They come behind the chosen ones of the same
-// thousand rows, as TRL's unpair_preference_dataset() has them: so neighbours in the data set
+// The rejected rows of pairs, for a task that learns each side as a row. They follow the chosen
+// rows of the same thousand pairs, as in TRL's unpair_preference_dataset(). So neighbouring rows
 // answer different prompts.
 class RejectedRows {
  public:
@@ -83,7 +83,7 @@ class RejectedRows {
   std::vector<Row> rows_;
 };
 
-// Number of rows in the split: a row that was cut counts as its windows.
+// Number of rows in the split. A row that was cut into windows counts as its windows.
 int64_t rows_kept(const SplitReport& report) {
   return report.rows_read - report.rows_unreadable - report.rows_unsupervised -
          report.rows_dropped_long - report.rows_split + report.windows;
@@ -170,7 +170,7 @@ class SplitBuilder {
     return true;
   }
 
-  // A cache that cannot be written costs a warning and memory, but does not stop the run.
+  // A cache that cannot be written causes a warning and needs memory, but does not stop the run.
   void encode(const Source& source) {
     try {
       encode_into(source, cache_);
@@ -262,9 +262,9 @@ class SplitBuilder {
                 });
   }
 
-  // The split of each row: by the whole file, or by the row's position in a seeded shuffle of all
-  // rows. Rows that are dropped later take part, so that membership does not depend on the
-  // tokenizer.
+  // The split of each row: the split of the whole file, or by the row's position in a seeded
+  // shuffle of all rows. Rows that are dropped later take part in the shuffle, so that the split of
+  // a row does not depend on the tokenizer.
   std::vector<uint8_t> deal(const Source& source, int64_t num_rows) const {
     if (!source.by_ratio)
       return std::vector<uint8_t>(static_cast<size_t>(num_rows),
@@ -353,7 +353,8 @@ class SplitBuilder {
     throw DataError(text, location);
   }
 
-  // Without bad answers nothing says what a better one is.
+  // Throws DataError when all answers are good, or all are bad: the task learns from their
+  // difference.
   static void refuse_if_one_sided(const SplitReport& report, const Source& source) {
     const int64_t rows = rows_kept(report) + report.pairs;
     if (rows == 0 || (report.rows_undesirable > 0 && report.rows_undesirable < rows)) return;
@@ -366,7 +367,7 @@ class SplitBuilder {
                                       : "add rows with `label: true`"});
   }
 
-  // The user named one file, so the log states which of its rows training does not use.
+  // The user named one file for training, so the log states which of its rows are held out.
   void say_held_out() const {
     const int64_t val_rows = parts_[Val] ? parts_[Val]->report.rows_read : 0;
     std::string text;

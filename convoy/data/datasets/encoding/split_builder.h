@@ -23,10 +23,10 @@ struct SplitInputs {
   int64_t max_seq_len = 0;
   uint64_t seed = 0;
   std::function<EncodedRow(const Sample&)> encode;   // thread-safe
-  std::function<std::string(const Sample&)> policy;  // one line on BOS, EOS and the mask
-  std::function<std::string(const std::vector<int32_t>&)> show;  // tokens for a person
+  std::function<std::string(const Sample&)> policy;  // makes one line about BOS, EOS and the mask
+  std::function<std::string(const std::vector<int32_t>&)> show;  // makes a text of token ids
   std::optional<int32_t> bos_id;
-  std::string encoder_hash;  // tokenizer and template: part of the cache key
+  std::string encoder_hash;  // hash of tokenizer and template, a part of the cache key
   const Log& log;
   bool warns = true;  // EncodeInputs::warns
 };

@@ -35,20 +35,21 @@ class ByteReader {
   int peek() {
     return position_ < filled_ || refill() ? static_cast<uint8_t>(buffer_[position_]) : kEnd;
   }
-  int get();  // counts lines and bytes
-  // Returns the next bytes without consuming them: at least `bytes`, fewer only at the end of the
-  // file. Holds them all in memory; valid until the next call. Throws DataError.
+  int get();  // reads one byte; counts lines and bytes
+  // Returns the next bytes without consuming them: at least `bytes`, or fewer at the end of the
+  // file. All of these bytes are in memory. The view is valid until the next call. Throws
+  // DataError.
   std::string_view ahead(size_t bytes);
-  // Appends the bytes up to the next '\n' (consumed, not appended) to `line`, at most `max_bytes`;
-  // the rest of a longer line is skipped. Returns false when it was longer.
+  // Appends the bytes up to the next '\n' to `line`, at most `max_bytes`. The '\n' is consumed and
+  // not appended; the rest of a longer line is skipped. Returns false when the line was longer.
   bool read_line(std::string& line, size_t max_bytes);
-  // Appends to `into` the bytes before the next one of `stops` or the end of the file, until it
-  // holds `max_bytes`.
+  // Appends bytes to `into` until the next byte is one of `stops`, the file ends, or `into` holds
+  // `max_bytes`.
   void read_until(const ByteSet& stops, std::string& into, size_t max_bytes);
   int64_t line() const { return line_; }  // 1-based line of the next byte
   // 1-based column of the next byte, in bytes.
   int64_t column() const { return offset_ - line_start_ + 1; }
-  int64_t offset_bytes() const { return offset_; }  // offset of the next byte, uncompressed
+  int64_t offset_bytes() const { return offset_; }  // uncompressed offset of the next byte
   const std::filesystem::path& path() const { return path_; }
   Compression compression() const { return compression_; }  // compression of the file
 
@@ -64,7 +65,7 @@ class ByteReader {
   size_t filled_ = 0;
   int64_t line_ = 1;
   int64_t offset_ = 0;
-  int64_t line_start_ = 0;  // offset of the first byte of the line
+  int64_t line_start_ = 0;  // offset of the first byte of the current line
 };
 
 }  // namespace convoy::data

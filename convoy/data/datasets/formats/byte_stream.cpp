@@ -70,8 +70,9 @@ std::string first_bytes(std::ifstream& file) {
   return bytes;
 }
 
-// Text may begin with "BZh"; in a bzip2 file the block size follows, then the digits of pi, or of
-// its square root if the file is empty.
+// True when the bytes begin with the magic number of the format. A text may begin with "BZh". A
+// bzip2 file continues with the block size and the digits of pi, or of its square root if the file
+// is empty.
 bool has_magic(const std::string& bytes, const CompressionFormat& format) {
   if (!bytes.starts_with(format.magic)) return false;
   if (format.compression != Compression::Bzip2) return true;
@@ -145,7 +146,7 @@ OpenBytes open_bytes(const fs::path& path) {
   std::ifstream file = open_plain(path);
   const Compression compression = compression_by(first_bytes(file), path);
   if (compression != Compression::None) return {open_compressed(path, compression), compression};
-  file.clear();  // a short file has ended
+  file.clear();  // a short file set the end-of-file flag
   file.seekg(0);
   return {std::make_unique<PlainStream>(path, std::move(file)), compression};
 }

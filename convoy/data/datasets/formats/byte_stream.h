@@ -15,8 +15,8 @@ namespace convoy::data {
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // Fills `into` from its start and returns the number of bytes; 0 only at the end. Throws
-  // DataError with the file, also when compressed bytes end early or fail their checksum.
+  // Fills `into` from its start and returns the number of bytes, which is 0 only at the end. Throws
+  // DataError with the file name, also when compressed bytes end early or fail their checksum.
   virtual size_t read(std::span<char> into) = 0;
 };
 
@@ -24,14 +24,14 @@ enum class Compression { None, Gzip, Zstd, Bzip2 };
 
 const char* compression_name(Compression compression);  // "gzip", ...
 
-// By the suffix: .gz, .zst, .bz2.
+// The compression that the suffix names: .gz, .zst, .bz2.
 Compression compression_named_by(const std::filesystem::path& path);
 
 // The path without a suffix of compression: "rows.jsonl.gz" becomes "rows.jsonl".
 std::filesystem::path without_compression(const std::filesystem::path& path);
 
-// Determined by the first bytes of the file, which must agree with its suffix. Throws DataError
-// when they disagree, and for xz and archives, which are not supported.
+// The compression that the first bytes of the file show. Throws DataError when the suffix disagrees
+// with it, and for xz and archives, which are not supported.
 Compression compression_of(const std::filesystem::path& path);
 
 struct OpenBytes {

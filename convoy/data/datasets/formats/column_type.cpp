@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMostFields = 256;
 constexpr int kDeepest = 32;
-constexpr int64_t kLargestExactInt = int64_t{1} << 53;  // exact in a double
+constexpr int64_t kLargestExactInt = int64_t{1} << 53;  // integers up to this are exact in a double
 
 }  // namespace
 
@@ -58,7 +58,7 @@ void ColumnType::add(const nlohmann::ordered_json& value, int depth) {
 }
 
 void ColumnType::add_fields(const nlohmann::ordered_json& object, int depth) {
-  size_t at = 0;  // fields come in the same order in most rows
+  size_t at = 0;  // index of the next field; most rows have the fields in the same order
   for (const auto& [name, value] : object.items()) {
     if (at >= fields.size() || fields[at].first != name) {
       const auto found =

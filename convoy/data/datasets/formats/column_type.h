@@ -12,12 +12,13 @@
 namespace convoy::data {
 
 struct ColumnType {
-  // Text: values of several kinds; strings are written as they are, all others as JSON.
+  // Text: the column has values of several kinds. Strings are written unchanged, all other values
+  // as JSON.
   enum class Kind { Null, Bool, Int, Double, String, List, Struct, Text };
 
   Kind kind = Kind::Null;
-  bool has_large_int = false;  // one that a double does not hold
-  // fields of a Struct, in order of appearance
+  bool has_large_int = false;  // true: an integer that a double cannot hold exactly
+  // The fields of a Struct, in order of appearance.
   std::vector<std::pair<std::string, ColumnType>> fields = {};
   std::vector<ColumnType> items = {};  // item type of a List
 

@@ -13,13 +13,13 @@ namespace convoy::data {
 class Compressor {
  public:
   virtual ~Compressor() = default;
-  // Appends the output that is ready to `packed`.
+  // Compresses `bytes`, and appends the output that is ready to `packed`.
   virtual void add(std::string_view bytes, std::string& packed) = 0;
   // Appends the rest; must be the last call.
   virtual void finish(std::string& packed) = 0;
 };
 
-// Not for Compression::None. Throws IoError when the plugin is missing.
+// `compression` must not be None. Throws IoError when the plugin is missing.
 std::unique_ptr<Compressor> make_compressor(Compression compression);
 
 }  // namespace convoy::data

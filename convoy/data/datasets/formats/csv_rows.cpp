@@ -16,7 +16,7 @@
 namespace convoy::data {
 namespace {
 
-// CSV with a header. Every value is a string.
+// Reads CSV with a header line. Every value is a string.
 class CsvRows : public RowSource {
  public:
   CsvRows(ByteReader file, char separator)
@@ -95,7 +95,7 @@ class CsvRows : public RowSource {
       const CsvRecord::State state = record_.add(text_);
       if (state == CsvRecord::State::Whole) return true;
       if (state == CsvRecord::State::Broken) refuse_rest(line);
-      // The quote that is open now was opened on this line where a field has begun.
+      // If a field began on this line, the open quote was opened on this line.
       if (record_.cells().size() > fields) quote_line = line;
       fields = record_.cells().size();
       if (reader_.peek() == ByteReader::kEnd)
@@ -114,10 +114,10 @@ class CsvRows : public RowSource {
 
   ByteReader reader_;
   char separator_;
-  CsvRecord record_;  // the last one
+  CsvRecord record_;  // the record that was read last
   std::vector<std::string> header_;
-  std::string text_;  // the last line
-  int64_t line_ = 0;  // where the record begins
+  std::string text_;  // the line that was read last
+  int64_t line_ = 0;  // line on which the record begins
   int64_t index_ = 0;
   bool row_is_lost_ = false;
 };
@@ -150,7 +150,7 @@ class CsvWriter : public TableWriter {
     std::string line;
     for (const std::string& cell : cells) {
       if (&cell != cells.data()) line += separator_;
-      // The only cell of a line is quoted when it is empty, because an empty line is no row.
+      // An empty line is no row, so a line with one empty cell has that cell quoted.
       if (cells.size() == 1 && cell.empty()) {
         add_quoted_csv_cell(cell, line);
       } else {

@@ -5,9 +5,9 @@
 
 namespace convoy::data {
 
-// RFC 4180 with a header.
+// CSV by RFC 4180, with a header line.
 RowFormat csv_format();
-// The same with tabs as separators.
+// Like csv_format(), with tabs as separators.
 RowFormat tsv_format();
 
 }  // namespace convoy::data

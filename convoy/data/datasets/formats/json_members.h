@@ -10,7 +10,7 @@
 
 namespace convoy::data {
 
-// Adds a member to an object that has none with that name.
+// Adds a member to an object. The object must have no member with that name.
 inline void add_member(nlohmann::ordered_json& object, std::string name,
                        nlohmann::ordered_json value) {
   object.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(std::move(name),
@@ -23,14 +23,14 @@ inline nlohmann::ordered_json object_with_room(size_t num_members) {
   return members;
 }
 
-// Finds the members of an object; requests in the object's order need no search.
+// Finds the members of an object. Requests in the order of the members need no search.
 class MemberCursor {
  public:
-  // Refers to `object`.
+  // `object` must outlive the cursor.
   explicit MemberCursor(const nlohmann::ordered_json& object)
       : object_(object), next_(object.begin()) {}
 
-  // Null when there is none.
+  // The member's value; nullptr when there is none.
   const nlohmann::ordered_json* find(const std::string& name) {
     if (next_ == object_.end() || next_.key() != name) {
       const auto found = object_.find(name);

@@ -62,7 +62,7 @@ class JsonLines : public RowSource {
   bool row_is_lost_ = false;
 };
 
-// Finds the elements of the list one by one; each is parsed alone, so memory holds one row.
+// Reads the elements of a JSON list one by one. Each is parsed alone, so memory holds one row.
 class JsonList : public RowSource {
  public:
   explicit JsonList(ByteReader file) : reader_(std::move(file)) {}
@@ -127,8 +127,8 @@ class JsonList : public RowSource {
     text_.push_back(static_cast<char>(reader_.get()));
   }
 
-  // The text of one value: up to the bracket that closes it, or the separator that ends a bare
-  // word.
+  // Reads the text of one value: up to the bracket that closes it, or the separator that ends a
+  // bare word.
   void read_value() {
     text_.clear();
     int depth = 0;
@@ -249,7 +249,7 @@ class JsonListWriter : public RowWriter {
   void write(const nlohmann::ordered_json& row) override {
     const std::string text = json_row_text(row, 2, rows_ + 1, path_);
     file_.write(rows_ == 0 ? "[\n  " : ",\n  ");
-    std::string_view rest = text;  // no line of it ends within a string
+    std::string_view rest = text;  // no line break of it is inside a string
     for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
       file_.write(rest.substr(0, end + 1));
       file_.write("  ");
@@ -269,7 +269,7 @@ class JsonListWriter : public RowWriter {
   int64_t rows_ = 0;
 };
 
-// The first byte ahead that is not space, or 0; `begin` becomes its offset.
+// The first byte ahead that is not white space, or 0 without one; sets `begin` to its offset.
 char first_byte_ahead(ByteReader& file, size_t& begin) {
   constexpr size_t kFirstLook = size_t{1} << 12;
   for (size_t wanted = kFirstLook;; wanted *= 2) {
@@ -305,7 +305,7 @@ bool is_json_lines(ByteReader& file) {
     return data == value.end() || !data->is_array();
   } catch (const JsonRowError&) {
     return false;
-  } catch (const DataError&) {  // JSON, with a number that is refused where the row is read
+  } catch (const DataError&) {  // JSON with a number out of range, which reading the row refuses
     return true;
   }
 }

@@ -8,7 +8,7 @@
 namespace convoy::data {
 
 RowFormat json_lines_format();
-// A list, {"data": [...]}, or JSON lines in a file with the suffix of a list.
+// A JSON list, {"data": [...]}, or JSON lines in a file whose suffix is that of a list.
 RowFormat json_format();
 
 std::unique_ptr<RowSource> open_json_lines(ByteReader file);

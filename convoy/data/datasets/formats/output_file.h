@@ -15,14 +15,14 @@
 
 namespace convoy::data {
 
-// A file that appears under its name when it is complete, compressed by its suffix, hashed while it
-// is written. One thread. Throws IoError.
+// Writes a file that appears under its name when it is complete. The suffix decides the
+// compression; the content is hashed while it is written. One thread. Throws IoError.
 class OutputFile : public ByteSink {
  public:
   explicit OutputFile(const std::filesystem::path& path);
 
   void write(std::string_view bytes) override;
-  WrittenFile publish(int64_t rows);  // the last call
+  WrittenFile publish(int64_t rows);  // must be the last call
 
  private:
   void flush();
@@ -30,7 +30,7 @@ class OutputFile : public ByteSink {
   std::filesystem::path path_;
   AtomicFile file_;
   std::unique_ptr<Compressor> compressor_;  // null: the file is not compressed
-  std::string pending_;                     // packed, on the way to the file
+  std::string pending_;                     // compressed bytes that are not written yet
   Sha256 hash_;
   int64_t bytes_ = 0;
 };

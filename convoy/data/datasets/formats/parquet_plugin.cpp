@@ -9,8 +9,9 @@
 namespace convoy::data {
 namespace {
 
-// Beside the program, as built and installed; otherwise in the loader's search path
-// (LD_LIBRARY_PATH), for other programs that link this library.
+// Loads the plugin from ../lib/convoy beside the program's folder, where builds and installations
+// have it. Other programs that link this library find it in the loader's search path
+// (LD_LIBRARY_PATH).
 void* load_plugin() {
   const std::string name = std::string("libconvoy_parquet-") + CONVOY_VERSION + ".so";
   std::error_code ignored;
@@ -33,7 +34,7 @@ void* load_plugin() {
 
 template <class Function>
 Function* function_of(const char* name) {
-  // Loaded once and kept, because sources may live until the process ends.
+  // The plugin is loaded once and never unloaded, because sources may live until the process ends.
   static void* const plugin = load_plugin();
   void* const symbol = ::dlsym(plugin, name);
   if (symbol == nullptr)

@@ -24,7 +24,7 @@ using ParquetBytesFunction =
     std::string*(const std::vector<TableColumn>& columns);  // the caller owns the text
 constexpr const char* kParquetBytesSymbol = "convoy_parquet_bytes";
 
-// The caller owns the returned objects. `columns` and `sink` as in parquet_writer.h.
+// The caller owns the returned object. `columns` and `sink` are described in parquet_writer.h.
 using CreateParquetFunction = ParquetWriter*(const ColumnType& columns, ByteSink& sink);
 constexpr const char* kCreateParquetSymbol = "convoy_create_parquet";
 

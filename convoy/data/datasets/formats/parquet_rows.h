@@ -5,7 +5,7 @@
 
 namespace convoy::data {
 
-// Read and written through the plugin (parquet_plugin.h).
+// Parquet files, read and written by the plugin (parquet_plugin.h).
 RowFormat parquet_format();
 
 }  // namespace convoy::data

@@ -13,14 +13,14 @@ namespace convoy::data {
 class ParquetWriter {
  public:
   virtual ~ParquetWriter() = default;
-  // `row`: an object whose values fit the columns; a missing column is null. Throws DataError,
-  // IoError.
+  // `row`: an object whose values fit the columns; a missing value is written as null. Throws
+  // DataError, IoError.
   virtual void write(const nlohmann::ordered_json& row) = 0;
-  virtual void finish() = 0;  // the last call
+  virtual void finish() = 0;  // must be the last call
 };
 
-// `columns` is a settled Struct. Zstandard pages with checksums. `sink` must outlive the writer.
-// Throws IoError when the plugin is missing.
+// `columns`: a settled Struct. The file has Zstandard pages with checksums. `sink` must outlive the
+// writer. Throws IoError when the plugin is missing.
 std::unique_ptr<ParquetWriter> create_parquet(const ColumnType& columns, ByteSink& sink);
 
 }  // namespace convoy::data

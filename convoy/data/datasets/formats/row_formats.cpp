@@ -32,7 +32,7 @@ std::string suffixes_of(const std::vector<RowFormat>& formats, Fits fits) {
 }  // namespace
 
 const RowFormats& RowFormats::built_in() {
-  // The one registry of formats, in the order in which content is tested.
+  // The only registry of formats. The content of a file is tested in this order.
   static const RowFormats formats({
       json_lines_format(),
       json_format(),

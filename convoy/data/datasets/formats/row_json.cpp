@@ -19,11 +19,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Members = Json::object_t::Container;  // members of an object, by position
 
-// Objects with more members get an index of their names.
+// An object with more members gets an index of their names.
 constexpr size_t kMembersWithoutIndex = 32;
 
-// Checked before parsing, so that neither the parser nor a later traversal meets a deeply nested
-// value.
+// Throws for too deep nesting. Checked before parsing, so that neither the parser nor a later
+// traversal meets a deeply nested value.
 void check_depth(std::string_view text, const ErrorLocation& location) {
   int depth = 0;
   bool in_string = false;
@@ -44,8 +44,8 @@ void check_depth(std::string_view text, const ErrorLocation& location) {
   }
 }
 
-// Builds the value of a row as the library's parser does (of two members with one name the last
-// counts), in linear time, and refuses whole numbers that the parser would round.
+// Builds the value of a row in linear time. It follows the library's parser (of two members with
+// one name the last counts), but refuses integers that the parser would round.
 class RowBuilder {
  public:
   using number_integer_t = Json::number_integer_t;
@@ -95,10 +95,10 @@ class RowBuilder {
  private:
   struct Level {
     Json* value;
-    // Key of the current member, in an object.
+    // The key of the current member, if the value is an object.
     std::string key = {};
     size_t member = 0;
-    // Index of a large object.
+    // The index of a large object: position by name.
     std::unordered_map<std::string, size_t> index = {};
   };
 
@@ -141,7 +141,8 @@ class RowBuilder {
   [[noreturn]] void refuse(const std::string& number) const {
     std::string path;
     for (const Level& level : levels_) {
-      // A list already contains the element that is open.
+      // The innermost list contains only the elements before this number; an outer list contains
+      // the open element already.
       const size_t item = level.value->size() - (&level == &levels_.back() ? 0 : 1);
       path += level.value->is_array() ? fmt::format("[{}]", item)
                                       : (path.empty() ? "" : ".") + level.key;
@@ -161,7 +162,7 @@ class RowBuilder {
 
 constexpr std::string_view kReplacement = "\uFFFD";
 
-// The UTF-16 unit of an escape \uXXXX at `at`; empty when there is none.
+// The UTF-16 unit of the escape \uXXXX at `at`; empty when there is no such escape.
 std::optional<uint32_t> escaped_unit(std::string_view text, size_t at) {
   constexpr size_t kEscapeBytes = 6;
   if (at + kEscapeBytes > text.size() || text[at] != '\\' || text[at + 1] != 'u')
@@ -173,7 +174,8 @@ std::optional<uint32_t> escaped_unit(std::string_view text, size_t at) {
   return unit;
 }
 
-// Length of the escape at `at`, and whether it is a surrogate without its other half.
+// The length of the escape at `at`, and true if it is a surrogate without the other half of its
+// pair.
 std::pair<size_t, bool> escape_at(std::string_view text, size_t at) {
   const auto unit = escaped_unit(text, at);
   if (!unit) return {std::min<size_t>(2, text.size() - at), false};
@@ -186,7 +188,7 @@ std::pair<size_t, bool> escape_at(std::string_view text, size_t at) {
 int64_t replace_lone_surrogates(std::string& json) {
   int64_t replaced = 0;
   std::string mended;
-  size_t kept = 0;  // all before it is in `mended`
+  size_t kept = 0;  // end of the text that is in `mended` already
   for (size_t at = json.find('\\'); at != std::string::npos; at = json.find('\\', at)) {
     const auto [length, is_lone] = escape_at(json, at);
     if (is_lone) {

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kListedBadRows = 20;
 constexpr int64_t kToleratedBadRows = 100;
 
-// Columns, and members of tool calls, that may be JSON in a text. Damage in another text that looks
-// like JSON is its author's.
+// Columns that may hold JSON in a text, and the member of tool calls that may. Damage in any other
+// text stays as its author wrote it.
 constexpr std::array<std::string_view, 5> kJsonColumns = {"messages", "conversations", "tools",
                                                           "documents", "chat_template_kwargs"};
 constexpr std::string_view kArguments = "arguments";
@@ -36,7 +36,8 @@ int64_t replace_in_arguments(nlohmann::ordered_json& value) {
   return replaced;
 }
 
-// Damage in JSON texts within a row, by which they could not be read.
+// Replaces damage in the JSON texts within a row, which would make them unreadable. Returns the
+// number of replaced characters.
 int64_t replace_in_json_members(nlohmann::ordered_json& row) {
   if (!row.is_object()) return 0;
   int64_t replaced = replace_in_arguments(row);
@@ -78,7 +79,7 @@ std::string BadRowList::summary() const {
                        counted(characters_replaced_, "character"), counted(rows_replaced_, "row"),
                        characters_replaced_ == 1 ? "was" : "were");
   if (count_ == 0) return {};
-  std::vector<BadRow> listed = first_;  // threads may have added them out of order
+  std::vector<BadRow> listed = first_;  // sorted below: threads may add out of order
   std::sort(listed.begin(), listed.end(),
             [](const BadRow& a, const BadRow& b) { return a.index < b.index; });
   std::string lines;

@@ -21,30 +21,30 @@ namespace convoy::data {
 struct Row {
   nlohmann::ordered_json value;  // an object, or a list (loose rows: ["q", {"answer": ..}])
   std::string file;
-  int64_t line = 0;                 // 1-based line on which the row starts; 0 in Parquet
-  int64_t index = 0;                // 0-based, unreadable rows counted too
-  int64_t characters_replaced = 0;  // under BadRows::Replace
-  // The places in a ranked list from which the sides of a pair were made, "responses[2]"; empty:
-  // they are columns of the file.
+  int64_t line = 0;                 // 1-based line on which the row begins; 0 in Parquet
+  int64_t index = 0;                // 0-based number; unreadable rows count
+  int64_t characters_replaced = 0;  // number of characters replaced under BadRows::Replace
+  // For a pair made from a ranked list: the place of each side in the list, "responses[2]". Empty:
+  // the sides are columns of the file.
   std::string chosen_from = {};
   std::string rejected_from = {};
 };
 
-// Replace: damaged characters in JSON (lone surrogates, bytes that are no UTF-8) become U+FFFD; any
-// other fault is an error.
+// The policy for bad rows. Replace: damaged characters in JSON (lone surrogates, bytes that are no
+// UTF-8) become U+FFFD; any other fault is an error.
 enum class BadRows { Error, Skip, Replace };
 
-// "error", "skip" or "replace", as data.bad_rows and --bad-rows spell them.
+// The policy for "error", "skip" or "replace", as in data.bad_rows and --bad-rows.
 BadRows bad_rows_named(std::string_view name);
 
-// A row cut out of its file but possibly not parsed yet: another thread may parse it.
+// A row cut out of its file. It may not be parsed yet, so that another thread can parse it.
 struct RawRow {
-  Row row;             // its value is what the text says once it is parsed
-  std::string text;    // JSON; empty where the row came as a value
-  int64_t column = 1;  // 1-based, in bytes, of the text's first byte in its line
+  Row row;             // without its value when `text` must be parsed first
+  std::string text;    // JSON to parse; empty when the row has its value already
+  int64_t column = 1;  // 1-based column, in bytes, where the text begins in its line
 };
 
-// Throws DataError with the file, the line and the byte in that line.
+// Parses the text of a row. Throws DataError with the file, the line and the byte in that line.
 Row parse_row(RawRow raw, BadRows bad_rows = BadRows::Error);
 
 // Line and column in the file for a byte of the text, all 1-based.
@@ -54,10 +54,10 @@ struct RowPosition {
 };
 RowPosition position_in(const RawRow& raw, size_t byte);
 
-// The rows of a .txt file: the whole file, or each line that is not blank.
+// How to cut a .txt file into rows: the whole file is one row, or each line that is not blank.
 enum class TextRows { Document, Line };
 
-// "document" or "line", as data.text_rows and --text-rows spell them.
+// The value for "document" or "line", as in data.text_rows and --text-rows.
 TextRows text_rows_named(std::string_view name);
 
 struct BadRow {
@@ -66,18 +66,18 @@ struct BadRow {
   std::string message;
 };
 
-// Rows skipped under BadRows::Skip: all are counted, the first ones listed. Rows mended under
-// BadRows::Replace are counted.
+// The bad rows of a file. Under BadRows::Skip all skipped rows are counted and the first ones are
+// listed. Under BadRows::Replace the mended rows are counted.
 class BadRowList {
  public:
-  // Rethrows `error` unless the policy is BadRows::Skip, and throws a DataError when more than 100
-  // rows and a tenth of `rows_seen` are bad.
+  // Rethrows `error` unless the policy is BadRows::Skip. Throws DataError when the bad rows are
+  // more than 100 and more than a tenth of `rows_seen`.
   void add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy);
   void add_replaced(int64_t characters);  // characters replaced in one row; 0: it was not damaged
   int64_t count() const { return count_; }
   const std::vector<BadRow>& first() const { return first_; }  // at most 20
-  // "3 unreadable rows skipped: lines 2, 7, 9; first: ..."; empty when nothing was skipped or
-  // mended.
+  // A sentence such as "3 unreadable rows skipped: lines 2, 7, 9; first: ..."; empty when nothing
+  // was skipped or mended.
   std::string summary() const;
 
  private:
@@ -93,28 +93,29 @@ class RowSource {
   // Returns the next row; empty at the end of the file. Throws DataError with file and line. After
   // an error that concerns one row only (`row_is_lost()`), the next call continues behind it.
   virtual std::optional<Row> next() = 0;
-  // The same, as cheaply as the format allows: JSON is returned as text, whose errors parse_row()
-  // reports.
+  // Like next(), but as cheap as the format allows: JSON is returned as text, and parse_row()
+  // reports its errors.
   virtual std::optional<RawRow> next_raw();
-  // Skips the next `count` rows, without parsing them when the format allows it; unreadable ones
-  // count. Returns the number skipped: fewer only at the end. Throws DataError.
+  // Skips the next `count` rows, without parsing them when the format allows it. Unreadable rows
+  // count as rows. Returns the number of skipped rows, which is smaller only at the end. Throws
+  // DataError.
   virtual int64_t skip(int64_t count);
   // True when the last error of next() concerned one row, not the rest of the file.
   virtual bool row_is_lost() const { return false; }
-  // The raw bytes of that row. A CSV row is reassembled from its fields. Empty when the row is too
-  // long or its bytes are unknown.
+  // The raw bytes of the row that the last error of next() concerned. A CSV row is reassembled from
+  // its fields. Empty when the row is too long or its bytes are unknown.
   virtual std::string lost_row() const { return {}; }
 };
 
-// True when the name, without a suffix of compression, ends like a known format.
+// True when the suffix, before a suffix of compression, belongs to a known format.
 bool names_rows(const std::filesystem::path& path);
-// True when it ends like a plain text file.
+// True when the suffix, before a suffix of compression, belongs to plain text.
 bool names_text(const std::filesystem::path& path);
 
-// The formats and the suffixes of compression, for messages.
+// The names of the formats and the suffixes of compression, for messages.
 std::string known_row_formats();
 
-// Throws DataError when the file cannot be read or its format is unknown.
+// Opens a file. Throws DataError when the file cannot be read or its format is unknown.
 std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path,
                                      TextRows text_rows = TextRows::Document);
 

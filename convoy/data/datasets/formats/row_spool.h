@@ -12,15 +12,15 @@
 
 namespace convoy::data {
 
-// Stores rows in a file without a name, compressed, to be read after all were seen. The file
-// disappears with the process. One thread.
+// Stores rows, compressed, in a file without a name. They are read back after the last row was
+// added. The file disappears with the process. One thread.
 class RowSpool {
  public:
   // Throws IoError when `folder` is not writable.
   explicit RowSpool(const std::filesystem::path& folder);
 
   void add(const std::string& json);  // one row, on one line. Throws IoError
-  // Ends adding. The spool must outlive the source.
+  // Returns the stored rows. No row may be added afterwards. The spool must outlive the source.
   std::unique_ptr<RowSource> rows();
 
  private:

@@ -4,9 +4,9 @@
 // json.dump(indent=2, ensure_ascii=False) writes it, JSON lines, CSV and TSV (RFC 4180), Parquet.
 // The suffix decides the format; all but Parquet are compressed when .gz, .zst or .bz2 follows.
 //
-// Reading back gives: for JSON and JSON lines the same rows. For Parquet the same values, and null
-// for a key that a row lacks: numbers, texts, lists and objects are columns of their own type when
-// all rows agree, else text (column_type.h). For CSV texts: numbers, true, false, and nested values
+// Reading JSON and JSON lines back gives the same rows. Parquet gives the same values, and null for
+// a key that a row lacks: numbers, texts, lists and objects are columns of their own type when all
+// rows agree, else text (column_type.h). CSV gives texts: numbers, true, false, and nested values
 // as JSON, null as an empty cell.
 //
 //   const auto writer = create_rows("data/final.jsonl.gz");
@@ -26,16 +26,16 @@ struct WrittenFile {
   std::filesystem::path path;
   int64_t rows = 0;
   int64_t bytes = 0;
-  std::string sha256;  // hexadecimal
+  std::string sha256;  // hexadecimal hash of the file
 };
 
 // One thread.
 class RowWriter {
  public:
   virtual ~RowWriter() =
-      default;  // without finish() nothing is at the path, or what was there before
-  // `row`: an object; for JSON and JSON lines any value. Throws DataError for a row that cannot be
-  // written, IoError.
+      default;  // without finish() the path keeps its earlier file, or stays empty
+  // `row`: an object; JSON and JSON lines take any value. Throws IoError, and DataError for a row
+  // that cannot be written.
   virtual void write(const nlohmann::ordered_json& row) = 0;
   // Publishes the complete, synced file under its name; must be the last call. Throws IoError,
   // DataError.
@@ -45,13 +45,13 @@ class RowWriter {
 // Throws ConfigError when the path is a folder, or its suffix is no known format. Changes nothing.
 void require_row_format(const std::filesystem::path& path);
 
-// Throws as require_row_format() does, and IoError when the folder is not writable. Call it before
-// computing the rows. Creates the folder.
+// Creates the folder of the output, and checks that it is writable. Call it before computing the
+// rows. Throws as require_row_format() does, and IoError when the folder is not writable.
 void require_row_output(const std::filesystem::path& path);
 
-// CSV and Parquet have the columns of all rows, in order of appearance. So the rows are stored
-// compressed, in a nameless file beside `path`, until finish(). Throws as require_row_output()
-// does.
+// Creates a writer in the format of the suffix. A CSV or Parquet file has the columns of all rows,
+// in order of appearance. Therefore the rows are stored compressed, in a nameless file beside
+// `path`, until finish(). Throws as require_row_output() does.
 std::unique_ptr<RowWriter> create_rows(const std::filesystem::path& path);
 
 }  // namespace convoy::data

@@ -20,7 +20,7 @@ void TableWriter::write(const nlohmann::ordered_json& row) {
 }
 
 WrittenFile TableWriter::finish() {
-  columns_.kind = ColumnType::Kind::Struct;  // also for no rows
+  columns_.kind = ColumnType::Kind::Struct;  // a table without rows is a Struct, too
   for (auto& [name, type] : columns_.fields) type.settle();
   begin_table(columns_, file_);
   const auto rows = spool_.rows();

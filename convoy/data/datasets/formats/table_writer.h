@@ -12,8 +12,8 @@
 
 namespace convoy::data {
 
-// Formats whose header names all columns: rows are stored in a file without a name beside the
-// output until all were seen.
+// Base of the formats whose header names all columns. Rows are stored in a nameless file beside the
+// output until the last row was written.
 class TableWriter : public RowWriter {
  public:
   explicit TableWriter(const std::filesystem::path& path);

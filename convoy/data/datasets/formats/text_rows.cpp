@@ -11,7 +11,8 @@
 namespace convoy::data {
 namespace {
 
-// A plain text as rows {"text": ...}: the whole file is one row, or every line that is not blank.
+// Reads plain text as rows {"text": ...}: the whole file is one row, or every line that is not
+// blank.
 class TextFileRows : public RowSource {
  public:
   TextFileRows(ByteReader file, TextRows rows) : reader_(std::move(file)), rows_(rows) {}

@@ -18,8 +18,8 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kAnswer = "ANSWER";
 
-// The text behind the answer in a conversation of one question; none where the template writes no
-// answer, or refuses the conversation.
+// The text that the template writes behind the answer in a conversation with one question. Empty
+// when the template writes no answer, or refuses the conversation.
 std::optional<std::string> behind_answer(const text::ChatTemplate& chat_template,
                                          const ordered_json& answer) {
   try {
@@ -36,7 +36,7 @@ std::optional<std::string> behind_answer(const text::ChatTemplate& chat_template
   }
 }
 
-// Tells special tokens and blank ones, each asked for once.
+// Says which tokens are special and which are blank; the tokenizer is asked once for each.
 class TokenKinds {
  public:
   explicit TokenKinds(const text::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
@@ -62,7 +62,7 @@ class TokenKinds {
   std::unordered_map<int32_t, Kind> kinds_;
 };
 
-// Nothing where the row ends otherwise.
+// The learnt special token that ends the row; empty when the row ends in another way.
 std::optional<int32_t> learnt_end(std::span<const int32_t> ids, std::span<const uint8_t> learnt,
                                   TokenKinds& kinds) {
   size_t end = ids.size();
@@ -79,7 +79,7 @@ std::optional<int32_t> learnt_end(std::span<const int32_t> ids, std::span<const 
 std::optional<int32_t> turn_end(const text::ChatTemplate& chat_template,
                                 const text::Tokenizer& tokenizer) {
   std::optional<std::string> rest = behind_answer(chat_template, kAnswer);
-  // Some templates read contents in parts alone.
+  // Some templates read a content only as a list of parts.
   if (!rest)
     rest =
         behind_answer(chat_template, ordered_json::array({{{"type", "text"}, {"text", kAnswer}}}));

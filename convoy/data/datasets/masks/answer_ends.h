@@ -14,13 +14,14 @@
 
 namespace convoy::data {
 
-// The special token that the template writes behind the text of an answer. Nothing where it writes
+// The special token that the template writes behind the text of an answer; empty when it writes
 // none.
 std::optional<int32_t> turn_end(const text::ChatTemplate& chat_template,
                                 const text::Tokenizer& tokenizer);
 
-// The learnt special tokens with which rows end, the most frequent first. Only line breaks and
-// further special tokens may follow. Rows of `max_tokens` may be cut and do not count.
+// The learnt special tokens that end the rows, the most frequent first. Behind such a token a row
+// may have only line breaks and further special tokens. Rows of `max_tokens` tokens do not count,
+// because they may be cut.
 std::vector<int32_t> learnt_ends(const TokenDataset& rows, const text::Tokenizer& tokenizer,
                                  int64_t max_tokens);
 

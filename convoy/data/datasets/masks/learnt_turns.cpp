@@ -27,7 +27,7 @@ bool is_white_space(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-// The special tokens that lie whole in the span, in order.
+// Indices of the special tokens that lie completely in the span, in order.
 std::vector<size_t> special_tokens_in(const TurnSpan& span, const text::Encoding& encoding,
                                       const text::Tokenizer& tokenizer) {
   std::vector<size_t> found;
@@ -54,7 +54,8 @@ std::optional<size_t> end_of_turn(const LearntTurns& turns, const TurnSpan& turn
   return std::nullopt;
 }
 
-// `ends`: the tokens that close supervised turns, all of them in the mask.
+// Applies `wanted` to the mask. `ends`: indices of the tokens that close supervised turns; the mask
+// contains all of them.
 void choose_ends(std::vector<uint8_t>& mask, const std::vector<size_t>& ends,
                  const text::Encoding& encoding, LearntEnds wanted) {
   if (wanted == LearntEnds::Turn || ends.empty()) return;
@@ -69,7 +70,7 @@ void choose_ends(std::vector<uint8_t>& mask, const std::vector<size_t>& ends,
   if (wanted == LearntEnds::Last) mask[*last] = 1;
 }
 
-// The message of each span; empty when the template does not write one span per answer.
+// Index of the message of each span; empty when the template does not write one span per answer.
 std::vector<size_t> messages_of_spans(const ordered_json& messages, size_t num_spans) {
   std::vector<size_t> answers;
   for (size_t index = 0; index < messages.size(); ++index)
@@ -99,7 +100,8 @@ bool holds(const TurnSpan& span, const TextMark& mark) {
                     : span.begin < position && position <= span.end;
 }
 
-// The text of a message whose place is unknown.
+// The text of a message whose place in the rendering is unknown; empty for a short text, which may
+// occur elsewhere by chance.
 std::string text_without_place(const ordered_json& message) {
   constexpr size_t kTellingBytes = 16;
   const auto content = message.find("content");
@@ -108,13 +110,13 @@ std::string text_without_place(const ordered_json& message) {
   return text.size() < kTellingBytes ? "" : text;
 }
 
-// Throws DataError for a turn that holds a text of another message, or not its own.
+// Throws DataError for a turn that contains a text of another message, or lacks its own text.
 void require_own_texts(const LearntTurns& turns, const ReadableChat& chat) {
   const ordered_json& messages = chat.messages;
   std::vector<bool> has_place(messages.size());
   for (const TextMark& mark : chat.texts.marks) has_place[mark.message] = true;
   for (const TurnSpan& span : turns.spans) {
-    // With tags the number of a span is not its message's number.
+    // A tagged span does not say which message it belongs to, so any assistant message may own it.
     const auto owns = [&](size_t message) {
       return span.is_tagged ? role_of(messages[message]) == kAssistant
                             : span.message == static_cast<int64_t>(message);
@@ -245,7 +247,7 @@ std::vector<uint8_t> mask_of(const LearntTurns& turns, const text::Encoding& enc
       if (overlaps(encoding, token, turn)) mask[token] = 1;
   }
   choose_ends(mask, closing, encoding, ends);
-  // The first token has no predecessor, so it is never predicted.
+  // The first token has no predecessor, so it is no target of the loss.
   if (!mask.empty()) mask[0] = 0;
   return mask;
 }

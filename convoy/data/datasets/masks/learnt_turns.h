@@ -20,40 +20,44 @@ namespace convoy::data {
 
 struct LearntTurns {
   std::string text;
-  std::vector<TurnSpan> spans;  // in the order of the text
+  std::vector<TurnSpan> spans;  // in the order of the rendered text
   Unwritten unwritten = {};     // parts that the template left out
-  bool by_tags = false;         // the spans of the assistant are the template's own
+  bool by_tags = false;         // true: assistant spans come from the template's tags
   int64_t renders = 0;          // number of template renders
 };
 
-// Spans of the turns of `roles` among messages[first_message..] of `chat`, which was rendered
-// without a generation prompt. Turns of roles other than
-// assistant begin with their content; a message that the template does not write has no span.
-// Assistant turns: with tags, the template's spans. Without tags, a turn begins where the rendering
-// of the messages before it with the generation prompt ends, and ends where the rendering up to it
-// ends. A template that writes a turn differently when others follow (for example, one that drops
-// earlier reasoning) is probed instead. Throws DataError when a turn cannot be located with
-// certainty. When there are many turns, only a few are located this way; the others by the text
-// they have in common (turn_marks.h). No span holds the text of a message of another role, or of
-// another turn. An answer for which the template writes nothing has a span
-// only with EmptyAnswers::Learn; with EmptyAnswers::Error it throws DataError.
+// Finds the turns of `roles` among messages[first_message..] of `chat`, which was rendered without
+// a generation prompt. A message that the template does not write has no span. The turn of a role
+// other than assistant begins with its content.
+//
+// Assistant turns: a template with tags marks the spans itself. Without tags, a turn begins where
+// the rendering of the messages before it, with the generation prompt, ends; it ends where the
+// rendering of the messages up to it ends. A template that writes a turn differently when other
+// turns follow (for example, one that drops earlier reasoning) is probed instead. If there are many
+// turns, only a few are located this way. The other ones are located by the text around them, which
+// all turns have in common (turn_marks.h).
+//
+// No span holds the text of a message of another role, or of another turn. An answer for which the
+// template writes nothing has a span only with EmptyAnswers::Learn; with EmptyAnswers::Error it
+// throws DataError. Throws DataError when a turn cannot be located with certainty.
 LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ReadableChat& chat,
                               const nlohmann::ordered_json& variables, size_t first_message,
                               const std::vector<std::string>& roles,
                               EmptyAnswers empty_answers = EmptyAnswers::Skip);
 
-// A template may close the conversation behind its last turn: that end is no part of the turn when
-// the turn has an end token of its own, which it also has when another turn follows.
+// Removes the text that closes the conversation from the last turn. A template may write such a
+// text behind the last turn. It is no part of the turn if the turn has an end token of its own,
+// which it also has when another turn follows.
 void leave_out_end_of_conversation(LearntTurns& turns, const text::ChatTemplate& chat_template,
                                    const ReadableChat& chat,
                                    const nlohmann::ordered_json& variables,
                                    const text::Encoding& encoding,
                                    const text::Tokenizer& tokenizer);
 
-// Marks the tokens that overlap the turns: with tags exactly, otherwise up to and including the
-// end-of-turn token, so that the line break after it is not supervised. `ends` selects the
-// supervised end-of-turn tokens; All includes every token of the text that equals an end token of a
-// supervised turn.
+// Marks the tokens that overlap the turns. With tags a turn has exactly its span; without tags it
+// ends with its end-of-turn token, so that the line break behind this token is not supervised.
+// `ends` selects the supervised end-of-turn tokens. All includes every token of the text that
+// equals an end token of a supervised turn.
 std::vector<uint8_t> mask_of(const LearntTurns& turns, const text::Encoding& encoding,
                              const text::Tokenizer& tokenizer, LearntEnds ends);
 

@@ -12,24 +12,24 @@
 namespace convoy::data {
 
 enum class Supervise {
-  Auto,  // chat: turns of the roles; prompt/completion: the completion; text: everything
+  Auto,  // chat: the turns of `roles`; prompt and completion: the completion; text: every token
   Assistant,
-  Last,  // only the last such turn
-  All,   // every token but the first
+  Last,  // only the last turn of `roles`
+  All,   // every token except the first
 };
 
-// For chat rows: which of the special tokens that close turns are supervised.
+// Selects the supervised tokens among the special tokens that close turns. For chat rows.
 enum class LearntEnds {
   Turn,  // tokens that close learnt turns
   All,   // tokens that close any turn
-  Last,  // the conversation's last
+  Last,  // the last one of the conversation
   None,
 };
 
-// Policy for an answer or a completion without text.
+// The policy for an answer or a completion without text.
 enum class EmptyAnswers {
-  Skip,   // it is not learnt
-  Learn,  // the token that ends it is learnt
+  Skip,   // the answer is not learnt
+  Learn,  // the token that ends the answer is learnt
   Error,
 };
 
@@ -39,8 +39,8 @@ struct Supervision {
   LearntEnds ends = LearntEnds::Turn;
   EmptyAnswers empty_answers = EmptyAnswers::Skip;
 
-  // From the words of data.supervise, data.roles_to_train, data.train_on_eos and
-  // data.empty_answers. Throws ConfigError, also for words that contradict each other.
+  // Makes it from the values of data.supervise, data.roles_to_train, data.train_on_eos and
+  // data.empty_answers. Throws ConfigError, also for values that contradict each other.
   static Supervision named(const std::string& supervise,
                            const std::vector<std::string>& roles = {"assistant"},
                            const std::string& ends = "turn",

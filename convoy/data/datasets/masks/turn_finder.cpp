@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A private-use letter, which no text contains by chance.
+// A private-use character, which no text contains by chance.
 constexpr std::string_view kProbe = "\xEE\x80\x9A";
 constexpr std::string_view kTurnBlanks = " \t\r\n";
 
@@ -21,8 +21,9 @@ size_t common_prefix(std::string_view left, std::string_view right) {
   return static_cast<size_t>(at - left.begin());
 }
 
-// Where the text that follows a turn begins, of which two forms differ from `at` on: they may have
-// the beginning of a mark or a heading in common.
+// Start of the text that follows a turn. `at`: the position where two renderings with different
+// following texts begin to differ. Both following texts may begin with the same mark or heading, so
+// their start may lie before `at`.
 size_t begin_of_next(std::string_view text, size_t at) {
   const size_t line = text.rfind('\n', at == 0 ? 0 : at - 1);
   const size_t line_begin = line == std::string_view::npos ? 0 : line + 1;
@@ -53,7 +54,7 @@ TurnSpan TurnFinder::find(size_t index) const {
   refuse_turn(index);
 }
 
-// A letter before and one after the content reveal its location; the conversation up to the turn
+// Locates the content by a letter before it and one behind it. The conversation up to the turn
 // shows how the turn is closed.
 std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
   const ordered_json& message = messages_[index];
@@ -79,9 +80,11 @@ std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
                   static_cast<int64_t>(index)};
 }
 
-// Number of bytes from `end` on that the template writes after the content of message `index` in
-// every position. A template may refuse a conversation that ends there, write the content
-// elsewhere, or close the conversation otherwise: then no closing is known.
+// Length of the closing of a turn in bytes. The closing is the text that the template writes behind
+// the content of message `index`: in the whole conversation from `end` on, and also in the
+// conversation that ends with this message. Returns 0 if the closing is unknown, because the
+// template refuses the shorter conversation, writes the content elsewhere, or closes the
+// conversation differently.
 size_t TurnFinder::closing_length(size_t index, size_t content_end, size_t end) const {
   for (const bool is_followed : {false, true}) {
     try {
@@ -108,8 +111,9 @@ std::string TurnFinder::render_with_letter(size_t count, size_t index, size_t at
   return renders_.other(probed, add_generation_prompt);
 }
 
-// The turn begins where the generation prompt ends. The prompt may extend further than the turn's
-// header ("<think>"): then it begins where they differ, if that is within the prompt.
+// The turn begins where the generation prompt ends. The prompt may be longer than the turn's header
+// (it may end with "<think>"). Then the turn begins where the two differ, if that position is in
+// the prompt.
 std::optional<size_t> TurnFinder::begin_by_prompt(size_t index) const {
   if (index == 0) return std::nullopt;
   const std::string before = renders_.first(index, true);
@@ -138,7 +142,7 @@ std::optional<std::string> TurnFinder::turn_header(size_t index) const {
   const std::string without = renders_.first(count, false);
   const size_t common = common_prefix(with, without);
   if (common == with.size()) return std::nullopt;
-  // A template may close a conversation that is not continued.
+  // A template may write a closing text behind a conversation that does not continue.
   return with.substr(common == without.size() ? common : begin_of_next(with, common));
 }
 
@@ -166,7 +170,7 @@ std::optional<std::string> TurnFinder::render_probed(size_t count, size_t index,
   return render_with_letter(count, index, at_end ? end : 0);
 }
 
-// Without a prompt that shows the beginning, the header is the last one before the content.
+// The start of the turn: by the generation prompt, or else the last header before the content.
 std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
   if (const auto begin = begin_by_prompt(index)) return begin;
   const auto probed = render_probed(messages_.size(), index, false);
@@ -181,8 +185,8 @@ std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
   return found + header->size();
 }
 
-// A letter after the content reveals the end of the content; the turn closes there as it does when
-// it is the last one, or when another follows.
+// Locates the turn by a letter behind its content. The turn closes there as it does at the end of
+// the conversation, or before another turn.
 std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
   const auto begin = probed_begin(index);
   const auto probed = render_probed(messages_.size(), index, true);
@@ -196,8 +200,8 @@ std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
                   static_cast<int64_t>(index)};
 }
 
-// A turn without content (tool calls only) ends at the first text that closes every turn, provided
-// that the message itself does not contain that text.
+// Locates a turn without content (tool calls only): it ends at the first text that closes every
+// turn, provided that the message itself does not contain that text.
 std::optional<TurnSpan> TurnFinder::by_closing(size_t index) const {
   if (index == 0) return std::nullopt;
   const auto begin = probed_begin(index);

@@ -14,12 +14,12 @@
 
 namespace convoy::data {
 
-// A byte range of the rendered text.
+// The byte range of a turn in the rendered text.
 struct TurnSpan {
   int64_t begin = 0;
   int64_t end = 0;
-  int64_t message = 0;     // index in the conversation; -1: with tags it is not known
-  bool is_tagged = false;  // the template itself marks it, with {% generation %}
+  int64_t message = 0;     // index of the message; -1: unknown, because of tags
+  bool is_tagged = false;  // true: the template marks it with {% generation %}
 
   bool operator==(const TurnSpan&) const = default;
 };
@@ -29,21 +29,21 @@ using RenderMessages =
 using RenderFirst = std::function<std::string(size_t num_messages, bool add_generation_prompt)>;
 
 struct ChatRenders {
-  RenderMessages other;  // any conversation
-  RenderFirst first;     // the first messages of this one
+  RenderMessages other;  // renders any conversation
+  RenderFirst first;     // renders the first messages of this conversation
 };
 
-// Throws DataError: the turn cannot be told from the rest.
+// Throws DataError: the turn cannot be distinguished from the rest of the text.
 [[noreturn]] void refuse_turn(size_t index);
 
 class TurnFinder {
  public:
-  // All must outlive the finder; `full` is the whole conversation as rendered.
+  // All arguments must outlive the finder. `full`: the rendered conversation.
   TurnFinder(const ChatRenders& renders, const nlohmann::ordered_json& messages,
              const std::string& full)
       : renders_(renders), messages_(messages), full_(full) {}
 
-  // Finds an assistant's turn, from the end of its header. Throws DataError when it cannot be
+  // Finds the turn of an assistant, beginning behind its header. Throws DataError when it cannot be
   // located with certainty.
   TurnSpan find(size_t index) const;
 
@@ -51,11 +51,11 @@ class TurnFinder {
   // write the content. Throws DataError as find() does, and for a content that is not a text.
   std::optional<TurnSpan> find_content(size_t index) const;
 
-  // The text with which the template opens an assistant turn: the generation prompt.
+  // The text with which the template opens an assistant turn, which is the generation prompt.
   std::optional<std::string> turn_header(size_t index) const;
 
-  // The first messages as the template writes them when a turn of the assistant follows. Empty
-  // when that cannot be told.
+  // The first messages as the template writes them when an assistant turn follows. Empty when this
+  // text cannot be determined.
   std::optional<std::string> first_followed(size_t num_messages) const;
 
  private:

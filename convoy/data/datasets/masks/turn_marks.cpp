@@ -11,14 +11,15 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::string_view kBlanks = " \t\r\n";
-// Fewer turns are located as fast one by one.
+// So few turns are located just as fast one by one.
 constexpr size_t kFewTurns = 2;
 
 bool is_of(const ordered_json& message, std::string_view role) {
   return message.is_object() && message.contains("role") && message["role"] == role;
 }
 
-// White space at the end of a content, after its mark: a template writes it or strips it.
+// White space at the end of a content, which is behind the content's mark. A template may write or
+// strip it.
 std::string blanks_behind(const ordered_json& message) {
   const ordered_json& content = message["content"];
   const auto& text =
@@ -50,12 +51,13 @@ class TurnPattern {
 
   bool has_content(size_t index) const { return contents_[index].end.has_value(); }
 
-  // True when the template's output of the content ends at its mark.
+  // True when the content ends at its mark, so no white space follows.
   bool ends_at_mark(size_t index) const {
     return has_content(index) && blanks_behind(messages_[index]).empty();
   }
 
-  // Learns from a turn that ends at its mark. Returns false when there is nothing to learn.
+  // Takes header and closing from a turn whose content ends at its mark. Returns false when the
+  // turn does not show them.
   bool learn(const TurnSpan& turn, const std::string& header) {
     const size_t content_end = *contents_[static_cast<size_t>(turn.message)].end;
     const auto end = static_cast<size_t>(turn.end);
@@ -66,7 +68,7 @@ class TurnPattern {
   }
 
   std::optional<TurnSpan> find(size_t index) const {
-    // A text that resembles a header or a closing is left to the finder.
+    // A message whose text resembles the header or the closing is located by TurnFinder.
     if (index == 0 || !contents_[index - 1].end ||
         holds_text(messages_[index], without_blanks(header_)))
       return std::nullopt;
@@ -85,8 +87,8 @@ class TurnPattern {
     return span(index, header + header_.size(), *end + closing_.size());
   }
 
-  // The end of the content where the closing follows, with its white space or without; empty when
-  // both match.
+  // The end of the content: the closing follows either the white space behind the mark, or the mark
+  // itself. Empty when both match.
   std::optional<size_t> end_of_content(size_t index) const {
     const size_t mark = *contents_[index].end;
     const std::string blanks = blanks_behind(messages_[index]);
@@ -97,8 +99,8 @@ class TurnPattern {
     return kept ? mark + blanks.size() : mark;
   }
 
-  // A turn without content, such as tool calls, ends at the first closing, provided that it does
-  // not contain one.
+  // A turn without content, such as tool calls, ends at the first closing, unless the message
+  // itself contains the text of a closing.
   std::optional<TurnSpan> between_contents(size_t index) const {
     const std::string_view closing = without_blanks(closing_);
     if (index + 1 >= messages_.size() || !contents_[index + 1].begin || closing.empty() ||
@@ -126,7 +128,7 @@ class TurnPattern {
 
 using Located = std::vector<std::optional<TurnSpan>>;
 
-// The turns that the pattern finds, in the order of `turns`; empty when a checked one is wrong.
+// The turns that the pattern finds, in the order of `turns`; empty when a checked turn is wrong.
 Located locate_by_pattern(const TurnFinder& finder, TurnPattern& pattern,
                           const std::vector<size_t>& turns) {
   Located located(turns.size());
@@ -137,11 +139,12 @@ Located locate_by_pattern(const TurnFinder& finder, TurnPattern& pattern,
   const auto header = finder.turn_header(*model);
   if (!header || !pattern.learn(finder.find(*model), *header)) return located;
   for (size_t turn = 0; turn < turns.size(); ++turn) located[turn] = pattern.find(turns[turn]);
-  // Checks the model turn itself, the first one without content, and the last one.
+  // Compares the model turn itself, the first turn without content and the last turn with the
+  // result of TurnFinder.
   const auto is_right = [&](size_t turn) {
     return !located[turn] || finder.find(turns[turn]) == *located[turn];
   };
-  // Behind the last turn a template may close the conversation, too.
+  // A template may close the conversation behind the last turn, so that this turn is longer.
   if (std::optional<TurnSpan>& last = located.back()) {
     const TurnSpan found = finder.find(turns.back());
     if (found.begin == last->begin && found.end >= last->end) last = found;

@@ -14,15 +14,15 @@
 
 namespace convoy::data {
 
-// The assistant turns among messages[first_message..] of `full`, the rendered conversation in which
-// `texts` lie, except the turns in `left_out`. Throws DataError.
+// The assistant turns among messages[first_message..], except the turns in `left_out`. `full`: the
+// rendered conversation; `texts`: the places of its texts. Throws DataError.
 std::vector<TurnSpan> find_assistant_turns(const ChatRenders& renders,
                                            const nlohmann::ordered_json& messages,
                                            const std::string& full, const MessageTexts& texts,
                                            size_t first_message,
                                            const std::vector<size_t>& left_out);
 
-// The turns of another role, one by one (TurnFinder::find_content). Throws DataError.
+// The turns of another role, located one by one (TurnFinder::find_content). Throws DataError.
 std::vector<TurnSpan> find_turns_of(const std::string& role, const ChatRenders& renders,
                                     const nlohmann::ordered_json& messages, const std::string& full,
                                     size_t first_message);

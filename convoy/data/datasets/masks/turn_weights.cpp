@@ -20,13 +20,13 @@ constexpr std::string_view kScale = "loss_scale";
 constexpr std::string_view kMasked = "masked";
 constexpr std::array<std::string_view, 8> kWeightKeys = {
     kWeight, "loss_weight", "train", "training", "trainable", "loss", "loss_mask", kMasked};
-// They mark parts of a content.
+// Keys that mark parts of a content, which is not supported.
 constexpr std::array<std::string_view, 3> kPartKeys = {"train_detail", "training_detail",
                                                        "reasoning_training_detail"};
 constexpr std::array<std::string_view, 9> kStems = {"weight",   "train", "loss", "mask",  "learn",
                                                     "supervis", "ignor", "skip", "exclud"};
 
-// Between these bounds neither a weight nor a sum of them leaves the range of fp32.
+// Within these bounds neither a weight nor a sum of weights leaves the range of fp32.
 constexpr double kLeastWeight = 1e-6;
 constexpr double kMostWeight = 1e6;
 
@@ -51,12 +51,13 @@ std::string wanted(std::string_view key, const Json& value, std::string_view wha
                      what);
 }
 
-// One agrees with every weight but 0: it says yes, not how much.
+// True when two weights contradict each other. A weight of 1 agrees with every weight except 0,
+// because it may just mean "yes".
 bool contradict(double left, double right) {
   return (left == 0) != (right == 0) || (left != 1 && right != 1 && left != right);
 }
 
-// Words of lower-case letters, of snake_case, kebab-case and camelCase.
+// The words of a key in snake_case, kebab-case or camelCase, in lower case.
 std::vector<std::string> key_words(std::string_view key) {
   std::vector<std::string> words(1);
   bool was_lower = false;

@@ -9,7 +9,7 @@
 
 namespace convoy::data {
 
-// Turns an Arrow status into an exception, which each file here turns into one of our errors.
+// Throws an Arrow status as an exception. Each file of this folder turns it into a convoy::Error.
 inline void check(const arrow::Status& status) {
   if (!status.ok()) throw std::runtime_error(status.message());
 }

@@ -24,7 +24,7 @@ std::unique_ptr<arrow::util::Codec> codec_of(Compression compression) {
   return std::move(*codec);
 }
 
-// Several members, frames or streams in one file are read as one.
+// Reads all members, frames or streams of a file as one stream.
 class CompressedBytes : public ByteStream {
  public:
   CompressedBytes(std::filesystem::path path, Compression compression)

@@ -22,7 +22,7 @@
 namespace convoy::data {
 namespace {
 
-// Rows decoded at once: as many as fit kBatchBytes on average.
+// Limits for the number of rows that are decoded at once; the bytes by the average row.
 constexpr int64_t kMostBatchRows = 1024;
 constexpr int64_t kBatchBytes = int64_t{16} << 20;
 
@@ -139,7 +139,7 @@ nlohmann::ordered_json to_json(const arrow::Array& array, int64_t at, int depth)
     }
     case arrow::Type::EXTENSION:
       return to_json(*static_cast<const arrow::ExtensionArray&>(array).storage(), at, depth + 1);
-    default: {  // times, decimals and the like, as text
+    default: {  // times, decimals and similar types become text
       const auto scalar = array.GetScalar(at);
       if (!scalar.ok() || arrow::is_nested(array.type_id()))
         throw DataError(fmt::format("a value of type {} cannot be read", array.type()->ToString()),
@@ -199,9 +199,8 @@ class ParquetRows : public RowSource {
     } catch (const std::bad_alloc&) {
       throw DataError("the Parquet file asks for more memory than there is",
                       {.file = path_.string(), .hint = "write the file with smaller row groups"});
-    } catch (
-        const std::exception& error) {  // parquet::ParquetException and what its decoders throw
-      // The library's reasons may quote bytes of the file.
+    } catch (const std::exception& error) {  // exceptions of parquet and its decoders
+      // The text of such an exception may quote bytes of the file.
       const std::string_view reason = find_invalid_utf8(error.what()) ? "unreadable" : error.what();
       throw DataError(fmt::format("not a valid Parquet file: {}{}", reason,
                                   index_ > 0 ? fmt::format(" (behind row {})", index_) : ""),
@@ -234,7 +233,7 @@ class ParquetRows : public RowSource {
     return std::clamp<int64_t>(kBatchBytes / most_row_bytes, 1, kMostBatchRows);
   }
 
-  // Skips whole groups without reading their pages.
+  // Skips whole row groups without reading their pages.
   int64_t skip_groups(int64_t count) {
     const auto metadata = reader_->parquet_reader()->metadata();
     int64_t skipped = 0;

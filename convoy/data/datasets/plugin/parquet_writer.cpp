@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = ColumnType::Kind;
 
-// A group ends with the first of these.
+// A row group ends at the first of these limits.
 constexpr int64_t kGroupBytes = int64_t{16} << 20;
 constexpr int64_t kGroupRows = 1 << 17;
 
@@ -56,7 +56,7 @@ Builder& as(arrow::ArrayBuilder& builder) {
   return static_cast<Builder&>(builder);
 }
 
-// Appends the value. Returns its approximate size in bytes.
+// Appends the value to `builder`. Returns the approximate size of the value in bytes.
 int64_t append(arrow::ArrayBuilder& builder, const ColumnType& type, const Json& value);
 
 int64_t append_text(arrow::ArrayBuilder& builder, const std::string& text) {
@@ -112,8 +112,8 @@ int64_t append(arrow::ArrayBuilder& builder, const ColumnType& type, const Json&
   return append_text(builder, cell_text(value));
 }
 
-// Our sink as Arrow's. Its exceptions must not pass through Arrow, so they are stored for Arrow's
-// caller.
+// Passes the bytes of Arrow to a ByteSink. The sink's exceptions must not pass through Arrow, so
+// they are stored and rethrown behind it.
 class SinkStream : public arrow::io::OutputStream {
  public:
   explicit SinkStream(ByteSink& sink) : sink_(sink) {}

@@ -40,7 +40,7 @@ bool is_list_of_objects(const Json& value) {
          std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_object(); });
 }
 
-// The keys of turns and of the parts of a content, by OpenAI's format and for thoughts.
+// The known keys of turns and of parts of a content: OpenAI's format, and thoughts.
 constexpr std::array<std::string_view, 10> kTurnKeys = {
     "role", "content", "tool_calls",        "tool_call_id", "name",
     "type", "text",    "reasoning_content", "thinking",     "reasoning"};
@@ -48,7 +48,7 @@ constexpr std::array<std::string_view, 2> kShareGptKeys = {"from", "value"};
 
 constexpr const char* kLossMask = "loss_mask";
 
-// Without the members that are null, at every depth; items of lists stay.
+// The value without members that are null, at every depth. Null items of lists stay.
 Json without_null_members(const Json& value) {
   if (!value.is_structured()) return value;
   Json kept = value.is_array() ? Json::array() : Json::object();
@@ -60,7 +60,7 @@ Json without_null_members(const Json& value) {
   return kept;
 }
 
-// A call without arguments has none or null; templates write an object.
+// Gives a call without arguments, or with null, an empty object: templates write an object.
 void fill_arguments(Json& message) {
   if (!message.contains("tool_calls") || !message["tool_calls"].is_array()) return;
   for (Json& call : message["tool_calls"]) {
@@ -156,8 +156,9 @@ std::string RowFields::cut(std::string text) {
   return text;
 }
 
-// Parses a value that is a JSON string, as in a CSV file. Its nulls are its author's. Nulls in
-// other values may be Parquet's, which gives every object of a column every key.
+// The value of a column. A JSON string, as in a CSV file, is parsed, and its nulls stay as written.
+// In any other value nulls are dropped: Parquet adds them, because every object of a column there
+// has every key.
 Json RowFields::parsed(std::string_view key) const {
   const Json& value = member(key);
   if (!value.is_string()) return without_null_members(value);
@@ -183,7 +184,7 @@ Json RowFields::list(std::string_view key) const {
   return list;
 }
 
-// A row's own `loss_mask` has one entry for each of its turns.
+// Gives each turn its entry of the row's column `loss_mask`.
 void RowFields::spread_loss_mask(Json& turns) const {
   const Json* const row_mask = found(kLossMask);
   if (row_mask == nullptr || row_mask->is_null()) return;
@@ -225,7 +226,8 @@ Json RowFields::checked_message(const Json& message, std::string_view where) {
     fail(fmt::format("unknown role `{}` at {}{}; known: {}", name, where, did_you_mean(name, roles),
                      fmt::join(roles, ", ")));
   Json checked = Json::object();
-  // An empty list of calls says that there is none; some templates only ask for the key.
+  // An empty list of calls means that there are no calls, but some templates only test whether the
+  // key exists.
   for (const auto& [key, value] : message.items())
     if (!value.is_null() && !(key == "tool_calls" && is_absent(value)))
       checked[key] = key == "tool_calls" || key == "content" ? as_list_of_structs(value) : value;
@@ -251,7 +253,8 @@ void RowFields::note_further_keys(const Json& turn, std::span<const std::string_
   }
 }
 
-// A string, or a list of {"type": "text", "text": ...} parts. A turn with tool calls may have none.
+// Checks a content: a string, or a list of {"type": "text", "text": ...} parts. A turn with tool
+// calls may have no content.
 void RowFields::check_content(Json& message, std::string_view where) {
   const auto content = message.find("content");
   if (content == message.end()) {

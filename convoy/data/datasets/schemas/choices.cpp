@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostLetters = 26;
-// Longer names belong to settings, not to choices.
+// Longer names are names of settings, not labels of choices.
 constexpr size_t kMostLabelBytes = 3;
 
 std::optional<std::string> choice_text_of(const Json& value) {
@@ -23,7 +23,7 @@ std::optional<std::string> choice_text_of(const Json& value) {
   return std::nullopt;
 }
 
-// Appends a choice; false when it is none.
+// Appends a choice. Returns false when label or text is not usable.
 bool add(Choices& choices, const Json& label, const Json& text) {
   const auto label_text = choice_text_of(label);
   const auto choice_text = choice_text_of(text);
@@ -97,7 +97,7 @@ std::string Choices::lines() const {
   return lines;
 }
 
-// AQuA writes "A)21".
+// True when the texts contain their labels, as in AQuA: "A)21".
 bool Choices::begin_with_labels() const {
   for (size_t index = 0; index < texts.size(); ++index) {
     const std::string& label = labels[index];
@@ -130,7 +130,8 @@ std::optional<std::string> Choices::answer_of(const Json& answer) const {
   if (is_letter && !named) return std::nullopt;
   if (!index) return answer.is_string() ? said : std::nullopt;
   if (answer.is_string() && (named || *index >= texts.size())) return said;
-  // A number among numbers may be either; beside texts it is an index, as in MMLU.
+  // If the choices are numbers, a number may be an index or a choice. If they are texts, it is an
+  // index, as in MMLU.
   const bool is_ambiguous = are_numbers && named && *named != *index;
   if (*index >= texts.size() || is_ambiguous) return std::nullopt;
   return labels[*index];

@@ -15,23 +15,24 @@ namespace convoy::data {
 
 struct Choices {
   std::vector<std::string> columns;  // columns that hold the choices
-  std::vector<std::string> labels;   // A, B, ... unless the row names others
+  std::vector<std::string> labels;   // A, B, ... unless the row has its own labels
   std::vector<std::string> texts;
-  bool are_numbers = false;  // some of them, in the row
+  bool are_numbers = false;  // true: at least one choice is a number in the row
 
-  // "A. text" on a line each; texts that begin with their labels as they are.
+  // The choices as text, one "A. text" per line. Texts that contain their labels are not changed.
   std::string lines() const;
-  // True when `question` shows each text behind its label already.
+  // True when `question` shows each choice with its label already.
   bool are_in(std::string_view question) const;
-  // The choice that `answer` names: the label of an index from 0, any text as it is. Empty for an
-  // index or a letter that names no choice, and for a number that is an index and another choice.
+  // The choice that `answer` names: for an index from 0 the label; for a text the text itself.
+  // Empty for an index or a letter without a choice, and for a number that is both an index and the
+  // text of another choice.
   std::optional<std::string> answer_of(const nlohmann::ordered_json& answer) const;
 
  private:
   bool begin_with_labels() const;
 };
 
-// Empty when the row has no such columns.
+// The choices of a row; empty when the row has no such columns.
 std::optional<Choices> choices_of(const nlohmann::ordered_json& row);
 
 }  // namespace convoy::data

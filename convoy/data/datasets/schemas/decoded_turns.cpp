@@ -18,7 +18,8 @@ bool is_turn(const Json& value) {
          (value.contains("from") && value.contains("value"));
 }
 
-// The list of turns in a text; null: there is none, or the column is no text.
+// The list of turns that the text of a column holds; null when the column holds no such list or is
+// no text.
 Json turns_in_text(const Json& row, const char* key) {
   const auto column = row.find(key);
   if (column == row.end() || !column->is_string()) return nullptr;
@@ -49,7 +50,7 @@ std::optional<Json> with_decoded_turns(const Json& row) {
     put("chosen", std::move(chosen));
     put("rejected", std::move(rejected));
   } else if (has("completion")) {
-    if (prompt.is_null()) return std::nullopt;  // before an answer in JSON is parsed for nothing
+    if (prompt.is_null()) return std::nullopt;  // checked first, to avoid parsing an answer in vain
     Json completion = turns_in_text(row, "completion");
     if (completion.is_null()) return std::nullopt;
     put("completion", std::move(completion));

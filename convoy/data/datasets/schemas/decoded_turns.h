@@ -8,9 +8,10 @@
 
 namespace convoy::data {
 
-// The row with lists of turns in place of the JSON texts that hold them, as tables have them: under
-// `chosen` and `rejected`, under `prompt` and `completion`, or under `prompt` alone. Nothing where
-// the row stays as it is: an answer beside a plain text is a text, whatever it says.
+// The row, where JSON texts that hold turns are replaced by lists of turns: under `chosen` and
+// `rejected`, under `prompt` and `completion`, or under `prompt` alone. Tables hold turns in this
+// way. Empty when the row does not change. An answer beside a prompt that is a plain text stays a
+// text, whatever it contains.
 std::optional<nlohmann::ordered_json> with_decoded_turns(const nlohmann::ordered_json& row);
 
 }  // namespace convoy::data

@@ -8,14 +8,14 @@
 
 namespace convoy::data {
 
-// The value that a text holds if it is a JSON list or object; any other value as it is.
+// The JSON list or object that the text `column` holds; else `column` unchanged.
 nlohmann::ordered_json decoded_column(const nlohmann::ordered_json& column);
 
-// {"role": [a, b], "content": [c, d]} as [{"role": a, "content": c}, ...]; any other value as it
-// is.
+// {"role": [a, b], "content": [c, d]} becomes [{"role": a, "content": c}, ...]; any other value is
+// not changed.
 nlohmann::ordered_json as_list_of_structs(nlohmann::ordered_json value);
 
-// True for null and for texts, lists and objects that are empty, as tables hold absent values.
+// True for null, and for empty texts, lists and objects, which tables use for absent values.
 bool is_absent(const nlohmann::ordered_json& column);
 
 }  // namespace convoy::data

@@ -18,7 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Words = std::vector<std::string>;
 
-// Words for a side. Other words of a name may only say that it is an answer: `chosen_response`.
+// Words in column names that stand for a side. The other words of the name may only mean an answer,
+// as in `chosen_response`.
 constexpr auto kBetter =
     std::to_array<std::string_view>({"chosen", "preferred", "accepted", "accept", "positive", "pos",
                                      "better", "best", "winner", "winning", "win", "good", "w"});
@@ -29,10 +30,10 @@ constexpr auto kNot = std::to_array<std::string_view>({"non", "not", "un", "less
 constexpr auto kAnswerWords = std::to_array<std::string_view>(
     {"response", "responses", "answer", "text", "completion", "output", "message", "messages",
      "conversation", "turns", "content", "sample", "y"});
-// Two answers whose names do not say which is the better one.
+// Endings of two answer columns that do not say which answer is better.
 constexpr auto kNeutral = std::to_array<std::pair<std::string_view, std::string_view>>(
     {{"a", "b"}, {"0", "1"}, {"1", "2"}, {"left", "right"}, {"first", "second"}});
-// Stack Exchange's pairs: j is the better one.
+// Columns of Stack Exchange's pairs: response_j is the better answer.
 constexpr std::string_view kBetterOfStackExchange = "response_j";
 constexpr std::string_view kWorseOfStackExchange = "response_k";
 
@@ -51,7 +52,8 @@ bool is_one_of_words(const List& words, std::string_view word) {
 
 bool is_digit_of_name(char letter) { return letter >= '0' && letter <= '9'; }
 
-// "chosen_response", "chosenResponse" and "Chosen-Response" are one; "answer1" is "answer_1".
+// The words of a name: "chosen_response", "chosenResponse" and "Chosen-Response" give the same
+// words, and so do "answer1" and "answer_1".
 Words words_of_name(std::string_view name) {
   Words words(1);
   char before = '_';
@@ -101,7 +103,8 @@ bool is_named(const Json& row, std::string_view column) {
   return found != row.end() && !found->is_null();
 }
 
-// Two columns `response_a` and `response_b`, of any word for an answer.
+// The two answer columns whose names do not say which is better, such as `response_a` and
+// `response_b`; empty names when there are none.
 std::pair<std::string, std::string> neutral_columns(const Json& row) {
   for (const auto& [first, first_value] : row.items()) {
     const Words words = words_of_name(first);
@@ -118,7 +121,7 @@ std::pair<std::string, std::string> neutral_columns(const Json& row) {
   return {};
 }
 
-// OpenAI's rows hold the prompt so.
+// True for OpenAI's form of the prompt: an object `input` with `messages`.
 bool has_input_of_messages(const Json& row) {
   const auto input = row.find("input");
   return input != row.end() && input->is_object() && input->contains("messages");

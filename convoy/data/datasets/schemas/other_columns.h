@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of preferences by the names that other programs give them: what to rename in a row.
+// Preference columns under the names of other programs: hints about what to rename in a row.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,14 +8,15 @@
 
 namespace convoy::data {
 
-// "rename `preferred_output` to `chosen` and `non_preferred_output` to `rejected`", for sides that
-// an object has no column of; empty where no known name stands for one.
+// A hint such as "rename `preferred_output` to `chosen` and `non_preferred_output` to `rejected`"
+// for the sides that the row has no column for. Empty when no column has a known name of a side.
 std::string side_hint(const nlohmann::ordered_json& row);
 
-// The row has no `chosen` and no `rejected`, and columns by known names of both.
+// True when the row has neither `chosen` nor `rejected`, but columns with known names for both
+// sides.
 bool has_both_sides(const nlohmann::ordered_json& row);
 
-// "rename `is_good` to `label`"; empty where no known name stands for it.
+// A hint such as "rename `is_good` to `label`"; empty when no column has a known name of a label.
 std::string label_hint(const nlohmann::ordered_json& row);
 
 }  // namespace convoy::data

@@ -21,14 +21,14 @@ constexpr std::array<std::string_view, 7> kUserKeys = {
     "user", "question", "prompt", "input", "instruction", "query", "question_stem"};
 constexpr std::array<std::string_view, 5> kAssistantKeys = {"assistant", "answer", "response",
                                                             "target", "output"};
-// Beside choices, where no other column is the answer.
+// Columns that name the correct choice, if no other column is the answer.
 constexpr std::array<std::string_view, 4> kChosenKeys = {"answerKey", "answer_index", "answer_idx",
                                                          "label"};
-// The text that a question is about (Dolly, SQuAD; BoolQ; RACE).
+// Columns with the text that a question refers to (Dolly, SQuAD; BoolQ; RACE).
 constexpr std::array<std::string_view, 3> kContextKeys = {"context", "passage", "article"};
 constexpr std::array<std::string_view, 3> kReasoningKeys = {"reasoning_content", "reasoning",
                                                             "thinking"};
-// SQuAD's {"text": [..]}, or the calls of xLAM: [{"name", "arguments"}, ..].
+// Column of SQuAD's answers, {"text": [..]}, or of xLAM's calls, [{"name", "arguments"}, ..].
 constexpr std::string_view kAnswers = "answers";
 
 std::vector<std::string> present(const Json& row, std::span<const std::string_view> keys) {
@@ -43,7 +43,8 @@ bool is_pair_list(const Json& value) {
   return value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_object();
 }
 
-// The text of a context: a string, or strings of which each is a line. Empty for anything else.
+// The text of a context column: a string, or a list of strings, joined by line breaks. Empty for
+// anything else.
 std::string context_of(const Json* column) {
   if (column == nullptr || column->empty()) return {};
   if (column->is_string()) return column->get<std::string>();
@@ -64,7 +65,8 @@ Json plain_turn(std::string_view role, std::string content) {
   return {{"role", role}, {"content", std::move(content)}};
 }
 
-// Empty when there is none. SQuAD 2 has no text for a question without an answer.
+// The text of SQuAD's answers; nothing for another form. For a question without an answer (SQuAD 2)
+// the text is empty.
 std::optional<std::string> text_of_answers(const Json& answers) {
   if (answers.is_object()) {
     const auto texts = answers.find("text");
@@ -78,7 +80,7 @@ std::optional<std::string> text_of_answers(const Json& answers) {
   return answers[0]["text"].get<std::string>();
 }
 
-// Null when they are none.
+// xLAM's calls in OpenAI's form; null when the value holds no calls.
 Json calls_of_answers(const Json& answers) {
   Json calls = Json::array();
   if (!answers.is_array()) return nullptr;
@@ -101,7 +103,7 @@ bool are_answers(const Json& row) {
 
 std::vector<std::string> question_keys(const Json& row) {
   std::vector<std::string> found = present(row, kUserKeys);
-  // The two are one question, as in alpaca rows.
+  // Alpaca rows have one question in the columns `instruction` and `input`.
   const auto is_in = [&](const char* key) {
     return std::find(found.begin(), found.end(), key) != found.end();
   };
@@ -109,7 +111,7 @@ std::vector<std::string> question_keys(const Json& row) {
   return found;
 }
 
-// The only key of `found`.
+// The only key of `found`; throws DataError when there is none or more than one.
 std::string only_key(const RowFields& fields, const std::vector<std::string>& found,
                      std::span<const std::string_view> known, std::string_view what) {
   if (found.size() == 1) return found[0];
@@ -119,7 +121,7 @@ std::string only_key(const RowFields& fields, const std::vector<std::string>& fo
               "rename the others, or force another data.schema");
 }
 
-// The context is above a question, and below an instruction, as its input would be.
+// Puts the context above a question, but below an instruction, as alpaca rows do with their input.
 std::string with_context(RowFields& fields, std::string_view user, std::string question) {
   std::vector<std::string_view> contexts;
   for (const std::string_view key : kContextKeys)
@@ -162,7 +164,7 @@ Json answer_turn(RowFields& fields, std::string_view assistant, const Choices* c
 void add_reasoning(RowFields& fields, Json& answer) {
   for (const std::string_view key : kReasoningKeys) {
     if (!has_text(fields.peek(key))) continue;
-    // The member that templates read.
+    // Templates read the reasoning under this key.
     answer[key == "reasoning" ? "reasoning_content" : std::string(key)] = fields.text(key);
     return;
   }

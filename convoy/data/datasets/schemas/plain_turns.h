@@ -15,9 +15,9 @@
 
 namespace convoy::data {
 
-// The columns of the user's turn beside sides or ranked answers, where it is no `prompt`: the first
-// that is there (LLaMA-Factory's, Intel/orca_dpo_pairs', Stack Exchange's). `input` belongs to
-// `instruction` alone.
+// Columns that may hold the user's turn beside two sides or ranked answers, if there is no
+// `prompt`. The first column that exists counts (LLaMA-Factory's, Intel/orca_dpo_pairs', Stack
+// Exchange's). `input` is read only beside `instruction`.
 inline constexpr std::array kQuestionColumns = {"instruction", "question", "query"};
 
 // True when the row has a question and an answer; null counts as absent.
@@ -25,13 +25,14 @@ bool has_question_and_answer(const nlohmann::ordered_json& row);
 // Names of the answer's columns that the row has.
 std::vector<std::string> answer_keys(const nlohmann::ordered_json& row);
 
-// `user` and `assistant`: the columns of the question and its answer. Throw DataError.
+// The turns from the columns `user` (question) and `assistant` (answer). Throws DataError.
 nlohmann::ordered_json plain_turns(RowFields& fields, std::string_view user,
                                    std::string_view assistant);
-// Finds the columns; more than one that could be the question or the answer is an error.
+// Like plain_turns(), but finds the two columns. Throws DataError when several columns could be the
+// question or the answer.
 nlohmann::ordered_json loose_turns(RowFields& fields);
 
-// instruction + "\n" + input, as SFT-Play documents it; the input may be empty or absent.
+// The text instruction + "\n" + input, as SFT-Play documents it. The input may be empty or absent.
 std::string instruction_text(RowFields& fields);
 
 }  // namespace convoy::data

@@ -16,7 +16,8 @@ using Json = nlohmann::ordered_json;
 
 bool is_plain_text(const Json& value) { return value.is_string() || value.is_number_integer(); }
 
-// A side may be one message, and its turns may be ShareGPT's, as LLaMA-Factory writes them.
+// The messages of a side. A side may also be one message, or have ShareGPT's turns, as
+// LLaMA-Factory writes them.
 Json side_messages(RowFields& fields, const char* key) {
   const Json& side = fields.member(key);
   const Json turns = side.is_object() ? Json::array({side}) : fields.list(key);
@@ -29,7 +30,7 @@ Json side_messages(RowFields& fields, const char* key) {
   return messages;
 }
 
-// "chosen and rejected", or their places in a ranked list.
+// The names of both sides for messages: "chosen and rejected", or their places in a ranked list.
 std::string both_sides(const RowFields& fields) {
   return fmt::format("{} and {}", fields.name_of("chosen"), fields.name_of("rejected"));
 }
@@ -43,7 +44,8 @@ Sample chat_pair(Json prompt, Json chosen, Json rejected) {
   return sample;
 }
 
-// The turns that both begin with are the prompt; each side keeps a turn.
+// Splits conversations without a prompt: the turns that both sides begin with are the prompt. Each
+// side keeps at least one turn.
 Sample split_chats(RowFields& fields) {
   const Json chosen = side_messages(fields, "chosen");
   const Json rejected = side_messages(fields, "rejected");
@@ -85,7 +87,7 @@ Sample split_texts(RowFields& fields) {
   return text_pair(chosen.substr(0, common), chosen.substr(common), rejected.substr(common));
 }
 
-// The list of messages before both sides, and its column; null: none.
+// The column with the list of messages before both sides; nullptr when there is none.
 const char* column_of_messages(const RowFields& fields) {
   for (const char* key : {"prompt", "messages", "conversations"}) {
     const Json* const value = fields.peek(key);
@@ -100,7 +102,7 @@ const char* question_column(const RowFields& fields) {
   return nullptr;
 }
 
-// The question is the user's turn, behind a history.
+// A pair with a question column. The question is the user's turn; a history stands before it.
 Sample instructed_pair(RowFields& fields, std::string_view question) {
   Json turns = fields.history();
   turns.push_back(
@@ -123,8 +125,9 @@ bool is_text_of_a_turn(const Json& prompt, const Json& turns) {
   });
 }
 
-// UltraFeedback has whole conversations, with the prompt's text and the chosen one again beside
-// them. A column that says something else stays unread, and is named.
+// Rows in UltraFeedback's form: both sides are whole conversations. The columns `prompt` and
+// `messages` repeat the prompt's text and the chosen conversation; they count as read only if they
+// do.
 Sample repeated_chats(RowFields& fields) {
   Sample sample = split_chats(fields);
   const Json* const prompt = fields.peek("prompt");
@@ -136,7 +139,8 @@ Sample repeated_chats(RowFields& fields) {
 
 std::string role_of_turn(const Json& turn) { return turn["role"].get<std::string>(); }
 
-// A figure of one side (`score_chosen`, `chosen-rating`, `length_rejected`) or its maker.
+// True for a column with a property of one side, such as its score or its model: `score_chosen`,
+// `chosen-rating`, `length_rejected`.
 bool is_fact_of_a_side(std::string_view name, const Json& value) {
   const auto is_mark = [](char letter) { return letter == '_' || letter == '-'; };
   for (const std::string_view side : {"chosen", "rejected"}) {
@@ -148,7 +152,8 @@ bool is_fact_of_a_side(std::string_view name, const Json& value) {
   return false;
 }
 
-// Known, and no part of a preference: nobody misses them.
+// Marks columns that are known and no part of a preference as read, so that nobody is warned about
+// them.
 void mark_facts_of_sides(const RowFields& fields) {
   for (const auto& [name, value] : fields.value().items())
     if (name == "prompt_id" || name == "problem_id" || is_fact_of_a_side(name, value))
@@ -203,8 +208,8 @@ void require_turns_of_assistant(const RowFields& fields, const char* key, const 
                 "put the turns before the answer into `prompt`");
 }
 
-// In characters, as TRL's extract_prompt(): a blank before the first difference belongs to the
-// completions, since tokens begin with it.
+// Compares characters, like TRL's extract_prompt(). A space before the first difference belongs to
+// the completions, because tokens begin with it.
 size_t common_prompt(std::string_view chosen, std::string_view rejected) {
   const size_t most = std::min(chosen.size(), rejected.size());
   size_t common = 0;

@@ -10,21 +10,23 @@
 
 namespace convoy::data {
 
-// Throws DataError: for sides of unlike types, for two that are equal, and for conversations with
-// turns of others behind the prompt.
+// Converts a preference row. Throws DataError for sides of different types, for equal sides, and
+// for conversations in which other turns than the assistant's follow the prompt.
 Sample preference_sample(RowFields& fields);
 
-// The chosen and the rejected one, each as a sample with one completion.
+// Splits a pair into two samples with one completion each: first the chosen side, then the rejected
+// one.
 std::vector<Sample> sides_of_pair(const Sample& pair);
 
-// A turn that a model reads and does not write: of the user, the system, the developer.
+// True for a turn that the model reads but does not write: of the user, the system or the
+// developer.
 bool is_of_prompt(const nlohmann::ordered_json& turn);
-// Every token behind the prompt is the answer's: another's turn there would be learnt as one.
-// Throws DataError for `turns` of the column `key` with some.
+// Throws DataError if `turns`, of the column `key`, has a turn that is not the assistant's. Every
+// token behind the prompt is learnt as the answer, so such a turn would be learnt too.
 void require_turns_of_assistant(const RowFields& fields, const char* key,
                                 const nlohmann::ordered_json& turns);
 
-// The bytes of the prompt that both texts begin with, without a blank at its end.
+// Number of bytes of the prompt that both texts begin with, without a space at its end.
 size_t common_prompt(std::string_view chosen, std::string_view rejected);
 
 }  // namespace convoy::data

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
                   {.file = sample.file, .line = sample.line, .hint = std::move(hint)});
 }
 
-// The text parts of a content, concatenated.
+// The text parts of a content, joined without a separator.
 std::string text_of(const Json& content) {
   if (content.is_string()) return content.get<std::string>();
   std::string text;
@@ -50,8 +50,8 @@ Question split_answer(const Sample& sample) {
         fail_question(sample, "the assistant's turn answers no question",
                       "put a turn of the user before it");
       prompt.messages.erase(prompt.messages.size() - 1);
-      // In a prompt with a completion every message belongs to the question, even a last one of the
-      // assistant.
+      // In a row with prompt and completion every message of the prompt belongs to the question,
+      // even if the last one is the assistant's.
       prompt.kind = Sample::Kind::ChatPromptCompletion;
       prompt.completion_messages = Json::array();
       return question;

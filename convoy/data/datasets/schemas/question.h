@@ -14,8 +14,8 @@ struct Question {
   std::string reference;  // the text of the answer
 };
 
-// The answer is the completion, or the text of the last turn. Throws DataError with file and line
-// when that turn is not the assistant's or has no text, and for plain texts.
+// Splits a sample. The answer is the completion, or the text of the last turn. Throws DataError
+// with file and line when that turn is not the assistant's or has no text, and for plain texts.
 Question split_answer(const Sample& sample);
 
 }  // namespace convoy::data

@@ -29,12 +29,12 @@ constexpr std::array<std::pair<RankedPairs, std::string_view>, 4> kWays = {{
     {RankedPairs::All, "all"},
 }};
 
-// Columns with the answers, and the member of an entry that holds one.
+// Columns with a list of answers, and members of an entry that hold the answer's text.
 constexpr std::array kLists = {"completions", "responses", "answers", "candidates", "generations"};
 constexpr std::array kAnswerMembers = {"response", "answer",  "completion",
                                        "text",     "content", "output"};
 
-// The smallest rank is the best one, and the largest score.
+// Names of ranks (the smallest is best) and of scores (the largest is best).
 constexpr std::array kRanks = {"rank", "ranks", "ranking", "rankings"};
 constexpr std::array kScores = {"overall_score", "score",  "scores",  "rating",
                                 "ratings",       "reward", "rewards", "pm_score"};
@@ -54,9 +54,9 @@ bool has_sides(const Json& row) {
   return row.is_object() && first_of(std::array{"chosen", "rejected"}, row) != nullptr;
 }
 
-// The form of a row.
+// Where a row has its answers and their ranks or scores.
 struct RankedForm {
-  const char* list = nullptr;    // column
+  const char* list = nullptr;    // column with the list
   const char* values = nullptr;  // column beside the list, or member of its entries
   bool beside = false;
   bool is_rank = false;
@@ -79,7 +79,7 @@ std::optional<RankedForm> form_of(const Json& row) {
     form.beside = beside;
     return form.values != nullptr;
   };
-  // The first answer may be the one without a score, and all of them may be without one.
+  // First searches an entry with a value, because the first answer may lack one; then accepts null.
   for (const Null null : {Null::Absent, Null::Present})
     for (const Json& entry : entries)
       if (entry.is_object() && first_of(kAnswerMembers, entry) != nullptr &&
@@ -95,12 +95,13 @@ std::optional<RankedForm> form_of(const Json& row) {
                   {.file = row.file, .line = row.line, .hint = std::move(hint)});
 }
 
-// In a list of a Parquet file pandas writes NaN for it.
+// True for a missing value. pandas writes NaN for it in a list of a Parquet file.
 bool is_missing(const Json& value) {
   return value.is_null() || (value.is_number_float() && std::isnan(value.get<double>()));
 }
 
-// Higher is better; nothing where a value is missing. Tables hold numbers as texts.
+// The value as a number of which higher is better; empty when it is missing. Tables may hold
+// numbers as texts.
 std::optional<double> worth_of(const Row& row, const RankedForm& form, const Json& value) {
   if (is_missing(value)) return std::nullopt;
   double number = std::nan("");
@@ -117,7 +118,7 @@ std::optional<double> worth_of(const Row& row, const RankedForm& form, const Jso
 
 struct RankedAnswer {
   Json answer;        // a text, a message, or a list of messages
-  std::string place;  // "responses[2]"
+  std::string place;  // place in the list, such as "responses[2]"
   double worth = 0;
 };
 
@@ -131,7 +132,7 @@ RankedAnswer answer_in(const Row& row, const RankedForm& form, size_t place, con
     found.answer = entry.at(key);
     found.place += fmt::format(".{}", key);
   }
-  if (found.answer.is_number_integer()) found.answer = found.answer.dump();  // as in columns
+  if (found.answer.is_number_integer()) found.answer = found.answer.dump();  // text, as in columns
   if (found.answer.is_string() || found.answer.is_structured()) return found;
   fail_ranked(row,
               fmt::format("wanted a text or a list of messages at `{}`, found {}", found.place,
@@ -170,13 +171,13 @@ std::vector<RankedAnswer> answers_of(const Row& row, const RankedForm& form, Ran
 
 using Places = std::vector<std::pair<size_t, size_t>>;
 
-// Best first, equals in the order of the list.
+// Sorts the best answer first; equal answers keep the order of the list.
 void sort_best_first(std::vector<RankedAnswer>& answers) {
   std::stable_sort(answers.begin(), answers.end(),
                    [](const auto& left, const auto& right) { return left.worth > right.worth; });
 }
 
-// Places in the sorted list: the better one first.
+// The pairs to make, as indices into the sorted list, the better answer first.
 Places places_of(const std::vector<RankedAnswer>& sorted, RankedPairs which) {
   const size_t count = sorted.size();
   Places places;
@@ -188,7 +189,7 @@ Places places_of(const std::vector<RankedAnswer>& sorted, RankedPairs which) {
       if (is_wanted) places.emplace_back(better, worse);
     }
   if (which != RankedPairs::BestVsWorst || count < 2) return places;
-  // The first of the worst that says something else.
+  // The first of the worst answers whose text differs from the best answer's.
   const auto worst = std::find_if(sorted.begin() + 1, sorted.end(), [&](const auto& answer) {
     return answer.worth == sorted.back().worth && answer.answer != sorted.front().answer;
   });
@@ -199,7 +200,8 @@ Json as_turns(const Json& text, const char* role) {
   return text.is_string() ? Json::array({{{"role", role}, {"content", text}}}) : text;
 }
 
-// The columns that stay, with a prompt of messages beside answers of messages.
+// The columns of the row without the answers. If the answers are messages, a prompt that is a text
+// becomes a message too.
 Json beside_answers(const Row& row, const RankedForm& form, bool answers_are_texts) {
   Json columns = row.value;
   columns.erase(form.list);
@@ -244,7 +246,7 @@ class RankedSource final : public RowSource {
         is_ranked_ = is_ranked_row(row->value);
         is_plain_ = !is_ranked_ && has_sides(row->value);
         if (is_plain_) return raw;
-        if (!is_ranked_) return numbered(std::move(*raw));  // a bad row, which tells nothing
+        if (!is_ranked_) return numbered(std::move(*raw));  // a bad row decides nothing
       }
       take_pairs(*row);
     }
@@ -266,7 +268,8 @@ class RankedSource final : public RowSource {
     }
   }
 
-  // Nothing for a row that cannot be: whoever parses it again tells its fault.
+  // The parsed row; empty when it cannot be parsed. The code that parses it again reports its
+  // fault.
   std::optional<Row> parsed(const RawRow& raw) const {
     try {
       return parse_row(raw, bad_rows_);
@@ -300,7 +303,7 @@ class RankedSource final : public RowSource {
   bool is_ranked_ = false;
   bool own_row_is_lost_ = false;
   std::deque<Row> ready_;
-  int64_t index_ = 0;  // the next row that is handed out, unreadable ones counted too
+  int64_t index_ = 0;  // index of the next returned row; unreadable rows count
 };
 
 }  // namespace

@@ -17,8 +17,8 @@
 namespace convoy::data {
 
 enum class RowUse {
-  Learn,     // one schema for all rows of the file
-  Continue,  // prompts: convert_prompt()
+  Learn,     // rows to learn; the file has one schema
+  Continue,  // prompts to continue; see convert_prompt()
 };
 
 // A row read from the file, or the reason why it could not be read.
@@ -28,14 +28,14 @@ struct PulledRow {
   std::optional<DataError> error = {};
 };
 
-// The result for one row on its own; accept() checks that it fits the rows before it.
+// The conversion of one row alone. accept() checks whether it fits the rows before it.
 struct PreparedRow {
   int64_t index = 0;
   Sample sample = {};
   Schema schema = Schema::Messages;
   int64_t fields_cut = 0;
   int64_t characters_replaced = 0;
-  std::vector<std::string> unread = {};  // columns
+  std::vector<std::string> unread = {};  // names of the unread columns
   std::optional<DataError> error = {};
 };
 
@@ -50,26 +50,26 @@ class SampleReader {
   // file: another one later is an error. Throws DataError with file and line.
   std::optional<Sample> next();
 
-  // The steps of next(), for readers that prepare rows in parallel: pull() and accept() get every
-  // row in order.
-  std::optional<PulledRow> pull();              // Throws DataError that ends the file
+  // The steps of next(), for readers that prepare rows in parallel. pull() and accept() must
+  // process every row, in order.
+  std::optional<PulledRow> pull();              // Throws the DataErrors that end the file
   PreparedRow prepare(PulledRow pulled) const;  // Thread-safe
-  // Returns true when the sample is usable. Otherwise counts it, or throws by the policy. Throws
-  // DataError when the configuration refuses rows with unread columns.
+  // Returns true when the sample is usable. Otherwise counts the row as bad, or throws as
+  // `bad_rows` says. Throws DataError when the configuration refuses rows with unread columns.
   bool accept(const PreparedRow& prepared);
 
-  std::optional<Schema> schema() const { return schema_; }  // empty before the first row
-  int64_t rows_seen() const { return rows_seen_; }          // unreadable ones included
+  std::optional<Schema> schema() const { return schema_; }  // empty before the first accepted row
+  int64_t rows_seen() const { return rows_seen_; }          // unreadable rows included
   int64_t fields_cut() const { return fields_cut_; }
   const BadRowList& bad_rows() const { return bad_; }
-  // A sentence about the columns of the usable rows that nothing reads; empty without any.
+  // A sentence about the columns of usable rows that nothing reads; empty when there are none.
   std::string unread_columns() const;
-  // A sentence about ranked lists that became pairs; empty without any.
+  // A sentence about the ranked lists that became pairs; empty when there are none.
   std::string ranked_lists() const { return ranked_->sentence(config_.ranked_pairs); }
-  // Call it at the end of the file. Throws DataError when it held no row, or only bad ones.
+  // Call it at the end of the file. Throws DataError when the file has no row, or only bad rows.
   void require_samples() const;
-  // For rows that prove unusable later (refused by a template): counts them, or throws by the
-  // policy.
+  // For a row that proves unusable later (refused by a template): counts it as bad, or throws as
+  // `bad_rows` says.
   void report_bad_row(const DataError& error, int64_t index);
 
  private:
@@ -86,7 +86,7 @@ class SampleReader {
   BadRowList bad_;
   UnreadColumns unread_;
   int64_t rows_pulled_ = 0;
-  int64_t rows_seen_ = 0;  // all rows so far, accepted or not
+  int64_t rows_seen_ = 0;  // number of rows so far, accepted or not
   int64_t fields_cut_ = 0;
 };
 

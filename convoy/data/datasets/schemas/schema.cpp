@@ -117,7 +117,8 @@ Sample plain_completion(std::string prompt, std::string completion) {
   return sample;
 }
 
-// The conversation in the list under `key`, with the system prompt that may be in a column.
+// The conversation from the list under `key`, with the system prompt of the row's column if it has
+// one.
 Sample listed_chat(RowFields& fields, std::string_view key) {
   Json messages = key == "conversations" ? fields.conversations() : fields.messages(key);
   fields.add_system_column(messages);
@@ -192,7 +193,7 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
   CONVOY_INVARIANT(false, "schema {}", static_cast<int>(schema));
 }
 
-// A row that the tasks of preferences with this `data` cannot read. One text, whoever reads it.
+// The error for a row that tasks with this kind of preference data cannot read.
 DataError no_preference(const Row& row, settings::TaskData data) {
   const bool judged = data == settings::TaskData::Judged;
   std::string hint = side_hint(row.value);
@@ -214,7 +215,7 @@ DataError no_preference(const Row& row, settings::TaskData data) {
                    {.file = row.file, .line = row.line, .hint = std::move(hint)});
 }
 
-// The hint for a row that no task of answers reads.
+// The hint for a row that no task with answers reads.
 std::string hint_of_answers(const Json& row) {
   if (is_ranked_row(row))
     return fmt::format(
@@ -236,7 +237,7 @@ std::string hint_of_answers(const Json& row) {
          "data.schema=text and data.text_field=KEY";
 }
 
-// The settings that read the answer of a row whose label is read by itself.
+// The settings for converting the answer of a judged row; the label is read separately.
 SchemaConfig without_label(const SchemaConfig& config) {
   SchemaConfig answers = config;
   answers.schema = "auto";
@@ -244,7 +245,7 @@ SchemaConfig without_label(const SchemaConfig& config) {
   return answers;
 }
 
-// A row that no column judges.
+// The error for a row without a column that judges the answer.
 DataError unjudged(const Row& row, const SchemaConfig& config) {
   if (matching_schemas(row, without_label(config)).empty())
     return no_preference(row, settings::TaskData::Judged);
@@ -257,7 +258,7 @@ DataError unjudged(const Row& row, const SchemaConfig& config) {
                            renamed.empty() ? "add a column `label`" : renamed)});
 }
 
-// An answer in any form that answers are learnt from, and a column that judges it.
+// A judged sample: an answer in any schema with answers, and a column that judges it.
 Sample judged_sample(RowFields& fields, const SchemaConfig& config) {
   const char* const column = judgement_column(fields.value());
   if (column == nullptr) throw unjudged(fields.row(), config);
@@ -359,7 +360,7 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
   const ErrorLocation location{.file = row.file, .line = row.line};
   const std::vector<Schema> found = matching_schemas(row, config);
   if (found.size() == 1) return found[0];
-  // tatsu-lab/alpaca has the rendered row as `text` beside its columns.
+  // tatsu-lab/alpaca has a column `text`, the rendered row, beside its other columns.
   if (found == std::vector{Schema::Alpaca, Schema::Text}) return Schema::Alpaca;
   std::vector<std::string> names;
   for (const Schema schema : found) names.emplace_back(schema_name(schema));
@@ -429,7 +430,7 @@ ConvertedRow convert_prompt(const Row& row, const SchemaConfig& config) {
   if (value["prompt"].is_structured()) {
     sample = listed_chat(fields, "prompt");
   } else {
-    // A system prompt makes it a conversation.
+    // A prompt with a system prompt is a conversation.
     Json turns = Json::array({turn("user", fields.text("prompt"))});
     fields.add_system_column(turns);
     sample = turns.size() > 1 ? chat(std::move(turns))
@@ -437,7 +438,7 @@ ConvertedRow convert_prompt(const Row& row, const SchemaConfig& config) {
   }
   for (const char* other : {"text", "conversations", "messages"})
     if (has(value, other)) {
-      sample.beside_prompt = other;  // named with its reason
+      sample.beside_prompt = other;  // a warning names this column and the reason
       fields.mark_read(other);
     }
   return finished(std::move(sample), row, fields, Schema::PromptCompletion, config);

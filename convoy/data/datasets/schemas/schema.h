@@ -31,21 +31,21 @@ enum class Schema {
   Loose
 };
 
-std::string_view schema_name(Schema schema);  // as in data.schema: "messages", "sharegpt", ...
+std::string_view schema_name(Schema schema);  // as in data.schema: "messages", "sharegpt"
 Schema schema_named(std::string_view name);   // Throws ConfigError
 
-// The treatment of rows with columns that nothing reads.
+// The policy for rows that have unread columns.
 enum class UnreadPolicy { Name, Refuse };
 
 struct SchemaConfig {
   std::string schema = "auto";
-  // "pretrain" reads instruction, input, output rows as text; a task of preferences reads those
-  // alone, and `auto` takes none for others.
+  // "pretrain" reads rows of instruction, input and output as text. A preference task reads only
+  // preference rows, and for other tasks `auto` never chooses a preference schema.
   std::string task = "sft";
   std::string text_field = "text";
-  std::string text_rows = "document";  // for .txt files: or "line"
-  std::string system_prompt = {};      // added to chat rows without a system turn
-  // Variables of the whole run: null or an object.
+  std::string text_rows = "document";  // cutting of .txt files: "document" or "line"
+  std::string system_prompt = {};      // system turn for chat rows without one
+  // Template variables of the whole run: null or an object.
   nlohmann::ordered_json template_kwargs = {};
   int64_t max_field_chars = 0;  // 0 = off
   UnreadPolicy unread_columns = UnreadPolicy::Name;
@@ -53,41 +53,41 @@ struct SchemaConfig {
   static SchemaConfig from(const settings::DataSettings& data, std::string task);
 };
 
-// The rows of a file as these settings read them: where they may be ranked lists, the pairs of
-// those, counted in `counts`.
+// The rows of a file, after ranked lists became pairs if the settings allow ranked lists. `counts`
+// counts these lists.
 std::unique_ptr<RowSource> rows_by_schema(std::unique_ptr<RowSource> rows,
                                           const SchemaConfig& config, BadRows bad_rows,
                                           std::shared_ptr<RankedCounts> counts);
 
-// Every schema whose keys the row has; `loose` only when no other matches. Null values count as
-// absent.
+// Every schema whose keys the row has; `loose` only when no other schema matches. Null values count
+// as absent.
 std::vector<Schema> matching_schemas(const Row& row, const SchemaConfig& config);
 
-// The one schema of the row: the user's, or the only match. Throws DataError that names the
-// candidates, or the keys.
+// The schema of the row: the user's choice, or the only schema that matches. Throws DataError that
+// names the matching schemas, or the keys of the row.
 Schema detect_schema(const Row& row, const SchemaConfig& config);
 
 struct ConvertedRow {
   Sample sample;
   Schema schema = Schema::Messages;
-  int64_t fields_cut = 0;  // by max_field_chars
-  std::vector<std::string> unread =
-      {};  // columns that the sample has nothing of; empty ones count as absent
+  int64_t fields_cut = 0;                // number of texts cut to max_field_chars
+  std::vector<std::string> unread = {};  // unread columns; an empty column counts as absent
 };
 
-// Throws DataError with file and line when a field is missing or has the wrong type.
+// Converts a row of a known schema. Throws DataError with file and line when a field is missing or
+// has the wrong type.
 ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& config);
 
-// detect_schema() and convert_row() for a row whose answer is learnt or compared with. Throws
-// DataError also for an answer that the row itself calls a bad one (KTO's `label: false`).
+// Calls detect_schema() and convert_row(), for a row whose answer is learnt or is a reference.
+// Throws DataError also for an answer that the row itself calls bad (KTO's `label: false`).
 ConvertedRow convert_to_learn(const Row& row, const SchemaConfig& config);
 
-// Throws DataError when `config` refuses rows with unread columns and this one has some.
+// Throws DataError when `config` refuses rows with unread columns and `unread` names some.
 void refuse_unread(const Sample& sample, const std::vector<std::string>& unread,
                    const SchemaConfig& config);
 
-// Converts a row to continue: prompt (string or messages) alone, messages, text, or any schema
-// above.
+// Converts a row to a prompt to continue: a row with `prompt` alone (a string or messages), or a
+// row of any schema above.
 ConvertedRow convert_prompt(const Row& row, const SchemaConfig& config);
 
 }  // namespace convoy::data

@@ -14,15 +14,17 @@ namespace convoy::data {
 
 inline constexpr std::array<const char*, 2> kJudgementColumns = {"label", "kto_tag"};
 
-// The first of them that the row has; null: none.
+// The first column of the row that judges its answer; nullptr when there is none.
 const char* judgement_column(const nlohmann::ordered_json& row);
-// A JSON boolean, or one as CSV writes it. None for anything else, which may be a class.
+// The value of a JSON boolean, or of one as CSV writes it. Empty for anything else, which may be a
+// class label.
 std::optional<bool> judgement_of(const nlohmann::ordered_json& value);
-// The same of a column that is known to judge, also of 1 and 0. Throws DataError for another value.
+// Like judgement_of(), for a column that is known to judge: 1 and 0 are accepted too. Throws
+// DataError for any other value.
 bool judgement(const RowFields& fields, const char* column);
 
-// `answer`, made from `fields`, as a prompt and its completion: of a conversation, the turns behind
-// the last one of the user. Throws DataError where nothing is the prompt.
+// Splits `answer`, made from `fields`, into a prompt and its completion. The completion of a
+// conversation is the turns behind the last user turn. Throws DataError when no part is the prompt.
 Sample unpaired_sample(const RowFields& fields, Sample answer);
 
 }  // namespace convoy::data

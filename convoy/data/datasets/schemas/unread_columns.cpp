@@ -9,7 +9,7 @@
 namespace convoy::data {
 namespace {
 
-// Rows with keys of their own, such as one column per user, must not fill the screen.
+// Limits the list. A file may have keys that differ from row to row, such as one column per user.
 constexpr size_t kMostNamed = 20;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of a file of which nothing was used, with the number of rows that fill them. Reported
-// once, after all rows.
+// The columns of a file that nothing used, with the number of rows that fill them. Reported once,
+// after all rows.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ class UnreadColumns {
  public:
   void add(const std::vector<std::string>& columns);  // the unread columns of one row
   bool empty() const { return rows_of_.empty(); }
-  std::vector<std::string> names() const;  // in the order in which they were met
-  // "2 columns are not kept: `id` (in 3 rows), `topic` (in 1 row)"; `what`: "not kept".
+  std::vector<std::string> names() const;  // in the order of appearance
+  // A sentence such as "2 columns are not kept: `id` (in 3 rows), `topic` (in 1 row)". `what`: the
+  // words "not kept".
   std::string sentence(std::string_view what) const;
 
  private:

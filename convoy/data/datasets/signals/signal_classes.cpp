@@ -59,7 +59,7 @@ std::map<int64_t, std::string> read_named_labels(const fs::path& path) {
   return names;
 }
 
-// The first and the last of many.
+// The labels as text; a long list is shortened to its first and last ones.
 std::string labels_text(const std::vector<int64_t>& labels) {
   constexpr size_t kMost = 12;
   std::string text;

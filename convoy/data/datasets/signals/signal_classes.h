@@ -14,17 +14,18 @@
 namespace convoy::data {
 
 struct SignalClasses {
-  std::vector<int64_t> labels;     // by class, ascending
+  std::vector<int64_t> labels;     // by class, in ascending order
   std::vector<std::string> names;  // by class
-  std::filesystem::path file;      // file that lists the classes; empty: the training windows do
+  std::filesystem::path file;      // file with the list of classes; empty: there is none
 };
 
-// DIR/activity_labels.txt lists all classes, "LABEL NAME" by line. Without that file they are the
-// labels of the training windows, each under its number. Throws DataError with file and line.
+// Reads the classes from DIR/activity_labels.txt, which has "LABEL NAME" on each line. Without that
+// file the classes are the labels of the training windows, and their names are the labels. Throws
+// DataError with file and line.
 SignalClasses read_signal_classes(const std::filesystem::path& folder, const SignalWindows& train);
 
-// Replaces the labels in windows.classes by classes. `file`: where they were read. Throws DataError
-// with the line of a label that is no class.
+// Replaces the labels in windows.classes by class numbers. `file`: the file of the labels, for
+// errors. Throws DataError with the line of a label that is no class.
 void number_classes(SignalWindows& windows, const SignalClasses& classes,
                     const std::filesystem::path& file);
 

@@ -13,7 +13,7 @@
 namespace convoy::data {
 namespace {
 
-// The first of many.
+// The words as text; a long list is shortened.
 std::string listed(const std::vector<std::string>& words) {
   constexpr size_t kMost = 8;
   std::string text;
@@ -59,7 +59,7 @@ void remark_lacked_classes(const SignalDivision& division, std::vector<std::stri
 }
 
 void remark_share(const SignalDivision& division, std::vector<std::string>& remarks) {
-  constexpr double kFarOff = 0.5;  // a deviation from the share, relative to the share
+  constexpr double kFarOff = 0.5;  // limit of |held share / wanted share - 1|
   if (division.held_share <= 0) return;
   const auto held = static_cast<double>(division.validation.num_windows);
   const double all = held + static_cast<double>(division.train.num_windows);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Faults of a division into training, validation and test windows, by which figures mean less than
-// they seem to.
+// Finds faults of a division into training, validation and test windows that make the metrics less
+// meaningful than they seem.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct SignalDivision {
   const SignalWindows& validation;  // may have no windows
   const SignalWindows& test;        // may have no windows
   const std::vector<std::string>& class_names;
-  double held_share = 0;  // share given to hold_out(); 0 = the validation windows are given
+  double held_share = 0;  // the share that hold_out() got; 0 = validation windows were given
 };
 
-// A sentence for each: classes that a part lacks, another share held out than asked for, subjects
-// that are in two parts, about as many classes as windows.
+// One sentence for each fault: classes that a part lacks, a held-out share that differs from the
+// wanted one, subjects that are in two parts, almost as many classes as windows.
 std::vector<std::string> split_remarks(const SignalDivision& division);
 
 }  // namespace convoy::data

@@ -25,9 +25,9 @@ namespace fs = std::filesystem;
 bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter == '\r'; }
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// Decimal numbers that a double represents exactly: at most 19 digits of which 15 count, and a
-// power of ten that a double holds. Quotient and product of two exact doubles are rounded once, so
-// the result equals any correct reader's. Null: another method is needed.
+// Parses a decimal number whose digits and power of ten are both exact as doubles (at most 19
+// digits, 15 of them significant). A quotient or product of two exact doubles is rounded once, so
+// the result equals the result of any correct parser. nullptr: another method is needed.
 const char* parse_exact(const char* at, const char* end, double& value) {
   static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -71,7 +71,7 @@ const char* parse_number(const char* at, const char* end, double& value) {
   return error == std::errc() ? stop : at;
 }
 
-// The word at `at`, as errors show it.
+// The word at `at`, shortened for errors.
 std::string_view word_at(const char* at, const char* end) {
   constexpr ptrdiff_t kMost = 40;
   const char* stop = at;
@@ -83,7 +83,7 @@ std::string_view word_at(const char* at, const char* end) {
 class NumberLines {
  public:
   explicit NumberLines(const fs::path& path) : path_(path), text_(read_file(path)) {
-    // Blank lines at the end are ignored.
+    // Blank lines at the end of the file are ignored.
     while (!text_.empty() && (is_blank(text_.back()) || text_.back() == '\n')) text_.pop_back();
     at_ = text_.data();
     end_ = at_ + text_.size();
@@ -115,7 +115,8 @@ class NumberLines {
     return count;
   }
 
-  // The whole number of the next line, which has no other. numpy.savetxt writes 3 as 3.000e+00.
+  // The integer on the next line, which must have no other number. numpy.savetxt writes 3 as
+  // 3.000e+00.
   int64_t take_code(const char* what) {
     constexpr double kExact = 9007199254740992;  // 2^53
     ++line_;
@@ -150,7 +151,7 @@ class NumberLines {
 struct Channel {
   std::vector<float> values;
   int64_t windows = 0;
-  int64_t rows = 0;  // numbers of a line
+  int64_t rows = 0;  // numbers per line
 };
 
 Channel read_channel(const fs::path& path) {
@@ -173,7 +174,7 @@ Channel read_channel(const fs::path& path) {
   return channel;
 }
 
-// A number a line.
+// Reads a file with one integer per line.
 std::vector<int64_t> read_codes(const fs::path& path, const char* what) {
   NumberLines lines(path);
   std::vector<int64_t> codes;
@@ -187,7 +188,7 @@ fs::path signals_folder(const fs::path& folder, const std::string& split) {
   return folder / split / "Inertial Signals";
 }
 
-// Files by channel name.
+// The files of the channels by name.
 std::map<std::string, fs::path> channel_files(const fs::path& folder, const std::string& split) {
   const fs::path signals = signals_folder(folder, split);
   std::error_code failure;
@@ -207,7 +208,8 @@ std::map<std::string, fs::path> channel_files(const fs::path& folder, const std:
   return files;
 }
 
-// Reads `threads` files at a time; throws the error of the first file that has one.
+// Reads at most `threads` files at a time; throws the error of the first file in order that has
+// one.
 std::vector<Channel> read_channels(const std::vector<fs::path>& paths, int64_t threads) {
   std::vector<Channel> channels(paths.size());
   std::vector<std::exception_ptr> failures(paths.size());

@@ -14,10 +14,10 @@ namespace convoy::data {
 
 bool has_signal_split(const std::filesystem::path& folder, const std::string& split);
 
-// Channels are the files in the order of their names. `threads` files are read at a time. The
-// classes of the windows are labels until number_classes(). Throws DataError with file and line: a
-// missing file, a line of another length, an invalid or non-finite number, a label that is not
-// whole.
+// Reads one split. The channels are the files in the order of their names; at most `threads` files
+// are read at a time. The classes of the windows are labels until number_classes(). Throws
+// DataError with file and line for a missing file, a line of another length, an invalid or
+// non-finite number, and a label that is not an integer.
 SignalWindows read_signal_split(const std::filesystem::path& folder, const std::string& split,
                                 int64_t threads);
 

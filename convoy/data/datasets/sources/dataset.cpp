@@ -98,8 +98,8 @@ void require_one_format(const std::vector<fs::path>& files, const fs::path& fold
                                            folder.string(), suffix_of(files[0]).string())});
 }
 
-// Files of the cache are links to blobs beside the snapshot; a link that leads elsewhere does not
-// come from a download.
+// In the cache, the files of a snapshot are links to blobs beside it. A link that leads elsewhere
+// does not come from a download.
 void require_whole_snapshot(const std::vector<fs::path>& files, const DatasetFolder& folder,
                             const std::string& revision) {
   const std::string root = fs::weakly_canonical(folder.repository).string() + "/";
@@ -141,7 +141,7 @@ std::optional<DatasetFolder> find_by_id(const std::string& hub_id, const std::st
       io::find_in_hub_cache(hub_id, revision, io::hub_cache_folder(), io::HubRepository::Dataset);
   if (snapshot)
     return DatasetFolder{snapshot->folder, hub_id, snapshot->commit, snapshot->repo_folder};
-  // A clone in the working folder.
+  // The id may be a clone in the working directory.
   if (hub_id.find('/') != std::string::npos && is_folder(hub_id))
     return DatasetFolder{hub_id, hub_id, {}, {}};
   return std::nullopt;
@@ -227,7 +227,7 @@ void require_regular(const std::vector<fs::path>& files) {
   for (const fs::path& file : files) compression_of(file);
 }
 
-// Rows of several files as one sequence.
+// The rows of several files as one sequence.
 class ShardedRows : public RowSource {
  public:
   ShardedRows(const Dataset& dataset, RowRange range)
@@ -240,7 +240,7 @@ class ShardedRows : public RowSource {
   std::optional<Row> next() override {
     std::optional<RawRow> raw = next_raw();
     if (!raw) return std::nullopt;
-    row_is_lost_ = true;  // should the text be no JSON
+    row_is_lost_ = true;  // in case the text is no JSON
     return parse_row(std::move(*raw));
   }
 
@@ -303,7 +303,7 @@ class ShardedRows : public RowSource {
   std::vector<fs::path> files_;
   TextRows text_rows_;
   int64_t first_;
-  int64_t end_;    // behind the last row
+  int64_t end_;    // index behind the last row
   size_t at_ = 0;  // index of the next file to open
   std::unique_ptr<RowSource> shard_;
   int64_t index_ = 0;  // index of the next row

@@ -19,8 +19,8 @@ using config::NodeKind;
 
 constexpr int64_t kMostCardBytes = int64_t{16} << 20;
 
-// The lines of `configs:` with their indented content; the rest of the head may be any YAML.
-// Earlier lines are replaced by empty ones, so that messages name the right line.
+// The lines of `configs:` and their indented content; the rest of the card's head may be any YAML.
+// The lines before are replaced by empty ones, so that errors have the right line numbers.
 std::string configs_of_head(std::string_view card) {
   std::string lines;
   bool in_head = false;
@@ -56,7 +56,8 @@ void add_paths(CardConfig& config, const std::string& split, const Node& paths) 
   }
 }
 
-// "x.jsonl", ["x", "y"], [{split, path}, ...], {train: x, test: y}.
+// Adds the files of a config, in any of the forms "x.jsonl", ["x", "y"], [{split, path}, ...] and
+// {train: x, test: y}.
 void add_data_files(CardConfig& config, const Node& files) {
   if (files.kind == NodeKind::Map) {
     for (const auto& [split, paths] : files.entries) add_paths(config, split, paths);
@@ -117,7 +118,7 @@ bool fits_pattern(const std::string& file, const std::string& pattern) {
   const size_t any = plain.find("**");
   if (any == std::string::npos) return ::fnmatch(plain.c_str(), file.c_str(), FNM_PATHNAME) == 0;
   if (::fnmatch(plain.c_str(), file.c_str(), 0) == 0) return true;
-  // "**/" also matches no folder.
+  // "**/" matches folders of any depth, also none.
   return plain.compare(any, 3, "**/") == 0 && fits_pattern(file, plain.erase(any, 3));
 }
 

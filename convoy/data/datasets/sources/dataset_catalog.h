@@ -14,18 +14,18 @@ struct KnownDataset {
   const char* key;
   // Ids on the Hugging Face hub. The first one is downloaded; the others hold the same rows.
   std::vector<const char*> hub_ids;
-  const char* config;  // taken when none is named; "" where there is but one
-  // The problem is the text of these fields, joined by spaces.
+  const char* config;  // default config; "" when there is only one
+  // Names of the fields whose texts, joined by spaces, are the problem.
   std::vector<const char*> problem_fields;
-  const char* choices_field;   // choices of a multiple-choice question; "" = none
-  const char* solution_field;  // "" = none
-  const char* answer_field;    // "" = it stands in the solution
+  const char* choices_field;   // field with the choices of a multiple-choice question; "" = none
+  const char* solution_field;  // field with the solution; "" = none
+  const char* answer_field;    // field with the answer; "" = the answer is in the solution
   const char* about;
 };
 
 std::span<const KnownDataset> known_datasets();
 
-// By key or by one of its hub ids; nullptr when there is none.
+// The entry with this key or hub id; nullptr when there is none.
 const KnownDataset* find_known_dataset(std::string_view name);
 
 }  // namespace convoy::data

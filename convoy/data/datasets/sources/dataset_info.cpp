@@ -84,7 +84,7 @@ std::string fields_text(const Json& fields) {
   return text;
 }
 
-// The accepted ids beside the first; empty when there are none.
+// The accepted ids except the first; empty when there are none.
 std::string other_ids_text(const Json& info) {
   std::string text;
   if (info.contains("hub_ids"))
@@ -153,7 +153,7 @@ Json dataset_info(const DatasetRequest& request) {
   std::optional<Dataset> dataset;
   try {
     dataset = find_dataset(request);
-  } catch (const DataError& error) {  // names a config or split that must be given
+  } catch (const DataError& error) {  // the error lists the configs or splits to choose from
     info["unread"] = error.sentence();
     return info;
   }

@@ -39,7 +39,7 @@ const char* known_split(std::string_view word) {
   return found == kSplitWords.end() ? nullptr : found->second;
 }
 
-// The split named by one of the words in `name`; empty when there is none.
+// The split that a word in `name` means; empty when there is none.
 std::string split_in(std::string_view name) {
   std::string word;
   for (const char letter : lower_case(std::string(name)) + ".") {
@@ -61,8 +61,8 @@ bool is_data_file(const fs::path& path) {
          std::find(kDescriptions.begin(), kDescriptions.end(), name) == kDescriptions.end();
 }
 
-// Relative, in natural order. Links of the hub cache may be dangling: opening the file reports
-// that.
+// Collects the files as relative paths, in natural order. Links of the hub cache may dangle;
+// opening the file reports that.
 void collect_files(const fs::path& folder, const fs::path& below, int depth,
                    std::vector<fs::path>& files) {
   for (const auto& entry : fs::directory_iterator(folder / below)) {
@@ -91,14 +91,14 @@ std::vector<fs::path> files_of(const fs::path& folder) {
   return files;
 }
 
-// By the file's name, else by its parent folders, nearest first.
+// The split by the file's name, or else by its nearest folder with the name of a split.
 std::string split_of(const fs::path& file) {
   for (fs::path part = file; !part.empty(); part = part.parent_path())
     if (std::string split = split_in(part.filename().string()); !split.empty()) return split;
   return {};
 }
 
-// The outermost folder, unless it is the usual one for all files or names a split.
+// The outermost folder is the config, unless it is `data` or names a split.
 std::string config_of(const fs::path& file) {
   if (!file.has_parent_path()) return "default";
   const std::string outermost = file.begin()->string();
@@ -114,7 +114,7 @@ auto& named(List& list, const std::string& name) {
   return list.back();
 }
 
-// A text file beside files of rows is their description.
+// Drops text files beside other files of rows, because they are descriptions.
 std::vector<fs::path> rows_or_texts(std::vector<fs::path> files) {
   if (!std::all_of(files.begin(), files.end(), names_text)) std::erase_if(files, names_text);
   return files;

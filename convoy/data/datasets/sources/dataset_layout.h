@@ -14,21 +14,21 @@ namespace convoy::data {
 
 struct DatasetSplit {
   std::string name;  // "train", "validation", "test", or as the card says
-  // Natural order; empty when the card names files that are not here.
+  // In natural order. Empty when the card names files that do not exist here.
   std::vector<std::filesystem::path> files;
 };
 
 struct DatasetConfig {
-  std::string name;  // "default" where nothing names it
+  std::string name;  // "default" when nothing names the config
   bool is_default = false;
   std::vector<DatasetSplit> splits;
 };
 
-// Empty when the folder holds no file of rows. Throws DataError.
+// The configs of a folder. Empty when the folder has no file of rows. Throws DataError.
 std::vector<DatasetConfig> dataset_layout(const std::filesystem::path& folder);
 
-// "train", "validation" or "test" for every usual word ("dev", "val", "eval", ...), else the word
-// unchanged.
+// The name of a split: "train", "validation" or "test" for each of their usual words ("dev", "val",
+// "eval", ...), else the word unchanged.
 std::string split_named(const std::string& word);
 
 }  // namespace convoy::data

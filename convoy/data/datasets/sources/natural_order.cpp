@@ -9,7 +9,7 @@ namespace {
 
 bool is_decimal_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// The run of digits at `at`, without leading zeros; moves `at` behind it.
+// The digits that begin at `at`, without leading zeros; moves `at` behind them.
 std::string_view take_number(std::string_view text, size_t& at) {
   const size_t begin = at;
   while (at < text.size() && is_decimal_digit(text[at])) ++at;

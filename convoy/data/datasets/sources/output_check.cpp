@@ -28,7 +28,7 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-// Position of the brace that closes the one at `open`; npos: none.
+// Position of the brace that closes the brace at `open`; npos when there is none.
 size_t end_of_braces(const std::string& pattern, size_t open) {
   int depth = 0;
   for (size_t at = open; at < pattern.size(); ++at) {
@@ -39,7 +39,7 @@ size_t end_of_braces(const std::string& pattern, size_t open) {
   return std::string::npos;
 }
 
-// abd and acd for "a{b,c}d", as in glob(3).
+// The patterns that a pattern with braces stands for, as in glob(3): abd and acd for "a{b,c}d".
 std::vector<std::string> without_braces(const std::string& pattern) {
   const size_t open = pattern.find('{');
   const size_t close = open == std::string::npos ? open : end_of_braces(pattern, open);

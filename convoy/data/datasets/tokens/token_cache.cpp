@@ -52,7 +52,8 @@ SplitReport report_from_json(const nlohmann::json& json) {
   return report;
 }
 
-// Takes pieces from the front of a mapped file; a piece beyond its end means a damaged file.
+// Takes pieces from the front of a mapped file. A piece beyond the end means that the file is
+// damaged.
 class PieceReader {
  public:
   explicit PieceReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -73,7 +74,7 @@ class PieceReader {
   std::span<const std::byte> rest_;
 };
 
-// A file that gets its name when it is complete.
+// Writes a file that gets its name when it is complete.
 class UnfinishedFile {
  public:
   explicit UnfinishedFile(const std::filesystem::path& path) : path_(path) {
@@ -111,7 +112,7 @@ class UnfinishedFile {
   }
 
   std::filesystem::path path_;
-  std::filesystem::path name_;  // empty: it has none
+  std::filesystem::path name_;  // empty: the file has no name
   Descriptor file_;
 };
 
@@ -197,7 +198,7 @@ std::optional<CachedSplit> TokenCache::load(const std::string& key) const {
 CachedSplit TokenCache::store(const std::string& key, const TokenFileRows& rows,
                               const SplitReport& report, const std::string& policy) const {
   const auto fill = [&](int descriptor) {
-    const std::string placeholder(64, '0');  // a hash is as long
+    const std::string placeholder(64, '0');  // a placeholder as long as the hash
     const auto json_bytes =
         static_cast<int64_t>(description(key, report, policy, placeholder).size());
     TokenFileWriter writer(descriptor, json_bytes, rows.shape);

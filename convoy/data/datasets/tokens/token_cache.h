@@ -25,32 +25,33 @@ struct CachedSplit {
   std::string policy;
 };
 
-// The rows of one split: their number, and all of them in order, for any number of passes.
+// The rows of one split: their shape, and a function that passes all rows in order, any number of
+// times.
 struct TokenFileRows {
   TokenFileShape shape;
   std::function<void(const std::function<void(const SpooledRow&)>& take)> for_each;
 };
 
-// Safe to use from several processes at once: files appear complete, and the last writer of a key
-// wins.
+// Several processes may use a cache at once: files appear when they are complete, and the last
+// writer of a key wins.
 class TokenCache {
  public:
-  // `setting` as in data.cache_dir: empty = $XDG_CACHE_HOME or ~/.cache, convoy/tokens in it;
-  // "none" = off.
+  // `setting`: the value of data.cache_dir. Empty = the folder convoy/tokens in $XDG_CACHE_HOME or
+  // ~/.cache; "none" = no cache.
   TokenCache(const std::string& setting, const Log& log);
 
-  // Maps the file of `key` (a SHA-256) and checks it completely. Empty when absent; a warning and
-  // empty when damaged.
+  // Maps the file of `key` (a SHA-256) and checks it completely. Empty when the file does not
+  // exist, or is damaged; a damaged file also causes a warning.
   std::optional<CachedSplit> load(const std::string& key) const;
-  // Writes the file of `key` row by row and loads it: memory does not grow with the rows. Without a
-  // folder the file is in memory. Throws IoError; the path then holds nothing, or its earlier
-  // content.
+  // Writes the file of `key` row by row and loads it, so memory does not grow with the rows.
+  // Without a cache folder the file is in memory. Throws IoError; the path then has no file, or
+  // keeps its earlier one.
   CachedSplit store(const std::string& key, const TokenFileRows& rows, const SplitReport& report,
                     const std::string& policy) const;
 
   std::filesystem::path path_of(const std::string& key) const;
   std::filesystem::path folder() const { return folder_.value_or(std::filesystem::path()); }
-  // A file for rows that wait to be stored. Throws IoError.
+  // A file for rows that will be stored later. Throws IoError.
   ScratchFile scratch() const;
 
  private:

@@ -111,7 +111,7 @@ EncodedRow pair_of_rows(EncodedRow chosen, const EncodedRow& rejected) {
 
 struct TokenDataset::Joined {
   std::vector<NamedRows> parts;
-  std::vector<int64_t> ends;  // rows up to and with each part
+  std::vector<int64_t> ends;  // by part: number of rows up to its end
   int64_t total_tokens = 0;
   int64_t total_supervised_tokens = 0;
   std::string content_hash;

@@ -87,7 +87,7 @@ TokenFileWriter::TokenFileWriter(int descriptor, int64_t json_bytes, const Token
     at += static_cast<int64_t>(padded(static_cast<size_t>(sizes_bytes[piece])));
   }
   size_bytes_ = at;
-  // Bytes that are never written read as zeros: that is the padding.
+  // The padding is never written: unwritten bytes of the file read as zeros.
   if (::ftruncate(descriptor_, size_bytes_) != 0)
     throw IoError(
         fmt::format("could not make room for {} bytes: {}", size_bytes_, std::strerror(errno)),
