@@ -13,7 +13,7 @@ bool is_blank(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") == std::string::npos;
 }
 
-// Prose is not parsed as a formula.
+// Parses the reference as a formula only if it marks its answer; prose is compared as text.
 bool is_same_answer(std::string_view pred, const std::string& ref) {
   return marks_answer(ref) ? answers::check_answer(ref, pred) == answers::Verdict::Yes
                            : evaluate::exact_match(pred, ref);
@@ -27,8 +27,8 @@ double token_f1(MetricRow& row) { return best_of(row, squad_f1); }
 double numeric_match(MetricRow& row) { return best_of(row, evaluate::numeric_match); }
 double answer_match(MetricRow& row) { return best_of(row, is_same_answer); }
 
-// evaluate's SARI gives a prediction without words a high score, for its deletions and absent
-// additions.
+// The `evaluate` library's SARI gives a prediction without words a high score, for its deletions
+// and missing additions.
 double sari(MetricRow& row) {
   if (!row.sample.input) return kNothingToMeasure;
   const std::vector<std::string>& refs = row.sample.refs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples and all their metrics.
+// The scores of samples in all metrics.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,12 +13,12 @@
 namespace convoy::evaluate {
 
 struct AnswerScores {
-  std::vector<std::string> metrics;  // names
-  std::vector<RowScores> rows;       // by sample
-  nlohmann::json figures;            // MetricMeans::json()
+  std::vector<std::string> metrics;  // names of the metrics
+  std::vector<RowScores> rows;       // scores by sample
+  nlohmann::json figures;            // see MetricMeans::json()
 };
 
-// Uses all available CPUs. Blocks.
+// Scores all samples, on all available CPUs. Blocks.
 AnswerScores score_answers(const TextMetrics& metrics, const std::vector<ScoredAnswer>& samples);
 
 }  // namespace convoy::evaluate

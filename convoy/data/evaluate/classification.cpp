@@ -11,7 +11,7 @@
 namespace convoy::evaluate {
 namespace {
 
-// Names of at most so many letters head the columns of the matrix.
+// Maximum length of a name, in letters, that heads a column of the matrix.
 constexpr size_t kLongestHead = 10;
 
 double share(int64_t part, int64_t whole) {
@@ -24,7 +24,7 @@ size_t longest(const std::vector<std::string>& names) {
   return most;
 }
 
-// All classes, or the classes with most rows, in their order.
+// Indices of the classes to show: all, or those with the most rows, in ascending order.
 std::vector<size_t> shown_classes(const std::vector<ClassFigures>& classes) {
   std::vector<size_t> shown(classes.size());
   std::iota(shown.begin(), shown.end(), size_t{0});
@@ -37,7 +37,7 @@ std::vector<size_t> shown_classes(const std::vector<ClassFigures>& classes) {
   return shown;
 }
 
-// The heads of the matrix's columns: names, or places where names are long.
+// The heads of the matrix columns: the names, or numbers from 1 if a name is too long.
 std::vector<std::string> column_heads(const std::vector<std::string>& names) {
   if (static_cast<int64_t>(names.size()) > kMostShownClasses) return {};
   if (longest(names) <= kLongestHead) return names;

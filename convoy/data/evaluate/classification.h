@@ -12,14 +12,14 @@
 
 namespace convoy::evaluate {
 
-// Counts of (true class, predicted class). Only pairs that occur take memory.
+// Counts pairs (true class, predicted class). Only pairs that occur take memory.
 class ConfusionMatrix {
  public:
   explicit ConfusionMatrix(int64_t num_classes) : num_classes_(num_classes) {}
 
   void add(int64_t truth, int64_t predicted);
   int64_t count(int64_t truth, int64_t predicted) const;
-  // By (true class, predicted class), without zeros.
+  // Counts by (true class, predicted class), without zeros.
   const std::map<std::pair<int64_t, int64_t>, int64_t>& counts() const { return counts_; }
   int64_t num_classes() const { return num_classes_; }
   int64_t total() const;
@@ -34,7 +34,7 @@ struct ClassFigures {
   double precision = 0;
   double recall = 0;
   double f1 = 0;
-  int64_t support = 0;  // rows of this class
+  int64_t support = 0;  // number of rows of this class
 };
 
 struct ClassificationFigures {
@@ -46,12 +46,12 @@ struct ClassificationFigures {
 
 ClassificationFigures classification_figures(const ConfusionMatrix& matrix);
 
-// The matrix can be shown to people: cells of more classes than this cannot be read.
+// Maximum number of classes for which the matrix is shown; people cannot read a larger one.
 inline constexpr int64_t kMostShownClasses = 64;
 
-// A table for people: a row per class with its metrics, and the matrix, true classes down. `names`:
-// the names of the classes. With more than kMostShownClasses classes it leaves the matrix out and
-// shows the classes with most rows. Lines end in '\n'.
+// A table for people: one row per class with its metrics, then the matrix with the true classes
+// from top to bottom. `names`: the names of the classes. With more than kMostShownClasses classes
+// it has no matrix, and only the classes with the most rows. Lines end in '\n'.
 std::string classification_table(const ConfusionMatrix& matrix,
                                  const std::vector<std::string>& names);
 

@@ -35,7 +35,7 @@ class RowMaker {
 
   Bits first_row() const { return Bits(matches_.size()); }
 
-  // `row` becomes the next row, for one more token.
+  // Computes the next row of the table, for one more token, in place.
   void advance(Bits& row, int32_t token) {
     const auto found = places_.find(token);
     if (found == places_.end()) return;
@@ -59,8 +59,8 @@ class RowMaker {
   Bits matches_;  // all zero between calls
 };
 
-// Rows of the table for the way back: every `stride`-th is kept, and those between are recomputed
-// when needed.
+// The rows of the table from last to first. Every `stride`-th row is stored, and the rows between
+// are recomputed when needed.
 class RowsBackwards {
  public:
   RowsBackwards(std::span<const int32_t> rows, std::span<const int32_t> columns)
@@ -75,7 +75,8 @@ class RowsBackwards {
     if (rows.size() % stride_ == 0) kept_.push_back(row);
   }
 
-  // Row `index`: for the first `index` tokens. Indices must not increase from call to call.
+  // Row `index` of the table, for the first `index` tokens. Indices must not increase from call to
+  // call.
   const Bits& row(size_t index) {
     const size_t block = index / stride_;
     if (block != block_) {
@@ -96,7 +97,7 @@ class RowsBackwards {
   size_t stride_;
   std::vector<Bits> kept_;
   size_t block_ = SIZE_MAX;
-  std::vector<Bits> made_;  // rows of `block_`
+  std::vector<Bits> made_;  // rows recomputed for block_
 };
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace convoy::evaluate {
 
 size_t common_subsequence_length(std::span<const int32_t> first, std::span<const int32_t> second);
 
-// Positions in `first` of one longest common subsequence, in order. When there are several, the one
-// found by going back through the table of lengths and skipping a token of `second` only when that
-// keeps more (as rouge_score does).
+// Positions in `first` of one longest common subsequence, in order. If there are several, it
+// returns the same one as rouge_score: the one found by going back through the table of lengths,
+// which skips a token of `second` only when that keeps a longer subsequence.
 std::vector<size_t> common_subsequence(std::span<const int32_t> first,
                                        std::span<const int32_t> second);
 

@@ -6,7 +6,7 @@
 
 namespace convoy::evaluate {
 
-// The values of metrics.json as text: one per line.
+// The values of metrics.json as text, one per line.
 std::string figures_text(const nlohmann::json& figures);
 
 }  // namespace convoy::evaluate

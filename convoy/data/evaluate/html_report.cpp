@@ -16,7 +16,7 @@ namespace convoy::evaluate {
 namespace {
 
 constexpr size_t kBins = 20;
-constexpr size_t kMostCharacters = 20'000;  // the most that is shown of a text
+constexpr size_t kMostCharacters = 20'000;  // maximum shown of one text
 
 constexpr std::string_view kStyle = R"(
 :root { color-scheme: light dark; --ink: #1d2430; --faint: #667085; --line: #d7dce3; --paper: #ffffff; --panel: #f4f6f9;
@@ -41,8 +41,8 @@ pre { margin: 0 0 .4rem; white-space: pre-wrap; overflow-wrap: anywhere; max-hei
 @media (max-width: 50rem) { .texts { grid-template-columns: 1fr; } .texts > div { border-left: 0; border-top: 1px solid var(--line); } }
 )";
 
-// Escapes any text for the page: control characters that pages may not contain are shown by their
-// pictures.
+// Escapes any text for the page. Control characters that HTML forbids are shown as the symbols for
+// them.
 std::string escaped(std::string_view text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {

@@ -11,17 +11,17 @@
 
 namespace convoy::evaluate {
 
-// The metric that orders a report of `measured`. Empty `wanted`: rougeL, else the first. Throws
-// ConfigError.
+// The metric that orders the rows of a report. `wanted`: the user's choice; empty = rougeL if
+// `measured` has it, else the first of `measured`. Throws ConfigError.
 std::string metric_of_report(const std::string& wanted, const std::vector<std::string>& measured);
 
 struct ReportOptions {
   std::string title = {};
-  std::string metric = {};  // one of `scored`: orders the rows
+  std::string metric = {};  // metric of `scored` that orders the rows
   size_t rows = 50;
 };
 
-// Every text of the samples is escaped. Rows with equal scores keep their order.
+// The page as text. Every text of the samples is escaped. Rows with equal scores keep their order.
 std::string html_report(const ReportOptions& options, const std::vector<ScoredAnswer>& samples,
                         const AnswerScores& scored);
 

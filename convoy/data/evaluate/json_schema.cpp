@@ -21,7 +21,7 @@ using nlohmann::json;
 
 struct Place {
   const std::filesystem::path& file;
-  std::string path;  // path of the keyword, as "properties/age/type"
+  std::string path;  // path of the keyword, such as "properties/age/type"
 };
 
 [[noreturn]] void refuse(const Place& place, const std::string& message, std::string hint = {}) {
@@ -169,7 +169,8 @@ bool none_fits(const json& schema, const json& value, const json&) {
 
 bool passes(const json&, const json&, const json&) { return true; }
 
-// Every keyword: its allowed values, and its test of a value under the whole schema `whole`.
+// A keyword of JSON Schema. `check` tests the keyword's argument in the schema; `fits` tests a
+// value. `whole` is the schema object that contains the keyword.
 struct Keyword {
   const char* name;
   void (*check)(const json& argument, const Place& place);

@@ -15,12 +15,14 @@ namespace convoy::evaluate {
 
 class JsonSchema {
  public:
-  // Throws ConfigError naming the place of an unsupported part.
+  // `file`: the schema's file, for errors. Throws ConfigError naming the place of an unsupported
+  // part.
   explicit JsonSchema(nlohmann::json schema, const std::filesystem::path& file = {});
   static JsonSchema load(const std::filesystem::path& file);
 
   bool accepts(const nlohmann::json& value) const;
-  // True when `text` is one accepted JSON value, ignoring white space around it.
+  // True when `text` is one JSON value that the schema accepts. White space around the value is
+  // ignored.
   bool accepts_text(std::string_view text) const;
 
  private:

@@ -46,14 +46,14 @@ struct MetricRow {
               RowWords(of, RougeWords::Unicode)} {}
 
   const ScoredAnswer& sample;
-  const JsonSchema* schema;  // or null
+  const JsonSchema* schema;  // nullptr: no schema
   std::array<RowWords, 3> words;
 };
 
-// The score of a row that gives the metric nothing to measure.
+// The score of a row in which the metric has nothing to measure.
 inline constexpr double kNothingToMeasure = std::numeric_limits<double>::quiet_NaN();
 
-// The greatest score(pred, ref) over the references.
+// The maximum of score(pred, ref) over all references.
 template <class Score>
 double best_of(const MetricRow& row, Score score) {
   double best = 0;

@@ -13,7 +13,7 @@ bool is_vowel_letter(char letter) {
   return letter == 'a' || letter == 'e' || letter == 'i' || letter == 'o' || letter == 'u';
 }
 
-// A y is a consonant unless a consonant precedes it.
+// By letter: true for a consonant. A y is a consonant unless a consonant precedes it.
 std::vector<bool> consonants(std::string_view word) {
   std::vector<bool> flags;
   flags.reserve(word.size());
@@ -22,7 +22,7 @@ std::vector<bool> consonants(std::string_view word) {
   return flags;
 }
 
-// The m in [C](VC){m}[V], where C and V are runs of consonants and vowels.
+// The measure m of a stem [C](VC){m}[V], where C and V are runs of consonants and of vowels.
 int measure(std::string_view stem) {
   const std::vector<bool> flags = consonants(stem);
   int count = 0;
@@ -42,7 +42,8 @@ bool ends_in_double_consonant(std::string_view word) {
   return size >= 2 && word[size - 1] == word[size - 2] && consonants(word).back();
 }
 
-// Condition *o: consonant, vowel, consonant other than w, x, y; or vowel and consonant alone.
+// Porter's condition *o: the word ends with consonant, vowel, consonant (but w, x, y), or is a
+// vowel and a consonant.
 bool ends_in_short_syllable(std::string_view word) {
   const std::vector<bool> flags = consonants(word);
   const size_t size = word.size();
@@ -60,7 +61,7 @@ std::string_view without(std::string_view word, std::string_view suffix) {
   return word.substr(0, word.size() - suffix.size());
 }
 
-// The first matching suffix decides, even when its condition fails.
+// Applies the first rule whose suffix matches, and no other rule even if its condition fails.
 template <class Condition>
 std::string apply_rules(const std::string& word, std::span<const Rule> rules, Condition condition) {
   for (const Rule& rule : rules) {
@@ -81,7 +82,7 @@ std::string plural_removed(const std::string& word) {  // step 1a
   return apply_rules(word, kRules, [](std::string_view, std::string_view) { return true; });
 }
 
-std::string mended(std::string stem) {  // for step 1b, after an ending was removed
+std::string mended(std::string stem) {  // for step 1b, called when an ending was removed
   for (const std::string_view ending : {"at", "bl", "iz"})
     if (stem.ends_with(ending)) return stem + "e";
   if (ends_in_double_consonant(stem)) {
@@ -120,7 +121,7 @@ std::string long_suffix_shortened(const std::string& word) {  // step 2
        {"ousness", "ous"}, {"aliti", "al"},    {"iviti", "ive"},   {"biliti", "ble"},
        {"fulli", "ful"},   {"logi", "log"}}};
   return apply_rules(word, kRules, [&word](std::string_view stem, std::string_view suffix) {
-    // The l of "logi" counts with the stem.
+    // For "logi" the l is a part of the stem.
     return measure(suffix == "logi" ? without(word, "ogi") : stem) > 0;
   });
 }

@@ -7,7 +7,7 @@
 
 namespace convoy::evaluate {
 
-// `word`: small ASCII letters and digits. "flying" -> "fli", "dies" -> "die".
+// The stem of a word of lower-case ASCII letters and digits: "flying" -> "fli", "dies" -> "die".
 std::string porter_stem(std::string word);
 
 }  // namespace convoy::evaluate

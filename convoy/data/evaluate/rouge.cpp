@@ -13,10 +13,11 @@
 namespace convoy::evaluate {
 namespace {
 
-constexpr std::string_view kKelvin = "\u212a";   // lower case: k
-constexpr std::string_view kDottedI = "\u0130";  // lower case: i and a dot above
+constexpr std::string_view kKelvin = "\u212a";   // its lower case is k
+constexpr std::string_view kDottedI = "\u0130";  // its lower case is i with a dot above
 
-// Two characters beyond ASCII have lower-case forms within ASCII.
+// Runs of a-z and 0-9 of the text in lower case. Two characters beyond ASCII have lower-case forms
+// that contain ASCII letters.
 std::vector<std::string> ascii_words(std::string_view text) {
   std::vector<std::string> words;
   std::string word;

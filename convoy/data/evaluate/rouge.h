@@ -12,15 +12,15 @@
 
 namespace convoy::evaluate {
 
-// The words of a text. Plain: runs of a-z and 0-9 after lower-casing; other scripts have none.
-// Stemmed: these, stemmed when longer than three letters. Unicode: runs of letters, numbers and
-// marks of any script after case folding; each character of a script without spaces between words
-// is a word; nothing is composed or decomposed.
+// How to split a text into words. Plain: runs of a-z and 0-9 after lower-casing; texts in other
+// scripts have no words. Stemmed: as Plain, but words longer than three letters are stemmed.
+// Unicode: runs of letters, numbers and marks of any script after case folding; in a script without
+// spaces between words each character is a word. Characters are not normalised.
 enum class RougeWords { Plain, Stemmed, Unicode };
 
 std::vector<std::string> rouge_words(std::string_view text, RougeWords words);
 
-// Words as numbers: equal words get equal numbers. One thread.
+// Numbers words: equal words get equal numbers. One thread.
 class WordNumbers {
  public:
   std::vector<int32_t> of(const std::vector<std::string>& words);
@@ -29,11 +29,11 @@ class WordNumbers {
   std::unordered_map<std::string, int32_t> numbers_;
 };
 
-// F measures, 0 to 1; 0 when either side has no words.
+// The F measure, from 0 to 1; 0 when either side has no words.
 double rouge_n(const std::vector<int32_t>& reference, const std::vector<int32_t>& prediction,
                size_t n);
 double rouge_l(const std::vector<int32_t>& reference, const std::vector<int32_t>& prediction);
-// Over lines; lines without letters are ignored.
+// ROUGE-Lsum, over lines; lines without letters are ignored.
 double rouge_l_sum(const std::vector<std::vector<int32_t>>& reference,
                    const std::vector<std::vector<int32_t>>& prediction);
 

@@ -16,7 +16,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-// The value found in its place.
+// The type of the value under `key`, for error messages.
 std::string found_of(const json& row, const char* key) {
   if (const auto value = row.find(key); value != row.end())
     return value->is_null() ? "null" : fmt::format("a JSON {}", value->type_name());

@@ -12,13 +12,13 @@
 
 namespace convoy::evaluate {
 
-// Atomic. Throws IoError.
+// Writes the file atomically. Throws IoError.
 void write_samples(const std::filesystem::path& path, const std::vector<ScoredAnswer>& samples);
 
 // Throws DataError with file, line and key.
 std::vector<ScoredAnswer> read_samples(const std::filesystem::path& path);
 
-// One row of the file.
+// The JSON object of one row.
 nlohmann::ordered_json sample_row(const ScoredAnswer& sample);
 
 }  // namespace convoy::evaluate

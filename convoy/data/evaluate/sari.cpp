@@ -14,7 +14,7 @@ namespace {
 bool is_decimal_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool is_point(char letter) { return letter == '.' || letter == ','; }
 
-// ASCII punctuation except ' - . ,
+// True for the ASCII punctuation that mteval-v13a separates: all except ' - . ,
 bool is_mark_of_13a(char letter) {
   return (letter >= ' ' && letter <= '&') || (letter >= '(' && letter <= '+') || letter == '/' ||
          (letter >= ':' && letter <= '@') || (letter >= '[' && letter <= '`') ||
@@ -30,8 +30,8 @@ std::string replaced(std::string_view text, std::string_view from, std::string_v
   return result.append(text);
 }
 
-// Replaces each non-overlapping pair of neighbours that `fits`, from the left, by the result of
-// `spaced`.
+// Replaces pairs of neighbouring characters for which `fits` is true by the output of `spaced`,
+// from left to right, without overlap.
 template <class Fits, class Spaced>
 std::string pairs_spaced(std::string_view text, Fits fits, Spaced spaced) {
   std::string result;
@@ -62,7 +62,7 @@ std::string marks_spaced(std::string_view text) {
 
 using GramCounts = std::unordered_map<std::string, double>;
 
-// The entries of `counts` that stay above zero after subtracting `others`.
+// Subtracts `others` from `counts`, and returns the entries that stay above zero.
 GramCounts less(const GramCounts& counts, const GramCounts& others) {
   GramCounts left;
   for (const auto& [gram, count] : counts) {
@@ -87,14 +87,14 @@ double sum(const GramCounts& counts) {
   return total;
 }
 
-// 0/0 = 1: nothing was required, and nothing was done.
+// part / whole, where 0/0 is 1: nothing was required, and nothing was done.
 double share(double part, double whole) { return whole > 0 ? part / whole : 1; }
 
 double f_measure(double precision, double recall) {
   return precision > 0 || recall > 0 ? 2 * precision * recall / (precision + recall) : 0;
 }
 
-// The mean share of `counts` that `good` contains.
+// The mean of the shares good / counts over all entries of `counts`.
 double mean_share(const GramCounts& good, const GramCounts& counts) {
   double total = 0;
   for (const auto& [gram, count] : good) total += count / counts.at(gram);

@@ -10,12 +10,12 @@
 
 namespace convoy::evaluate {
 
-// 0 to 1. Texts are lower-cased and tokenised by the rules of mteval-v13a. Needs at least one
-// reference.
+// SARI, from 0 to 1. Texts are lower-cased and tokenised by the rules of mteval-v13a. At least one
+// reference is required.
 double sari(std::string_view source, std::string_view prediction,
             const std::vector<std::string>& references);
 
-// The words of a text by mteval-v13a; case unchanged.
+// The words of a text by the rules of mteval-v13a; upper and lower case stay.
 std::vector<std::string> words_of_13a(std::string_view text);
 
 }  // namespace convoy::evaluate

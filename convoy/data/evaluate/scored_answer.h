@@ -7,9 +7,9 @@
 
 namespace convoy::evaluate {
 
-// The input of a model, its answer, and the correct answers: at least one.
+// The input of a model, the model's answer, and the correct answers (at least one).
 struct ScoredAnswer {
-  std::optional<std::string> input = {};  // only some metrics read it
+  std::optional<std::string> input = {};  // read only by some metrics
   std::string pred = {};
   std::vector<std::string> refs = {};
 };

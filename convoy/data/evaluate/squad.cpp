@@ -17,7 +17,7 @@ bool is_punctuation(char letter) {
 
 bool is_article(std::string_view word) { return word == "a" || word == "an" || word == "the"; }
 
-// Runs of letters and numbers that are an article become a space.
+// Replaces every run of letters and numbers that is an article by a space.
 std::string without_articles(std::string_view text) {
   std::string result;
   size_t begin = 0;  // start of the run

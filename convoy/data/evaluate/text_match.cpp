@@ -10,7 +10,7 @@ namespace {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// "007.50" -> "7.5", "-0" -> "0".
+// Normalises a decimal number: "007.50" -> "7.5", "-0" -> "0".
 std::string plain_decimal(bool negative, std::string_view whole, std::string_view fraction) {
   whole.remove_prefix(std::min(whole.find_first_not_of('0'), whole.size()));
   fraction = fraction.substr(0, fraction.find_last_not_of('0') + 1);
@@ -21,11 +21,11 @@ std::string plain_decimal(bool negative, std::string_view whole, std::string_vie
   return number;
 }
 
-// The number that starts at `at`; moves `at` behind it. Commas count only between a digit and three
-// digits.
+// The number that begins at `at`, normalised; moves `at` behind it. A comma belongs to the number
+// only between a digit and three digits.
 std::string take_number(std::string_view text, size_t& at) {
   const size_t begin = at;
-  // A minus belongs to the number unless it is between two operands, as in "5-3".
+  // A minus sign belongs to the number unless it stands between two operands, as in "5-3".
   const size_t sign = begin > 0 && text[begin - 1] == '$' ? begin - 1 : begin;
   const bool negative = sign > 0 && text[sign - 1] == '-' &&
                         (sign < 2 || !(is_digit(text[sign - 2]) || text[sign - 2] == ')'));

@@ -16,7 +16,7 @@ namespace {
 constexpr const auto& kFacts = settings::kTextMetrics;
 constexpr size_t kCount = std::size(kFacts);
 
-// In the order of kFacts.
+// The functions of the metrics, in the order of kFacts.
 constexpr double (*kScores[])(MetricRow& row) = {
 #define CONVOY_TEXT_METRIC(name, ...) metrics::name,
 #include "convoy/core/settings/text_metrics.inl"

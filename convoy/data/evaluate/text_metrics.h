@@ -21,7 +21,7 @@ namespace convoy::evaluate {
 
 using MetricFacts = settings::TextMetricFacts;
 
-// The maximum of a metric; 1 for an unknown name.
+// The maximum value of a metric; 1 for an unknown name.
 double most_of_metric(std::string_view name);
 
 // True when a reference contains "####" or \boxed.
@@ -29,14 +29,14 @@ bool marks_answer(const std::string& reference);
 
 // The scores of one row.
 struct RowScores {
-  std::vector<double> values = {};  // by metric; NaN: there was nothing to measure
-  bool names_answer = false;        // a reference marks its answer
+  std::vector<double> values = {};  // by metric; NaN: nothing to measure
+  bool names_answer = false;        // true: a reference marks its answer
 };
 
 class TextMetrics {
  public:
-  // `names`: from text_metrics(); empty = all. `schema_file`: the schema for schema_compliance;
-  // empty = none. Throws ConfigError.
+  // `names`: names from text_metrics(); empty = all. `schema_file`: the schema for
+  // schema_compliance; empty = none. Throws ConfigError.
   explicit TextMetrics(std::vector<std::string> names = {}, const std::string& schema_file = {});
 
   const std::vector<std::string>& names() const { return names_; }
@@ -50,17 +50,18 @@ class TextMetrics {
   std::optional<JsonSchema> schema_;
 };
 
-// Rows must be added in their order, so that the sums are equal on any number of ranks.
+// Means over rows. Rows must be added in their order, so that the sums are equal on any number of
+// ranks.
 class MetricMeans {
  public:
-  explicit MetricMeans(const TextMetrics& metrics);  // `metrics` outlives it
+  explicit MetricMeans(const TextMetrics& metrics);  // `metrics` must outlive the object
 
   void add(const RowScores& scores);
   int64_t count() const { return count_; }
-  // Empty for a metric without data: schema_compliance without a schema, sari of rows without an
-  // input, numeric_match and answer_match when no reference marks its answer.
+  // The mean of a metric. Empty for a metric without data: schema_compliance without a schema, sari
+  // without inputs, numeric_match and answer_match when no reference marks its answer.
   std::optional<double> mean(size_t metric) const;
-  // {"count": .., "rougeL": .., ..}; null when there is no mean.
+  // The means as {"count": .., "rougeL": .., ..}; the value of a metric without a mean is null.
   nlohmann::json json() const;
 
  private:

@@ -15,7 +15,7 @@ bool is_of(char32_t code, ConvoyLetterClass wanted) {
   return code != kNoCharacter && convoy_letter_class(code) == wanted;
 }
 
-// Applies `change` to the whole text.
+// The result of a function of the Rust library on the whole text.
 std::string changed(std::string_view text, decltype(&convoy_text_lowered) change) {
   const ConvoyText result = change(reinterpret_cast<const uint8_t*>(text.data()), text.size());
   std::string copy(reinterpret_cast<const char*>(result.data), result.size);
@@ -23,7 +23,7 @@ std::string changed(std::string_view text, decltype(&convoy_text_lowered) change
   return copy;
 }
 
-// Length of the first space in `text`; 0 = it does not begin with one.
+// Length of the white-space character that begins `text`; 0 when there is none.
 size_t leading_space(std::string_view text) {
   const CharacterAt first = character_at(text, 0);
   return is_space(first.code) ? first.length : 0;

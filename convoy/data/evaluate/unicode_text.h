@@ -11,7 +11,7 @@
 
 namespace convoy::evaluate {
 
-// The character that starts at `at`, and its size in bytes.
+// A character and its length in bytes.
 struct CharacterAt {
   char32_t code = 0;
   size_t length = 1;

@@ -17,7 +17,7 @@ namespace convoy::hub {
 class Sha1 {
  public:
   void update(std::string_view bytes);
-  std::string hex();  // ends the hash
+  std::string hex();  // must be the last call
 
  private:
   void take_block(const uint8_t* block);
@@ -28,13 +28,14 @@ class Sha1 {
   uint64_t total_bytes_ = 0;
 };
 
-// Checks that bytes belong to the file that an etag names.
+// Checks that bytes are the content of the file that an etag names.
 class BlobHash {
  public:
   BlobHash(std::string etag, int64_t size_bytes);
 
   void update(std::string_view bytes);
-  // Ends the hash. Also returns true for an etag of unknown kind: then only the size is checked.
+  // Returns true when the hash matches, and always for an etag of unknown kind: only the size can
+  // be checked then. No further bytes may be added.
   bool matches();
 
  private:

@@ -54,7 +54,7 @@ void CacheEntry::make_folders(const std::string& commit) const {
   make_folder(folder_ / "blobs");
   make_folder(snapshot(commit));
   make_folder(cache_ / ".locks" / folder_.filename());
-  // https://bford.info/cachedir: backup programs skip such a folder.
+  // Tells backup programs to skip the folder (https://bford.info/cachedir).
   const fs::path tag = cache_ / "CACHEDIR.TAG";
   if (std::error_code ignored; !fs::exists(tag, ignored))
     write_file_atomic(tag,

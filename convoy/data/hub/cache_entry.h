@@ -24,22 +24,22 @@ class CacheEntry {
   std::filesystem::path part(const std::string& etag) const;  // path of a partial blob
   std::filesystem::path lock(const std::string& etag) const;
 
-  // True when the file of a snapshot links to an existing blob.
+  // True when the file of a snapshot is a link to an existing blob.
   bool has_file(const std::string& commit, const std::string& path) const;
   void link_file(const std::string& commit, const RemoteFile& file) const;  // throws IoError
   // Removes a file of a snapshot and its blob.
   void forget_file(const std::string& commit, const std::string& path) const;
-  // Does nothing when `revision` is the commit itself. Throws IoError.
+  // Writes refs/REVISION. Does nothing when `revision` is the commit itself. Throws IoError.
   void write_ref(const std::string& revision, const std::string& commit) const;
   void make_folders(const std::string& commit) const;  // throws IoError
 
  private:
   std::filesystem::path cache_;
-  std::filesystem::path folder_;  // models--org--name
+  std::filesystem::path folder_;  // folder models--org--name
 };
 
-// Held by one process at a time, including huggingface_hub's. Blocks: calls `while_waiting` a few
-// times a second; an exception from it ends the wait.
+// A lock that one process holds at a time, processes of huggingface_hub included. Blocks: calls
+// `while_waiting` a few times a second; an exception from it ends the wait.
 class FileLock {
  public:
   FileLock(const std::filesystem::path& path, const std::function<void()>& while_waiting);
@@ -48,17 +48,17 @@ class FileLock {
   Descriptor file_;
 };
 
-// A blob during its download: a growing file, and the hash of its content. The next process resumes
-// from a partial file.
+// A blob while it is downloaded: a growing file, and the hash of its content. A later process can
+// resume from the partial file.
 class BlobPart {
  public:
   // Reads an existing partial file. Throws IoError.
   BlobPart(std::filesystem::path path, const RemoteFile& file);
 
   int64_t size_bytes() const { return size_bytes_; }
-  void write(int64_t begin, std::string_view bytes);  // begin before the end: goes back to there
+  void write(int64_t begin, std::string_view bytes);  // truncates at `begin` if it is not the end
   void restart();
-  // Returns true when the bytes are correct and synced to disk. Ends the hash.
+  // Returns true when the bytes are correct and synced to disk. No further bytes may be written.
   bool finish();
 
  private:

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kSpareBytes = int64_t{64} << 20;  // left on the disk beside what is fetched
+constexpr int64_t kSpareBytes = int64_t{64} << 20;  // space to leave free on the disk
 
 int64_t file_size_or_zero(const fs::path& path) {
   std::error_code error;
@@ -54,7 +54,7 @@ class Fetch {
     if (plan_.dry_run) return std::move(result_);
     const bool has_all = std::all_of(result_.files.begin(), result_.files.end(),
                                      [](const FetchedFile& one) { return one.file.etag.empty(); });
-    if (!has_all) {  // else nothing is written: the cache may be another's
+    if (!has_all) {  // else nothing is written: another user may own the cache
       require_space();
       entry_.make_folders(state.commit);
       in_parallel([&](HubClient& own, FetchedFile& file) { fetch_file(own, file); });
@@ -81,8 +81,8 @@ class Fetch {
     progress_.total_files = static_cast<int64_t>(chosen.size());
   }
 
-  // Runs `work` for every file, on several threads with a client each. The first error stops all
-  // and is thrown.
+  // Calls `work` for every file, on several threads with a client each. The first error stops all
+  // threads and is thrown.
   void in_parallel(const std::function<void(HubClient&, FetchedFile&)>& work) {
     std::atomic<size_t> next = 0;
     std::exception_ptr failure;
@@ -137,7 +137,7 @@ class Fetch {
     for (const FetchedFile& fetched : result_.files) {
       if (fetched.was_there || !counted.insert(fetched.file.etag).second) continue;
       const int64_t there = file_size_or_zero(entry_.part(fetched.file.etag));
-      const int64_t part = there <= fetched.file.size_bytes ? there : 0;  // a longer one is spoilt
+      const int64_t part = there <= fetched.file.size_bytes ? there : 0;  // a longer one is damaged
       progress_.start_bytes += part;
       progress_.done_bytes += part;
       progress_.total_bytes += fetched.file.size_bytes;
@@ -150,7 +150,7 @@ class Fetch {
     std::error_code error;
     while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
     const fs::space_info space = fs::space(folder, error);
-    if (error) return;  // the first write says it
+    if (error) return;  // the first write reports it
     const int64_t wanted = progress_.total_bytes - progress_.done_bytes + kSpareBytes;
     if (result_.fetched_bytes == 0 || static_cast<int64_t>(space.available) >= wanted) return;
     throw IoError(fmt::format("{} has {} free, and {} are to be fetched", folder.string(),
@@ -164,7 +164,7 @@ class Fetch {
   void fetch_file(HubClient& client, FetchedFile& fetched) {
     if (must_stop()) throw StopRequest("stopped on request");
     const RemoteFile& file = fetched.file;
-    if (!file.etag.empty()) {  // else the snapshot has it
+    if (!file.etag.empty()) {  // an empty etag: the snapshot has the file
       if (!fetched.was_there) fetch_blob(client, file);
       entry_.link_file(result_.commit, file);
     }
@@ -185,7 +185,8 @@ class Fetch {
     const bool is_resumed = part.size_bytes() > 0;
     fill(client, file, part);
     if (!part.finish()) {
-      // An earlier partial file may have been damaged; wrong fresh bytes are the hub's fault.
+      // If the download was resumed, the earlier partial file may be damaged, so it starts again.
+      // Otherwise the hub sent wrong bytes.
       if (is_resumed) {
         log_.detail(fmt::format("{}: the partial download is damaged; starting again", file.path));
         restart(part);
@@ -230,7 +231,7 @@ class Fetch {
   const Log& log_;
   CacheEntry entry_;
   http::CurlLibrary curl_;
-  std::atomic<bool> has_failed_ = false;  // set by a thread that failed: the others end
+  std::atomic<bool> has_failed_ = false;  // set by a thread that failed; the other threads then end
   FetchResult result_;
 };
 

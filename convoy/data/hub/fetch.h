@@ -22,11 +22,11 @@ struct FetchPlan {
   RepositoryName repository;
   std::string revision = "main";
   FileChoice choice = {};
-  std::function<bool(const std::string&)> is_read = {};  // default when nothing is included
+  std::function<bool(const std::string&)> is_read = {};  // files to fetch when `include` is empty
   std::filesystem::path cache;
   int64_t num_parallel = 4;
-  bool verify = false;   // hash what is there already, too
-  bool dry_run = false;  // ask for everything, write nothing
+  bool verify = false;   // also hash files that exist already
+  bool dry_run = false;  // ask the hub for everything, write nothing
 };
 
 struct FetchedFile {
@@ -36,23 +36,24 @@ struct FetchedFile {
 
 struct FetchResult {
   std::string commit;
-  std::filesystem::path folder;  // the snapshot
+  std::filesystem::path folder;  // folder of the snapshot
   std::vector<FetchedFile> files;
   int64_t fetched_bytes = 0;
 };
 
-// Progress of a fetch. Written by its threads, read by the display.
+// Progress of a fetch. The threads of the fetch write it, and the display reads it.
 struct FetchProgress {
   std::atomic<int64_t> total_bytes = 0;  // 0 until it is known
-  std::atomic<int64_t> start_bytes = 0;  // there from an earlier fetch
+  std::atomic<int64_t> start_bytes = 0;  // bytes from an earlier fetch
   std::atomic<int64_t> done_bytes = 0;
   std::atomic<int64_t> total_files = 0;
   std::atomic<int64_t> done_files = 0;
 };
 
-// Blocks, at most until `stop`, which throws StopRequest. Throws ConfigError when the hub may not
-// be contacted, DataError for files that it does not have or refuses, and for content that does not
-// match, NetworkError, IoError (also before fetching: too little space).
+// Downloads the files. Blocks until it is done, or until `stop` returns true; then it throws
+// StopRequest. Throws ConfigError when the hub may not be contacted, DataError for files that the
+// hub does not have or refuses and for content that does not match its hash, NetworkError, and
+// IoError (before fetching also for too little space).
 FetchResult fetch(const FetchPlan& plan, const HubSettings& settings, const StopTest& stop,
                   FetchProgress& progress, const Log& log);
 

@@ -20,17 +20,17 @@ namespace convoy::hub {
 namespace {
 
 constexpr int kMostRedirects = 8;
-constexpr int kMostFailures = 6;  // in a row, without a byte between them
+constexpr int kMostFailures = 6;  // consecutive failures without a received byte
 constexpr double kFirstWaitSeconds = 0.5;
 constexpr double kLongestWaitSeconds = 60;
 constexpr int64_t kMostFileBytes = int64_t{1} << 50;
 
-// The hub cannot answer now, and may say when it can.
+// The hub cannot answer now. It may say when to try again.
 class Busy : public NetworkError {
  public:
   Busy(const std::string& message, double wait_seconds)
       : NetworkError(message, {.hint = "try again later"}), wait_seconds_(wait_seconds) {}
-  double wait_seconds() const { return wait_seconds_; }  // 0: it does not say
+  double wait_seconds() const { return wait_seconds_; }  // 0: unknown
 
  private:
   double wait_seconds_;
@@ -42,11 +42,11 @@ bool is_redirect(int status) {
 
 bool may_pass(int status) { return status == 408 || status == 429 || status >= 500; }
 
-int64_t whole_number(const std::string& text) {  // -1 where it is none
+int64_t whole_number(const std::string& text) {  // -1 when it is no number
   return text_as<int64_t>(text).value_or(-1);
 }
 
-// W/"abc" -> abc
+// The etag without quotes and weak mark: W/"abc" -> abc.
 std::string plain_etag(std::string etag) {
   if (etag.starts_with("W/")) etag.erase(0, 2);
   std::erase(etag, '"');
@@ -73,7 +73,8 @@ bool is_path_inside(const std::string& path) {
   return true;
 }
 
-// Offset in the file at which an answer of status 206 begins: "bytes 5-9/10".
+// Where a partial answer (status 206) begins in the file: 5 of "bytes 5-9/10". -1 when it is
+// unknown.
 int64_t range_begin(const http::Answer& answer) {
   const std::string range = answer.header("content-range");
   if (!range.starts_with("bytes ")) return -1;
@@ -136,7 +137,8 @@ void HubClient::refuse_access(const http::Answer& answer) const {
 void HubClient::refuse(const http::Answer& answer, const std::string& url) const {
   const std::string said = answer.header("x-error-message");
   const std::string reason = said.empty() ? "" : fmt::format(" ({:.300})", said);
-  // An address at another host is signed only for a while: the next attempt gets a new one.
+  // The address of a file at another host expires. Then that host answers 403, and the next attempt
+  // gets a new address.
   const bool is_hub = same_origin(url, settings_.endpoint);
   if (may_pass(answer.status) || (answer.status == 403 && !is_hub)) {
     const int64_t seconds = whole_number(answer.header("retry-after"));
@@ -193,7 +195,8 @@ http::Answer HubClient::ask(const http::Request& request) {
     http::Answer answer = send_hop(std::move(hop));
     if (answer.status == 200 || answer.status == 206) return answer;
     if (!is_redirect(answer.status)) refuse(answer, url);
-    // The hub's own answer has the facts about the file; the host of its bytes may lack them.
+    // The hub's own answer to a HEAD request has the facts about the file. The host of the bytes
+    // may lack them, so the redirect is not followed.
     const bool tells_all = request.head && !answer.header("x-linked-etag").empty();
     if (tells_all) return answer;
     url = redirected_url(url, answer.header("location"));
@@ -284,7 +287,7 @@ RemoteFile HubClient::find_file(const std::string& commit, const std::string& pa
 void HubClient::read_file(const std::string& commit, const RemoteFile& file, int64_t begin,
                           const PieceSink& sink) {
   const std::string url = file_url(commit, file.path);
-  int64_t at = -1;  // offset of the next piece
+  int64_t at = -1;  // offset of the next received bytes; -1: unknown
   http::Request request{.url = url, .headers = {"Accept-Encoding: identity"}};
   if (begin > 0) request.headers.push_back(fmt::format("Range: bytes={}-", begin));
   request.on_bytes = [&](const http::Answer& answer, std::string_view bytes) {

@@ -21,7 +21,7 @@ namespace convoy::hub {
 using StopTest = std::function<bool()>;
 
 struct RepositoryName {
-  std::string id = {};  // "org/name"
+  std::string id = {};  // such as "org/name"
   io::HubRepository kind = io::HubRepository::Model;
 };
 
@@ -32,7 +32,7 @@ struct RepositoryState {
 
 struct RemoteFile {
   std::string path = {};
-  std::string etag = {};  // names the blob: the file's sha256 or its git id
+  std::string etag = {};  // name of the blob: the file's sha256 or its git id
   int64_t size_bytes = 0;
 };
 
@@ -45,24 +45,25 @@ class HubClient {
   HubClient(const http::CurlLibrary& curl, const HubSettings& settings, RepositoryName repository,
             StopTest stop, Log log);
 
-  // Each retries temporary failures of the hub or the network. Throws DataError for a file that the
-  // hub does not have or refuses, NetworkError when the hub cannot be reached, StopRequest.
+  // find_revision() and find_file() retry temporary failures of the hub or the network. They throw
+  // DataError for a file that the hub does not have or refuses, NetworkError when the hub cannot be
+  // reached, StopRequest.
   RepositoryState find_revision(const std::string& revision);
   RemoteFile find_file(const std::string& commit, const std::string& path);
 
-  // One attempt: bytes from `begin` on, or all of them from 0 when the server does not support
-  // ranges. Throws the errors of find_file(), and NetworkError when the bytes end early; the
-  // received bytes were already passed on.
+  // Makes one attempt. Passes the bytes from `begin` on, or all bytes from 0 when the server does
+  // not support ranges. Throws the errors of find_file(), and NetworkError when the bytes end
+  // early; `sink` then has the received bytes already.
   void read_file(const std::string& commit, const RemoteFile& file, int64_t begin,
                  const PieceSink& sink);
 
-  // Calls `attempt` until it returns, waiting longer after each NetworkError, and not at all when
-  // `progress` (bytes so far) has grown. Throws the last error.
+  // Calls `attempt` until it returns. After each NetworkError it waits longer than before, or not
+  // at all if `progress` (bytes so far) has grown. Throws the last error.
   void with_retries(const std::function<void()>& attempt,
                     const std::function<int64_t()>& progress = {});
 
  private:
-  http::Answer ask(const http::Request& request);  // follows redirects; 200, 206, or it throws
+  http::Answer ask(const http::Request& request);  // follows redirects; throws unless 200 or 206
   http::Answer send_hop(http::Request hop);
   [[noreturn]] void refuse(const http::Answer& answer, const std::string& url) const;
   [[noreturn]] void refuse_access(const http::Answer& answer) const;

@@ -25,7 +25,7 @@ bool is_on(const char* name) {
   return value == "1" || value == "ON" || value == "YES" || value == "TRUE";
 }
 
-// It becomes part of a header, and a line break in it would start another header.
+// The token becomes part of an HTTP header. A line break in it would begin another header.
 std::string checked_token(const std::string& text, const std::string& source) {
   std::string token(trimmed(text, " \t\r\n"));
   for (const unsigned char letter : token)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSchemeEnd = "://";
 
-// "https://host:port", without a user, in lower case, with the scheme's default port.
+// The origin "https://host:port" in lower case, without a user; the port is explicit.
 std::string origin_of(std::string_view url) {
   const size_t scheme = url.find(kSchemeEnd);
   if (scheme == std::string_view::npos) return {};

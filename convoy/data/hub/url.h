@@ -8,11 +8,12 @@
 
 namespace convoy::hub {
 
-// "a b/c" -> "a%20b/c"; with `keep` = "" the slash is escaped too.
+// Escapes a text for an address: "a b/c" -> "a%20b/c". The characters in `keep` are not escaped;
+// with "" the slash is.
 std::string escaped_for_url(std::string_view text, std::string_view keep = "/");
 
-// Resolves the server's `location` against `url`. Throws DataError for one that is no http address,
-// or leads away from https.
+// Resolves `location` of a redirect against `url`. Throws DataError when it is no http address, or
+// leads from https to http.
 std::string redirected_url(const std::string& url, const std::string& location);
 
 // True when scheme, host and port are equal.

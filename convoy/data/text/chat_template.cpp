@@ -23,7 +23,7 @@ struct Compiled {
   TemplateSource source;
 };
 
-// Line number `line` of a template, cut to fit into a message.
+// Line number `line` of a template, shortened for a message.
 std::string line_of(const std::string& text, int64_t line) {
   size_t begin = 0;
   for (int64_t at = 1; at < line && begin != std::string::npos; ++at) {
@@ -73,7 +73,8 @@ Compiled compile(const TemplateSource& source) {
 constexpr std::array<const char*, 3> kReasoningKeys = {"reasoning_content", "thinking",
                                                        "reasoning"};
 
-// A content of null is passed: some templates ask for it beside tool calls.
+// True for a member that is not passed to the template. A null content is passed, because some
+// templates test for it beside tool calls.
 bool is_dropped(std::string_view key, const ordered_json& value) {
   return value.is_null() && key != "content";
 }
@@ -87,7 +88,8 @@ bool is_normal(const ordered_json& message) {
   return true;
 }
 
-// As in transformers: drops keys without a value, and passes reasoning under each of its names.
+// The message as transformers passes it: without null members, and with the reasoning under each of
+// its names.
 ordered_json normalised(const ordered_json& message) {
   ordered_json kept = ordered_json::object();
   ordered_json reasoning;
@@ -100,7 +102,8 @@ ordered_json normalised(const ordered_json& message) {
   return kept;
 }
 
-// `"name":value,` for each member of an object, or of none.
+// The members of an object as text, `"name":value,` for each; empty for null and for an object
+// without members.
 std::string members_of(const ordered_json& object) {
   if (object.is_null() || object.empty()) return "";
   const std::string text = object.dump();
@@ -158,7 +161,7 @@ RenderedChat rendered(const Compiled& used, const RustConversation& conversation
 struct ChatTemplate::State {
   Compiled standard;
   std::optional<Compiled> with_tools;
-  std::string defaults;  // members of a JSON object: what a template may ask for, and no row says
+  std::string defaults;  // JSON members for variables that no row sets
   std::string content_hash;
   TemplateClock clock;
 };
@@ -218,7 +221,7 @@ Conversation ChatTemplate::read(const ordered_json& messages, const ordered_json
   const Compiled& used = has_tools && state_->with_tools ? *state_->with_tools : state_->standard;
   std::string text;
   try {
-    // The last of several equal names counts.
+    // If members have the same name, the last one counts.
     text = fmt::format("{{{}{}\"messages\":{}}}", state_->defaults, members_of(variables),
                        json_of(messages));
   } catch (const nlohmann::json::exception& error) {

@@ -21,19 +21,19 @@ namespace convoy::text {
 
 struct RenderedChat {
   std::string text;
-  // Byte ranges [begin, end) of `text` enclosed by {% generation %} ... {% endgeneration %}, in
-  // order.
+  // The byte ranges [begin, end) of `text` that {% generation %} ... {% endgeneration %} encloses,
+  // in order.
   std::vector<std::pair<int64_t, int64_t>> generation_spans;
 };
 
-// A conversation for several renders. Belongs to the thread that made it; the template must outlive
-// it.
+// A conversation that is parsed once for several renders. Use it only on the thread that made it.
+// The template must outlive it.
 class Conversation {
  public:
   ~Conversation();
   Conversation(Conversation&&) noexcept;
 
-  // Renders its first messages. Throws DataError.
+  // Renders the first `num_messages` messages. Throws DataError.
   RenderedChat render(size_t num_messages, bool add_generation_prompt) const;
 
  private:
@@ -45,9 +45,10 @@ class Conversation {
 
 class ChatTemplate {
  public:
-  // From chat_template.jinja, or tokenizer_config.json (`chat_template` as a string or a list of
-  // named templates), or `override_path`. Empty when the model has none. Throws DataError with file
-  // and template line. `eos_token`: what the template reads by that name, in place of the model's.
+  // Loads the template from chat_template.jinja, from tokenizer_config.json (`chat_template` as a
+  // string or a list of named templates), or from `override_path`. Empty when the model has no
+  // template. Throws DataError with file and template line. `eos_token`: replaces the model's value
+  // of this variable in the template.
   static std::optional<ChatTemplate> load(const std::filesystem::path& model_folder,
                                           const std::filesystem::path& override_path = {},
                                           const std::string& eos_token = {});
@@ -55,7 +56,7 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // `messages`: a JSON list of {role, content, ...}; `variables`: null or an object with the other
+  // `messages`: a JSON list of {role, content, ...}. `variables`: null or an object with the other
   // variables of the template: lists of `tools` and `documents`, and any other names, which
   // override the model's named tokens. Throws DataError.
   Conversation read(const nlohmann::ordered_json& messages,
@@ -65,10 +66,10 @@ class ChatTemplate {
                       const nlohmann::ordered_json& variables, bool add_generation_prompt) const;
 
   bool has_generation_tags() const;
-  // True when the template's own text (of the one for tools, if the model has one) has `words`.
+  // True when the source of the template, or of the model's template for tools, contains `words`.
   bool mentions(std::string_view words) const;
-  const std::string& content_hash() const;  // without its clock
-  // The time that strftime_now has: the start of the command, until told otherwise.
+  const std::string& content_hash() const;  // hash of the sources, without the clock
+  // The clock of strftime_now. At first it stands at the start of the command.
   TemplateClock& clock();
   const TemplateClock& clock() const;
 
@@ -78,7 +79,8 @@ class ChatTemplate {
   std::unique_ptr<State> state_;
 };
 
-// JSON as `tojson` writes it in templates: json.dumps(value, ensure_ascii=False). Throws DataError.
+// A value as the filter `tojson` writes it in templates: json.dumps(value, ensure_ascii=False).
+// Throws DataError.
 std::string json_of_template(const nlohmann::ordered_json& value);
 
 }  // namespace convoy::text

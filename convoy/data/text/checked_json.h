@@ -11,7 +11,7 @@ namespace convoy::text {
 
 constexpr int64_t kMaxTokenId = (1 << 24) - 1;
 
-// At most 256 levels deep. Throws DataError naming `file`.
+// Parses JSON of at most 256 levels. Throws DataError naming `file`.
 nlohmann::ordered_json parse_checked_json(std::string_view text, const std::filesystem::path& file);
 
 }  // namespace convoy::text

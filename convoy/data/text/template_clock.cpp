@@ -18,7 +18,8 @@ std::string_view without_leading_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
 }
 
-// The format of the call whose arguments follow; empty when it is no plain text.
+// The format in the arguments of a call, which `rest` begins with; empty when it is no plain
+// string.
 std::optional<std::string> literal_format(std::string_view rest) {
   rest = without_leading_blanks(rest.substr(1));
   if (rest.empty() || (rest[0] != '"' && rest[0] != '\'')) return std::nullopt;
@@ -36,7 +37,7 @@ void TemplateClock::add(std::string_view source) {
   for (size_t at = source.find(kFunction); at != std::string_view::npos;
        at = source.find(kFunction, at + 1)) {
     const std::string_view rest = without_leading_blanks(source.substr(at + kFunction.size()));
-    if (rest.starts_with("is ")) continue;  // asks whether the function is there
+    if (rest.starts_with("is ")) continue;  // a test whether the function exists
     is_read_ = true;
     const auto format = rest.starts_with('(') ? literal_format(rest) : std::nullopt;
     if (!format)

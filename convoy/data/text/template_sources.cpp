@@ -20,7 +20,7 @@ constexpr int64_t kMaxTemplateBytes = int64_t{4} << 20;
                    .hint = "correct chat_template there, or name a template with --template-path"});
 }
 
-// Adds the templates of tokenizer_config.json.
+// Adds the templates in `written`, the value of chat_template in tokenizer_config.json.
 void add_written(const ordered_json& written, const std::string& file,
                  std::map<std::string, TemplateSource>& sources) {
   if (written.is_null()) return;

@@ -14,21 +14,21 @@ namespace convoy::text {
 struct TemplateSource {
   std::string text;
   std::string file;
-  // Inside a JSON file the template's lines are not the file's.
+  // True: the template is a string in a JSON file, so its line numbers are not lines of the file.
   bool in_json = false;
 };
 
-// The template for conversations without tools.
+// Name of the template for conversations without tools.
 inline constexpr const char* kUsualTemplate = "default";
 
-// By name, from chat_template.jinja and additional_chat_templates, or tokenizer_config.json
-// (`chat_template` as a string or a list of named templates), or `override_path` alone. Throws
-// DataError.
+// Templates by name, from chat_template.jinja and additional_chat_templates, from
+// tokenizer_config.json (`chat_template` as a string or a list of named templates), or only from
+// `override_path`. Throws DataError.
 std::map<std::string, TemplateSource> find_template_sources(
     const std::filesystem::path& folder, const std::filesystem::path& override_path,
     const TokenizerSettings& settings);
 
-// The text of a model's usual template; empty when it has none. Throws DataError.
+// The text of the model's default template; empty when it has none. Throws DataError.
 std::string usual_template_text(const std::filesystem::path& model_folder);
 
 }  // namespace convoy::text

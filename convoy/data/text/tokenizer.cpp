@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMaxTokenizerBytes = int64_t{128} << 20;
 
-// The library's errors name the place in the JSON.
+// Makes a tokenizer. The Rust library's errors name the place in the JSON.
 RustTokenizer create(const std::string& json, const std::string& setup, const std::string& file) {
   ConvoyTokenizer* handle = nullptr;
   ConvoyText path{};
@@ -38,7 +38,7 @@ std::optional<int32_t> id_in(const ConvoyTokenizer* tokenizer, std::string_view 
   return id < 0 ? std::nullopt : std::optional(static_cast<int32_t>(id));
 }
 
-// UTF-8 has no letter with these.
+// True for bytes that never occur in UTF-8.
 bool is_never_text(uint8_t byte) { return byte == 0xC0 || byte == 0xC1 || byte >= 0xF5; }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMaxSettingsBytes = int64_t{32} << 20;
 
-// A token is written as its text or as an AddedToken object.
+// The text of a token. A file has it as a string or as an AddedToken object.
 std::optional<std::string> token_text(const ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_object() && value.contains("content") && value["content"].is_string())
@@ -27,7 +27,8 @@ std::optional<std::string> token_text(const ordered_json& value) {
   return std::nullopt;
 }
 
-// `special_by_default`: a token given only by its text is special and not normalised.
+// An AddedToken object for a token. `special_by_default`: a token that is only a string is special
+// and not normalised.
 nlohmann::json added_token(const ordered_json& value, bool special_by_default) {
   const auto flag = [&](const char* key, bool otherwise) {
     return value.is_object() && value.contains(key) && value[key].is_boolean()
@@ -76,7 +77,7 @@ void read_named_tokens(const ordered_json& root, TokenizerSettings& settings) {
     if (auto text = token_text(value)) settings.named_tokens[key] = *text;
 }
 
-// Named and extra tokens that are not declared yet become special tokens.
+// Declares named and extra tokens that are not declared yet as special tokens.
 void read_further_tokens(const ordered_json& root, TokenizerSettings& settings) {
   std::set<std::string> seen;
   for (const auto& token : settings.added_tokens) seen.insert(token["content"].get<std::string>());

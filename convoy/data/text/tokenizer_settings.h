@@ -14,14 +14,15 @@
 namespace convoy::text {
 
 struct TokenizerSettings {
-  // bos_token, eos_token and every other named token, by the names in chat templates.
+  // bos_token, eos_token and every other named token, by the names that chat templates use.
   std::map<std::string, std::string> named_tokens;
   // AddedToken objects, in the order of adding; those with a declared id have an "id".
   nlohmann::json added_tokens = nlohmann::json::array();
   nlohmann::ordered_json chat_template;  // null, a string, or a list of {name, template}
-  std::string bytes;                     // the file, then a given `eos_token`; empty: no file
+  std::string bytes;                     // the file, then a given `eos_token`; empty without a file
 
-  // Throws DataError. A missing file counts as empty. A given `eos_token` replaces the file's.
+  // Reads tokenizer_config.json; a missing file counts as an empty one. A given `eos_token`
+  // replaces the token in the file. Throws DataError.
   static TokenizerSettings load(const std::filesystem::path& folder,
                                 const std::string& eos_token = {});
   std::optional<std::string> named(const std::string& name) const;
