@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that another library brings, and ranks for another library.
+// Groups over a c10d group of another library, and c10d groups for another library.
 #include <algorithm>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 

@@ -23,7 +23,8 @@ using detail::HeldState;
 using detail::OptimizerMemory;
 using detail::Sharing;
 
-// Each rank writes a share of the tensors that all hold alike.
+// True when this rank writes the tensor or shard number `index`. Tensors that all ranks hold are
+// divided among the ranks.
 bool writes(Sharing& sharing, size_t index, bool on_every_rank) {
   if (!on_every_rank) return sharing.writes_shards();
   const ProcessGroup& group = sharing.group();
@@ -61,8 +62,8 @@ std::string state_name(const std::string& parameter, const std::string& key) {
   return parameter + "/" + key;
 }
 
-// A state has one number for each element of the parameter and is cut like the parameter, or it
-// belongs to a whole parameter.
+// The piece for one state of a parameter. A state with one number for each element of the shard is
+// cut like the parameter; any other state belongs to the whole parameter.
 Piece state_piece(const ShardView& shard, const std::string& key, const at::Tensor& state) {
   const std::string name = state_name(shard.name, key);
   if (state.numel() == shard.value.numel()) return {name, shard.shape, shard.begin, state};
@@ -77,7 +78,7 @@ Piece state_piece(const ShardView& shard, const std::string& key, const at::Tens
 
 struct OptimizerParts {
   std::vector<Piece> pieces = {};
-  io::Json numbers = io::Json::object();  // by parameter
+  io::Json numbers = io::Json::object();  // state numbers by parameter
   io::Json options = {};
 };
 
@@ -96,7 +97,7 @@ OptimizerParts optimizer_parts(Sharing& sharing, const HeldState& held) {
   return parts;
 }
 
-// Collective.
+// Collective. The number states of all ranks.
 io::Json numbers_of_all(ProcessGroup& group, const io::Json& own) {
   io::Json all = io::Json::object();
   for (const std::string& text : group.all_gather_bytes(own.dump()))
@@ -128,7 +129,7 @@ void load_model(const GroupReader& reader, Sharing& sharing) {
   }
 }
 
-// The states of `shard`, by key.
+// The states of `shard` in the checkpoint, by key.
 std::map<std::string, at::Tensor> read_states(const GroupReader& reader,
                                               const std::vector<std::string>& names,
                                               const ShardView& shard) {
@@ -157,7 +158,7 @@ void load_optimizer(const GroupReader& reader, const io::Json& saved, Sharing& s
   detail::remember(held.optimizer, memory, names_of(shards));
 }
 
-// Passes a tensor on in parts, so that no large one is in memory whole.
+// Reads the tensor in parts, so that a large tensor is never in memory whole.
 io::TensorSource source_of(const std::shared_ptr<const GroupReader>& reader,
                            const std::string& name) {
   io::TensorSource source{
@@ -210,7 +211,7 @@ void CheckpointFolder::save_parts(int64_t step, Sharing& sharing, HeldState held
   ranks.await_device();
   state_->store.start_save_together(ranks, std::move(state), std::move(tensors), /*is_best=*/false)
       ->wait();
-  ranks.wait_for_all();  // until rank 0 has published it
+  ranks.wait_for_all();  // until rank 0 has published the checkpoint
 }
 
 void CheckpointFolder::export_model(const std::filesystem::path& file) {
@@ -227,7 +228,8 @@ void CheckpointFolder::export_model(const std::filesystem::path& file) {
                          {"notes", found->state.extra.at("notes").dump()}});
 }
 
-// Rank 0 looks for it and reads all of it once; the others take its word.
+// Rank 0 finds the newest whole checkpoint, which means reading all of it once. The other ranks use
+// its result.
 std::optional<Resumed> CheckpointFolder::load_parts(Sharing& sharing, HeldState held) {
   ProcessGroup& group = *state_->group;
   io::Json word = nullptr;
@@ -245,7 +247,7 @@ std::optional<Resumed> CheckpointFolder::load_parts(Sharing& sharing, HeldState 
   load_model(GroupReader(folder, "model"), sharing);
   sharing.after_load();
   load_optimizer(GroupReader(folder, "optimizer"), extra, sharing, held);
-  detail::ranks_of(group).wait_for_all();  // nobody saves while another one reads
+  detail::ranks_of(group).wait_for_all();  // no rank saves while another one reads
   return Resumed{word.at("step").get<int64_t>(),
                  extra.at("notes").get<std::map<std::string, std::string>>()};
 }

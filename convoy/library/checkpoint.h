@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints that every rank writes its part of and any number of ranks loads, whole or sharded:
+// Checkpoints. Every rank writes its part; any number of ranks can load them, whole or sharded:
 //
 //   convoy::CheckpointFolder checkpoints("runs/mnist/checkpoints", group);
 //   const auto resumed = checkpoints.load(model, optimizer);
@@ -9,8 +9,8 @@
 //     if (step % 100 == 99) checkpoints.save(step + 1, model, optimizer);
 //   }
 //
-// A checkpoint is a folder of safetensors files and a manifest with their sums; it appears whole or
-// not at all, and a damaged one is not loaded but the one before it.
+// A checkpoint is a folder of safetensors files and a manifest with their checksums. It appears
+// whole or not at all. Instead of a damaged checkpoint the one before it is loaded.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,16 @@
 
 namespace convoy {
 
-// The place where the saved run stood.
+// The position of the saved run.
 struct Resumed {
   int64_t step = 0;
-  std::map<std::string, std::string> notes;  // the program's own: epoch, best accuracy
+  std::map<std::string, std::string> notes;  // notes of the program: epoch, best accuracy
 };
 
 class CheckpointFolder {
  public:
-  // `folder` is one that all ranks see; it is made. `keep`: how many checkpoints stay, at least 1.
+  // `folder`: a folder that all ranks see; it is created. `keep`: number of checkpoints that stay,
+  // at least 1.
   CheckpointFolder(std::filesystem::path folder, std::shared_ptr<ProcessGroup> group,
                    int64_t keep = 2);
   ~CheckpointFolder();
@@ -47,19 +48,20 @@ class CheckpointFolder {
             const std::map<std::string, std::string>& notes = {}) {
     save_parts(step, model.sharing(), detail::held_state(optimizer, model.sharing()), notes);
   }
-  // Collective; blocks. The newest checkpoint that is whole; nothing when there is none yet. Throws
-  // CheckpointError when all are damaged, or the checkpoint lacks a tensor of the model or of the
-  // optimizer, or has it in another shape.
+  // Collective; blocks. Loads the newest checkpoint that is whole. Returns nothing when there is no
+  // checkpoint yet. Throws CheckpointError when all checkpoints are damaged, or the checkpoint
+  // lacks a tensor of the model or of the optimizer, or has it in another shape.
   template <class Model, class Optimizer>
   std::optional<Resumed> load(Model& model, Optimizer& optimizer) {
     return load_parts(model.sharing(), detail::held_state(optimizer, model.sharing()));
   }
-  // Not collective: call it on one rank. Writes the parameters and buffers of the newest checkpoint
-  // that is whole into one safetensors file, with the module's names and types: in Python
-  // safetensors.torch.load_file() reads it, for load_state_dict() of the same module. A weight of
-  // several names is there once, by its first, as safetensors.torch.save_model() has it. The
-  // metadata hold the step, and the notes as JSON. Throws CheckpointError when there is no
-  // checkpoint or all are damaged, IoError when the file cannot be written.
+  // Not collective: call it on one rank. Writes the parameters and buffers of the newest whole
+  // checkpoint into one safetensors file, under the module's names and in its types. In Python
+  // safetensors.torch.load_file() reads the file, for load_state_dict() of the same module. A
+  // weight with several names is in the file once, under its first name, as with
+  // safetensors.torch.save_model(). The metadata hold the step, and the notes as JSON. Throws
+  // CheckpointError when there is no checkpoint or all are damaged, IoError when the file cannot be
+  // written.
   void export_model(const std::filesystem::path& file);
 
  private:

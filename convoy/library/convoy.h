@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convoy for LibTorch programs: all of it. Installed as <convoy/convoy.h>; everything stands in
-// namespace convoy, and `detail` in it is private.
+// Includes all of Convoy for LibTorch programs. Installed as <convoy/convoy.h>. All names are in
+// namespace convoy; `detail` in it is private.
 //
 // Convoy throws convoy::Error (<convoy/error.h>): what() says what was expected, what was found and
 // what to do; code() is the exit code that run_rank() ends with. LibTorch's own functions throw

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every rank holds the whole module and sees other rows; when backward returns, .grad of every
-// parameter is the mean over ranks. Use it as torch.nn.parallel.DistributedDataParallel:
+// Every rank holds the whole module and sees different rows. When backward returns, .grad of every
+// parameter is the mean over ranks. Use it like torch.nn.parallel.DistributedDataParallel:
 //
 //   convoy::DistributedDataParallel model(net, group);
 //   torch::optim::Adam optimizer(model.parameters(), 1e-3);
@@ -26,35 +26,37 @@
 namespace convoy {
 
 struct DistributedDataParallelOptions {
-  double bucket_cap_mb = 25;  // gradients that travel together, in MiB
-  // Before a training forward pass that follows a synchronised one, rank 0's buffers go to all.
+  double bucket_cap_mb = 25;  // size of the buckets in which gradients are sent, in MiB
+  // The buffers of rank 0 are sent to all ranks before a training forward pass, if the forward pass
+  // before it was synchronised.
   bool broadcast_buffers = true;
-  // A backward pass may leave parameters out, other ones on each rank. Without it that is an error.
+  // A backward pass may leave parameters out, and different ones on each rank. Without this option
+  // it is an error to leave a parameter out.
   bool find_unused_parameters = false;
-  // .grad is a view of the memory that travels: one copy less, but a gradient that was kept changes
-  // with the next backward pass.
+  // .grad is a view of the memory that is sent. This saves one copy, but the next backward pass
+  // changes a gradient that the program has kept.
   bool gradient_as_bucket_view = false;
 };
 
 // `Holder`: a module holder (as TORCH_MODULE defines them) or a shared_ptr to a module with
-// forward(). Driven by one thread. Functions are collective only where marked; these block.
+// forward(). Use it on one thread. Only functions marked so are collective; they block.
 template <class Holder>
 class DistributedDataParallel {
  public:
-  // Collective. The module lies on group->device(). Its parameters and buffers become rank 0's.
-  // Throws ConfigError when names, shapes or types differ between ranks, nothing requires grad, or
-  // the module or a part of it has a wrapper already.
+  // Collective. The module must be on group->device(). Its parameters and buffers get the values of
+  // rank 0. Throws ConfigError when names, shapes or types differ between ranks, when nothing
+  // requires grad, and when the module or a part of it has a wrapper already.
   DistributedDataParallel(Holder module, std::shared_ptr<ProcessGroup> group,
                           const DistributedDataParallelOptions& options = {})
       : module_(std::move(module)),
         replication_(std::make_unique<detail::Replication>(detail::module_pointer(module_),
                                                            std::move(group), options)) {}
 
-  // forward() of the module. Collective in training mode with gradients when there are buffers to
-  // broadcast. The backward pass that follows is collective, unless a NoSync lived during this
-  // call; it throws ConfigError when it leaves parameters out without find_unused_parameters, and
-  // with create_graph. Throws ConfigError when parameters were unfrozen or added since
-  // construction.
+  // Calls forward() of the module. Collective in training mode with gradients when there are
+  // buffers to broadcast. The backward pass that follows is collective, unless a NoSync existed
+  // during this call. That pass throws ConfigError with create_graph, and when it leaves parameters
+  // out without find_unused_parameters. forward() throws ConfigError when parameters were unfrozen
+  // or added since construction.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     replication_->before_forward();
@@ -66,10 +68,11 @@ class DistributedDataParallel {
   }
   DistributedDataParallel* operator->() { return this; }
 
-  // While it lives, forward passes are followed by backward passes that only add to .grad of this
-  // rank; the first synchronised one averages all of it. Not `active`: it changes nothing.
+  // While the returned object exists, a forward pass is followed by a backward pass that only adds
+  // to .grad of this rank. The first synchronised backward pass averages all of these gradients.
+  // `active` = false: the object has no effect.
   [[nodiscard]] NoSync no_sync(bool active = true) { return NoSync(*replication_, active); }
-  // Collective. Buffers become rank 0's, for ranks that evaluate with them.
+  // Collective. All buffers get the values of rank 0, for ranks that evaluate with them.
   void broadcast_buffers() { replication_->broadcast_buffers(); }
 
   const Holder& module() const { return module_; }

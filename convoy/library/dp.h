@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One process, a replica of the module and a thread for each device; a CPU may stand several times.
-// The replicas stay from step to step. For one process per device, which is faster, see
-// DistributedDataParallel.
+// One process with a replica of the module and a thread for each device; the CPU may be named
+// several times. The replicas stay from step to step. For one process per device, which is faster,
+// see DistributedDataParallel.
 //
 //   convoy::DataParallel model(net, {torch::kCPU, torch::kCPU});
 //   auto loss = torch::nll_loss(model(rows), labels);   // rows are dealt to the replicas
@@ -20,20 +20,20 @@
 namespace convoy {
 
 // `Holder`: a module holder (as TORCH_MODULE defines them) or a shared_ptr to a module that can be
-// cloned (torch::nn::Cloneable). Driven by one thread.
+// cloned (torch::nn::Cloneable). Use it on one thread.
 template <class Holder>
 class DataParallel {
  public:
-  // The module lies on the first device. Throws ConfigError without a device.
+  // The module must be on the first device. Throws ConfigError without a device.
   DataParallel(Holder module, std::vector<torch::Device> devices)
       : module_(std::move(module)), replicas_(detail::module_pointer(module_), devices) {}
 
-  // forward() of every replica on its rows: tensor arguments [rows, ...] are cut along their first
-  // dimension, all others are copied. Returns what the replicas return, tensors joined along the
-  // first dimension; a number of each replica, such as a loss, becomes a row of the result. With
-  // fewer rows than replicas some replicas do nothing. The module's buffers become the first
-  // replica's. Blocks; throws the error of the first replica that fails, and ConfigError when
-  // tensors differ in rows or there are none.
+  // Calls forward() of every replica on its share of the rows. Tensor arguments [rows, ...] are cut
+  // along their first dimension; all other arguments are copied. Returns the result of the
+  // replicas, with tensors joined along the first dimension. A number per replica, such as a loss,
+  // becomes a row of the result. With fewer rows than replicas, some replicas do nothing. The
+  // module's buffers get the values of the first replica's buffers. Blocks. Throws the error of the
+  // first replica that fails, and ConfigError when tensors differ in their rows or there are none.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     return replicas_.template forward<detail::ModuleOf<Holder>>(

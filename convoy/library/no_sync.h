@@ -14,7 +14,7 @@
 
 namespace convoy {
 
-// Lives no longer than its wrapper. Ends where it is destroyed.
+// Must not outlive its wrapper. The scope ends when the object is destroyed.
 class NoSync {
  public:
   NoSync(NoSync&& other) noexcept
@@ -34,7 +34,7 @@ class NoSync {
     if (active) sharing.set_synchronised(false);
   }
 
-  detail::Sharing* sharing_;  // null: moved away
+  detail::Sharing* sharing_;  // nullptr after a move
   bool before_;
 };
 

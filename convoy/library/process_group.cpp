@@ -49,7 +49,7 @@ void check_reducible(at::ScalarType type, Reduce reduce) {
                       {.hint = "reduce their abs() or real parts"});
 }
 
-// A mean is a sum here, and divided afterwards.
+// A mean is computed as a sum, and divided afterwards.
 comm::Reduction reduction_of(Reduce reduce) {
   return reduce == Reduce::Max   ? comm::Reduction::Max
          : reduce == Reduce::Min ? comm::Reduction::Min
@@ -64,7 +64,7 @@ void check_rows(const at::Tensor& tensor, int num_ranks) {
         {.hint = "such as tensor.view({group->size(), -1})"});
 }
 
-// Each begins a collective that the ranks agree on.
+// Each of these functions starts a collective that the ranks have agreed on.
 
 StartedWork begin_all_reduce(comm::Group& group, const at::Tensor& tensor, Reduce reduce) {
   StartedWork started{.dense = dense_of(tensor), .result = tensor, .in_place = true};
@@ -98,8 +98,8 @@ int report(Error error, const comm::RankEnvironment& environment) {
   return static_cast<int>(error.code());
 }
 
-// Each backward pass allocates its gradients again. By default glibc gives freed memory at the top
-// of the heap back to the system, which clears it page by page the next time.
+// Every backward pass allocates its gradients again. By default glibc returns freed memory at the
+// top of the heap to the system, which must then clear its pages for the next pass.
 void keep_freed_memory() {
   for (const char* own_choice :
        {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"})
@@ -108,13 +108,15 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
 }
 
-// All ranks join their groups in the same order.
+// The number of a new group. It is equal on all ranks, because all ranks join their groups in the
+// same order.
 int next_group() {
   static std::atomic<int> next = 0;
   return next++;
 }
 
-// RANK and its like may be what is wrong.
+// The environment of this rank; the default one when RANK or a similar variable is wrong, since
+// that error may be the one to report.
 comm::RankEnvironment environment_or_none() {
   try {
     return comm::read_rank_environment();
@@ -223,7 +225,7 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
   if (environment.local_world > 1) device::share_cpu_threads(environment.local_world);
   keep_freed_memory();
   auto internal = std::make_shared<detail::GroupAccess::Internal>();
-  internal->flight = telemetry::FlightWriter::attach();  // seen from outside, as in a training
+  internal->flight = telemetry::FlightWriter::attach();  // read by other processes
   if (environment.group > 0) internal->name = std::to_string(environment.group + 1);
   internal->local_rank = environment.local_rank;
   internal->local_size = environment.local_world;

@@ -18,7 +18,7 @@ namespace convoy {
 struct PerformanceProfiler::State {
   std::shared_ptr<ProcessGroup> group;
   std::filesystem::path folder;
-  std::unique_ptr<TraceClock> clock;  // the group's device; null: the host's
+  std::unique_ptr<TraceClock> clock;  // clock of the group's device; nullptr: the host's
   telemetry::StepTrace trace;
   int64_t completed_steps = 0;
 

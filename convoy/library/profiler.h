@@ -12,8 +12,8 @@
 //   }
 //   std::fputs(profiler.finish().c_str(), stdout);
 //
-// `convoy profile report profile` prints the same again, and beside a run on one rank where its
-// efficiency went: `convoy profile report profile profile-of-one`.
+// `convoy profile report profile` prints the same report again. With the folder of a run on one
+// rank it also shows where the efficiency was lost: `convoy profile report profile profile-of-one`.
 #pragma once
 
 #include <cstdint>
@@ -27,34 +27,35 @@
 namespace convoy {
 
 struct ProfiledSteps {
-  int64_t first = 3;  // numbered from 1; the first steps of a program are not like the others
+  int64_t first = 3;  // counted from 1; the first steps of a program are slower
   int64_t count = 10;
 };
 
-// One per group. Driven by the thread that drives the group. Costs nothing outside the traced
-// steps, and within them under 1 us a phase or collective, as finish() reports.
+// One per group. Use it on the thread that uses the group. It costs nothing outside the traced
+// steps. Within them it costs less than 1 us per phase or collective; finish() reports the cost.
 class PerformanceProfiler {
  public:
-  // The group's collectives, and the collectives of the parts that split() makes, are traced from
-  // here on. `folder` is for finish(). Throws ConfigError
-  // for steps that cannot be, and for a group that has a profiler already.
+  // Traces the collectives of the group, and of the parts that split() makes, from here on.
+  // `folder`: the output folder of finish(). Throws ConfigError for impossible steps, and for a
+  // group that has a profiler already.
   PerformanceProfiler(std::shared_ptr<ProcessGroup> group, std::filesystem::path folder,
                       const ProfiledSteps& steps = {});
   ~PerformanceProfiler();
   PerformanceProfiler(const PerformanceProfiler&) = delete;
   PerformanceProfiler& operator=(const PerformanceProfiler&) = delete;
 
-  // Names the work from here on until the next phase or the end of the step. Any word; time in
-  // "data" counts as waiting for data, in "evaluate" and "save" as such, in all others as
-  // computing. On a GPU a phase is when the GPU is at its work, not when the host submits it.
+  // Names the work from here on until the next phase or the end of the step. `name` is any word.
+  // Time in "data" counts as waiting for data, time in "evaluate" and "save" as such, and all other
+  // time as computing. On a GPU a phase lasts while the GPU does the work, not while the host
+  // submits it.
   void phase(std::string_view name);
-  // A step is done.
+  // Ends a step.
   void step();
 
-  // Collective. Rank 0 writes traces/rank-N.json of all ranks into its folder, and
-  // traces/run.perfetto-trace, which ui.perfetto.dev opens. Returns the report on rank 0, an empty
-  // text elsewhere. Throws ConfigError when no traced step was done on every rank, IoError when the
-  // folder cannot be written. Call it once, after the last step.
+  // Collective. Rank 0 writes the traces of all ranks into its folder: traces/rank-N.json for each
+  // rank, and traces/run.perfetto-trace, which ui.perfetto.dev opens. Returns the report on rank 0,
+  // and an empty text on all other ranks. Throws ConfigError when no traced step was completed on
+  // every rank, IoError when the folder cannot be written. Call it once, after the last step.
   std::string finish();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Deals the rows of a data set to the ranks, with the same indices as
-// torch.utils.data.DistributedSampler of PyTorch 2.11 for the same size, seed and epoch. A sampler
-// for torch::data::make_data_loader, which takes a copy: copies share their epoch.
+// torch.utils.data.DistributedSampler of PyTorch 2.11 for the same size, seed and epoch. Use it
+// with torch::data::make_data_loader, which takes a copy of it: all copies share their epoch.
 //
 //   convoy::DistributedSampler sampler(size, *group);
 //   auto loader = torch::data::make_data_loader(dataset, sampler, batch_size);
@@ -32,25 +32,27 @@ struct DistributedSamplerOptions {
   bool drop_last = false;
 };
 
-// Not collective; computes without other ranks.
+// Not collective: each rank computes its rows without the others.
 class DistributedSampler : public torch::data::samplers::Sampler<> {
  public:
   DistributedSampler(size_t num_rows, const ProcessGroup& group,
                      DistributedSamplerOptions options = {});
-  // The share of rank `rank` of `num_ranks`. Throws ConfigError for a rank that is not there.
+  // The share of rank `rank` of `num_ranks`. Throws ConfigError unless 0 <= `rank` < `num_ranks`.
   DistributedSampler(size_t num_rows, int num_ranks, int rank,
                      DistributedSamplerOptions options = {});
 
-  // Another order from the next pass over the rows on, for all copies. The same on every rank.
+  // Sets the epoch of this sampler and all its copies, which determines the order from the next
+  // pass over the rows on. Must be the same on every rank.
   void set_epoch(int64_t epoch) { *epoch_ = epoch; }
   int64_t epoch() const { return *epoch_; }
-  size_t rows_of_rank() const;          // equal on every rank; drop_last: rounded down, else up
-  std::vector<size_t> indices() const;  // this rank's, in the order of the epoch
+  size_t rows_of_rank() const;          // equal on every rank; rounded down with drop_last, else up
+  std::vector<size_t> indices() const;  // rows of this rank, in the order of the epoch
 
-  // As a data loader calls them: a pass over the rows begins, of `new_size` rows if it says so.
+  // Called by a data loader. reset() begins a pass over the rows, with `new_size` rows if it is
+  // given.
   void reset(std::optional<size_t> new_size = std::nullopt) override;
   std::optional<std::vector<size_t>> next(size_t batch_size) override;
-  // The epoch and how far this pass has come.
+  // Save and load the epoch and the position in this pass.
   void save(torch::serialize::OutputArchive& archive) const override;
   void load(torch::serialize::InputArchive& archive) override;
 
@@ -60,7 +62,7 @@ class DistributedSampler : public torch::data::samplers::Sampler<> {
   size_t rank_;
   DistributedSamplerOptions options_;
   std::shared_ptr<int64_t> epoch_;
-  std::vector<size_t> order_;  // the order of this pass
+  std::vector<size_t> order_;  // order of the rows in this pass
   size_t handed_out_ = 0;
 };
 

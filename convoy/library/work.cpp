@@ -17,7 +17,7 @@ at::Tensor StartedWork::wait() {
   if (in_place && dense.data_ptr() != result.data_ptr())
     result.copy_(dense);
   else
-    result.unsafeGetTensorImpl()->bump_version();  // a group writes past LibTorch's count
+    result.unsafeGetTensorImpl()->bump_version();  // the backend writes without counting a version
   if (divisor > 1) result.div_(divisor);
   return result;
 }

@@ -16,21 +16,22 @@ namespace detail {
 struct WorkAccess;
 }
 
-// Comes from a start_ function of a ProcessGroup. Until wait() its tensors are neither read nor
-// written. Ranks start their collectives in the same order, and wait for them in any order.
+// Returned by a start_ function of a ProcessGroup. Until wait() its tensors must be neither read
+// nor written. All ranks must start their collectives in the same order; they may wait for them in
+// any order.
 //
 // A collective of CPU tensors runs on threads of the backend. A collective of GPU tensors runs on a
-// stream of the group, after the work that the current stream had when it was started.
+// stream of the group, behind the work that the current stream had when the collective was started.
 class Work {
  public:
   Work(Work&&) noexcept;
   Work& operator=(Work&&) = delete;
-  // Waits too, if wait() was not called; an error then ends the group, whose next call throws.
+  // Waits if wait() was not called. An error then makes the group unusable: its next call throws.
   ~Work();
 
-  // Returns the result: the tensor itself for start_all_reduce, a new one else. For CPU tensors it
-  // blocks until the collective is done. For GPU tensors it blocks until every rank has started the
-  // collective, and lets the current stream wait for the rest. Throws CommError, also when ranks
+  // Returns the result: the given tensor for start_all_reduce, else a new tensor. For CPU tensors
+  // it blocks until the collective is done. For GPU tensors it blocks until every rank has started
+  // the collective; the current stream then waits for the rest. Throws CommError, also when ranks
   // have started different collectives. Call it once.
   torch::Tensor wait();
 
@@ -39,7 +40,7 @@ class Work {
   struct State;
   explicit Work(std::unique_ptr<State> state);
 
-  std::unique_ptr<State> state_;  // null: waited for, or moved away
+  std::unique_ptr<State> state_;  // nullptr after wait() or a move
 };
 
 }  // namespace convoy

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An optimizer whose state the ranks share (ZeRO-1, as torch's ZeroRedundancyOptimizer): each steps
-// whole parameters of its own, then all get the new values. For use with DistributedDataParallel:
+// An optimizer whose state the ranks share (ZeRO-1, like torch's ZeroRedundancyOptimizer). Each
+// rank steps whole parameters of its own, then all ranks get the new values. For use with
+// DistributedDataParallel:
 //
 //   convoy::ZeroOptimizer<torch::optim::AdamW> optimizer(model.parameters(), group,
 //                                                        torch::optim::AdamWOptions(1e-3));
@@ -18,14 +19,14 @@
 
 namespace convoy {
 
-// Driven by one thread. `Optimizer`: any torch::optim optimizer that needs of a parameter no more
-// than its own gradient (all but LBFGS).
+// Use it on one thread. `Optimizer`: any torch::optim optimizer that updates a parameter from its
+// own gradient alone (all but LBFGS).
 template <class Optimizer>
 class ZeroOptimizer {
  public:
-  // Collective; blocks. All ranks give the same parameters in the same order: throws ConfigError
-  // where types or shapes differ between ranks. `options`: the arguments of Optimizer behind its
-  // parameters.
+  // Collective; blocks. All ranks must give the same parameters in the same order. Throws
+  // ConfigError when types or shapes differ between ranks. `options`: the arguments of Optimizer
+  // that follow its parameters.
   template <class... Options>
   ZeroOptimizer(std::vector<torch::Tensor> parameters, std::shared_ptr<ProcessGroup> group,
                 Options&&... options)
@@ -37,14 +38,14 @@ class ZeroOptimizer {
       : ownership_(groups, std::move(group)),
         own_(ownership_.own_part(groups), std::forward<Options>(options)...) {}
 
-  // Collective; blocks.
+  // Collective; blocks. Steps this rank's parameters, then sends them to all ranks.
   void step() {
     own_.step();
     ownership_.spread();
   }
   void zero_grad(bool set_to_none = true) { ownership_.zero_grad(set_to_none); }
-  // The optimizer of the parameters that this rank steps, for learning rates and schedulers: give
-  // all ranks the same options.
+  // The optimizer of the parameters that this rank steps, for learning rates and schedulers. Set
+  // the same options on all ranks.
   Optimizer& own() { return own_; }
 
  private:

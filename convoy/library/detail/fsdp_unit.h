@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of an FsdpUnit: its parameters are there while a pass is in it.
+// Implements FsdpUnit. The parameters of a unit have their values while a pass is in the unit.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -20,7 +20,7 @@ class Residency;
 
 namespace detail {
 
-// The keeper of the unit's parameters, and the keeper's number of the unit.
+// Refers to the object that holds the unit's parameters, and to the unit's number there.
 class UnitCore {
  public:
   UnitCore() = default;
@@ -28,7 +28,7 @@ class UnitCore {
   UnitCore(const UnitCore&) = delete;
   UnitCore& operator=(const UnitCore&) = delete;
 
-  void attach(nn::Residency* residency, size_t unit);  // null: nobody
+  void attach(nn::Residency* residency, size_t unit);  // nullptr detaches the unit
   nn::Residency* residency() const { return residency_; }
   size_t unit() const { return unit_; }
 
@@ -37,7 +37,7 @@ class UnitCore {
   size_t unit_ = 0;
 };
 
-// One forward pass through a unit that is attached.
+// One forward pass through an attached unit.
 class UnitPass {
  public:
   explicit UnitPass(const UnitCore& unit);
@@ -45,7 +45,8 @@ class UnitPass {
   UnitPass(const UnitPass&) = delete;
   UnitPass& operator=(const UnitPass&) = delete;
 
-  // The tensors become such that backward says when it leaves, and when it enters the unit.
+  // Replace the tensors by equal ones, at which the backward pass reports: at `inputs` that it
+  // leaves the unit, at `outputs` that it enters the unit.
   void enter(const std::vector<torch::Tensor*>& inputs) const;
   void leave(const std::vector<torch::Tensor*>& outputs) const;
 
@@ -80,8 +81,8 @@ class UnitModule : public torch::nn::Module, public UnitCore {
   Holder module_;
 };
 
-// forward() of the module's own signature, by which torch::nn::Sequential and AnyModule find it;
-// any arguments where the module has no one signature.
+// forward() with the signature of the module's forward(), which torch::nn::Sequential and AnyModule
+// need. A module without a single signature gets a forward() for any arguments.
 template <class Holder, class Signature>
 class UnitForward;
 

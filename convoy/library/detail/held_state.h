@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An optimizer's state as this rank has it.
+// The state of an optimizer on this rank.
 #pragma once
 
 #include <torch/optim/optimizer.h>
@@ -12,7 +12,7 @@ namespace convoy::detail {
 
 struct HeldState {
   torch::optim::Optimizer& optimizer;
-  bool on_every_rank;  // alike; else it belongs to what this rank holds of the parameters
+  bool on_every_rank;  // true: equal on all ranks; false: for this rank's parameters only
 };
 
 template <class Optimizer>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules however a program holds them, and the tensors in what they take and return.
+// Finds the module in any kind of holder, and the tensors in the arguments and results of
+// forward().
 #pragma once
 
 #include <torch/nn/module.h>
@@ -28,8 +29,8 @@ std::shared_ptr<torch::nn::Module> module_pointer(const Holder& holder) {
 template <class Holder>
 using ModuleOf = std::remove_reference_t<decltype(*std::declval<Holder&>())>;
 
-// Adds the tensors in `value`: a tensor, an optional, a tuple, pair or array, a list or a map of
-// such. With `kMustKnow`, a class that is none of these does not compile.
+// Adds the tensors in `value`: a tensor, an optional, a tuple, pair or array of tensors, a list or
+// a map. With `kMustKnow` any other class does not compile.
 template <bool kMustKnow, class Value>
 void list_tensors(Value& value, std::vector<torch::Tensor*>& found) {
   if constexpr (std::is_same_v<Value, torch::Tensor>) {

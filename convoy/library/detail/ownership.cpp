@@ -36,8 +36,8 @@ Ownership::Ownership(const std::vector<torch::optim::OptimizerParamGroup>& group
   }
 }
 
-// A parameter's rank follows from the sizes of all: ranks with other parameters would overwrite
-// each other's.
+// Collective. The rank of a parameter follows from the sizes of all parameters. If ranks had
+// different parameters, they would overwrite each other's values.
 void Ownership::require_same_shapes() {
   std::string own;
   for (const at::Tensor& parameter : parameters_)

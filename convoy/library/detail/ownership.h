@@ -16,16 +16,17 @@ namespace detail {
 
 class Ownership {
  public:
-  // Collective. The largest parameters first, each to the rank that has least; equal on every rank.
+  // Collective. Takes the largest parameters first, and gives each to the rank that has the fewest
+  // bytes so far. The result is equal on every rank.
   Ownership(const std::vector<torch::optim::OptimizerParamGroup>& groups,
             std::shared_ptr<ProcessGroup> group);
 
-  // The groups with their options, and with only this rank's parameters.
+  // The groups with their options, reduced to the parameters of this rank.
   std::vector<torch::optim::OptimizerParamGroup> own_part(
       const std::vector<torch::optim::OptimizerParamGroup>& groups) const;
   // Collective. Every rank gets each parameter from the rank that steps it.
   void spread();
-  void zero_grad(bool set_to_none);  // on all parameters
+  void zero_grad(bool set_to_none);  // for all parameters
 
  private:
   void require_same_shapes();  // Collective

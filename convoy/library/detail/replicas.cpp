@@ -32,7 +32,7 @@ at::Tensor as_rows(const at::Tensor& output) {
   return output.dim() == 0 ? output.unsqueeze(0) : output;
 }
 
-// Pieces of the gradient of joined outputs, in the shapes of `outputs`.
+// Cuts the gradient of a joined output into pieces with the shapes of `outputs`.
 std::vector<at::Tensor> cut_as(const at::Tensor& gradient, const std::vector<at::Tensor>& outputs) {
   std::vector<at::Tensor> pieces;
   int64_t begin = 0;
@@ -44,7 +44,7 @@ std::vector<at::Tensor> cut_as(const at::Tensor& gradient, const std::vector<at:
   return pieces;
 }
 
-// The module itself, then a clone on each further device.
+// The module itself for the first device, and a clone for each further device.
 std::vector<std::shared_ptr<torch::nn::Module>> clones_on(
     const std::shared_ptr<torch::nn::Module>& module, const std::vector<at::Device>& devices) {
   if (devices.empty())
@@ -70,7 +70,8 @@ struct Replicas::State {
     copied_versions.assign(parameters[0].size(), -1);
   }
 
-  // Gradients stay apart: backward passes add to them at the same time.
+  // Replicas on one device share their values. Each has its own gradients, because backward passes
+  // add to them at the same time.
   void share_values(size_t replica) {
     for (size_t index = 0; index < parameters[0].size(); ++index)
       parameters[replica][index].set_data(parameters[0][index].variable_data());
@@ -94,7 +95,7 @@ struct Replicas::State {
     }
   }
 
-  // Backward of the replicas at once; then their gradients, pairwise.
+  // Runs the backward passes of all replicas at once, then adds up their gradients, pairwise.
   void backward(const TensorLists& outputs, const TensorLists& gradients) {
     threads.run(outputs.size(), [&](size_t replica) {
       std::vector<at::Tensor> roots, seeds;
@@ -132,20 +133,21 @@ struct Replicas::State {
   std::vector<std::shared_ptr<torch::nn::Module>> modules;
   std::vector<at::Device> devices;
   TensorLists parameters, buffers;  // by replica
-  // Versions of the module's parameters when other devices copied them.
+  // Versions of the module's parameters when they were copied to the other devices.
   std::vector<int64_t> copied_versions;
   ReplicaThreads threads;
 };
 
 namespace {
 
-// The gradients of the joined outputs on their way from JoinedOutputs to JoinedGraphs.
+// The gradients of the joined outputs, which JoinedOutputs passes to JoinedGraphs.
 using HandedGradients = std::shared_ptr<autograd::variable_list>;
 
-// The replicas' graphs as one node: nothing of a graph sees them, so their backward passes need not
-// take turns on the one thread that autograd has for a CPU. The node waits for these passes, so it
-// must not take the one thread that autograd has for a GPU, which they need. Its input is a number
-// on the CPU: such a node runs on the thread that called backward().
+// The graphs of all replicas as one node. The outer graph does not see the inner graphs, so their
+// backward passes need not share the one thread that autograd has for a CPU. The node waits for
+// these passes. So it must not run on the one thread that autograd has for a GPU, because the
+// passes need that thread. Its input is a number on the CPU: such a node runs on the thread that
+// called backward().
 template <class Backward>
 class JoinedGraphs : public autograd::Node {
  public:
@@ -212,11 +214,12 @@ class JoinedGraphs : public autograd::Node {
   Backward backward_;
   HandedGradients handed_;
   TensorLists leaves_;                // the replicas' inputs
-  TensorLists outputs_;               // by replica, as many as are joined
+  TensorLists outputs_;               // by replica; only replicas that had rows
   std::vector<c10::Stream> streams_;  // streams that the forward pass ran on
 };
 
-// Above JoinedGraphs: lies on the device of the joined outputs, and waits for nothing.
+// The node in the graph after JoinedGraphs. It is on the device of the joined outputs, and waits
+// for nothing.
 class JoinedOutputs : public autograd::Node {
  public:
   JoinedOutputs(HandedGradients handed, const std::shared_ptr<autograd::Node>& graphs)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of DataParallel: the replicas of a module on their devices.
+// Implements DataParallel: the replicas of a module on their devices.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -26,7 +26,7 @@ class Replicas {
            const std::vector<torch::Device>& devices);
   ~Replicas();
 
-  // `Module`: the type of the module.
+  // Calls forward() of all replicas and joins their results. `Module`: the type of the module.
   template <class Module, class... Arguments>
   auto forward(Arguments&&... arguments) {
     using Result = std::decay_t<decltype(std::declval<Module&>().forward(
@@ -56,14 +56,14 @@ class Replicas {
 
  private:
   torch::nn::Module& module(size_t replica);
-  // Before a forward pass: replicas get the values of the module. `inputs` are cut by rows; returns
-  // the inputs of each replica that has some.
+  // Called before a forward pass. Gives the replicas the values of the module, and cuts `inputs` by
+  // rows. Returns the inputs of each replica that has rows.
   std::vector<std::vector<torch::Tensor>> deal(const std::vector<torch::Tensor*>& inputs);
-  // Runs body(replica) for the first `count` at once, each on its thread. Throws the error of the
-  // first one to fail.
+  // Runs body(replica) for the first `count` replicas at once, each on its thread. Throws the error
+  // of the first replica that failed.
   void run(size_t count, const std::function<void(size_t replica)>& body);
-  // `joined` become the outputs of the replicas, one after another. Their backward runs the
-  // replicas' backward passes at once. `dealt`: the result of deal().
+  // `joined` get the outputs of the replicas, one behind another. The backward pass of `joined`
+  // runs the backward passes of the replicas at once. `dealt`: the result of deal().
   void join(const std::vector<torch::Tensor*>& inputs,
             const std::vector<std::vector<torch::Tensor>>& dealt,
             const std::vector<std::vector<torch::Tensor>>& outputs,

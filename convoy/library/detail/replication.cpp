@@ -32,10 +32,10 @@ int64_t bucket_bytes_of(const DistributedDataParallelOptions& options) {
 
 }  // namespace
 
-// In one backward pass gradients arrive, are averaged into the buckets and sent; at its end the
-// rest is sent, and the averages go where the optimizer looks for them. The first synchronised pass
-// tells the order of the buckets, so it sends everything at its end (train/parallel/ddp/ddp.h says
-// why the layout stays).
+// During a backward pass each gradient that arrives is divided by the number of ranks and written
+// into a bucket; full buckets are sent. At its end the remaining buckets are sent, and .grad of
+// each parameter gets the mean. The first synchronised pass determines the order of the buckets, so
+// it sends everything at its end (train/parallel/ddp/ddp.h says why the layout stays).
 struct Replication::State {
   State(std::shared_ptr<torch::nn::Module> wrapped, std::shared_ptr<ProcessGroup> process_group,
         const DistributedDataParallelOptions& ddp_options)
@@ -88,7 +88,7 @@ struct Replication::State {
     synchronises = synchronised;
   }
 
-  // On the thread of backward. Autograd has let go of the gradient.
+  // Runs on the thread of the backward pass. Autograd holds no other reference to the gradient.
   void receive(size_t index, at::Tensor gradient) {
     const nn::NamedTensor& parameter = parameters[index];
     if (gradient.layout() != at::kStrided)
@@ -172,7 +172,7 @@ struct Replication::State {
     arrivals.clear();
   }
 
-  // Collective.
+  // Collective. By parameter: true when some rank has used it.
   std::vector<bool> used_anywhere() {
     at::Tensor counts = at::zeros({static_cast<int64_t>(used.size())}, at::kLong);
     std::copy(used.begin(), used.end(), counts.mutable_data_ptr<int64_t>());
@@ -200,15 +200,15 @@ struct Replication::State {
   std::vector<nn::NamedTensor> parameters;  // parameters that require grad
   std::vector<nn::NamedTensor> buffers;
   at::Tensor world;                  // the number of ranks
-  std::vector<at::Tensor> averages;  // by parameter; views of the buckets once these are there
-  std::vector<size_t> arrivals;      // in the first synchronised pass
-  std::vector<bool> arrived;         // by parameter: in this pass
-  std::vector<bool> used;            // by parameter: since the last synchronised pass
-  std::unique_ptr<parallel::GradReducer> reducer;  // from the end of the first such pass on
-  bool synchronised = true;                        // outside of NoSync
-  bool synchronises = true;  // the same at the last forward pass: holds for its backward
+  std::vector<at::Tensor> averages;  // by parameter; later views of the buckets
+  std::vector<size_t> arrivals;      // parameters in the order of the first synchronised pass
+  std::vector<bool> arrived;         // by parameter: arrived in this pass
+  std::vector<bool> used;            // by parameter: used since the last synchronised pass
+  std::unique_ptr<parallel::GradReducer> reducer;  // from the end of the first synchronised pass on
+  bool synchronised = true;                        // false within a NoSync
+  bool synchronises = true;  // value of `synchronised` at the last forward pass
   bool buffers_due = true;
-  int pass = -1;  // the backward pass that is under way
+  int pass = -1;  // number of the current backward pass; -1: none
   std::unique_ptr<parallel::GradientHooks> hooks;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of DistributedDataParallel, whatever the type of its module.
+// Implements DistributedDataParallel for any type of module.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -27,14 +27,14 @@ namespace {
 
 using Flats = std::vector<std::shared_ptr<parallel::FlatUnit>>;
 
-// A parameter's part of the piece of `flat` that this rank holds.
+// The part of a parameter that is in this rank's piece of the flat unit number `flat`.
 struct OwnShard {
   ShardView view;
   size_t flat;
   parallel::PieceOfParameter part;
 };
 
-// Stands in .grad of a parameter of the module, whose gradient is in the pieces.
+// A placeholder gradient in .grad of a parameter of the module. The real gradient is in the pieces.
 struct WithheldGradient {
   at::Tensor parameter;
   at::Tensor gradient;
@@ -106,7 +106,7 @@ struct Sharding::State {
   comm::Group& ranks() { return ranks_of(*group); }
   comm::Group& row() { return own_row ? *own_row : ranks(); }  // ranks that share the pieces
 
-  // `used`: units by rank of the row.
+  // `used`: number of the unit that each rank of the row uses.
   [[noreturn]] void throw_different(const std::vector<int64_t>& used) {
     const auto other =
         std::find_if(used.begin(), used.end(), [&](int64_t unit) { return unit != used[0]; });
@@ -128,7 +128,7 @@ struct Sharding::State {
     parallel::broadcast_values(ranks(), all);
   }
 
-  // Frozen parameters apart, for they have no gradients.
+  // Frozen parameters get flat units of their own, because they have no gradients.
   void share(size_t index) {
     TreeUnit& unit = tree.units[index];
     const auto first_frozen = std::stable_partition(
@@ -158,13 +158,14 @@ struct Sharding::State {
               {.hint = "leave gradient_dtype out"});
   }
 
-  // The memory that the optimizer steps on.
+  // The tensor that the optimizer steps: this rank's piece, or with offload a copy in the host's
+  // memory.
   at::Tensor stepped_of(const parallel::FlatUnit& flat) const {
     return options.offload == Offload::None || flat.own.is_cpu() ? flat.own
                                                                  : device::pinned_copy(flat.own);
   }
 
-  // `values`: this rank's piece of each.
+  // The shards of this rank. `values`: by flat unit, the values of this rank's piece.
   std::vector<OwnShard> shards_of(const Flats& flats, const std::vector<at::Tensor>& values) {
     std::vector<OwnShard> own;
     for (size_t index = 0; index < flats.size(); ++index) {
@@ -188,7 +189,8 @@ struct Sharding::State {
     synchronises = synchronised;
   }
 
-  // Ends the pass before: pieces may have been optimized since, and what was gathered is old.
+  // Ends the pass before this one. The optimizer may have changed the pieces since, so gathered
+  // values are out of date.
   void take_stepped_values() {
     const at::NoGradGuard no_grad;
     units.end_pass();
@@ -200,13 +202,14 @@ struct Sharding::State {
     passes.end_pass();
   }
 
-  // Frozen values change by this alone.
+  // Frozen parameters change only by loading a checkpoint.
   void after_load() {
     for (const auto& flat : frozen)
       if (!flat->travels) units.start_update(*flat);
   }
 
-  // An optimizer would go on to move it, by weight decay and momentum.
+  // Throws ConfigError for a parameter that was frozen after sharding. The optimizer would still
+  // move it, by weight decay and momentum.
   void require_none_frozen() const {
     for (const auto& flat : trained)
       for (const parallel::FlatRange& range : flat->parameters.ranges())
@@ -216,7 +219,8 @@ struct Sharding::State {
               {.hint = "freeze it before"});
   }
 
-  // Also where the last pass of several, as of a gradient penalty, enters the graph midway.
+  // Called for every gradient: the last pass of several may enter the graph midway, for example
+  // with a gradient penalty.
   void require_plain(const at::Tensor& gradient) {
     if (gradient.requires_grad() || makes_graph)
       throw ConfigError(
@@ -239,7 +243,8 @@ struct Sharding::State {
     at_end_of_backward([this] { finish_backward(); });
   }
 
-  // The pass that follows one with create_graph uses parameters without passing a unit's ends.
+  // Behind a pass with create_graph the units stay whole, because the pass that follows may use
+  // parameters without passing the ends of their unit.
   void finish_backward() {
     const at::NoGradGuard no_grad;
     gradients->end_pass();
@@ -251,7 +256,7 @@ struct Sharding::State {
   }
 
   // If the program has cleared the gradients of the module's own parameters (module->zero_grad()),
-  // it means to clear the pieces' gradients too.
+  // the gradients of the pieces are cleared too.
   void hide_gradients() {
     if (!gradients_withheld) return;
     gradients_withheld = false;
@@ -298,8 +303,9 @@ struct Sharding::State {
     passes.end_pass();
   }
 
-  // The values that a body would write in vain: the gathered ones, of which this rank's piece is a
-  // copy; of a flat that stays whole the others' pieces.
+  // The values of a flat unit that are lost if `body` changes them. In a gathered unit these are
+  // the values of this rank's part, which is a copy. In a unit that stays whole they are the parts
+  // of the other ranks.
   at::Tensor lost_if_written(parallel::FlatUnit& flat) {
     if (flat.travels) return flat.parameters.piece_of_whole(row().rank()).clone();
     at::Tensor others = flat.parameters.whole().flat().clone();
@@ -334,7 +340,7 @@ struct Sharding::State {
     return norm;
   }
 
-  // Over all pieces, in the order of ranks, so that all of them get the same bits.
+  // Collective. Adds up in the order of the ranks of a row, so that all ranks get the same bits.
   double sum_over_ranks(double own) {
     double sum = 0;
     for (const double each : comm::exchange(row(), own)) sum += each;
@@ -344,23 +350,23 @@ struct Sharding::State {
   std::shared_ptr<torch::nn::Module> module;
   std::shared_ptr<ProcessGroup> group;
   const FullyShardedOptions options;
-  std::unique_ptr<comm::Group> own_row;   // null: all ranks share
-  std::unique_ptr<comm::Group> replicas;  // ranks that hold the same pieces; null: there are none
+  std::unique_ptr<comm::Group> own_row;   // nullptr: all ranks share
+  std::unique_ptr<comm::Group> replicas;  // ranks with the same pieces; nullptr: none
   UnitCore rest;
   ModuleTree tree;
   parallel::ShardedUnits units;
   PassUnits passes;
   Flats trained, frozen;
-  std::vector<at::Tensor> stepped;  // by trained flat: what the optimizer steps on
+  std::vector<at::Tensor> stepped;  // by trained flat unit: the tensor that the optimizer steps
   std::unique_ptr<parallel::ShardedGradients> gradients;
-  std::vector<OwnShard> shards;  // shards that train
+  std::vector<OwnShard> shards;  // the shards that train
   std::vector<WithheldGradient> withheld_gradients;
-  bool gradients_withheld = false;  // they are in .grad
-  bool synchronised = true;         // outside of NoSync
-  bool synchronises = true;         // the same at the last forward pass: holds for its backward
-  int pass = -1;                    // the backward pass that is under way
-  bool makes_graph = false;         // it does: another one follows
-  bool sums = false;                // it gives the pieces their gradients
+  bool gradients_withheld = false;  // true: `withheld_gradients` are in .grad
+  bool synchronised = true;         // false within a NoSync
+  bool synchronises = true;         // value of `synchronised` at the last forward pass
+  int pass = -1;                    // number of the current backward pass; -1: none
+  bool makes_graph = false;         // the current pass has create_graph; another one follows
+  bool sums = false;                // the current pass gives the pieces their gradients
 };
 
 Sharding::Sharding(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of FullyShardedDataParallel, whatever the type of its module.
+// Implements FullyShardedDataParallel for any type of module.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -26,7 +26,7 @@ class Sharding : public Sharing {
            const FullyShardedOptions& options);
   ~Sharding() override;
 
-  const UnitCore& rest();  // the parameters that are in no unit
+  const UnitCore& rest();  // unit of the parameters that no FsdpUnit holds
   void begin_forward();
   void watch_backward(const std::vector<torch::Tensor*>& outputs);
   void with_whole_parameters(const std::function<void()>& body);
@@ -34,7 +34,7 @@ class Sharding : public Sharing {
   void set_synchronised(bool synchronised) override;
   bool synchronised() const override;
   ProcessGroup& group() override;
-  std::vector<ShardView> shards();  // only shards that train
+  std::vector<ShardView> shards();  // only the shards that train
   std::vector<ShardView> stored_shards() override;
   torch::OrderedDict<std::string, torch::Tensor> buffers() override;
   bool replicated() const override { return false; }

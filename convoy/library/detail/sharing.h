@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the ranks of a group hold one module between them: each all of it, or each its shards.
+// How the ranks of a group hold one module: each rank all of it, or each rank its shards.
 #pragma once
 
 #include <torch/ordered_dict.h>
@@ -20,13 +20,13 @@ class Sharing {
  public:
   virtual ~Sharing() = default;
   virtual ProcessGroup& group() = 0;
-  // The part of every parameter that this rank holds, frozen ones too.
+  // This rank's part of every parameter, including frozen ones.
   virtual std::vector<ShardView> stored_shards() = 0;
   virtual torch::OrderedDict<std::string, torch::Tensor> buffers() = 0;
   virtual bool replicated() const = 0;  // every rank holds every parameter
-  // False on ranks whose shards are another rank's as well, which writes them.
+  // False when another rank has the same shards and writes them.
   virtual bool writes_shards() const { return true; }
-  // Collective. After values were written into stored_shards().
+  // Collective. Call it after writing values into stored_shards().
   virtual void after_load() {}
   virtual void set_synchronised(bool synchronised) = 0;
   virtual bool synchronised() const = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many tensors that travel as few: laid one after another, by type.
+// Sends many tensors as a few large ones: the tensors of one type are copied into one tensor.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,8 +11,9 @@
 
 namespace convoy::detail {
 
-// Collective. Blocks. `tensors`, of the same shapes and types on every rank, become root's. Their
-// versions stay: a graph that has saved one of them does not mind.
+// Collective; blocks. All `tensors` get the values of rank `root`. Shapes and types must be equal
+// on every rank. The version counters of the tensors do not change, so a graph that has saved a
+// tensor stays valid.
 void broadcast_coalesced(comm::Group& group, const std::vector<at::Tensor>& tensors, int root);
 
 }  // namespace convoy::detail

@@ -10,11 +10,11 @@
 
 namespace convoy::detail {
 
-// This thread's current one of each device, each once.
+// This thread's current stream of each device, without duplicates.
 std::vector<c10::Stream> current_streams(const std::vector<c10::Device>& devices);
 
-// Work that this thread queues from now on, on its current streams of the same devices, runs after
-// all that is in `streams`.
+// The current streams of this thread wait for all work in `streams`, each for the stream of its
+// device. Work that this thread queues later runs after that work.
 void continue_after(const std::vector<c10::Stream>& streams);
 
 }  // namespace convoy::detail

@@ -16,22 +16,22 @@
 namespace convoy {
 
 struct ProcessGroup::Internal {
-  std::shared_ptr<Internal> whole = nullptr;  // the group that split() made this one of; or null
-  telemetry::FlightWriter flight = {};        // unused in a part: see flight_record()
+  std::shared_ptr<Internal> whole = nullptr;  // group that split() divided; nullptr: not a part
+  telemetry::FlightWriter flight = {};        // unused in a part; use flight_record()
   std::unique_ptr<comm::Group> group;         // writes to the flight record
   int local_rank = 0;
   int local_size = 1;
   at::Device device = at::kCPU;
-  std::string name;  // a group of all ranks: its number, from 2 on; a part: the splits to it
+  std::string name;  // group number, from 2 on, or the splits of a part
   int num_splits = 0;
-  c10::intrusive_ptr<c10d::ProcessGroup> c10d = {};  // given to over(), or handed out
+  c10::intrusive_ptr<c10d::ProcessGroup> c10d = {};  // from over(), or made by c10d_group()
 
   telemetry::FlightWriter& flight_record() { return whole ? whole->flight_record() : flight; }
 };
 
 namespace detail {
 
-// Begins what() of a c10::Error that LibTorch throws with Convoy's words: a ConfigError.
+// Prefix of what() of a c10::Error that reports one of Convoy's own errors, a ConfigError.
 inline constexpr std::string_view kOwnErrorMark = "convoy: ";
 
 struct GroupAccess {
@@ -44,7 +44,7 @@ struct GroupAccess {
 
 inline comm::Group& ranks_of(ProcessGroup& group) { return *GroupAccess::internal(group).group; }
 
-// `group`, unless it is null: throws ConfigError.
+// Returns `group`. Throws ConfigError when it is null.
 std::shared_ptr<ProcessGroup> required(std::shared_ptr<ProcessGroup> group);
 
 }  // namespace detail

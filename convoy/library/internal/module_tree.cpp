@@ -53,13 +53,14 @@ class Walk {
     const auto moved = std::find_if(before.begin(), before.end(), [&](const nn::NamedTensor& each) {
       return each.value.is_same(parameter.value);
     });
-    if (moved == before.end()) return;  // a buffer
+    if (moved == before.end()) return;  // not found: a buffer
     tree.units[shared].parameters.push_back(std::move(*moved));
     before.erase(moved);
     known->second = shared;
   }
 
-  // A unit comes after the one that it lies in.
+  // The innermost unit that contains both units. A unit has a larger number than the unit around
+  // it.
   size_t innermost_of_both(size_t one, size_t other) const {
     while (one != other) {
       size_t& later = one > other ? one : other;

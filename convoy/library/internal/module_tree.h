@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters of a module by the names they have where no convoy::FsdpUnit wraps anything.
+// The parameters of a module, under the names that they have without any convoy::FsdpUnit.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -13,32 +13,32 @@
 
 namespace convoy::detail {
 
-// A part of the tree: the parameters that are in it and in no unit below it.
+// A unit, with its parameters that are in no unit below it.
 struct TreeUnit {
   std::string name;
-  UnitCore* core = nullptr;  // null: the parameters that no unit wraps
-  size_t parent = 0;         // the unit that it lies in; the first one's is itself
+  UnitCore* core = nullptr;  // nullptr: the unit of the parameters that no FsdpUnit wraps
+  size_t parent = 0;         // unit around this one; the first unit is its own parent
   std::vector<nn::NamedTensor> parameters = {};
 };
 
 struct ModuleTree {
-  std::vector<TreeUnit> units;  // the first: all that no unit wraps; the others in their order
+  std::vector<TreeUnit> units;  // first the unit of the parameters that no FsdpUnit wraps
   std::vector<nn::NamedTensor> buffers;
 };
 
-// A tensor that has several names is listed once, by the first, in the innermost unit that holds
-// all of its uses.
+// A tensor with several names is listed once, under its first name, in the innermost unit that
+// contains all of its uses.
 ModuleTree tree_of(torch::nn::Module& module);
 
 // The parameters of all units, in the order of the tree.
 std::vector<nn::NamedTensor> parameters_of(torch::nn::Module& module);
 
-// Throws ConfigError naming a parameter that requires grad, whose gradient no wrapper of the ranks
-// takes: it was frozen, or was not there, when the module was wrapped.
+// Throws ConfigError naming a parameter that requires grad, but whose gradient no wrapper receives:
+// it was frozen or did not exist when the module was wrapped.
 void check_all_taken(torch::nn::Module& module);
 
-// Throws ConfigError naming the first that lies on another device than the group's, or that a
-// wrapper of the ranks has taken already.
+// Throws ConfigError naming the first tensor that is on another device than `device`, or that
+// another wrapper has taken already.
 void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device);
 
 }  // namespace convoy::detail

@@ -49,7 +49,7 @@ c10::IValue from_json(const io::Json& json) {
   return c10::ivalue::Tuple::create(std::move(elements));
 }
 
-// The key by which LibTorch's archives know a parameter.
+// The key of a parameter in LibTorch's archives.
 std::string address_of(const at::Tensor& parameter) {
   return std::to_string(reinterpret_cast<size_t>(parameter.unsafeGetTensorImpl()));
 }

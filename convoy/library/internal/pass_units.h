@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The units of a sharded module as passes of its wrapper use them; all other uses are refused.
+// The units of a sharded module, for passes of its wrapper. Any other use of a unit is refused.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,23 @@ namespace convoy::detail {
 
 class PassUnits : public nn::Residency {
  public:
-  // Both outlive this. `tree` has all units; the first is in use while the wrapper's forward() is.
+  // Both arguments must outlive this object. `tree` has all units; the first unit is in use as long
+  // as the wrapper's forward() runs.
   PassUnits(parallel::ShardedUnits& units, const ModuleTree& tree) : units_(units), tree_(tree) {}
 
   bool is_collective() const override { return units_.is_collective(); }
-  // Throws ConfigError outside of forward(), of backward and of a hold.
+  // Throws ConfigError when no forward(), no backward pass and no hold is active.
   void acquire(size_t unit) override;
   void release(size_t unit) override;
 
-  // From the next end_pass() on all units stay whole: while a body runs, and until the backward
-  // pass that follows one with create_graph.
+  // A hold keeps all units whole from the next end_pass() on: while a body runs, or until the end
+  // of the backward pass that follows a pass with create_graph.
   void hold_for_body(bool holds) { for_body_ = holds; }
   void hold_for_backward(bool holds) { for_backward_ = holds; }
-  // Collective where there is a hold, which then has the present values.
+  // Ends a pass. Collective if a hold is active, because it gathers the present values of all
+  // units.
   void end_pass();
-  // Until then the parameters that are in no unit stay.
+  // The parameters that are in no unit stay gathered until the next end_pass().
   void keep_rest();
 
  private:

@@ -9,7 +9,7 @@
 namespace convoy::detail {
 namespace {
 
-// A key of LibTorch's dispatcher for code outside of it, which LibTorch itself does not use.
+// A dispatch key that LibTorch reserves for code outside of it and does not use itself.
 constexpr c10::DispatchKey kPiece = c10::DispatchKey::Fake;
 
 void refuse(const c10::OperatorHandle& op, c10::Stack*) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread for each replica, on its device, which stays.
+// One permanent thread for each replica, on the device of the replica.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -17,16 +17,16 @@ namespace convoy::detail {
 
 class ReplicaThreads {
  public:
-  // Each computes with its share of the threads that the caller's operators take. `devices`: by
-  // thread.
+  // `devices`: by thread. Each thread computes with an equal share of the threads that the caller's
+  // operators use.
   explicit ReplicaThreads(std::vector<c10::Device> devices);
   ~ReplicaThreads();
   ReplicaThreads(const ReplicaThreads&) = delete;
   ReplicaThreads& operator=(const ReplicaThreads&) = delete;
 
-  // Runs body(thread) on the first `count` threads, in the caller's modes of LibTorch (gradients,
-  // autocast) and on its streams of the devices. Blocks until all are done; throws what the first
-  // of them threw.
+  // Runs body(thread) on the first `count` threads, with the caller's modes of LibTorch (gradients,
+  // autocast) and on the caller's streams of the devices. Blocks until all threads are done. If
+  // some of them threw, rethrows the error of the one with the smallest number.
   void run(size_t count, const std::function<void(size_t thread)>& body);
 
  private:

@@ -10,11 +10,11 @@
 
 namespace convoy::detail {
 
-// Collective. `options`. Throws ConfigError naming an option that differs between ranks or that
-// cannot be honoured.
+// Collective. Returns `options`. Throws ConfigError naming an option that differs between ranks or
+// that cannot be honoured.
 FullyShardedOptions checked_sharding(const FullyShardedOptions& options, ProcessGroup& group);
 
-// Collective. The ranks of `group` that share pieces with this one; null: all.
+// Collective. The group of the ranks that share pieces with this rank; nullptr: all ranks share.
 std::unique_ptr<comm::Group> row_of(ProcessGroup& group, const FullyShardedOptions& options);
 
 }  // namespace convoy::detail

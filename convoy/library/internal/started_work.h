@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A collective under way, with what is left to do once it is done.
+// A started collective, and the steps that remain when it is done.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,19 +17,19 @@ namespace convoy {
 namespace detail {
 
 struct StartedWork {
-  at::Tensor dense;        // contiguous: this rank's part
-  at::Tensor result = {};  // for wait() to return
-  bool in_place = false;   // the result comes to be in `dense`, which may be the same memory
-  std::unique_ptr<comm::Work> collective = nullptr;  // null: it is done
+  at::Tensor dense;        // this rank's part, contiguous
+  at::Tensor result = {};  // the tensor that wait() returns
+  bool in_place = false;   // true: the collective writes the result into `dense`
+  std::unique_ptr<comm::Work> collective = nullptr;  // nullptr: nothing to wait for
   int divisor = 1;
 
-  at::Tensor wait();  // see wait() of a collective
+  at::Tensor wait();  // blocks as comm::Work::wait() does, then finishes `result`
 };
 
 }  // namespace detail
 
 struct Work::State {
-  std::shared_ptr<detail::GroupAccess::Internal> group;  // outlives the rest
+  std::shared_ptr<detail::GroupAccess::Internal> group;  // must outlive the other members
   detail::AgreedCall agreed;
   detail::StartedWork started;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells when backward comes by and when it is done: C++ modules have no hooks for that.
+// Calls functions when a backward pass reaches given tensors, and when it has ended. C++ modules
+// have no hooks for this.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,17 +11,17 @@
 
 namespace convoy::detail {
 
-// The tensors become others of the same values and memory. When backward has the gradients of all
-// of them, `reached` runs, once, before the graph behind them. Tensors that do not require grad
-// stay as they are. `makes_graph`: backward's own steps are recorded, for a second backward pass
-// (create_graph).
+// Replaces the tensors by others with the same values and memory. When the backward pass has the
+// gradients of all of them, `reached` runs once, before the pass goes on to the graph behind them.
+// Tensors that do not require grad are not replaced. `makes_graph`: the backward pass is recorded
+// itself, for a second backward pass (create_graph).
 void tell_in_backward(const std::vector<at::Tensor*>& tensors,
                       std::function<void(bool makes_graph)> reached);
 
-// The number of the backward pass that this thread is in; -1: none.
+// The number of the backward pass that this thread runs; -1: none.
 int backward_pass();
-// From within a backward pass: `done` runs when it has ended well, before backward() returns, which
-// throws what `done` throws.
+// Call it within a backward pass. `done` runs after the pass has ended without an error, before
+// backward() returns. backward() throws what `done` throws.
 void at_end_of_backward(std::function<void()> done);
 
 }  // namespace convoy::detail
