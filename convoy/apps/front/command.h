@@ -30,7 +30,7 @@ struct Context {
   // NO_COLOR, FORCE_COLOR, CONVOY_NO_COLOR, TERM=dumb and --color decide; auto asks whether
   // `descriptor` is a terminal.
   bool use_color(int descriptor) const;
-  // Empty: the command may ask.
+  // Returns why the command may not ask a question. Empty: it may ask.
   std::string why_no_question() const;
 
   // Sets `flags` and `common` from the arguments and returns the positionals. Throws ConfigError.
@@ -44,8 +44,8 @@ struct Context {
 
 // A group of flags under one heading of the help.
 struct FlagGroup {
-  std::string_view heading;                 // "Ranks"; empty: the command's own
-  std::function<config::Section()> fields;  // with their defaults
+  std::string_view heading;                 // "Ranks"; empty: the command's own flags
+  std::function<config::Section()> fields;  // the flags with their defaults
 };
 
 // The flags of the struct that `only` names; empty: all.
@@ -78,7 +78,7 @@ struct Command {
   std::vector<std::string_view> first_flags = {};
   // `arguments` follow the name. Returns the exit code. Null: the command only has actions.
   std::function<int(Context& context, const Words& arguments)> run = nullptr;
-  std::vector<Command> actions = {};   // with flags of their own
+  std::vector<Command> actions = {};   // actions, each with its own flags
   std::string_view usual_action = {};  // the action when none is named
   HelpGroup group = HelpGroup::Advanced;
   // The words after the first positional argument belong to another program.
@@ -116,7 +116,7 @@ std::string overview_text();
 // When `words` names an action of the command, returns only that action's help.
 std::string help_text(const Command& command, const Words& words = {},
                       HelpDepth depth = HelpDepth::Usual);
-// Prints a help text, on a terminal in its width.
+// Prints a help text. On a terminal, fits it to the terminal's width.
 void print_help(const std::string& text);
 // Returns the page for man(1), in roff.
 std::string manual_page();

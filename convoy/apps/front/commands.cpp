@@ -15,7 +15,7 @@
 namespace convoy::apps {
 namespace {
 
-// Words of earlier versions and of the guides that stay accepted.
+// Command words of earlier versions and of the guides. Convoy still accepts them.
 struct OldWords {
   Words before;
   Words now;
@@ -41,7 +41,8 @@ bool starts_with(const Words& words, const Words& start) {
                     });
 }
 
-// Index of the action's name: 0, or behind flags when the command has no flags of its own.
+// Returns the index of the action's name in `arguments`. It is 0, unless the command only has
+// actions and flags precede the name.
 size_t action_place(const Command& command, const Words& arguments) {
   if (command.run != nullptr || arguments.empty() || !arguments.front().starts_with('-')) return 0;
   for (size_t at = 0; at < arguments.size(); ++at)
@@ -58,7 +59,7 @@ bool has_flag(const Command& action, std::string_view flag) {
   });
 }
 
-// `text` with `typed` for each whole `--flag`.
+// Returns `text` with `typed` in place of every whole word `flag`.
 std::string respelt(std::string text, const std::string& flag, const std::string& typed) {
   for (size_t at = text.find(flag); at != std::string::npos;
        at = text.find(flag, at + typed.size())) {
@@ -69,7 +70,8 @@ std::string respelt(std::string text, const std::string& flag, const std::string
   return text;
 }
 
-// The last of `words` that is another spelling of `flag`, which belongs to `field`; empty: none.
+// Returns the last of `words` that is another spelling of `flag`; empty when there is none. `field`
+// is the field of `flag`.
 std::string typed_for(const std::string& flag, const config::Field& field, const Words& words) {
   std::string typed;
   for (const std::string& argument : words) {
@@ -82,7 +84,8 @@ std::string typed_for(const std::string& flag, const config::Field& field, const
   return typed;
 }
 
-// Errors name a flag as help does. Returns the error with the spelling that was typed.
+// An error spells a flag as the help text does. Returns the error with the spelling that the user
+// typed.
 ConfigError as_typed(const ConfigError& error, const Command& command, const Words& arguments) {
   std::string message = error.what();
   ErrorLocation location = error.location();
@@ -107,7 +110,7 @@ int run_named(Context& context, const Command& command, const Words& arguments) 
   }
 }
 
-// Reports a flag that belongs to another action as such.
+// Runs the action. When an unknown flag belongs to another action, the error names that action.
 int run_action(Context& context, const Command& command, const Command& action,
                const Words& arguments) {
   try {
@@ -127,7 +130,8 @@ int run_action(Context& context, const Command& command, const Command& action,
   }
 }
 
-// The keys of the file that --config names; none where it cannot be read, which its action says.
+// Returns the keys of the file that --config names. Returns none when the file cannot be read: the
+// action reports that error later.
 Words keys_of_config(const Words& arguments) {
   std::string file;
   for (size_t at = 0; at < arguments.size(); ++at) {
@@ -144,8 +148,8 @@ Words keys_of_config(const Words& arguments) {
   return keys;
 }
 
-// The actions that have all of these flags, and the keys of a configuration; where no action has
-// those, the flags alone decide. None where there are other words.
+// Returns the actions that have all flags in `arguments` and all keys of the --config file. When no
+// action has all of them, the keys of the file are ignored. Returns none without a flag.
 std::vector<const Command*> actions_of_flags(const Command& command, const Words& arguments) {
   Words flags;
   for (const std::string& argument : arguments)

@@ -122,7 +122,8 @@ int run(int argument_count, char** argument_values) {
   const std::vector<std::string> arguments(argument_values + 1, argument_values + argument_count);
   const std::vector<std::string> own = own_arguments(arguments, false);
   const bool json = std::find(own.begin(), own.end(), "--json") != own.end();
-  // Programs of other authors have instants of their own.
+  // Commands that start other programs do not set the time of the command's start: each Convoy
+  // command among those programs sets its own.
   constexpr std::array<std::string_view, 3> kStartOthers = {"launch", "sweep", "submit"};
   if (own.empty() ||
       std::find(kStartOthers.begin(), kStartOthers.end(), own[0]) == kStartOthers.end())
@@ -158,6 +159,6 @@ int run(int argument_count, char** argument_values) {
 
 int main(int argument_count, char** argument_values) {
   convoy::apps::open_standard_streams();
-  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored, children leave no exit code
+  std::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, children would leave no exit code
   return convoy::apps::run(argument_count, argument_values);
 }

@@ -11,7 +11,7 @@
 namespace convoy::apps {
 
 void open_standard_streams() {
-  // The lowest free number is assigned first, so these come in order.
+  // open() returns the lowest free descriptor, so the closed streams are filled in this order.
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(number, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDWR);
 }
@@ -27,7 +27,8 @@ void write_to_stderr(std::string_view text) {
     if (written <= 0 && errno != EINTR) break;
   }
   const timespec now{};
-  ::sigtimedwait(&pipe, nullptr, &now);  // else it would come with the old mask
+  // Takes a pending SIGPIPE, which would arrive with the old mask.
+  ::sigtimedwait(&pipe, nullptr, &now);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

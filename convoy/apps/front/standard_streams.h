@@ -8,8 +8,8 @@
 
 namespace convoy::apps {
 
-// Opens /dev/null for each of the three that is closed. Otherwise the next file opened would get
-// its number, and messages would be written into it. Call it first.
+// Opens /dev/null for each of stdin, stdout and stderr that is closed. Otherwise the next file
+// opened would get its number, and messages would be written into it. Call it first.
 void open_standard_streams();
 
 // Writes all of the text, or as much as stderr accepts. A failing stderr does not change the exit

@@ -76,7 +76,8 @@ struct NoFlags {
   void fields(Visitor&) {}
 };
 
-// The flags as `key=value` settings; the last words of the command line win.
+// Adds the files that `flags` name to the words of the command line: the configuration in front,
+// the files of other launchers as `key=value` settings at the end, where they win.
 Words with_files(Words words, const ConfigFlags& flags) {
   if (!flags.config.empty()) words.insert(words.begin(), flags.config);
   if (!flags.deepspeed.empty()) words.push_back("train.deepspeed=" + flags.deepspeed);
@@ -94,7 +95,7 @@ void print_values(const Context& context, const ConfigShowFlags& flags,
   }
 }
 
-// With its files, which say by their task whose settings they hold.
+// Also reads the files: their `task` decides whether the settings are for training or processing.
 config::Sources read_sources(const Words& arguments, const ConfigFlags& flags) {
   config::Sources sources = config_sources(arguments, flags.preset);
   sources.files = config::read_files(sources);
@@ -173,7 +174,7 @@ int say_ok(const Context& context, const config::Resolved& resolved, const RankB
         {"ok", true}, {"notices", resolved.notices()}, {"warnings", resolved.warnings()}};
     if (!batch.sentence.empty()) {
       report["ranks"] = batch.ranks;
-      // Null when it is measured at the start of the run.
+      // null: the batch is measured at the start of the run.
       report["effective_batch"] =
           batch.rows > 0 ? nlohmann::ordered_json(batch.rows) : nlohmann::ordered_json();
     }

@@ -17,7 +17,7 @@ namespace convoy::apps {
 
 struct MemoryFit {
   sizing::Machine machine;
-  sizing::EstimateRequest request;  // with one row where the batch is measured at the start
+  sizing::EstimateRequest request;  // one row when the batch is measured at the start
   sizing::MemoryPlan memory = {};   // for one rank
   // Largest micro-batch that fits, in rows; 0 = not even one row fits.
   int64_t most_rows = 0;
@@ -28,7 +28,8 @@ struct MemoryFit {
   nlohmann::ordered_json to_json() const;
 };
 
-// Sizes from its config.json, or by its name; empty when neither is known.
+// Returns the sizes of the model from its config.json, or else of the known model with that
+// name. Empty when neither exists.
 std::optional<architecture::DecoderSpec> sizes_of(const settings::ModelSettings& model);
 
 // `ranks`: number of ranks in the whole job, 0 = one per device. Empty when the machine's memory is
@@ -44,7 +45,7 @@ bool has_weights(const settings::ModelSettings& model);
 // machine.
 sizing::Machine machine_of_config(const std::string& hardware, const config::Resolved& resolved);
 
-// Logs the fit; a warning when it does not fit.
+// Logs whether the training fits into memory, as a warning when it does not fit.
 void say_memory_fit(const MemoryFit& fit, const Log& log);
 
 }  // namespace convoy::apps

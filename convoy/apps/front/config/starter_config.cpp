@@ -68,7 +68,7 @@ class RowsOfModel {
         chat_template_(text::ChatTemplate::load(folder.path(), "")),
         encoder_(tokenizer_, chat_template_ ? &*chat_template_ : nullptr, data::Supervision()) {}
 
-  // The longer side of a pair.
+  // Number of tokens of the row; for a pair, of its longer side.
   int64_t tokens(data::Sample sample) const {
     if (!sample.is_pair) return static_cast<int64_t>(encoder_.encode(sample).ids.size());
     sample.is_pair = false;
@@ -84,7 +84,7 @@ class RowsOfModel {
   data::SampleEncoder encoder_;
 };
 
-// The task whose rows these are, by the first one.
+// Returns the task that learns from rows such as `row`, the first row of the data set.
 std::string task_of(const data::Row& row) {
   if (row.value.is_object() && row.value.contains("chosen") && row.value.contains("rejected"))
     return "dpo";
@@ -126,7 +126,8 @@ struct RowLength {
   std::string reason = "tokens of the longest row; data.truncation decides about longer ones";
 };
 
-// The longest row; where a few rows are far longer than the others, the longest of 99 %.
+// Length of the longest row. When that row is more than twice as long as the 99th percentile, the
+// percentile is taken instead.
 RowLength row_length(const StarterFacts& facts) {
   RowLength length;
   // A model that is known only by its name has no max_positions here.
@@ -155,7 +156,7 @@ RowLength row_length(const StarterFacts& facts) {
   return length;
 }
 
-// The type that the training takes on the machine.
+// The dtype in which the machine trains.
 sizing::DtypeChoice dtype_of(const StarterAnswers& answers, const StarterFacts& facts,
                              int64_t tokens) {
   settings::TrainSettings settings;
@@ -218,14 +219,15 @@ const char* learning_rate(const settings::TaskFacts& task, bool full) {
   return full ? "8e-6" : "8e-5";
 }
 
-// The reference of preferences is scored without dropout. TRL's trainers of DPO, KTO and ORPO take
-// every dropout out of the model, LoRA's too (disable_dropout, true by default).
+// The reference model scores preferences without dropout, so the trained model has no dropout
+// either. TRL's trainers for DPO, KTO and ORPO also disable all dropout (disable_dropout, true by
+// default).
 const char* lora_dropout(const settings::TaskFacts& task) {
   return settings::learns_preferences(task) ? "0" : "0.05";
 }
 
-// KTO estimates a divergence over the rows of a step, 16 to 128 by TRL's page of it, so it takes
-// numbers.
+// KTO estimates a divergence over the rows of a step. TRL's documentation recommends 16 to 128
+// rows, so KTO gets fixed numbers instead of `auto`.
 std::string rows_of_step_text(const settings::TaskFacts& task) {
   if (task.data == settings::TaskData::Judged)
     return "  batch_size: 8  # rows of a rank; a step compares at least 2 with each other\n"
@@ -289,7 +291,7 @@ StarterFacts look_at(const StarterAnswers& answers, std::vector<std::string>& no
   try {
     data::find_dataset({.name = answers.data});
   } catch (const DataError& error) {
-    // The rows of a run on this machine.
+    // A run on this machine needs its rows here.
     if (answers.hardware == "auto" && !answers.data_may_be_elsewhere) throw;
     notes.push_back(fmt::format("data: {}", error.sentence()));
     return facts;

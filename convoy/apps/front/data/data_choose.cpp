@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using data::Row;
 using Json = nlohmann::ordered_json;
 
-// Temporary files go beside the output, whose disk has room for about as much.
+// Temporary files are written beside the output: they need about as much disk space as the output.
 fs::path scratch_beside(const fs::path& output) {
   return output.has_parent_path() ? output.parent_path() : fs::path(".");
 }
@@ -112,7 +112,7 @@ class PartWriters {
 
  private:
   std::vector<data::PartSize> parts_;
-  std::vector<std::unique_ptr<data::RowWriter>> writers_;  // null: the part is to have no rows
+  std::vector<std::unique_ptr<data::RowWriter>> writers_;  // null: the part gets no rows
   std::vector<int64_t> rows_;
 };
 
@@ -222,7 +222,7 @@ struct ProcessedRow {
   int64_t index = 0;
   int64_t fields_cut = 0;
   Json row;
-  std::vector<std::string> left = {};  // columns of which it has nothing
+  std::vector<std::string> left = {};  // columns of the input that are not in `row`
 };
 
 ProcessedRow process_row(const Row& row, const data::SchemaConfig& config, data::Schema to) {

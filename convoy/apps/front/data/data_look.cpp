@@ -31,7 +31,7 @@ std::string figures_line(const char* name, const LengthFigures& figures) {
                      figures.largest());
 }
 
-// The answers of pairs, and what both sides begin with.
+// Lengths of the chosen and rejected answers of pairs, and of the tokens that both sides share.
 std::vector<std::pair<const char*, const LengthFigures*>> of_pairs(const data::RowFigures& rows) {
   if (rows.chosen.count() == 0) return {};
   std::vector<std::pair<const char*, const LengthFigures*>> named = {{"chosen", &rows.chosen},

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 // The result for one row.
 struct Rewritten {
   Json row;
-  std::vector<std::string> left = {};  // columns of which it has nothing
+  std::vector<std::string> left = {};  // columns of the input that are not in `row`
 };
 
 using Rewrite = std::function<Rewritten(const Row&)>;
@@ -36,8 +36,9 @@ void require_outputs(const settings::DataOutputFlags& flags, const data::RowPass
   refuse_existing(data::first_output(flags.output, flags.shard_rows), flags.force);
 }
 
-// Passes every row of `rows`, which belong to the data set of `pass`, to `rewrite`, on all cores.
-// `hint` says how to keep dropped columns; `tell` adds to the closing report.
+// Passes every row of `rows` to `rewrite`, on all cores, and writes the results. The rows belong to
+// the data set of `pass`. `hint` says how to keep dropped columns. `tell` adds to the closing
+// report.
 void write_rows(const Context& context, DataWork work, const settings::DataOutputFlags& flags,
                 const data::RowPass& pass, data::RowSource& rows, const Rewrite& rewrite,
                 const char* hint, const std::function<void(DataWork&)>& tell) {
@@ -96,7 +97,7 @@ void keep_columns(const Row& row, const config::NameList& columns, Rewritten& ma
   }
 }
 
-// "rows.jsonl=0.3": when a file of that whole name exists, it is meant.
+// Reads "rows.jsonl=0.3" as a file and its weight, unless a file has the whole word as its name.
 data::WeighedSet weighed_set(const std::string& word, const settings::DataMixFlags& flags) {
   data::DatasetRequest request{.name = word, .text_rows = data::text_rows_named(flags.text_rows)};
   const size_t sign = word.rfind('=');
@@ -125,7 +126,7 @@ std::vector<data::WeighedSet> weighed_sets(const settings::DataMixFlags& flags,
   return sets;
 }
 
-// A training reads files of one schema.
+// Warns when the data sets have different schemas: a training reads files of only one schema.
 void warn_of_schemas(const Context& context, const std::vector<data::WeighedSet>& sets,
                      const data::SchemaConfig& schema) {
   std::vector<std::string> found;

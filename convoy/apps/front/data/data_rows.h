@@ -44,7 +44,7 @@ struct DataWork {
   int64_t rows_read = 0;
   int64_t rows_bad = 0;
   int64_t rows_written = 0;
-  nlohmann::ordered_json more = nlohmann::ordered_json::object();  // figures of its own
+  nlohmann::ordered_json more = nlohmann::ordered_json::object();  // further figures
 };
 
 // Writes the manifest beside `output` and reports the result: a line for people, an object with

@@ -118,7 +118,7 @@ class TokenView {
   }
 
   void show_data(const Log& log) const {
-    std::vector<std::string> texts;  // texts of the last row: two where it is a preference
+    std::vector<std::string> texts;  // texts of the last row: two for a preference
     data::EncodedRows rows(flags_.data,
                            {.schema = flags_.schema,
                             .system_prompt = flags_.system_prompt,
@@ -156,7 +156,7 @@ class TokenView {
     return sample.is_pair ? data::sides_of_pair(sample) : std::vector<data::Sample>{sample};
   }
 
-  // The parts that the chat template leaves out of the rendered text.
+  // Marks in `row` the parts that the chat template leaves out of the rendered text.
   void note_unwritten(const data::Sample& sample, data::EncodedRow& row) const {
     if (!data::is_chat(sample)) return;
     const data::RenderWhole render = [&](const ordered_json& messages,
@@ -199,7 +199,7 @@ class TokenView {
     fmt::print("{}\n", line.dump());
   }
 
-  // The row, or the chosen and the rejected one of a preference.
+  // Shows the row; for a preference, the chosen and the rejected side.
   void show_sides(const data::EncodedRow& row, bool is_judged) const {
     if (row.first_of_pair == 0)
       return show_row(row, true, !is_judged ? nullptr : row.is_desirable ? "good" : "bad");
@@ -212,8 +212,8 @@ class TokenView {
     show_row(sides[1], true, "rejected", shared);
   }
 
-  // A preference has two sides, which begin with `shared` equal tokens; `side` is one of them, or
-  // the judgement of a single answer.
+  // `side`: "chosen" or "rejected" for a preference, the judgement for a judged answer, else null.
+  // `shared`: number of equal tokens at the start of both sides of a preference; -1 without a pair.
   void show_row(const data::EncodedRow& row, bool numbered, const char* side = nullptr,
                 int64_t shared = -1) const {
     std::vector<std::string> pieces;
@@ -245,10 +245,10 @@ class TokenView {
                      : fmt::format("  (weight {:g})", weights[token]));
   }
 
-  // In the loss, of every token.
+  // The weight of every token in the loss.
   static std::vector<double> weights_of(const data::EncodedRow& row) {
     std::vector<double> weights(row.supervised.begin(), row.supervised.end());
-    // To the sixth place: fp32 does not hold 0.1.
+    // Rounded to six decimals, because fp32 has no exact 0.1.
     for (size_t token = 0; token < row.weights.size(); ++token)
       if (row.supervised[token] != 0)
         weights[token] = std::round(1e6 * static_cast<double>(row.weights[token])) / 1e6;

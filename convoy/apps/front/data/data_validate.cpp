@@ -60,7 +60,7 @@ class FaultList {
                  fault.hint.empty() ? "" : fmt::format(" ({})", fault.hint));
   }
 
-  // Throws DataError when there was one.
+  // Throws DataError when there was a bad row.
   void finish(const std::string& name, int64_t rows, const std::string& cut) {
     if (writer_) writer_->finish();
     std::fflush(stdout);
@@ -216,7 +216,7 @@ int validate_run(Context& context, const settings::DataValidateFlags& flags) {
                            .chat_template = tokens.chat_template(),
                            .log = context.log(),
                            .datasets = settings::mixed_datasets(train.datasets),
-                           .warns = false},  // validate() did
+                           .warns = false},  // validate() has already warned
                           data::Splits::All);
   context.log().info(splits.policy);
   return 0;

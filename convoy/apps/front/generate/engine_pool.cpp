@@ -20,7 +20,8 @@ int64_t num_numa_nodes(const monitor::Machine& machine) {
   return std::max<int64_t>(1, std::ssize(nodes));
 }
 
-// By engine: a slice of the CPUs each, within one NUMA node where the numbers divide.
+// Returns the CPUs of each engine. They lie in one NUMA node when the engines divide evenly among
+// the nodes.
 std::vector<std::vector<int>> cpu_slices(const monitor::Machine& machine, int64_t engines) {
   const launch::Placement placement = launch::plan_placement(
       {.num_ranks = static_cast<int>(engines), .threads = launch::ThreadRule::OwnWorker}, {},

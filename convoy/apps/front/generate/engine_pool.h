@@ -14,10 +14,10 @@ namespace convoy::apps {
 struct EngineWishes {
   std::string devices = "auto";
   int64_t engines = 0;  // 0: one for each GPU, on CPUs one for each NUMA node
-  int64_t threads = 0;  // CPU threads of each engine; 0: not asked
+  int64_t threads = 0;  // CPU threads of each engine; 0: not given
 };
 
-// `words`: flags of each. The mask of signals is the caller's to set. Throws ConfigError,
+// `words`: flags of each engine. The caller sets the signal mask of the result. Throws ConfigError,
 // DeviceError.
 processes::PoolOptions engine_pool(const Context& context, const EngineWishes& wishes, Words words);
 

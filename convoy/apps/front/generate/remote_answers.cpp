@@ -40,7 +40,7 @@ constexpr int64_t kRequestsOfAServer = 512;
 
 struct RemotePrompts {
   std::vector<process::Prompt> prompts;
-  std::vector<int64_t> source_indices;  // rows of the file
+  std::vector<int64_t> source_indices;  // row index in the file, by prompt
 };
 
 RemotePrompts read_prompts(const settings::GenerateFlags& flags, const Log& log) {
@@ -75,7 +75,7 @@ remote::RemoteQuestions questions_of(std::vector<process::Prompt> prompts,
                                                             std::ssize(remote.engine))};
 }
 
-// The ids of the tokens are the server's alone.
+// The line has no token ids, because the server does not send them.
 std::string answer_line(const RemoteAnswer& answer, const RemotePrompts& prompts) {
   return io::line_of(
       {{"index", prompts.source_indices[static_cast<size_t>(answer.prompt)]},
@@ -120,12 +120,12 @@ void print_remote_answers(const remote::Servers& servers, const RemotePrompts& p
 
 using AnswerLines = std::map<io::AnswerJournal::Place, std::string>;
 
-// Says what becomes of the answers where some prompts have none.
+// Says whether the answers are used when some prompts have none.
 enum class Incomplete { Written, Unused };
 
-// The lines of all answers for the output `path`. Finished answers are kept beside it until `use`
-// has returned with all of them, because they have cost something. Throws
-// remote::refuse_failures().
+// Asks the servers and calls `use` with the lines of all answers. Until `use` has returned with all
+// answers, finished answers are kept beside the output `path`, because they have cost something.
+// Throws what remote::refuse_failures() throws.
 void with_kept_answers(const remote::Servers& servers, const RemotePrompts& prompts,
                        remote::RemoteQuestions questions, const std::string& path, const Log& log,
                        Incomplete incomplete, const std::function<void(const AnswerLines&)>& use) {
@@ -185,8 +185,9 @@ void write_remote_answers(const remote::Servers& servers, const RemotePrompts& p
                     });
 }
 
-// Writes prompts as the model reads them, which is the input of metrics: with the chat template of
-// --model where it is a folder of this machine. Without one, chats stay messages.
+// Renders prompts as the model reads them, because metrics need that text. Uses the chat template
+// of --model when --model is a folder on this machine. Without a template, a chat remains a JSON
+// list of messages.
 class ShownPrompts {
  public:
   explicit ShownPrompts(const std::string& model)

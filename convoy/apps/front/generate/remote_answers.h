@@ -11,14 +11,15 @@
 
 namespace convoy::apps {
 
-// The flags of both commands that the front keeps: where texts are computed.
+// The flags of `convoy generate` and `convoy eval` that choose where texts are computed. They are
+// not passed to the worker.
 struct AnswerPlace {
   settings::RemoteSettings remote = {};
   HostRanks ranks = {};
 };
 
-// Throws ConfigError, naming the flag, for one that servers cannot honour; without servers, for one
-// that is about them.
+// With servers, throws ConfigError for a flag that servers cannot honour. Without servers, throws
+// ConfigError for a flag about servers. The error names the flag.
 void check_remote_flags(const AnswerPlace& place, const settings::AnswerCall& call);
 
 // Return the exit code. Throw what remote::answer_remotely() throws.

@@ -26,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kTurn(100);
-// Engines that end late: what they still have to do once their answers have ended.
+// Time that engines may take to end after their last answer.
 constexpr std::chrono::seconds kEndTime(5);
 
 std::vector<std::string> keys_for(const settings::ServerFlags& flags) {
@@ -38,7 +38,7 @@ std::vector<std::string> keys_for(const settings::ServerFlags& flags) {
   return {};
 }
 
-// Until all engines are ready. False: a stop was asked for before.
+// Waits until all engines are ready. Returns false when a stop was requested before that.
 bool load(serving::EngineGroup& engines, processes::SignalStream& signals) {
   while (!engines.all_ready()) {
     engines.turn(kTurn, signals.descriptor());

@@ -16,11 +16,11 @@
 namespace convoy::apps {
 namespace {
 
-// Commands that take keys of a training's configuration, KEY=VALUE.
+// Commands that accept KEY=VALUE words with keys of the training configuration.
 constexpr std::array<std::string_view, 4> kTakeKeys = {"train", "eval", "config", "profile"};
 
 struct Place {
-  const Command* command = nullptr;  // null: it is being typed
+  const Command* command = nullptr;  // null: the command is being typed, or unknown
   const Command* action = nullptr;
 
   const Command& part() const { return action != nullptr ? *action : *command; }

@@ -15,11 +15,12 @@ struct Candidate {
   std::string help;
 };
 
-// `words`: behind `convoy`; the last one is being typed and may be empty. Empty: a name of a file,
-// or a value that nobody can list.
+// Returns the words that complete the last of `words`. `words` are the words after `convoy`; the
+// last one is being typed and may be empty. Returns none for a file name, or for a value without a
+// list of choices.
 std::vector<Candidate> candidates(const Words& words);
 
-// One line each: the word, a tab and the help.
+// One line per candidate: the word, a tab and the help text.
 std::string candidate_lines(const std::vector<Candidate>& found);
 
 }  // namespace convoy::apps

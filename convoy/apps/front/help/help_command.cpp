@@ -90,7 +90,8 @@ std::string first_flag_table(const Command& command) {
                             num_flags - command.first_flags.size());
 }
 
-// Breaks the lines of flags at spaces to `width`; what follows stays in the column of the help.
+// Breaks the lines of flags at spaces, so that they fit into `width`. Continuation lines start in
+// the column of the help texts.
 std::string with_narrow_flags(const std::string& text, size_t width) {
   constexpr size_t kHelpColumn = 35;
   const std::string margin(kHelpColumn, ' ');

@@ -119,7 +119,7 @@ void open_log_folder(const Context& context, const LaunchFlags& flags, const std
     logs.layout = launch::LogLayout::Torchrun;
     context.log().info(fmt::format("logs in {}", logs.folder.string()));
   } catch (const IoError& error) {
-    // As with a disk that fills up later, all output then goes to the console.
+    // All output then goes to the console, as it does when the disk becomes full during a job.
     context.log().warning(fmt::format("{}; the job goes on without log files", error.sentence()));
   }
 }

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr const char* kUser = "convoy";  // the database's, not the system's
+constexpr const char* kUser = "convoy";  // user of the database, not of the system
 constexpr std::chrono::seconds kStartLimit{60};
 constexpr std::chrono::seconds kStopLimit{20};
 
@@ -175,7 +175,7 @@ void PrivateStore::give_to_server(const fs::path& path) const {
 void PrivateStore::make_cluster() {
   give_to_server(options_.folder);
   give_to_server(options_.folder / "password");
-  // Uses another name until it is complete: an interrupted start begins again.
+  // The cluster has another folder name until it is complete, so an interrupted start begins again.
   const fs::path data = options_.folder / "data.new";
   fs::remove_all(data);
   const processes::ChildResult made = processes::run_child(
@@ -195,9 +195,9 @@ void PrivateStore::make_cluster() {
   fs::rename(data, options_.folder / "data");
 }
 
-// The server of an owner that was killed ends by itself, but not at once.
+// Waits for the server of a killed process. That server ends by itself, but not at once.
 void PrivateStore::wait_for_previous_server() const {
-  const fs::path file = options_.folder / "data/postmaster.pid";  // its first line is its process
+  const fs::path file = options_.folder / "data/postmaster.pid";  // first line: process id
   const auto limit = steady_clock::now() + kStopLimit;
   while (steady_clock::now() < limit) {
     pid_t server = 0;
@@ -209,7 +209,7 @@ void PrivateStore::wait_for_previous_server() const {
 
 void PrivateStore::start() {
   const std::string data = (options_.folder / "data").string();
-  // Through a shell, because the server's log goes to a file: no process would read a pipe during
+  // A shell starts the server and redirects its log to a file: no process would read a pipe during
   // the work.
   server_ = processes::start_child(
       {.program = as_user({"sh", "-c", "log=$1; shift; exec \"$@\" >>\"$log\" 2>&1", "sh",

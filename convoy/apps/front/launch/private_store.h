@@ -16,7 +16,7 @@ namespace convoy::apps {
 
 struct PrivateStoreOptions {
   std::filesystem::path folder;    // made when missing
-  std::string host = "127.0.0.1";  // the address it listens on, and that the URL names
+  std::string host = "127.0.0.1";  // address of the server and in the URL
   int64_t port = 0;                // 0 = the previous port, else a free one
   // PostgreSQL does not run as root. When this process is root, this user runs the server.
   std::string user = "postgres";

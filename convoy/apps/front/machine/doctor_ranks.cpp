@@ -25,8 +25,8 @@ namespace {
 using monitor::Finding;
 using monitor::RanksFacts;
 
-constexpr int kMeetingSeconds = 60;  // for other nodes to come
-constexpr int kRanksSeconds = 40;    // for ranks to start and to end
+constexpr int kMeetingSeconds = 60;  // wait for other nodes to join
+constexpr int kRanksSeconds = 40;    // wait for ranks to start and to end
 // Timeout of one collective. Gloo retries connecting for five times as long; NCCL takes seconds to
 // start.
 constexpr int kGlooSeconds = 5;
@@ -211,7 +211,8 @@ std::vector<Finding> try_ranks(const Context& context, const RanksToTry& wanted)
     gloo = RanksTrial(context, wanted, "cpu").run();
     const bool failed = !gloo.failure.empty() || gloo.timed_out;
     if (nccl.not_checked.empty() && failed) nccl.not_checked = "its ranks meet over Gloo first";
-    // All nodes have the same information, so that none waits for one that will not come.
+    // Every node has the facts of all ranks and decides the same, so no node waits for an NCCL test
+    // that another node skips.
     const auto without =
         std::find_if(gloo.ranks.begin(), gloo.ranks.end(),
                      [](const monitor::RankLocation& rank) { return rank.gpus == 0; });

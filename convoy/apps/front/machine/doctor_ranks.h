@@ -15,8 +15,8 @@ namespace convoy::apps {
 struct RanksToTry {
   launch::MemberFlags members;
   int num_gpus = 0;          // GPUs that ranks here can compute on
-  bool has_gpus = false;     // there are some, whether ranks can use them or not
-  bool has_libtorch = true;  // else there is nothing to start
+  bool has_gpus = false;     // the host has GPUs, usable by ranks or not
+  bool has_libtorch = true;  // false: ranks cannot be started
 };
 
 // Tries Gloo, and NCCL when every rank has a GPU. Blocks: a second each, and up to two minutes when

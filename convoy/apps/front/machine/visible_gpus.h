@@ -13,8 +13,8 @@
 namespace convoy::apps {
 
 struct VisibleGpus {
-  std::optional<std::set<std::string>> uuids;  // nothing: all
-  int num_hidden = 0;                          // whole GPUs
+  std::optional<std::set<std::string>> uuids;  // UUIDs of the visible GPUs; nothing: all
+  int num_hidden = 0;                          // number of hidden whole GPUs
   std::string hidden_by;                       // the variable that hides them
 };
 

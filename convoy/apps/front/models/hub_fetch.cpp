@@ -35,7 +35,7 @@ class FetchDisplay {
 
   void update(const hub::FetchProgress& now) {
     const int64_t total_bytes = now.total_bytes;
-    if (total_bytes == 0) return;  // still asking
+    if (total_bytes == 0) return;  // the size is not known yet
     if (!bar_) {
       options_.total = mebibytes(total_bytes);
       options_.start = now.start_bytes / kMebibyte;

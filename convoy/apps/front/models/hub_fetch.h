@@ -37,8 +37,8 @@ struct FetchFlags {
 
 struct FetchRequest {
   hub::RepositoryName repository;
-  std::function<bool(const std::string& path)> is_read = {};  // default when nothing is included
-  std::string use;  // a command that uses it, shown at the end
+  std::function<bool(const std::string& path)> is_read = {};  // files to fetch without --include
+  std::string use;  // a command that uses the download, shown at the end
   // Checks whether the download is usable, and logs problems. May be empty.
   std::function<bool(const std::filesystem::path& folder, const Log& log)> look = {};
 };

@@ -80,7 +80,7 @@ std::string launch_line(const Words& words) {
 std::string of_torchrun(const Words& arguments) {
   std::string hint =
       fmt::format("torchrun's command line goes to `convoy launch`: {}", launch_line(arguments));
-  // A program of a guide has a command of its own; `convoy train` takes torchrun's flags.
+  // For a guide's program, the hint also names the Convoy command, which takes torchrun's flags.
   const auto script = std::find_if(arguments.begin(), arguments.end(), [](const std::string& word) {
     return word.ends_with("main_multi_gpu.py");
   });
@@ -107,7 +107,7 @@ std::string of_deepspeed(const Words& arguments) {
                      launch_line(with_own_flags(arguments)));
 }
 
-// "main.py" of "src.main".
+// Returns "main.py" for "src.main".
 std::string script_of_module(const std::string& module) {
   const size_t dot = module.rfind('.');
   return module.substr(dot == module.npos ? 0 : dot + 1) + ".py";
@@ -131,7 +131,7 @@ std::string of_python(const std::string& name, const Words& arguments) {
                      arguments.empty() ? "" : " " + launch::shell_words(arguments));
 }
 
-// NAME=VALUE
+// True for NAME=VALUE.
 bool is_assignment(const std::string& word) {
   const size_t equals = word.find('=');
   if (equals == 0 || equals == word.npos || (word[0] >= '0' && word[0] <= '9')) return false;
@@ -161,7 +161,7 @@ std::string of_variables(const std::string& first, const Words& arguments) {
                      hint.empty() ? "" : "; ", hint);
 }
 
-// Any other script is a program to launch.
+// Returns the hint for a known script. `convoy launch` starts any other script.
 std::string of_script(const std::string& name, const Words& arguments) {
   if (std::string hint = hint_for_script(name, arguments); !hint.empty()) return hint;
   if (!name.ends_with(".py") && !name.ends_with(".sh")) return "";
@@ -170,7 +170,7 @@ std::string of_script(const std::string& name, const Words& arguments) {
   return launch_line(words);
 }
 
-// `bash run_all.sh`: the shell is of no interest.
+// `bash run_all.sh`: the hint is about the script, not about the shell.
 std::string of_shell(const std::string& name, const Words& arguments) {
   const auto script = std::find_if(arguments.begin(), arguments.end(),
                                    [](const std::string& word) { return !word.starts_with('-'); });

@@ -9,7 +9,7 @@
 
 namespace convoy::apps {
 
-// For `convoy NAME ARGUMENTS...`. Empty when the program is not known.
+// The hint for `convoy NAME ARGUMENTS...`. Empty when the program is not known.
 std::string hint_for_program(const std::string& name, const std::vector<std::string>& arguments);
 
 }  // namespace convoy::apps

@@ -30,7 +30,8 @@ bool has_flag(const Words& words, std::string_view flag) {
 }
 
 // Convoy's command for a script or a make target: "convoy COMMAND WORDS FLAGS", where WORDS are the
-// words typed behind it, or an example. FLAGS are left out where the words have the first of them.
+// words that the user typed after the script, or `example` without such words. FLAGS are left out
+// when the typed words contain the first flag.
 struct Counterpart {
   std::string_view command;
   std::string_view example;
@@ -84,7 +85,7 @@ monitor-gpu.py | gpus watch --schema seed | --interval 5 --output gpu_usage.csv 
 
 constexpr Counterpart kProcessLowMemory = {"process", "", "--preset process-low-memory"};
 
-// The cells of a row, which bars divide; missing cells are empty.
+// Splits a row at its bars (|). Missing cells are empty.
 std::array<std::string_view, 4> cells_of(std::string_view row) {
   std::array<std::string_view, 4> cells;
   for (std::string_view& cell : cells) {
@@ -124,7 +125,7 @@ bool is_recognition(const Words& arguments) {
          });
 }
 
-// Texts for what has no command here.
+// Hints for scripts, files and make targets that need no command here, by name.
 const std::map<std::string, std::string>& needless_scripts() {
   static const std::map<std::string, std::string> kTexts = {
       {"make-scripts-executable.sh",

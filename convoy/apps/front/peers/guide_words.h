@@ -8,11 +8,11 @@
 
 namespace convoy::apps {
 
-// For a script, by its file's name, or a make target, typed with `arguments`. Empty when none of
-// that name is known.
+// The hint for a script (by its file name) or a make target, typed with `arguments`. Empty when no
+// script or target of that name is known.
 std::string hint_for_script(const std::string& name, const std::vector<std::string>& arguments);
 
-// For `make ARGUMENTS...`. Never empty.
+// The hint for `make ARGUMENTS...`. Never empty.
 std::string hint_for_make(const std::vector<std::string>& arguments);
 
 }  // namespace convoy::apps

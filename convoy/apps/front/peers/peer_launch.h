@@ -23,19 +23,19 @@ void export_library_variables(std::vector<std::string>& words, const Log& log);
 // MASTER_ADDR=HOST, MASTER_PORT=N, NPROC_PER_NODE=N) from `words` into `launch_request`.
 void take_node_words(std::vector<std::string>& words, settings::LaunchRequest& launch_request);
 
-// Throws ConfigError for a word that says what each rank is told (RANK=0, WORLD_SIZE=2), and for a
-// file of `accelerate config` beside the training's: with what to type.
+// Throws ConfigError for a word that a launcher passes to each rank (RANK=0, WORLD_SIZE=2), and for
+// an `accelerate config` file beside the configuration of the training. The hint says what to type.
 void refuse_launcher_words(const std::vector<std::string>& words);
 
-// The same for a file of `accelerate config` in the place of the training's.
+// Throws ConfigError for an `accelerate config` file in place of the configuration of the training.
 void refuse_accelerate_file(const config::FileStack& files);
 
-// Fills flags that were not given, and logs it.
+// Sets the flags that the user did not give from `launch_request`, and logs them.
 void take_launch_request(const settings::LaunchRequest& launch_request,
                          launch::MemberFlags& members, launch::DeviceFlags& devices,
                          const Log& log);
 
-// Says that the file which `accelerate config` wrote counts only when it is named.
+// Logs that the file written by `accelerate config` is read only when a flag names it.
 void say_unread_accelerate_file(const settings::LaunchRequest& launch_request, const Log& log);
 
 // Number of ranks of the whole job; 0 when other nodes decide it.

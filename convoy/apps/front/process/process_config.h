@@ -26,7 +26,7 @@ void read_process_config(Context& context, const std::vector<std::string>& argum
 // One group per section of the settings, then the flags that are no settings.
 std::vector<FlagGroup> process_flag_groups();
 
-// The part of docs/reference/config.md for these settings.
+// The part of docs/reference/config.md about the settings of `convoy process`.
 std::string process_config_markdown();
 
 }  // namespace convoy::apps

@@ -64,7 +64,7 @@ void FolderNodes::leave_unfinished() const {
   try {
     write_state("stopped", nlohmann::json::object());
   } catch (const IoError&) {
-    // The others then look for a missing store, and report that.
+    // The other nodes then do not find the store and report that.
   }
 }
 
@@ -79,7 +79,7 @@ std::string FolderNodes::store() const {
 
 void FolderNodes::write_state(const char* state, nlohmann::json facts) const {
   facts["state"] = state;
-  const mode_t before = ::umask(0077);  // it may hold a password
+  const mode_t before = ::umask(0077);  // the state file may hold a password
   try {
     write_file_atomic(shared_file(), facts.dump());
   } catch (...) {

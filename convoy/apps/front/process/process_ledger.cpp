@@ -29,7 +29,7 @@ process::RunIdentity run_identity(const ProcessStart& start, const telemetry::Ru
                                 .configuration = start.prepared.content(),
                                 .data_hash = data_hash,
                                 .texts_in_store = start.settings().workers.texts_in_store};
-  // Other rows of the same files are another run.
+  // A run over other rows of the same files has another identity.
   if (selection.is_object()) identity.configuration["data"].update(selection);
   return identity;
 }
@@ -40,7 +40,7 @@ std::map<std::string, std::string> origins_of(const config::Resolved& resolved) 
   return origins;
 }
 
-// For the workers of this node.
+// Writes the settings for the workers of this node.
 void write_worker_settings(const ProcessStart& start, const telemetry::RunFolder& folder) {
   const config::Resolved& resolved = start.config.resolved;
   process::write_prompts(folder.path(), start.prepared.plan());

@@ -20,13 +20,14 @@ std::string process_run_name(const settings::ProcessSettings& settings);
 
 struct FoundStore {
   std::string url;                  // maybe with a password
-  std::optional<SharedRun> shared;  // by node 0, for the others; none on node 0
+  std::optional<SharedRun> shared;  // data from node 0; empty on node 0 itself
 };
 
-// Waits for node 0 on the others. Empty: its run has ended.
+// Other nodes wait here for node 0. Returns empty when the run of node 0 has ended.
 std::optional<FoundStore> find_store(const ProcessStart& start, const ProcessNodes& nodes);
 
-// Throws IoError that names node 0 where another node cannot reach its store.
+// Opens the store at `url`. Throws IoError that names node 0 when another node cannot reach the
+// store of node 0.
 std::unique_ptr<jobs::JobStore> open_found_store(const ProcessNodes& nodes, const std::string& url);
 
 // A planned run and its store.
@@ -36,8 +37,8 @@ struct ProcessLedger {
   process::RowRun run;
 };
 
-// On node 0 plans the rows, or takes up an earlier plan, and shares it; else waits for the plan.
-// Writes the files that the workers read. `first_prompt`: to be shown. Blocks.
+// Node 0 plans the rows, or reuses an earlier plan, and shares the plan. Other nodes wait for it.
+// Writes the files that the workers read. `first_prompt`: the prompt to show. Blocks.
 ProcessLedger process_ledger(const ProcessStart& start, const ProcessNodes& nodes,
                              const telemetry::RunFolder& folder, const FoundStore& found,
                              std::unique_ptr<jobs::JobStore> store,

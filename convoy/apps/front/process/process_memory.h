@@ -11,8 +11,8 @@
 
 namespace convoy::apps {
 
-// `settings`: with a settled dtype. One line for people: the worker's bytes by parts; where they
-// are more than each worker has, that too, and the way out. Reads the model's config.json. Throws
+// One line for people: the bytes of a worker by parts. When a worker has less memory, the line says
+// so and what to change. `settings`: with a settled dtype. Reads the model's config.json. Throws
 // DataError.
 std::string worker_memory(const settings::ProcessSettings& settings,
                           const process::ModelFacts& model, const ProcessWorkers& workers);

@@ -23,8 +23,8 @@ namespace convoy::apps {
 struct SharedRun {
   std::string store;  // URL, maybe with a password
   nlohmann::json configuration;
-  std::string data_hash;     // empty: the plan in the store has it
-  nlohmann::json selection;  // selection of its rows; null: the same
+  std::string data_hash;     // empty: the hash is in the store's plan
+  nlohmann::json selection;  // rows that node 0 selected; null: not shared
 };
 
 // On node 0 the destructor waits for the nodes that still read from this node's server.
@@ -35,9 +35,9 @@ class ProcessNodes {
   ProcessNodes& operator=(const ProcessNodes&) = delete;
 
   bool publishes() const { return workers_.node_rank == 0; }
-  // Node 0: returns the store.
+  // Node 0: returns the URL or file of the store.
   virtual std::string store() const = 0;
-  // Every node, once the store is open.
+  // Every node calls this once the store is open, to announce that it is at work.
   virtual void enter(jobs::JobStore& store) = 0;
   // Node 0: publishes the data that the others need.
   virtual void share(const SharedRun& run) const = 0;
@@ -52,15 +52,16 @@ class ProcessNodes {
   // A node waits this long for node 0.
   static constexpr std::chrono::minutes kWaitForNodeZero{10};
   static constexpr std::chrono::seconds kSayWaitingEvery{60};
-  // Node 0 waits this long for nodes at work. One that died leaves its mark behind; the others see
-  // the end of the run within a second.
+  // Node 0 waits this long for nodes at work. Working nodes notice the end of the run within a
+  // second, but a node that died never removes its mark.
   static constexpr std::chrono::seconds kWaitForMembers{20};
   static constexpr std::chrono::milliseconds kLookEvery{200};
 
   ProcessNodes(settings::WorkerSettings workers, const Log& log)
       : workers_(std::move(workers)), log_(log) {}
 
-  // On node 0, with its data in the run folder. `password`: empty = one of its own.
+  // Starts the store's server, on node 0, with its data in the run folder. `password`: empty = a
+  // new one.
   void start_server(const std::filesystem::path& run_folder, const std::string& password = {});
 
   settings::WorkerSettings workers_;
@@ -68,8 +69,8 @@ class ProcessNodes {
   std::optional<PrivateStore> server_;
 };
 
-// On node 0 of several, without a configured store, this starts the server. Throws as PrivateStore,
-// and ConfigError for nodes that share neither folder nor secret.
+// With several nodes and no configured store, node 0 starts a server here. Throws what PrivateStore
+// throws, and ConfigError for nodes that share neither a folder nor a secret.
 std::unique_ptr<ProcessNodes> process_nodes(const settings::WorkerSettings& workers,
                                             const std::filesystem::path& run_folder,
                                             const std::string& run_name, const Log& log);

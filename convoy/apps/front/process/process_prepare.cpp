@@ -19,10 +19,10 @@
 namespace convoy::apps {
 namespace {
 
-// In flight, unless the user says more: servers take fewer at once where they cannot have as many.
+// Default number of rows in flight per server. A server with less capacity queues some of them.
 constexpr int64_t kRowsOfAServer = 512;
 
-// Empty: the workers load the model.
+// Returns the servers that the settings name. Empty: the workers load the model.
 std::optional<remote::Servers> named_servers(const settings::ProcessSettings& settings) {
   if (!settings.remote.is_used()) return std::nullopt;
   return remote::read_servers(settings.remote, settings.model.name);
@@ -76,7 +76,7 @@ process::RowPipeline pipeline_of(const settings::ProcessSettings& settings) {
 
 PreparedProcess settled(const Context& context, ProcessConfig& config) {
   settings::ProcessSettings& settings = config.settings;
-  const std::string model_named = settings.model.name;  // whatever servers call theirs
+  const std::string model_named = settings.model.name;  // servers may replace it
   std::optional<remote::Servers> servers = named_servers(settings);
   if (servers) settle_by_servers(*servers, settings);
   process::ModelFacts facts = servers ? process::facts_of_served_model(servers->model, model_named)

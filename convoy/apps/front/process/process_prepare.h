@@ -18,16 +18,16 @@
 namespace convoy::apps {
 
 struct PreparedProcess {
-  std::optional<remote::Servers> servers;  // in place of a model that workers load
+  std::optional<remote::Servers> servers;  // servers that compute; empty: workers load the model
   process::ModelFacts facts;
-  std::optional<data::Dataset> dataset;  // none on a node that joins
+  std::optional<data::Dataset> dataset;  // empty on a node that joins
   ProcessWorkers workers;
   std::string memory;  // the rung of the ladder, in words; empty = there is no budget
   process::RowPipeline pipeline;
 
   const process::PipelinePlan& plan() const { return pipeline.plan(); }
   const settings::ProcessSettings& settings() const { return plan().settings; }
-  // All that decides the rows' results.
+  // Everything that determines the results of the rows.
   nlohmann::json content() const { return plan().content(facts.identity); }
 };
 
@@ -39,16 +39,17 @@ struct ProcessStart {
 
   const settings::ProcessSettings& settings() const { return prepared.settings(); }
   Log log() const { return context.log(); }
-  void warn(const std::string& text) const {  // unless the user wants no warnings
+  void warn(const std::string& text) const {  // does nothing with --no-warnings
     if (!config.flags.no_warnings) log().warning(text);
   }
 };
 
-// Settles `config.settings` and says what was chosen, and what looks like a slip. Reads the model's
-// small files. Throws ConfigError at the place that its source gives, DataError, DeviceError.
+// Settles `config.settings`. Logs what was chosen, and settings that look like a mistake. Reads the
+// model's small files. Throws ConfigError that names where the value was set, DataError,
+// DeviceError.
 PreparedProcess prepare_process(const Context& context, ProcessConfig& config);
 
-// Asks the servers for their models, where servers compute.
+// When servers compute, asks them for their models.
 void look_at_servers(const ProcessStart& start);
 
 }  // namespace convoy::apps

@@ -16,12 +16,12 @@ namespace convoy::apps {
 process::RunEstimate estimate_run(const process::PipelinePlan& plan, int64_t rows);
 
 struct ProcessPreview {
-  std::string dataset = {};  // name, and where it lies
+  std::string dataset = {};  // name and location
   int64_t rows = 0;
   std::string workers = {};
   std::string memory = {};  // the rung of the memory ladder; empty = there is no budget
   process::RunEstimate estimate = {};
-  std::optional<std::string> first_prompt = {};  // none: the stages ask for no text
+  std::optional<std::string> first_prompt = {};  // empty: no stage generates text
 };
 
 std::string preview_text(const process::PipelinePlan& plan, const ProcessPreview& preview);

@@ -23,14 +23,14 @@ using Json = nlohmann::ordered_json;
 // Result of the last start that finished rows, for later starts that have nothing to do.
 fs::path last_start_file(const process::RowRun& run) { return run.folder / "last_start.json"; }
 
-// Null when none is known.
+// Returns null when no earlier start finished rows.
 Json last_start(const process::RowRun& run) {
   if (!fs::exists(last_start_file(run))) return nullptr;
   const Json start = Json::parse(read_file(last_start_file(run)), nullptr, false);
   return start.is_object() ? start : Json(nullptr);
 }
 
-// A start without work has no speed of its own.
+// A start without work has no speed, so its report takes the speed of the last start with work.
 void settle_last_start(const process::RowRun& run, Json& report) {
   if (report["last_start"].is_null())
     report["last_start"] = last_start(run);

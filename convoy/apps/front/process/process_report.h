@@ -14,7 +14,7 @@ namespace convoy::apps {
 
 struct ProcessResult {
   nlohmann::ordered_json report = nullptr;  // null: another node publishes
-  process::RunReport rows = {};             // published by this node
+  process::RunReport rows = {};             // the rows that this node published
 };
 
 // Writes manifest, metrics and the last event, and says which files were written.
@@ -22,10 +22,10 @@ ProcessResult conclude_process(const ProcessStart& start, const telemetry::RunFo
                                const process::RowRun& run, const process::Publication& done,
                                const process::StartFigures& figures);
 
-// Prints the report, where this node has it.
+// Prints the report on the node that publishes. Does nothing on other nodes.
 void print_process_report(const Context& context, const ProcessResult& result);
 
-// Throws where no row has a text.
+// Throws when no row has a text.
 void require_texts(const ProcessStart& start, const process::RunReport& rows);
 
 }  // namespace convoy::apps

@@ -35,7 +35,7 @@ fs::path wanted_folder(const ProcessConfig& config) {
     return resume;
   }
   if (!config.settings.run_dir.empty()) return config.settings.run_dir;
-  if (resume == "never") return {};  // a name of its own, by the time
+  if (resume == "never") return {};  // the run folder then gets a new name from the time
   return fs::path("runs") / process_run_name(config.settings);
 }
 
@@ -67,7 +67,8 @@ int preview_process(const ProcessStart& start) {
   return 0;
 }
 
-// Before anything is written. Returns the first prompt, where this node shows it.
+// Checks rows and outputs before anything is written. Returns the first prompt on the node that
+// reads the data set.
 std::optional<std::string> require_rows_and_outputs(const ProcessStart& start) {
   const PreparedProcess& prepared = start.prepared;
   if (!prepared.dataset) return std::nullopt;

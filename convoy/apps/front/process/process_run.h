@@ -14,7 +14,8 @@ namespace convoy::apps {
 // requested, after all finished texts are saved.
 int run_processing(Context& context, ProcessConfig& config);
 
-// The same on one node, as a part of another command: returns the report, and prints it nowhere.
+// As run_processing(), but on one node and as a part of another command: returns the report and
+// does not print it.
 nlohmann::ordered_json process_as_part(Context& context, ProcessConfig& config);
 
 }  // namespace convoy::apps

@@ -64,7 +64,7 @@ StoreNodes::~StoreNodes() {
     if (member_ != 0) leave();
     if (server_) wait_for_members();
   } catch (const Error&) {
-    // The store is gone: nobody reads from it.
+    // The store is gone, so no node reads from it.
   }
 }
 
@@ -72,7 +72,8 @@ int64_t StoreNodes::member_group(jobs::JobStore& store) const {
   return store.register_group(run_name_ + "/nodes", kMemberWorkload, "1").group.number;
 }
 
-// An open task for each node at work. An earlier start of this node that was killed left its own.
+// Adds an open task for this node: each node at work has one. Finishes the task that a killed
+// earlier start of this node left open.
 void StoreNodes::enter(jobs::JobStore& store) {
   if (publishes()) return;
   const int64_t group = member_group(store);

@@ -23,7 +23,7 @@ class StoreNodes : public ProcessNodes {
   std::string store() const override { return url_; }
   void enter(jobs::JobStore& store) override;
   void share(const SharedRun& /*run*/) const override {}            // the plan is in the store
-  void finish(const nlohmann::json& /*configuration*/) override {}  // and so are the rows
+  void finish(const nlohmann::json& /*configuration*/) override {}  // the rows are in the store
   // Waits for the store to answer.
   std::optional<SharedRun> wait_for_share(const nlohmann::json& configuration) const override;
 

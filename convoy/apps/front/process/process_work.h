@@ -8,9 +8,9 @@
 
 namespace convoy::apps {
 
-// Also records their progress, on the node that publishes, and what its devices did. Throws
-// StopRequest when a stop was requested, after all finished texts are saved; else as
-// process::run_rows(). Blocks.
+// Runs process::run_rows(). On the node that publishes, also records the progress of the rows and
+// the use of the devices. Throws StopRequest when a stop was requested, after all finished texts
+// are saved; else what process::run_rows() throws. Blocks.
 process::RowSupervisorReport work_on_rows(const ProcessStart& start,
                                           const telemetry::RunFolder& folder,
                                           const ProcessLedger& ledger);

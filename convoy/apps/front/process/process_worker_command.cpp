@@ -27,7 +27,7 @@ struct ProcessWorkerFlags {
   }
 };
 
-// Each request has a connection.
+// Raises the limit on descriptors: each request has its own connection.
 void allow_many_connections() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -49,7 +49,8 @@ int run_process_worker(Context& context, const std::vector<std::string>& argumen
                                       .template_kwargs = settings::template_kwargs(
                                           settings.model.template_kwargs, "model.template_kwargs"),
                                       .warn = process::send_note};
-    // A server's texts may cost money, and its client runs on while they are kept.
+    // Finished texts are saved at once: texts of a server may cost money, and saving does not stop
+    // the requests.
     process::WorkerEquipment equipment{.keep_within = std::chrono::milliseconds(0)};
     equipment.engine = remote::make_http_text_engine(
         curl, remote::read_servers(settings.remote, settings.model.name), std::move(options),

@@ -16,13 +16,13 @@
 namespace convoy::apps {
 
 struct ProcessWorkers {
-  std::string devices;    // "cpu", "cuda", or "http": servers compute
-  bool has_bf16 = false;  // all of the GPUs
+  std::string devices;    // "cpu", "cuda", or "http" when servers compute
+  bool has_bf16 = false;  // true when all GPUs support bf16
   int64_t count = 1;
   std::vector<std::map<std::string, std::string>> environment = {};  // by worker
   std::vector<std::string> notes = {};
 
-  // The question that settles model.dtype: auto, one type for all workers of a run.
+  // The input of sizing::choose_dtype() for model.dtype: auto. All workers of a run have one dtype.
   sizing::DtypeQuestion dtype_question() const;
   scheduler::Hardware hardware() const {
     return devices == "cuda" ? scheduler::Hardware::Gpu : scheduler::Hardware::Cpu;
@@ -30,7 +30,7 @@ struct ProcessWorkers {
   std::string text() const;  // "2 workers on cuda"
 };
 
-// The workers that ask servers: one, unless the settings say more.
+// The workers that send requests to servers: one, unless the settings ask for more.
 ProcessWorkers http_workers(const settings::WorkerSettings& settings);
 
 // Read-only. Throws ConfigError, DeviceError.

@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every value is given: no generation_config.json or environment decides in its place.
+// Passes every value as an override, so that no generation_config.json and no environment variable
+// decides a value.
 void resolve_all(settings::ProcessSettings wanted, ProcessConfig& config) {
   config::Sources sources;
   for (const auto& [path, value] : config::assigned_values(config::list_fields(wanted)))
@@ -85,7 +86,7 @@ settings::ProcessSettings RejectionPhases::process_settings(const RoundModel& mo
   process.workers.devices = workers_.devices;
   process.workers.threads = workers_.threads;
   process.workers.batch_size = rejection.batch_size;
-  // A round that was killed continues to the same bytes.
+  // A killed round that continues then ends with the same bytes.
   process.engine.deterministic = true;
   return process;
 }
@@ -93,7 +94,7 @@ settings::ProcessSettings RejectionPhases::process_settings(const RoundModel& mo
 void RejectionPhases::settle_generate(int64_t round, ProcessConfig& config) const {
   const settings::RejectionSettings& rejection = train_.rejection;
   settings::ProcessSettings process = process_settings(model_after(round - 1));
-  // Another draw in each round, even where the model is the same.
+  // Each round draws other samples, even when the model is the same.
   process.seed = train_.seed + round;
   process.run_dir = generate_folder(round).string();
   process.data.dataset = train_.data.train_path;
@@ -123,7 +124,7 @@ std::vector<std::string> RejectionPhases::train_words(int64_t round, const fs::p
   train.rejection = {};
   train.data.train_path = rows.string();
   train.data.val_path.clear();
-  // A solution without its end is none.
+  // A truncated solution is no solution, so too long rows are dropped.
   if (train.data.truncation == "auto") train.data.truncation = "drop";
   train.train.output_dir = train_folder(round).string();
   train.train.resume_from_checkpoint = "auto";

@@ -23,7 +23,7 @@ struct RoundWorkers {
 
 class RejectionPhases {
  public:
-  // `folder`: the run's.
+  // `folder`: the run folder.
   RejectionPhases(settings::TrainSettings train, std::filesystem::path folder,
                   RoundWorkers workers);
 
@@ -32,16 +32,18 @@ class RejectionPhases {
   std::filesystem::path train_folder(int64_t round) const;
   std::filesystem::path evaluate_folder(int64_t round) const;
   std::filesystem::path samples_file(int64_t round) const;  // every sample with its verdict
-  std::filesystem::path rows_file(int64_t round) const;     // rows that the round learns
+  std::filesystem::path rows_file(int64_t round) const;     // rows that the round trains on
   std::filesystem::path answers_file(int64_t round) const;  // answers to data.val_path's problems
-  // Adapter or model of a trained round, relative to the run's folder.
+  // Path of the adapter or model of a trained round, relative to the run folder.
   std::filesystem::path result_of(int64_t round) const;
 
-  // Solutions of data.train_path's problems by the model of the round before.
+  // Sets `config` to generate solutions of the problems in data.train_path with the model of the
+  // previous round.
   void settle_generate(int64_t round, ProcessConfig& config) const;
-  // The likeliest answers of the round's model; round 0: the model as it starts.
+  // Sets `config` to generate the greedy answers of the round's model to the problems in
+  // data.val_path. Round 0 has the model as it starts.
   void settle_evaluate(int64_t round, ProcessConfig& config) const;
-  // The settings that differ from the run's own in the training of `rows`, as key=value.
+  // The settings, as key=value, in which the training on `rows` differs from the run's settings.
   std::vector<std::string> train_words(int64_t round, const std::filesystem::path& rows) const;
 
   bool trains_all() const { return train_.tuning.mode == "full"; }

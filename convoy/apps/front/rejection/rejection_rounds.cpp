@@ -56,7 +56,7 @@ std::string share_text(const process::AnswerCounts& counts) {
                      100 * counts.accuracy());
 }
 
-// The most right answers before the last round. There are some: round 0 is evaluated.
+// The counts of the best round before the last one. There is one, because round 0 is evaluated.
 const process::AnswerCounts& best_before(const std::vector<RoundRecord>& rounds) {
   const process::AnswerCounts* best = nullptr;
   for (size_t index = 0; index + 1 < rounds.size(); ++index)
@@ -116,7 +116,7 @@ std::string why_ended(const std::vector<RoundRecord>& rounds,
   if (last.round > 0 && settings.min_gain > -1) {
     const process::AnswerCounts& before = best_before(rounds);
     const double gain = last.evaluated->accuracy() - before.accuracy();
-    // A difference of two shares is not exact.
+    // The difference of two fractions has a rounding error.
     constexpr double kRounding = 1e-9;
     if (gain <= 0 || gain + kRounding < settings.min_gain)
       return fmt::format("round {} gained {}: {}, {} before it", last.round,

@@ -21,30 +21,34 @@ struct RoundRecord {
   int64_t round = 0;  // 0: the model as it starts, which is only evaluated
   process::AnswerCounts generated = {};
   process::KeptCounts kept = {};
-  std::optional<process::AnswerCounts> evaluated = {};  // none: nothing was kept, so none trained
-  // By phase, over all starts; what a kill cost is not in it.
+  std::optional<process::AnswerCounts> evaluated = {};  // empty: nothing was kept to train on
+  // Seconds by phase, over all starts, without work that was lost by a kill.
   std::map<std::string, double> seconds = {};
 };
 
-// Oldest first; none where the file is missing. Throws DataError for a damaged one.
+// Returns the rounds, oldest first; none when the file is missing. Throws DataError for a damaged
+// file.
 std::vector<RoundRecord> read_rounds(const std::filesystem::path& file);
-// One JSON object a line. Throws IoError.
+// Writes one JSON object per line. Throws IoError.
 void write_rounds(const std::filesystem::path& file, const std::vector<RoundRecord>& rounds);
 nlohmann::ordered_json rounds_json(const std::vector<RoundRecord>& rounds);
 
-// The trained round with the most right answers, the first of equal ones; null: none was trained.
+// Returns the trained round with the most correct answers, and the first of equally good rounds.
+// Null when no round was trained.
 const RoundRecord* best_round(const std::vector<RoundRecord>& rounds);
 
-// Why no round follows the last of `rounds`, as a sentence; empty: one does. `rounds` has round 0.
+// Returns the reason why no round follows the last of `rounds`, as a sentence; empty when another
+// round follows. `rounds` contains round 0.
 std::string why_ended(const std::vector<RoundRecord>& rounds,
                       const settings::RejectionSettings& settings);
 
-// Tells people what the round made and gained.
+// A line for people: the samples, kept rows and gain of the round.
 std::string round_line(const RoundRecord& round);
-// The same for the rounds in metrics.json.
+// round_line() of each of the rounds in metrics.json.
 std::vector<std::string> round_lines(const nlohmann::ordered_json& rounds);
 
-// Time between the start rows of events.jsonl and the last row before the next start.
+// Seconds of work in events.jsonl: the sum, over all starts, of the time from the start row to the
+// last row before the next start.
 double worked_seconds(const std::filesystem::path& events);
 
 }  // namespace convoy::apps

@@ -38,7 +38,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using telemetry::EventKind;
 
-// May change between the starts of a run: it alters no round.
+// Keys that may change between the starts of a run, because they do not alter a round.
 constexpr std::array kFreeKeys = {"rejection.rounds",
                                   "rejection.min_gain",
                                   "rejection.batch_size",
@@ -77,7 +77,8 @@ RoundWorkers workers_of(const RejectionRequest& request) {
           .threads = request.found.flags.threads};
 }
 
-// None for a row without a problem: data.bad_rows decides about it where it is read.
+// Returns nothing for a row without a problem. data.bad_rows decides about such a row when `convoy
+// process` reads it.
 std::optional<process::RowFields> problem_in(const process::ProblemFields& fields,
                                              const Json& row) {
   try {
@@ -87,7 +88,7 @@ std::optional<process::RowFields> problem_in(const process::ProblemFields& field
   }
 }
 
-// Reads as far as the first problem with an answer.
+// Requires a problem with a reference answer. Reads rows only up to the first such problem.
 void require_answers(const RejectionRequest& request, const char* key, const std::string& name) {
   settings::ProcessDataSettings columns;
   columns.dataset = name;
@@ -107,7 +108,8 @@ void require_answers(const RejectionRequest& request, const char* key, const std
        .hint = "rejection.problem_field, answer_field and solution_field name the columns"});
 }
 
-// The training of a round, by the run's own configuration in `config` and what differs in it.
+// The training of a round: the run's configuration, in the file `config`, with the changes of this
+// round.
 TrainInvocation training_of(Context& context, const RejectionRequest& request,
                             const RejectionPhases& phases, int64_t round, const fs::path& config,
                             const fs::path& rows) {
@@ -130,11 +132,11 @@ class Rejection {
         folder_(std::move(folder)),
         phases_(request.train, folder_.path(), workers_of(request)),
         to_go_on_(command_to_go_on(request.found, request.train, folder_.path())) {
-    prints_json_ = std::exchange(context_.common.json, false);  // the result of the whole
+    prints_json_ = std::exchange(context_.common.json, false);  // not printed by the phases
   }
 
   int run() {
-    // A signal between two phases waits for the next one instead of ending the program.
+    // A signal between two phases is seen by the next phase and does not end the program.
     signals_.emplace(processes::default_stop_signals());
     const std::map<std::string, std::string> hashes = file_hashes();
     require_same_run(hashes);
@@ -164,7 +166,7 @@ class Rejection {
   fs::path rounds_file() const { return folder_.path() / "rounds.jsonl"; }
   std::string ended() const { return why_ended(rounds_, settings()); }
 
-  // Files that decide the rounds, by key.
+  // Hashes, by key, of the files that determine the rounds.
   std::map<std::string, std::string> file_hashes() const {
     const settings::DataSettings& data = request_.train.data;
     std::map<std::string, std::string> hashes = {
@@ -184,7 +186,8 @@ class Rejection {
         {.key = key, .hint = "give back what it was, or name another --run-dir"});
   }
 
-  // The phases refuse changes of what they have begun; a finished round is not looked at again.
+  // Refuses changed settings and files. A phase refuses them itself for unfinished work, but
+  // finished rounds are not read again.
   void require_same_run(const std::map<std::string, std::string>& files) const {
     if (!fs::exists(rounds_file())) return;
     if (request_.train.train.resume_from_checkpoint == "never")
@@ -225,7 +228,7 @@ class Rejection {
     folder_.write_identity(identity);
   }
 
-  // A stop and a failure are in the run's events.
+  // Calls `work` and records a stop or a failure in the run's events.
   template <class Work>
   int or_record(const Work& work) {
     try {
@@ -255,7 +258,7 @@ class Rejection {
       throw StopRequest("stopped between two phases; what they made is kept");
   }
 
-  // Returns an exit code; 0: the round is recorded.
+  // Runs and records one round. Returns an exit code; 0 = success.
   int next_round() {
     stop_if_asked();
     RoundRecord round{.round = std::ssize(rounds_)};
@@ -316,7 +319,8 @@ class Rejection {
         worked_seconds(phases_.evaluate_folder(round.round) / "events.jsonl");
   }
 
-  // The events first: a start drops the events of rounds that rounds.jsonl does not have.
+  // Writes the events before rounds.jsonl: a start drops the events of rounds that rounds.jsonl
+  // does not have.
   void record(const RoundRecord& round) {
     Json figures = rounds_json({round}).front();
     figures.erase("round");
@@ -357,7 +361,8 @@ class Rejection {
     if (prints_json_) print_result(folder_);
   }
 
-  // A link, as relative as a moved run needs it.
+  // Links the best round's result as the run's result. The link is relative, so the run may be
+  // moved.
   void publish(const RoundRecord& best, const process::AnswerCounts& start) const {
     if (best.evaluated->solved <= start.solved)
       log_.warning(
@@ -380,7 +385,7 @@ class Rejection {
                           phases_.result_of(best.round).string()));
   }
 
-  std::optional<processes::SignalStream> signals_;  // while it runs
+  std::optional<processes::SignalStream> signals_;  // set during run()
   Context context_;
   bool prints_json_ = false;
   const RejectionRequest& request_;
@@ -392,7 +397,7 @@ class Rejection {
   std::optional<telemetry::EventLog> events_;
 };
 
-// The reference's solutions in the place of the model's own, which a plan does not have.
+// Writes the reference solutions as training rows: a dry run generates no solutions of the model.
 void write_reference_rows(const settings::ProcessDataSettings& data, const fs::path& file) {
   const process::ProblemFields fields = process::problem_fields(data);
   const auto writer = data::create_rows(file);
@@ -406,7 +411,7 @@ void write_reference_rows(const settings::ProcessDataSettings& data, const fs::p
   writer->finish();
 }
 
-// Memory and work of each phase; writes nothing that stays.
+// Prints the memory and the work of each phase. Leaves no files.
 int print_plan(Context& context, const RejectionRequest& request) {
   const Log log = context.log();
   const settings::RejectionSettings& rejection = request.train.rejection;

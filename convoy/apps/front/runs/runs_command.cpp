@@ -143,7 +143,7 @@ void print_devices(const ordered_json& report) {
   fmt::print("{}", monitor::job_report_table(report));
 }
 
-// `last` when no run is named.
+// Returns `last` when no run is named, else `words`.
 Words or_last(const Words& words) { return words.empty() ? Words{"last"} : words; }
 
 fs::path one_run(std::string_view action, const RunsFolderFlags& flags, const Words& words) {

@@ -25,7 +25,7 @@ page::ChatOptions chat_options(const Context& context, const RunsServeFlags& fla
     one.signals = signals.mask_for_ranks();
     return one;
   };
-  pool({});  // a missing convoy-worker is an error now, not at the first question
+  pool({});  // reports a missing convoy-worker now, not at the first question
   return {.pool = pool, .idle_time = milliseconds_of(flags.chat_idle)};
 }
 
@@ -39,7 +39,7 @@ int serve_runs(const Context& context, const RunsServeFlags& flags,
         {.hint = fmt::format("--dir {} names another folder", words.front())});
   if (!flags.chat)
     config::refuse_without_effect(flags, {"chat_idle", "devices", "threads"}, "without --chat");
-  // Before any thread starts, so that no thread has the signals' default action.
+  // Blocks the signals before any thread starts, so that no thread takes their default action.
   processes::SignalStream signals(processes::default_stop_signals());
   page::PageServer server({.runs = std::filesystem::absolute(flags.dir).lexically_normal(),
                            .host = flags.host,

@@ -57,7 +57,8 @@ std::string store_of(const RunFlags& flags, const std::string& checkpoint_dir) {
   return (folder / "sweep.db").string();
 }
 
-// A folder that a person names beside the store has to be there already.
+// Makes the folder of the default store. The folder of a store that the user names must already
+// exist.
 void make_store_folder(const RunFlags& flags, const std::string& store) {
   if (flags.store.empty()) make_folder_of_store(store);
 }
@@ -146,7 +147,7 @@ SweepEnd say_how_it_ended(const Context& context, const sweep::RunReport& report
                            : "`convoy sweep show` lists them"});
 }
 
-// A file that has this text already stays as it is.
+// Leaves a file alone that already has this text.
 void write_file(const Context& context, const fs::path& folder, const sweep::NamedFile& file) {
   std::error_code none;
   if (fs::exists(folder / file.name, none) && read_file(folder / file.name) == file.text) return;
@@ -209,7 +210,7 @@ void apply_log_level(Context& context, const RunFlags& run) {
   common.quiet = least > sweep::Severity::Info;
 }
 
-// argparse read `--config FILE` first and the command line over it.
+// Reads the file of --config first; the command line overrides it, as with the guide's argparse.
 void read_config(Context& context, WorkloadFlags& flags, RunFlags& run,
                  const std::vector<std::string>& arguments) {
   const auto parse = [&] {
@@ -254,7 +255,7 @@ SweepPlan plan_of(const Context& context, const WorkloadFlags& flags,
   }
 }
 
-// Allows `flag` without a value: it then means the latest.
+// Allows `flag` without a value, which means `latest`.
 std::vector<std::string> with_latest(std::vector<std::string> arguments, const std::string& flag) {
   if (flag.empty()) return arguments;
   for (size_t at = 0; at < arguments.size(); ++at) {
@@ -266,7 +267,7 @@ std::vector<std::string> with_latest(std::vector<std::string> arguments, const s
   return arguments;
 }
 
-// Lines of the terminal before the run, for the log.
+// Lines that the terminal showed before the run. The log repeats them.
 using Told = std::vector<std::pair<sweep::Severity, std::string>>;
 
 int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
@@ -328,8 +329,9 @@ struct CommandLine {
   std::vector<std::string> command;
 };
 
-// `--redo` may be followed by words such as `lr=0.1`, or `all`. No other word of the line has this
-// form: a flag takes its value first, and no program without a `--` has such a name.
+// `--redo` may be followed by words such as `lr=0.1`, or `all`. No other word of the command line
+// has this form: the value of a flag is already consumed, and a program with such a name must
+// follow a `--`.
 bool names_cells(const std::string& word) {
   return word == "all" || word.find('=') != std::string::npos;
 }
@@ -363,7 +365,7 @@ void write_wide_table(const Context& context, const RunFlags& run, const std::st
   write_file(context, run.results_dir, {name, sweep::wide_csv(results)});
 }
 
-// One cell is its own best.
+// Logs the best cell, unless there is only one cell.
 void tell_best(const Context& context, const SweepResults& results, bool greatest) {
   const sweep::CellResult* const best = sweep::best_cell(results, greatest);
   if (best == nullptr || results.cells.size() < 2) return;

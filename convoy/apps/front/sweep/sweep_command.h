@@ -32,7 +32,8 @@ struct SweepReadFlags {
   }
 };
 
-// The store that a person names: a folder stands for the sweep.db in it.
+// Returns the store that the user names with `place`. For a folder, it is the sweep.db in that
+// folder.
 std::string store_at(const std::string& place);
 
 // Makes the folder of a store that is a file. Throws IoError.
@@ -42,7 +43,7 @@ void make_folder_of_store(const std::string& store);
 sweep::SweepResults read_chosen_sweep(const Context& context, const SweepReadFlags& flags,
                                       const Words& words);
 
-// Text to stdout where `file` is empty.
+// Writes the text to `file`, or to stdout when `file` is empty.
 void write_or_print(const Context& context, const std::string& file, const std::string& text);
 
 Command sweep_show_action();

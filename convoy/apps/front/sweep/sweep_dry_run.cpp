@@ -37,7 +37,7 @@ void print_cells(const Context& context, const SweepPlan& plan) {
   fmt::print("{}\n", cells.dump(2));
 }
 
-// A plan without its store, or with one that cannot be read, is all open.
+// Without a readable store, all cells of the plan are open.
 sweep::PlanHistory history_of(const Context& context, const SweepPlan& plan,
                               const std::string& store) {
   const bool is_server = store.find("://") != std::string::npos || store.find('=') < store.size();
@@ -66,7 +66,7 @@ std::string totals_text(const sweep::PlanTotals& totals) {
   return text;
 }
 
-// The first GPU is measured and stands for the others.
+// Opens the first GPU. Its measured speed is taken for the other GPUs too.
 std::shared_ptr<experiments::cuda::Device> first_gpu(const Context& context,
                                                      const std::vector<std::string>& devices) {
   if (devices.empty()) return nullptr;

@@ -10,9 +10,9 @@
 
 namespace convoy::apps {
 
-// Prints the cells on stdout, then totals and the time they would take as messages. The time is
-// measured for a second or two, for commands (`kind` null) taken from the store that `options`
-// names, if there is one. Writes no file. Returns the exit code.
+// Prints the cells on stdout, then their totals and the expected time as messages. Measures for a
+// second or two to estimate the time. For commands (`kind` null), takes the time from the store in
+// `options`, if that store exists. Writes no file. Returns the exit code.
 int print_dry_run(const Context& context, const sweep::SweepPlan& plan,
                   const sweep::RunOptions& options, const experiments::WorkloadKind* kind);
 

@@ -9,14 +9,14 @@
 namespace convoy::apps {
 namespace {
 
-// Longer than a mail server takes to refuse.
+// Longer than a mail server takes to refuse a mail.
 constexpr double kMostSeconds = 600;
 
 void run_on_end(const Context& context, const std::string& name, const std::string& command,
                 int code, const std::string& text) {
   if (command.empty()) return;
   try {
-    // Its output, too, is for people.
+    // The command's stdout goes to stderr, because its output is for people too.
     const sweep::ProgramEnd end = sweep::run_program({"sh", "-c", "exec 1>&2\n" + command},
                                                      {{"CONVOY_SWEEP_NAME", name},
                                                       {"CONVOY_SWEEP_CODE", std::to_string(code)},

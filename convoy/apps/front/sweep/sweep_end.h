@@ -16,9 +16,9 @@ struct SweepEnd {
   bool ran = false;       // something was computed
 };
 
-// Calls `work` and runs `command` by the shell with the end in its environment, also when `work`
-// throws; not when nothing was computed. A command that fails is a warning. Empty: none. Returns
-// the exit code of the sweep. Throws what `work` throws.
+// Calls `work`, then runs `command` in a shell with the result of `work` in its environment, also
+// when `work` throws. Does not run it when nothing was computed or `command` is empty. A failing
+// command causes a warning. Returns the exit code of the sweep. Throws what `work` throws.
 int run_to_end(const Context& context, const std::string& name, const std::string& command,
                const std::function<SweepEnd()>& work);
 

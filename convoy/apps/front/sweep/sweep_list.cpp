@@ -20,12 +20,12 @@ namespace {
 using nlohmann::ordered_json;
 using sweep::SweepResults;
 
-// UTC; "-" for none.
+// The time in UTC; "-" for 0.
 std::string time_text(int64_t milliseconds) {
   return milliseconds == 0 ? "-" : utc_time_text(milliseconds / 1000);
 }
 
-// The words of the command, if the cells have one.
+// Adds the grid, the counts of cells by state, and the command of the cells if they have one.
 void add_content(ordered_json& row, const SweepResults& results) {
   row["grid"] = sweep::grid_json(results);
   row["states"] = ordered_json::object();
@@ -41,7 +41,7 @@ void add_content(ordered_json& row, const SweepResults& results) {
     row["command"] = nullptr;
 }
 
-// Values that cells share; the grid is the rest.
+// The settings of the cells that are not in the grid.
 ordered_json settings_json(jobs::JobStore& store, const sweep::SweepName& name,
                            const ordered_json& grid) {
   ordered_json settings = ordered_json::object();
@@ -52,7 +52,7 @@ ordered_json settings_json(jobs::JobStore& store, const sweep::SweepName& name,
 }
 
 ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
-  // About a second of reading.
+  // Reading this many cells takes about a second.
   constexpr int64_t kMostReadCells = 200'000;
   ordered_json row = {{"name", one.name},
                       {"workload", one.workload},
@@ -78,7 +78,7 @@ ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
   return row;
 }
 
-// The settings in which another sweep of the same workload differs.
+// The settings of `row` that have another value in some other sweep of the same workload.
 ordered_json own_settings(const ordered_json& row, const ordered_json& rows) {
   ordered_json own = ordered_json::object();
   if (row["settings"].is_null()) return own;
@@ -130,7 +130,7 @@ int list_sweeps(const Context& context, jobs::JobStore& store) {
     fmt::print("{}\n", rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return 0;
   }
-  // Lines of their own: one table of all of it would not fit a terminal.
+  // Each sweep has separate lines, because a table of all values would be too wide for a terminal.
   for (const auto& row : rows) print_row(row, rows);
   for (const auto& row : rows)
     if (!row["problem"].is_null())

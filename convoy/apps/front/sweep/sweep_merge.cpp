@@ -35,7 +35,7 @@ int merge(const Context& context, const SweepMergeFlags& flags, const Words& pla
                     counted(static_cast<int64_t>(places.size()), "store"), flags.into),
         {.hint = "convoy sweep merge STORE STORE --into STORE"});
   const std::string target = store_at(flags.into);
-  // All of them before the target is made.
+  // Opens all stores before the target is created.
   std::vector<std::pair<std::string, std::unique_ptr<jobs::JobStore>>> stores;
   for (const std::string& place : places) {
     const std::string store = store_at(place);

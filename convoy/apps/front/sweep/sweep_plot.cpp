@@ -135,7 +135,8 @@ FigureOptions options_of(const SweepPlotFlags& flags) {
   return options;
 }
 
-// The axes keep their share of a figure whose legend or caption is long.
+// Warns when the figure is higher than requested: a long legend or caption enlarges the figure, so
+// that the axes keep their space.
 void tell_height(const Log& log, const std::string& svg, const FigureOptions& options) {
   constexpr std::string_view kHeight = " height=\"";
   double pixels = 0;
@@ -148,7 +149,7 @@ void tell_height(const Log& log, const std::string& svg, const FigureOptions& op
       height / kPixelsOfInch, options.height / kPixelsOfInch));
 }
 
-// --log-y alone is yes, --no-log-y is no.
+// `--log-y` without a value means yes, `--no-log-y` means no.
 Words with_answers(Words words) {
   constexpr std::array<std::string_view, 3> kAnswers = {"auto", "yes", "no"};
   for (size_t at = 0; at < words.size(); ++at) {

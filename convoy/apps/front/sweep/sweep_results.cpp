@@ -86,8 +86,9 @@ std::string problem_words(const sweep::SweepName& name, const std::string& probl
   return fmt::format("sweep {}@{} cannot be read: {}", name.name, name.version, problem);
 }
 
-// Without --name, the last readable sweep; skipped ones are named. A sweep with a damaged name is
-// always reported, because it may be part of the one shown.
+// Reads the sweep of --name. Without --name, reads the last readable sweep and warns of the
+// unreadable sweeps that it skipped. Always warns of a sweep with a damaged name: its cells may
+// belong to the sweep that is shown.
 SweepResults read(const Context& context, jobs::JobStore& store, const SweepReadFlags& flags) {
   const std::vector<sweep::SweepName> sweeps = sweep::find_sweeps(store, flags.name);
   for (const sweep::SweepName& one : sweep::stored_sweeps(store))
@@ -124,7 +125,7 @@ std::string table_of(const SweepResults& results, const SweepShowFlags& flags) {
       results, {.every_cell = flags.cells, .width = terminal_size(STDOUT_FILENO).columns});
 }
 
-// Looks take at most a twentieth of the time.
+// Reading the store takes at most a twentieth of the time.
 void wait_for_next_look(std::chrono::steady_clock::duration look) {
   std::this_thread::sleep_for(
       std::max<std::chrono::steady_clock::duration>(std::chrono::seconds(2), 20 * look));
@@ -176,7 +177,8 @@ int show_sweep(const Context& context, const SweepShowFlags& given, const Words&
   return 0;
 }
 
-// --format auto by the ending of the file. An ending that promises another format is refused.
+// Returns the format; --format auto takes it from the file's extension. Refuses an extension that
+// contradicts --format.
 std::string format_of(const SweepExportFlags& flags) {
   const std::string ending = fs::path(flags.output).extension().string();
   const bool is_parquet = ending == ".parquet";

@@ -12,7 +12,7 @@
 namespace convoy::apps {
 namespace {
 
-// The run's own event rows about this start.
+// Facts about this start from the run's event rows.
 struct StartEvents {
   bool began = false;
   bool failed = false;

@@ -185,7 +185,7 @@ std::vector<std::string> train_words(const ProfileInvocation& found, Ranks wante
   std::vector<std::string> words = found.rest;
   for (std::string& word : found.har.settings()) words.push_back(std::move(word));
   if (!found.har.multi_gpu.empty())
-    words.insert(words.end(), {"--multi-gpu", found.har.multi_gpu});  // says the ranks, too
+    words.insert(words.end(), {"--multi-gpu", found.har.multi_gpu});  // also sets the ranks
   if (!found.flags.preset.empty()) words.insert(words.end(), {"--preset", found.flags.preset});
   for (std::string& word : trial_settings(found.flags.steps)) words.push_back(std::move(word));
   launch::HostRankFlags ranks = found.ranks, defaults;
@@ -223,14 +223,14 @@ fs::path make_output_folder(const ProfileInvocation& found) {
   return folder;
 }
 
-// Returns true when the training has done its steps; else `exit_code` is the training's.
+// Returns true when the training has done its steps; else sets `exit_code` to its exit code.
 bool run_trial(Context context, std::vector<std::string> words, const fs::path& folder,
                int& exit_code) {
   context.common.json = false;
   words.insert(words.end(), {"--run-dir", folder.string()});
   exit_code = train_command().run(context, words);
   if (exit_code != static_cast<int>(ExitCode::Stopped)) return exit_code == 0;
-  // A scheduler could not resume anything here.
+  // Not ExitCode::Stopped, because a scheduler could not resume anything here.
   constexpr int kEndedBySignal = 128 + SIGTERM;
   exit_code = kEndedBySignal;
   return false;

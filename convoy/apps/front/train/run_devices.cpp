@@ -28,8 +28,8 @@ RunDevices::RunDevices(const Context& context, const launch::JobSetup& setup,
       folder_(folder),
       recorder_(std::make_unique<monitor::RunRecorder>(recorder_options(options), context.log())) {}
 
-// Each host's launcher watches its own devices; hosts that only take part keep theirs with their
-// logs.
+// Each host's launcher watches the devices of its host. Hosts without rank 0 write their file
+// beside their logs.
 monitor::RunRecorderOptions RunDevices::recorder_options(const RunDevicesOptions& options) const {
   const auto environment = config::process_environment();
   const monitor::DeviceSources sources = monitor::device_sources(environment);
@@ -69,7 +69,7 @@ void RunDevices::conclude() {
   const Log log = context_.log();
   if (!recorder_->ends_within(kDriverPatience)) {
     log.warning("the GPU driver does not answer: device usage is not reported");
-    recorder_.release();  // its thread is in the driver, perhaps for ever
+    recorder_.release();  // never destroyed: its thread may be blocked in the driver for ever
     return;
   }
   recorder_->stop();
@@ -83,7 +83,7 @@ void RunDevices::conclude() {
       log.warning(error.sentence());
     }
   }
-  // Only for GPUs that compute for this run.
+  // Logged only when the run computes on GPUs.
   if (const std::string sentence = recorder_->balance(); setup_.on_gpus && !sentence.empty())
     log.info("balance of the GPUs: " + sentence);
 }

@@ -15,7 +15,7 @@ namespace convoy::apps {
 
 struct RunDevicesOptions {
   double interval_s = 5;
-  bool own = true;  // this launcher's node has rank 0, whose folder is the run's
+  bool own = true;  // this launcher's node has rank 0
   // Folder of rank 0's TensorBoard files; empty = none.
   std::filesystem::path tensorboard = {};
 };

@@ -30,7 +30,7 @@ bool succeeds(const std::string& script) {
   return processes::run_child(shell(script)).end.success();
 }
 
-// Empty when there is none.
+// The command that starts TensorBoard; empty when it is not installed.
 std::vector<std::string> find_tensorboard() {
   if (succeeds("command -v tensorboard")) return {"tensorboard"};
   if (succeeds("python3 -c 'import tensorboard.main'"))
@@ -49,7 +49,8 @@ struct Standing {
   }
 };
 
-// Empty when there is none, or when its process has ended; its process number may have been reused.
+// Empty when there is no server or its process has ended. Another process may have the same process
+// number now.
 std::optional<Standing> find_standing(const std::filesystem::path& runs) {
   Standing found;
   std::ifstream file(runs / "tensorboard.pid");
@@ -63,7 +64,8 @@ std::optional<Standing> find_standing(const std::filesystem::path& runs) {
 
 TensorBoardBeside::TensorBoardBeside(TensorBoardPlan plan, const Log& log)
     : plan_(std::move(plan)), log_(log) {
-  if (plan_.stays && find_standing(plan_.events)) return;  // the end of the run says where it is
+  // The end of the run logs the address.
+  if (plan_.stays && find_standing(plan_.events)) return;
   std::vector<std::string> program = find_tensorboard();
   if (!processes::port_is_free(static_cast<int>(plan_.port)))
     log_.warning(fmt::format(

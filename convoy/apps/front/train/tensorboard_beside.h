@@ -16,10 +16,11 @@
 namespace convoy::apps {
 
 struct TensorBoardPlan {
-  std::filesystem::path events;    // a run's, or with `stays` the folder of its runs
-  std::filesystem::path log_file;  // for TensorBoard's own words
+  std::filesystem::path events;    // events of one run; with `stays`, folder of all runs
+  std::filesystem::path log_file;  // TensorBoard's output
   int64_t port = 6006;             // port on this host
-  // The next run in `events` finds it by the file tensorboard.pid there: "PROCESS PORT".
+  // TensorBoard keeps running after the run. The next run in `events` finds it by the file
+  // tensorboard.pid in that folder: "PROCESS PORT".
   bool stays = false;
 };
 
@@ -37,7 +38,7 @@ class TensorBoardBeside {
 
   const TensorBoardPlan plan_;
   const Log& log_;
-  processes::ChildProcess process_;  // one that ends with the run
+  processes::ChildProcess process_;  // a TensorBoard that ends with the run
 };
 
 }  // namespace convoy::apps

@@ -22,7 +22,7 @@ config::Resolved resolve_logged(settings::TrainSettings& train,
                                 settings::Wanted wanted = settings::Wanted::Anything,
                                 int64_t ranks = 0);
 
-// resolve_logged() of these sources. Throws ConfigError.
+// Reads the sources in `arguments` and `preset`, and calls resolve_logged(). Throws ConfigError.
 config::Resolved read_train_config(settings::TrainSettings& train,
                                    const std::vector<std::string>& arguments,
                                    const std::string& preset, const Log& log,

@@ -27,7 +27,7 @@ void say_fit_without_weights(const TrainStart& start, const NodeConfig& config) 
   const int64_t ranks =
       int64_t{setup.several_nodes() ? setup.nodes.most : 1} * setup.num_local_ranks;
   const sizing::Machine machine = machine_of_config("", config.resolved);
-  // A machine's preset is planned for all of its devices.
+  // The preset of another machine is planned for all devices of that machine.
   const bool is_here = machine.name == "cpu" || machine.name == "gpu";
   if (const auto fit = memory_fit(*model, *config.train, machine, is_here ? ranks : 0))
     say_memory_fit(*fit, start.context.log());

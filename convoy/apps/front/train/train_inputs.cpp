@@ -23,7 +23,7 @@ void look(std::vector<DataError>& missing, const char* key, const Look& look_for
   }
 }
 
-// Throws unless a file or folder is there.
+// Throws unless a file or folder exists at `path`.
 void require_there(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))

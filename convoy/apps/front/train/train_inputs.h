@@ -16,7 +16,7 @@ namespace convoy::apps {
 // does not look at unset settings.
 std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train);
 
-// Throws one DataError with all of them.
+// Throws one DataError with all errors of missing_train_inputs().
 void require_train_inputs(const settings::TrainSettings& train);
 
 }  // namespace convoy::apps

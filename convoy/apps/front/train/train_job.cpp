@@ -69,7 +69,7 @@ int run_train_job(Context& context, const TrainInvocation& found, const std::str
     check_launch_settings(start);
     return print_placement(context, setup);
   }
-  worker_program(context);  // throws where it is missing, before anything else is said
+  worker_program(context);  // throws first when the worker is missing
   NodeConfig config = read_node_config(start);
   if (config.train->task_facts().data == settings::TaskData::Problems)
     return run_rejection(context, {found, setup, *config.train, config.resolved});

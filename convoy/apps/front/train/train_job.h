@@ -11,7 +11,7 @@
 namespace convoy::apps {
 
 // Starts the ranks and waits for them. Returns the exit code. `to_go_on`: the command that resumes
-// the whole; empty = the training's own. Throws convoy::Error. Blocks.
+// the work; empty = the command that resumes this training. Throws convoy::Error. Blocks.
 int run_train_job(Context& context, const TrainInvocation& found, const std::string& to_go_on = {});
 
 // Prints folder and figures of a finished run as JSON.

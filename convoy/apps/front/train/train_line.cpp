@@ -52,13 +52,13 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
     resume = folder == resume ? "auto" : (fs::path(resume) / "checkpoints" / "last").string();
   }
   if (!resume.empty()) arguments.push_back("train.resume_from_checkpoint=" + resume);
-  // A run continues in the folder of its checkpoints.
+  // A resumed run continues in the folder of its checkpoint.
   if (folder.empty() && !flags.resume.empty()) folder = run_of_checkpoint(flags.resume);
   if (!folder.empty()) arguments.push_back("train.output_dir=" + folder.string());
   return arguments;
 }
 
-// `make train CONFIG=run.yaml` and `train.py --config run.yaml` give by a variable and a flag the
+// Accepts `CONFIG=run.yaml` (as in `make train`) and `--config run.yaml` (as in `train.py`) for the
 // file that is a positional word here.
 void name_config_by_a_word(std::vector<std::string>& words, const TrainFlags& flags) {
   for (std::string& word : words) word = without_config_name(std::move(word));

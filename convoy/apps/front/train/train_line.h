@@ -17,7 +17,7 @@
 
 namespace convoy::apps {
 
-// Holds the rounds of task rejection in its run folder.
+// Name of the subfolder for the rounds in a run folder of task rejection.
 inline constexpr const char* kRoundsFolder = "rounds";
 
 struct TrainFlags : launch::DeviceFlags {
@@ -80,24 +80,25 @@ struct TrainFlags : launch::DeviceFlags {
 struct TrainInvocation {
   TrainFlags flags;
   launch::SetupRequest request;
-  std::string multi_gpu;               // HarFlags
+  std::string multi_gpu;               // value of HarFlags::multi_gpu
   bool har_data = false;               // --data-dir is given
   std::vector<std::string> rest;       // configuration and key=value pairs
-  settings::TrainDocuments documents;  // what they say
+  settings::TrainDocuments documents;  // content of `rest`
 };
 
-// Throws ConfigError for the line alone: errors of the configuration are in its documents.
+// Throws ConfigError only for errors of the command line. The result's `documents` hold the errors
+// of the configuration.
 TrainInvocation read_train_line(Context& context, const std::vector<std::string>& arguments);
 
-// A word of `rest` that is no key=value pair.
+// True for a word of `rest` that is not a key=value pair.
 bool is_config_file(const std::string& word);
 
 // The flags that place the run's ranks.
 std::vector<std::string> rank_words(const TrainInvocation& of);
 
-// The command that resumes the run. Its own configuration holds the settings; ranks and nodes are
-// given as flags again. A node that only takes part may have no such configuration: it repeats its
-// command.
+// The command that resumes the run. It names the run's configuration, which holds the settings, and
+// repeats the flags for ranks and nodes. A node without rank 0 may lack that configuration, so it
+// repeats its own command.
 std::string command_to_go_on(const TrainInvocation& of, const settings::TrainSettings& train,
                              const std::filesystem::path& folder);
 

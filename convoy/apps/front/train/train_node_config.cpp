@@ -32,8 +32,8 @@ bool may_be_sent(const launch::JobSetup& setup) {
   return setup.several_nodes() && setup.wanted_node_rank != 0;
 }
 
-// The recognition's flags are settings, so its program without a file would be taken for a training
-// of a language model.
+// Refuses activity recognition without a configuration. Its flags are only settings, so the run
+// would be taken for a training of a language model.
 void refuse_recognition_without_config(const TrainInvocation& found) {
   const auto names = [](const std::string& word, std::string_view key) {
     return word.starts_with(key);
@@ -70,10 +70,11 @@ NodeConfig resolve_on_node(const TrainStart& start, const settings::TrainDocumen
   return {.train = std::move(train), .resolved = std::move(resolved)};
 }
 
-// The words that count on this host whatever rank 0's configuration says.
+// Resolves the command line alone, without a file. These settings apply on this host to whatever
+// configuration rank 0 sends.
 NodeConfig resolve_without_file(const TrainStart& start) {
   settings::TrainDocuments documents = start.found.documents;
-  documents.sources.files = {};  // with its error, that there is none
+  documents.sources.files = {};  // also drops the error that the file is missing
   NodeConfig config = resolve_on_node(start, documents, settings::Wanted::Anything);
   config.is_here = false;
   return config;
@@ -82,7 +83,7 @@ NodeConfig resolve_without_file(const TrainStart& start) {
 }  // namespace
 
 NodeConfig read_node_config(const TrainStart& start) {
-  // The ranks of a dry run are this node's alone: nobody sends them one.
+  // A dry run has only the ranks of this node, so no other node sends a configuration.
   const bool is_sent = may_be_sent(start.setup) && !start.flags().dry_run;
   return is_sent && !start.found.documents.sources.files.is_here() ? resolve_without_file(start)
                                                                    : read_own_config(start);

@@ -15,18 +15,18 @@ namespace convoy::apps {
 struct NodeConfig {
   std::unique_ptr<settings::TrainSettings> train;  // `resolved` points into it
   config::Resolved resolved;
-  bool is_here = true;  // else rank 0 sends it to the ranks
+  bool is_here = true;  // false: rank 0 sends the configuration to the ranks
 };
 
-// Logs notices and warnings. Throws ConfigError where the configuration has errors, or is not here
-// and cannot be sent.
+// Reads the node's configuration. Logs notices and warnings. Throws ConfigError when the
+// configuration has errors, or when it is missing here and rank 0 cannot send it.
 NodeConfig read_node_config(const TrainStart& start);
 
-// The same on a node that nobody sends one to: says what is missing.
+// As read_node_config(), for a node that receives no configuration. The error says what is missing.
 NodeConfig read_own_config(const TrainStart& start);
 
-// Reads the configuration for its errors alone: files of other launchers may place ranks. Model and
-// rows may be missing, and the configuration itself.
+// For --placement: reads the configuration only to report its errors, because it may name files of
+// other launchers that place ranks. The model, the rows and the configuration may be missing.
 void check_launch_settings(const TrainStart& start);
 
 }  // namespace convoy::apps

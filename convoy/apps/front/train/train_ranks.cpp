@@ -14,7 +14,7 @@
 namespace convoy::apps {
 namespace {
 
-// One rank computes on all cores of the host, by nobody's choice.
+// True when one rank computes on all cores of the host and the user did not ask for that.
 bool takes_all_cores(const TrainFlags& flags, const launch::JobSetup& setup) {
   return !setup.on_gpus && !setup.adopted() && setup.num_local_ranks == 1 && flags.threads == 0 &&
          setup.placement.ranks.at(0).threads > 1;
@@ -53,7 +53,7 @@ int conclude_training(const Context& context, const launch::LaunchReport& report
   const ErrorReaders readers = error_readers(context.common.json);
   if (stopped && readers.people) context.log().info("stopped on request; resume with: " + to_go_on);
   const int code = say_how_it_ended(context, report);
-  // Ended by a second signal, or because a rank did not leave in time.
+  // The job was ended by a second signal, or because a rank did not end in time.
   if (!report.failed() && report.stop_signal != 0 && code > 128 && readers.people &&
       !to_go_on.empty())
     context.log().info(fmt::format(

@@ -14,14 +14,14 @@ namespace convoy::apps {
 
 // Files that the ranks of this node read and write.
 struct TrainFiles {
-  std::filesystem::path folder;  // the run's
+  std::filesystem::path folder;  // the run folder
   std::filesystem::path config;
-  std::vector<std::string> overrides = {};  // over the configuration that rank 0 sends
+  std::vector<std::string> overrides = {};  // key=value; applied to the configuration from rank 0
 };
 
 std::vector<std::string> train_worker_command(const TrainStart& start, const TrainFiles& files);
 
-// Prints how the ranks ended, and after a stop the command that goes on; empty: there is none.
+// Prints how the ranks ended and, after a stop, the command `to_go_on` that resumes; empty = none.
 // Returns the exit code.
 int conclude_training(const Context& context, const launch::LaunchReport& report,
                       const std::string& to_go_on);

@@ -30,17 +30,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// True when this launcher makes the run folder and holds its lock: rank 0's launcher does, the
-// others take part. The port where the nodes meet decides between two launchers on one
-// host.
+// True when this launcher makes the run folder and holds its lock. That is the launcher of rank 0;
+// the other launchers take part. Without node ranks, it is the launcher that holds the port where
+// the nodes meet.
 bool owns_run_folder(const launch::JobSetup& setup, const launch::JobSpec& job) {
   if (setup.adopted()) return setup.place.rank == 0;
   if (setup.wanted_node_rank >= 0) return setup.wanted_node_rank == 0;
   return !setup.several_nodes() || job.coordinator != nullptr;
 }
 
-// Otherwise other launchers would wait in vain for this one's ranks when it refuses alone an error
-// that the ranks refuse together.
+// True when this launcher starts all ranks of the job. Only then may it refuse the run itself:
+// other launchers would wait in vain for its ranks.
 bool starts_every_rank(const launch::JobSetup& setup) {
   return !setup.adopted() && !setup.several_nodes();
 }
@@ -48,12 +48,12 @@ bool starts_every_rank(const launch::JobSetup& setup) {
 // The run's folder, and what this launcher may do there.
 struct RunPlace {
   telemetry::RunFolder folder;
-  bool own = true;                  // it has rank 0, so it keeps the run's configuration and record
-  bool removes_if_refused = false;  // made by this start, for ranks of its own alone
+  bool own = true;                  // has rank 0, which writes the run's configuration and record
+  bool removes_if_refused = false;  // new folder, and all ranks are this launcher's
 };
 
-// Rank 0's node keeps checkpoints, events and results there; other nodes keep only the logs of
-// their ranks. On a shared file system both are the same folder.
+// Opens the run folder. Rank 0's node writes checkpoints, events and results there; other nodes
+// write only the logs of their ranks. On a shared file system all nodes have the same folder.
 RunPlace open_run_place(const TrainStart& start, const settings::TrainSettings& train, bool own) {
   const std::string& wanted = train.train.output_dir;
   const bool is_new = wanted.empty() || !fs::exists(wanted);
@@ -72,8 +72,8 @@ RunPlace open_run_place(const TrainStart& start, const settings::TrainSettings& 
   return place;
 }
 
-// The configuration that the ranks read. An existing run keeps its own until they have accepted
-// this one.
+// Writes the configuration that the ranks read and returns its path. An existing run keeps its
+// previous configuration until the ranks have accepted the new one.
 fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved& resolved,
                       processes::ScratchFolder& scratch) {
   std::map<std::string, std::string> origins;
@@ -89,8 +89,8 @@ fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved
   return proposed;
 }
 
-// On a node that takes part: beside the run folder, which may be the folder of rank 0's node, whose
-// files must stay.
+// The files of a node without rank 0. They are written to a scratch folder: the run folder may be
+// shared with rank 0's node, whose files must not change.
 TrainFiles files_beside(const TrainStart& start, const NodeConfig& config, const RunPlace& place,
                         processes::ScratchFolder& scratch) {
   scratch.make();
@@ -153,7 +153,7 @@ RunDevicesOptions devices_options(const TrainFlags& flags, const settings::Train
   return options;
 }
 
-// Runs the ranks; TensorBoard and the watch of the devices, where they are wanted, beside them.
+// Runs the ranks. Also runs TensorBoard and records device usage, if requested.
 launch::LaunchReport run_watched(const TrainStart& start, const settings::TrainSettings& train,
                                  const RunPlace& place, const launch::JobSpec& job) {
   const TrainFlags& flags = start.flags();

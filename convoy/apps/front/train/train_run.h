@@ -10,8 +10,8 @@
 namespace convoy::apps {
 
 // Makes or joins the run folder, starts the ranks of this node and waits for them. `to_go_on`: the
-// command that resumes the whole; empty = the training's own. Returns the exit code. Throws
-// convoy::Error. Blocks.
+// command that resumes the work; empty = the command that resumes this training. Returns the exit
+// code. Throws convoy::Error. Blocks.
 int run_training(const TrainStart& start, NodeConfig config, const std::string& to_go_on);
 
 }  // namespace convoy::apps

@@ -8,7 +8,7 @@
 
 namespace convoy::apps {
 
-// The three outlive it.
+// The input of a training's start. The three referenced objects must outlive it.
 struct TrainStart {
   const Context& context;
   const TrainInvocation& found;

@@ -150,8 +150,8 @@ LibtorchFolder find_libtorch(const fs::path& program) {
 
 namespace {
 
-// LibTorch would only find this out by failing: NVML may list GPUs that this driver cannot compute
-// on.
+// Returns why the driver cannot run LibTorch's CUDA; empty when it can. NVML may list GPUs on which
+// this driver cannot compute, and LibTorch would only notice by failing.
 std::string why_no_driver() {
   constexpr int kCuda13 = 13'000;
   const std::optional<int> version = nvidia::driver_version(kDriver);
@@ -161,7 +161,7 @@ std::string why_no_driver() {
                      nvidia::version_text(*version));
 }
 
-// The command that fixes it. Only the source folder can fetch the CUDA half.
+// The command that installs a LibTorch with CUDA. Only the source folder can fetch the CUDA half.
 std::string how_to_get_cuda() {
   const fs::path source = fs::path(kTorchFolder).parent_path().parent_path().parent_path();
   std::error_code ignored;
@@ -174,20 +174,20 @@ std::string how_to_get_cuda() {
 
 std::string why_no_cuda(const fs::path& program) {
   const fs::path folder = find_libtorch(program).folder;
-  if (folder.empty()) return {};  // said when it is looked for
+  if (folder.empty()) return {};  // find_libtorch()'s callers report that
   if (has_cuda(folder)) return why_no_driver();
   return fmt::format("the LibTorch in {} is CPU only; {}", folder.string(), how_to_get_cuda());
 }
 
 namespace {
 
-// "2.28.9" for 22809, "2.8.4" for 2804: the digits changed at 2.9.
+// Returns "2.28.9" for 22809 and "2.8.4" for 2804: the encoding changed at version 2.9.
 std::string nccl_version_text(int code) {
   const int major = code < 10'000 ? 1000 : 10'000;
   return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
 }
 
-// "9.19.0" of 91900, "8.9.7" of 8907: the places moved at 9.
+// Returns "9.19.0" for 91900 and "8.9.7" for 8907: the encoding changed at version 9.
 std::string cudnn_version_text(size_t code) {
   const size_t major = code < 10'000 ? 1000 : 10'000;
   return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
@@ -205,11 +205,11 @@ std::string cudnn_version_of(void* library) {
   return get_version != nullptr ? cudnn_version_text(get_version()) : "";
 }
 
-// A library as LibTorch's CUDA half looks for it: beside itself, in the library's own wheel, in the
-// system.
+// A library that LibTorch's CUDA half loads. It is searched beside LibTorch, in the library's own
+// wheel, and on the system.
 struct CudaLibrary {
   const char* file_name;
-  const char* wheel;  // folder of nvidia/
+  const char* wheel;  // name of its folder in nvidia/
   std::string (*version_of)(void* library);
   const char* used_for;
 };

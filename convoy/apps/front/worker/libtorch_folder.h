@@ -24,7 +24,7 @@ struct LibtorchFolder {
 // CONVOY_TORCH, when set, is the only place searched. Reads only file names and version files.
 LibtorchFolder find_libtorch(const std::filesystem::path& program);
 
-// A library that a LibTorch with CUDA loads, asked for its version without a GPU.
+// Facts about a library that a LibTorch with CUDA loads. Reading its version needs no GPU.
 struct CudaLibraryFacts {
   std::string version;         // "2.28.9"; empty = none
   std::filesystem::path file;  // file with the version
@@ -33,12 +33,12 @@ struct CudaLibraryFacts {
   std::string text() const;  // "2.28.9 (/opt/.../libnccl.so.2)", "none (LibTorch is without CUDA)"
 };
 
-// `libtorch`: as LibtorchFolder::folder. Both open the library for a moment where there is one.
+// `libtorch`: as LibtorchFolder::folder. Both functions open the library for a moment if it exists.
 CudaLibraryFacts find_nccl(const std::filesystem::path& libtorch);   // for groups of GPUs
 CudaLibraryFacts find_cudnn(const std::filesystem::path& libtorch);  // for convolutions
 
-// The reason why that LibTorch cannot compute on GPUs; empty when it includes CUDA. Only looks for
-// files.
+// The reason why find_libtorch()'s LibTorch cannot compute on GPUs: it has no CUDA, or the driver
+// is missing or too old. Empty when it can, and when there is no LibTorch. Starts nothing on a GPU.
 std::string why_no_cuda(const std::filesystem::path& program);
 
 // LD_LIBRARY_PATH for the worker. Throws ConfigError that lists the places searched.

@@ -32,7 +32,7 @@ struct EvalModeFlags {
 
 constexpr const char* kRankHeading = "Ranks";
 
-// Sets the flags of both; `left` of the result are the worker's words.
+// Sets the flags in `of_front` and `of_worker`. The result's `left` are the words for the worker.
 config::TakenFlags words_for_worker(Context& context, const std::vector<config::Section>& of_front,
                                     std::vector<config::Section> of_worker,
                                     const Words& arguments) {
@@ -40,7 +40,8 @@ config::TakenFlags words_for_worker(Context& context, const std::vector<config::
   return config::take_flags(of_front, of_worker, arguments);
 }
 
-// `of_worker`: the lists of `call`, whose texts may come from servers.
+// As words_for_worker(), for a command whose texts may come from servers. `of_worker`: the lists of
+// `call`.
 config::TakenFlags answer_words_for_worker(Context& context, AnswerPlace& place,
                                            const settings::AnswerCall& call,
                                            std::vector<config::Section> of_worker,
@@ -69,7 +70,7 @@ int score_rows(Context& context, const Words& arguments) {
   return run_worker_on_ranks(context, ranks, "score", taken.left);
 }
 
-// This flag decides which other flags exist.
+// True when --per-row is given. That flag decides which other flags exist.
 bool is_per_row(const std::vector<std::string>& arguments) {
   return std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
     return config::dashed(argument) == "--per-row";

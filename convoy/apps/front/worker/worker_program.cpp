@@ -14,9 +14,10 @@
 namespace convoy::apps {
 namespace {
 
-// Turns of a thread's loop before it sleeps where it waits for others: long enough for the gaps
-// between the products of a step. A thread that waits for one without a core burns them all, so
-// beside other work they are few. Measured in docs/benchmarks-log.md, "Threads beside other work".
+// Number of spins of an OpenMP thread at a barrier before it sleeps. The spins cover the gaps
+// between the matrix products of a step. A thread that waits for a thread without a core wastes all
+// of its spins, so the number is lower when other programs run. Measured in docs/benchmarks-log.md,
+// "Threads beside other work".
 constexpr const char* kSpins = "10000";
 constexpr const char* kSpinsBesideOthers = "1000";
 
