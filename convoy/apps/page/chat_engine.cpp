@@ -62,7 +62,8 @@ bool ChatEngine::wait_for_work() {
 }
 
 void ChatEngine::renew() {
-  std::unique_ptr<serving::EngineGroup> old;  // ends without the lock: it waits for its process
+  // Destroyed without the lock, because that waits for its process.
+  std::unique_ptr<serving::EngineGroup> old;
   const std::lock_guard lock(mutex_);
   const Clock::time_point now = Clock::now();
   if (engine_ && engine_->requests() > 0) used_ = now;

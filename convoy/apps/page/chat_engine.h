@@ -22,7 +22,8 @@
 namespace convoy::page {
 
 struct ChatOptions {
-  // The one worker `convoy-worker serve FLAGS`. Empty: the page answers no questions.
+  // Returns a pool with one worker, `convoy-worker serve FLAGS`. Empty: the page answers no
+  // questions.
   std::function<processes::PoolOptions(const std::vector<std::string>& flags)> pool = {};
   std::chrono::milliseconds idle_time = std::chrono::minutes(5);
 };
@@ -34,25 +35,25 @@ class ChatEngine {
   ChatEngine(const ChatEngine&) = delete;
   ChatEngine& operator=(const ChatEngine&) = delete;
 
-  // Answers a request of OpenAI's API by the engine with these flags: 503 while the engine of
-  // another run is answering, 500 with the reason when it does not start. Thread-safe, does not
-  // block.
+  // Passes a request of OpenAI's API to the engine with these flags. The client gets status 503
+  // while the engine of another run is answering, and status 500 with the reason when the engine
+  // does not start. Thread-safe, does not block.
   void take(const std::vector<std::string>& flags, std::unique_ptr<http::Exchange> exchange);
 
  private:
   void work();
-  bool wait_for_work();  // false: this object ends
+  bool wait_for_work();  // false when this object ends
   void renew();          // starts, replaces or ends the engine
   void fail(const std::string& why);
 
   ChatOptions options_;
   Log log_;
-  std::mutex mutex_;  // guards all members below but the thread
+  std::mutex mutex_;  // guards all members below except `thread_`
   std::condition_variable changed_;
-  std::deque<std::unique_ptr<http::Exchange>> waiting_;  // for an engine with wanted_
+  std::deque<std::unique_ptr<http::Exchange>> waiting_;  // wait for an engine with flags wanted_
   std::vector<std::string> wanted_;
   std::vector<std::string> running_;
-  std::unique_ptr<serving::EngineGroup> engine_;  // the thread alone starts and ends it
+  std::unique_ptr<serving::EngineGroup> engine_;  // only `thread_` starts and ends it
   std::chrono::steady_clock::time_point used_;
   bool ends_ = false;
   std::thread thread_;

@@ -17,10 +17,10 @@ inline constexpr const char* kTrainedName = "trained";
 
 struct ChatModel {
   std::vector<std::string> flags;
-  std::vector<std::string> names;  // the trained one alone, or after its base
+  std::vector<std::string> names;  // the trained model; with an adapter, after the base
 };
 
-// `record`: run.json. Nothing where the folder holds neither adapter nor model.
+// `record`: content of run.json. Returns nothing when the folder holds neither adapter nor model.
 std::optional<ChatModel> chat_model(const std::filesystem::path& folder,
                                     const nlohmann::json& record);
 

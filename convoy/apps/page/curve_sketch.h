@@ -25,8 +25,8 @@ class CurveSketch {
   static constexpr size_t kMostBuckets = 2048;
 
   void add(int64_t step, double value);
-  // Drops the points after `step`, where a resumed run continues. Drops a bucket across it
-  // entirely.
+  // Drops the points after `step`, where a resumed run continues. Drops a bucket entirely when it
+  // reaches beyond `step`.
   void cut_after(int64_t step);
 
   const std::vector<CurveBucket>& buckets() const { return buckets_; }

@@ -7,8 +7,9 @@
 namespace convoy::page {
 namespace {
 
-// The columns that the page shows; the file has more. The second form is the multi-GPU guide's, to
-// which `convoy process` appends values of its engines.
+// The columns that the page shows, by their names in the file, which has more columns. Names such
+// as GPU_Utilization are from the files of the multi-GPU guide, to which `convoy process` appends
+// values of its engines.
 const std::map<std::string, std::string> kShown = {{"gpu_util_pct", "gpu_util_pct"},
                                                    {"sm_active_pct", "sm_active_pct"},
                                                    {"mem_used_mib", "mem_used_mib"},

@@ -21,9 +21,10 @@ class DeviceCurves {
   // heading.
   void add_line(const std::string& line);
 
-  // By "gpu0/gpu_util_pct", "host/host_cpu_pct". Steps are milliseconds since the first sample.
+  // Curves by name: "gpu0/gpu_util_pct", "host/host_cpu_pct". Steps are milliseconds since the
+  // first sample.
   const std::map<std::string, CurveSketch>& curves() const { return curves_; }
-  const std::string& host() const { return host_; }  // as the file names it; empty = it does not
+  const std::string& host() const { return host_; }  // name in the file; empty = none
   // Seconds since 1970; negative = no sample yet.
   double begin_seconds() const { return static_cast<double>(begin_ns_) / 1e9; }
 

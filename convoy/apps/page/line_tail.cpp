@@ -8,7 +8,7 @@
 namespace convoy::page {
 namespace {
 
-// About a hundredth of a second of parsing.
+// Parsing a block takes about 10 ms.
 constexpr size_t kBlockBytes = 256 << 10;
 
 }  // namespace

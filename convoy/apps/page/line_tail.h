@@ -18,9 +18,9 @@ class LineTail {
  public:
   explicit LineTail(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Calls `begin_again` first when the file was replaced or shortened: all lines follow again. A
-  // missing file has no lines; an incomplete line waits for the next call. Stops within a block of
-  // `deadline`; returns false when there is more.
+  // Passes new lines to `take`. When the file was replaced or shortened, calls `begin_again` first
+  // and passes all lines again. A missing file has no lines; an incomplete line waits for the next
+  // call. Stops within a block of `deadline`; returns false when there is more.
   bool read(const std::function<void()>& begin_again,
             const std::function<void(const std::string& line)>& take,
             std::chrono::steady_clock::time_point deadline =

@@ -142,8 +142,8 @@ struct PageServer::Server {
     return chat && request.target.path == kChatPath && request.exchange.method() == "POST";
   }
 
-  // A page of another origin cannot send JSON without asking first, and then gets no permission.
-  // Throws ApiError.
+  // Requires JSON: a page of another origin cannot send JSON without a CORS preflight, which this
+  // server does not permit. Throws ApiError.
   ChatModel asked_model(const Request& request) {
     if (!request.header("content-type").starts_with("application/json"))
       throw ApiError(415, "the body must be JSON (Content-Type: application/json)");
@@ -184,7 +184,7 @@ struct PageServer::Server {
     return {.status = 404, .body = "there is no such page\n"};
   }
 
-  // `chat`: the names of models that can be asked.
+  // Adds `chat`: the names of models that can be asked.
   json details(const std::string& run) {
     json found = index.details(run);
     if (const auto model = chat ? index.chat_model(run) : std::nullopt)
@@ -221,14 +221,16 @@ struct PageServer::Server {
                                               nonce)}}};
   }
 
-  // Cookies do not distinguish ports. The port is the browser's, which a tunnel may have changed.
+  // The name contains the port, because cookies do not distinguish ports. It is the port that the
+  // browser uses; a tunnel may have changed it.
   std::string cookie_name(const Request& request) const {
     const std::string port = http::read_host(request.exchange.header("host")).port;
     return "convoy_token_" + (port.empty() ? std::to_string(http.port()) : port);
   }
 
-  // Another page can make a browser send a request here, but it does not have the token. Without a
-  // token, such a page is detected by the host's name; an IP address cannot be redirected.
+  // Refuses a request that a page of another site made the browser send: that page does not have
+  // the token. Without a token, the Host header reveals it (DNS rebinding): it names the other
+  // site, never an IP address.
   std::optional<Response> refused(const Request& request) const {
     if (options.token.empty()) {
       const std::string host = http::read_host(request.exchange.header("host")).host;
@@ -262,8 +264,8 @@ struct PageServer::Server {
   PageOptions options;
   RunIndex index;
   SweepIndex sweeps;
-  // In this order: the server's end waits for answers of the threads, and these ask the model.
-  std::unique_ptr<ChatEngine> chat;  // null: nobody asks
+  // The order matters: the end of `http` waits for answers of `threads`, and these use `chat`.
+  std::unique_ptr<ChatEngine> chat;  // null: the page answers no questions
   http::HandlerThreads threads;
   http::Server http;
 };

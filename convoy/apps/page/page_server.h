@@ -14,10 +14,10 @@
 namespace convoy::page {
 
 struct PageOptions {
-  std::filesystem::path runs;      // folder that holds them
+  std::filesystem::path runs;      // folder with the runs
   std::string host = "127.0.0.1";  // an address of this machine
-  int port = 6007;                 // 0 = any that is free
-  std::string token;               // wanted in every request; empty = none
+  int port = 6007;                 // 0 = any free port
+  std::string token;               // required in every request; empty = none
   ChatOptions chat = {};
   Log log = Log();
 };

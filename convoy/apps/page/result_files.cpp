@@ -66,7 +66,7 @@ std::optional<std::string> read_result_file(const fs::path& folder, const std::s
   const auto file = std::find_if(files.begin(), files.end(),
                                  [&](const ResultFile& each) { return each.name == name; });
   if (file == files.end() || file->size_bytes > kMostBytes) return std::nullopt;
-  // It may have become a link since it was found.
+  // O_NOFOLLOW, because the file may have become a link since it was found.
   const Descriptor opened(::open((folder / name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (opened.get() < 0) return std::nullopt;
   std::string bytes(static_cast<size_t>(file->size_bytes), '\0');

@@ -16,7 +16,7 @@ namespace convoy::page {
 enum class ResultKind { Figure, Table };
 
 struct ResultFile {
-  std::string name;  // below the folder, "figures/sweep.svg"
+  std::string name;  // path below the folder: "figures/sweep.svg"
   ResultKind kind = ResultKind::Figure;
   int64_t size_bytes = 0;
   double changed_seconds = 0;  // since 1970
@@ -27,11 +27,12 @@ struct ResultFile {
 inline constexpr size_t kMostResultFiles = 200;
 std::vector<ResultFile> result_files(const std::filesystem::path& folder);
 
-// Returns its bytes. Empty when `name` is not among result_files(), or larger than 16 MiB.
+// Returns the bytes of a result file. Empty when `name` is not among result_files(), or larger than
+// 16 MiB.
 std::optional<std::string> read_result_file(const std::filesystem::path& folder,
                                             const std::string& name);
 
-// "image/svg+xml".
+// The MIME type, such as "image/svg+xml".
 std::string_view type_of_result(const std::string& name);
 
 }  // namespace convoy::page

@@ -21,10 +21,10 @@ class RunDeviceCurves {
  public:
   explicit RunDeviceCurves(std::filesystem::path run) : run_(std::move(run)) {}
 
-  // Also finds new files.
+  // Reads the new lines of all files, and of new files.
   void read_on();
 
-  // {host: {"gpu0/power_w": points}}, over seconds since the first look of any host.
+  // {host: {"gpu0/power_w": points}}, over seconds since the first sample of any host.
   nlohmann::json curves() const;
 
  private:

@@ -139,7 +139,7 @@ json RunIndex::comparison(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const WatchedRun* run = find(name);
     if (run == nullptr) return nullptr;
-    // Only its folder is read: the curves have the values of long runs.
+    // The runs' steps are left out: the page shows them as curves, and long runs have many.
     runs.push_back({.path = run->folder(), .name = name, .state = run->state()});
   }
   if (runs.size() < 2) return nullptr;
@@ -155,7 +155,7 @@ std::string RunIndex::log(const std::string& name, const std::string& file_name)
   if (run == nullptr) return {};
   const fs::path folder = run->folder() / "logs";
   const std::vector<std::string> names = log_files(folder);
-  // Only names that were found: a name from a request opens no other file.
+  // Opens only log files that were found, so a name in a request cannot open another file.
   if (std::find(names.begin(), names.end(), file_name) == names.end()) return {};
   std::ifstream file(folder / file_name, std::ios::binary | std::ios::ate);
   if (!file) return {};

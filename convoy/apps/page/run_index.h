@@ -23,21 +23,22 @@ class RunIndex {
  public:
   explicit RunIndex(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // One line per run. Reads new data at most once a second, and a large amount in parts: those
-  // lines say so.
+  // One line per run. Reads new data at most once a second, and a large amount in parts. A line
+  // says that its run is not read completely.
   std::vector<nlohmann::json> list();
-  // {run: curves}.
+  // Curves by run: {run: curves}.
   nlohmann::json curves(const std::vector<std::string>& names);
-  // Curves of its hosts' devices, over seconds: {host: curves}; empty without a devices.csv.
+  // Curves of the devices of the run's hosts, over seconds: {host: curves}; empty without a
+  // devices.csv.
   nlohmann::json device_curves(const std::string& name);
   // run.json, metrics.json, the names of logs, and the steps that have samples.
   nlohmann::json details(const std::string& name);
-  // Nothing where the run is unknown, goes on, or left no model.
+  // Returns nothing when the run is unknown, is still running, or left no model.
   std::optional<ChatModel> chat_model(const std::string& name);
   // The differences between the runs' settings and results (telemetry::compare_runs); at least two
   // existing runs.
   nlohmann::json comparison(const std::vector<std::string>& names);
-  // The last bytes of one of its logs, starting at the beginning of a line.
+  // The last bytes of one of the run's logs, starting at the beginning of a line.
   std::string log(const std::string& name, const std::string& file_name);
   // The first answers of an evaluation's samples, one JSON object each.
   nlohmann::json samples(const std::string& name, int64_t step);
@@ -48,7 +49,7 @@ class RunIndex {
 
   std::filesystem::path folder_;
   std::mutex mutex_;
-  // All was read; zero = not yet, or there is more.
+  // Time when all data had been read; zero = not yet, or there is more to read.
   std::chrono::steady_clock::time_point refreshed_{};
   std::map<std::string, std::unique_ptr<WatchedRun>> runs_;
 };

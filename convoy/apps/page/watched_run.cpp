@@ -18,7 +18,8 @@ using telemetry::RunState;
 // Fields that every event has and no chart needs.
 const std::set<std::string> kNoFigures = {"time", "step", "event", "epoch", "rows", "tokens"};
 
-// Includes evaluations and checkpoints, and is short enough to follow a change of speed.
+// Number of recent steps from which the speed is computed: enough to include evaluations and
+// checkpoints, few enough to follow a change of speed.
 constexpr size_t kMostPaceSteps = 256;
 
 std::string group_of(const json& event, const std::string& word) {

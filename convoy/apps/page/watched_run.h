@@ -23,7 +23,7 @@ namespace convoy::page {
 
 class WatchedRun {
  public:
-  // `name`: its path below the folder of the runs.
+  // `name`: the run's path below the folder of the runs.
   WatchedRun(std::filesystem::path folder, std::string name);
 
   // Reads new lines of events.jsonl; from the beginning when the file was replaced or shortened.
@@ -42,7 +42,8 @@ class WatchedRun {
   // {tag: [[step, mean, low, high], ...]}, null for a gap's values. Tags: "train/loss",
   // "eval/loss", "rank/0/loss".
   nlohmann::json curves() const;
-  // RunDeviceCurves::curves(). Reads new data first: the list needs only the other files.
+  // Returns RunDeviceCurves::curves(). Reads new device data first; read_on() does not, because the
+  // list of runs does not show it.
   nlohmann::json device_curves();
 
  private:
@@ -67,7 +68,7 @@ class WatchedRun {
   double best_evaluation_ = 0;
   bool evaluated_ = false;
   std::map<std::string, CurveSketch> curves_;
-  std::vector<std::pair<int64_t, double>> pace_;  // steps of late, and when they were done
+  std::vector<std::pair<int64_t, double>> pace_;  // recent steps and their times
 };
 
 }  // namespace convoy::page

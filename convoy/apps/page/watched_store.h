@@ -17,12 +17,12 @@
 namespace convoy::page {
 
 struct WatchedSweep {
-  std::string name;  // below the folder of the page, "results/ssm-1a2b3c4d5e6f"
+  std::string name;  // path below the page's folder: "results/ssm-1a2b3c4d5e6f"
   sweep::SweepName stored;
   jobs::Counts counts;  // counts of cells
   bool at_work = false;
   double updated_seconds = 0;  // since 1970
-  std::string problem;         // why it cannot be read; empty = it can
+  std::string problem;         // why the sweep cannot be read; empty = it can
 };
 
 class WatchedStore {
@@ -37,7 +37,7 @@ class WatchedStore {
   const std::vector<WatchedSweep>& sweeps() const { return sweeps_; }
   std::filesystem::path folder() const { return file_.parent_path(); }
   const std::filesystem::path& file() const { return file_; }
-  // Throws the errors of reading.
+  // Throws an error when the store cannot be read.
   sweep::SweepResults results(const WatchedSweep& sweep) const;
 
  private:
