@@ -71,7 +71,7 @@ PromptPrefixes prompt_prefixes(std::string_view body) {
     for (const char* const field : {"model", "tools", "messages", "prompt"})
       if (const auto at = request.find(field); at != request.end()) text += dumped(*at);
     return prefixes_of(text);
-  } catch (const DataError&) {  // an engine tells its client
+  } catch (const DataError&) {  // an engine reports the error to the client
     return {};
   }
 }

@@ -13,22 +13,24 @@
 
 namespace convoy::serving {
 
-// By engine: requests that it has; nothing: it takes none.
+// For each engine: the number of its requests; empty when the engine takes no requests.
 using EngineLoads = std::vector<std::optional<int64_t>>;
 
-// By block of a prompt: the hash of all text up to its end.
+// For each block of a prompt: the hash of all text up to the end of the block.
 using PromptPrefixes = std::vector<uint64_t>;
 
 class EngineChoice {
  public:
   explicit EngineChoice(size_t engines) : seen_(engines) {}
 
-  // Remembers the prompt as seen by the engine. Nothing: no engine takes requests.
+  // Returns the engine for a prompt and remembers that this engine has seen the prompt. Empty when
+  // no engine takes requests.
   std::optional<size_t> choose(const EngineLoads& loads, const PromptPrefixes& prefixes);
   void forget(size_t engine);  // its cache is gone
 
  private:
-  // The prefixes, by their hashes; the older half goes when there are too many.
+  // Hashes of the prefixes that an engine has seen. The older half is dropped when there are too
+  // many.
   struct SeenPrefixes {
     std::unordered_set<uint64_t> recent, older;
     bool has(uint64_t prefix) const { return recent.contains(prefix) || older.contains(prefix); }
@@ -38,7 +40,7 @@ class EngineChoice {
   std::vector<SeenPrefixes> seen_;
 };
 
-// Prefixes of model and prompt of a request in the form of OpenAI's API. Empty where there is none.
+// Prefixes of model and prompt of a request in the form of OpenAI's API. Empty without a prompt.
 PromptPrefixes prompt_prefixes(std::string_view body);
 
 }  // namespace convoy::serving

@@ -23,10 +23,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// After an engine ended before it was ready the next start waits so long, twice as long each time.
+// Wait before the next start of an engine that ended before it was ready. It doubles each time.
 constexpr std::chrono::seconds kFirstWait(1);
 constexpr std::chrono::seconds kLongestWait(60);
-// A request that was under way in so many engines that died may be the cause.
+// After this many engines died while they answered a request, the request may be the cause.
 constexpr int kMostTries = 2;
 
 [[noreturn]] void throw_failed_start(const processes::ProcessDeath& death,
@@ -60,7 +60,7 @@ void EngineGroup::start_missing() {
     if (pool_->runs(number) || Clock::now() < engines_[number].next_start) continue;
     try {
       pool_->start(number);
-    } catch (const Error& error) {  // its program may be about to be replaced
+    } catch (const Error& error) {  // its program may be missing while it is replaced
       if (!engines_[number].was_ready) throw;
       const std::chrono::seconds wait = wait_after_failure(engines_[number]);
       log_.warning(fmt::format("engine {} could not be started, again in {} s: {}", number,
@@ -119,7 +119,7 @@ void EngineGroup::take_metrics(std::unique_ptr<http::Exchange> exchange) {
   }
 }
 
-// Counts the events that an engine cannot tell, because it is dead.
+// Metrics about events that an engine cannot report, because it is dead.
 std::string EngineGroup::own_metrics() const {
   return fmt::format(
       "# HELP convoy:engine_deaths_total Engines that ended and were replaced.\n"
@@ -185,8 +185,8 @@ void EngineGroup::put(Engine& engine, FrameKind kind, uint64_t exchange, std::st
   send(engine);
 }
 
-// Never waits: a stopped engine must not hold up the others. The rest goes in a later turn, which
-// begins when the socket has room.
+// Sends as much as the socket takes. Never waits, because a stopped engine must not hold up the
+// others. The rest is sent in a later turn, when the socket has room.
 void EngineGroup::send(Engine& engine) {
   size_t done = 0;
   while (done < engine.unsent.size()) {
@@ -195,7 +195,7 @@ void EngineGroup::send(Engine& engine) {
     if (sent > 0)
       done += static_cast<size_t>(sent);
     else if (errno != EINTR)
-      break;  // full, or its end: then its death comes
+      break;  // the socket is full, or the engine has ended: bury() follows
   }
   engine.unsent.erase(0, done);
   if (engine.waits_for_room == !engine.unsent.empty() || !engine.socket.open()) return;
@@ -215,7 +215,7 @@ void EngineGroup::turn(std::chrono::milliseconds limit, int other) {
   for (const processes::ProcessNews::Line& line : news.errors) say(line);
   const std::lock_guard lock(mutex_);
   for (size_t number = 0; number < engines_.size(); ++number) read(number);
-  forget_gone_clients();  // first: nobody needs their requests tried again
+  forget_gone_clients();  // before bury(), so that their requests are not tried again
   for (const processes::ProcessDeath& death : news.deaths) bury(death);
   if (!stops_) kill_silent();
   for (Engine& engine : engines_)
@@ -272,7 +272,7 @@ void EngineGroup::forget_gone_clients() {
   });
 }
 
-// Kills engines that give no sign of life. Their death is handled like any other.
+// Kills engines that give no sign of life. bury() handles their death like any other.
 void EngineGroup::kill_silent() {
   for (size_t number = 0; number < engines_.size(); ++number) {
     Engine& engine = engines_[number];
@@ -363,7 +363,7 @@ void EngineGroup::stop() {
   pool_->tell_stop();
 }
 
-// The last line of an engine that fails is its error as an object: bury() has it whole.
+// Logs a line of an engine. Leaves out the error of an engine that fails, which bury() reports.
 void EngineGroup::say(const processes::ProcessNews::Line& line) const {
   if (line.text.starts_with('{') || line.text.starts_with("convoy: ")) return;
   const std::string prefix = engines_.size() > 1 ? fmt::format("engine {}: ", line.worker) : "";

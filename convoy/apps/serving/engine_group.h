@@ -27,36 +27,36 @@ namespace convoy::serving {
 
 class EngineGroup {
  public:
-  // `pool`: starts `convoy-worker serve`, one worker for each engine; `input` is filled in. An
-  // engine that was ready and gives no sign for `silence_limit` is killed. Starts nothing yet.
+  // `pool`: starts `convoy-worker serve`, one worker for each engine; this class sets its `input`.
+  // An engine that was ready and gives no sign of life for `silence_limit` is killed. Starts
+  // nothing yet.
   EngineGroup(processes::PoolOptions pool, const Log& log,
               std::chrono::seconds silence_limit = std::chrono::minutes(5));
-  ~EngineGroup();  // kills what is left; open exchanges end without an answer
+  ~EngineGroup();  // kills the engines; open exchanges end without an answer
   EngineGroup(const EngineGroup&) = delete;
   EngineGroup& operator=(const EngineGroup&) = delete;
 
   // Thread-safe, does not block. Passes the request to an engine, or keeps it until one is ready.
-  // When its engine dies before it has answered, another one tries once more; then the client gets
-  // status 503, or as the last event of a stream an error.
+  // When the engine dies before it has begun to answer, the request is tried once more. Otherwise
+  // the client gets status 503, or an error as the last event of a stream.
   void take(std::unique_ptr<http::Exchange> exchange);
-  // Passes the request to all engines that are ready. The answer: their metrics as one text.
-  // Thread-safe, does not block.
+  // Passes the request to all engines that are ready. The answer is one text with all their
+  // metrics. Thread-safe, does not block.
   void take_metrics(std::unique_ptr<http::Exchange> exchange);
   // Answers the requests that wait for an engine with this error. Thread-safe.
   void refuse_waiting(const ApiError& error);
   bool any_ready() const;    // thread-safe
-  int64_t requests() const;  // thread-safe: open ones
+  int64_t requests() const;  // thread-safe: number of open requests
 
-  // These are for one thread.
-  // One turn: starts and replaces engines, kills those without a sign, passes on what came.
-  // Returns after `limit` at the latest, or when `other` is readable. Throws the error of an engine
-  // that ends before it was ready for the first time; from then on it is started again, after waits
-  // that grow.
+  // Call the following functions on one thread only. turn() starts and replaces engines, kills
+  // silent engines, passes on requests and answers. Returns after `limit` at the latest, or when
+  // `other` is readable. Throws the error of an engine that ends before it was ready for the first
+  // time. An engine that was ready before is started again, after growing waits.
   void turn(std::chrono::milliseconds limit, int other);
   bool all_ready() const;
-  // Answers all that are open.
+  // Answers all open requests with this error.
   void fail_all(const ApiError& error);
-  // Engines take nothing more and end when their answers have; none is replaced any more.
+  // Engines take no more requests, end after their last answer, and are not replaced any more.
   void stop();
   bool all_ended() const { return pool_->running() == 0; }
 
@@ -64,7 +64,7 @@ class EngineGroup {
   struct Engine {
     Descriptor socket;
     FrameReader frames;
-    std::string unsent;  // for a socket that is full
+    std::string unsent;  // bytes that wait because the socket is full
     bool waits_for_room = false;
     bool loads = false;
     bool ready = false;
@@ -74,7 +74,7 @@ class EngineGroup {
     std::chrono::steady_clock::time_point last_sign = {};
   };
 
-  // The answer goes out with the last exchange that holds it.
+  // The answer is sent when the last exchange that holds this object ends.
   struct Metrics {
     explicit Metrics(std::shared_ptr<http::Exchange> client) : exchange(std::move(client)) {}
     ~Metrics();
@@ -86,7 +86,7 @@ class EngineGroup {
     std::shared_ptr<http::Exchange> exchange;
     PromptPrefixes prefixes = {};
     std::shared_ptr<Metrics> metrics = nullptr;  // metrics that the answer is a part of
-    std::optional<size_t> engine = {};           // nothing: waits for one
+    std::optional<size_t> engine = {};           // empty: waits for an engine
     int tries = 0;
     bool started = false;
   };
@@ -107,20 +107,21 @@ class EngineGroup {
   std::string end_words(const processes::ProcessDeath& death) const;
   void bury(const processes::ProcessDeath& death);
   static void fail(const Open& open, const ApiError& error);
-  // Or tries them again elsewhere. Returns their number.
+  // Ends the exchanges of a dead engine, or tries them on another engine. Returns the number of
+  // these exchanges.
   int64_t end_exchanges_of(size_t engine);
   EngineLoads loads() const;
   void say(const processes::ProcessNews::Line& line) const;
 
   Log log_;
   std::chrono::seconds silence_limit_;
-  mutable std::mutex mutex_;  // all below but the pool
+  mutable std::mutex mutex_;  // guards all members below except the pool
   std::vector<Engine> engines_;
   EngineChoice choice_;
   int64_t dead_engines_ = 0;
   int64_t lost_requests_ = 0;  // requests that ended with an error because their engine died
   std::map<uint64_t, Open> open_;
-  std::deque<uint64_t> waiting_;  // for an engine
+  std::deque<uint64_t> waiting_;  // requests that wait for an engine
   uint64_t next_number_ = 1;
   bool stops_ = false;
   Descriptor wakes_;  // epoll: the engines' sockets and `other`

@@ -20,7 +20,7 @@ enum class FrameKind : uint8_t {
   Gone,     // the client left
   // From an engine.
   Ready,  // it takes requests
-  Alive,  // a sign between two steps where nothing else is sent
+  Alive,  // sign of life between two steps when nothing else is sent
   Whole,  // payload: head_text() and the body
   Start,  // payload: head_text()
   Part,
@@ -36,7 +36,7 @@ struct Frame {
 void append_frame(std::string& bytes, FrameKind kind, uint64_t exchange,
                   std::string_view payload = {});
 
-// Cuts frames off a stream of bytes.
+// Splits a stream of bytes into frames.
 class FrameReader {
  public:
   void add(std::string_view bytes) { bytes_ += bytes; }
@@ -47,7 +47,7 @@ class FrameReader {
   size_t begin_ = 0;
 };
 
-// Reads what waits in a socket that does not block. False at its end.
+// Reads all bytes that wait in a non-blocking socket. Returns false at the end of the stream.
 bool read_into(int socket, FrameReader& reader);
 
 // Status and headers as text, which ends with an empty line.

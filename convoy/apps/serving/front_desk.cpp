@@ -25,7 +25,7 @@ constexpr std::string_view kPostPaths[] = {"/v1/chat/completions", "/v1/completi
 
 constexpr std::string_view kModelPath = "/v1/models/";
 
-// Probes ask by HEAD, whose answer has no body.
+// Allows HEAD for GET, because health probes use HEAD.
 void require_method(const http::Exchange& exchange, std::string_view method) {
   if (exchange.method() != method && !(method == "GET" && exchange.method() == "HEAD"))
     throw ApiError(405, fmt::format("{} takes {} requests", exchange.path(), method), {}, {},

@@ -14,7 +14,7 @@
 
 namespace convoy::serving {
 
-// One key a line. Throws ConfigError where the file has none.
+// Reads one key per line. Throws ConfigError when the file has no key.
 std::vector<std::string> read_api_keys(const std::string& file);
 
 class FrontDesk {

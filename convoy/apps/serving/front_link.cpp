@@ -10,7 +10,8 @@
 namespace convoy::serving {
 namespace {
 
-// An engine that answers nothing gives a sign so often. Its front waits for seconds.
+// Interval at which an engine without answers gives a sign of life. Its front waits for much
+// longer.
 constexpr std::chrono::milliseconds kSignInterval(500);
 
 }  // namespace
@@ -54,7 +55,7 @@ FrontLink::~FrontLink() {
   send_all();
   ::shutdown(socket_, SHUT_RDWR);
   reader_.join();
-  // Their ends need no answer any more, but their destructors still use the link.
+  // Ends the waiting exchanges while the link still exists, because their destructors use it.
   std::exchange(waiting_, {}).clear();
 }
 

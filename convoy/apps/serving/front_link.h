@@ -26,8 +26,8 @@ inline constexpr const char* kEngineVariable = "CONVOY_ENGINE_NUMBER";
 class FrontLink;
 
 // One request, and its answer: respond(), or start() and then send() for each part. Without an
-// answer the client gets status 500. The answer ends with the exchange. Answers are given by the
-// thread that sends them; the link must outlive it.
+// answer the client gets status 500. The answer ends with the exchange. Only the thread that calls
+// FrontLink::send_answers() uses it. The link must outlive it.
 class EngineExchange {
  public:
   EngineExchange(FrontLink& link, Frame request, std::shared_ptr<std::atomic<bool>> open);

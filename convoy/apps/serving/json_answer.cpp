@@ -12,7 +12,7 @@ const char* error_type(int status) {
   return status < 500 ? "invalid_request_error" : "server_error";
 }
 
-// Errors name what the client sent, which may be megabytes.
+// Errors quote text that the client sent, which may be megabytes, so the text is cut.
 std::string bounded(const std::string& text) {
   constexpr size_t kMostBytes = 1000;
   return text.size() <= kMostBytes ? text : text.substr(0, kMostBytes) + "...";

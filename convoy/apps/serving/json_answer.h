@@ -15,7 +15,7 @@ namespace convoy::serving {
 
 using Json = nlohmann::ordered_json;
 
-// An answer that is an error.
+// An error that is sent as the answer.
 class ApiError : public std::exception {
  public:
   ApiError(int status, std::string message, std::string parameter = {}, std::string code = {},
@@ -43,15 +43,15 @@ class ApiError : public std::exception {
 
 ApiError model_not_served(const std::string& name);
 
-std::string dumped(const Json& json);  // bytes that are no text become U+FFFD
+std::string dumped(const Json& json);  // invalid UTF-8 becomes U+FFFD
 std::string event(const Json& data);   // "data: {...}\n\n": a server-sent event
 http::Headers json_headers();
 int64_t now_seconds();  // since 1970
 
-// The answer to a request that never arrived whole.
+// The answer to a request that did not arrive completely.
 http::ErrorAnswer error_answer(int status, std::string_view why);
 
-// The whole answer. `Exchange`: http::Exchange or EngineExchange.
+// Sends the whole answer. `Exchange`: http::Exchange or EngineExchange.
 template <class Exchange>
 void respond_json(Exchange& exchange, const Json& json) {
   exchange.respond(200, json_headers(), dumped(json) + "\n");

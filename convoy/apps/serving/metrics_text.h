@@ -9,8 +9,8 @@
 
 namespace convoy::serving {
 
-// Joins the samples of all texts. Samples of one metric stand together under its first HELP and
-// TYPE, as the format demands. A metric's samples follow its "# HELP" line.
+// Joins the samples of all texts. The samples of one metric follow its first HELP and TYPE lines,
+// as the format demands. In each text the samples of a metric must follow its "# HELP" line.
 std::string merged_metrics(const std::vector<std::string>& texts);
 
 }  // namespace convoy::serving

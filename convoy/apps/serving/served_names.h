@@ -18,7 +18,8 @@ struct NamedAdapter {
 // Throws ConfigError on a flag that is not NAME=DIR.
 std::vector<NamedAdapter> named_adapters(const settings::ServeFlags& flags);
 
-// The base, then the adapters in their order. Throws ConfigError where two are the same.
+// The name of the base, then the names of the adapters in their order. Throws ConfigError when two
+// names are equal.
 std::vector<std::string> served_names(const settings::ServedModelFlags& model,
                                       const settings::ServeFlags& flags);
 
