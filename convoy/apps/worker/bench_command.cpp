@@ -26,8 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// The last line that a command prints, as JSON. Arguments come from this program's own flags, so
-// simple quoting is enough.
+// Runs a command and returns the last line of its output, as JSON. Arguments come from this
+// program's own flags, so simple quoting is enough.
 Json run_and_read(const std::string& command, const std::string& packages) {
   auto [end, timed_out, output, errors] = processes::run_child({.program = {"sh", "-c", command},
                                                                 .input = STDIN_FILENO,
@@ -59,8 +59,8 @@ struct Benchmark {
   std::string name;
   std::string script;
   std::string work;
-  std::string own = {};       // flags of Convoy's side alone
-  std::string for_peer = {};  // and of the peer's
+  std::string own = {};       // flags for Convoy only
+  std::string for_peer = {};  // flags for the peer only
   std::string packages = "torch, transformers and peft";
 };
 
@@ -179,7 +179,7 @@ int bench_peak(const std::string& devices, const CommonFlags& worker) {
   return 0;
 }
 
-// The type of llama.cpp's file that stands beside Convoy's weights.
+// The file type of llama.cpp that is compared with Convoy's weights.
 std::string llama_cpp_file_type(const settings::BenchFlags& flags,
                                 const settings::BenchGenerateFlags& generate) {
   if (flags.dtype != "bf16" || generate.quantization != "none")

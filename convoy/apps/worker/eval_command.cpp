@@ -16,8 +16,8 @@
 namespace convoy::apps {
 namespace {
 
-// The file's values about answers apply unless a flag overrides them; its defaults do not: the
-// model's own come first.
+// Takes the values about generation that the file sets; a flag overrides them. Defaults of the
+// settings are not taken, because the model's own values come first.
 void take_generation(const config::Resolved& resolved, const settings::GenerationSettings& from,
                      settings::SamplingFlags& sampling, settings::EngineFlags& engine) {
   const auto is_set = [&](const char* key) {
@@ -41,7 +41,7 @@ void take_quantization(const settings::TuningSettings& tuning, settings::Quantiz
   held.skip_modules = tuning.quantization.skip_modules;
 }
 
-// A configuration names the model before its training.
+// A note for users: a configuration names the model before its training, not the trained one.
 std::string untrained_note(const settings::TrainSettings& settings) {
   const bool full = settings.tuning.mode == "full";
   const std::string result = full ? "model" : "adapter";
@@ -106,7 +106,7 @@ int eval_command(const Arguments& arguments) {
     parse();
     take_quantization(settings.tuning, model.held);
   } else {
-    settings.model.max_seq_len = int64_t{1} << 30;  // the model's own limit
+    settings.model.max_seq_len = int64_t{1} << 30;  // no limit but the model's own
     if (model.model.empty() || flags.data.empty())
       throw ConfigError(
           "wanted a config file, or --model FOLDER and --data FILE",

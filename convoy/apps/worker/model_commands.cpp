@@ -48,7 +48,7 @@ int serve_command(const Arguments& arguments) {
   CommonFlags worker;
   recipes::ServeRun run;
   refuse_positionals(parse_call(run.lists(), run.ranks, worker, arguments));
-  // The front gave this process its line as stdin.
+  // The front passes its socket to this process as stdin.
   if (const auto number = environment_variable(serving::kEngineVariable))
     run.engine_number = std::atoll(number->c_str());
   recipes::serve_model(run, STDIN_FILENO, handle_stop_signals(), worker.log());

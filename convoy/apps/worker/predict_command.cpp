@@ -33,7 +33,7 @@ void print_ops(const Json& result) {
                                  : "");
 }
 
-// As "4096 x 3584 x 18944": rows, elements of each sum, columns.
+// Prints shapes as "4096 x 3584 x 18944": rows, elements of each sum, columns.
 void print_products(const Json& result) {
   std::cout << fmt::format("{:<34}{:>26}{:>7}{:>11}{:>11}\n", "product", "shape", "calls", "TFLOP",
                            "GPU ms");

@@ -46,7 +46,7 @@ const std::atomic<bool>& handle_stop_signals() {
   action.sa_sigaction = request_stop;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
-  // Launchers pass it on to programs that handle it.
+  // Ignores SIGUSR2, which launchers pass on for programs that handle it.
   std::signal(SIGUSR2, SIG_IGN);
   return stop_requested;
 }
