@@ -8,8 +8,8 @@
 
 namespace convoy::recipes {
 
-// For a CPU with its total memory, including memory that programs use now. For a GPU without a
-// memory size.
+// The machine with this device. A CPU has its total memory, including memory that programs use now.
+// A GPU has no memory size.
 sizing::Machine compute_machine(const device::RankDevice& rank_device);
 
 }  // namespace convoy::recipes

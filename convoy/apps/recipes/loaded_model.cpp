@@ -58,7 +58,6 @@ std::string coding_text(nn::CausalLm& model) {
   return text;
 }
 
-// The head has at least 8 bits: no later layer averages its errors.
 void code_linears(nn::CausalLm& model, const kernels::BitsandbytesFormat& format) {
   const at::Device device = model.device();
   for (nn::Linear* linear : model.block_linears())
@@ -86,6 +85,7 @@ void require_codes_of_activations(const std::string& activations, const std::str
                       {.key = "activations", .hint = "use --devices cpu, or leave it out"});
 }
 
+// The head has 8 bits even with int4: no later layer averages its errors.
 void quantize_linears(nn::CausalLm& model, const std::string& weights,
                       const std::string& activations) {
   const auto rows =
@@ -122,8 +122,8 @@ void require_adapter(const std::filesystem::path& adapter, const Log& log) {
 
 namespace {
 
-// The template with which an adapter was trained, where it is another one than the base's. Returns
-// its text, empty where the base's stays.
+// Sets `chat_template` to the template with which the adapter was trained, if that differs from the
+// base's. Returns the text of that template; empty when the base's template is kept.
 std::string take_adapter_template(const ModelRequest& request, const io::ModelFolder& folder,
                                   std::optional<text::ChatTemplate>& chat_template,
                                   const Log& log) {
@@ -147,7 +147,7 @@ sizing::DtypeChoice dtype_of(const ModelRequest& request, const io::ModelFolder&
   return sizing::choose_dtype(question);
 }
 
-// Shows how far the weights are read, where that takes longer than a moment.
+// Shows the progress of reading the weights, when that takes longer than a moment.
 class LoadProgress {
  public:
   explicit LoadProgress(const Log& log) : is_quiet_(log.level() == LogLevel::Quiet) {}
@@ -342,7 +342,7 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
   require_codes_of_activations(engine.activations, engine.weights, rank_device.device);
   request.joins_projections = true;
   require_one_format(flags.held.quantization, flags.held.double_quant, engine.weights);
-  // On CPUs an answer depends on no other.
+  // Nothing to do on CPUs, where an answer never depends on other answers.
   if (engine.deterministic && !rank_device.device.is_cpu()) device::take_deterministic_algorithms();
   return request;
 }

@@ -33,14 +33,14 @@ struct ModelRequest {
   std::string dtype = "fp32";
   std::string dtype_reason = {};        // why the rule chose `dtype`; empty = the caller named it
   std::string dtype_flag = "--dtype ";  // in messages: the flag or key that sets the type
-  bool has_bf16 = true;                 // asked only for a device that is no CPU
+  bool has_bf16 = true;                 // property of the GPU; ignored for a CPU
   std::string template_path = {};
-  std::string eos_token = {};  // in place of the tokenizer's; empty = its own
+  std::string eos_token = {};  // replaces the tokenizer's EOS; empty = keep it
   at::Device device = at::kCPU;
-  bool joins_projections = false;     // for inference alone, as `weights`
+  bool joins_projections = false;     // for inference only
   bool deferred = false;              // parameters come without memory
-  std::string weights = "model";      // or int8, int4: linear maps alone, for inference
-  std::string activations = "model";  // or int8, beside weights of 8 or 4 bits on CPUs
+  std::string weights = "model";      // model, int8 or int4: linear layers, for inference
+  std::string activations = "model";  // model, or int8 with int8 or int4 weights on CPUs
   models::WeightCoding coding = {};
 };
 
@@ -51,13 +51,13 @@ struct AdapterStart {
 };
 std::optional<AdapterStart> adapter_start(const std::string& name, const Log& log);
 
-// Throws DataError where no adapter lies: before a model is read for it. Warns of keys in its file
-// that nothing uses.
+// Throws DataError when there is no adapter at `adapter`. Call it before the model is read. Warns
+// of unused keys in the adapter's file.
 void require_adapter(const std::filesystem::path& adapter, const Log& log);
 
 // A model before its weights are read.
 struct OpenedModel {
-  ModelRequest request;  // if it named an adapter: base and adapter
+  ModelRequest request;  // names base and adapter if its name was an adapter
   std::string dtype;     // settled
   io::ModelFolder folder;
   text::Tokenizer tokenizer;
@@ -76,10 +76,10 @@ struct LoadedModel {
   std::unique_ptr<nn::CausalLm> model;
   std::unique_ptr<nn::DeferredValues> values;  // not null: the model was created without values
   std::optional<adapters::LoraModel> lora;
-  std::vector<int32_t> end_ids;       // end every text: named by the files of model and adapter
-  std::vector<int32_t> turn_end_ids;  // end answers in chats too: named by the template
-  // The chat template's text where it is not the folder's: of ModelRequest::template_path, or the
-  // chat_template.jinja of the adapter.
+  std::vector<int32_t> end_ids;  // ids that end every text, from the files of model and adapter
+  std::vector<int32_t> turn_end_ids;  // ids that also end answers in chats, from the template
+  // Text of the chat template when it is not the template of the model's folder, but from
+  // ModelRequest::template_path or the adapter's chat_template.jinja.
   std::string given_template;
 
   const text::ChatTemplate* template_or_null() const {
@@ -102,7 +102,7 @@ void code_linears(nn::CausalLm& model, const kernels::BitsandbytesFormat& format
 void require_one_format(const std::string& quantization, bool double_quant,
                         const std::string& weights = "model");
 
-// Throws ConfigError for activations in 8 bits beside weights without codes, or off the CPU.
+// Throws ConfigError for activations in 8 bits with weights that are not quantised, or on a GPU.
 // `weights`, `activations`: from EngineFlags.
 void require_codes_of_activations(const std::string& activations, const std::string& weights,
                                   at::Device device);
@@ -115,10 +115,10 @@ void quantize_linears(nn::CausalLm& model, const std::string& weights,
 void require_vocabulary(const text::Tokenizer& tokenizer, int64_t vocab_size,
                         const io::ModelFolder& folder);
 
-// Says what will be loaded, and in which type. Throws DataError, ConfigError.
+// Logs what will be loaded, and in which type. Throws DataError, ConfigError.
 OpenedModel open_model(const ModelRequest& request, const Log& log);
-// Says the memory of an engine for these rows before the weights are read, and warns where it is
-// more than is free. `processes_on_host`: that share the memory of a CPU.
+// Logs the memory that an engine needs for these rows, before the weights are read. Warns when it
+// exceeds the free memory. `processes_on_host`: number of processes that share the memory of a CPU.
 void say_generation_memory(const OpenedModel& model, const settings::EngineFlags& engine,
                            const sizing::GenerationRows& rows, int processes_on_host,
                            const Log& log);

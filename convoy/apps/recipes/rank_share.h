@@ -25,11 +25,12 @@ namespace convoy::recipes {
 // A row's place among the rows of all ranks, and its text, which contains no line break.
 using PlacedLine = std::pair<int64_t, std::string>;
 
-// A log for one rank: ranks other than the leading one log only errors. `folder`: as below.
+// A log for one rank: ranks other than the leading one log only errors. `folder`: as `ranks_folder`
+// of RankShare.
 Log log_of_rank(const std::string& folder, const Log& log);
 
 // Collective. Blocks. On rank 0, calls `take` with the lines of all ranks at places `begin` to
-// `end` - 1, by place. `own`: by place, within these bounds.
+// `end` - 1, in the order of places. `own`: this rank's lines in that order, within these bounds.
 void gather_in_order(comm::Group& group, const std::vector<PlacedLine>& own, int64_t begin,
                      int64_t end, const std::function<void(const std::string&)>& take);
 
@@ -46,12 +47,13 @@ class RankShare {
   int size() const { return group_->size(); }
   comm::Group& group() { return *group_; }
   const device::RankDevice& rank_device() const { return rank_device_; }
-  // For commands that end, when the model is there: a process that computes alone goes on with as
-  // many threads as there are free cores. Says it where they are fewer than all.
+  // For commands that end; call it when the model is loaded. A process that computes alone
+  // continues with as many threads as there are free cores. Logs when these are fewer than all
+  // cores.
   void follow_free_cores(const Log& log);
-  // For a server, in its place: says where other work takes its cores.
+  // For a server, instead of follow_free_cores(): logs when other programs use its cores.
   void say_busy_cores(const Log& log) const;
-  bool leads() const { return rank() == 0; }  // it writes what is written, and shows the progress
+  bool leads() const { return rank() == 0; }  // this rank writes and shows progress
   bool owns(int64_t number) const { return number % size() == rank(); }
 
   // Reports this rank's progress. Returns the progress of all ranks.

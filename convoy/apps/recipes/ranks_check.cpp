@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kShortRounds = 20;  // at a time, until there are enough
+constexpr int kShortRounds = 20;  // rounds between two looks at the time
 constexpr int kMostShortRounds = 200;
 constexpr double kEnoughSeconds = 0.2;
 constexpr int kLongRounds = 3;
@@ -56,7 +56,7 @@ double latency_seconds(comm::Group& group, at::Device device) {
   at::Tensor number = at::full({1}, 0.0F, at::TensorOptions().device(device));
   std::vector<double> rounds;
   double passed = 0;
-  // All ranks stop together: a slow network has no time for many rounds.
+  // All ranks stop after the same round. A slow network does fewer rounds in the time.
   while (rounds.size() < kMostShortRounds && !group.any(passed > kEnoughSeconds))
     for (int round = 0; round < kShortRounds; ++round) {
       rounds.push_back(timed_all_reduce(group, number));
@@ -72,7 +72,7 @@ double bytes_per_second(comm::Group& group, at::Device device) {
   for (int64_t count = kFirstNumbers;; count *= 4) {
     at::Tensor numbers = at::full({count}, 0.0F, at::TensorOptions().device(device));
     double best = timed_all_reduce(group, numbers);
-    // All ranks go on together.
+    // All ranks decide the same.
     if (count < kMostNumbers && !group.any(best > kLongEnoughSeconds)) continue;
     for (int round = 1; round < kLongRounds; ++round)
       best = std::min(best, timed_all_reduce(group, numbers));

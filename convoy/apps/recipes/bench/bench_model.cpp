@@ -31,7 +31,7 @@ struct SmallGeometry {
 constexpr std::array kSmall{SmallGeometry{"tiny", 256, 688, 4, 4, 4096},
                             SmallGeometry{"small", 512, 1408, 8, 8, 32000}};
 
-// The name in bench/peers/geometry.py and the known model.
+// Pairs of a name in bench/peers/geometry.py and the known model.
 constexpr std::array<std::pair<std::string_view, const char*>, 3> kShortNames{
     {{"qwen05b", "qwen2.5-0.5b"}, {"qwen15b", "qwen2.5-1.5b"}, {"qwen7b", "qwen2.5-7b"}}};
 
@@ -62,7 +62,8 @@ architecture::DecoderSpec geometry_spec(const std::string& name) {
   return spec;
 }
 
-// Filled in blocks with a seed each, so that a part of a parameter is the same for every caller.
+// Fills `out` with the values of the parameter `name` from index `begin` on. Each block of values
+// has its own seed, so every caller gets the same values for a part of a parameter.
 void read_random(const std::string& name, int64_t begin, const at::Tensor& out) {
   constexpr int64_t kBlock = 1 << 16;
   const int64_t end = begin + out.numel();
@@ -118,7 +119,7 @@ text::Tokenizer word_tokenizer(int64_t vocab_size) {
         {.hint = "set TMPDIR to a folder on a disk that is not full and may be written to"});
   const std::filesystem::path folder = pattern;
   nlohmann::json vocabulary =
-      nlohmann::json::object();  // an ordered one looks a key up in linear time
+      nlohmann::json::object();  // not ordered_json: its lookup takes linear time
   for (int64_t id = 0; id < vocab_size; ++id) vocabulary["w" + std::to_string(id)] = id;
   std::ofstream(folder / "tokenizer.json") << nlohmann::ordered_json{
       {"version", "1.0"},

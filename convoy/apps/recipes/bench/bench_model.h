@@ -23,7 +23,8 @@ std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at:
 // One word per id and no end token, so every row takes all its new tokens.
 text::Tokenizer word_tokenizer(int64_t vocab_size);
 
-// Throws ConfigError, naming `flag`, where the model has no positions for a row of so many tokens.
+// Throws ConfigError, naming `flag`, when the model has too few positions for a row of `tokens`
+// tokens.
 void require_positions(const nn::CausalLm& model, int64_t tokens, const std::string& flag);
 
 // {"peak_rss_mb"} of this process; on a device also {"peak_device_mb"} of its tensors.

@@ -17,7 +17,8 @@ using settings::BenchPredictFlags;
 
 using Changed = std::vector<std::pair<const char*, bool>>;
 
-// `changed`: by key, whether the flag differs from its default.
+// Throws ConfigError for a flag that was changed but has no effect in this step. `changed`: by key,
+// whether the flag differs from its default.
 void refuse(const Changed& changed, std::string_view step, std::string_view owners) {
   for (const auto& [key, differs] : changed)
     if (differs)
@@ -89,7 +90,8 @@ Json bench_predict(const BenchPredictFlags& given, const std::string& devices) {
   const BenchPredictFlags flags = checked(given);
   const counting::GpuSpeed& gpu = counting::gpu_speed(flags.device);
   const architecture::DecoderSpec spec = spec_of(flags);
-  // Before the counting device is there: LibTorch takes pinned memory from it from then on.
+  // Measures before the counting device is installed: from then on LibTorch takes pinned memory
+  // from that device.
   std::optional<MeasuredStep> measured;
   if (flags.measure && flags.ranks == 1 && devices == "cuda")
     measured = measure_step(flags, device::take_rank_device(devices, 0).device);

@@ -13,7 +13,7 @@ namespace convoy::recipes {
 
 // A step over all ranks.
 struct BenchStep {
-  double seconds = 0;       // the slowest rank's
+  double seconds = 0;       // slowest rank's time
   double wait_seconds = 0;  // blocked in collectives, mean of the ranks
   double loss = 0;
   double learning_rate = 0;
@@ -31,13 +31,13 @@ struct BenchRecord {
   int64_t total_parameters = 0;
   int64_t trained_parameters = 0;
   int64_t planned_bytes = 0;          // for one rank
-  std::vector<BenchStep> steps = {};  // the first one warms up: no average has it
+  std::vector<BenchStep> steps = {};  // the first step warms up and is in no average
 
   int64_t global_batch() const { return batch * grad_accum * ranks; }
   int64_t step_tokens() const { return global_batch() * row_tokens; }
   // Seconds of the steps after the first, sorted.
   std::vector<double> step_seconds() const;
-  double communication_share() const;  // share of their time
+  double communication_share() const;  // share of the time of these steps
 };
 
 // The keys and units of tprimat's files: GB are 1e9 bytes, floats have 5 decimals.

@@ -27,7 +27,7 @@ constexpr double kLearningRate = 1e-4;
 
 // A rank's data about a step, for the other ranks.
 struct RankStep {
-  double loss = 0;  // its part
+  double loss = 0;  // the rank's part of the loss
   double squares = 0;
   double wait_seconds = 0;
   double memory_bytes = 0;

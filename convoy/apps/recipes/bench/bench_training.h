@@ -23,7 +23,7 @@
 
 namespace convoy::recipes {
 
-// The form of the frozen weights in mode qlora.
+// The format of the frozen weights in mode qlora.
 inline constexpr kernels::BitsandbytesFormat kQloraFormat{
     .type = kernels::CodeType::Nf4, .block = 64, .nested = true};
 
@@ -31,25 +31,28 @@ struct BenchTrainingConfig {
   std::string mode = "lora";  // lora, qlora, dora, full
   std::string strategy = "none";
   int64_t row_tokens = 0;
-  int64_t batch_rows = 1;  // in a micro-batch
+  int64_t batch_rows = 1;  // rows of a micro-batch
   int64_t grad_accum = 1;
   nn::Recompute recompute = nn::Recompute::Nothing;
-  std::string attention = "flash";  // or cudnn
+  std::string attention = "flash";  // flash or cudnn
   optim::StateFormat states = {};
-  int64_t device_bytes = 0;  // strategy auto: the first that fits, as in training; 0 = ddp
+  // With strategy auto, the first strategy that fits into this memory is taken, as in training; 0 =
+  // ddp.
+  int64_t device_bytes = 0;
 };
 
 class BenchTraining {
  public:
-  // `model`: in mode qlora its weights are in kQloraFormat. `values`: the model's values if it came
-  // without them, for a strategy that shards them. Logs the planned memory. Collective. Throws
-  // ConfigError.
+  // `model`: in mode qlora its weights are in kQloraFormat. `values`: the model's values if it was
+  // created without them, for a strategy that shards them. Logs the planned memory. Collective.
+  // Throws ConfigError.
   BenchTraining(const BenchTrainingConfig& config, std::unique_ptr<nn::CausalLm> model,
                 comm::Group& group, const Log& log, const nn::DeferredValues* values = nullptr);
   BenchTraining(const BenchTraining&) = delete;
   BenchTraining& operator=(const BenchTraining&) = delete;
 
-  // Micro-batches with forward and backward, gradient norm, optimizer. Collective.
+  // One training step: forward and backward of all micro-batches, gradient norm, optimizer.
+  // Collective.
   BenchStep step();
 
   nn::CausalLm& model() { return *model_; }

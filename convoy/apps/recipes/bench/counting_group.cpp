@@ -34,7 +34,7 @@ std::unique_ptr<comm::Work> CountingGroup::start(const char* name, const at::Ten
   return std::make_unique<CountedWork>(started_);
 }
 
-// In a ring: a sum of each rank's piece, then all pieces to every rank.
+// A ring all-reduce passes the tensor twice: a reduce-scatter of the pieces, then an all-gather.
 std::unique_ptr<comm::Work> CountingGroup::start_all_reduce(at::Tensor tensor, comm::Reduction) {
   return start("all_reduce", tensor, 2);
 }

@@ -8,8 +8,8 @@
 
 namespace convoy::recipes {
 
-// The other ranks bring nothing: sums are this rank's part, and gathered pieces have no values.
-// Their texts are this rank's.
+// The other ranks do not exist: a sum contains only this rank's part, and pieces gathered from
+// other ranks have no values. Gathered texts are copies of this rank's text.
 class CountingGroup : public comm::Group {
  public:
   explicit CountingGroup(int size) : size_(size) {}
@@ -25,11 +25,11 @@ class CountingGroup : public comm::Group {
   std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
   void barrier() override {}
   void abort() override {}
-  // Throws StateError: ranks of one host are one group.
+  // Throws StateError: all ranks are on one host, so the group is never split.
   std::unique_ptr<comm::Group> split(int color, std::string_view name) override;
 
  private:
-  // `rounds`: times that all but this rank's piece of `tensor` pass through a rank's link.
+  // `rounds`: how often `tensor`, except one rank's piece, passes through a rank's link.
   std::unique_ptr<comm::Work> start(const char* name, const at::Tensor& tensor, int rounds);
 
   int size_;

@@ -23,13 +23,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Too large for a CPU's caches, and large enough for all multiprocessors of a GPU.
+// Sides of the matrices: too large for a CPU's caches, large enough to use a whole GPU.
 constexpr int64_t kCpuSide = 2048;
 constexpr int64_t kGpuSide = 8192;
-constexpr int64_t kGpuProducts = 16;  // in one measurement: launches cost time, too
+constexpr int64_t kGpuProducts = 16;  // products per measurement: launches cost time too
 constexpr std::chrono::milliseconds kTime{1500};
 
-// The device has finished when a number of the result is read.
+// Reading a number of the result waits until the device has finished.
 void wait_for(const at::Tensor& result) { result.flatten()[0].item<float>(); }
 
 double seconds_on(clockid_t clock) {
@@ -48,9 +48,9 @@ std::vector<double> processor_seconds_by_thread() {
   return seconds;
 }
 
-// The time that `work` needs. On CPUs that is the processor time of the thread with the most of it:
-// a product takes longer than a core's time slice, so on a busy machine other work runs in the
-// middle of every one.
+// The time that `work` needs. On CPUs that is the processor time of the busiest thread: a product
+// takes longer than a core's time slice, so on a busy machine other programs interrupt every
+// product.
 double needed_seconds(bool on_cpus, const std::function<void()>& work) {
   if (!on_cpus) {
     const Clock::time_point begin = Clock::now();
@@ -62,14 +62,14 @@ double needed_seconds(bool on_cpus, const std::function<void()>& work) {
   work();
   const double all = seconds_on(CLOCK_PROCESS_CPUTIME_ID) - all_before;
   const std::vector<double> after = processor_seconds_by_thread();
-  // Threads that a library started itself are in the sum alone.
+  // Threads that a library started itself are counted only in the time of the process.
   double needed = all / static_cast<double>(after.size());
   for (size_t thread = 0; thread < after.size(); ++thread)
     needed = std::max(needed, after[thread] - before[thread]);
   return needed;
 }
 
-// The fastest of the products within the time: what slows one down is no property of the machine.
+// The rate of the fastest product within kTime. Slower products were disturbed by other programs.
 double best_flops(bool on_cpus, const std::function<at::Tensor()>& product, double flops,
                   int64_t products) {
   wait_for(product());

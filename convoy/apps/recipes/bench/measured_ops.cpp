@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// LibTorch calls back without an object.
+// Global, because LibTorch's callbacks get no object.
 struct Meter {
   at::Device device = at::kCPU;
   double own_seconds = 0;  // the cost of a call that does next to nothing
@@ -50,7 +50,7 @@ void end(const at::RecordFunction& called, at::ObserverContext* context) {
   wait_for(meter->device);
   const auto* const begun = static_cast<const Begun*>(context);
   const double seconds = seconds_since(begun->start);
-  // This call and the calls within it.
+  // Number of calls: this call and the calls within it.
   const auto calls = static_cast<double>(meter->begun - begun->before);
   std::string_view name = called.name();
   if (name.starts_with("aten::")) name.remove_prefix(6);

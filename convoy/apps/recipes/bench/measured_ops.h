@@ -11,10 +11,10 @@
 
 namespace convoy::recipes {
 
-// Seconds of all calls by name: "mm", "rms_norm_bf16". The host waits for the device around every
-// call, so an op that calls others takes their time as well. The time of a wait and of asking for a
-// kernel is measured with the smallest op, and taken off: times of a few microseconds are rough.
-// One at a time in a process.
+// Returns the seconds of all calls in `work`, by op: "mm", "rms_norm_bf16". The time of an op
+// includes the ops that it calls, because the host waits for the device before and after every
+// call. The cost of these waits and of a launch is measured with the smallest op and subtracted, so
+// times of a few microseconds are imprecise. Only one call at a time in a process.
 std::map<std::string, double> measure_ops(at::Device device, const std::function<void()>& work);
 
 }  // namespace convoy::recipes

@@ -19,18 +19,19 @@ namespace {
 using settings::BenchPredictFlags;
 
 constexpr int64_t kTimedSteps = 9;
-// Before them CUDA graphs are recorded; after them each op of a step without a graph is timed.
+// Steps before the timed ones, in which CUDA graphs are recorded. After the timed steps, each op of
+// one step without a graph is timed.
 constexpr int64_t kStepsBefore = 4;
 constexpr int64_t kMeasuredSteps = kStepsBefore + kTimedSteps + 1;
 
-// One row has this many tokens when the step is over.
+// Number of tokens of a row after the step.
 int64_t row_tokens(const BenchPredictFlags& flags) {
   return flags.decode ? flags.context : flags.tokens;
 }
 
 int64_t new_tokens(const BenchPredictFlags& flags) { return flags.decode ? 1 : flags.tokens; }
 
-// With the one that the scheduler keeps free for the next token.
+// Number of blocks of a row, with the block that the scheduler keeps free for the next token.
 int64_t blocks_of_row(int64_t tokens) {
   return (tokens + kernels::kBlockTokensStep - 1) / kernels::kBlockTokensStep + 1;
 }
@@ -46,7 +47,7 @@ std::unique_ptr<nn::CausalLm> model_of(const architecture::DecoderSpec& spec,
   return model;
 }
 
-// The engine up to the step, and the step.
+// Runs an engine up to the counted step, then the step.
 class StepOfGeneration {
  public:
   StepOfGeneration(nn::CausalLm& model, const text::Tokenizer& tokenizer,
@@ -84,7 +85,7 @@ class StepOfGeneration {
                      engine_.figures().running, flags_.rows);
   }
 
-  // The same work again; a decode step is one token further.
+  // Prepares the same step again. A decode step needs nothing: it continues one token further.
   void repeat() {
     if (!flags_.prefill) return;
     for (int64_t row = 0; row < flags_.rows; ++row) engine_.cancel(row);
@@ -111,7 +112,7 @@ class StepOfGeneration {
   generate::Engine engine_;
 };
 
-// Forward alone: a third of a step that trains everything.
+// FLOPs of the forward pass: a third of the FLOPs of a step that trains everything.
 double least_flops(const architecture::DecoderSpec& spec, nn::CausalLm& model,
                    const BenchPredictFlags& flags) {
   sizing::ProductWeights weights;
@@ -131,7 +132,8 @@ double least_flops(const architecture::DecoderSpec& spec, nn::CausalLm& model,
   return flags.decode ? all - forward(flags.context - 1, 0) : all;
 }
 
-// Every weight once. An embedding that is no head counts only the rows of the tokens.
+// Bytes if every weight is read once. If the embedding is not the head too, only its rows for the
+// step's tokens count.
 double least_weight_bytes(const architecture::DecoderSpec& spec, const BenchPredictFlags& flags,
                           double held_bytes) {
   if (spec.tied_head) return held_bytes;
@@ -141,7 +143,7 @@ double least_weight_bytes(const architecture::DecoderSpec& spec, const BenchPred
          row_bytes * static_cast<double>(flags.rows * new_tokens(flags) - spec.vocab_size);
 }
 
-// Keys and values that the rows see, each once. A prefill counts all that it stores.
+// Bytes if each key and value that the rows see is read once. For a prefill, all that it stores.
 double least_kv_bytes(const nn::CausalLm& model, const BenchPredictFlags& flags) {
   const nn::KvGeometry geometry = model.kv_geometry();
   const kernels::PagedShape shape{

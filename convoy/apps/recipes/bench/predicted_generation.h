@@ -10,7 +10,7 @@
 
 namespace convoy::recipes {
 
-// Throws ConfigError where the model has no positions for the rows.
+// Both throw ConfigError when the model has too few positions for the rows.
 CountedStep count_generation(const architecture::DecoderSpec& spec,
                              const settings::BenchPredictFlags& flags);
 MeasuredStep measure_generation(const architecture::DecoderSpec& spec,

@@ -16,10 +16,11 @@ namespace convoy::recipes {
 // The sizes that flags.model or flags.config names. Throws DataError.
 architecture::DecoderSpec spec_of(const settings::BenchPredictFlags& flags);
 
-// None: what lies in the model's memory; for a device that counts.
+// Values of the weights. None: uninitialised memory, for the counting device.
 enum class Values { Random, None };
 
-// No part of it trains. `format`: how the linear maps of blocks are coded.
+// Makes a model without trainable parameters. `format`: the quantisation of the blocks' linear
+// layers.
 std::unique_ptr<nn::CausalLm> model_of_sizes(
     const architecture::DecoderSpec& spec, const at::TensorOptions& options, Values values,
     const std::optional<kernels::BitsandbytesFormat>& format);

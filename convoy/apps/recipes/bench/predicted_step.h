@@ -17,7 +17,8 @@
 
 namespace convoy::recipes {
 
-// Bytes of one content, "NAME_bytes", beside the least that a program moves of it.
+// Bytes of one kind of content, reported as "NAME_bytes", and the least bytes of it that any
+// program must move.
 struct MovedBytes {
   std::string name;
   counting::Content content;
@@ -25,29 +26,30 @@ struct MovedBytes {
 };
 
 struct CountedStep {
-  nlohmann::ordered_json described;  // its kind and sizes: first in the report
+  nlohmann::ordered_json described;  // kind and sizes of the step; first in the report
   std::vector<counting::Work> work;
-  double flops = 0;        // for the products that the model needs
-  double least_bytes = 0;  // bytes that any program moves
+  double flops = 0;        // FLOPs of the products that the model needs
+  double least_bytes = 0;  // bytes that any program must move
   int64_t tokens = 0;
   counting::Launching launching = counting::Launching::OneByOne;
   std::vector<MovedBytes> moved;
   nlohmann::ordered_json memory =
-      nlohmann::ordered_json::object();  // after the bytes that were moved
+      nlohmann::ordered_json::object();  // reported after the moved bytes
 };
 
-// The counting device, as a GPU to Convoy's ops.
+// Installs the counting device. Convoy's ops treat it as a GPU.
 void install_counting_gpu();
 
 nlohmann::ordered_json report_of(const CountedStep& counted, const counting::GpuSpeed& gpu,
                                  const std::string& dtype);
 
 struct MeasuredStep {
-  double seconds = 0;                                // mean
+  double seconds = 0;                                // mean of the timed steps
   std::map<std::string, double> seconds_by_op = {};  // measure_ops() of one more step
 };
 
-// Seconds of one of so many steps. Waits for the device before and after them.
+// Runs `steps` steps and returns the mean seconds of a step. Waits for the device before and after
+// the steps.
 double time_steps(at::Device device, int64_t steps, const std::function<void()>& step);
 
 }  // namespace convoy::recipes

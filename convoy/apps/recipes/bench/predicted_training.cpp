@@ -49,7 +49,7 @@ std::unique_ptr<comm::Group> group_of(int64_t ranks) {
   return std::make_unique<CountingGroup>(static_cast<int>(ranks));
 }
 
-// On each rank.
+// FLOPs of a step on each rank.
 double model_flops(BenchTraining& training, const settings::BenchPredictFlags& flags) {
   return step_flops_of(training.model(), training.lora())(
       std::vector<int64_t>(static_cast<size_t>(flags.rows), flags.tokens),
@@ -86,7 +86,8 @@ CountedStep count_training(const architecture::DecoderSpec& spec,
                         {"strategy", training.strategy_name()}},
           .work = recording.take(),
           .flops = model_flops(training, flags),
-          // Weights of a size that no cache keeps, forward and backward; states once, and written.
+          // Forward and backward both read the weights, which no cache holds. States are read and
+          // written once.
           .least_bytes = 2 * (weights + states),
           .tokens = flags.rows * flags.tokens * flags.ranks,
           .moved = {{"weight", counting::Content::Weights},

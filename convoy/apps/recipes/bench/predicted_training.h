@@ -9,7 +9,7 @@
 
 namespace convoy::recipes {
 
-// Throws ConfigError where the model has no positions for the rows.
+// Both throw ConfigError when the model has too few positions for the rows.
 CountedStep count_training(const architecture::DecoderSpec& spec,
                            const settings::BenchPredictFlags& flags);
 MeasuredStep measure_training(const architecture::DecoderSpec& spec,

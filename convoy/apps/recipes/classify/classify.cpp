@@ -191,7 +191,7 @@ train::ClassifyOptions Classify::objective_options() const {
           .eval_batch_size = settings.train.rows_of_evaluation_batch()};
 }
 
-// On every rank, because all of them test it.
+// Loads the best checkpoint on every rank, because all ranks test the model.
 void Classify::use_best(const checkpoint::Progress& progress) const {
   if (!takes_best(settings.train, progress)) return;
   std::optional<checkpoint::LoadedCheckpoint> best;
@@ -213,7 +213,7 @@ void Classify::use_best(const checkpoint::Progress& progress) const {
 }
 
 void Classify::export_model() const {
-  std::vector<std::unique_ptr<nn::UnitUse>> uses;  // whole parameters on every rank
+  std::vector<std::unique_ptr<nn::UnitUse>> uses;  // gathers whole parameters on every rank
   for (size_t unit = 0; unit < input.model.units().size(); ++unit)
     uses.push_back(std::make_unique<nn::UnitUse>(input.model.residency(), unit));
   if (group.rank() != 0) return;

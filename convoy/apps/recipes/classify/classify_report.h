@@ -26,7 +26,7 @@ struct ClassifyResults {
   const train::EpochHistory& history;
   const checkpoint::Progress& progress;
   int64_t steps_per_epoch = 1;
-  std::optional<train::WindowFigures> test = {};  // the best model's; empty: no test windows
+  std::optional<train::WindowFigures> test = {};  // best model's figures; empty: no test windows
   double seconds = 0;                             // this process's run time
 };
 

@@ -30,7 +30,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kBlanks = " \t";
 
-// "/set temperature 0.2" is "/set" and "temperature 0.2". Not a slash and letters: no command.
+// "/set temperature 0.2" is "/set" and "temperature 0.2". Empty unless the text begins with a slash
+// and a word of lower-case letters.
 struct CommandLine {
   std::string name{};
   std::string argument{};
@@ -52,7 +53,7 @@ bool is_on(const CommandLine& command) {
   return command.argument == "on";
 }
 
-// The words of a flag's error, for /set, which has no flags.
+// Throws the error of a flag in words for /set, which has no flags.
 [[noreturn]] void refuse_setting(const std::string& name, std::string words) {
   constexpr std::string_view kPlace = "command line: ";
   if (words.starts_with("unknown flag"))
@@ -119,7 +120,8 @@ class Conversation {
     return kCommands;
   }
 
-  // A person's mistake does not end the conversation; a script has to be told of its own.
+  // Returns false when `action` fails. On a terminal an error is only a warning, so that a mistake
+  // does not end the conversation. A script gets the error.
   template <class Action>
   bool forgive(const Action& action) {
     try {
@@ -180,7 +182,7 @@ class Conversation {
       const std::string name = line.argument.substr(0, blank);
       const std::string value(
           trimmed(std::string_view(line.argument).substr(name.size()), kBlanks));
-      // These two exclude each other: the later wins.
+      // `temperature` and `greedy` exclude each other: the later one wins.
       if (name == "temperature") changed.greedy = false;
       if (name == "greedy") changed.temperature = {};
       try {
@@ -252,7 +254,7 @@ class Conversation {
       dialogue_.take_last_question();
   }
 
-  // Nothing where there is no room for the question.
+  // Returns nothing when there is no room for the question.
   std::optional<std::string> answer(int64_t adapter, const char* speaker) {
     const Clock::time_point start = Clock::now();
     generate::Request request =

@@ -17,14 +17,14 @@
 namespace convoy::recipes {
 
 struct ConversationOptions {
-  std::string model;  // its name for people
+  std::string model;  // the model's name for people
   std::string system_prompt;
   nlohmann::ordered_json template_kwargs;
   settings::SamplingFlags sampling = {};  // given by the user
   settings::SamplingSources sources = {};
-  std::vector<int32_t> turn_end_ids = {};  // the ends of answers by the chat template
-  int64_t adapter = 0;          // number of the engine's adapter, beside which the base can answer
-  std::string no_base_because;  // where it is 0: the reason, for a person
+  std::vector<int32_t> turn_end_ids = {};  // ids that end answers, from the chat template
+  int64_t adapter = 0;          // the engine's number of an adapter that can be switched off
+  std::string no_base_because;  // if `adapter` is 0: the reason, for people
 };
 
 // Runs until the end of input or /exit. Answers go to stdout, everything else to stderr. Each turn

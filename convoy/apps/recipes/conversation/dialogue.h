@@ -17,7 +17,7 @@ class Dialogue {
   const Json& messages() const { return messages_; }
   bool has_turns() const { return std::ssize(messages_) > first_turn_; }
 
-  // The turns stay. Empty: none.
+  // Keeps the turns. Empty: no system prompt.
   void set_system_prompt(const std::string& text);
   void ask(const std::string& question) { add("user", question); }
   void answer(const std::string& text) { add("assistant", text); }
@@ -29,7 +29,7 @@ class Dialogue {
   void add(const char* role, const std::string& content);
 
   Json messages_ = Json::array();
-  int64_t first_turn_ = 0;  // 1 behind a system prompt
+  int64_t first_turn_ = 0;  // 1 after a system prompt, else 0
 };
 
 }  // namespace convoy::recipes

@@ -27,7 +27,7 @@ std::atomic<int> interrupts{-1};
 void note_interrupt(int) {
   const int before = errno;
   const uint64_t one = 1;
-  // The event is readable already where it cannot count further.
+  // A write fails only when the counter is full, and then the event is readable already.
   [[maybe_unused]] const ssize_t count = ::write(interrupts, &one, sizeof(one));
   errno = before;
 }
@@ -79,7 +79,7 @@ TypedText::Read TypedText::next_line(const char* prompt, std::string& line) {
   return read;
 }
 
-// Without the library's streams, which stay failed after an interrupted read.
+// Reads without std::cin, which stays failed after an interrupted read.
 TypedText::Read TypedText::read_line(std::string& line) {
   for (;;) {
     const size_t end = pending_.find('\n');

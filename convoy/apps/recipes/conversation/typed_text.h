@@ -13,11 +13,13 @@
 
 namespace convoy::recipes {
 
-// True once after Ctrl-C, however often it was pressed. False where no InterruptKey lives.
+// Returns true once after Ctrl-C, however often it was pressed. Returns false while no InterruptKey
+// exists.
 bool take_interrupt();
 
-// Makes Ctrl-C a key during its lifetime: also while TypedText waits, and just before it does. One
-// at a time in a process. Throws IoError.
+// During its lifetime Ctrl-C does not end the process but is reported by take_interrupt(). It also
+// interrupts TypedText while that waits or is about to wait. Only one object at a time in a
+// process. Throws IoError.
 class InterruptKey {
  public:
   InterruptKey();
@@ -34,8 +36,8 @@ class TypedText {
  public:
   explicit TypedText(bool on_terminal) : shows_prompts_(on_terminal) {}
 
-  // The next line, or lines between """, without them. Nothing at the end of input. Blocks. Throws
-  // IoError.
+  // Returns the next line, or the lines between """ without these quotes. Returns nothing at the
+  // end of input. Blocks. Throws IoError.
   std::optional<std::string> next();
 
  private:

@@ -74,7 +74,8 @@ data::EncodedSplits encode(RankShare& share, const data::EncodeInputs& inputs,
   return splits;
 }
 
-// Rows of a forward pass whose logits are all kept, whatever an engine takes.
+// Rows of a forward pass for the loss, unless the user gives a batch size. The pass keeps the
+// logits of all rows, so the automatic batch size of an engine does not apply.
 constexpr int64_t kLossRows = 16;
 
 train::EvaluationFigures evaluate_loss(RankShare& share, const LoadedModel& loaded,
@@ -102,7 +103,7 @@ int64_t longest_row_tokens(const data::TokenDataset& dataset) {
   return longest;
 }
 
-// The rows of which a loss is computed together.
+// The rows whose loss is computed in one forward pass.
 sizing::GenerationRows scored_together(const data::TokenDataset& dataset, int64_t batch_size) {
   constexpr int64_t kChunkRows = 256;  // a chunk of kernels/cross_entropy
   const int64_t rows = std::min(batch_size, dataset.num_rows());
@@ -198,7 +199,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                                            "with data.split.test_ratio=0.1"});
   if (flags.limit > 0)
     dataset = first_rows(dataset, settings::rows_of_item(settings.task_facts()) * flags.limit);
-  const int64_t loss_rows = engine.batch_size.value.value_or(kLossRows);  // or pairs
+  const int64_t loss_rows = engine.batch_size.value.value_or(kLossRows);  // rows or pairs
   if (compares) {
     say_generation_memory(
         opened, engine,

@@ -19,7 +19,7 @@
 namespace convoy::recipes {
 namespace {
 
-// The model against which the training of `settings` compares.
+// The reference model with which the training of `settings` compares its model.
 ModelRequest reference_request(const ModelRequest& evaluated,
                                const settings::TrainSettings& settings, const Log& log) {
   const std::string& wish = settings.preference.reference;
@@ -81,14 +81,15 @@ train::ReferenceScores reference_scores_of(const OpenedModel& evaluated,
   if (!settings.estimates_divergence()) return scores;
   scores.mismatched_validation =
       scores_of(*reference.model, with_other_answers(rows, settings), batch_rows, share, log);
-  scores.mismatched_validation.resize(scores.validation.size());  // a single row has none
+  // A single row has no mismatched answer.
+  scores.mismatched_validation.resize(scores.validation.size());
   return scores;
 }
 
 std::unique_ptr<train::TrainingObjective> objective_of(
     nn::CausalLm& model, const data::BatchPlan& plan, const settings::TrainSettings& settings,
     int64_t batch_items, train::ReferenceScores reference, comm::Group& group) {
-  reference.train = reference.validation;  // the plan has the same rows
+  reference.train = reference.validation;  // the plan trains on the same rows
   if (settings.task_facts().data == settings::TaskData::Judged)
     return std::make_unique<train::UnpairedObjective>(
         model, plan, plan.dataset(),

@@ -15,10 +15,10 @@
 
 namespace convoy::recipes {
 
-// Collective. Blocks. Loss, rewards, margins and accuracy of `rows`, of which rows 2i and 2i + 1
-// are pair i where the task of `settings` is one of pairs. The reference that preference.reference
-// names is loaded, asked and released before `evaluated` is loaded. `batch_items`: pairs, or rows,
-// computed together. Throws ConfigError for a reference of another tokenizer, DataError.
+// Collective. Blocks. Returns loss, rewards, margins and accuracy of `rows`. For a task with pairs,
+// rows 2i and 2i + 1 are pair i. The reference model (preference.reference) is loaded, evaluated
+// and released before `evaluated` is loaded. `batch_items`: number of pairs or rows that are
+// computed together. Throws ConfigError for a reference with another tokenizer, DataError.
 nlohmann::json evaluate_pairs(RankShare& share, OpenedModel evaluated,
                               const settings::TrainSettings& settings,
                               const data::TokenDataset& rows, int64_t batch_items, const Log& log);

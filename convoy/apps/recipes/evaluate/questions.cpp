@@ -17,7 +17,7 @@ bool is_dealt_by_shares(const settings::DataSettings& data) {
   return data.val_path.empty() && data.test_path.empty();
 }
 
-// Empty for a row without an answer, when that is allowed.
+// Returns nothing for a row without an answer, when such rows are allowed.
 std::optional<data::Question> question_of(const data::Sample& sample, bool may_lack_answer) {
   try {
     return data::split_answer(sample);
@@ -62,7 +62,8 @@ Questions read_questions(const text::Tokenizer& tokenizer, const text::ChatTempl
     questions.inputs.push_back(std::move(input));
     questions.references.push_back(std::move(question->reference));
   }
-  encoded.finish(log, data::EncodedRows::Columns::Named);  // by the encoding of the splits
+  // The encoding of the splits has named the columns.
+  encoded.finish(log, data::EncodedRows::Columns::Named);
   if (unanswered > 0)
     log.info(fmt::format("{}: {} no answer of the assistant to compare with", path.string(),
                          counted(unanswered, "row has", "rows have")));

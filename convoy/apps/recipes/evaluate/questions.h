@@ -28,8 +28,8 @@ struct Questions {
 
 struct QuestionRange {
   int64_t limit = 0;  // the first rows; 0 = all
-  std::set<int64_t> rows =
-      {};  // numbers of rows in the file, which alone are taken; empty: all are
+  // Takes only the rows with these numbers in the file; empty = all rows.
+  std::set<int64_t> rows = {};
   // A row without an assistant answer is skipped and counted, not refused.
   bool may_lack_answers = false;
 };
@@ -39,7 +39,7 @@ Questions read_questions(const text::Tokenizer& tokenizer, const text::ChatTempl
                          const std::filesystem::path& path, const settings::TrainSettings& settings,
                          const QuestionRange& range, const Log& log);
 
-// The file of a split: its own, or the one that is split by shares.
+// The file of a split: its own file, or the file that is split by shares.
 std::string file_of_split(const settings::DataSettings& data, const std::string& split);
 
 // The rows of a split, when one file is split by shares; else empty: the whole file is the split.

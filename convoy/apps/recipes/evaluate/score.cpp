@@ -17,7 +17,7 @@
 namespace convoy::recipes {
 namespace {
 
-// of each rank, before the ranks gather their rows to write
+// Batches of each rank after which the ranks gather their rows for writing.
 constexpr int64_t kBatchesPerRound = 16;
 
 void fit_length(data::EncodedRow& row, const data::Sample& sample, int64_t max_seq_len,
@@ -100,10 +100,10 @@ class Scorer {
   telemetry::Progress& progress_;
   std::optional<io::RowOutput> output_;  // on the leading rank
   std::vector<data::EncodedRow> batch_;
-  std::vector<PlacedLine> lines_;  // scored here and not written
-  int64_t num_batches_ = 0;        // ended
-  int64_t num_rows_ = 0;           // in the ended batches
-  int64_t num_scored_ = 0;         // scored on this rank
+  std::vector<PlacedLine> lines_;  // scored on this rank, not yet written
+  int64_t num_batches_ = 0;        // number of ended batches
+  int64_t num_rows_ = 0;           // rows in the ended batches
+  int64_t num_scored_ = 0;         // rows scored on this rank
   int64_t num_written_ = 0;
 };
 

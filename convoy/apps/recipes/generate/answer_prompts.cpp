@@ -60,7 +60,7 @@ class AnswerProgress {
 
   RankShare& share_;
   int64_t total_;
-  int64_t kept_;  // by an earlier start
+  int64_t kept_;  // answers kept by an earlier start
   std::function<bool()> stop_wanted_;
   telemetry::Progress progress_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
@@ -71,7 +71,7 @@ class AnswerProgress {
 // Returns the bytes for the KV cache and a step's activations.
 int64_t memory_for_engine(at::Device device, const EngineSurroundings& surroundings,
                           bool deterministic) {
-  // The plan of a run that repeats must not change with the memory of other processes.
+  // The memory plan of a deterministic run must not depend on the memory of other processes.
   const int64_t all_bytes = device::device_memory_bytes(device);
   if (deterministic && all_bytes > 0) return all_bytes - device::rank_memory(device).held_bytes;
   return device::usable_rank_memory_bytes(device, surroundings.engines_on_host);

@@ -19,7 +19,7 @@ namespace convoy::recipes {
 
 struct AskedPrompt {
   std::vector<int32_t> ids;
-  bool is_chat = false;  // by the chat template, whose end of a turn ends the answer too
+  bool is_chat = false;  // rendered by the chat template: the end of a turn ends the answer too
 };
 
 // Sample `sample` of prompt `prompt`.
@@ -33,7 +33,7 @@ struct AnswerOptions {
   settings::SamplingFlags sampling = {};  // settled
   settings::EngineFlags engine = {};
   telemetry::ProgressOptions progress = {};
-  // Answers that already exist: they are not made again.
+  // True for an answer that already exists and is not generated again.
   std::function<bool(int64_t prompt, int64_t sample)> is_done = {};
   std::function<bool()> stop_wanted = {};  // asked after every step
 };
@@ -48,7 +48,8 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
 struct EngineSurroundings {
   int64_t longest_row_tokens = 0;  // prompt and answer together; 0 = the model's positions
   int engines_on_host = 1;         // engines that share the memory of the CPU
-  // A training keeps its memory on the device: the engine takes half of the rest.
+  // True beside a training, which keeps its memory on the device: the engine takes half of the
+  // rest.
   bool is_beside_training = false;
 };
 
@@ -56,13 +57,13 @@ struct EngineSurroundings {
 int64_t longest_row(const std::vector<AskedPrompt>& prompts,
                     const settings::SamplingFlags& sampling);
 
-// The most rows that an engine with these flags computes together, of `row_tokens`.
+// The most rows of `row_tokens` tokens that an engine with these flags computes together.
 sizing::GenerationRows rows_together(const settings::EngineFlags& flags, at::Device device,
                                      int64_t row_tokens);
 
-// The device settles the values that the user has left open (scheduler/engine_defaults.h): an
-// engine takes a whole GPU for itself. Throws ConfigError where another engine of this host has it
-// and --kv-blocks does not settle the share of this one.
+// Settles the values that the user has left open, depending on the device
+// (scheduler/engine_defaults.h). By default an engine takes a whole GPU. Throws ConfigError when
+// another engine on this host has that GPU and --kv-blocks does not set the memory of this engine.
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
                                      const EngineSurroundings& surroundings, const Log& log);
 

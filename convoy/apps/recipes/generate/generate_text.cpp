@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 struct Prompts {
   std::vector<AskedPrompt> asked;
-  std::vector<int64_t> source_indices;  // rows of the file
+  std::vector<int64_t> source_indices;  // row index in the file, by prompt
 };
 
 Json answer_row(const Answer& answer, const Prompts& prompts) {
@@ -63,7 +63,8 @@ std::string answers_key(const GenerateRun& run, const settings::SamplingFlags& s
   return hash.hex();
 }
 
-// Prints answers to stdout, on the only rank: each as soon as those before it are printed.
+// Prints the answers to stdout, on the only rank. Prints each answer as soon as all answers before
+// it are printed.
 void print_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
                    const AnswerOptions& options, const Log& log,
                    const std::function<std::string(const Answer&)>& line) {
@@ -118,7 +119,7 @@ settings::SamplingSources sampling_sources(const LoadedModel& loaded) {
   return {.model = model_sampling(loaded.folder)};
 }
 
-// Why the base cannot answer beside the adapter; empty: it can.
+// The reason why the base cannot answer beside the adapter; empty when it can.
 std::string no_base_because(const GenerateRun& run, const LoadedModel& loaded) {
   if (!loaded.lora) return "there is no --adapter";
   if (!loaded.lora->config().modules_to_save.empty() || loaded.lora->brings_embeddings())
@@ -129,7 +130,7 @@ std::string no_base_because(const GenerateRun& run, const LoadedModel& loaded) {
 Prompts encode_prompts(const OpenedModel& model, const settings::GenerateFlags& flags,
                        const Log& log) {
   const data::SampleEncoder encoder(model.tokenizer, model.template_or_null(), data::Supervision());
-  bool is_chat = false;  // the prompt that was encoded last
+  bool is_chat = false;  // true if the last encoded prompt is a chat
   const data::PromptReader reader(
       flags, model.chat_template.has_value(),
       [&](const data::Sample& sample) {

@@ -164,7 +164,8 @@ class ModelTextEngine final : public process::TextEngine {
     refused_.push_back({.number = number, .finish = process::TextFinish::Error, .error = why});
   }
 
-  // A failed step leaves no usable state. The same texts fit when fewer are generated at once.
+  // Ends all unfinished texts after memory ran out, because a failed step leaves no usable state.
+  // The same texts fit when fewer are generated at once.
   void end_for_memory(std::vector<process::TextResult>& results) {
     most_at_once_ = std::max<size_t>(1, std::min(unfinished_.size(), max_rows_) / 2);
     for (const int64_t number : std::exchange(unfinished_, {})) {
@@ -191,10 +192,10 @@ class ModelTextEngine final : public process::TextEngine {
   nlohmann::ordered_json template_kwargs_;
   generate::Engine engine_;
   size_t max_rows_;
-  size_t most_at_once_ = SIZE_MAX;            // in the engine; lower once memory ran out
-  std::deque<generate::Request> held_back_;   // beyond that
-  std::unordered_set<int64_t> unfinished_;    // in the engine
-  std::vector<process::TextResult> refused_;  // handed out by the next step
+  size_t most_at_once_ = SIZE_MAX;  // limit of requests in the engine; lower after memory ran out
+  std::deque<generate::Request> held_back_;   // requests beyond the limit
+  std::unordered_set<int64_t> unfinished_;    // numbers of the requests in the engine
+  std::vector<process::TextResult> refused_;  // returned by the next step
 };
 
 }  // namespace

@@ -15,13 +15,13 @@
 namespace convoy::recipes {
 
 struct TextEngineOptions {
-  int64_t rows = 16;               // rows that are generated together
-  int64_t longest_row_tokens = 0;  // prompt and answer, where it is known; 0: the model's positions
-  int64_t kv_blocks = 0;           // 0: as many as `rows` rows may need and the device has
-  int64_t workers_on_host = 1;     // workers that share this memory
-  bool kv_int8 = false;            // keys and values in 8 bits
-  int64_t prefill_chunk = 0;       // most tokens of a step; 0: chosen by the device
-  std::string cuda_graphs = "auto";             // settings::EngineFlags
+  int64_t rows = 16;                 // rows that are generated together
+  int64_t longest_row_tokens = 0;    // prompt and answer, if known; 0: the model's positions
+  int64_t kv_blocks = 0;             // 0: enough for `rows` rows, if the device has room
+  int64_t workers_on_host = 1;       // workers that share this memory
+  bool kv_int8 = false;              // keys and values in 8 bits
+  int64_t prefill_chunk = 0;         // most tokens of a step; 0: chosen by the device
+  std::string cuda_graphs = "auto";  // settings::EngineFlags
   nlohmann::ordered_json template_kwargs = {};  // variables for the chat template
 };
 

@@ -14,9 +14,9 @@ namespace convoy::recipes {
 // Parameters of the worker beside its task, which is in its environment.
 struct ProcessRowsRequest {
   std::filesystem::path run_folder;
-  std::string devices = "cpu";   // "cpu" or "cuda": then the one that is visible
+  std::string devices = "cpu";   // "cpu", or "cuda" for the one visible GPU
   int64_t workers_on_host = 1;   // workers that share its CPUs
-  bool tell_busy_cores = false;  // says so where other work takes cores
+  bool tell_busy_cores = false;  // logs when other programs use the cores
 };
 
 // Works until no row of the run is open, or until a stop is requested. Blocks. Throws as

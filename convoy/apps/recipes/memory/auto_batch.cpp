@@ -16,7 +16,7 @@
 namespace convoy::recipes {
 namespace {
 
-// A step with fewer tokens takes no less memory.
+// A step with fewer tokens than this takes no less memory.
 constexpr int64_t kFewTokens = 16;
 
 int64_t rounded_up(double count) {
@@ -31,16 +31,16 @@ std::string bound_text(const std::string& bound) {
                      kLeastStepsPerEpoch);
 }
 
-// The rest is for allocations outside the steps: evaluations, files, records.
+// Leaves a part of the limit for allocations outside the steps: evaluations, files, records.
 int64_t without_rest(int64_t limit_bytes) {
   constexpr int64_t kRestBytes = 6 << 20;
   return limit_bytes - limit_bytes / 128 - kRestBytes;
 }
 
-// A size twice as large that brings less than this does not pay for its memory.
+// Twice the size must be faster by this factor to pay for its memory.
 constexpr double kLeastGain = 1.05;
 
-// A long run needs a little more memory than a few of its steps.
+// Extra share of memory: a long run needs a little more memory than a few of its steps.
 constexpr double kSlackOfSteps = 0.015;
 
 class Search {
@@ -50,7 +50,7 @@ class Search {
   std::optional<BatchChoice> run();
 
  private:
-  // Likely::Yes for a size that may become the run's own.
+  // Likely::Yes for a size that may become the run's batch size.
   enum class Likely { No, Yes };
   struct Candidate {
     int64_t rows = 0;  // 0: a part of a row
@@ -86,8 +86,8 @@ class Search {
   int64_t held_bytes_ = 0;
   // Bytes by which a device was full earlier than it reported.
   int64_t lost_bytes_ = 0;
-  sizing::PeakLine line_{1};      // owned memory, of the rank that has least left after it
-  sizing::PeakLine resident_{1};  // for the rank with the largest use
+  sizing::PeakLine line_{1};      // peaks of owned memory, the largest of all ranks
+  sizing::PeakLine resident_{1};  // peaks of resident memory, the largest of all ranks
   int64_t most_rows_ = 1;
   Candidate best_;
   std::optional<data::BatchPlan> plan_;
@@ -110,7 +110,7 @@ void Search::read_limit() {
     int64_t left = 0;
   };
   const std::vector<Memory> ranks = comm::exchange(parts_.group, Memory{held, left});
-  // The rank with the largest use stands for all: limits are the memory left beyond it.
+  // The limit for all ranks: the largest use of a rank, plus the least memory that a rank has left.
   int64_t least_left = ranks.front().left;
   for (const Memory& rank : ranks) {
     held_bytes_ = std::max(held_bytes_, rank.held);
@@ -174,7 +174,8 @@ BatchProbe::Rows Search::encoded(const std::vector<int64_t>& rows) const {
   return encoded;
 }
 
-// The first `tokens` of a micro-batch; they must have a loss.
+// Cuts a micro-batch to its first `tokens` tokens. Supervises all of them, because a step needs a
+// loss.
 BatchProbe::Rows Search::beginning_of(const BatchProbe::Rows& rows, int64_t tokens) {
   BatchProbe::Rows begin;
   auto left = static_cast<size_t>(tokens);
@@ -189,8 +190,9 @@ BatchProbe::Rows Search::beginning_of(const BatchProbe::Rows& rows, int64_t toke
   return begin;
 }
 
-// The largest micro-batch of the run. For a size that may become the run's own, also the first one,
-// and the largest again. `candidate` is the one that was built last, or a part of one row or block.
+// The micro-batches to measure: the largest micro-batch of the run. For a size that may become the
+// run's batch size, also the run's first micro-batch, and the largest again. `candidate` is the
+// size that was built last, or a part of one row or block.
 std::vector<BatchProbe::Rows> Search::steps_of(const Candidate& candidate, int64_t tokens,
                                                Likely likely) const {
   BatchProbe::Rows largest = encoded(candidate.largest.rows);
@@ -200,7 +202,7 @@ std::vector<BatchProbe::Rows> Search::steps_of(const Candidate& candidate, int64
   return {largest, std::move(first), largest};
 }
 
-// The limit is lower than the device said.
+// Lowers the limit after memory ran out: the device was full earlier than it had reported.
 void Search::lose_memory(int64_t tokens) {
   const int64_t full_bytes = line_.predict(tokens) - choice_.limit_bytes / 20;
   lost_bytes_ += std::max<int64_t>(allowed_bytes() - full_bytes, 0);
@@ -248,19 +250,19 @@ void Search::refuse(int64_t tokens) {
                "(parallel.strategy=zero3 with more ranks), or train an adapter"});
 }
 
-// A few more rows are not worth a measurement.
+// Returns false for only a few more rows, which are not worth a measurement.
 bool Search::is_worth(const Candidate& next) const {
   return next.rows > best_.rows && 32 * (next.rows - best_.rows) >= best_.rows;
 }
 
-// Where speed counts, a size is at most doubled, so that the one that brings nothing costs little.
+// When speed counts, a size is at most doubled, so that a size without a gain costs little time.
 int64_t Search::most_rows_to_try() const {
   if (!parts_.ends_without_gain || best_.rows == 0) return most_rows_;
   return std::min(most_rows_, 2 * best_.rows);
 }
 
-// Becomes the choice if it fits and is faster, where speed counts; what does not fit bounds the
-// choice.
+// Measures a size. It becomes the choice if it fits and, when speed counts, is faster. A size that
+// does not fit bounds the choice.
 void Search::attempt(Candidate next, Likely likely) {
   const bool fits =
       measure(next, next.largest.tokens, likely) && line_.peaks().back().bytes <= allowed_bytes();

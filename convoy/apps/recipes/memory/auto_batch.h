@@ -21,9 +21,9 @@ namespace convoy::recipes {
 // With fewer steps per epoch training learns little, regardless of the memory.
 inline constexpr int64_t kLeastStepsPerEpoch = 32;
 
-// The units for which numbers are chosen.
+// The units of an epoch: rows, or blocks when packing.
 struct BatchItems {
-  int64_t count = 0;       // rows, or blocks when packing, of an epoch
+  int64_t count = 0;       // number of units in an epoch
   double mean_tokens = 1;  // mean tokens per unit
   int64_t ranks = 1;
 
@@ -56,7 +56,7 @@ struct BatchSearch {
   std::function<data::BatchPlan(int64_t batch_rows)> plan_of;
   std::function<int64_t(const data::BatchPlan& plan)> steps_of;  // steps of the whole run
   RowLimit most_rows = {};
-  // The search ends where a larger size brings no more tokens per second, whatever memory holds.
+  // The search ends when a larger size brings no more tokens per second, even if it would fit.
   bool ends_without_gain = false;
   int processes_on_host = 1;
   // Estimates what is not measured yet, such as the memory for saving.
@@ -67,23 +67,23 @@ struct BatchSearch {
 struct BatchChoice {
   int64_t batch_rows = 1;
   std::string bound;        // limiting factor: "memory", "speed", or RowLimit::bound
-  int64_t limit_bytes = 0;  // limit of the rank with the least left
-  int64_t owned_bytes = 0;  // used by it, of that limit
+  int64_t limit_bytes = 0;  // memory limit of the rank with the least memory left
+  int64_t owned_bytes = 0;  // measured owned memory, the largest of all ranks
   // Predicted resident memory, by the line through smaller sizes.
   int64_t predicted_bytes = 0;
-  int64_t measured_bytes = 0;                    // the same, of a step with that many rows
-  double tokens_per_second = 0;                  // by all ranks, in such a step
+  int64_t measured_bytes = 0;                    // measured resident memory with batch_rows
+  double tokens_per_second = 0;                  // rate of all ranks with batch_rows
   double curvature = 0;                          // curvature of the line
-  std::vector<sizing::MeasuredPeak> peaks = {};  // owned memory of the rank that held most
+  std::vector<sizing::MeasuredPeak> peaks = {};  // owned memory, the largest of all ranks
 
   std::string text() const;
   nlohmann::ordered_json to_json() const;
 };
 
-// Collective. Blocks. Returns the most rows whose peak stays within each rank's memory limit and,
-// where the search ends without gain, the fewest that are fast; equal on every rank. Logs each
-// measured size. None when a stop was requested: the strategy is then of no more use. Throws
-// ConfigError when one row does not fit.
+// Collective. Blocks. Returns the most rows whose peak stays within each rank's memory limit. If
+// the search ends without gain, returns the fewest rows that are fast. Equal on every rank. Logs
+// each measured size. Returns nothing when a stop was requested: the strategy cannot be used any
+// more. Throws ConfigError when one row does not fit.
 std::optional<BatchChoice> choose_batch_rows(const BatchSearch& search, const Log& log);
 
 }  // namespace convoy::recipes

@@ -57,7 +57,7 @@ bool BatchProbe::step(const Rows& rows) {
   try {
     if (!pass(rows)) return false;
   } catch (const c10::OutOfMemoryError&) {
-    // When other ranks wait for this one, none could go on.
+    // With several ranks, the other ranks wait for this one and cannot continue.
     if (strategy.world() > 1) throw;
     fits = false;
   }

@@ -37,9 +37,10 @@ class BatchProbe {
   };
   // Collective. Blocks. Measures several successive steps; the micro-batches of each step have the
   // given rows. One step is not enough: memory blocks that one step leaves are slightly too small
-  // for the next, so a run takes more than its largest step. Empty when a single rank ran out of
-  // memory, where several ranks throw, and when a stop was requested on any rank, which is looked
-  // at before each micro-batch: the strategy is then within a step and of no more use.
+  // for the next, so a run takes more than its largest step. Returns nothing when a job of a single
+  // rank ran out of memory (several ranks throw), and when a stop was requested on any rank. Stop
+  // requests are checked before each micro-batch: after a stop the strategy is within a step and
+  // cannot be used any more.
   std::optional<Measured> measure(const std::vector<Rows>& steps);
 
   // Collective.

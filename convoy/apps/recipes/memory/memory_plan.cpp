@@ -88,7 +88,7 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
     if (is_first || is(".o_proj") || is(".down_proj")) in_blocks += linear->in_features();
     if (is_first || is(".k_proj") || is(".v_proj") || is(".up_proj"))
       in_blocks += linear->out_features();
-    // The inputs of their norms, which no other op keeps.
+    // The norms of queries and keys save their inputs, which no other op saves.
     if (query_key_norm && (is(".q_proj") || is(".k_proj"))) in_blocks += linear->out_features();
     if (is(".down_proj")) ffn = std::max(ffn, linear->in_features());
     if (is(".down_proj") || (norms_inputs && is_first))
@@ -98,7 +98,7 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
         rank += std::min(leaf.value.size(0), leaf.value.size(1)) / 2;
         continue;
       }
-      // Only DoRA's magnitude has one dimension.
+      // This leaf is DoRA's magnitude, the only one with one dimension.
       const bool shares_input = is(".k_proj") || is(".v_proj") || is(".up_proj");
       const sizing::DoraWidths widths = sizing::dora_widths(
           linear->out_features(), linear->in_features(), adapter_dropout && shares_input,
@@ -110,10 +110,10 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   }
   kept += (in_blocks + rank) / blocks;
   shape.kept = kept;
-  // Gate and up of one stored map are copied out of its output.
+  // When gate and up are one stored layer, both are copied out of its output.
   const int64_t ffn_widths = has_parameter(model, ".gate_up_proj.weight") ? 5 : 3;
   shape.at_work = ffn_widths * ffn + 2 * model.hidden_size() + dora_at_work;
-  // DoRA's own ops keep their input.
+  // DoRA's ops save their input, so with DoRA nothing is recomputed.
   if (dora_at_work == 0) shape.recomputed = of_norms_and_activations / blocks;
 }
 
@@ -124,7 +124,7 @@ std::vector<int64_t> lengths_of(const data::TokenDataset& rows) {
   return lengths;
 }
 
-// Tokens of the largest micro-batch of any rank; of data sets that are mixed, a bound.
+// Tokens of the largest micro-batch of any rank. For mixed data sets, an upper bound.
 int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
                                    const data::TokenDataset& rows, int64_t ranks) {
   const settings::TrainingSettings& train = settings.train;
@@ -147,7 +147,8 @@ int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
   return plan.largest_micro_batch(0, train::total_steps(train, plan.steps_per_epoch())).tokens;
 }
 
-// A lower bound for batches of `rows_together` of these rows, the last of which may have fewer.
+// A lower bound for the tokens of a batch of `rows_together` rows. The last batch may have fewer
+// rows.
 int64_t least_tokens_of(const std::vector<int64_t>& lengths, int64_t rows_together) {
   const int64_t rest = std::ssize(lengths) % rows_together;
   const int64_t fewest = rest > 0 ? rest : rows_together;
@@ -243,7 +244,7 @@ int64_t least_batch_tokens(const settings::TrainSettings& settings, const data::
   const settings::TrainingSettings& train = settings.train;
   const bool evaluates =
       evaluated.num_rows() > 0 && (train.eval_strategy != "no" || train.final_eval);
-  // Answers are decoded a token of each at a time.
+  // A decoding step has one token of each answer.
   if (evaluates && train.generating_evaluation.predict_with_generate) return 1;
   int64_t least = train.packing ? settings.model.max_seq_len
                                 : least_tokens_of(lengths_of(rows), train.batch_rows());
@@ -270,7 +271,7 @@ sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
                                      const comm::RankEnvironment& environment, bool bf16) {
   sizing::MemoryQuestion question = question_of(settings, environment);
   question.shape.on_cpu = model.device().is_cpu();
-  question.shape.vocab = 1;  // there is no head over words
+  question.shape.vocab = 1;  // a classifier has no vocabulary
   for (const nn::Unit& unit : model.units()) question.shape.units.push_back({parts_of(unit)});
   if (question.shape.on_cpu)
     question.program_bytes = beside(model.parameters(), environment.replicas);

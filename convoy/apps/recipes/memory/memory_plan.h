@@ -14,12 +14,12 @@
 
 namespace convoy::recipes {
 
-// Includes its adapter; needs no values. `adapter_dropout`: true when the adapter drops elements of
-// its inputs.
+// The sizes of the model's training, including its adapter. The parameters need no values.
+// `adapter_dropout`: true when the adapter drops elements of its inputs.
 sizing::TrainingShape training_shape(nn::CausalLm& model, bool adapter_dropout = false);
 
-// Memory of the process beside the values of this model and its replicas when it trains, in bytes;
-// 0 when the model is not in the process's own memory.
+// Bytes of memory of the training process, without the values of this model and its replicas. 0
+// when the model is not in the process's own memory.
 int64_t memory_beside(nn::CausalLm& model, int replicas = 1);
 
 // The memory of a training of task classify, before it starts; its windows are already in memory.
@@ -28,12 +28,12 @@ sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
                                      const nn::SignalClassifier& model,
                                      const comm::RankEnvironment& environment, bool bf16);
 
-// A lower bound for the tokens of the smallest batch: of training, and of the rows that are
-// evaluated in between.
+// A lower bound for the tokens of the smallest batch of the training and of its evaluations.
 int64_t least_batch_tokens(const settings::TrainSettings& settings, const data::TokenDataset& rows,
                            const data::TokenDataset& evaluated);
 
-// With train.gradient_checkpointing: auto as `selective`, until it is settled.
+// The input of the memory estimate. train.gradient_checkpointing: auto counts as `selective` until
+// it is settled.
 sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
                                        const data::TokenDataset& rows,
                                        const data::TokenDataset& evaluated,

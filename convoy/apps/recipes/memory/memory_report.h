@@ -15,7 +15,7 @@ namespace convoy::recipes {
 
 struct HeldMemory {
   int64_t frozen_bytes = 0;     // weights that are not trained
-  int64_t trained_bytes = 0;    // weights that are
+  int64_t trained_bytes = 0;    // weights that are trained
   int64_t gradient_bytes = 0;   // gradients of the trained parameters
   int64_t optimizer_bytes = 0;  // states and master weights
 };

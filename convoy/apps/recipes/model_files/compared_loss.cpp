@@ -40,7 +40,7 @@ std::vector<data::EncodedRow> rows_of_text(const text::Tokenizer& tokenizer) {
     data::EncodedRow row;
     row.ids = tokenizer.encode(paragraph, text::SpecialTokens::Add).ids;
     row.supervised.assign(row.ids.size(), 1);
-    row.supervised.at(0) = 0;  // nothing stands before it
+    row.supervised.at(0) = 0;  // the first token has no context
     rows.push_back(std::move(row));
   }
   return rows;

@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "tally-3m" of "examples/tally-3m/", of "org/tally-3m" and of "tally-3m.gguf".
+// Returns "tally-3m" for "examples/tally-3m/", "org/tally-3m" and "tally-3m.gguf".
 std::string plain_name(const std::string& model) {
   fs::path path = fs::path(model).lexically_normal();
   if (path.filename().empty()) path = path.parent_path();
@@ -36,7 +36,7 @@ std::string plain_name(const std::string& model) {
   return name.empty() || name == "." || name == ".." ? "model" : name;
 }
 
-// Says how many tensors are done; how many there are is known with the first.
+// Shows the number of finished tensors. The total is known only when the first tensor is finished.
 class ExportProgress {
  public:
   ExportProgress(const char* label, const Log& log) : label_(label), log_(log) {}
@@ -59,8 +59,8 @@ class ExportProgress {
   std::optional<telemetry::Progress> shown_;
 };
 
-// Weights from their files. If the model is quantised, the weight that was decoded last stays in
-// memory, whole.
+// Reads weights from their files. If the model is quantised, the weight that was decoded last stays
+// in memory.
 models::ReadElements read_files(const io::ModelFolder& folder) {
   struct Decoded {
     std::string name;
@@ -80,7 +80,7 @@ models::ReadElements read_files(const io::ModelFolder& folder) {
   };
 }
 
-// Weights of a model in memory, with its adapter merged into them.
+// Reads the weights of a model in memory, with its adapter merged into them.
 models::ReadElements read_merged(LoadedModel& loaded, const Log& log) {
   bool any_codes = false;
   for (nn::Linear* const linear : loaded.model->block_linears()) {
@@ -128,7 +128,7 @@ Places places_of(const settings::ModelExportFlags& flags, const std::string& mod
   return places;
 }
 
-// Comes from files alone, or a model in memory with its adapter.
+// The model to export: its files, or a model in memory with its adapter merged.
 struct Source {
   std::optional<io::ModelFolder> files;
   std::optional<LoadedModel> merged;
@@ -136,7 +136,7 @@ struct Source {
   std::vector<int32_t> ends;
 
   const io::ModelFolder& folder() const { return merged ? merged->folder : *files; }
-  // An adapter may bring its own.
+  // An adapter may have its own template.
   std::string template_text() const {
     if (merged && !merged->given_template.empty()) return merged->given_template;
     return text::usual_template_text(folder().path());

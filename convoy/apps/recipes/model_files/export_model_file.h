@@ -10,8 +10,8 @@
 
 namespace convoy::recipes {
 
-// Throws ConfigError, DataError with the reason where a format has no such model, NumericError,
-// IoError.
+// Throws ConfigError, DataError with the reason when the format does not support the model,
+// NumericError, IoError.
 void export_model_file(const settings::ModelExportFlags& flags, const Log& log);
 
 // `source`: a GGUF file; `output`: the folder to write.

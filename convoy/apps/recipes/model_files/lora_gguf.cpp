@@ -90,7 +90,8 @@ void write_lora_gguf(const LoadedModel& loaded, const gguf::FileType& type,
   const architecture::DecoderSpec spec = families::read_decoder_spec(loaded.folder);
   const gguf::Family& family = family_of_base(loaded.folder, spec);
   const adapters::LoraConfig& config = loaded.lora->config();
-  // One alpha holds for all: else each B has its scale, and llama.cpp's is left out by 0.
+  // True when one alpha gives the scale of every module. If not, each B is multiplied by its scale,
+  // and an alpha of 0 in the file makes llama.cpp apply none.
   bool one_alpha = true;
   for (const auto& adapted : loaded.lora->adapted()) {
     const double usual = config.alpha / static_cast<double>(adapted.lora->a().size(0));

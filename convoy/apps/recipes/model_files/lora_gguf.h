@@ -10,12 +10,13 @@
 
 namespace convoy::recipes {
 
-// `loaded` has the adapter, not merged. Throws DataError for what llama.cpp has not: DoRA, modules
-// that are saved whole, embeddings.
+// Writes the adapter of `loaded`, which must not be merged. Throws DataError for what llama.cpp
+// does not support: DoRA, modules that are saved whole, embeddings.
 void write_lora_gguf(const LoadedModel& loaded, const gguf::FileType& type,
                      const std::filesystem::path& path);
 
-// The reverse: a PEFT adapter of `base`, in fp32. Throws DataError naming the tensor.
+// Converts a LoRA file in GGUF into a PEFT adapter of `base`, in fp32. Throws DataError naming the
+// tensor.
 void convert_lora_gguf(const std::filesystem::path& file, const io::ModelFolder& base,
                        const std::filesystem::path& folder);
 

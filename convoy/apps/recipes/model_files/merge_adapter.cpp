@@ -18,7 +18,8 @@
 namespace convoy::recipes {
 namespace {
 
-// Relative error of quantisation against 16-bit weights: 0.09 for nf4, 0.12 for fp4.
+// Relative error above which quantised weights belong to another model. Quantising 16-bit weights
+// causes 0.09 for nf4 and 0.12 for fp4.
 constexpr double kMostError = 0.25;
 
 // "mixed" when the weights are stored in several types.
@@ -75,7 +76,7 @@ double relative_error(const at::Tensor& values, const at::Tensor& wanted) {
   return size == 0 ? 0 : at::linalg_vector_norm(values - wanted).item<double>() / size;
 }
 
-// The codes identify the weights that they were made from.
+// Throws DataError when the quantised weights were made from other weights than `full`.
 void require_same_weights(nn::CausalLm& coded, nn::CausalLm& full, const std::string& place) {
   std::vector<nn::Linear*> wanted = full.block_linears(), found = coded.block_linears();
   const at::NoGradGuard no_grad;
@@ -123,7 +124,7 @@ class Merging {
   const settings::MergeFlags& flags_;
   at::Device device_;
   const Log& log_;
-  const Log quiet_ = Log(LogLevel::Quiet);  // for a model whose like has been told of
+  const Log quiet_ = Log(LogLevel::Quiet);  // for models whose load was logged before
   data::TokenDataset rows_;
 };
 

@@ -85,7 +85,7 @@ class Check {
   }
 
  private:
-  // An exception from `look` is a refusal.
+  // Calls `look`. Records an Error of it as a refusal and returns false.
   bool may(const std::function<void()>& look) {
     try {
       look();
@@ -142,8 +142,8 @@ class Check {
       if (!listed.insert(name).second) continue;
       const bool is_weights = std::find(weights.begin(), weights.end(), name) != weights.end();
       ordered_json file = look_at_file(name, is_weights);
-      // One of the two ways to store weights is enough, and templates may be in
-      // tokenizer_config.json.
+      // Leaves out missing files that are not required: one of the two ways to store weights is
+      // enough, and templates may be in tokenizer_config.json.
       if (!file["bytes"].is_null() || is_weights || name == "tokenizer.json")
         files.push_back(std::move(file));
     }
@@ -371,7 +371,7 @@ class Check {
         .total_bytes();
   }
 
-  // The strategy that shards most.
+  // The sharing of the strategy that shards most.
   static sizing::StateSharing sharing() {
     return sizing::sharing_of(settings::strategies_of_processes().back());
   }

@@ -14,7 +14,7 @@ namespace convoy::recipes {
 
 struct ModelCheck {
   nlohmann::ordered_json facts;  // by name, as `--json` shows them; null where nothing is known
-  std::vector<std::string> refusals;  // sentences; none: it can be used
+  std::vector<std::string> refusals;  // sentences; empty: the model can be used
   std::vector<std::string> notices;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Contents that no template has.
+// Placeholder contents that occur in no template.
 constexpr const char* kSystem = "SYSTEM-1f6e";
 constexpr const char* kUser = "USER-1f6e";
 constexpr const char* kAnswer = "ANSWER-1f6e";
@@ -24,7 +24,8 @@ ordered_json turn(const char* role, const std::string& content) {
   return {{"role", role}, {"content", content}};
 }
 
-// Cuts `text` at the contents, which must come in this order: one part more than contents.
+// Splits `text` at the contents, which must occur in this order. Returns the texts around them: one
+// more than there are contents.
 std::optional<std::vector<std::string>> around(const std::string& text,
                                                const std::vector<std::string>& contents) {
   std::vector<std::string> parts;
@@ -81,7 +82,7 @@ class TurnReader {
   }
 
  private:
-  // Without the tokenizer's BOS, which llama.cpp puts there itself.
+  // Renders without the tokenizer's BOS, which llama.cpp adds itself.
   std::string rendered(const ordered_json& messages, bool prompt) const {
     std::string text = template_.render(messages, {}, prompt).text;
     if (!bos_.empty()) take_start(text, bos_);
@@ -117,7 +118,7 @@ class TurnReader {
   std::string bos_;
 };
 
-// Inside """ ... """ every text stands as it is, but braces are Go's.
+// Escapes double braces for Go's templates. Inside """ ... """ no other text needs escaping.
 std::string go_text(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -131,7 +132,7 @@ std::string go_text(const std::string& text) {
   return out;
 }
 
-// PARAMETER in a Modelfile, key of generation_config.json.
+// Pairs of a PARAMETER in a Modelfile and a key of generation_config.json.
 constexpr std::pair<const char*, const char*> kSampling[] = {
     {"temperature", "temperature"},
     {"top_p", "top_p"},

@@ -17,7 +17,7 @@ namespace convoy::recipes {
 
 struct Modelfile {
   std::string text;
-  std::vector<std::string> notices;  // what is not as in the chat template
+  std::vector<std::string> notices;  // differences from the chat template
 };
 
 // `chat_template`: null = none. `ends`: ids at which texts end, before the ids that the folder's
@@ -25,7 +25,7 @@ struct Modelfile {
 Modelfile make_modelfile(const io::ModelFolder& folder, const text::ChatTemplate* chat_template,
                          const std::vector<int32_t>& ends, const std::string& gguf_name);
 
-// The texts around turns, read off renders of a chat template.
+// The texts around turns, taken from texts that a chat template renders.
 struct TurnTexts {
   std::string start;                        // before the first turn, of chats without a system turn
   std::string system_before, system_after;  // empty: the template takes no system turns
@@ -33,14 +33,14 @@ struct TurnTexts {
   std::string assistant_before, assistant_after;
   std::string prompt;  // after the last turn, where an answer begins
 
-  // In the language of Ollama's templates (Go's text/template).
+  // Returns a template in the language of Ollama (Go's text/template).
   std::string go_template() const;
   // Renders as that template does.
   std::string render(const nlohmann::ordered_json& messages) const;
 };
 
-// `bos`: what the tokenizer itself puts before texts; it is not part of a template. None where the
-// template's texts are not of this form.
+// `bos`: the text that the tokenizer itself puts before texts; it is not part of a template.
+// Returns nothing when the template's texts do not have this form.
 std::optional<TurnTexts> turn_texts(const text::ChatTemplate& chat_template,
                                     const std::string& bos);
 

@@ -7,10 +7,10 @@
 
 namespace convoy::recipes {
 
-// Throws ConfigError when there is something at `file`.
+// Throws ConfigError when `file` exists already.
 void require_new_file(const std::filesystem::path& file);
 
-// An empty folder may be there. Throws ConfigError for anything else.
+// Throws ConfigError when `folder` exists already and is not an empty folder.
 void require_new_folder(const std::filesystem::path& folder);
 
 }  // namespace convoy::recipes

@@ -31,7 +31,7 @@ class AnsweringEngine {
                   const AnsweringOptions& options, const Log& log);
 
   bool is_idle() const { return rows_.empty(); }
-  // Answers at once where the request is at fault.
+  // Answers an invalid request at once.
   void take(ReadRequest read);
   // Blocks for one step of the engine. Rows for clients that left are cancelled first. A step that
   // fails ends all answers with status 500.
@@ -62,7 +62,7 @@ class AnsweringEngine {
   ServerMetrics metrics_;
   std::mt19937_64 random_{std::random_device()()};
   int64_t next_number_ = 1;
-  std::map<int64_t, Row> rows_;  // by the engine's number
+  std::map<int64_t, Row> rows_;  // rows by their number in the engine
 };
 
 }  // namespace convoy::recipes

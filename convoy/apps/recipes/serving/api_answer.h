@@ -22,8 +22,8 @@ struct AnswerHead {
   std::string model;
   int64_t created = 0;                        // seconds since 1970
   ToolFormat tool_format = ToolFormat::None;  // how calls are read from the texts
-  bool begins_in_thoughts = false;            // the prompt has opened them
-  bool reports_usage = false;                 // in a last part; the others say that they have none
+  bool begins_in_thoughts = false;            // the prompt has opened the thoughts
+  bool reports_usage = false;                 // usage in a last part; null in the other parts
 };
 
 struct Usage {
@@ -41,7 +41,7 @@ Json whole_answer(const AnswerHead& head, const std::vector<generate::Completion
 std::string first_part(const AnswerHead& head, int64_t choice);  // empty for completions
 std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text,
                       const Json& logprobs);  // null: none
-// Whole calls; `first`: the number of the first one within the choice.
+// A part with whole calls. `first`: the number of the first one within the choice.
 std::string calls_part(const AnswerHead& head, int64_t choice, const std::vector<ToolCall>& calls,
                        int64_t first);
 std::string end_part(const AnswerHead& head, int64_t choice, generate::FinishReason reason,

@@ -83,7 +83,8 @@ void FieldReader::require_neutral(const std::string& name, const std::vector<Jso
                                              served_values(neutral), io::shown(*value)));
 }
 
-// Null is no wish: the openai package writes it for what its objects do not have.
+// Ignores unread fields that are null: the openai package writes null for fields that its objects
+// do not have.
 void FieldReader::require_nothing_else() const {
   for (const auto& [name, value] : object_.items())
     if (!known_.contains(name) && !value.is_null())

@@ -27,7 +27,7 @@ Json parse_object(std::string_view body);  // Throws ApiError.
 // ApiError.
 class FieldReader {
  public:
-  // `place`: where the object stands in the request, such as "messages[0]"; empty: it is the
+  // `place`: place of the object in the request, such as "messages[0]"; empty: the object is the
   // request.
   explicit FieldReader(const Json& object, const std::string& place = {})
       : object_(object), prefix_(place.empty() ? "" : place + ".") {}
@@ -38,11 +38,11 @@ class FieldReader {
   double number(const std::string& name, double absent, double least, double most);
   bool flag(const std::string& name, bool absent = false);
   std::string text(const std::string& name);
-  const Json* object(const std::string& name);  // null where it is absent
-  // A field that may only hold what changes nothing.
+  const Json* object(const std::string& name);  // null when absent
+  // Throws unless the field is absent or has one of the values `neutral`, which change nothing.
   void require_neutral(const std::string& name, const std::vector<Json>& neutral);
   void require_nothing_else() const;
-  // `field`: its whole name in the request.
+  // `field`: its full name in the request.
   [[noreturn]] static void refuse(const std::string& field, const std::string& wanted,
                                   const Json& found);
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kNoLetter = "\xef\xbf\xbd";  // U+FFFD
 
-// By letter of the alphabet in which byte-level vocabularies are written (GPT-2's): bytes that
-// print stand for themselves, the others for letters from U+0100 on.
+// Maps the letters of GPT-2's byte-level vocabularies to bytes. A printable byte is written as
+// itself, any other byte as a letter from U+0100 on.
 const std::map<std::string, char, std::less<>>& bytes_by_letter() {
   static const auto kBytes = [] {
     const auto letter = [](int code) {
@@ -72,7 +72,8 @@ std::string token_bytes(const text::Tokenizer& tokenizer, int32_t id) {
   return bytes.empty() ? text : bytes;
 }
 
-// A token shows no more bytes than it has: so too many tokens wait rather than too few.
+// Returns the number of tokens whose text is certain. A token's text is never longer than its
+// bytes, so this holds back too many tokens rather than too few.
 size_t LogprobWriter::end_of_certain(const generate::AnswerTokens& all, size_t unsure_bytes) const {
   size_t end = all.logprobs.size();
   while (end > given_ && unsure_bytes > 0) {
@@ -104,8 +105,8 @@ Json LogprobWriter::chat_part(const generate::AnswerTokens& all, size_t end) {
   return {{"content", content}};
 }
 
-// In letters, as programs count them, not in bytes. A token that begins within a letter has the
-// place of that letter.
+// Returns the token's offset in characters, as clients count them, not in bytes. A token that
+// begins inside a character has the offset of that character.
 int64_t LogprobWriter::offset_of_next(int32_t id) {
   const std::string bytes = tokenizer_.is_special(id) ? "" : token_bytes(tokenizer_, id);
   const bool is_within = !bytes.empty() && continues_character(bytes.front()) && letters_ > 0;
@@ -128,7 +129,7 @@ Json LogprobWriter::completion_part(const generate::AnswerTokens& all, size_t en
     Json by_token = Json::object();
     for (const auto& [id, logprob] : all.likeliest[at])
       by_token.emplace(tokenizer_.decode({static_cast<int32_t>(id)}, false), logprob);
-    by_token.emplace(token, all.logprobs[at]);  // though it be none of the most likely ones
+    by_token.emplace(token, all.logprobs[at]);  // even if it is not among the likeliest
     likeliest.push_back(std::move(by_token));
   }
   return {{"tokens", tokens},

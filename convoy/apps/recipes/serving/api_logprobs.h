@@ -11,7 +11,7 @@
 
 namespace convoy::recipes {
 
-// The bytes that the token adds to a text, also where they are a part of a letter.
+// The bytes that the token adds to a text, even when they are only a part of a character.
 std::string token_bytes(const text::Tokenizer& tokenizer, int32_t id);
 
 class LogprobWriter {
@@ -33,8 +33,8 @@ class LogprobWriter {
 
   ApiKind kind_;
   const text::Tokenizer& tokenizer_;
-  size_t given_ = 0;     // tokens
-  int64_t letters_ = 0;  // letters that begin in these tokens
+  size_t given_ = 0;     // tokens that were written
+  int64_t letters_ = 0;  // characters that begin in these tokens
 };
 
 }  // namespace convoy::recipes

@@ -14,7 +14,7 @@ namespace {
 }
 
 // Returns the function of a tool or a call {"type": "function", "function": {"name": ...}}.
-// `place`: where the whole object stands.
+// `place`: place of the whole object.
 const Json& function_of(FieldReader& fields, const std::string& place) {
   const std::string type = fields.text("type");
   if (!type.empty() && type != "function")
@@ -25,8 +25,8 @@ const Json& function_of(FieldReader& fields, const std::string& place) {
   return *function;
 }
 
-// A model's broken JSON comes back with the conversation: the template gets it as one text, so that
-// the model sees what it wrote.
+// The client sends a model's broken JSON back with the conversation. The template then gets it as
+// one text, so that the model sees what it wrote.
 Json read_arguments(const std::string& text) {
   try {
     if (Json arguments = io::parse_json(text.empty() ? "{}" : text, ""); arguments.is_object())
@@ -82,9 +82,9 @@ void check_content(const Json* content, const std::string& place) {
   }
 }
 
-// Templates get the fields that they read by these names, as from vLLM (chat_utils.py), SGLang
-// (ChatCompletionMessageGenericParam in protocol.py) and llama.cpp's server (chat.cpp); those
-// drop all others silently.
+// Accepts the fields that vLLM (chat_utils.py), SGLang (ChatCompletionMessageGenericParam in
+// protocol.py) and llama.cpp's server (chat.cpp) pass to templates under these names. Those servers
+// drop all other fields silently.
 void check_fields(const Json& message, const std::string& place) {
   FieldReader fields(message, place);
   fields.text("role");
@@ -94,8 +94,8 @@ void check_fields(const Json& message, const std::string& place) {
   fields.text("tool_call_id");
   fields.text("reasoning_content");  // vLLM, SGLang, DeepSeek
   fields.text("reasoning");          // vLLM, OpenRouter
-  // An answer that the openai package got from OpenAI, given back as it is (model_dump()), has
-  // these beside nulls.
+  // A client may send back an answer that the openai package got from OpenAI (model_dump()). That
+  // message has these fields beside nulls.
   fields.require_neutral("annotations", {Json::array()});
   fields.require_neutral("refusal", {""});
   fields.require_nothing_else();
@@ -117,8 +117,8 @@ Json read_message(const Json& given, const std::string& place) {
   return message;
 }
 
-// Fields of functions in the schemas that transformers and pydantic make. `strict` asks for guided
-// decoding.
+// Accepts the fields of functions in the schemas that transformers and pydantic make. Refuses
+// `strict`, which asks for guided decoding.
 void read_tool(const Json& tool, const std::string& place) {
   if (!tool.is_object()) refuse_message(place, "must be a function");
   FieldReader fields(tool, place);

@@ -7,16 +7,16 @@
 
 namespace convoy::recipes {
 
-// `messages`. Arguments of tool calls, which are texts in OpenAI's API, become the objects that
-// they hold ({"invalid_json": TEXT} for a text that holds none), and a content that is missing
-// beside tool calls an empty text. Throws ApiError.
+// Reads `messages`. Arguments of tool calls are texts in OpenAI's API: they become the objects that
+// the texts contain ({"invalid_json": TEXT} for a text without an object). A content that is
+// missing beside tool calls becomes an empty text. Throws ApiError.
 Json read_messages(FieldReader& fields);
 
-// `chat_template_kwargs`, `reasoning_effort` and `verbosity`; empty where there are none. Throws
+// Reads `chat_template_kwargs`, `reasoning_effort` and `verbosity`; empty without them. Throws
 // ApiError.
 Json read_template_kwargs(FieldReader& fields);
 
-// `tools`; null where there are none, or `tool_choice` is none. Throws ApiError.
+// Reads `tools`; null without tools, or when `tool_choice` is none. Throws ApiError.
 Json read_tools(FieldReader& fields);
 
 }  // namespace convoy::recipes

@@ -15,8 +15,8 @@ namespace convoy::recipes {
 namespace {
 
 constexpr int64_t kMostChoices = 128;     // as OpenAI's API
-constexpr int64_t kMostStopStrings = 16;  // four there
-constexpr int64_t kMostBiases = 1024;     // 300 there
+constexpr int64_t kMostStopStrings = 16;  // 4 in OpenAI's API
+constexpr int64_t kMostBiases = 1024;     // 300 in OpenAI's API
 constexpr int64_t kUsualCompletionTokens = 16;
 constexpr int64_t kMostChatLogprobs = 20;
 constexpr int64_t kMostCompletionLogprobs = 5;
@@ -54,7 +54,7 @@ std::vector<std::variant<std::string, std::vector<int32_t>>> read_prompts(FieldR
   return prompts;
 }
 
-// {"id": number}
+// Reads {"id": number}.
 std::vector<kernels::LogitBias> read_logit_bias(FieldReader& fields) {
   constexpr double kMostBias = 100;  // as OpenAI's API
   const Json* given = fields.object("logit_bias");
@@ -87,10 +87,10 @@ void read_sampling(FieldReader& fields, const settings::SamplingSources& sources
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   settings::SamplingFlags& sampling = request.sampling;
   read_number(fields, "temperature", 0, 100, sampling.temperature);
-  // 0 keeps the likeliest token alone, as in OpenAI's API.
+  // 0 keeps only the likeliest token, as in OpenAI's API.
   read_number(fields, "top_p", 0, 1, sampling.top_p);
   if (sampling.top_p.value) sampling.top_p = std::max(*sampling.top_p.value, 1e-9);
-  // -1: all, as in vLLM.
+  // -1 keeps all tokens, as in vLLM.
   if (fields.find("top_k") != nullptr)
     sampling.top_k = std::max<int64_t>(0, fields.integer("top_k", 0, -1, kMost));
   read_number(fields, "min_p", 0, 1, sampling.min_p);
@@ -102,7 +102,7 @@ void read_sampling(FieldReader& fields, const settings::SamplingSources& sources
   sampling.stop = read_stop(fields);
   if (fields.find("seed") != nullptr)
     request.seed = fields.integer("seed", 0, INT64_MIN, INT64_MAX);
-  if (request.seed == -1) request.seed.reset();  // none is given, as in vLLM
+  if (request.seed == -1) request.seed.reset();  // -1 means no seed, as in vLLM
   const bool is_chat = request.kind == ApiKind::Chat;
   const bool model_says = !sources.model.values.max_new_tokens.is_auto();
   const int64_t limit =
@@ -110,7 +110,7 @@ void read_sampling(FieldReader& fields, const settings::SamplingSources& sources
   const int64_t tokens = is_chat ? fields.integer("max_completion_tokens", limit, 1, kMost) : limit;
   if (tokens > 0) sampling.max_new_tokens = tokens;
   sampling = settings::settle_sampling(std::move(sampling), sources);
-  // The older name and the newer one. Some clients send both.
+  // `max_tokens` is the older name of `max_completion_tokens`. Some clients send both.
   if (is_chat && limit != 0 && limit != tokens)
     throw ApiError(400,
                    fmt::format("`max_tokens` is {} and `max_completion_tokens` is {}; they are the "
@@ -165,7 +165,7 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
   request.model = fields.text("model");
   request.streams = fields.flag("stream");
   if (const Json* options = fields.object("stream_options")) {
-    // An empty one asks for nothing, as in vLLM.
+    // An empty object asks for nothing, as in vLLM.
     if (!request.streams && !options->empty())
       throw ApiError(400, "`stream_options` needs `stream`: true; leave it out", "stream_options",
                      "invalid_value");
@@ -183,7 +183,7 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
     request.template_kwargs = read_template_kwargs(fields);
     fields.require_neutral("response_format", {{{"type", "text"}}});
     request.tools = read_tools(fields);
-    // The older names of tools and tool_choice, where they ask for none.
+    // The older names of `tools` and `tool_choice` may only ask for no tools.
     fields.require_neutral("functions", {Json::array()});
     fields.require_neutral("function_call", {"none", "auto"});
   } else {

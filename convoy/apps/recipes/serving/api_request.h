@@ -25,7 +25,7 @@ struct ApiRequest {
   std::string model;
   Json messages;  // for ApiKind::Chat
   Json tools;     // tools that its answer may call; null: none
-  // Texts, or ids: of Completion.
+  // Texts or ids, for ApiKind::Completion.
   std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;
   Json template_kwargs = Json::object();
   settings::SamplingFlags sampling;  // settled
@@ -38,7 +38,7 @@ struct ApiRequest {
   bool reports_usage = false;  // in the last part of a stream
 };
 
-// These throw ApiError. `sources`: where sampling values come from that the request leaves open.
+// Both throw ApiError. `sources`: the sources of sampling values that the request leaves open.
 std::vector<int32_t> read_ids(const Json& list, const std::string& field);
 ApiRequest parse_api_request(ApiKind kind, std::string_view body,
                              const settings::SamplingSources& sources = {});

@@ -24,11 +24,11 @@ using ServedNames = std::map<std::string, int64_t>;
 
 struct ParserOptions {
   ServedNames names;
-  Json template_kwargs = Json::object();  // a request's override them
+  Json template_kwargs = Json::object();  // overridden by the variables of a request
   int64_t most_rows = 0;                  // most answers that one request may have
   std::string tool_call_parser = "auto";  // the value of --tool-call-parser
   settings::SamplingSources sampling = {};
-  std::vector<std::vector<int32_t>> adapter_end_ids = {};  // by adapter, the first is number 1
+  std::vector<std::vector<int32_t>> adapter_end_ids = {};  // by adapter; adapter 1 is first
 };
 
 struct AskedAnswers {
@@ -37,8 +37,8 @@ struct AskedAnswers {
   std::vector<std::vector<int32_t>> prompts;  // each with request.sampling.n answers
   ToolFormat tool_format = ToolFormat::None;  // how calls in the answers are read
   bool shows_special_tokens = false;
-  bool begins_in_thoughts = false;  // the prompt ends with their opening tag
-  std::vector<int32_t> stop_ids;    // beside the engine's ends
+  bool begins_in_thoughts = false;  // the prompt ends with the opening tag of thoughts
+  std::vector<int32_t> stop_ids;    // in addition to the engine's end tokens
 };
 struct AskedMetrics {};
 struct KnownAnswer {
@@ -52,14 +52,14 @@ class RequestParser {
   RequestParser(const data::SampleEncoder& encoder, const LoadedModel& loaded,
                 ParserOptions options);
 
-  // Takes as long as the prompt is long: seconds for megabytes. Throws nothing of Convoy's.
+  // The time grows with the length of the prompt: seconds for megabytes. Throws no convoy::Error.
   ParsedRequest parse(std::string_view path, std::string_view body) const;
 
  private:
   ParsedRequest parse_or_throw(std::string_view path, std::string_view body) const;
   AskedAnswers asked_answers(ApiRequest request) const;
   int64_t adapter_of(const std::string& model) const;
-  // These throw where the model can never answer the request.
+  // These throw when the model can never answer the request.
   void check_tools(const ApiRequest& request) const;
   void check_number(const ApiRequest& request) const;
   void check_lengths(const std::vector<std::vector<int32_t>>& prompts, ApiKind kind) const;

@@ -6,7 +6,7 @@
 namespace convoy::recipes {
 namespace {
 
-// So often the thread looks whether it is to end.
+// Interval at which the thread checks whether it has to end.
 constexpr std::chrono::milliseconds kTurn(100);
 
 }  // namespace

@@ -27,11 +27,12 @@ class RequestReader {
  public:
   // Both must outlive it.
   RequestReader(serving::FrontLink& front, const RequestParser& parser);
-  ~RequestReader();  // on the thread that answers; parsed requests that nobody has taken get 503
+  // Call it on the thread that answers. Parsed requests that were not taken get status 503.
+  ~RequestReader();
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 
-  // Waits for requests up to `time`; in the order in which they were parsed.
+  // Waits up to `time` for requests. Returns them in the order in which they were parsed.
   std::deque<ReadRequest> wait(std::chrono::milliseconds time);
 
  private:
@@ -44,8 +45,8 @@ class RequestReader {
 
   serving::FrontLink& front_;
   const RequestParser& parser_;
-  // By length, for the shortest is parsed first: a request of a line does not wait for the
-  // megabytes of others. The thread's own.
+  // Unparsed requests by length. The shortest is parsed first, so that a short request does not
+  // wait for the megabytes of others. Only the reading thread uses it.
   std::multimap<size_t, Unread> unread_;
   std::atomic<bool> ends_{false};
   std::mutex mutex_;

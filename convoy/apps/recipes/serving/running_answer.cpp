@@ -30,7 +30,8 @@ void RunningAnswer::grow(int64_t choice, std::string_view text,
   send_found(choice, found, tokens, text.size() - stream.text.given_bytes());
 }
 
-// Tokens whose text is not certain yet wait for it.
+// Sends found text and calls. Holds back the log-probabilities of tokens whose text is not certain
+// yet.
 void RunningAnswer::send_found(int64_t choice, const ToolCallReader::Found& found,
                                const generate::AnswerTokens& tokens, size_t unsure_bytes) {
   Stream& stream = streams_by_choice_[static_cast<size_t>(choice)];
@@ -51,7 +52,7 @@ void RunningAnswer::end_stream(int64_t choice, const generate::Completion& compl
   exchange_->send(end_part(head_, choice, completion.finish_reason, stream.calls > 0));
 }
 
-// The choices of a prompt share it.
+// Counts the tokens of a choice. The choices of a prompt share its tokens, so they count once.
 void RunningAnswer::count(int64_t choice, const generate::Completion& completion) {
   usage_.completion_tokens += std::ssize(completion.token_ids);
   if (choice % choices_per_prompt_ != 0) return;

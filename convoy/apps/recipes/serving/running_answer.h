@@ -26,12 +26,12 @@ class RunningAnswer {
   bool streams() const { return streams_; }
   bool is_open() const { return exchange_->is_open(); }  // false once the client left
 
-  void begin();  // before all that follow
+  void begin();  // call it before the functions below
   // `text` and `tokens`: all of the choice so far.
   void grow(int64_t choice, std::string_view text, const generate::AnswerTokens& tokens);
-  // The answer goes out with the end of its last choice.
+  // Ends a choice. The end of the last choice completes the answer.
   void end(int64_t choice, generate::Completion completion);
-  // A stream that has begun ends with the error as its last event.
+  // Ends the answer with the error, which is the last event of a stream that has begun.
   void fail(const ApiError& error);
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// While nothing runs, so often the server looks whether it is to stop.
+// Interval at which an idle server checks whether it has to stop.
 constexpr std::chrono::milliseconds kIdleWait(100);
 constexpr std::chrono::milliseconds kNoWait(0);
 
@@ -81,7 +81,7 @@ void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_
                           rows_together(run.engine, opened.request.device, positions), 1, log);
   LoadedModel loaded = load_weights(std::move(opened), log);
   share.say_busy_cores(log);
-  if (loaded.chat_template) loaded.chat_template->clock().go();  // a server outlives a date
+  if (loaded.chat_template) loaded.chat_template->clock().go();  // a server's date changes
   const at::NoGradGuard no_grad;
   std::optional<adapters::ServedAdapters> served;
   if (!named.empty()) served.emplace(*loaded.model, folders_of(named));

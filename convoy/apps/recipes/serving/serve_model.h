@@ -15,8 +15,9 @@ struct ServeRun : settings::ServeCall {
   int64_t engine_number = 0;  // among the engines of the server
 };
 
-// Answers the requests that come over `socket` until `stop_wanted`; then the running ones have
-// --shutdown-time. Ends with the front. Throws convoy::Error where it cannot begin.
+// Answers the requests that arrive on `socket` until `stop_wanted`. Running answers then have
+// --shutdown-time to end. Also returns when the front process has ended. Throws convoy::Error when
+// it cannot start.
 void serve_model(const ServeRun& run, int socket, const std::atomic<bool>& stop_wanted,
                  const Log& log);
 

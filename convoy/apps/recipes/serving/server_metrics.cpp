@@ -9,7 +9,7 @@
 namespace convoy::recipes {
 namespace {
 
-// The bounds of vLLM's histograms, which dashboards add up over servers.
+// The same bounds as in vLLM's histograms, because dashboards add up histograms of several servers.
 const std::vector<double> kFirstTokenSeconds{0.001, 0.005, 0.01, 0.02,  0.04,  0.06,  0.08, 0.1,
                                              0.25,  0.5,   0.75, 1,     2.5,   5,     7.5,  10,
                                              20,    40,    80,   160.0, 640.0, 2560.0};
@@ -38,7 +38,7 @@ struct MeasureKind {
   std::string_view help;
   const std::vector<double>& bounds;
 };
-// By Measure.
+// Indexed by Measure.
 const std::vector<MeasureKind> kMeasures{
     {"time_to_first_token_seconds", "From a request to the first token.", kFirstTokenSeconds},
     {"inter_token_latency_seconds", "From a token to the next one.", kTokenSeconds},
@@ -50,7 +50,7 @@ const std::vector<MeasureKind> kMeasures{
     {"request_decode_time_seconds", "From the first token to the last one.", kRequestSeconds},
     {"request_prompt_tokens", "Tokens of a prompt.", kTokenCounts},
     {"request_generation_tokens", "Tokens of an answer.", kTokenCounts},
-    // vLLM's counts the longest of a request's `n` answers, each of which is a request here.
+    // vLLM counts the longest of a request's `n` answers. Here each answer counts as a request.
     {"request_max_num_generation_tokens", "request_generation_tokens again.", kTokenCounts}};
 
 double seconds(RowTimes::Clock::duration time) {

@@ -16,7 +16,7 @@
 
 namespace convoy::recipes {
 
-// Counts of values up to each bound, which rise.
+// Counts the values up to each bound. The bounds are ascending.
 class Histogram {
  public:
   explicit Histogram(std::vector<double> bounds)
@@ -33,12 +33,12 @@ class Histogram {
   double sum_ = 0;
 };
 
-// The course of one row of an engine.
+// The times of one row of an engine.
 struct RowTimes {
   using Clock = std::chrono::steady_clock;
 
   Clock::time_point came = {};
-  Clock::time_point began = {};  // computing; not set while it waits
+  Clock::time_point began = {};  // start of computing; not set while the row waits
   Clock::time_point first_token = {};
   Clock::time_point last_token = {};
   int64_t prompt_tokens = 0;
@@ -54,7 +54,7 @@ class ServerMetrics {
   // `engine`: its number among the server's engines.
   ServerMetrics(std::string model_name, int64_t engine);
 
-  // The row has `tokens` new ones in all.
+  // `tokens`: number of all new tokens of the row so far.
   void note_tokens(RowTimes& row, int64_t tokens, Clock::time_point now);
   void note_end(const RowTimes& row, generate::FinishReason reason, Clock::time_point now);
   void note_abort() { ++ends_["abort"]; }

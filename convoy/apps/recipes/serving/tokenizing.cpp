@@ -10,7 +10,7 @@ namespace {
 
 void check_named_model(FieldReader& fields, const Tokenizing::CheckModel& check_model) {
   const std::string model = fields.text("model");
-  if (!model.empty()) check_model(model);  // all of a server have one tokenizer
+  if (!model.empty()) check_model(model);  // all models of a server have the same tokenizer
 }
 
 text::SpecialTokens special_tokens(FieldReader& fields, bool absent) {

@@ -14,15 +14,15 @@ namespace convoy::recipes {
 
 class Tokenizing {
  public:
-  // Both must outlive it. `template_kwargs`: a request's override them.
+  // Both must outlive it. `template_kwargs`: overridden by the variables of a request.
   Tokenizing(const data::SampleEncoder& encoder, const LoadedModel& loaded, Json template_kwargs)
       : encoder_(encoder), loaded_(loaded), template_kwargs_(std::move(template_kwargs)) {}
 
-  // The ids of each prompt of a request that is to be answered. Throws ApiError, DataError.
+  // Returns the ids of each prompt of a request. Throws ApiError, DataError.
   std::vector<std::vector<int32_t>> prompts(const ApiRequest& request) const;
 
-  // The answers to bodies of requests; `check_model` throws where it may not be named. The same
-  // errors.
+  // tokenize() and detokenize() return the answer to a request with this body. `check_model` throws
+  // for a model name that is not allowed. Both throw ApiError, DataError.
   using CheckModel = std::function<void(const std::string&)>;
   Json tokenize(std::string_view body, const CheckModel& check_model) const;
   Json detokenize(std::string_view body, const CheckModel& check_model) const;

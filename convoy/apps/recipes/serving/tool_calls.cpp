@@ -21,15 +21,15 @@ constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kBetweenLlamaCalls = "; \t\r\n";
 constexpr std::string_view kBetweenHermesCalls = ", \t\r\n";
 
-// The value of a member of a valid JSON object as it is written; empty where there is none. Of
-// several the last, as parsers take it.
+// Returns the text of a member's value in a valid JSON object; empty without that member. Of
+// several members with the name it returns the last, as parsers do.
 std::string_view member_text(std::string_view object, std::string_view name) {
   std::string_view found, last_word;
   int depth = 0;
   bool in_string = false;
   size_t word = 0;
   constexpr size_t kNone = std::string_view::npos;
-  size_t value = kNone;  // its beginning
+  size_t value = kNone;  // start of the value
   for (size_t at = 0; at < object.size(); ++at) {
     const char letter = object[at];
     if (in_string) {
@@ -52,8 +52,9 @@ std::string_view member_text(std::string_view object, std::string_view name) {
   return found.substr(0, found.find_last_not_of(kSpace) + 1);
 }
 
-// The call that the JSON of `text` is, with arguments as the model wrote them: parsed and written
-// again they could lose digits. `needs_arguments`: without them it is none.
+// Reads `text` as a call in JSON. Keeps the arguments as the model wrote them, because numbers that
+// are parsed and written again could lose digits. `needs_arguments`: JSON without arguments is no
+// call.
 std::optional<ToolCall> read_call(std::string_view text, bool needs_arguments) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) return {};
@@ -70,7 +71,7 @@ std::optional<ToolCall> read_call(std::string_view text, bool needs_arguments) {
 
 size_t end_without_space(std::string_view text) { return text.find_last_not_of(kSpace) + 1; }
 
-// The bytes of the JSON object or list that `text` begins with; 0: it goes on.
+// Number of bytes of the JSON object or list at the start of `text`; 0 when it is incomplete.
 size_t value_bytes(std::string_view text) {
   int depth = 0;
   bool in_string = false;
@@ -90,12 +91,12 @@ size_t value_bytes(std::string_view text) {
   return 0;
 }
 
-// Skips letters of `skipped`.
+// Returns `text` without leading characters from `skipped`.
 std::string_view after(std::string_view text, std::string_view skipped) {
   return text.substr(std::min(text.find_first_not_of(skipped), text.size()));
 }
 
-// The calls of an object, or of a list of objects; false where it is something else.
+// Adds the calls of an object, or of a list of objects. Returns false for anything else.
 bool add_calls(std::string_view value, std::vector<ToolCall>& calls) {
   if (value.front() == '{') {
     const auto call = read_call(value, false);
@@ -114,10 +115,11 @@ bool add_calls(std::string_view value, std::vector<ToolCall>& calls) {
 struct TaggedCalls {
   enum class State { Whole, GoesOn, None } state = State::None;
   std::vector<ToolCall> calls = {};
-  size_t bytes = 0;  // with the closing tag
+  size_t bytes = 0;  // including the closing tag
 };
 
-// Reads on behind an opening tag. `is_whole`: the answer has ended, perhaps without the last tag.
+// Reads the calls after an opening tag. `is_whole`: the answer has ended, perhaps without the last
+// tag.
 TaggedCalls read_tagged_calls(const std::string_view text, bool is_whole) {
   using State = TaggedCalls::State;
   TaggedCalls tagged;
@@ -196,7 +198,7 @@ void ToolCallReader::give_text(Found& found, size_t bytes) {
   held_.erase(0, bytes);
 }
 
-// False: they go on.
+// Takes text of thoughts. Returns false when the thoughts go on.
 bool ToolCallReader::read_thoughts(Found& found) {
   const size_t close = held_.find(kEndOfThoughts);
   is_thinking_ = close == std::string::npos;
@@ -219,7 +221,7 @@ void ToolCallReader::read_hermes(Found& found, bool is_whole) {
     if (open == std::string_view::npos) {
       const size_t begun =
           std::max(generate::begun_bytes(held, kOpen), generate::begun_bytes(held, kThoughts));
-      // White space may turn out to stand before a call.
+      // White space at the end is held back, because a call may follow it.
       return give_text(found, end_without_space(held.substr(0, held.size() - begun)));
     }
     const TaggedCalls tagged = read_tagged_calls(held.substr(open + kOpen.size()), is_whole);
@@ -235,8 +237,8 @@ void ToolCallReader::read_hermes(Found& found, bool is_whole) {
   }
 }
 
-// Calls stand at the beginning of an answer. The tag is a special token in Llama 3's own
-// vocabulary, which is no part of a text.
+// Calls are only at the beginning of an answer. In Llama 3's own vocabulary the tag is a special
+// token, so the text does not contain it.
 void ToolCallReader::read_llama(Found& found) {
   for (;;) {
     const std::string_view held = held_;

@@ -12,19 +12,19 @@
 
 namespace convoy::recipes {
 
-// Hermes, Qwen: <tool_call>{"name": ..., "arguments": {...}}</tool_call>, among text; several
-// objects in one pair of tags, or a list of them, are as many calls. Thoughts hold none.
-// Llama3Json: {"name": ..., "parameters": {...}}, alone or several with `;` between them.
+// Hermes, also for Qwen: <tool_call>{"name": ..., "arguments": {...}}</tool_call> within text. One
+// pair of tags may contain several calls: several objects, or a list of objects. Thoughts contain
+// no calls. Llama3Json: {"name": ..., "parameters": {...}}, alone or several with `;` between them.
 enum class ToolFormat { None, Hermes, Llama3Json };
 
 // `parser`: the word of --tool-call-parser. With auto the format that the template teaches; None if
 // there is no template, or it teaches another format.
 ToolFormat tool_format(const std::string& parser, const text::ChatTemplate* chat_template);
 
-// True where the tags of such calls are special tokens, which texts leave out.
+// True when the tags of the format's calls are special tokens, which decoded texts leave out.
 bool has_special_tags(ToolFormat format, const text::Tokenizer& tokenizer);
 
-// True where a prompt ends with the tag that opens thoughts.
+// True when the prompt ends with the tag that opens thoughts.
 bool opens_thoughts(const std::vector<int32_t>& prompt, const text::Tokenizer& tokenizer);
 
 struct ToolCall {
@@ -59,7 +59,7 @@ class ToolCallReader {
   std::string held_;
   bool is_thinking_;           // Hermes: within <think>
   bool may_begin_;             // Llama3Json: a call may stand here
-  bool follows_call_ = false;  // no text since
+  bool follows_call_ = false;  // only white space has followed a call
 };
 
 }  // namespace convoy::recipes

@@ -49,7 +49,7 @@ std::vector<Json> parsed(const std::vector<std::string>& brought) {
   return ranks;
 }
 
-// Paths may hold any bytes.
+// Replaces invalid UTF-8, because paths may hold any bytes.
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -60,7 +60,7 @@ std::string name_of(size_t rank, const Json& brought) {
   return fmt::format("rank {} on {}", rank, text_of(brought, "host"));
 }
 
-// An error that all ranks throw alike.
+// An error that all ranks throw.
 struct Refusal {
   ExitCode code = ExitCode::Usage;
   std::string message;

@@ -19,11 +19,11 @@ namespace convoy::recipes {
 struct SettingsSource {
   // This node's configuration. When the file is missing, rank 0's is written to it and used.
   std::filesystem::path file;
-  std::vector<std::string> overrides = {};  // "train.batch_size=1", over the file
+  std::vector<std::string> overrides = {};  // "train.batch_size=1"; applied over the file
 };
 
 // True for settings that each node has for itself: paths, whose content is compared instead, and
-// the run's name. "data.train_path".
+// the run's name. `key`: "data.train_path".
 bool is_own_to_a_node(const std::string& key);
 
 // Collective. Reads `settings`, which must equal rank 0's except for paths. A file or folder that
@@ -34,7 +34,7 @@ void agree_on_settings(comm::StoreBarrier& store_barrier, const SettingsSource& 
 // A file or folder that every node reads, identified by its content.
 struct SharedInput {
   std::string what;      // "the train rows"
-  std::string identity;  // a hash; empty = not looked at by this rank
+  std::string identity;  // a hash; empty = not read by this rank
   std::string place;     // path on this rank's host
 };
 
@@ -42,7 +42,8 @@ struct SharedInput {
 struct StartingPoint {
   std::vector<SharedInput> inputs;
   checkpoint::Stamp stamp;
-  // The newest checkpoint in this rank's run folder; -1 = none, or they are not used.
+  // The newest checkpoint in this rank's run folder; -1 = none, or the run does not use
+  // checkpoints.
   int64_t newest_checkpoint = -1;
   std::string checkpoints_folder;
 };

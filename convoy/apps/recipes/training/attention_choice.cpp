@@ -10,7 +10,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Empty: nothing.
+// Returns the reason why cuDNN's attention does not take the model; empty when it does.
 std::string against_cudnn(const nn::CausalLm& model) {
   const nn::KvGeometry geometry = model.kv_geometry();
   if (model.device().is_cpu()) return "this is a CPU";

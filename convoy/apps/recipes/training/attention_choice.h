@@ -9,8 +9,8 @@
 
 namespace convoy::recipes {
 
-// `attention`: auto, flash or cudnn, of the setting `key`. Throws ConfigError where cuDNN's kernel
-// does not take the model.
+// `attention`: value of the setting `key`, auto, flash or cudnn. Throws ConfigError where cuDNN's
+// kernel does not take the model.
 void choose_attention(nn::CausalLm& model, const std::string& attention, const char* key);
 
 }  // namespace convoy::recipes

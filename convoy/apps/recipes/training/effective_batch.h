@@ -21,7 +21,7 @@ double scaled_learning_rate(const settings::TrainingSettings& train, int64_t glo
 void report_batch(const Log& log, const settings::TrainingSettings& train,
                   const data::EpochOrder& order, const std::string& unit);
 
-// The parts of that report. "learning rate: 0.0002 x 64 / 16 (lr_scaling linear) = 0.0008"; empty
+// A part of report_batch(): "learning rate: 0.0002 x 64 / 16 (lr_scaling linear) = 0.0008"; empty
 // when nothing is scaled.
 std::string scaling_sentence(const settings::TrainingSettings& train, int64_t global_batch);
 // A warning about the scaling; empty: none. `schedule`: the run's schedule.

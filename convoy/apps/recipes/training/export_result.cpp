@@ -13,7 +13,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Modules that an adapter trains whole are the units without frozen parameters.
+// Gathers the modules that an adapter trains whole: the units without frozen parameters.
 std::vector<std::unique_ptr<nn::UnitUse>> use_trained_units(nn::CausalLm& model) {
   std::vector<std::unique_ptr<nn::UnitUse>> uses;
   const std::vector<nn::Unit> units = model.units();
@@ -23,7 +23,7 @@ std::vector<std::unique_ptr<nn::UnitUse>> use_trained_units(nn::CausalLm& model)
   return uses;
 }
 
-// The base does not end its texts with these, so they are the result's alone.
+// Logs the end tokens that the base model does not name and only the result has.
 void say_new_ends(const Result& result, const Log& log) {
   std::vector<std::string> pieces;
   for (const int32_t id : models::unnamed_ends(result.loaded.folder, result.ends))

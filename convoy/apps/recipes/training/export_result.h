@@ -22,7 +22,7 @@ struct Result {
   at::ScalarType dtype;  // type of a model's files
   models::Extent extent;
   const models::ResultEnds& ends;
-  bool writes;  // one rank does; others take part where values are not whole
+  bool writes;  // one rank; the others take part only if values are sharded
 };
 
 // Collective when the model's parameters are sharded: they are gathered while they are written.

@@ -28,7 +28,8 @@
 namespace convoy::recipes {
 namespace {
 
-// Rank 0 reads the values in memory for all ranks; every rank reads the others itself.
+// Restores the checkpoint's values. Values in memory are read only by rank 0; deferred values are
+// read by every rank.
 void restore_values(const LanguageInput& input) {
   const FoundCheckpoint& checkpoint = input.checkpoint;
   if (checkpoint.folder.empty()) return;
@@ -90,7 +91,8 @@ std::string mix_text(const data::EncodedSplits& splits, const data::MixSchedule&
                      static_cast<double>(rows) / static_cast<double>(of.num_rows));
 }
 
-// The ends that the answers of the rows teach, and the EOS that the user names.
+// The end tokens of the result: the ends that the training rows teach, and the EOS that the user
+// names.
 models::ResultEnds result_ends(const TrainingRun& run, const LanguageInput& input) {
   const text::Tokenizer& tokenizer = input.base.tokenizer;
   models::ResultEnds ends{
@@ -149,8 +151,8 @@ void FineTune::report_plan() const {
   if (task_data() == settings::TaskData::Judged) report_balance();
 }
 
-// The weights balance unequal numbers of good and bad answers. The paper recommends a ratio of the
-// weighted numbers in [1, 4/3] (equation 8).
+// Logs how the weights balance unequal numbers of good and bad answers. The KTO paper recommends a
+// ratio of the weighted numbers in [1, 4/3] (equation 8).
 void FineTune::report_balance() const {
   const data::TokenDataset& rows = input.splits.train;
   int64_t num_good = 0;
@@ -227,8 +229,8 @@ std::unique_ptr<train::TrainingObjective> FineTune::make_objective(
   return objective;
 }
 
-// A checkpoint folder of a LoRA run is a PEFT adapter, one of a full run a Hugging Face model; the
-// group's own file lies beside the files added here.
+// Files that make the checkpoint folder of a LoRA run a PEFT adapter, and that of a full run a
+// Hugging Face model. The checkpoint writes the file with the parameters beside them.
 checkpoint::NamedFiles FineTune::files_alongside() const {
   const LoadedModel& base = input.base;
   if (base.lora) {
@@ -253,7 +255,7 @@ void FineTune::report_speed(const nlohmann::json& figures) const {
       peak_share_text(figures["train_mfu"], figures["peak_flops_per_second"], run.dtype)));
 }
 
-// On rank 0 alone when values are whole; else collective.
+// Loads the best checkpoint's values: on rank 0 only when values are whole, else collective.
 void FineTune::use_best(const checkpoint::Progress& progress) const {
   if (!takes_best(settings.train, progress)) return;
   std::optional<checkpoint::LoadedCheckpoint> best;
@@ -292,7 +294,7 @@ nlohmann::json FineTune::memory_figures(bool has_trained) const {
   return figures;
 }
 
-// SFT-Play's scripts read the final status.
+// Includes the final status, which SFT-Play's scripts read.
 nlohmann::json FineTune::figures_of(const train::LoopResult& result) const {
   const checkpoint::Progress& progress = result.progress;
   const data::BatchPlanConfig& steps = batch.plan.config();
@@ -353,7 +355,8 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpo
   const bool measures = must_measure(run, input);
   const auto score = [&] { return reference_scores(run, input, batch, *group); };
   std::optional<train::ReferenceScores> reference;
-  // The answers of a step are paired with each other, so these wait until its size is measured.
+  // Task kto pairs each prompt of a step with another row's answer, so the scores of these pairs
+  // wait until the step's size is measured.
   const bool scores_last = measures && batch.settings.estimates_divergence();
   if (!scores_last && !(reference = or_give_up(run, underway, score))) return ExitCode::Stopped;
   if (scores_last)

@@ -16,13 +16,13 @@
 namespace convoy::recipes {
 
 struct FineTuneRequest {
-  // Made by the launcher, which holds its lock where rank 0 writes.
+  // The launcher has made this folder. The launcher of rank 0 holds its lock.
   std::filesystem::path run_folder;
   SettingsSource settings{};
   std::string devices = "cpu";               // as for device::take_rank_device
   std::vector<std::string> forced_fields{};  // stamp fields that may differ from the checkpoint
   bool plan_only = false;                    // --dry-run: print the plan, train nothing
-  bool tell_busy_cores = false;              // says so where other work takes cores
+  bool tell_busy_cores = false;              // logs when other programs use the cores
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
 };
 

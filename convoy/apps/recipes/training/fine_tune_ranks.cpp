@@ -12,13 +12,13 @@
 namespace convoy::recipes {
 namespace {
 
-// Reports a failure of this rank to the ranks that wait for it, wherever they wait.
+// Calls `call`. Reports a failure of this rank to all ranks that wait for it.
 template <class Call>
 auto or_tell(comm::StoreBarrier& store_barrier, Call call) {
   try {
     return call();
   } catch (const CommError&) {
-    throw;  // a consequence: whoever failed first says so
+    throw;  // a consequence: the rank that failed first reports it
   } catch (const std::exception& error) {
     store_barrier.tell_failure(error.what());
     throw;
@@ -35,7 +35,7 @@ ExitCode run_rank(const FineTuneRequest& request, const settings::TrainSettings&
   });
 }
 
-// `dp`: all ranks are threads of this process.
+// Strategy `dp`: all ranks are threads of this process.
 ExitCode run_in_threads(const FineTuneRequest& request, const settings::TrainSettings& settings,
                         comm::StoreBarrier& process, const std::atomic<bool>& stop_requested,
                         const Log& log) {

@@ -28,7 +28,7 @@ struct Votes {
   int64_t answered = 0;
   int64_t stop = 0;
   int64_t late = 0;
-  int64_t slow = 0;  // the last question is half a second ago
+  int64_t slow = 0;  // 1 if the last exchange was half a second ago
 };
 
 // Decides after which engine steps the ranks exchange their state: after each when they step
@@ -39,7 +39,8 @@ class Rounds {
 
   bool is_due(int64_t step) const { return step + 1 >= next_; }
 
-  // Collective. Returns the sum of all votes; `late` is rank 0's alone, so that one clock decides.
+  // Collective. Returns the sum of all votes. Only rank 0's `late` counts, so that one clock
+  // decides.
   Votes ask(Votes own) {
     own.slow = Clock::now() - asked_ >= std::chrono::milliseconds(500) ? 1 : 0;
     if (group_.rank() != 0) own.late = 0;
@@ -116,7 +117,7 @@ Questions evaluation_questions(const LoadedModel& loaded, const settings::TrainS
   return questions;
 }
 
-// The answers of this rank.
+// The answers that this rank has generated.
 struct GeneratingObjective::Answers {
   std::map<int64_t, std::string> texts;  // by row
   double seconds = 0;

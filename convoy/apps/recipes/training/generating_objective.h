@@ -25,7 +25,7 @@ Questions evaluation_questions(const LoadedModel& loaded, const settings::TrainS
 
 struct GeneratingOptions {
   std::filesystem::path samples_folder = {};  // step-N.jsonl of every evaluation
-  int engines_on_host = 1;                    // share the memory of the CPU
+  int engines_on_host = 1;                    // engines that share the memory of the CPU
 };
 
 class GeneratingObjective final : public train::LanguageObjective {

@@ -29,27 +29,27 @@ struct PreparedState {
 //   std::map<std::string, std::string> record(telemetry::TrainingLogOptions& options) const;
 //   std::unique_ptr<SomeObjective> make_objective(telemetry::TrainingLog* log) const;
 //   checkpoint::NamedFiles files_alongside() const;  // on rank 0
-//   // Collective. Exports; returns the values of metrics.json beside the log's.
+//   // Collective. Exports; returns the values of metrics.json that the log does not write.
 //   nlohmann::json conclude(const train::LoopResult& result, const SomeObjective& objective,
 //                           telemetry::TrainingLog* log) const;
 // `log` is null on all ranks but 0.
 struct JoinedTraining {
   TrainingRun& run;
-  const settings::TrainSettings& settings;  // with numbers for all that was auto
+  const settings::TrainSettings& settings;  // with a number in place of each auto
   const FoundCheckpoint& checkpoint;
   const Agreed& agreed;
   const checkpoint::Stamp& stamp;
   const data::EpochOrder& order;
   const std::vector<nn::NamedTensor>& parameters;
-  std::string parameter_group;  // as train::LoopParts
+  std::string parameter_group;  // as in train::LoopParts
   std::vector<nn::NamedTensor> buffers = {};
   comm::Group& group;
   PreparedState& state;
-  nn::CausalLm* model = nullptr;  // for a language model's training
+  nn::CausalLm* model = nullptr;  // null in a classifier's training
 
   // True when the checkpoint is at or past the last step.
   bool is_complete() const;
-  // Logs, for such a run, what to raise to train on.
+  // Logs for a complete run which setting to raise to continue the training.
   void report_complete() const;
   // Collective. Restores the optimizer from the checkpoint.
   optim::LearningRateSchedule restore_steps() const;
@@ -63,7 +63,7 @@ struct JoinedTraining {
                telemetry::TrainingLog* log) const;
 };
 
-telemetry::RunEnd run_end(train::LoopEnd end);  // as the log names it
+telemetry::RunEnd run_end(train::LoopEnd end);  // the log's value for the end of the loop
 
 // Collective. Blocks until the training ends. A dry run ends before the first file is written.
 template <class Kind>

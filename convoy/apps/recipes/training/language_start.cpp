@@ -21,7 +21,7 @@
 namespace convoy::recipes {
 namespace {
 
-// When ranks may share the parameters, none of them reads all at first.
+// True when ranks may share the parameters. Then no rank reads all values at the start.
 bool may_share_values(const TrainingRun& run) {
   return parallel::shards_values(run.settings.parallel) ||
          (run.settings.parallel.strategy == "auto" && run.planned.world > 1);
@@ -81,7 +81,7 @@ adapters::LoraModel make_adapter(const TrainingRun& run, LoadedModel& base) {
         {.file = settings.adapter,
          .key = "tuning.lora.adapter",
          .hint = "merge it (convoy models merge), and train an adapter of the merged model"});
-  // An adapter may be initialised from the weights.
+  // The weights are read on use, because an adapter may be initialised from them.
   std::optional<nn::ReadOnUse> reading;
   if (base.values) reading.emplace(model.units(), *base.values);
   if (reading) model.set_residency(&*reading);
@@ -144,7 +144,7 @@ std::string choose_strategy_of(const TrainingRun& run, const sizing::MemoryQuest
   return strategy;
 }
 
-// Collective. The word for train.gradient_checkpointing.
+// Collective. Returns the value for train.gradient_checkpointing.
 std::string choose_recompute_of(const TrainingRun& run, sizing::MemoryQuestion question,
                                 const sizing::StateSharing& sharing) {
   const int64_t usable_bytes =
@@ -217,7 +217,8 @@ data::BatchPlan plan_of(const TrainingRun& run, const LanguageInput& input,
        .mix = {input.splits.mix, data::mix_stop_named(settings.mix.stop)}}};
 }
 
-// A single row has no other answer that its own could be compared with.
+// Throws ConfigError for steps of a single row when the task compares a row with the answers of
+// other rows.
 void require_others(const SettledBatch& batch) {
   const data::BatchPlanConfig& steps = batch.plan.config();
   if (!batch.settings.estimates_divergence() || steps.global_batch > 1 || steps.packing) return;
@@ -242,7 +243,7 @@ BatchItems items_of(const TrainingRun& run, const LanguageInput& input,
           .ranks = run.planned.world};
 }
 
-// An adapter goes on with the template of its own training.
+// Continues an adapter with the chat template of its own training.
 settings::TrainSettings with_adapter_template(settings::TrainSettings settings, const Log& log) {
   const std::string& adapter = settings.tuning.lora.adapter;
   if (settings.tuning.mode == "full" || adapter.empty() || !settings.data.template_path.empty())
@@ -329,7 +330,7 @@ LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundChec
 }
 
 std::vector<SharedInput> shared_inputs(const TrainingRun& run, const LanguageInput& input) {
-  // The ranks of a host read the same files.
+  // The ranks of a host read the same files, so only one rank per host computes the checksum.
   const bool reads_for_host = run.environment.local_rank == 0 && !run.environment.one_host();
   const LoadedModel& base = input.base;
   const std::string model = base.folder.path().string();

@@ -19,8 +19,8 @@
 
 namespace convoy::recipes {
 
-// Replaces a model that is an adapter's folder by its base and the adapter to continue training; an
-// adapter's own chat template is that of the training, unless the settings name one. Throws
+// If the model is an adapter's folder, replaces it by the base and continues to train the adapter.
+// The training uses the adapter's own chat template, unless the settings name one. Throws
 // ConfigError.
 settings::TrainSettings with_adapter_start(settings::TrainSettings settings, const Log& log);
 
@@ -29,12 +29,12 @@ LoadedModel load_base(const TrainingRun& run);
 
 struct TrainedParameters {
   std::vector<nn::NamedTensor> parameters;
-  std::string group;  // name of their file in a checkpoint, without ".safetensors"
+  std::string group;  // name of the parameters' file in a checkpoint, without ".safetensors"
   train::StepFlops step_flops;
 };
 
 struct Sharing {
-  settings::TrainSettings settings;  // with the strategy that `auto` has become
+  settings::TrainSettings settings;  // with the chosen strategy in place of `auto`
   sizing::MemoryPlan memory;
 };
 
@@ -56,11 +56,11 @@ LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundChec
 std::vector<SharedInput> shared_inputs(const TrainingRun& run, const LanguageInput& input);
 
 struct SettledBatch {
-  settings::TrainSettings settings;  // with a number as batch size
+  settings::TrainSettings settings;  // with a number in place of an automatic batch size
   data::BatchPlan plan;
   checkpoint::Stamp stamp;
   sizing::MemoryPlan memory;
-  std::optional<BatchChoice> choice = {};  // none where the numbers were not measured
+  std::optional<BatchChoice> choice = {};  // empty when the numbers were not measured
 };
 
 // True when settled_batch() holds only minimum values, which measured_batch() replaces. Values of a
@@ -70,9 +70,9 @@ bool must_measure(const TrainingRun& run, const LanguageInput& input);
 // Computed from settings, rows and checkpoint alone. Throws ConfigError.
 SettledBatch settled_batch(const TrainingRun& run, const LanguageInput& input);
 
-// Collective. Measures steps that leave values and optimizer states unchanged. None when the run
-// was stopped meanwhile; `prepared` is then of no more use. Throws ConfigError when not even one
-// row fits.
+// Collective. Measures steps that leave values and optimizer states unchanged. Returns nothing when
+// the run was stopped meanwhile; `prepared` cannot be used any more then. Throws ConfigError when
+// not even one row fits.
 std::optional<SettledBatch> measured_batch(const TrainingRun& run, const LanguageInput& input,
                                            const SettledBatch& least, PreparedState& prepared,
                                            comm::Group& group);

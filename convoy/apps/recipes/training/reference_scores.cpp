@@ -30,8 +30,8 @@ namespace fs = std::filesystem;
 constexpr const char* kScores = "log_probabilities";
 constexpr double kNoScore = std::numeric_limits<double>::quiet_NaN();
 
-// The model as the reference, for as long as this lives: of the training's own model without its
-// adapter, or with it, or another one.
+// The reference model during the lifetime of this object: the training's own model without its
+// adapter, that model with its adapter, or another model.
 class Reference {
  public:
   Reference(const TrainingRun& run, LoadedModel& base) : base_(base) {
@@ -94,7 +94,7 @@ class Reference {
   std::optional<LoadedModel> other_;
 };
 
-// Every byte of the weights: two models of one shape have different scores.
+// Checksum over every byte of the weights: two models of the same shape have different scores.
 std::string checksum_of_files(const io::ModelFolder& folder) {
   uint32_t checksum = 0;
   for (const std::string& name : folder.weight_file_names()) {
@@ -105,7 +105,7 @@ std::string checksum_of_files(const io::ModelFolder& folder) {
   return fmt::format("{:08x}", checksum);
 }
 
-// Everything that scores depend on but the rows.
+// Everything that the scores depend on, except the rows.
 nlohmann::json words_of(const TrainingRun& run, Reference& reference) {
   const settings::TrainSettings& settings = run.settings;
   nlohmann::json words = {{"format", 1},
@@ -139,11 +139,12 @@ std::vector<int64_t> rows_of_steps(const TrainingRun& run, const LanguageInput& 
   return {rows.begin(), rows.end()};
 }
 
-// Rows to be scored: of a data set, or made of its prompts and answers.
+// Rows to be scored: rows of a data set, or its prompts with answers of other rows.
 struct RowsToScore {
   const data::TokenDataset& dataset;
   std::vector<int64_t> wanted;  // rows of the data set
-  // The answer behind each row's prompt, in an order that the wanted ones keep; empty: its own.
+  // Pairs of a prompt's row and the row of the answer to score with it; empty: each row has its own
+  // answer. Pairs of wanted rows have the order of `wanted`.
   std::vector<train::Mismatch> mismatches = {};
 
   std::string content_hash() const {
@@ -155,7 +156,7 @@ struct RowsToScore {
   }
 };
 
-// Collective. The scores that rank 0 brings, on all ranks.
+// Collective. Returns rank 0's `own` scores on every rank.
 std::vector<double> of_rank_zero(comm::Group& group, const std::vector<double>& own,
                                  int64_t num_rows) {
   const std::string bytes = group.all_gather_bytes(
@@ -170,7 +171,7 @@ std::vector<double> of_rank_zero(comm::Group& group, const std::vector<double>& 
 class ScoringPass {
  public:
   struct KnownScores {
-    std::optional<ScoreFile> file = {};  // rank 0's
+    std::optional<ScoreFile> file = {};  // on rank 0 only
     std::vector<double> scores = {};
     std::vector<int64_t> missing = {};  // wanted rows without a score
   };
@@ -184,9 +185,9 @@ class ScoringPass {
         batch_rows_(rows_of_item_ *
                     std::max<int64_t>(1, settings.train.rows_of_evaluation_batch())) {}
 
-  // Scores as many sets one after the other, so that one of them is in memory at a time, and gives
-  // `keep` the scores of each, by row of its data set. `name` ("train") tells people what they are.
-  // False when the run was stopped.
+  // Scores `num_sets` sets one after the other, so that only one set is in memory at a time. Passes
+  // the scores of each set, by row of its data set, to `keep`. `name` ("train") names the sets for
+  // people. Returns false when the run was stopped.
   bool score_sets(const std::string& name, size_t num_sets,
                   const std::function<RowsToScore(size_t)>& set_of,
                   const std::function<void(KnownScores)>& keep) {
@@ -228,7 +229,7 @@ class ScoringPass {
   }
 
  private:
-  // `log` hears of damaged files, and lives as long as the result.
+  // `log` receives warnings about damaged files. It must outlive the result.
   KnownScores known_scores(const RowsToScore& rows, const Log& log) {
     const int64_t num_rows = rows.dataset.num_rows();
     KnownScores known;
@@ -244,7 +245,7 @@ class ScoringPass {
     return known;
   }
 
-  // Names everything that the scores depend on.
+  // The key of a score file: a hash of everything that the scores depend on.
   std::string key_of(const RowsToScore& rows) {
     if (words_.is_null()) words_ = words_of(run_, reference_);
     nlohmann::json words = words_;
@@ -261,7 +262,8 @@ class ScoringPass {
     return options;
   }
 
-  // In rounds, after each of which rank 0 keeps what there is. False when the run was stopped.
+  // Computes the missing scores in rounds. After each round rank 0 saves all scores so far. Returns
+  // false when the run was stopped.
   bool compute(const RowsToScore& rows, KnownScores& known,
                const std::function<void(int64_t)>& rows_done) {
     const std::vector<int64_t>& missing = known.missing;
@@ -306,12 +308,12 @@ class ScoringPass {
   comm::Group& group_;
   int64_t rows_of_item_;
   int64_t batch_rows_;
-  nlohmann::json words_;  // rank 0's, once they are asked for
+  nlohmann::json words_;  // words_of(); null until rank 0 needs it
   const Log quiet_{LogLevel::Quiet};
 };
 
-// The prompts of an epoch with the answers that its steps give them. Wanted are the rows of the
-// steps that the run takes.
+// The prompts of an epoch, each with the other answer that its step pairs it with. `wanted` are the
+// rows of the steps that the run takes.
 RowsToScore lent_answers(const SettledBatch& batch, int64_t epoch) {
   const data::BatchPlan& plan = batch.plan;
   const int64_t of_epoch = plan.steps_per_epoch();
@@ -326,11 +328,11 @@ RowsToScore lent_answers(const SettledBatch& batch, int64_t epoch) {
 }
 
 struct LentSets {
-  std::vector<int64_t> epoch_of_set;  // the first of the epochs that have it, with the most steps
+  std::vector<int64_t> epoch_of_set;  // first epoch with the set; it has the most steps
   std::vector<size_t> set_of_epoch;
 };
 
-// Without a shuffle all epochs have one set.
+// Epochs with equal pairs share a set. Without a shuffle all epochs have the same set.
 LentSets lent_sets(const SettledBatch& batch) {
   const int64_t of_epoch = batch.plan.steps_per_epoch();
   const int64_t steps = train::total_steps(batch.settings.train, of_epoch);
@@ -345,11 +347,11 @@ LentSets lent_sets(const SettledBatch& batch) {
   return sets;
 }
 
-// Rank 0 alone keeps the scores of all epochs, in their files where there are some.
+// Scores the sets of all epochs. Only rank 0 keeps the scores, in score files if there are any.
 bool score_epochs(ScoringPass& pass, const SettledBatch& batch, comm::Group& group,
                   train::ReferenceScores& scores) {
   LentSets sets = lent_sets(batch);
-  const auto readers = std::make_shared<std::vector<ScoreFile::Reader>>();  // rank 0's, by set
+  const auto readers = std::make_shared<std::vector<ScoreFile::Reader>>();  // on rank 0, by set
   const bool finished = pass.score_sets(
       "train with other answers", sets.epoch_of_set.size(),
       [&](size_t set) { return lent_answers(batch, sets.epoch_of_set[set]); },
@@ -399,7 +401,7 @@ std::vector<double> scores_in(const io::SafetensorsFile& file, int64_t num_rows)
   return scores;
 }
 
-// NaN counts as equal to itself.
+// Compares bits, so that NaN equals NaN.
 bool same_bits(const std::vector<double>& left, const std::vector<double>& right) {
   return left.size() == right.size() &&
          std::memcmp(left.data(), right.data(), left.size() * sizeof(double)) == 0;

@@ -16,38 +16,40 @@
 
 namespace convoy::recipes {
 
-// Collective. Call it while the model is as it was loaded, whatever a checkpoint holds: before a
-// strategy has its values, or, where a run has no checkpoint, before its first step. A plan alone
-// checks the reference's tokenizer. None when the run was stopped meanwhile; what is computed is
-// kept. Throws ConfigError for another model of another tokenizer.
+// Collective. Call it while the model still has its loaded values, not those values that a
+// checkpoint holds: before a strategy takes the values or, in a run without a checkpoint, before
+// the first step. A dry run only checks the reference's tokenizer. Returns nothing when the run was
+// stopped meanwhile; scores computed so far are kept. Throws ConfigError for a reference model with
+// another tokenizer.
 std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
                                                        const LanguageInput& input,
                                                        const SettledBatch& batch,
                                                        comm::Group& group);
 
-// `reference`: preference.reference. Where it names another model, reads its tokenizer alone.
-// Throws ConfigError where that is another one than `own`, of `model`.
+// `reference`: the value of preference.reference. If it names another model, reads only the
+// tokenizer of that model. Throws ConfigError when that tokenizer differs from `own`, the tokenizer
+// of `model`.
 void require_tokenizer_of(const std::string& reference, const text::Tokenizer& own,
                           const std::string& model);
 
-// Scores by row of a data set, NaN where there is none, in a safetensors file.
+// A safetensors file with scores by row of a data set; NaN for a row without a score.
 class ScoreFile {
  public:
-  // An empty folder keeps nothing. `key`: says what they depend on.
+  // With an empty `folder` no file is kept. `key` identifies everything that the scores depend on.
   ScoreFile(const std::filesystem::path& folder, const std::string& key, const Log& log);
 
-  // NaN for all when there is no file, or one with damage, which is said.
+  // Returns NaN for all rows when there is no file or a damaged file. Warns of damage.
   std::vector<double> read(int64_t num_rows) const;
-  // A folder that cannot be written costs a warning.
+  // Warns when the folder cannot be written.
   void write(const std::vector<double>& scores) const;
 
-  // Gives `scores` back, any number of times: from the file, which stays readable if its name is
-  // removed, or from memory where the file does not hold them.
+  // Returns a function that returns `scores` any number of times: from the file, which stays
+  // readable if its name is removed, or from memory when the file does not hold these scores.
   using Reader = std::function<std::vector<double>()>;
   Reader reader(std::vector<double> scores) const;
 
  private:
-  std::filesystem::path path_;  // empty: none
+  std::filesystem::path path_;  // empty: no file
   const Log& log_;
 };
 

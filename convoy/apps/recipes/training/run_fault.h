@@ -10,8 +10,8 @@
 
 namespace convoy::recipes {
 
-// Memory and other refusals of the system (12), the device (14), a setting (2), or a bug (70).
-// `memory_hint`: the settings to lower.
+// The Error for an exception, with the exit code of its cause: memory and other refusals of the
+// system (12), the device (14), a setting (2), or a bug (70). `memory_hint`: the settings to lower.
 Error fault_of(const std::exception& error, const std::string& memory_hint);
 
 }  // namespace convoy::recipes

@@ -11,7 +11,8 @@
 
 namespace convoy::recipes {
 
-// `lora`: trains beside the model's frozen weights; null: the model itself trains.
+// `lora`: the adapter that is trained beside the model's frozen weights; null: the model itself is
+// trained.
 train::StepFlops step_flops_of(nn::CausalLm& model, const adapters::LoraModel* lora);
 
 // Measured peak of one rank of a job on this rank's host, in FLOP/s; 0 = not measured there. On a

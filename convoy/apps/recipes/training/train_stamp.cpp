@@ -24,7 +24,7 @@ constexpr const char* kOptimizerStates = "optimizer_states";
 constexpr const char* kMasterWeights = "master_weights";
 
 std::string adapter_hash(const std::filesystem::path& adapter) {
-  const bool is_file = std::filesystem::is_regular_file(adapter);  // in GGUF
+  const bool is_file = std::filesystem::is_regular_file(adapter);  // a LoRA file in GGUF
   return sha256_hex_of_file(is_file ? adapter : adapter / "adapter_model.safetensors")
       .substr(0, 16);
 }

@@ -23,17 +23,17 @@ namespace convoy::recipes {
 // A field of the stamp: the instant that strftime_now has in the run's chat template.
 constexpr const char* kTemplateClock = "template_clock";
 
-// Every setting of the list, by value, so that none can change silently: a difference is applied
-// and logged. Training settings go by their short names ("learning_rate"), others by their paths.
-// Excludes how the run starts, names and paths (is_own_to_a_node); train_stamp() compares the
-// content of those.
+// Adds every setting to `stamp`, by value, so that no setting can change silently: a difference is
+// applied and logged. Training settings go by their short names ("learning_rate"), others by their
+// paths. Excludes how the run starts, names and paths (is_own_to_a_node); train_stamp() compares
+// the content of those.
 void stamp_settings(checkpoint::Stamp& stamp, const settings::TrainSettings& settings);
 
-// The form in which the optimizer keeps its states, which a checkpoint preserves.
+// Adds the form in which the optimizer keeps its states. A checkpoint preserves that form.
 void stamp_optimizer(checkpoint::Stamp& stamp, const settings::TrainingSettings& train);
 
-// The settings and their results: facts whose change is refused (tensors, data, seed, model), which
-// override settings of the same name.
+// The stamp of a run: its settings, and facts whose change is refused (tensors, data, seed, model).
+// A fact overrides a setting of the same name.
 checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const LoadedModel& base,
                               const data::EncodedSplits& splits, const std::string& dtype,
                               const std::string& device_kind, const data::BatchPlanConfig& batch);

@@ -40,7 +40,7 @@ struct TrainingRun {
   const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   const FineTuneRequest& request;
   const settings::TrainingSettings wished;  // the section `train` as it was written
-  const settings::TrainSettings settings;   // with the least numbers where `wished` has auto
+  const settings::TrainSettings settings;   // with minimum numbers where `wished` has auto
   const std::atomic<bool>& stop_requested;
   const std::shared_ptr<comm::StoreBarrier> store_barrier;
   const comm::RankEnvironment& environment;
@@ -48,11 +48,11 @@ struct TrainingRun {
   // describes the job with all its nodes.
   const comm::RankEnvironment planned;
   const device::RankDevice rank_device;
-  // Type of the products: "fp32" or "bf16"; "auto" where the settings leave it open, until
-  // find_checkpoint() has settled it. And why the rule chose it; empty = the settings name it.
+  // Type of the products: "fp32" or "bf16". It is "auto" until find_checkpoint() settles it, if the
+  // settings leave it open.
   std::string dtype;
-  std::string dtype_reason = {};
-  const Log log;  // quiet on all ranks but 0
+  std::string dtype_reason = {};  // why the rule chose `dtype`; empty = the settings name it
+  const Log log;                  // quiet on all ranks but 0
   const telemetry::RunFolder folder;
   checkpoint::CheckpointStore checkpoints;
   TracedSteps trace;  // outlives the group
@@ -65,14 +65,14 @@ void prepare_rank(const TrainingRun& run);
 // The parts of a training that exist so far; null: not yet.
 struct Underway {
   const settings::TrainSettings& settings;
-  nn::CausalLm* model = nullptr;  // with the optimizer: named where the device is full
+  nn::CausalLm* model = nullptr;  // reported with the optimizer when the device is full
   const optim::AdamW* optimizer = nullptr;
-  comm::Group* group = nullptr;           // is aborted
+  comm::Group* group = nullptr;           // aborted on a failure
   telemetry::TrainingLog* log = nullptr;  // records the failure
 };
 
-// Call it while an exception is handled. Rethrows it, or throws the convoy::Error that it stands
-// for.
+// Call it while an exception is handled. Rethrows the exception, or throws a convoy::Error that
+// describes it.
 [[noreturn]] void give_up(const TrainingRun& run, const Underway& underway);
 
 template <class Stage>

@@ -72,7 +72,7 @@ void check_stamp(const TrainingRun& run, const FoundCheckpoint& found,
 
 namespace {
 
-// Empty for task classify, and where the load of the model will say what is wrong.
+// Empty for task classify, and for an error that the load of the model will report.
 std::optional<architecture::DecoderSpec> sizes_of(const settings::ModelSettings& model) {
   if (model.name.empty()) return std::nullopt;
   try {
@@ -82,7 +82,8 @@ std::optional<architecture::DecoderSpec> sizes_of(const settings::ModelSettings&
   }
 }
 
-// On rank 0, where the settings leave the type open: a run keeps its type on another machine.
+// Chooses the dtype on rank 0 when the settings leave it open. A resumed run keeps its dtype on
+// another machine.
 sizing::DtypeChoice open_dtype(const TrainingRun& run, const FoundCheckpoint& found) {
   if (found.loaded) {
     const checkpoint::StampField* const saved = found.loaded->state.stamp.find("dtype");
@@ -206,7 +207,7 @@ bool takes_best(const settings::TrainingSettings& train, const checkpoint::Progr
 
 std::string folder_of_best(comm::Group& group,
                            const std::optional<checkpoint::LoadedCheckpoint>& best) {
-  group.wait_for_all();  // while rank 0 verified it
+  group.wait_for_all();  // rank 0 has verified `best` meanwhile
   return group.all_gather_bytes(best ? fs::absolute(best->folder).string() : "").front();
 }
 

@@ -21,7 +21,7 @@
 
 namespace convoy::recipes {
 
-// A new run has zeros, no folder and no stamp.
+// The checkpoint from which a run resumes. A new run has zeros, no folder and no stamp.
 struct FoundCheckpoint {
   checkpoint::Progress progress = {};
   std::filesystem::path folder = {};  // as rank 0 sees it
@@ -30,17 +30,17 @@ struct FoundCheckpoint {
   std::optional<checkpoint::LoadedCheckpoint> loaded = {};  // on rank 0
   // World size that rank 0 counts, when nodes start different numbers of ranks.
   int64_t full_world = 1;
-  bool forgets_best = false;  // another figure decides best from now on
+  bool forgets_best = false;  // another metric decides the best from now on
 
   // A number in the settings of the checkpoint's run ("batch_size").
   std::optional<int64_t> saved_number(const std::string& setting) const;
-  // The text of its trainer_state.json, on rank 0; empty when there is none.
+  // The text of the checkpoint's trainer_state.json, on rank 0; empty when there is none.
   std::string trainer_state() const;
 };
 
-// Collective. Rank 0 decides; the other ranks need not have the checkpoint. Settles run.dtype too:
-// where the settings leave it open, as in the checkpoint, else by the rule of
-// sizing/compute_dtype.h. Throws CheckpointError.
+// Collective. Rank 0 decides; the other ranks need not have the checkpoint. Also settles run.dtype.
+// If the settings leave it open, it is the dtype of the checkpoint, or in a new run that of the
+// rule in sizing/compute_dtype.h. Throws CheckpointError.
 FoundCheckpoint find_checkpoint(TrainingRun& run);
 
 // Units per step: the checkpoint's, unless `settings` request others. Computed for the job with all
