@@ -39,7 +39,8 @@ ConsoleQueue::ConsoleQueue(int descriptor) : shared_(descriptor) {
 }
 
 void ConsoleQueue::flush() {
-  // A full disk may have room again; what is gone stays away.
+  // A write to a full disk may succeed later, so writing to a file is tried again. Another console
+  // that has failed is not tried again.
   if (failure_ != 0 && kind_ != Kind::File) fail(failure_);
   if (torn_ && waiting()) pending_.insert(written_, 1, '\n');
   torn_ = false;

@@ -19,7 +19,7 @@ class ConsoleQueue {
   // `descriptor` is not owned. Its flags, which other processes share, are not changed.
   explicit ConsoleQueue(int descriptor);
 
-  // Returns where whole lines, '\n' included, are to be appended. flush() then.
+  // Returns the buffer to which whole lines, '\n' included, are appended. Call flush() afterwards.
   std::string& pending() { return pending_; }
   // Writes as much as the console takes now.
   void flush();
@@ -29,7 +29,7 @@ class ConsoleQueue {
   bool behind() const { return waiting_bytes() >= kBehindBytes; }
   int descriptor() const { return own_.open() ? own_.get() : shared_; }
   bool terminal() const { return terminal_; }
-  // errno since the console has failed: what it did not take is dropped. 0 = works.
+  // errno of the console's failure, 0 = the console works. A failed console drops its output.
   int failure() const { return failure_; }
 
  private:
@@ -39,7 +39,7 @@ class ConsoleQueue {
   void fail(int error);
 
   int shared_;
-  Descriptor own_;  // a description of its own, which can be non-blocking
+  Descriptor own_;  // own open file description, which can be non-blocking
   Kind kind_ = Kind::File;
   bool terminal_ = false;
   std::string pending_;

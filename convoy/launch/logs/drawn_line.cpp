@@ -38,7 +38,7 @@ void DrawnLine::clear() {
 size_t DrawnLines::cut_position() const {
   const std::string& text = line_.text();
   size_t cut = text.size();
-  // A sequence has at most three bytes 10xxxxxx after its first one, 11xxxxxx.
+  // A UTF-8 sequence is one byte 11xxxxxx and then at most three bytes 10xxxxxx.
   const size_t stop = cut - 4;
   while (cut > stop && continues_character(text[cut - 1])) --cut;
   if (cut > stop && static_cast<unsigned char>(text[cut - 1]) >= 0xC0) return cut - 1;

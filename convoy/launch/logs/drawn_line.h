@@ -9,17 +9,17 @@
 
 namespace convoy::launch {
 
-// The last text of a line that was redrawn; no '\n' in it.
+// Returns the text of `line` after its last redraw ('\r'). `line` contains no '\n'.
 std::string_view last_drawn(std::string_view line);
 
-// One line while it comes in. Text beyond `max_bytes` is dropped until a redraw.
+// One line of output, received in pieces. Text beyond `max_bytes` is dropped until a redraw.
 class DrawnLine {
  public:
   explicit DrawnLine(size_t max_bytes = std::string::npos) : max_bytes_(max_bytes) {}
 
   void append(std::string_view piece);  // no '\n' in it
   const std::string& text() const { return text_; }
-  bool redrawn() const { return redrawn_; }  // it has a '\r'
+  bool redrawn() const { return redrawn_; }  // the line contains a '\r'
   void clear();
   void keep_from(size_t position) { text_.erase(0, position); }
 
@@ -27,10 +27,10 @@ class DrawnLine {
   size_t max_bytes_;
   std::string text_;
   bool redrawn_ = false;
-  bool at_line_start_ = false;  // after a '\r': the next text redraws
+  bool at_line_start_ = false;  // after a '\r': new text replaces the old text
 };
 
-// The lines of one stream. A line longer than kLongestLineBytes is given out in pieces.
+// The lines of one stream. A line longer than kLongestLineBytes is passed on in pieces.
 class DrawnLines {
  public:
   static constexpr size_t kLongestLineBytes = 64 << 10;
@@ -38,19 +38,19 @@ class DrawnLines {
   // Calls on_line(std::string_view) for every line that ends in `bytes`.
   template <typename OnLine>
   void take(std::string_view bytes, OnLine&& on_line);
-  // The unfinished line, if there is one, is given out.
+  // Calls on_line for the unfinished line, if there is one.
   template <typename OnLine>
   void finish(OnLine&& on_line);
 
   const DrawnLine& unfinished() const { return line_; }
 
  private:
-  // The part of a line that is too long that is given out now: whole UTF-8 sequences.
+  // Number of bytes of a too long line that are passed on now. They end between two characters.
   size_t cut_position() const;
 
   DrawnLine line_;
-  bool begun_ = false;  // also true for an empty text that was drawn
-  bool cut_ = false;    // a part of this line was given out already
+  bool begun_ = false;  // an unfinished line has begun, even if its text is empty
+  bool cut_ = false;    // a part of this line was passed on already
 };
 
 template <typename OnLine>

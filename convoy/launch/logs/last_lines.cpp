@@ -12,7 +12,7 @@ void LastLines::add(Stream stream, std::string_view bytes) {
     unfinished.append(bytes);
     return;
   }
-  // From the back: only as many lines as are kept.
+  // Search backwards, so that only the last kNumLines lines are read.
   size_t begin = last_end;
   for (size_t found = 0; begin > 0; ++found) {
     const size_t before = bytes.rfind('\n', begin - 1);

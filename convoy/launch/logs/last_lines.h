@@ -19,7 +19,7 @@ class LastLines {
   static constexpr size_t kLongestLineBytes = 4 << 10;  // longer ones are cut
 
   void add(Stream stream, std::string_view bytes);
-  // Joined by '\n'; unfinished lines are the last ones.
+  // The lines joined by '\n'. The unfinished lines of the two streams come last.
   std::string text() const;
 
  private:

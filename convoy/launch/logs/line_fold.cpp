@@ -7,7 +7,7 @@
 namespace convoy::launch {
 namespace {
 
-// So many lines of a rank's own are shown before a line that it shares with others, at most.
+// At most this many of a rank's own lines are shown before a line that it shares with other ranks.
 constexpr size_t kFarthest = 32;
 
 size_t stream_index(Stream stream) { return static_cast<size_t>(stream); }
@@ -69,7 +69,7 @@ FoldedLine LineFold::pop() {
   return next;
 }
 
-// Every rank that may still write has written the line, and it can be joined there.
+// True when every rank that may still write has written the line and can be joined to it.
 bool LineFold::complete(const Held& line) const {
   const std::vector<bool>& writes = writes_[stream_index(line.stream)];
   if (line.text->second.size() < num_writers_[stream_index(line.stream)]) return false;
@@ -78,8 +78,8 @@ bool LineFold::complete(const Held& line) const {
   return true;
 }
 
-// Number of a rank's lines before one with this line's text. Only lines that no other rank has may
-// come before: they can be shown first without separating lines that belong together.
+// Number of the rank's lines before its first line with the text of `line`. Nothing when another
+// rank also holds one of them: showing that line first would separate it from its equals.
 std::optional<size_t> LineFold::lines_before(int local_rank, const Held& line) const {
   const std::deque<Held>& lines = lines_of(local_rank);
   for (size_t before = 0; before < std::min(lines.size(), kFarthest); ++before) {
@@ -114,7 +114,7 @@ void LineFold::release() {
   const Held line = oldest();
   const std::vector<Holder> holders = line.text->second;
   std::vector<int> joined = {first};
-  // The first rank holds the text until the end, so `line` stays valid.
+  // The rank `first` keeps its line until the end of this loop, so line.text stays valid.
   for (const auto& [rank, num_lines] : holders) {
     if (rank == first) continue;
     const std::optional<size_t> before = lines_before(rank, line);
@@ -125,7 +125,8 @@ void LineFold::release() {
   }
   ready_.push_back(take_front(first));
   ready_.back().local_ranks = std::move(joined);
-  // Lines of a rank leave in its order: an arrival before its first held line has left.
+  // The lines of a rank leave in the order of their arrival, so an arrival with a smaller number
+  // than the rank's first held line has left.
   const auto has_left = [&](const Arrival& arrival) {
     const std::deque<Held>& lines = lines_of(arrival.local_rank);
     return lines.empty() || lines.front().number > arrival.number;

@@ -30,22 +30,22 @@ struct FoldedLine {
 class LineFold {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr size_t kMostHeldBytes = 1 << 20;  // with more the oldest lines are due at once
+  static constexpr size_t kMostHeldBytes = 1 << 20;  // above this the oldest lines are due at once
   static constexpr size_t kMostHeldLines = 16'384;
 
   LineFold(std::chrono::milliseconds window, int num_local_ranks);
 
-  // Sets whether a rank may still write lines to a stream; none may at first. A line that all
-  // writers wrote is due.
+  // Sets whether a rank may still write lines to a stream; at first no rank may. A line is due once
+  // every rank that may write to its stream has written it.
   void set_writer(int local_rank, Stream stream, bool writes);
 
   void add(int local_rank, Stream stream, std::string_view text, Clock::time_point now,
            std::chrono::system_clock::time_point time);
 
   bool empty() const { return num_held_ == 0 && ready_.empty(); }
-  bool due(Clock::time_point now);  // pop() should be called
+  bool due(Clock::time_point now);  // true when pop() should be called
   std::optional<Clock::time_point> next_due() const;
-  FoldedLine pop();  // the line that comes next; there must be one
+  FoldedLine pop();  // returns the next line; there must be one
 
  private:
   struct Hash {
@@ -56,10 +56,10 @@ class LineFold {
     int local_rank;
     size_t num_lines;
   };
-  // The ranks that hold lines with a text, in the order in which they wrote it first.
+  // By text: the ranks that hold lines with this text, in the order of their first such line.
   using Texts = std::unordered_map<std::string, std::vector<Holder>, Hash, std::equal_to<>>;
   struct Held {
-    Texts::value_type* text;  // in texts_ as long as a line of it is held
+    Texts::value_type* text;  // entry of texts_, which exists while a line with this text is held
     Stream stream;
     uint64_t number;  // lines are numbered as they come in
     Clock::time_point due;
@@ -83,7 +83,7 @@ class LineFold {
   std::chrono::milliseconds window_;
   Texts texts_[2];                      // by stream
   std::vector<std::deque<Held>> held_;  // by rank
-  std::deque<Arrival> arrivals_;        // held lines, oldest first; the first one is held
+  std::deque<Arrival> arrivals_;        // lines in order of arrival; the first one is still held
   std::deque<FoldedLine> ready_;        // released
   uint64_t next_number_ = 0;
   size_t num_held_ = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kColors[] = {"\x1b[36m", "\x1b[32m", "\x1b[35m", "\x1b[34m"};
 constexpr const char* kPlain = "\x1b[0m";
 
-// Python's string.Template.safe_substitute() for the three macros that torchrun fills in.
+// Does what Python's string.Template.safe_substitute() does with torchrun's three macros.
 std::string fill_in(const std::string& pattern, const std::map<std::string, std::string>& macros) {
   std::string filled;
   for (size_t at = 0; at < pattern.size();) {

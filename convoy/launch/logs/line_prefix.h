@@ -13,7 +13,7 @@
 
 namespace convoy::launch {
 
-// "0-3,7". Sorts the ranks.
+// Returns text such as "0-3,7". Sorts the ranks.
 std::string rank_ranges(std::vector<int> ranks);
 
 class LinePrefixes {
@@ -22,7 +22,7 @@ class LinePrefixes {
 
   explicit LinePrefixes(const LogOptions& options);
 
-  // Appends the prefix of a line that these local ranks wrote, one at least.
+  // Appends the prefix of a line that `local_ranks`, at least one, wrote.
   void append(std::string& text, std::span<const int> local_ranks, Time time, bool color);
 
  private:
@@ -35,10 +35,10 @@ class LinePrefixes {
   bool templated_;
   std::string host_;
   int first_global_rank_;
-  std::vector<std::string> of_one_;  // by local rank
-  std::string second_text_;          // text for second_
+  std::vector<std::string> of_one_;  // prefixes of single ranks, by local rank
+  std::string second_text_;          // second_ as text
   std::time_t second_ = -1;
-  // The last prefix of one rank: lines come in chunks of one rank and one time.
+  // The last prefix of a single rank. Most lines have the same rank and time as the line before.
   std::string last_;
   int last_rank_ = -1;
   Time last_time_;

@@ -20,18 +20,18 @@ class LogFile {
  public:
   using Clock = std::chrono::steady_clock;
 
-  LogFile() = default;  // stores nothing, and that is no failure
-  // Makes its folder too. Throws nothing: see failure(). After a failure writing is tried again
-  // `retry_wait` later.
+  LogFile() = default;  // stores nothing and reports no failure
+  // Makes the folder of `path` too. Throws nothing: see failure(). After a failure, write() tries
+  // again once `retry_wait` has passed.
   LogFile(std::filesystem::path path, FileStart start, std::chrono::milliseconds retry_wait);
 
-  // Writes the bytes of both pieces, one after the other. False when not all of them are stored, or
-  // the file takes none. Blocks on the disk.
+  // Writes the bytes of `first`, then of `second`. Returns false when some of them were not stored.
+  // Blocks on the disk.
   bool write(std::string_view first, std::string_view second = {});
 
   bool wanted() const { return !path_.empty(); }
   int failure() const { return failure_; }      // errno of the last failure; 0 = works
-  bool exists() const { return file_.open(); }  // it could be made
+  bool exists() const { return file_.open(); }  // the file could be made
   uint64_t stored_bytes() const { return stored_bytes_; }
   const std::filesystem::path& path() const { return path_; }
 

@@ -59,8 +59,8 @@ std::vector<int> parse_local_ranks_filter(std::string_view text);
 // Throws ConfigError for an empty string among others: it would match every line.
 std::vector<std::string> parse_line_filters(std::string_view text, std::string_view flag);
 
-// One sentence for each of redirects, tee and the filter that names a local rank from
-// `num_local_ranks` on.
+// Returns one sentence for each option (redirects, tee, local ranks filter) that names a local rank
+// that does not exist, `num_local_ranks` or above.
 struct LogOptions;
 std::vector<std::string> absent_local_ranks(const LogOptions& options, int num_local_ranks);
 
@@ -69,7 +69,7 @@ struct LogOptions {
   LinePrefix prefix = LinePrefix::Rank;
   bool timestamps = false;
   // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE: replaces the prefix; ${role_name}, ${rank} and
-  // ${local_rank} are filled in. Then nothing is folded: every rank's prefix is its own.
+  // ${local_rank} are filled in. Lines are not folded then, since each rank has another prefix.
   std::string prefix_template;
   std::string host;              // for LinePrefix::HostRank
   std::string role = "default";  // for the template
@@ -83,7 +83,7 @@ struct LogOptions {
   bool file_for_every_stream = true;
 
   StreamSelection redirects;  // to the file only, not to the console
-  StreamSelection tee;        // to the file and the console, also where `redirects` selects it
+  StreamSelection tee;        // to the file and the console, even if `redirects` selects it too
   std::vector<int> shown_local_ranks;  // on the console and in the filter files; empty = all
   // Lines shown on the console that contain one of the strings are copied to
   // FOLDER[/attempt_N]/filtered_stdout.log, filtered_stderr.log.
@@ -92,11 +92,11 @@ struct LogOptions {
 
   bool fold = true;  // identical lines of several ranks become one on the console
   std::chrono::milliseconds fold_window{100};
-  // An unfinished line that is redrawn with '\r' is shown this often as it stands.
+  // The interval at which the text of an unfinished line that is redrawn with '\r' is shown.
   std::chrono::milliseconds redraw_interval{5'000};
-  // The local rank that reads what a person types, -1 = none. An unfinished line of it, such as a
-  // prompt or a progress bar, is shown once it is this old, and lines of others go below it. Not
-  // sooner than `fold_window`, after the lines before it.
+  // The local rank that reads what a person types, -1 = none. Its unfinished line, such as a prompt
+  // or a progress bar, is shown after `prompt_wait`, but not before `fold_window` has passed:
+  // earlier lines come first. Lines of other ranks go below it.
   int prompting_local_rank = -1;
   std::chrono::milliseconds prompt_wait{120};
   // A log file that could not be written to is tried again this much later.

@@ -16,7 +16,7 @@ constexpr Stream kStreams[] = {Stream::Output, Stream::Errors};
 
 constexpr size_t index_of(Stream stream) { return static_cast<size_t>(stream); }
 
-// Listed ranks only; an empty list means all.
+// True for a rank in the list. An empty list means all ranks.
 bool in_list(int local_rank, const std::vector<int>& list) {
   return list.empty() || std::find(list.begin(), list.end(), local_rank) != list.end();
 }
@@ -88,14 +88,14 @@ void LogRouter::redirect(int local_rank, Stream stream, bool file_only) {
   StreamState& from = state(local_rank, stream);
   from.file_only = file_only;
   set_writer(local_rank, stream);
-  // When the file takes it again, a line that was begun on the console ends there.
+  // A line that was begun on the console is completed there when the file takes the output again.
   from.lines.finish([&](std::string_view text) { line(local_rank, stream, text, from.shown); });
 }
 
 void LogRouter::pass_on(Stream stream, std::string_view bytes) {
   if (bytes.empty() || !has_room(stream, bytes.size())) return;
   console(stream).pending() += bytes;
-  // After a '\r' the cursor is at the start of a line, but one that is in use.
+  // A '\r' does not end a line: the cursor goes to the start of a line that still shows text.
   last_byte_[console_index(stream)] = bytes.back();
 }
 
@@ -149,7 +149,7 @@ void LogRouter::line(int local_rank, Stream stream, std::string_view text, bool 
   StreamState& from = state(local_rank, stream);
   if (from.copied) copy_if_matching(local_rank, stream, text);
   if (shown && from.prompts && from.drawn) {
-    // Equal lines of other ranks cannot be folded with a line that is already shown in part.
+    // A line that is already shown in part cannot be folded with equal lines of other ranks.
     draw(local_rank, stream, text);
     if (drawing_[console_index(stream)] == &from) end_open_line(stream);
     from.drawn.reset();
@@ -159,8 +159,8 @@ void LogRouter::line(int local_rank, Stream stream, std::string_view text, bool 
   if (shown && drawn != text) queue(local_rank, stream, text);
 }
 
-// The line as it stands now, without its end: what has been added to it, or all of it in the place
-// of what was drawn before. Once another line has ended it, the rest stands on a line of its own.
+// Shows an unfinished line as it is now: appends the new text, or draws the whole line again when
+// its old text has changed. The new text goes on a line of its own after a line of another stream.
 void LogRouter::draw(int local_rank, Stream stream, std::string_view text) {
   StreamState& from = state(local_rank, stream);
   const std::string drawn = std::exchange(from.drawn, std::string(text)).value_or("");
@@ -234,7 +234,7 @@ void LogRouter::show_redraws() {
   }
 }
 
-// A line of which a part is drawn grows at once; a new one may be about to end.
+// A line that is partly shown is drawn at once. A new line waits, since it may end soon.
 void LogRouter::draw_if_old(int local_rank, Stream stream) {
   const StreamState& from = state(local_rank, stream);
   const Clock::time_point old =
@@ -334,7 +334,7 @@ void LogRouter::close(int interrupt, std::optional<std::chrono::milliseconds> pa
     if (ready <= 0 || (watched[2].revents & POLLIN) != 0) return;
     flush();
   }
-  for (const Stream stream : kStreams) has_room(stream, 0);  // warns when the folder lacks room
+  for (const Stream stream : kStreams) has_room(stream, 0);  // warns of dropped output
   flush();
 }
 

@@ -32,42 +32,47 @@ class LogRouter {
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kMostHurriedBytes = 16 << 20;
 
-  // Makes the files. Throws nothing for a file that cannot be made: that is a warning.
+  // Makes the files. A file that cannot be made causes a warning and no exception.
   explicit LogRouter(const LogOptions& options);
-  // As close(-1, 1 s).
+  // The same as close(-1, 1 s).
   ~LogRouter();
   LogRouter(const LogRouter&) = delete;
   LogRouter& operator=(const LogRouter&) = delete;
 
   // Bytes as the rank wrote them, cut anywhere. Blocks on the disk only.
   void take(int local_rank, Stream stream, std::string_view bytes);
-  // False while the console is behind. To be asked before every read: a stream that is not read
-  // makes its rank wait, and memory stays bounded. take() works all the same.
+  // Returns false while the console is behind. Call it before every read from a stream and do not
+  // read on false: the rank then waits in its write, and memory stays bounded. take() still works.
   bool accepts(int local_rank, Stream stream) const;
-  // From now on ranks are not held up, since they are about to end: accepts() is true, and output
-  // beyond kMostHurriedBytes that a console has not taken is dropped, which a line then says.
+  // Call it when ranks are about to end, so that the console does not hold them up: accepts() is
+  // true from now on. Output is dropped while a console has more than kMostHurriedBytes to take; a
+  // line then tells the number of dropped bytes.
   void hurry() { hurried_ = true; }
-  // The end of both streams of a rank: unfinished lines are completed.
+  // Call it at the end of both streams of a rank. Completes unfinished lines.
   void finish(int local_rank);
-  // A line that the rank did not write itself: into its file of the Convoy layout only.
+  // Writes a line that the rank did not write itself to the rank's file of the Convoy layout only.
   void note(int local_rank, std::string_view line);
 
-  // Somebody else is about to write to the console: what he writes begins a line.
+  // Ends lines that are shown in part. Call it before other code writes to the console, so that its
+  // text begins a line.
   void end_open_lines();
 
-  // For the poll loop: when handle_deadline() is due although nothing was read, ...
+  // The time at which the poll loop calls handle_deadline() even if nothing was read. Nothing =
+  // none.
   std::optional<Clock::time_point> next_deadline() const;
-  // ... and descriptors to wait for POLLOUT on, after which it is due too; -1 = none.
+  // Descriptors that the poll loop polls for POLLOUT; a ready one needs handle_deadline(). -1 =
+  // none.
   std::array<int, 2> waiting_consoles() const;
-  // Writes what is due and what the console did not take before. Cheap; call it after every wait.
+  // Writes what is due and what the console did not take before. Call it after every poll; it is
+  // cheap.
   void handle_deadline();
 
   // Blocks until all accepted output is on the console, until `interrupt` (a descriptor, -1 = none)
-  // is readable, or until the console has taken nothing for `patience` (none given: for ever). Call
-  // it before a report is written to the console.
+  // is readable, or until the console has taken nothing for `patience` (absent = no limit). Call it
+  // before a report is written to the console.
   void close(int interrupt = -1, std::optional<std::chrono::milliseconds> patience = std::nullopt);
 
-  // The last lines of both streams, up to 20, an unfinished one too.
+  // Up to 20 last lines of both streams, unfinished lines included.
   std::string last_lines(int local_rank) const { return rank(local_rank).last.text(); }
   // The file that a person should read about this rank; empty = there is none.
   const std::filesystem::path& file(int local_rank) const {
@@ -79,7 +84,7 @@ class LogRouter {
 
   struct StreamState {
     bool shown = true;        // on the console
-    bool plain = false;       // there as the bytes come, not by lines
+    bool plain = false;       // on the console as raw bytes, not as lines
     bool redirected = false;  // to the file, and to the console only while the file fails
     bool file_only = false;   // redirected, and the file works
     bool prompts = false;     // shown, and an unfinished line is drawn as it stands
@@ -87,7 +92,7 @@ class LogRouter {
     DrawnLines lines;
     Clock::time_point line_began;      // when the unfinished line began, if it prompts
     std::optional<std::string> drawn;  // the part of the unfinished line on the console
-    bool redraw_due = false;           // it is in redraws_
+    bool redraw_due = false;           // redraws_ has an entry for it
   };
   struct RankState {
     explicit RankState(RankFiles made) : files(std::move(made)) {}
@@ -144,11 +149,11 @@ class LogRouter {
   LineFold fold_;
   std::deque<RankState> ranks_;
   LogFile filtered_[2];
-  std::deque<Redraw> redraws_;  // the first due first
+  std::deque<Redraw> redraws_;  // in the order of their due times
   Clock::time_point now_;
   WallClock::time_point time_;
-  char last_byte_[2] = {'\n', '\n'};  // by console, of text that may end within a line
-  // by console: the stream whose unfinished line stands at its end
+  char last_byte_[2] = {'\n', '\n'};  // by console: '\n' unless a line is unfinished there
+  // by console: the stream whose unfinished line is the last one there
   const StreamState* drawing_[2] = {};
   bool hurried_ = false;
   size_t not_shown_bytes_[2] = {};  // by console

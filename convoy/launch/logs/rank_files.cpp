@@ -8,7 +8,7 @@
 namespace convoy::launch {
 namespace {
 
-// Beyond this an unfinished line is stored as it stands, so that memory stays bounded.
+// An unfinished line of this length is stored before it ends, so that memory stays bounded.
 constexpr size_t kLongestUnfinishedBytes = 64 << 10;
 
 const std::filesystem::path kNoFile;
@@ -29,8 +29,8 @@ RankFiles::RankFiles(const LogOptions& options, int local_rank) : layout_(option
   }
   if (layout_ != LogLayout::Torchrun) return;
   const std::filesystem::path folder = attempt_folder(options) / std::to_string(local_rank);
-  // Error files lie there too, whether there are logs or not. A failure shows again below, or
-  // there.
+  // Error files are stored in this folder too, even without log files. A failure to make it is
+  // reported when a file in it is opened.
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
   for (const Stream stream : {Stream::Output, Stream::Errors}) {
@@ -91,7 +91,7 @@ bool RankFiles::take_lines(Stream stream, std::string_view bytes) {
   }
   unfinished += bytes;
   if (unfinished.size() < kLongestUnfinishedBytes) return stored;
-  // Text that a bar has overwritten is dropped; text that is only long is stored in pieces.
+  // Text that a redraw has overwritten is dropped. A line that is merely long is stored in pieces.
   const std::string_view drawn = last_drawn(unfinished);
   if (drawn.size() < kLongestUnfinishedBytes / 2) {
     unfinished = fmt::format("{}{}", drawn, unfinished.ends_with('\r') ? "\r" : "");

@@ -17,25 +17,25 @@ std::filesystem::path attempt_folder(const LogOptions& options);
 
 class RankFiles {
  public:
-  // Makes them. Throws nothing: see failed().
+  // Makes the rank's files. Throws nothing: see failed().
   RankFiles(const LogOptions& options, int local_rank);
 
-  // False when the bytes are not in a file: there is none for this stream, or it failed.
+  // False when the bytes are not in a file: the stream has no file, or the file failed.
   bool take(Stream stream, std::string_view bytes);
-  bool stores(Stream stream) const;  // there is a file for it, and it works
-  void finish();                     // unfinished lines of the Convoy layout
+  bool stores(Stream stream) const;  // the stream has a file, and it works
+  void finish();                     // stores unfinished lines of the Convoy layout
   void note(std::string_view line);
 
   const LogFile* failed() const;  // a file whose disk refuses writes now; null = none
-  const std::filesystem::path& to_read() const;  // by a person; empty = none was made
+  const std::filesystem::path& to_read() const;  // the file for a person; empty = none
 
  private:
   bool take_lines(Stream stream, std::string_view bytes);
   bool take_drawn(const std::string& unfinished, std::string_view lines);
 
   LogLayout layout_;
-  LogFile files_[2];           // by stream; Convoy layout: the first, for both
-  std::string unfinished_[2];  // Convoy layout
+  LogFile files_[2];           // by stream; in the Convoy layout the first takes both streams
+  std::string unfinished_[2];  // by stream, in the Convoy layout
 };
 
 }  // namespace convoy::launch

@@ -27,7 +27,7 @@ fs::path folder_for_logs(const fs::path& log_dir) {
     return new_folder(error ? fs::path("/tmp") : temporary, "torchelastic_");
   }
   fs::create_directories(log_dir, error);
-  // An existing folder behind a link is none to create_directories.
+  // create_directories reports an error for a link to an existing folder.
   if (std::error_code ignored; !fs::is_directory(log_dir, ignored))
     throw IoError(fmt::format("the log folder could not be made: {}",
                               error ? error.message() : std::strerror(ENOTDIR)),
@@ -35,7 +35,7 @@ fs::path folder_for_logs(const fs::path& log_dir) {
   return log_dir;
 }
 
-// A run id is any text; here it is one component of a path.
+// Makes a run id, which may be any text, a component of a path.
 std::string as_name(std::string_view run_id) {
   constexpr size_t kLongestName = 200;
   std::string name(run_id.substr(0, kLongestName));
