@@ -13,9 +13,9 @@ namespace convoy::launch {
 namespace {
 
 using CpuSet = std::vector<int>;
-using Groups = std::vector<CpuSet>;  // cores, or complexes
+using Groups = std::vector<CpuSet>;  // the CPUs of each core or core complex
 
-// CPUs with equal key together, in the order of keys.
+// Groups the CPUs by key. The groups are in the order of their keys.
 template <class Key>
 Groups grouped(const std::vector<Cpu>& cpus, Key key) {
   std::map<decltype(key(cpus[0])), CpuSet> by_key;
@@ -30,7 +30,8 @@ Groups cores_of(const std::vector<Cpu>& cpus) {
                  [](const Cpu& cpu) { return std::tuple(cpu.socket, cpu.numa_node, cpu.core); });
 }
 
-// Part `index` of `count` equal parts; the first parts have one more where they do not divide.
+// Returns part `index` of `count` parts. When the groups do not divide evenly, the first parts have
+// one group more.
 CpuSet slice(const Groups& groups, size_t index, size_t count) {
   const size_t each = groups.size() / count;
   const size_t extra = groups.size() % count;
@@ -43,7 +44,7 @@ CpuSet slice(const Groups& groups, size_t index, size_t count) {
   return part;
 }
 
-// Cores as long as every rank gets one, then single CPUs, then shared CPUs.
+// Whole cores if every rank gets one, else single CPUs, else CPUs that several ranks share.
 CpuSet fair_share(const std::vector<Cpu>& cpus, size_t index, size_t count) {
   const Groups cores = cores_of(cpus);
   if (cores.size() >= count) return slice(cores, index, count);
@@ -68,7 +69,8 @@ class Sharing {
     const auto peers = static_cast<size_t>(std::count(nodes_.begin(), nodes_.end(), node));
     const auto before = static_cast<size_t>(
         std::count(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(rank), node));
-    // The plan without a binding must not fail: such a node's ranks run elsewhere.
+    // Without a binding the plan must not fail: ranks of a node without usable CPUs run on other
+    // nodes.
     if (near.empty() && binding_ == NumaBinding::None)
       return fair_share(machine_.cpus, rank, nodes_.size());
     if (near.empty())
@@ -125,7 +127,7 @@ class Sharing {
     return slice(cores, before, peers);
   }
 
-  // Fuller complexes first, as torch does: a mask may have left some with few CPUs.
+  // Complexes with more CPUs come first, as in torch: an affinity mask may have left few in some.
   static CpuSet complex(const std::vector<Cpu>& near, size_t before) {
     Groups complexes = grouped(near, [](const Cpu& cpu) { return cpu.complex; });
     std::stable_sort(complexes.begin(), complexes.end(),

@@ -17,7 +17,7 @@ constexpr int kUnknownNode = -1;
 std::vector<std::vector<int>> share_cpus(const Machine& machine, NumaBinding binding,
                                          const std::vector<int>& nodes);
 
-// For ranks without devices: each gets one of the machine's nodes, neighbours the same.
+// The NUMA node of each rank when there are no devices. Neighbouring ranks get the same node.
 std::vector<int> spread_over_nodes(const Machine& machine, int num_ranks);
 
 // The one node that all of `cpus` are on; kUnknownNode for several.

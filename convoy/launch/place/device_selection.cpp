@@ -11,7 +11,7 @@
 namespace convoy::launch {
 namespace {
 
-// One visible device and how the user (or we) spelt it.
+// A visible device and its spelling, by the user or by us.
 struct Visible {
   Device device;
   std::string token;
@@ -41,7 +41,7 @@ int leading_number(const std::string& entry) {
   return error == std::errc() && rest != begin ? number : -1;
 }
 
-// Everything that can be computed on behind one GPU: itself, or its instances.
+// Adds what a program can compute on: the GPU itself, or its MIG instances.
 void add_gpu(const Gpu& gpu, const std::string& token, std::vector<Visible>& visible) {
   if (!gpu.mig_enabled) visible.push_back({gpu.device, token});
   for (const Device& instance : gpu.instances) visible.push_back({instance, instance.uuid});
@@ -60,7 +60,7 @@ class VisibleList {
       : gpus_(gpus), entries_(entries_of(list)), variable_(std::move(variable)) {}
 
   std::vector<Visible> read(std::vector<std::string>& notes) {
-    // To CUDA the first entry decides the form of all; AMD's lists may mix numbers and UUIDs.
+    // CUDA expects all entries in the form of the first; AMD's lists may mix numbers and UUIDs.
     const bool mixes = variable_ != "CUDA_VISIBLE_DEVICES";
     for (const std::string& entry : entries_) {
       const std::string prefix = prefix_of(mixes ? entry : entries_[0]);
@@ -138,7 +138,8 @@ std::vector<Visible> all_visible(const std::vector<Gpu>& gpus) {
   return visible;
 }
 
-// ROCr filters first; HIP, which falls back on CUDA's variable, counts what that left.
+// ROCR_VISIBLE_DEVICES filters first. The numbers in HIP_VISIBLE_DEVICES, or without it in
+// CUDA_VISIBLE_DEVICES, count the devices that are left.
 std::vector<Visible> visible_of_amd(const std::vector<Gpu>& gpus, const SelectionRequest& request,
                                     std::vector<std::string>& notes) {
   std::vector<Gpu> left = gpus;
@@ -227,8 +228,8 @@ DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequ
   }
   if (!request.gpu_ids.empty() || selection.one_device_per_rank)
     selection.cuda_visible_devices = fmt::format("{}", fmt::join(selection.tokens, ","));
-  // By default CUDA numbers the fastest GPU first, NVML by PCI address; the two agree on equal
-  // GPUs.
+  // By default CUDA numbers the fastest GPU first, NVML by PCI address. The numbers are the same
+  // when all GPUs are of one model.
   if (!amd && !selection.devices.empty() && several_models(gpus) &&
       request.cuda_device_order != "PCI_BUS_ID")
     selection.notes.emplace_back(

@@ -57,7 +57,7 @@ class PlaceResolver {
 
   [[noreturn]] void refuse_ranks_below(const RankSource& source) const {
     const std::string by = source.level == SourceLevel::Torchrun
-                               ? "torchrun or convoy launch"  // ranks of both look alike
+                               ? "torchrun or convoy launch"  // both set the same variables
                                : source.name;
     throw ConfigError(
         fmt::format("{} already started {} here ({}), so --ranks {} would start ranks below ranks",
@@ -111,7 +111,7 @@ class PlaceResolver {
          options_.env_source.empty() ? chosen.rank.variable : options_.env_source_flag, overrode});
   }
 
-  // The differing values of the plain variables, for the column "overrode".
+  // The plain variable and its value when it differs from `number`, for the column "overrode".
   std::string beaten(const std::string& variable, int number) const {
     const std::string text = variables_.text(variable);
     return text.empty() || text == std::to_string(number) ? "" : variable + "=" + text;
@@ -152,12 +152,12 @@ class PlaceResolver {
     };
     if (world == local) return derived(1);
     if (source.num_nodes.known()) return source.num_nodes;
-    // Equal nodes is what the number suggests, and nothing contradicts it.
+    // The number suggests nodes of equal size, and nothing contradicts it.
     return world % local == 0 ? derived(world / local) : Fact{};
   }
 
-  // mpirun and jsrun do not number nodes. By slot, the default mapping, node n has the ranks from n
-  // * local on.
+  // mpirun and jsrun do not number nodes. With the default mapping, by slot, node n has the ranks
+  // from n * local to (n + 1) * local - 1.
   static Fact node_rank_of(const RankSource& source, const Fact& nodes) {
     if (source.node_rank.known()) return source.node_rank;
     const int local = source.local_world_size.number;
@@ -183,8 +183,8 @@ class PlaceResolver {
     return nodes;
   }
 
-  // Any Indexed Job has a completion index; only a job whose pods belong together has a number of
-  // nodes.
+  // Every Indexed Job has a completion index, but only a job whose pods work together has a number
+  // of nodes.
   bool describes_node() const {
     if (variables_.has("PET_NNODES") || variables_.has("PET_NODE_RANK")) return true;
     return variables_.has("JOB_COMPLETION_INDEX") && options_.num_nodes > 1;

@@ -39,30 +39,30 @@ struct ResolveOptions {
 struct ResolvedPlace {
   PlaceKind kind = PlaceKind::Nothing;
   std::string source = "none";             // one of the names of --env-source
-  std::vector<std::string> outer_sources;  // seen around it and overridden, innermost first
+  std::vector<std::string> outer_sources;  // outer launchers that were overridden, innermost first
 
-  // Values of this process. With Node: rank and local_rank are -1 and the sizes 0, since they
-  // depend on the number of ranks that each node starts.
+  // Values of this process. For PlaceKind::Node, rank and local_rank are -1 and the sizes 0, since
+  // they depend on the number of ranks that each node starts.
   int rank = -1;
   int world_size = 0;
   int local_rank = -1;
   int local_world_size = 0;
-  int node_rank = 0;                // -1 = the source does not say
-  int num_nodes = 1;                // 0 = the source does not say
+  int node_rank = 0;                // -1 = not given by the source
+  int num_nodes = 1;                // 0 = not given by the source
   std::vector<int> ranks_per_node;  // by node rank; empty = not given by the source
   std::vector<std::string> hosts;   // by node rank; empty = not given by the source
 
-  std::string master_addr;  // host of rank 0; empty = not given (Nothing, Node of one)
+  std::string master_addr;  // host of rank 0; empty = not given (Nothing, or Node of one node)
   int master_port = 0;      // 0 = not given
-  std::string job_id;       // the scheduler's, equal on all nodes; empty = none
+  std::string job_id;       // the scheduler's job id, equal on all nodes; empty = none
 
   std::vector<Origin> origins;     // rows of --explain
   std::vector<std::string> notes;  // one sentence each, worth telling the user
 };
 
-// Throws ConfigError naming the variables: sources of one level that disagree, a source set by
-// half, no number, a rank outside its world, ranks started under ranks, no address of rank 0 across
-// nodes, an unknown or absent env_source.
+// Throws ConfigError that names the variables: sources of one level disagree, a source is
+// incomplete, a value is not a number, a rank is outside its world, a rank would start ranks,
+// several nodes have no address of rank 0, env_source is unknown or absent.
 ResolvedPlace resolve_place(const Environment& environment, const ResolveOptions& options = {});
 
 // Every variable that resolve_place reads, sorted: for documentation and for the allow-list of
@@ -72,15 +72,15 @@ std::vector<std::string> resolver_variables();
 // The environment of this process as a map.
 Environment process_environment();
 
-// The output of `convoy launch --explain`: kind and source, then the table with `flags` laid over
-// it, then notes.
+// The output of `convoy launch --explain`: kind and source, the table of origins with `flags`
+// merged into it, then the notes.
 std::string explain_text(const ResolvedPlace& place, const std::vector<Origin>& flags = {});
 
 // {"kind","source","outer_sources",...,"origins":[...],"notes":[...]} on one line.
 std::string explain_json(const ResolvedPlace& place, const std::vector<Origin>& flags = {});
 
-// The same when resolve_place() refused: `problem`, then every variable it reads that is set, and
-// `flags`.
+// The output of --explain after resolve_place() has thrown `problem`: the problem, then every set
+// variable that resolve_place() reads, and `flags`.
 std::string explain_refusal_text(const Environment& environment, const std::string& problem,
                                  const std::vector<Origin>& flags = {});
 // JSON with "kind": "refused".

@@ -23,7 +23,7 @@ inline Environment without(Environment base, const std::vector<std::string>& nam
   return base;
 }
 
-// The variables that srun gives task 5 of 7 on nodes of 2, 2, 2 and 1.
+// The variables that srun gives task 5 of 7 on four nodes with 2, 2, 2 and 1 tasks.
 inline const Environment kTask = {{"SLURM_JOB_ID", "123456"},
                                   {"SLURM_JOB_NODELIST", "gpu[08-12]"},
                                   {"SLURM_STEP_ID", "0"},

@@ -26,7 +26,7 @@ std::string sentence(const ResolvedPlace& place) {
   throw StateError("a kind of place without a sentence");
 }
 
-// Every variable that counts and is set, as rows below the flags.
+// A row for each set variable that the resolver reads, then the rows of the flags.
 std::vector<Origin> rows_found(const Environment& environment, const std::vector<Origin>& flags) {
   std::vector<Origin> rows;
   for (const std::string& name : resolver_variables()) {

@@ -41,7 +41,7 @@ class HostListParser {
     if (count > kMaxEntries) fail("more than 100,000 hosts");
   }
 
-  // At the commas outside brackets.
+  // Splits at the commas outside brackets.
   std::vector<std::string_view> split(std::string_view text) const {
     std::vector<std::string_view> items;
     int depth = 0;
@@ -60,7 +60,7 @@ class HostListParser {
     return items;
   }
 
-  // One entry: literal text and bracket groups in turn.
+  // Expands one entry, which is literal text and bracket groups in turn.
   std::vector<std::string> expand(std::string_view item) const {
     std::vector<std::string> made = {""};
     while (!item.empty()) {
@@ -86,7 +86,7 @@ class HostListParser {
     return made;
   }
 
-  // "01-03,7" or "a,b".
+  // The choices of a bracket group, such as "01-03,7" or "a,b".
   std::vector<std::string> choices_of(std::string_view group) const {
     std::vector<std::string> choices;
     for (const std::string_view part : split(group)) {
@@ -101,7 +101,8 @@ class HostListParser {
       if (dash > kMaxNameBytes) fail("a name of more than 253 bytes");
       check_size(choices.size() + static_cast<size_t>(*high - *low));
       for (int64_t value = *low; value <= *high; ++value)
-        choices.push_back(fmt::format("{:0{}}", value, dash));  // as wide as the first was written
+        // padded to the width of the first number
+        choices.push_back(fmt::format("{:0{}}", value, dash));
     }
     return choices;
   }

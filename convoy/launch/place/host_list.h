@@ -9,12 +9,12 @@
 
 namespace convoy::launch {
 
-// The hosts in order, zero padding kept; several bracket groups in one name multiply, the first
-// varying slowest. `variable` names the source in messages. Throws ConfigError: a bad list, or more
-// than 100,000 hosts.
+// Expands the hosts in order and keeps zero padding. Several bracket groups in one name give every
+// combination, the first group varying slowest. `variable` names the source in messages. Throws
+// ConfigError for a bad list or more than 100,000 hosts.
 std::vector<std::string> expand_host_list(std::string_view list, std::string_view variable);
 
-// {2, 2, 2, 1} of "2(x3),1". Throws ConfigError as above.
+// Expands SLURM's counts: "2(x3),1" gives {2, 2, 2, 1}. Throws ConfigError as above.
 std::vector<int> expand_counts(std::string_view counts, std::string_view variable);
 
 }  // namespace convoy::launch

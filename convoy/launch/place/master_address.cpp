@@ -11,13 +11,13 @@ namespace {
 constexpr int kTorchrunPort = 29500;
 constexpr int kMaxPort = 65535;
 
-// Sources of lower priority that differ from the decision.
+// A value, the source that decided it, and the sources of lower priority that differ.
 class Decision {
  public:
   Decision(std::string field, const Variables& variables)
       : field_(std::move(field)), variables_(variables) {}
 
-  // The first that has a value decides; later ones with another value are named as overridden.
+  // The first offer with a value decides. Later offers of another value are named as overridden.
   void offer(const std::string& value, const std::string& by) {
     if (value.empty()) return;
     if (value_.empty()) {
@@ -40,7 +40,8 @@ class Decision {
 };
 
 bool variables_of_torchrun_taken(const ResolvedPlace& place) {
-  // Its own store listens at MASTER_ADDR:MASTER_PORT; ranks join there, another launcher must not.
+  // torchrun's store listens at MASTER_ADDR:MASTER_PORT. Ranks connect to it, but another launcher
+  // cannot listen there.
   return place.kind == PlaceKind::Node && place.source == "torchrun";
 }
 
@@ -77,7 +78,7 @@ int port_of_job(const std::string& job_id) {
 void resolve_master(const Variables& variables, const ResolveOptions& options,
                     const HostOfRankZero& zero, ResolvedPlace& place) {
   const bool one_node = place.num_nodes == 1;
-  // The launcher of one node binds loopback at a port of its own choice.
+  // The launcher of a single node binds loopback, at a port of its own choice.
   if (place.kind == PlaceKind::Node && one_node) return;
   Decision address("master_addr", variables);
   address.offer(options.master_addr, "--master-addr");

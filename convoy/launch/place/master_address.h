@@ -11,9 +11,9 @@
 
 namespace convoy::launch {
 
-// Fills master_addr, master_port and their origins in `place`, whose sizes are known. `first_host`
-// is the host of rank 0 in `hosts_variable`, empty when that gives none. Throws ConfigError when
-// several nodes have no address, or a port is invalid.
+// Fills master_addr, master_port and their origins in `place`, whose sizes are known. `zero` is the
+// host of rank 0 and the variable that names it; both are empty when no variable does. Throws
+// ConfigError when several nodes have no address, or a port is invalid.
 struct HostOfRankZero {
   std::string host;
   std::string variable;

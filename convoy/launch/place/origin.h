@@ -16,9 +16,9 @@ struct Origin {
   std::string overrode = {};    // "RANK=3, --master-port 29500"; empty = nothing
 };
 
-// Merges rows of `stronger` (flags, PET_*) over rows of `weaker` (the environment): a field of both
-// has the stronger value, and the weaker one is named as overridden when it differs. Order:
-// `weaker`, then what is new.
+// Merges two lists of rows. A field that both have gets the value of `stronger` (flags, PET_*), and
+// the value of `weaker` (the environment) is named as overridden when it differs. The rows of
+// `weaker` come first, then the fields that only `stronger` has.
 std::vector<Origin> merge_origins(const std::vector<Origin>& weaker,
                                   const std::vector<Origin>& stronger);
 

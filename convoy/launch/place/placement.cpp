@@ -59,7 +59,7 @@ class Planner {
     std::vector<int> nodes;
     for (int rank = 0; rank < ranks_on_host_; ++rank) {
       int node = device_of(rank)->numa_node;
-      // Kernels report -1 for every slot of a machine with one node.
+      // On a machine with one node, kernels report node -1 for every slot.
       if (machine_.socket_of_node.count(node) == 0) node = kUnknownNode;
       if (node == kUnknownNode && machine_.socket_of_node.size() == 1)
         node = machine_.socket_of_node.begin()->first;
@@ -96,7 +96,7 @@ class Planner {
     return placed;
   }
 
-  // The launcher that bound an adopted rank has divided the CPUs already.
+  // True when the launcher that started and bound this rank has divided the CPUs already.
   bool shared_by_others(const RankPlacement& placed) const {
     return request_.adopted && machine_.bound && request_.binding == NumaBinding::None &&
            !placed.bind;
@@ -115,7 +115,7 @@ class Planner {
     return static_cast<int>(cores.size());
   }
 
-  // One thread per physical core: a second one on the same core does not make arithmetic faster.
+  // One thread per physical core: a second thread on a core does not make arithmetic faster.
   int threads_of(const RankPlacement& placed, const std::vector<std::vector<int>>& shares) const {
     if (request_.asked_threads > 0) return request_.asked_threads;
     if (!request_.omp_num_threads.empty()) return 0;

@@ -41,7 +41,7 @@ struct PlacementRequest {
   std::string host = {};
   int num_ranks = 1;                        // to start on this host
   int first_rank = 0;                       // global rank of the first of them
-  std::optional<AdoptedRank> adopted = {};  // then num_ranks is 1 and first_rank its rank
+  std::optional<AdoptedRank> adopted = {};  // if set, num_ranks is 1 and first_rank its rank
   NumaBinding binding = NumaBinding::None;
   ThreadRule threads = ThreadRule::Torchrun;
   std::string omp_num_threads = {};  // from the environment; empty = unset
@@ -57,9 +57,9 @@ struct RankPlacement {
   std::string host = {};
   std::string device = {};       // "gpu 0", "mig 0/7/0", "gpu 0, gpu 1" or "cpu"
   std::string device_uuid = {};  // the first device's; empty on CPUs
-  // CUDA_VISIBLE_DEVICES for this rank alone; empty = the same as for all.
+  // CUDA_VISIBLE_DEVICES for this rank only; empty = the value that all ranks share.
   std::string visible_device;
-  std::vector<int> cpus = {};  // planned for it
+  std::vector<int> cpus = {};  // planned for the rank
   bool bind = false;           // the child calls sched_setaffinity with `cpus`
   int numa_node = -1;          // -1 = several or unknown
   int threads = 0;             // for OMP_NUM_THREADS; 0 = leave the variable unset
@@ -71,15 +71,15 @@ struct Placement {
 };
 
 // Devices go to local ranks in order; more ranks than devices share them round robin, with a note.
-// Without a binding the cores are shared out in equal slices: among the ranks whose devices are on
-// one NUMA node the cores of that node, else all cores in the order of nodes, so that a slice
-// crosses a node only where the numbers do not divide. CPUs of one core stay together as long as
-// there are enough cores. Throws ConfigError when a binding is impossible: fewer cores than ranks
-// on a node, or a node without usable CPUs.
+// Without a binding the ranks get equal slices of cores. Ranks whose devices are on one NUMA node
+// share the cores of this node. Other ranks share all cores in the order of nodes, so that a slice
+// is on two nodes only where the numbers do not divide evenly. CPUs of one core stay together as
+// long as there are enough cores. Throws ConfigError when a binding is impossible: fewer cores than
+// ranks on a node, or a node without usable CPUs.
 Placement plan_placement(const PlacementRequest& request, const DeviceSelection& devices,
                          const Machine& machine);
 
-std::string placement_table(const std::vector<RankPlacement>& ranks);  // Ends with a line break
+std::string placement_table(const std::vector<RankPlacement>& ranks);  // ends with a line break
 std::string placement_json(const std::vector<RankPlacement>& ranks);   // an array on one line
 
 }  // namespace convoy::launch

@@ -60,8 +60,8 @@ Finding check_open_files(const PreflightRequest& request) {
             fmt::format("open files: at most {}, the launcher of {} needs {}", limit.rlim_max,
                         counted(request.num_ranks, "rank"), needed),
             "raise it (ulimit -n, LimitNOFILE), or start fewer ranks here"};
-  // The launcher raises its own limit. Ranks keep this one: files of their own and a socket to each
-  // peer.
+  // The launcher raises its own limit; its ranks keep the old one. A rank needs descriptors for its
+  // files and for a socket to each peer.
   constexpr rlim_t kOfARank = 128;
   return check_limit({"open_files", "open files of a rank", RLIMIT_NOFILE,
                       kOfARank + static_cast<rlim_t>(request.num_ranks),
@@ -69,7 +69,7 @@ Finding check_open_files(const PreflightRequest& request) {
 }
 
 Finding check_processes(const PreflightRequest& request) {
-  // Threads count: intra-op pool, autograd, communication, data loading.
+  // The limit counts threads too: intra-op pool, autograd, communication, data loading.
   constexpr rlim_t kPerRank = 64;
   const rlim_t needed = kPerRank * static_cast<rlim_t>(request.num_ranks);
   if (::geteuid() == 0)
@@ -78,8 +78,8 @@ Finding check_processes(const PreflightRequest& request) {
                       "raise it: ulimit -u 65536"});
 }
 
-// The pids controller counts threads too; containers often set it low. Innermost folder that has
-// the file.
+// The pids controller counts threads too; containers often set it low. Reads only the cgroup of
+// this process, not those above it.
 Finding check_cgroup_pids(const PreflightRequest& request) {
   std::ifstream groups(request.proc / "self/cgroup");
   for (std::string line; std::getline(groups, line);) {
@@ -124,9 +124,9 @@ Finding check_shared_memory(const PreflightRequest& request) {
   const int64_t free = static_cast<int64_t>(disk.f_bavail) * block;
   const std::string found =
       fmt::format("{} has {} free of {}", name, bytes_text(free), bytes_text(size));
-  // NCCL's buffers of one rank on a host of eight, measured by others at 10 to 30 MiB; containers
-  // give 64 MiB to all. A rank alone needs room too: data loaders of Python programs pass batches
-  // there.
+  // NCCL needs 10 to 30 MiB of shared memory per rank on a host of eight (measured by others);
+  // containers have 64 MiB in all. A single rank needs room too: data loaders of Python programs
+  // pass batches in shared memory.
   const int64_t needed = 32 * kMiB * request.num_ranks;
   if (free >= needed) return ok("shared_memory", found);
   return {Severity::Warning, "shared_memory",
@@ -134,7 +134,7 @@ Finding check_shared_memory(const PreflightRequest& request) {
           "give the container more (docker: --shm-size=8g), or remove old files there"};
 }
 
-// The nearest folder that exists: what is missing below it will be made.
+// The nearest existing folder above. Missing folders below it will be made.
 fs::path existing_parent(fs::path folder) {
   std::error_code error;
   folder = fs::absolute(folder, error);
@@ -142,7 +142,7 @@ fs::path existing_parent(fs::path folder) {
   return folder;
 }
 
-// Empty when a file could be made in the folder (and is removed), else why not.
+// Returns why no file can be made in the folder; empty = one can. A test file is removed.
 std::string write_problem(const fs::path& folder) {
   const Descriptor nameless(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
   if (nameless.open()) return "";  // other file systems report unsupported files by many errors

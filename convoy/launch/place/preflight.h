@@ -24,10 +24,11 @@ struct Finding {
 struct PreflightRequest {
   int num_ranks = 1;  // ranks on this host
   bool uses_gpus = false;
-  std::string endpoint_addr = {};  // bound here when this node hosts it; empty = every address
-  int endpoint_port = 0;           // 0 = no fixed port
-  std::string program = {};        // program that ranks become; empty = not checked
-  std::string script = {};         // script that the program reads; empty = none
+  // rendezvous address, bound if this node hosts it; empty = every address
+  std::string endpoint_addr = {};
+  int endpoint_port = 0;                      // 0 = no fixed port
+  std::string program = {};                   // program that ranks become; empty = not checked
+  std::string script = {};                    // script that the program reads; empty = none
   std::filesystem::path scratch_folder = {};  // empty = not checked
   std::filesystem::path log_folder = {};      // empty = no log files
   std::filesystem::path shared_memory = "/dev/shm";
@@ -35,15 +36,15 @@ struct PreflightRequest {
   std::filesystem::path sys = "/sys";
 };
 
-// Never throws for what it finds.
+// A problem is a finding and no exception.
 std::vector<Finding> preflight(const PreflightRequest& request);
 
-// Checks that this host can listen there now; an empty address means every one. An address that is
-// not this host's is a warning: a service or a router may lead it here, and the rendezvous then
-// listens on every interface.
+// Checks that this host can listen at `address`:`port` now; an empty address means every interface.
+// An address that is not this host's gives a warning: a service or a router may forward it to this
+// host, and the rendezvous then listens on every interface.
 Finding port_finding(const std::string& address, int port,
                      const std::filesystem::path& proc = "/proc");
-// The sentence and the advice of that warning.
+// The warning about an address that is not this host's.
 Finding foreign_address(const std::string& address, int port);
 
 // Checks that a rank could run `program`, looked up as execvp does, and read `script` (empty =

@@ -15,12 +15,12 @@
 namespace convoy::launch {
 namespace {
 
-// 0 when it could be bound and listened on, else errno.
+// Returns 0 when the address can be bound and listened on, else errno.
 int try_address(const addrinfo& address) {
   const Descriptor probe(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!probe.open()) return errno;
   const int on = 1;
-  // As real listeners do: a port whose last connections linger is free.
+  // Real listeners set this too: a port whose last connections linger counts as free.
   ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (address.ai_family == AF_INET6)
     ::setsockopt(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
@@ -29,8 +29,8 @@ int try_address(const addrinfo& address) {
   return free ? 0 : errno;
 }
 
-// The same for an address or a name, every interface of both families when it is empty; -1: it is
-// no address.
+// Returns 0 when the port can be listened on, else errno, or -1 when `address` is neither an
+// address nor a name. An empty address means every interface, IPv4 and IPv6.
 int try_port(const std::string& address, int port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -43,7 +43,7 @@ int try_port(const std::string& address, int port) {
   int failure = 0;
   for (const addrinfo* next = found; next != nullptr && failure == 0; next = next->ai_next) {
     failure = try_address(*next);
-    // A host without IPv6 has no such port to take.
+    // A host without IPv6 has no IPv6 port to check.
     if (failure == EAFNOSUPPORT || failure == EADDRNOTAVAIL) failure = 0;
   }
   return failure;

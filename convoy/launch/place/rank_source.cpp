@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-// The first of several names that is set counts; the others must agree.
+// Each value may have several variables. The first one that is set counts; the others must agree.
 struct SourceNames {
   std::string_view name;
   SourceLevel level;
@@ -97,7 +97,7 @@ void add_openmpi_job(const Variables& variables, RankSource& source) {
   source.job_id_variable = "PMIX_NAMESPACE";
 }
 
-// `srun --mpi=pmi2` and `--mpi=pmix` set these for every task, without local ranks.
+// `srun --mpi=pmi2` and `--mpi=pmix` set the variables of PMI for every task, without local ranks.
 bool set_by_srun(const RankSource& pmi, const RankSource& srun) {
   return !srun.name.empty() && !pmi.local_rank.known() && pmi.rank.number == srun.rank.number &&
          (!pmi.world_size.known() || pmi.world_size.number == srun.world_size.number);
@@ -134,7 +134,7 @@ RankSource read_torch_variables(const Variables& variables) {
   return source;
 }
 
-// One process is alone wherever it is.
+// A job of one process has local rank 0 and local size 1.
 void complete_single_rank(RankSource& source) {
   if (source.rank.number != 0 || source.world_size.number != 1) return;
   if (!source.local_rank.known()) source.local_rank = {0, source.world_size.variable};
@@ -188,7 +188,8 @@ void add_scheduler_hosts(const Variables& variables, RankSource& source) {
     source.hosts_variable = "SLURM_JOB_NODELIST";
     source.hosts = expand_host_list(variables.text("SLURM_JOB_NODELIST"), source.hosts_variable);
   } else if (variables.has("LSB_DJOB_RANKFILE")) {
-    // jsrun belongs to systems whose batch script runs on a host of its own, named first.
+    // jsrun is used on systems whose batch script runs on a separate host. The file names that host
+    // first.
     source.hosts_variable = "LSB_DJOB_RANKFILE";
     source.hosts = rank_file_hosts(variables.text("LSB_DJOB_RANKFILE"), source.name == "jsrun");
   }

@@ -11,7 +11,7 @@
 
 namespace convoy::launch {
 
-// The nearer to this process, the smaller.
+// In order: the level nearest to this process first.
 enum class SourceLevel { Torchrun, Mpi, Scheduler };
 
 struct RankSource {
@@ -23,24 +23,25 @@ struct RankSource {
   std::string hosts_variable;
   std::string job_id;
   std::string job_id_variable;
-  std::vector<std::string> missing;  // names without which this is half a description
+  std::vector<std::string> missing;  // variables that a complete description needs too
 
   std::string seen() const;  // the variables that are set, "RANK=3, WORLD_SIZE=4"
 };
 
-// Everything that describes this process as a rank, innermost first. Torchrun's variables without a
-// run id are the source `env` (`deepspeed` by its LOCAL_SIZE). PMI and PMIx variables that srun
-// itself set are no source of their own. Throws ConfigError: no number, or one source that
-// contradicts itself.
+// Reads every source that describes this process as a rank, innermost first. Torchrun's variables
+// without a run id are the source `env` (`deepspeed` if LOCAL_SIZE is set). PMI and PMIx variables
+// that srun itself set are not a separate source. Throws ConfigError when a value is not a number,
+// or one source contradicts itself.
 std::vector<RankSource> read_rank_sources(const Variables& variables,
                                           std::vector<std::string>& notes);
 
-// A step started by srun, not a batch script and not an allocation; empty name = not a task.
-// `notes` gets a line about variables that look like a task but are not.
+// Reads the variables of a step that srun started, not the variables of a batch script or an
+// allocation. An empty name = this process is not a task. `notes` gets a line about variables that
+// look like a task but are not.
 RankSource read_srun(const Variables& variables, std::vector<std::string>& notes);
 
-// Hosts of the allocation around us when the source itself names none: SLURM's node list or LSF's
-// rank file.
+// Adds the hosts of the surrounding allocation when the source itself names none: SLURM's node list
+// or LSF's rank file.
 void add_scheduler_hosts(const Variables& variables, RankSource& source);
 
 }  // namespace convoy::launch

@@ -22,13 +22,14 @@ std::string first_set(const Variables& variables, const std::vector<std::string_
   return "";
 }
 
-// The step's own value, else the one that older releases or the job have.
+// The number in the first variable that is set: the step's own, else that of older releases or the
+// job.
 Fact preferred_number(const Variables& variables, const std::vector<std::string_view>& names) {
   const std::string name = first_set(variables, names);
   return name.empty() ? Fact{} : variables.number(name);
 }
 
-// sbatch and salloc called from within a step pass that step's variables on to the new job.
+// sbatch and salloc that run within a step pass that step's variables on to the new job.
 bool step_of_this_job(const Variables& variables) {
   if (!variables.has("SLURM_STEP_NODELIST") || !variables.has("SLURM_JOB_NODELIST")) return true;
   const auto step = expand_host_list(variables.text("SLURM_STEP_NODELIST"), "SLURM_STEP_NODELIST");

@@ -39,15 +39,15 @@ void compare(const Fact& one, const Fact& two, const RankSource& chosen, const R
                            chosen.name, other.name)});
 }
 
-// Left over in a shell or an image: number 0 without a number of ranks. A higher number implies
-// other ranks.
+// True for variables left over in a shell or an image: number 0 without a number of ranks. A number
+// above 0 implies other ranks.
 bool is_stray(const RankSource& source) {
   return is_plain(source) && (source.rank.known() || source.local_rank.known()) &&
          source.rank.number <= 0 && source.local_rank.number <= 0 && !source.world_size.known() &&
          !source.local_world_size.known();
 }
 
-// The common names of launchers, for which this program uses the command that starts ranks.
+// The --env-source name for a common name of a launcher; empty = none.
 std::string known_as(const std::string& wanted) {
   static const std::map<std::string, std::string> kNames = {
       {"slurm", "srun"},     {"sbatch", "srun"},         {"mpirun", "openmpi"},
@@ -146,7 +146,7 @@ bool SourceChoice::describes_rank(const RankSource& source) const {
   return source.rank.known() && !variables_.has("PET_NNODES") && !variables_.has("PET_NODE_RANK");
 }
 
-// Operators of clusters number their pods by RANK and WORLD_SIZE, and users hand these on as flags.
+// Operators of clusters number their pods by RANK and WORLD_SIZE, and users pass both on as flags.
 bool SourceChoice::flags_say_which_node() const {
   return options_.num_nodes > 0 && options_.node_rank >= 0;
 }
@@ -170,7 +170,7 @@ void SourceChoice::check_agreement(const RankSource& chosen) const {
   for (const RankSource& other : sources_) {
     if (&other == &chosen) continue;
     if (is_plain(other)) {
-      // A launcher of one node makes these for its own ranks.
+      // The launcher of a node sets these variables itself for the ranks that it starts.
       if (is_node_task(chosen, options_) && !other.local_rank.known()) continue;
     } else if (other.level != chosen.level) {
       continue;

@@ -14,8 +14,8 @@ namespace convoy::launch {
 // True for torch's variables without a run id, which any program can set.
 bool is_plain(const RankSource& source);
 
-// --nproc-per-node is given and nowhere does a node have two tasks: the task is there to start the
-// ranks of its node.
+// True when --nproc-per-node is given and no node has two tasks: the task then starts the ranks of
+// its node.
 bool is_node_task(const RankSource& source, const ResolveOptions& options);
 
 class SourceChoice {

@@ -30,7 +30,8 @@ class Variables {
   std::string text(std::string_view name) const;  // empty = unset
   std::string pair(std::string_view name) const;  // "NAME=value"; empty = unset
 
-  // Not known when unset. Throws ConfigError when it is no number from 0 on.
+  // An unset variable gives an unknown Fact. Throws ConfigError when the value is not a number >=
+  // 0.
   Fact number(std::string_view name) const;
   // The first of `names` that is set. Throws ConfigError also when two of them are set and differ.
   Fact first_number(const std::vector<std::string_view>& names) const;
