@@ -18,7 +18,8 @@ namespace convoy::rendezvous {
 namespace {
 
 constexpr int kAcceptsPerTurn = 64;
-constexpr std::chrono::milliseconds kLeastStay{100};  // thousands of honest nodes may come at once
+// shortest time before an unproven connection is closed for a new one
+constexpr std::chrono::milliseconds kLeastStay{100};
 constexpr std::chrono::seconds kReportInterval{30};
 
 }  // namespace
@@ -64,7 +65,7 @@ std::vector<Descriptor> AdmissionListener::serve(TimePoint now) {
     if (peer == unproven_.end()) continue;
     if (advance(peer->second, proven, now)) unproven_.erase(peer);
   }
-  // Last, so that a connection that has just answered is not the oldest to be closed.
+  // Accept last, so that a peer that has just answered is not closed as the oldest one.
   if (someone_knocks) accept_some(now);
   return proven;
 }
@@ -84,7 +85,7 @@ void AdmissionListener::accept_some(TimePoint now) {
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     UnprovenPeer peer{std::move(socket), ServerHandshake(), now};
     const std::string greeting = peer.handshake.greeting();
-    // A fresh socket takes 40 bytes; one that does not is gone.
+    // A new socket has room for 40 bytes. If it does not take them, the peer is gone.
     if (::send(peer.socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(greeting.size()))
       continue;
@@ -100,7 +101,7 @@ bool AdmissionListener::make_room(TimePoint now) {
   return true;
 }
 
-// Until the next serve(): others wait in the kernel's queue.
+// Stops accepting until the next serve(). New connections wait in the kernel's queue.
 void AdmissionListener::pause() {
   watch(poll_, listener_.get(), 0, 0, EPOLL_CTL_MOD);
   paused_ = true;

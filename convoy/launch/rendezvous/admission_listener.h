@@ -21,7 +21,7 @@ struct AdmissionLimits {
   std::chrono::milliseconds handshake_limit{3'000};
 };
 
-// Adds, changes or removes a descriptor that `poll`, an epoll, watches. `operation`: an EPOLL_CTL_
+// Adds, changes or removes a descriptor that the epoll `poll` watches. `operation`: an EPOLL_CTL_
 // constant. Throws IoError.
 void watch(const Descriptor& poll, int descriptor, uint64_t number, uint32_t events, int operation);
 
@@ -32,10 +32,11 @@ class AdmissionListener {
   // `listener` listens and is non-blocking. Throws IoError.
   AdmissionListener(Descriptor listener, JobToken token, AdmissionLimits limits, Log log);
 
-  // Readable when serve() has something to do; call it a few times per second besides.
+  // Readable when serve() has something to do. Call serve() a few times per second even if it is
+  // not.
   int descriptor() const { return poll_.get(); }
 
-  // Takes new connections, goes on with their proofs, drops the late ones. Returns the connections
+  // Accepts connections, continues their proofs and drops the late ones. Returns the connections
   // that have proven themselves, non-blocking, with nothing read beyond the proof.
   std::vector<Descriptor> serve(TimePoint now);
 
@@ -50,7 +51,7 @@ class AdmissionListener {
   void accept_some(TimePoint now);
   bool make_room(TimePoint now);
   void pause();
-  // True when the peer is done, proven or not.
+  // Returns true when the peer is done, proven or not.
   bool advance(UnprovenPeer& peer, std::vector<Descriptor>& proven, TimePoint now);
   void report_wrong_token(int socket, TimePoint now);
 

@@ -16,8 +16,8 @@ namespace convoy::rendezvous {
 // A node's description of itself when it joins the job.
 struct NodeOffer {
   std::string run_id = "none";
-  int min_nodes = 1;   // this node's --nnodes; the coordinator refuses a node with
-  int max_nodes = 1;   // another range
+  int min_nodes = 1;   // this node's --nnodes MIN:MAX; the coordinator
+  int max_nodes = 1;   // refuses a node with another range
   int node_rank = -1;  // -1 = any
   int num_local_ranks = 1;
   std::string host_name = {};      // for messages only
@@ -49,7 +49,7 @@ struct FailureCause {
   int node_rank = -1;  // the coordinator fills in node_rank and host
   std::string host = {};
   int rank = -1;                // global
-  std::string sentence = {};    // the rank's own words
+  std::string sentence = {};    // the rank's own error message
   std::string last_lines = {};  // the last lines it wrote, some kilobytes at most
 
   // "rank 3 on node 1 (host-b): out of memory (exit code 12)".

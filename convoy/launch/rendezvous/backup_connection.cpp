@@ -22,7 +22,7 @@ void BackupConnection::advance(TimePoint now) {
     last_heard_ = heard_on_channel_ = next_beat_ = now;
     send_heartbeat(now);
   } else if (state == ClientConnection::State::Failed && now >= try_->deadline()) {
-    try_.reset();  // a refusal comes at once: the next try no sooner than after a silent one
+    try_.reset();  // at the deadline: a refused connection is retried as rarely as a silent one
   }
 }
 

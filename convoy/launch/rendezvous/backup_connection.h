@@ -24,7 +24,8 @@ class BackupConnection {
   BackupConnection(const SocketAddress& coordinator, JobToken token, uint64_t session,
                    std::chrono::milliseconds heartbeat);
 
-  // Opens, proves, beats, listens. Each try lasts two heartbeats.
+  // Opens the connection, proves the token, sends heartbeats and reads answers, as far as it can
+  // now. A try to connect lasts two heartbeats.
   void advance(TimePoint now);
   void close();  // the first connection works again
 

@@ -10,7 +10,7 @@
 namespace convoy::rendezvous {
 namespace {
 
-constexpr int kReadsPerCall = 16;  // 1 MiB: others wait for their turn
+constexpr int kReadsPerCall = 16;  // 1 MiB, so that other channels get their turn
 
 bool again(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 

@@ -23,8 +23,8 @@ class ClientConnection {
     None,
     Unreachable,  // no listener, no route, no answer to the first packet
     Stranger,     // a listener that does not use the coordinator's protocol
-    WrongToken,   // it refused this token
-    WrongServer,  // it does not hold this token itself
+    WrongToken,   // the server refused this token
+    WrongServer,  // the server does not hold this token itself
   };
 
   ClientConnection(const SocketAddress& address, JobToken token, TimePoint deadline);

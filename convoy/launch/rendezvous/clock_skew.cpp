@@ -24,7 +24,7 @@ std::optional<std::string> clock_skew_warning(const std::string& host,
     if (best == nullptr || trip_ns(sample) < trip_ns(*best)) best = &sample;
   }
   if (best == nullptr) return std::nullopt;
-  // The peer answered somewhere within the trip: half of it is the doubt.
+  // The peer answered at some time within the round trip, so the error is at most half of it.
   const double half_trip_ns = static_cast<double>(trip_ns(*best)) / 2;
   const double ahead_s =
       (static_cast<double>(best->peer_ns - best->sent_ns) - half_trip_ns) / kSecond_ns;

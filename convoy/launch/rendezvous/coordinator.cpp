@@ -46,10 +46,10 @@ class Coordinator::Service {
     explicit Connection(Descriptor socket) : channel(std::move(socket)) {}
     Channel channel;
     Role role = Role::Unknown;
-    int attempt = -1;  // Store
+    int attempt = -1;  // for Role::Store
     Clock::time_point since;
     bool watches_writing = false;
-    bool to_close = false;  // once what it is owed has been sent
+    bool to_close = false;  // close it once its queued messages are sent
   };
 
   void run();
@@ -78,7 +78,7 @@ class Coordinator::Service {
   KeyValueTable table_;
   NodeClocks clocks_;
   std::unordered_map<uint64_t, Connection> connections_;
-  std::unordered_set<uint64_t> touched_;  // have something to send, or may have to be closed
+  std::unordered_set<uint64_t> touched_;  // connections to flush, or perhaps to close
   uint64_t next_number_ = kFirstConnection;
   int store_attempt_ = 0;
 
@@ -177,7 +177,7 @@ void Coordinator::Service::serve(uint64_t number, Clock::time_point now) {
       handle(number, connection, *frame, now);
     }
   } catch (const CommError& error) {
-    // It proved itself, so this is a bug or another version; the others go on.
+    // The peer has proven its token, so this is a bug or another version. Other connections go on.
     options_.log.warning(fmt::format("a connection from {} was closed: {}",
                                      peer_endpoint(connection.channel.descriptor()).host,
                                      error.what()));
@@ -289,7 +289,7 @@ void Coordinator::Service::handle_node(uint64_t number, const Frame& frame, Cloc
 
 void Coordinator::Service::handle_store(uint64_t number, Connection& connection, const Frame& frame,
                                         Clock::time_point now) {
-  deliver();  // the attempt may just have changed
+  deliver();  // first, since the attempt may just have changed
   if (connection.attempt == store_attempt_ && state_.phase() != JobState::Phase::Over)
     return table_.handle(number, frame, now);
   connection.channel.send(
@@ -310,7 +310,7 @@ void Coordinator::Service::deliver() {
     else
       head = {{"type", "waiting"}, {"words", std::get<Waiting>(message.what).words}};
     found->second.channel.send(head);
-    // The last words to a node that is no member any more.
+    // This is the last message to a node that is no longer a member.
     if (!state_.has(message.to)) found->second.to_close = true;
     touched_.insert(message.to);
   }

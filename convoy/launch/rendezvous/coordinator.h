@@ -28,15 +28,15 @@ struct CoordinatorOptions {
   int min_nodes = 1;  // --nnodes MIN:MAX; equal = fixed
   int max_nodes = 1;
   RestartLimits restarts;
-  std::chrono::milliseconds join_timeout{600'000};      // until min_nodes are there
-  std::chrono::milliseconds last_call_timeout{30'000};  // elastic: for more nodes once they are
-  std::chrono::milliseconds resize_settle{2'000};       // a node that joins late must stay so long
+  std::chrono::milliseconds join_timeout{600'000};      // until min_nodes have joined
+  std::chrono::milliseconds last_call_timeout{30'000};  // elastic: for more than min_nodes to join
+  std::chrono::milliseconds resize_settle{2'000};  // a node that joins late must stay this long
   std::chrono::milliseconds heartbeat{1'000};
-  std::chrono::milliseconds silence_limit{8'000};  // a node silent so long is lost
+  std::chrono::milliseconds silence_limit{8'000};  // a node silent for this long is lost
   std::chrono::milliseconds stop_limit{330'000};   // for a node to end its ranks when asked to
-  // A node succeeded while others run on. For our own workers, who end together, that is a failure
-  // (13) after early_exit_limit; absent, as for foreign programs, a warning after
-  // early_exit_notice.
+  // These limits are for a node that has succeeded while others run on. Our own workers end
+  // together, so it is a failure (13) after early_exit_limit. For foreign programs the limit is
+  // absent, and a warning follows after early_exit_notice.
   std::optional<std::chrono::milliseconds> early_exit_limit;
   std::chrono::milliseconds early_exit_notice{300'000};
   std::chrono::milliseconds handshake_limit{3'000};   // for a connection to prove itself
@@ -44,8 +44,8 @@ struct CoordinatorOptions {
   int max_unproven = 256;                             // connections that have not proven themselves
   int64_t max_store_bytes = int64_t{1} << 30;         // all keys and values of an attempt
   WallClock wall_clock = wall_clock_ns;               // compared with each node's clock
-  // Finds in the flight records of ranks of several nodes the rank that the others wait for, as a
-  // sentence for the job's end; empty = no such rank. None: no search.
+  // Given the flight records of several nodes, returns a sentence about the rank that the others
+  // wait for, for the job's end; empty = no such rank. No function: no search.
   std::function<std::string(const std::vector<telemetry::RankFlight>&)> judge = {};
   Log log;
 };

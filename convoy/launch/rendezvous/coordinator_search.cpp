@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstPause{50};
 constexpr std::chrono::milliseconds kLongestPause{1'000};
 constexpr std::chrono::milliseconds kSearchLimit{5'000};
-// The port may still belong to a job that is ending.
+// A wrong token is retried for this long: the port may still belong to a job that is ending.
 constexpr std::chrono::milliseconds kTokenPatience{3'000};
 
 }  // namespace

@@ -19,15 +19,15 @@ class CoordinatorSearch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // Keeps references to neither; `options` as of the link.
+  // Keeps no references. `options` are the options of the NodeLink.
   CoordinatorSearch(NodeLinkOptions options, JobToken token, TimePoint now);
 
-  // Goes on as far as it can. A connection that is proven, once.
+  // Continues the search as far as it can. Returns a proven connection, once.
   std::optional<Channel> advance(TimePoint now);
-  // Set when there is no hope: Refused with exit code 2 or 13, or CoordinatorLost.
+  // Set when the search has failed: Refused with exit code 2 or 13, or CoordinatorLost.
   const std::optional<Notice>& outcome() const { return outcome_; }
 
-  // The coordinator took the connection but cannot take this node yet: try again, for a while.
+  // Call it when the coordinator cannot take this node yet: the search tries again for a while.
   void retry_later(const Notice& refusal, TimePoint now);
 
   int descriptor() const;  // -1 = nothing to poll
@@ -55,7 +55,7 @@ class CoordinatorSearch {
   std::optional<HostLookup> lookup_;
   TimePoint lookup_since_{};
   std::optional<ClientConnection> try_;
-  // Since when the trouble is one that waiting rarely cures.
+  // Start of a problem that waiting rarely solves.
   std::optional<TimePoint> hopeless_since_;
   Problem last_problem_ = Problem::None;
   std::optional<Notice> outcome_;

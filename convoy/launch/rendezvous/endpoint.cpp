@@ -56,7 +56,7 @@ bool is_own_name(std::string_view host) {
          same_name(host.substr(0, host.find('.')), own);
 }
 
-// Empty socket and errno on failure.
+// Returns an empty socket and sets errno on failure.
 Descriptor try_listen(const SocketAddress& address, bool both_families) {
   Descriptor socket(
       ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -88,7 +88,7 @@ Descriptor try_listen(const SocketAddress& address, bool both_families) {
 
 BoundListener listen_everywhere(int port) {
   Descriptor socket = try_listen(SocketAddress(in6addr_any, port), /*both_families=*/true);
-  // Without IPv6 in the kernel there is no such socket; a port that is taken is taken in both.
+  // A kernel without IPv6 has no such socket, so try IPv4. A port that is taken is taken in both.
   if (!socket.open() && errno != EADDRINUSE)
     socket = try_listen(SocketAddress(in_addr{INADDR_ANY}, port), /*both_families=*/false);
   if (!socket.open()) refuse_to_listen({"every interface", port}, errno);
@@ -151,7 +151,8 @@ BoundListener listen_on(const std::string& host, int port) {
   }
   if (error != 0 && error != EADDRNOTAVAIL) refuse_to_listen({host, port}, error);
   if (loopback_meant) refuse_to_listen({host, port}, error == 0 ? EADDRNOTAVAIL : error);
-  // A name that others resolve, a service's address, a container's host: they arrive here anyway.
+  // `host` is a name that only others resolve, a service's address or a container's host: its
+  // connections reach this host anyway.
   return listen_everywhere(port);
 }
 

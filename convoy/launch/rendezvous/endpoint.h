@@ -27,19 +27,19 @@ Endpoint parse_endpoint(std::string_view text, int default_port, std::string_vie
 
 struct BoundListener {
   Descriptor socket;  // listening, non-blocking, close-on-exec
-  Endpoint endpoint;  // with the port that was given for 0
+  Endpoint endpoint;  // with the real port if port 0 was requested
 };
 
-// Somebody else listens there.
+// Another program listens on the port.
 class PortTakenError : public ConfigError {
  public:
   using ConfigError::ConfigError;
 };
 
 // Listens on `host`:`port`: an address or a name of this host, or "" for every interface in both
-// families. Port 0 takes a free one. A host that is not one of this host's addresses (a service's
-// address, a container's host, a name that does not resolve here or resolves to loopback only)
-// listens on every interface: others may arrive by it all the same. Then endpoint.host is
+// families. Port 0 takes a free one. When `host` is not an address of this host (a service's
+// address, a container's host, a name that does not resolve here or resolves to loopback only), it
+// listens on every interface, since connections to `host` may reach this host, and endpoint.host is
 // 127.0.0.1. Blocks while a name resolves. Throws PortTakenError, and ConfigError when the address
 // cannot be listened on.
 BoundListener listen_on(const std::string& host, int port);

@@ -37,7 +37,7 @@ class ServerHandshake {
   // The buffer for the next bytes of the answer, and the number of bytes still missing.
   char* space() { return answer_.data() + filled_; }
   size_t space_bytes() const { return kAnswerBytes - filled_; }
-  // `count` bytes were put there. A stranger is known by its first bytes.
+  // Processes `count` bytes that were put into space(). A stranger is known by its first bytes.
   Result received(size_t count, const JobToken& token);
   std::string reply(const JobToken& token) const;  // after Proven
   static std::string refusal();                    // after WrongToken
@@ -54,7 +54,7 @@ class ClientHandshake {
 
   ClientHandshake();
   // Takes the server's bytes from the front of `bytes` as they come. WrongToken: the server refused
-  // this token. WrongServer: it took it without holding the same one itself.
+  // this token. WrongServer: the server accepted this token but does not hold it itself.
   Result received(std::string& bytes, const JobToken& token);
   std::string answer(const JobToken& token) const;  // after SendAnswer
 

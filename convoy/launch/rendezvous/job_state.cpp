@@ -47,7 +47,7 @@ void JobState::start_if_complete(Clock::time_point now) {
     return;
   }
   const bool full = nodes_.size() == static_cast<size_t>(options_.max_nodes);
-  // Members of the last attempt need no last call for each other.
+  // There is no last call when every member of the last attempt is still there.
   if (!start_at_) start_at_ = shrank_ ? now + options_.last_call_timeout : now;
   if (!full && now < *start_at_) return;
   for (const auto& [id, node] : nodes_)
@@ -62,7 +62,8 @@ std::string JobState::external_address() const {
 }
 
 std::string JobState::address_of(const Node& node, const std::string& external) const {
-  // A node that came by loopback is on this host: the others reach it as they reach us.
+  // A node that connects by loopback is on this host, so other nodes reach it at this host's
+  // address.
   if (!external.empty() && is_loopback_address(node.offer.address) &&
       is_loopback_address(node.origin.peer_address))
     return external;
@@ -137,7 +138,7 @@ void JobState::failure(NodeId id, int attempt, FailureCause cause, Clock::time_p
   begin_stop(Stop::Failure, notice, id, now);
 }
 
-// No nodes can join without the node that hosts the coordinator.
+// True when enough nodes stay. Without the node that hosts the coordinator no node can join.
 bool JobState::can_go_on_without(NodeId id) const {
   const auto staying = std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
     return entry.first != id && !entry.second.is_leaving;
@@ -202,7 +203,7 @@ void JobState::note_end(NodeId id, const Node& node, Clock::time_point now) {
   }
 }
 
-// A program without an exit code for a lost peer ends with 1 or aborts when it loses one.
+// A program that has no exit code for a lost peer ends with 1 or aborts when it loses one.
 bool JobState::follows_from_lost_node(const Cause& cause) const {
   constexpr std::chrono::seconds kAtOnce{2};
   if (cause.what.exit_code != 1 && cause.what.exit_code != 128 + SIGABRT) return false;
@@ -254,7 +255,7 @@ std::string JobState::diagnosis_of_all() const {
     ++num_nodes;
     flights.insert(flights.end(), node.end.flights.begin(), node.end.flights.end());
   }
-  // For one node its own launcher has reported everything already.
+  // With one node, its launcher has reported everything already.
   return num_nodes < 2 || !options_.judge ? std::string() : options_.judge(flights);
 }
 

@@ -31,7 +31,7 @@ struct Waiting {  // a line about the nodes that are still missing
   std::string words;
 };
 
-// An attempt begins. The message common to all nodes is stored once, for thousands of them may
+// An attempt begins. The message common to all nodes is stored once, since thousands of nodes may
 // start at once.
 struct Start {
   std::shared_ptr<const Assignment> common;
@@ -68,14 +68,14 @@ class JobState {
   // Events. Reports of another attempt than the current one are ignored.
   std::optional<Refusal> join(NodeId node, const NodeOffer& offer, const NodeOrigin& origin,
                               Clock::time_point now);
-  // `last_attempt`: the one that the node was assigned last, -1 = none.
+  // `last_attempt`: the attempt that the node was assigned last, -1 = none.
   void ready(NodeId node, int last_attempt, int master_port, Clock::time_point now);
   void failure(NodeId node, int attempt, FailureCause cause, Clock::time_point now);
-  // Its ranks were asked to stop by `signal`. An elastic job goes on without it where enough nodes
-  // are left, else all stop.
+  // The node's ranks were asked to stop by `signal`. An elastic job goes on without the node if
+  // enough nodes are left, else all nodes stop.
   void stop_request(NodeId node, int signal, Clock::time_point now);
   void attempt_end(NodeId node, int attempt, AttemptEnd end, Clock::time_point now);
-  // `why` is empty for one that goes of its own accord.
+  // `why` is empty for a node that leaves of its own accord.
   void leave(NodeId node, const std::string& why, Clock::time_point now);
   void lost(NodeId node, const std::string& how, Clock::time_point now);
   void heard(NodeId node, Clock::time_point now);
@@ -87,7 +87,7 @@ class JobState {
   Phase phase() const { return phase_; }
   int attempt() const { return policy_.attempt(); }  // the attempt whose keys the store holds
   bool has(NodeId node) const { return nodes_.count(node) != 0; }
-  // "node 1 host-b (10.0.0.2)", without the number as long as it has none.
+  // Returns text such as "node 1 host-b (10.0.0.2)", without the number if the node has none.
   std::string name_of(NodeId node) const;
   size_t num_nodes() const { return nodes_.size(); }
 
@@ -101,7 +101,7 @@ class JobState {
     bool is_ready = false;
     bool in_attempt = false;
     bool has_ended = false;
-    bool is_leaving = false;  // it was asked to stop, the others were not
+    bool is_leaving = false;  // only this node was asked to stop
     AttemptEnd end;
     Clock::time_point last_heard;
 
@@ -153,11 +153,11 @@ class JobState {
   Clock::time_point last_tick_;
   Clock::time_point gathering_since_;
   Clock::time_point notice_at_;
-  std::optional<Clock::time_point> start_at_;  // elastic: the last call ends
+  std::optional<Clock::time_point> start_at_;  // elastic: end of the last call
   std::optional<Clock::time_point> resize_at_;
-  std::optional<Clock::time_point> first_end_;  // a node ended well, others run on
+  std::optional<Clock::time_point> first_end_;  // end of the first node that succeeded
   Clock::time_point stop_by_;
-  bool shrank_ = false;  // since the last attempt
+  bool shrank_ = false;  // a node has gone since the last attempt
   bool early_exit_told_ = false;
 
   Stop stop_ = Stop::None;

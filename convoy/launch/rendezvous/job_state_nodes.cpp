@@ -43,7 +43,7 @@ std::optional<Refusal> JobState::join(NodeId node, const NodeOffer& offer, const
 }
 
 std::optional<Refusal> JobState::refusal_of(const NodeOffer& offer, Clock::time_point now) const {
-  if (phase_ == Phase::Over)  // the next job may be about to take this port
+  if (phase_ == Phase::Over)  // a new job may take this port soon
     return Refusal{kPeerLost,
                    "the job there has already ended" +
                        (over_words_.empty() ? over_words_ : ": " + over_words_),
@@ -67,7 +67,7 @@ std::optional<Refusal> JobState::refusal_of(const NodeOffer& offer, Clock::time_
 }
 
 std::optional<Refusal> JobState::place_taken(const NodeOffer& offer, Clock::time_point now) const {
-  // A node that was cut off is in its place until it is declared lost; its successor waits.
+  // A node that was cut off keeps its place until it is declared lost; its successor waits.
   const auto stale = [&](const Node& node) {
     return now - node.last_heard > 2 * options_.heartbeat + options_.heartbeat / 2;
   };
@@ -135,8 +135,7 @@ void JobState::lost(NodeId node, const std::string& how, Clock::time_point now) 
     return member_gone(now);
   }
   shrank_ = true;
-  // All its ranks are gone already and it reported their end: nothing of the attempt is lost with
-  // it.
+  // All ranks of the node have ended, and the node has reported it: the attempt loses nothing.
   if (gone.has_ended)
     exit_codes_.insert(exit_codes_.end(), gone.end.exit_codes.begin(), gone.end.exit_codes.end());
   else
@@ -144,7 +143,7 @@ void JobState::lost(NodeId node, const std::string& how, Clock::time_point now) 
   conclude_if_ended(now);
 }
 
-// One that was not part of an attempt.
+// Handles the loss of a node that was not part of an attempt.
 void JobState::member_gone(Clock::time_point now) {
   if (phase_ != Phase::Gathering) return;
   shrank_ = true;

@@ -12,7 +12,8 @@
 namespace convoy::rendezvous {
 
 void JobState::tick(Clock::time_point now) {
-  // This process itself was stopped or starved, which proves nothing about the others.
+  // After a long pause this process itself was stopped or starved, so the silence of the nodes
+  // proves nothing.
   const Clock::duration pause = now - last_tick_;
   if (pause > options_.silence_limit / 4)
     for (auto& [id, node] : nodes_) node.last_heard += pause;
@@ -28,7 +29,7 @@ void JobState::check_running(Clock::time_point now) {
     resize_at_.reset();
     const bool someone_waits = std::any_of(
         nodes_.begin(), nodes_.end(), [](const auto& entry) { return !entry.second.in_attempt; });
-    // Once a node has done its part, a resize has nothing left to share.
+    // No resize once a node has succeeded, since there is no work left to share.
     if (!someone_waits || first_end_) return;
     Notice notice{.kind = Notice::Kind::StopForResize};
     notice.words = fmt::format("the job grows to {}", counted(std::ssize(nodes_), "node"));

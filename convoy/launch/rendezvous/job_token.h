@@ -40,8 +40,8 @@ class JobToken {
   // The key of HMAC-SHA256: 32 bytes.
   const std::string& key() const { return key_; }
 
-  // The value for CONVOY_JOB_TOKEN of a convoy-worker, from which from_environment() there makes
-  // this token. Secret: put it into an environment only, never into argv, a log or a file.
+  // The value for CONVOY_JOB_TOKEN of a convoy-worker, whose from_environment() makes this token
+  // from it. Secret: put it into an environment only, never into argv, a log or a file.
   std::string for_worker() const;
 
  private:

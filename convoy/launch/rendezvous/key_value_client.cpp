@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTryLimit{5};
 constexpr std::chrono::milliseconds kRetryPause{100};
-constexpr std::chrono::seconds kAnswerLimit{60};  // for what the store answers at once
+constexpr std::chrono::seconds kAnswerLimit{60};  // for requests that need no wait
 
 int ms_until(Clock::time_point time) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - Clock::now()).count();
@@ -66,7 +66,7 @@ class KeyValueClient::Connection {
         {}, {}, kAnswerLimit);
   }
 
-  // The keys, then `rest`, are the payload.
+  // Sends a request, whose payload is the keys and then `rest`, and returns the answer.
   Frame ask(Json head, const std::vector<std::string>& keys, std::string_view rest,
             std::chrono::milliseconds limit) {
     std::string payload;

@@ -38,7 +38,8 @@ class KeyValueClient {
   KeyValueClient(const KeyValueClient&) = delete;
   KeyValueClient& operator=(const KeyValueClient&) = delete;
 
-  // All throw CommError: the store is gone, the attempt is over, a value is too large.
+  // All functions throw CommError when the store is gone, the attempt is over or a value is too
+  // large.
   void set(const std::string& key, std::string_view value);
   // Waits until the key is there. Throws CommError after `timeout`, naming the key.
   std::string get(const std::string& key, std::chrono::milliseconds timeout);
@@ -47,8 +48,8 @@ class KeyValueClient {
   // Adds to a number kept as decimal text, absent = 0; returns the sum. Throws CommError for a
   // value that is no number.
   int64_t add(const std::string& key, int64_t amount);
-  // Puts `desired` if the value is `expected` (empty = absent). Returns what is there afterwards,
-  // or `expected` when the key is absent and nothing was put.
+  // Sets the value to `desired` if it is `expected` (empty = absent). Returns the value afterwards,
+  // or `expected` when the key is absent and nothing was set.
   std::string compare_set(const std::string& key, std::string_view expected,
                           std::string_view desired);
   bool remove(const std::string& key);  // true when it was there

@@ -109,7 +109,7 @@ bool KeyValueTable::put(ClientId client, const std::string& key, std::string val
 void KeyValueTable::wait(ClientId client, std::vector<std::string> keys, bool wants_value,
                          const Json& head, TimePoint now) {
   constexpr int64_t kLongestMs = int64_t{30} * 24 * 3600 * 1000;
-  // Before anything is noted down: it throws, and put() relies on a waiter behind every entry of
+  // read_number() may throw, so it comes before any change: put() needs a waiter for every entry of
   // waiting_for_.
   const int64_t timeout_ms = std::clamp<int64_t>(read_number(head, "timeout_ms"), 0, kLongestMs);
   Waiter waiter;

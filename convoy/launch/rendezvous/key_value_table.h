@@ -32,9 +32,9 @@ class KeyValueTable {
 
   explicit KeyValueTable(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Throws CommError for a request that makes no sense: its connection is of no use.
+  // Throws CommError for an invalid request; the client's connection cannot be used any more.
   void handle(ClientId client, const Frame& request, TimePoint now);
-  void forget(ClientId client);  // its connection is gone
+  void forget(ClientId client);  // the client's connection is gone
   void expire(TimePoint now);    // answers clients whose wait exceeded its limit
   // ends the attempt: removes all keys and answers waiters with `words`
   void clear(const std::string& words);
@@ -50,7 +50,7 @@ class KeyValueTable {
     TimePoint deadline;
   };
 
-  // False, with an answer that gives the reason, when it would exceed the limit.
+  // Returns false, and answers with the reason, when the value would exceed the limit.
   bool put(ClientId client, const std::string& key, std::string value);
   void wait(ClientId client, std::vector<std::string> keys, bool wants_value, const Json& head,
             TimePoint now);

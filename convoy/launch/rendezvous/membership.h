@@ -18,10 +18,10 @@ struct JoinedNode {
   int num_local_ranks = 1;
 };
 
-// Node ranks 0..n-1 for `joined`, which are in the order of joining. Asked ranks come first, then
-// ranks from the last attempt. Then the coordinator's node takes the lowest free rank, and the
-// others follow in their order. With fewer seats than `max_nodes` (elastic) the gaps are closed, in
-// order.
+// Assigns the node ranks 0..n-1 to `joined`, which is in the order of joining. Asked ranks come
+// first, then ranks from the last attempt. Then the coordinator's node takes the lowest free rank,
+// and the others follow in their order. With fewer nodes than `max_nodes` (elastic) the gaps are
+// closed, in order.
 std::vector<int> node_ranks(const std::vector<JoinedNode>& joined, int max_nodes);
 
 // The first global rank of each node, by node rank, and the world size as the last element.

@@ -41,7 +41,8 @@ const Json& read_object(const Json& json, const char* key) {
   return value;
 }
 
-// Nodes are alike, mostly: [[count, how many nodes], ...] keeps the message short for thousands.
+// Most nodes are alike: [[number, how many nodes], ...] keeps the message short for thousands of
+// them.
 Json runs_of(const std::vector<int>& numbers) {
   Json runs = Json::array();
   for (const int number : numbers) {

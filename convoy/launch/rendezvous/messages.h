@@ -22,7 +22,7 @@ FailureCause read_cause(const Json& json);
 AttemptEnd read_attempt_end(const Json& json);
 Notice read_notice(const Json& json);
 
-// One member of a message.
+// Reads one member of a message.
 int64_t read_number(const Json& json, const char* key);
 std::string read_text(const Json& json, const char* key);
 

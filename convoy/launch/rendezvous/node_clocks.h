@@ -20,8 +20,8 @@ class NodeClocks {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // True when this node is to be asked for its time now: a few times in a row, for the shortest
-  // trip is the most exact, then once a minute, for clocks are set while a job runs. `wall_ns` is
+  // True when this node is to be asked for its time now: a few times in a row, since the shortest
+  // trip is the most exact, then once a minute, since clocks are set while a job runs. `wall_ns` is
   // this host's time in nanoseconds.
   bool asks(uint64_t node, Clock::time_point now, int64_t wall_ns);
 

@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kNodeFarewell{1'000};
 
 }  // namespace
 
-// The thread owns what is not under the mutex.
+// Only the thread uses the members that the mutex does not protect.
 class NodeLink::Worker {
  public:
   Worker(NodeLinkOptions options, JobToken token);
@@ -111,7 +111,7 @@ JoinOutcome NodeLink::Worker::wait_for_assignment(int master_port, int stop_desc
       notices_.push_back(*end_);
     else
       notice_event_.clear();
-    // The coordinator drops a second one for the same attempt, by its number.
+    // The coordinator ignores a second `ready` for the same attempt.
     to_send_.push_back({{"type", "ready"}, {"master_port", master_port}, {"attempt", attempt_}});
   }
   wake_.set();
@@ -252,7 +252,8 @@ void NodeLink::Worker::joined(Channel channel, Clock::time_point now) {
 }
 
 void NodeLink::Worker::serve(Clock::time_point now) {
-  // This process itself was stopped or starved, which proves nothing about the coordinator.
+  // After a long pause this process itself was stopped or starved, so the silence proves nothing
+  // about the coordinator.
   const Clock::duration pause = now - last_turn_;
   if (pause > options_.silence_limit / 4) last_heard_ += pause;
   last_turn_ = now;

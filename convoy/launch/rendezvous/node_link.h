@@ -32,23 +32,24 @@ struct NodeLinkOptions {
   NodeOffer offer;
   std::chrono::milliseconds join_timeout{600'000};  // until the coordinator has been reached
   std::chrono::milliseconds heartbeat{1'000};
-  std::chrono::milliseconds silence_limit{8'000};     // a coordinator silent so long is lost
-  std::chrono::milliseconds stranger_limit{15'000};   // for a port that answers, but not as ours
+  std::chrono::milliseconds silence_limit{8'000};     // a coordinator silent for this long is lost
+  std::chrono::milliseconds stranger_limit{15'000};   // for a port where another program answers
   std::chrono::milliseconds notice_interval{10'000};  // "still waiting for the master"
-  WallClock wall_clock = wall_clock_ns;               // for the coordinator, which compares
+  WallClock wall_clock = wall_clock_ns;               // sent to the coordinator, which compares it
   Log log;
 };
 
-// A decision of the coordinator. A launcher stops its ranks on every kind.
+// A decision of the coordinator. A launcher stops its ranks on every kind. If the job has not
+// ended, it then reports the attempt's end and waits for the next attempt.
 struct Notice {
   enum class Kind {
-    StopForFailure,   // a rank failed; `cause` names it. Report the attempt's end, then wait
-    StopForResize,    // a node came or went in good order. The same
-    PeerNodeLost,     // a node has gone silent or ended; `cause` names it. The same
-    StopRequested,    // another node was asked to stop: let the ranks save. The same
+    StopForFailure,   // a rank failed; `cause` names it
+    StopForResize,    // a node joined or left in good order
+    PeerNodeLost,     // a node has gone silent or ended; `cause` names it
+    StopRequested,    // another node was asked to stop: let the ranks save
     ShutDown,         // the job has ended: `exit_code`, `words`
-    CoordinatorLost,  // the same, decided here: `words` name the master's address
-    Refused,          // the same: the coordinator does not take this node
+    CoordinatorLost,  // the job has ended, decided here: `words` name the master's address
+    Refused,          // the job has ended here: the coordinator does not take this node
   };
   Kind kind = Kind::ShutDown;
   int exit_code = 0;
@@ -69,20 +70,20 @@ struct JoinOutcome {
   Notice end;             // Ended: a notice that ends_job()
 };
 
-// Thread-safe, except that one thread at a time waits.
+// Thread-safe, except that only one thread at a time may wait.
 class NodeLink {
  public:
-  // Returns at once; the connection is made meanwhile.
+  // Returns at once; a thread makes the connection.
   NodeLink(NodeLinkOptions options, JobToken token);
-  ~NodeLink();  // leave()s
+  ~NodeLink();  // calls leave()
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
 
-  // Ready for the next attempt, with `master_port` free here should this node be node 0. Blocks
-  // until there is one, the job has ended, or `stop_descriptor` (-1 = none) is readable; after an
-  // interruption it may be called again. Notices of an earlier attempt are dropped. Throws
-  // ConfigError when the token or the rest of the offer is wrong (exit code 2), CommError when the
-  // coordinator was never reached (13).
+  // Reports this node as ready for the next attempt. `master_port` is free here in case this node
+  // becomes node 0. Blocks until the attempt is assigned, the job has ended, or `stop_descriptor`
+  // (-1 = none) is readable; after an interruption it may be called again. Notices of an earlier
+  // attempt are dropped. Throws ConfigError when the token or the rest of the offer is wrong (exit
+  // code 2), CommError when the coordinator was never reached (13).
   JoinOutcome wait_for_assignment(int master_port, int stop_descriptor);
 
   // Readable while next() has a notice.

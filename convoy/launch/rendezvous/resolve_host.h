@@ -50,7 +50,7 @@ class HostLookup {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  // shared with the thread, whichever ends last
+  std::shared_ptr<State> state_;  // shared with the thread, which may end later
 };
 
 }  // namespace convoy::rendezvous

@@ -14,7 +14,7 @@ namespace convoy::rendezvous {
 
 struct RestartLimits {
   int max_restarts = 0;
-  int max_without_progress = 3;  // so many failures in a row at the same progress end in 16
+  int max_without_progress = 3;  // failures in a row at the same progress that end in 16
   // Exit codes that end the job however many restarts are left, since a restart cannot help. For
   // our own workers 2, 10, 11, 16 and 75; empty for a foreign program, whose codes have no fixed
   // meaning.

@@ -20,7 +20,7 @@ WakeEvent::WakeEvent() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 
 void WakeEvent::set() const {
   const uint64_t one = 1;
-  // It fails only when it is readable already, 2^64 - 2 times.
+  // The write fails only when the counter is full, and the descriptor is readable then.
   [[maybe_unused]] const ssize_t written = ::write(event_.get(), &one, sizeof(one));
 }
 
