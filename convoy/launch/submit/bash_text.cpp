@@ -16,9 +16,9 @@ std::string shell_exports(const SubmitSettings& settings) {
 }
 
 std::string wait_for(const std::string& process) {
-  // A `wait` that a trap interrupts, for whatever process, loses the code of one that ends in the
-  // same moment (bash 5.2: every later wait gives -1), and with it the 75 that a job is requeued
-  // by. A command in the foreground is not interrupted.
+  // When a trap interrupts `wait`, bash loses the exit code of a process that ends at this moment
+  // (bash 5.2: every later wait gives -1). The code may be 75, which requeues the job. A command in
+  // the foreground is not interrupted.
   return fmt::format(
       R"sh(# Polled: bash can forget the code of a child when a trap interrupts `wait`.
 while kill -0 "${0}" 2>/dev/null; do

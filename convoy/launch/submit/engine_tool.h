@@ -10,11 +10,11 @@
 
 namespace convoy::launch {
 
-// sbatch or kubectl with `text` on its stdin; returns the job's id. Blocks until the tool ends.
-// Throws ConfigError when the tool is not there or refuses, with its own words.
+// Runs sbatch or kubectl with `text` on its stdin and returns the job's id. Blocks until the tool
+// ends. Throws ConfigError with the tool's message when the tool is missing or refuses.
 std::string submit_job(const SubmitSettings& settings, const std::string& text);
 
-// Replaces this process by `bash script`: an MPI job has no queue and runs under this terminal.
+// Replaces this process by `bash script`: an MPI job has no queue and runs in this terminal.
 // Returns only by throwing ConfigError.
 [[noreturn]] void become_mpi_job(const std::filesystem::path& script);
 

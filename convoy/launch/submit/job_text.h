@@ -11,17 +11,17 @@
 
 namespace convoy::launch {
 
-// For sbatch: one task per node (or per rank), sent USR1 `signal_before` seconds ahead of the
-// limit, requeued on 75 and 13.
+// The script for sbatch: one task per node (or per rank), sent USR1 `signal_before` seconds before
+// the time limit, requeued on exit codes 75 and 13.
 std::string slurm_script(const SubmitSettings& settings, const std::vector<std::string>& command);
 
-// For kubectl: a Secret with `token`, a headless Service and an Indexed Job whose pods are the
-// nodes.
+// The manifest for kubectl: a Secret with `token`, a headless Service and an Indexed Job whose pods
+// are the nodes.
 std::string kubernetes_manifest(const SubmitSettings& settings,
                                 const std::vector<std::string>& command, const std::string& token);
 
-// For bash: finds which MPI `mpirun` is (Open MPI, MPICH, Intel MPI) and starts one task per node
-// or per rank.
+// The script for bash: it finds which MPI `mpirun` is (Open MPI, MPICH, Intel MPI) and starts one
+// task per node or per rank.
 std::string mpi_script(const SubmitSettings& settings, const std::vector<std::string>& command);
 
 }  // namespace convoy::launch

@@ -37,8 +37,8 @@ Json metadata(const SubmitSettings& settings) {
   return data;
 }
 
-// The token, and the variables whose values come from the submitter's environment: those are often
-// secrets too.
+// Holds the token, and the variables whose values come from the submitter's environment, which are
+// often secrets too.
 Json secret(const SubmitSettings& settings, const std::string& token) {
   Json values = {{kTokenKey, token}};
   for (const TravellingVariable& variable : travelling_variables(settings)) {
@@ -113,7 +113,7 @@ Json limits(const SubmitSettings& settings) {
 Json container(const SubmitSettings& settings, const std::vector<std::string>& command) {
   Json words = Json::array();
   for (const std::string& word : command) words.push_back(literal(word));
-  // Frameworks pass tensors between processes there; the default is 64 MB.
+  // Frameworks pass tensors between processes in /dev/shm; the default is 64 MB.
   Json mounts = Json::array({{{"name", "shared-memory"}, {"mountPath", "/dev/shm"}}});
   const std::vector<ClaimedVolume> claims = claimed_volumes(settings);
   for (size_t at = 0; at < claims.size(); ++at)
@@ -135,9 +135,9 @@ Json volumes(const SubmitSettings& settings) {
   return list;
 }
 
-// The first rule that fits counts. A pod that the cluster takes away costs no start; 75, 13 and
-// codes without a rule count against backoffLimit; codes that a restart cannot help fail the job at
-// once.
+// The first rule that fits counts. A pod that the cluster removes costs no restart. The exit codes
+// 75, 13 and those without a rule count against backoffLimit. Exit codes of errors that a restart
+// cannot mend fail the job at once.
 Json failure_policy() {
   Json taken_away = {
       {"action", "Ignore"},
@@ -164,7 +164,7 @@ Json job(const SubmitSettings& settings, const std::vector<std::string>& command
   Json spec = {{"completionMode", "Indexed"},
                {"completions", settings.nodes},
                {"parallelism", settings.nodes},
-               // Pods are counted, and a job that stops ends all of them.
+               // backoffLimit counts pods, and a stop of the job ends all of its pods.
                {"backoffLimit", max_requeues(settings) * settings.nodes}};
   if (!settings.time.empty())
     spec["activeDeadlineSeconds"] =

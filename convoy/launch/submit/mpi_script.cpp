@@ -115,7 +115,7 @@ for name in "${names[@]}"; do
 done
 )sh";
 
-// Runs in every task.
+// Shell code that every task runs.
 constexpr std::string_view kTask = R"sh(
 task='
   trap : TERM INT HUP USR1 USR2

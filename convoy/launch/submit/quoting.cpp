@@ -28,15 +28,15 @@ bool is_yaml_word(const std::string& text) {
          lower == "off" || lower == "y" || lower == "n" || lower == "null";
 }
 
-// Letters first, so that no number, date, sign or tag is meant.
+// The first character is a letter, so YAML reads no number, date, sign or tag.
 bool needs_no_quotes(const std::string& text) {
   if (text.empty() || std::isalpha(static_cast<unsigned char>(text[0])) == 0) return false;
   return !is_yaml_word(text) && std::all_of(text.begin(), text.end(),
                                             [](char letter) { return is_plain(letter, "_./-"); });
 }
 
-// JSON's quotes are YAML's, but for the code points that a YAML reader takes for line breaks or
-// refuses.
+// JSON's quoting is valid in YAML, except for characters that a YAML reader takes for line breaks
+// or refuses.
 std::string quoted(const std::string& text) {
   std::string json;
   try {
@@ -82,8 +82,7 @@ bool is_block(const nlohmann::ordered_json& value) {
   return value.is_structured() && !value.empty();
 }
 
-// Appends `value`, which starts where the text ends; its further lines are indented by `depth`
-// spaces.
+// Appends `value` at the end of the current line. Its further lines are indented by `depth` spaces.
 void append_block(std::string& text, const nlohmann::ordered_json& value, size_t depth) {
   const std::string indent(depth, ' ');
   bool first = true;

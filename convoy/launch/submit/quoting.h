@@ -10,8 +10,8 @@
 
 namespace convoy::launch {
 
-// One shell word with the bytes of `text`. Plain words stay as they are; others stand in single
-// quotes.
+// One shell word with the bytes of `text`. Plain words stay as they are; other words are put in
+// single quotes.
 std::string shell_word(std::string_view text);
 std::string shell_words(const std::vector<std::string>& words);
 

@@ -72,8 +72,8 @@ std::string directives(const SubmitSettings& settings) {
   return list.text();
 }
 
-// Variables that srun takes for an option, by its name at sbatch. Names, lists and counts that
-// sbatch sets for every job are not among them.
+// Environment variables that srun reads as options, and the name of each option at sbatch. Names,
+// lists and counts, which sbatch sets for every job, are not included.
 struct StepOption {
   std::string_view variables;
   std::string_view option;
@@ -116,7 +116,7 @@ constexpr std::array kStepOptions = {
     StepOption{"SLURM_TRES_PER_TASK", "tres-per-task"},
     StepOption{"SLURM_USE_MIN_NODES", "use-min-nodes"},
     StepOption{"SLURM_WCKEY", "wckey"},
-    // No options of sbatch.
+    // Variables without an option at sbatch.
     StepOption{"SLURM_ACCTG_FREQ SLURM_BCAST SLURM_COMPRESS SLURM_CPU_BIND SLURM_CPU_BIND_LIST "
                "SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE SLURM_DELAY_BOOT SLURM_DEPENDENCY "
                "SLURM_EPILOG SLURM_HET_SIZE SLURM_IMMEDIATE SLURM_KILL_BAD_EXIT SLURM_LABELIO "
@@ -141,7 +141,8 @@ bool asks_for(std::string_view line, const StepOption& option) {
   return !option.letter.empty() && line.starts_with(fmt::format("-{}", option.letter));
 }
 
-// A directive makes its variable this job's own, however it came here.
+// Shell lines that unset inherited variables of srun. The variable of an option in `directives` is
+// kept, since sbatch sets it for this job.
 std::string forgotten_options(std::string_view directives) {
   constexpr std::string_view kPrefix = "#SBATCH ";
   constexpr size_t kWidth = 100;
@@ -194,8 +195,8 @@ std::string step(const SubmitSettings& settings, const std::vector<std::string>&
     options += fmt::format(" --cpus-per-task={}", settings.cpus_per_task);
   options += is_convoy(command) ? " --kill-on-bad-exit=0 --wait=120" : " --kill-on-bad-exit=1";
   if (settings.task_per_rank) return fmt::format("srun {} \\\n  \"${{command[@]}}\" &", options);
-  // The launcher places its ranks and connects them, so SLURM shall not bind it to a core nor play
-  // MPI.
+  // The launcher places its ranks and connects them, so SLURM must neither bind it to a core nor
+  // set up MPI.
   return fmt::format(
       "srun {} --ntasks-per-node=1 --cpu-bind=none --mpi=none \\\n"
       "  bash -c 'PET_NODE_RANK=$SLURM_NODEID exec \"$@\"' node \"${{command[@]}}\" &",

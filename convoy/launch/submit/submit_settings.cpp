@@ -30,8 +30,8 @@ constexpr int64_t kSignalBefore_s = 90;  // submitit's and Lightning's
        .hint = hint.empty() ? fmt::format("change --{}, or leave it out", flag) : std::move(hint)});
 }
 
-// The flags of one engine. Every engine also has engine, go, output, name, nodes, nproc-per-node,
-// env, port.
+// The flags that one engine accepts. Every engine also accepts engine, go, output, name, nodes,
+// nproc-per-node, env, port.
 struct EngineFlags {
   std::string_view engine;
   std::vector<std::string_view> honoured;
@@ -92,7 +92,7 @@ bool is_variable_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_name_letter);
 }
 
-// RFC 1035, which names of services follow.
+// True for a label of RFC 1035, which is the form of a service's name.
 bool is_label(std::string_view name) {
   const auto inner = [](char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '-';
@@ -121,7 +121,7 @@ void check_name(const SubmitSettings& settings) {
     refuse("name", "letters, digits, dots, dashes and underscores", settings.name);
 }
 
-// sbatch reads an #SBATCH line by its own rules: such characters would end or change the value.
+// sbatch reads an #SBATCH line by its own rules: special characters would end or change the value.
 void check_directive_value(std::string_view flag, const std::string& value) {
   const bool plain = std::all_of(value.begin(), value.end(), [](unsigned char letter) {
     return letter > ' ' && letter != 0x7f &&
@@ -198,7 +198,8 @@ int64_t time_limit_seconds(std::string_view text) {
     parts.push_back(*part);
     begin = end + 1;
   }
-  // Minutes alone, or hours after the days; the smaller units follow.
+  // Without days, the first of one or two parts is minutes. After days, and with three parts, it is
+  // hours. Each further part is the next smaller unit.
   const bool hours_first = dash != std::string_view::npos || parts.size() == 3;
   int64_t unit_s = hours_first ? 3600 : 60;
   int64_t seconds = days * 86'400;

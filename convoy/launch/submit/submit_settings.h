@@ -106,11 +106,11 @@ struct TravellingVariable {
 // a flag that this engine cannot honour, a launcher that cannot be asked to save.
 void check_submit_settings(const SubmitSettings& settings, const std::vector<std::string>& command);
 
-// The lists, taken apart. Throw ConfigError.
+// Parse --volume and --env. Throw ConfigError.
 std::vector<ClaimedVolume> claimed_volumes(const SubmitSettings& settings);
 std::vector<TravellingVariable> travelling_variables(const SubmitSettings& settings);
 
-// 0 = never.
+// The number of requeues, and the seconds between the signal and the time limit. 0 = never.
 int64_t max_requeues(const SubmitSettings& settings);
 int64_t signal_before_seconds(const SubmitSettings& settings);
 

@@ -61,7 +61,8 @@ std::string foreign_launcher(const std::vector<std::string>& command) {
 void refuse_foreign_launcher(const SubmitSettings& settings,
                              const std::vector<std::string>& command) {
   const std::string launcher = foreign_launcher(command);
-  // A pod gets SIGTERM, which these pass on, and Kubernetes starts it again whatever it ended with.
+  // These launchers pass on the SIGTERM that a pod gets, and Kubernetes restarts a pod whatever its
+  // exit code is.
   if (launcher.empty() || settings.engine == "kubernetes") return;
   const bool wants_none = max_requeues(settings) == 0 && signal_before_seconds(settings) == 0;
   if (settings.engine == "slurm" && wants_none) return;

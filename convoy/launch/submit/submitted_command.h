@@ -11,16 +11,17 @@
 
 namespace convoy::launch {
 
-// "torchrun", "accelerate", "deepspeed", under Python too; empty = none of those.
+// Returns "torchrun", "accelerate" or "deepspeed", also when Python runs it; empty = none of them.
 std::string foreign_launcher(const std::vector<std::string>& command);
 
-// Such launchers end with 1 whatever their ranks end with, and die of the signal that asks ranks to
-// save, so under SLURM and MPI their jobs never continue. Throws ConfigError, unless the settings
-// request neither a save nor another start.
+// Refuses torchrun and the like: they end with 1 whatever their ranks end with, and die of the
+// signal that asks ranks to save, so under SLURM and MPI their jobs never continue. Throws
+// ConfigError, unless the settings request neither a save nor another start.
 void refuse_foreign_launcher(const SubmitSettings& settings,
                              const std::vector<std::string>& command);
 
-// One sentence each: what the job will do that its flags do not suggest. Looks for the hostfile.
+// Returns one sentence for each thing that the job will do and its flags do not suggest. Looks for
+// the hostfile.
 std::vector<std::string> submit_warnings(const SubmitSettings& settings,
                                          const std::vector<std::string>& command);
 
