@@ -27,9 +27,9 @@ namespace {
 // followed by a restart. There is no limit otherwise.
 constexpr std::chrono::milliseconds kConsoleWaitAtStop{500};
 constexpr std::chrono::milliseconds kConsoleWaitAtFailure{10'000};
-// The interval between checks of a process whose end only its debugger can see yet.
+// The interval between checks of a process that has ended but is still held by a debugger.
 constexpr std::chrono::milliseconds kHeldWait{20};
-// Orphans are killed, not asked.
+// The time to wait for orphans, which are killed without a request to end.
 constexpr std::chrono::milliseconds kOrphanWait{1'000};
 
 // The mark in the environment of every process of this job. A job inside a rank of another job
@@ -76,7 +76,7 @@ Attempt::Attempt(const LaunchSpec& spec, processes::SignalStream& signals, Peers
 }
 
 Attempt::~Attempt() {
-  // Only when something was thrown are there ranks left.
+  // Ranks are left only when something was thrown.
   for (Rank& rank : ranks_) {
     if (!rank.running) continue;
     processes::signal_group(rank.process.pid, SIGKILL);
@@ -138,7 +138,7 @@ int Attempt::wait_limit_ms() const {
 
 void Attempt::wait_for_something() {
   struct Source {
-    int local_rank;  // -1 = nothing to read here
+    int local_rank;  // -1 = not the output of a rank
     Stream stream;
   };
   std::vector<pollfd> watched = {{signals_.descriptor(), POLLIN, 0}};
@@ -170,7 +170,7 @@ void Attempt::wait_for_something() {
       read_stream(sources[index].local_rank, sources[index].stream);
 }
 
-// One read: a rank that writes without end must not keep signals and deadlines waiting.
+// Reads once only: a rank that writes without end must not delay signals and deadlines.
 void Attempt::read_stream(int local_rank, Stream stream) {
   processes::ChildProcess& process = ranks_[static_cast<size_t>(local_rank)].process;
   Descriptor& descriptor = stream == Stream::Output ? process.output : process.errors;
@@ -190,8 +190,8 @@ void Attempt::handle_signal(int signal) {
   if (signal == SIGPIPE) return;
   if (!processes::contains(spec_.stop_signals, signal)) {
     user_signal_ = signal;
-    // The ranks have this request already, from the node that reported it; some ranks take a second
-    // one as a request to hurry.
+    // The ranks have received this signal already, when another node reported it. Some ranks take a
+    // second one as a request to hurry.
     if (std::exchange(peers_signal_, 0) != signal) signal_all(signal);
     return;
   }
@@ -202,11 +202,11 @@ void Attempt::handle_signal(int signal) {
     kill_all(KilledFor::SecondStop);
     return;
   }
-  // Peers may have reported a stop before: a job system signals every node. Then this is no second
-  // request.
+  // A peer may have reported the stop already, since a job system signals every node. This signal
+  // is then not a second request.
   if (report_.stop_signal == 0 && peers_ != nullptr) peers_->report_stop(SIGTERM);
-  // Ranks that leave on a user signal do not prove that all will: the ranks that run on must
-  // get this signal.
+  // A user signal may have made only some ranks leave: the ranks that still run must get this
+  // signal.
   const bool asked_by_user_signal = phase_ == Phase::Stopping && (report_.stop_signal == SIGUSR1 ||
                                                                   report_.stop_signal == SIGUSR2);
   report_.stop_signal = signal;
@@ -223,7 +223,7 @@ void Attempt::handle_peers() {
       report_.peer_failure = *order;
     if (phase_ != Phase::Running) continue;
     if (order->kind == PeerOrder::Kind::Fail) {
-      told_peers_ = true;  // the peers reported it themselves
+      told_peers_ = true;  // the peers know of the failure
       if (report_.flights.empty()) read_flights();
       begin_failing(Clock::now());
       continue;
@@ -257,7 +257,7 @@ void Attempt::begin_stopping(const std::string& why) {
   kill_at_ = Clock::now() + spec_.stop_grace;
 }
 
-// Without one, what ranks started would outlive a launcher that is killed.
+// Without a guard, processes that ranks started would outlive a launcher that is killed.
 void Attempt::handle_guard() {
   const pid_t before = guard_.pid();
   if (!guard_.replace_if_gone()) return;
@@ -303,7 +303,7 @@ std::vector<int> Attempt::running_ranks() const {
 }
 
 void Attempt::kill_all(KilledFor reason) {
-  // After a failure the report names the ranks that did not end within the grace.
+  // No warning after a failure: the report names the ranks that did not end within the grace.
   if (reason != KilledFor::FailureGrace && any_running())
     Log().warning(fmt::format(
         "{} did not end {}; convoy kills the processes that still run: files that were being "

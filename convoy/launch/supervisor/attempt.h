@@ -24,8 +24,8 @@
 
 namespace convoy::launch {
 
-// The next step depends on ranks that ended, signals that came, messages of other nodes and
-// deadlines that passed. For one thread; run() once.
+// Runs the ranks of this node once. It reacts to ranks that end, to signals, to messages of other
+// nodes and to deadlines. For one thread; call run() once.
 class Attempt {
  public:
   Attempt(const LaunchSpec& spec, processes::SignalStream& signals, Peers* peers);
@@ -104,16 +104,18 @@ class Attempt {
   LaunchReport report_;
   Phase phase_ = Phase::Running;
   bool told_peers_ = false;
-  // The last USR1 or USR2 that came here: ranks that leave with 75 may do so for it.
+  // The last USR1 or USR2 that this launcher got. A rank that leaves with 75 may leave because of
+  // it.
   int user_signal_ = 0;
-  // The signal that asked ranks elsewhere to stop; one copy of it may come here too.
+  // The signal that asked ranks of another node to stop. This launcher may get the same signal
+  // once.
   int peers_signal_ = 0;
-  // a notice about the ranks that run on was due then
+  // when to report the ranks that still run
   std::optional<Clock::time_point> early_exit_report_at_;
-  std::optional<Clock::time_point> fail_at_;     // then the others are asked to end
-  std::optional<Clock::time_point> kill_at_;     // then they are killed
-  std::optional<Clock::time_point> give_up_at_;  // then they are not waited for
-  int give_up_turns_ = 0;                        // how often that was put off
+  std::optional<Clock::time_point> fail_at_;     // when to ask the other ranks to end
+  std::optional<Clock::time_point> kill_at_;     // when to kill them
+  std::optional<Clock::time_point> give_up_at_;  // when to stop waiting for them
+  int give_up_turns_ = 0;                        // how often give_up_at_ was put off
 };
 
 }  // namespace convoy::launch

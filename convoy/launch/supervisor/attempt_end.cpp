@@ -21,8 +21,8 @@ namespace {
 // A rank that lost its peer may be seen before the peer that failed: other ends are awaited this
 // long.
 constexpr std::chrono::milliseconds kPeerLostWait{400};
-// Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not
-// waited for.
+// The output of a rank that has ended is in the pipe already. Another process that keeps the pipe
+// open is waited for this long only.
 constexpr std::chrono::milliseconds kOutputWait{200};
 // Ranks do not end in the same instant; after this time a notice names the ranks that are awaited.
 constexpr std::chrono::milliseconds kEarlyExitNotice{10'000};
@@ -95,7 +95,7 @@ void Attempt::after_end(const RankEnd& end) {
   if (end.exit_code == kStopped && user_signal_ != 0 && report_.stop_signal == 0)
     leave_for(user_signal_);
   if (ended_as_asked(end, report_)) {
-    // The others should be about to end as well.
+    // The other ranks should end soon as well.
     if (spec_.early_exit_is_failure && phase_ == Phase::Running && any_running()) {
       if (!fail_at_)
         early_exit_report_at_ = now + std::min(kEarlyExitNotice, spec_.early_exit_wait / 2);
@@ -104,7 +104,7 @@ void Attempt::after_end(const RankEnd& end) {
     return;
   }
   note_failure(end);
-  // Ranks that were asked to stop may be saving: the stop's own grace bounds them.
+  // Ranks that were asked to stop may be saving: the grace of the stop limits them.
   if (phase_ == Phase::Running && any_running())
     fail_no_later_than(end.exit_code == kPeerLost ? now + kPeerLostWait : now);
 }
@@ -118,8 +118,8 @@ void Attempt::report_early_exit() {
                   report_.ends.front().rank, fmt::join(running_ranks(), ", "), left.count()));
 }
 
-// A rank that saved and left because of a signal that was only passed on: that was a request to
-// stop after all.
+// A rank has saved and left because of a signal that was only passed on. The signal was therefore a
+// request to stop.
 void Attempt::leave_for(int signal) {
   report_.stop_signal = signal;
   if (peers_ != nullptr) peers_->report_stop(signal);
@@ -127,8 +127,8 @@ void Attempt::leave_for(int signal) {
     begin_stopping(fmt::format("a rank has left for {}", processes::signal_name(signal)));
 }
 
-// The flight records as they stand when something first goes wrong here, and the other nodes,
-// unless the cause may still be a peer's: then they find out themselves.
+// Reads the flight records at the first failure here. Reports the failure to the other nodes. After
+// a lost peer (13) a later failure is reported too, since it may be the cause.
 void Attempt::note_failure(const RankEnd& end) {
   if (report_.flights.empty()) {
     read_flights();
@@ -167,7 +167,7 @@ void Attempt::begin_failing(Clock::time_point now) {
   ask_to_end(SIGTERM);
 }
 
-// A rank that has not ended but is the cause of the end of all.
+// Ends all ranks because of a rank that still runs.
 void Attempt::fail_while_it_runs(RankEnd end) {
   const int local_rank = end.rank - spec_.job.first_rank;
   end.last_lines = logs_.last_lines(local_rank);
@@ -187,7 +187,7 @@ std::optional<int> Attempt::rank_of(pid_t pid) const {
 void Attempt::handle_timers() {
   if (!timers_) return;
   for (const TimerExpiry& expiry : timers_->check()) {
-    // Also numbers of another container's processes are not ours.
+    // A process that is not ours is skipped; another container may have written its number.
     const std::optional<int> local_rank = rank_of(expiry.pid);
     if (!local_rank) continue;
     RankEnd end;
@@ -216,8 +216,8 @@ void Attempt::handle_device_faults() {
   for (const monitor::DeviceFault& fault : spec_.faults->take()) handle_device_fault(fault);
 }
 
-// The first rank on the device represents all of them. Later faults of the same end are printed as
-// they come: the first one is the reason.
+// The first rank on the device represents all ranks on it. Only the first fatal fault ends the
+// ranks; later faults are printed.
 void Attempt::handle_device_fault(const monitor::DeviceFault& fault) {
   const auto is_of_rank = [&fault](const RankSetup& rank) {
     return std::find(fault.uuids.begin(), fault.uuids.end(), rank.device_uuid) != fault.uuids.end();
@@ -241,7 +241,7 @@ void Attempt::handle_device_fault(const monitor::DeviceFault& fault) {
   fail_while_it_runs(std::move(end));
 }
 
-// On a busy machine a killed rank may wait long for the processor on which it ends.
+// On a busy machine a killed rank may wait long for a processor before it ends.
 bool Attempt::may_still_end() {
   constexpr int kMostTurns = 12;
   if (++give_up_turns_ >= kMostTurns) return false;

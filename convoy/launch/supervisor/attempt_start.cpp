@@ -11,7 +11,7 @@
 namespace convoy::launch {
 namespace {
 
-// Lets a rank draw on the launcher's terminal, which it cannot see itself.
+// Lets a rank draw on the launcher's terminal, although the rank writes to a pipe.
 std::map<std::string, std::string> terminal_environment() {
   std::map<std::string, std::string> environment = {{"CONVOY_PROGRESS", "bar"}};
   if (const int64_t columns = terminal_size(STDERR_FILENO).columns; columns > 0)
@@ -19,7 +19,7 @@ std::map<std::string, std::string> terminal_environment() {
   return environment;
 }
 
-// torchrun's one macro.
+// Fills in torchrun's only macro.
 std::vector<std::string> with_local_rank(const std::vector<std::string>& program, int local_rank) {
   constexpr std::string_view kMacro = "${local_rank}";
   std::vector<std::string> filled = program;
@@ -51,7 +51,8 @@ std::map<std::string, std::string> Attempt::environment_of(int local_rank,
   return environment;
 }
 
-// Beside the logs where those are kept in torchrun's folders, which are there by now.
+// The error file is beside the logs when they are in torchrun's folders, which exist by now.
+// Otherwise it is in the scratch folder.
 std::filesystem::path Attempt::error_file_of(int local_rank) const {
   const int attempt = spec_.job.restart_count;
   if (spec_.logs.layout != LogLayout::Torchrun) return scratch_.error_file(attempt, local_rank);

@@ -16,8 +16,8 @@
 namespace convoy::launch {
 namespace {
 
-constexpr int kStaticPort = 29'500;   // torchrun's
-constexpr int kDynamicPort = 29'400;  // torchrun's for c10d
+constexpr int kStaticPort = 29'500;   // torchrun's default
+constexpr int kDynamicPort = 29'400;  // torchrun's default for c10d
 std::string this_host() {
   char name[256] = "localhost";
   ::gethostname(name, sizeof(name) - 1);
@@ -53,7 +53,7 @@ std::string flag_for_gpus(const MemberFlags& members) {
   return members.nproc_per_node == "gpu" ? "--ranks gpu" : "";
 }
 
-// Selects CPUs only, and prints a note about a GPU that is passed over.
+// Selects CPUs only, with a note about a GPU that is not used.
 DeviceSelection cpus_of_worker(const SetupRequest& request, const std::string& why_no_gpu,
                                const DeviceSelection& passed_over) {
   const std::string flag =
@@ -69,7 +69,7 @@ DeviceSelection cpus_of_worker(const SetupRequest& request, const std::string& w
   return none;
 }
 
-// The driver is asked only where its answer matters, for that takes time.
+// Opens the driver only where its answer matters, since this takes time.
 DeviceSelection devices_of_worker(const SetupRequest& request, const Environment& environment,
                                   GpuList& gpus) {
   const OwnProgram& own = *request.own_program;
@@ -100,12 +100,12 @@ DeviceSelection devices_of_worker(const SetupRequest& request, const Environment
 DeviceSelection find_devices(const SetupRequest& request, const Environment& environment,
                              GpuList& gpus) {
   if (request.own_program) return devices_of_worker(request, environment, gpus);
-  // A foreign program may be one of ROCm's PyTorch; convoy-worker is not.
+  // A foreign program may use PyTorch for ROCm; a convoy-worker does not.
   gpus = monitor::list_gpus_of_any_vendor(device_sources(environment));
   return chosen_devices(request, environment, gpus);
 }
 
-// To a convoy-worker without a GPU all CPUs are one device.
+// For a convoy-worker without a GPU, all CPUs together are one device.
 std::string wanted_ranks(const SetupRequest& request, bool on_gpus) {
   const std::string& wanted = request.members.nproc_per_node;
   const std::string one(1, '1');
@@ -153,7 +153,7 @@ int node_rank_of(const MemberFlags& members, const ResolvedPlace& place) {
   return place.kind == PlaceKind::Node ? place.node_rank : -1;
 }
 
-// All ranks of a job have the same: what is known of the job around us counts before torchrun's
+// All ranks of a job must have the same id. An id of the surrounding job is used before torchrun's
 // "none".
 std::string run_id_of(const SetupRequest& request, const ResolvedPlace& place,
                       const Environment& environment) {
@@ -201,8 +201,7 @@ ResolveOptions resolve_options(const SetupRequest& request, int num_local_ranks)
   return options;
 }
 
-// On one node the address at which nodes meet is the address at which its ranks meet. Empty host,
-// port 0: not given.
+// On one node the ranks meet at the address given for the nodes. Empty host, port 0 = not given.
 rendezvous::Endpoint master_of_one_node(const SetupRequest& request) {
   const MemberFlags& members = request.members;
   rendezvous::Endpoint master{"", static_cast<int>(members.master_port)};
@@ -238,8 +237,8 @@ void place_ranks(const SetupRequest& request, const Environment& environment,
   PlacementRequest placement;
   placement.host = setup.host;
   placement.num_ranks = setup.num_local_ranks;
-  // With several nodes the first rank is known when they have met; until then each node counts as
-  // starting the same number.
+  // With several nodes the first rank is known after the rendezvous. Until then all nodes count as
+  // starting the same number of ranks.
   placement.first_rank = setup.adopted() ? setup.place.rank
                                          : std::max(0, setup.wanted_node_rank) *
                                                (setup.several_nodes() ? setup.num_local_ranks : 0);
@@ -287,7 +286,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
     setup.num_local_ranks = 1;
     if (setup.place.source == "torchrun") setup.enclosing = enclosing_torchrun(environment);
   } else {
-    // A rank of another launcher has that one's pipe.
+    // An adopted rank uses the pipe of its own launcher instead.
     if (value_of(environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == std::string(1, '1'))
       setup.timer_pipe = value_of(environment, "TORCHELASTIC_TIMER_FILE");
     setup.nodes = range_of(request, setup.place);

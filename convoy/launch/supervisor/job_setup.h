@@ -24,9 +24,10 @@ namespace convoy::launch {
 
 // The ranks are convoy-workers. They share the CPUs, report progress, and save when asked to stop.
 struct OwnProgram {
-  std::string devices = "auto";  // DeviceFlags
+  std::string devices = "auto";  // see DeviceFlags
   int threads = 0;
-  // Why what they load cannot compute on GPUs, empty = it can; asked only where there are some.
+  // The reason why convoy-workers cannot compute on GPUs, empty = they can. Called only if the host
+  // has GPUs.
   std::function<std::string()> why_no_cuda = {};
   int devices_of_rank = 1;  // GPUs that a single rank computes on; 0 = all
   bool one_rank = false;    // the job has one rank by nature: idle GPUs are not announced
@@ -44,36 +45,36 @@ struct NodesRange {
   int most = 1;
 };
 
-// Values that the torchrun around this rank gave it beside its place.
+// Values that torchrun gave this rank besides its place.
 struct EnclosingTorchrun {
   int restart_count = 0;
   int max_restarts = 0;
-  bool hosts_store = false;  // MASTER_PORT is its own: rank 0 must not listen there
+  bool hosts_store = false;  // torchrun listens at MASTER_PORT: rank 0 must not
 };
 
 struct JobSetup {
   ResolvedPlace place;
-  EnclosingTorchrun enclosing;  // around an adopted rank
+  EnclosingTorchrun enclosing;  // the torchrun of an adopted rank
   NodesRange nodes;
   int num_local_ranks = 1;
   Placement placement;
   bool on_gpus = false;                      // convoy-workers compute on CUDA devices, else on CPUs
-  std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
+  std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES of the environment
   std::string visible_variable = "CUDA_VISIBLE_DEVICES";  // or HIP_VISIBLE_DEVICES
-  std::string visible_devices;    // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
+  std::string visible_devices;    // CUDA_VISIBLE_DEVICES of the ranks; empty = unchanged
   RendezvousConf rdzv_conf;       // from --rdzv-conf
   rendezvous::Endpoint endpoint;  // the rendezvous; empty host = one node
   int wanted_node_rank = -1;      // -1 = any that is free
-  // If there is one node, by the user's flags; empty host, port 0 = not given.
+  // With one node: the address of rank 0 by the user's flags; empty host, port 0 = not given.
   rendezvous::Endpoint master;
-  int fixed_port = 0;  // if there is one node: where rank 0 shall listen, by the user's flag
+  int fixed_port = 0;           // with one node: the port of rank 0 by the user's flag
   bool hosts_endpoint = false;  // this launcher hosts the endpoint
-  // Known by its address only: another launcher of this host may hold it.
+  // This host is recognized by its address only: another launcher here may host the endpoint.
   bool may_join_endpoint = false;
   std::string run_id = "none";
   std::optional<std::filesystem::path> timer_pipe;  // see LaunchSpec
   std::string host;                                 // this host's short name
-  std::vector<std::string> notes;                   // one sentence each, worth telling
+  std::vector<std::string> notes;                   // sentences for the user
 
   bool adopted() const { return place.kind == PlaceKind::Rank; }
   bool several_nodes() const { return !adopted() && nodes.most > 1; }
@@ -90,13 +91,13 @@ struct CheckedFiles {
   std::string script = {};   // script that the program reads
 };
 
-// Program, ports, limits and folders that this node's part needs.
+// Checks the program, ports, limits and folders that this node's ranks need.
 std::vector<Finding> check_job(const JobSetup& setup, const CheckedFiles& files);
 
-// The flags that --standalone beats, as rows of --explain with what counts instead.
+// Rows of --explain for the flags that --standalone overrides, with the values used instead.
 std::vector<Origin> standalone_origins(const MemberFlags& members);
 
-// `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError;
+// Completes `attempt`, which holds program, logs and signals. Throws ConfigError, IoError, and
 // rendezvous::PortTakenError for the port of one node or of the rendezvous.
 JobSpec make_job_spec(const SetupRequest& request, const JobSetup& setup, LaunchSpec attempt,
                       const Log& log);

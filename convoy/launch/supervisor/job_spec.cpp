@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kForeignGrace{30'000};
 constexpr std::chrono::milliseconds kOwnGrace{60'000};
-// SLURM signals the end of a step twice, by slurmd and by srun; a message to the controller lies
-// between them.
+// SLURM signals the end of a step twice, by slurmd and by srun, with a message to the controller in
+// between.
 constexpr std::chrono::milliseconds kSlurmStopRepeat{5'000};
 
 // The rank's entry of CUDA_VISIBLE_DEVICES, in torchrun's order, for devices that NVML does not
@@ -63,8 +63,7 @@ std::shared_ptr<monitor::FaultWatch> watched_faults(const std::vector<RankSetup>
   for (const RankSetup& rank : ranks)
     if (!rank.device_uuid.empty()) uuids.insert(rank.device_uuid);
   if (uuids.empty() || setup.visible_variable != "CUDA_VISIBLE_DEVICES") return nullptr;
-  // A driver that hangs keeps the thread, and with it the watch; the job's end does not wait for
-  // it.
+  // A driver that hangs blocks the thread of the watch. The job's end does not wait for it.
   static constexpr std::chrono::seconds kDriverPatience{2};
   return {new monitor::FaultWatch(monitor::device_sources(process_environment()), setup.host,
                                   std::move(uuids)),
@@ -73,7 +72,8 @@ std::shared_ptr<monitor::FaultWatch> watched_faults(const std::vector<RankSetup>
           }};
 }
 
-// A rank that another launcher placed: it is started here alone, as what it is.
+// The layout of a rank that another launcher placed. Only this rank is started, with its own
+// numbers.
 JobLayout adopted_layout(const ResolvedPlace& place, const EnclosingTorchrun& enclosing) {
   JobLayout job;
   job.restart_count = enclosing.restart_count;
@@ -109,7 +109,7 @@ rendezvous::RestartLimits restart_limits(const SetupRequest& request) {
   return limits;
 }
 
-// Names the holder of the port, as --dry-run does.
+// Throws an error that names the holder of the port, as --dry-run does.
 void refuse_if_taken(const std::string& address, int number, const std::string& key) {
   const Finding port = port_finding(address, number);
   if (port.severity == Severity::Error)
@@ -203,7 +203,7 @@ JobSpec make_job_spec(const SetupRequest& request, const JobSetup& setup, Launch
     attempt.job.num_local_ranks = setup.num_local_ranks;
     attempt.job.world_size = setup.num_local_ranks;
     if (!setup.several_nodes()) {
-      // Rank 0 would find it taken, and each attempt after that.
+      // Otherwise rank 0 would find the port taken, in this attempt and each later one.
       if (setup.fixed_port != 0) refuse_if_taken("", setup.fixed_port, "master_port");
       attempt.job.master_port = setup.master.port;
       if (!setup.master.host.empty()) attempt.job.master_address = setup.master.host;

@@ -21,7 +21,7 @@ std::string pet_name(const std::string& field) {
   return name;
 }
 
-// As a person would type it.
+// The value as a person would type it.
 std::string plain_text(const config::Field& field) {
   if (const auto* text = std::get_if<std::string*>(&field.value)) return **text;
   return config::value_yaml(field);
@@ -57,7 +57,7 @@ void read_pet_variables(const std::vector<config::Section>& lists,
       config::Node node;
       node.kind = config::NodeKind::Scalar;
       node.text = found->second;
-      // torchrun's own test for its switches.
+      // torchrun accepts 1 and 0 for its switches.
       if (std::holds_alternative<bool*>(field.value) && (node.text == "1" || node.text == "0"))
         node.text = node.text == "1" ? "true" : "false";
       config::set_value(field, node, found->first);

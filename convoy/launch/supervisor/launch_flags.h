@@ -43,7 +43,7 @@ struct HostRankFlags {
   }
 };
 
-// The threads of whatever computes in a convoy-worker.
+// The threads that a convoy-worker computes with.
 struct ThreadFlags {
   int64_t threads = 0;
 
@@ -202,8 +202,8 @@ std::vector<std::string> misspelt_pet_variables(
 
 std::string flag_name(const std::string& field);  // "--node-rank" of "node_rank"
 
-// Rows for --explain: what differs between the defaults, after PET_*, and at the end. All lists
-// come from the same struct types in the same order.
+// Rows of --explain for the fields that differ between the defaults, the values after PET_* and the
+// final values. All lists come from the same struct types in the same order.
 std::vector<Origin> flag_origins(const std::vector<config::Section>& defaults,
                                  const std::vector<config::Section>& after_pet,
                                  const std::vector<config::Section>& final_values);

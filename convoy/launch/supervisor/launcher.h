@@ -31,11 +31,11 @@ struct RankEnd {
   int exit_code = 0;  // 128 + n for signal n
   int signal = 0;
   std::string sentence;            // the rank's own error, from its error file; else empty
-  std::string json_line;           // the same for scripts; else empty
+  std::string json_line;           // the same error as JSON; else empty
   std::string error_text;          // the whole error file
   std::string last_lines;          // the last lines it wrote
   std::filesystem::path log_file;  // empty: there is none
-  // Kept with the logs; empty: the rank left none, or logs are not kept.
+  // The error file, kept with the logs; empty: the rank left none, or logs are not kept.
   std::filesystem::path error_file;
   bool after_first_failure = false;  // it ended after it had been asked to end
   // It ended after it had been asked to stop, or to make room for a resize.
@@ -55,11 +55,11 @@ struct RankEnd {
 struct PeerOrder {
   enum class Kind { Fail, Resize, Stop };
   Kind kind = Kind::Fail;
-  int exit_code = 0;       // Fail: the job's
+  int exit_code = 0;       // Fail: exit code of the job
   std::string sentence;    // Fail: the root cause, with node and rank
-  int rank = -1;           // Fail: that failed; -1 = none, or unknown
+  int rank = -1;           // Fail: the rank that failed; -1 = none, or unknown
   std::string last_lines;  // for Fail: the rank's last lines
-  int signal = 0;  // Stop, Resize: by which ranks there were asked to save and leave; 0 = TERM
+  int signal = 0;  // Stop, Resize: signal that asked the other node's ranks to leave; 0 = TERM
 };
 
 // The other nodes of the job, as the launcher's loop uses them. Driven by that loop; no call
@@ -77,63 +77,64 @@ class Peers {
 // The settings that differ between ranks of this node.
 struct RankSetup {
   std::map<std::string, std::string> environment;
-  std::vector<int> cpus;         // it may run on these only; empty = as the launcher
-  std::string device_uuid = {};  // device that it is to compute on; empty = CPUs
+  std::vector<int> cpus;         // CPUs that the rank may run on; empty = the launcher's
+  std::string device_uuid = {};  // device that the rank computes on; empty = CPUs
 };
 
 enum class OnDeviceFault {
-  Stop,  // a fatal fault of a rank's device is that rank's failure, with 14
-  Flag,  // it is a warning
+  Stop,  // a fatal fault of a rank's device fails the rank, with 14
+  Flag,  // the fault is only a warning
 };
 
 struct LaunchSpec {
-  // argv. The first is looked up in PATH unless it has a '/'. "${local_rank}" in the others is
-  // replaced, as torchrun does.
+  // argv. The first word is looked up in PATH unless it has a '/'. "${local_rank}" in the other
+  // words is replaced, as in torchrun.
   std::vector<std::string> program;
   JobLayout job;                                   // master_port 0: one is reserved
   std::map<std::string, std::string> environment;  // added to this process's own
-  std::vector<RankSetup> ranks;                    // by local rank; empty = nothing special
+  std::vector<RankSetup> ranks;                    // by local rank; empty = all alike
   LogOptions logs;
   std::vector<int> stop_signals = processes::default_stop_signals();
-  bool pass_stop_signal = false;  // ranks get the signal that came; false: TERM, whatever came
-  // local rank 0 has the launcher's stdin (in the foreground, if it is a terminal); else /dev/null,
-  // as the others
+  bool pass_stop_signal = false;  // ranks get the launcher's stop signal; false: always TERM
+  // Local rank 0 reads the launcher's stdin (if this is a terminal, only in the foreground).
+  // Otherwise it reads /dev/null, as the other ranks do.
   bool first_rank_reads = false;
-  bool early_exit_is_failure = true;  // a rank that ends with 0 while others run on: 13
-  std::chrono::milliseconds early_exit_wait{10'000};  // ranks do not end in the same instant
+  bool early_exit_is_failure = true;  // 13 when a rank ends with 0 and others run on
+  std::chrono::milliseconds early_exit_wait{10'000};  // ranks do not all end at once
   std::chrono::milliseconds stop_grace{60'000};       // between a stop request and KILL: ranks save
-  // A further stop signal this soon after the first is the same request, not a hurry.
+  // A second stop signal this soon after the first is the same request, not a request to hurry.
   std::chrono::milliseconds stop_repeat{0};
-  // Between the first failure and KILL for the others.
+  // The time between the first failure and KILL for the other ranks.
   std::chrono::milliseconds failure_grace{1'000};
-  std::chrono::milliseconds kill_wait{5'000};  // for what not even KILL ends
+  std::chrono::milliseconds kill_wait{5'000};  // wait for ranks that KILL does not end
   HealthOptions health;
-  // Faults of the devices of `ranks`, over all attempts; null: they are not watched.
+  // Watches the devices of `ranks` for faults, over all attempts; null: no watch.
   std::shared_ptr<monitor::FaultWatch> faults = {};
   OnDeviceFault on_device_fault = OnDeviceFault::Stop;
-  // Ranks are given a named pipe to set countdown timers by (torchrun's file-based watchdog); empty
-  // = in the private folder.
+  // The named pipe by which ranks set countdown timers (torchrun's file-based watchdog). Empty = in
+  // the private folder; nothing = no pipe.
   std::optional<std::filesystem::path> timer_pipe;
   // The folder for flight-RANK.json of each rank at a failure; empty = none.
   std::filesystem::path flight_folder;
 };
 
 struct LaunchReport {
-  int exit_code = 0;    // the root cause's
+  int exit_code = 0;    // the root cause's exit code
   int stop_signal = 0;  // the signal that asked the launcher to stop, if any
-  // This launcher itself got a stop signal; one before that time is the same request, not a hurry.
+  // Set when this launcher itself got a stop signal. A second signal before this time is the same
+  // request, not a request to hurry.
   std::optional<std::chrono::steady_clock::time_point> stop_repeats_until;
   std::vector<RankEnd> ends;    // ends of this host's ranks, in the order in which they ended
   bool killed_by_stop = false;  // a second stop signal, or ranks that needed longer than the grace
-  bool ended_early = false;  // the first to end did so in good order, but the others did not follow
-  bool resized = false;      // ended for a change of members
-  int root_cause = -1;       // index into ends; -1 = no failure, or not here
-  std::optional<PeerOrder> peer_failure;      // the root cause is on another node
+  bool ended_early = false;     // the first rank ended in good order, but others did not follow
+  bool resized = false;         // ended because nodes join or leave
+  int root_cause = -1;          // index into ends; -1 = no failure, or on another node
+  std::optional<PeerOrder> peer_failure;      // set if the root cause is on another node
   std::chrono::milliseconds failure_grace{};  // time that ranks had, for KilledFor::FailureGrace
   std::vector<int> unkillable;                // ranks that were still there after KILL and the wait
   std::string diagnosis;  // the ranks that did not enter a collective; empty = unknown
   std::string diagnosis_json;
-  std::vector<telemetry::RankFlight> flights;  // at the first failure
+  std::vector<telemetry::RankFlight> flights;  // flight records at the first failure
   std::optional<int64_t> progress;             // the highest step any local rank completed
 
   bool failed() const { return root_cause >= 0 || peer_failure.has_value(); }

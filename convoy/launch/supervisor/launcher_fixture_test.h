@@ -82,7 +82,7 @@ class Launcher : public ::testing::Test {
     });
   }
 
-  // An orphan that was killed stays a zombie for as long as init does not look.
+  // A zombie counts as gone: a killed orphan stays one until init reaps it.
   static bool lives(pid_t pid) {
     if (kill(pid, 0) != 0 && errno == ESRCH) return false;
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");

@@ -42,7 +42,7 @@ int count_of(const std::string& key, const std::string& value) {
   return count;
 }
 
-// torch's spellings.
+// Reads torch's spellings of true and false.
 bool truth_of(const std::string& key, const std::string& found) {
   const std::string value = lower_case(found);
   for (const char* const yes : {"1", "true", "t", "yes", "y"})
@@ -57,9 +57,9 @@ struct Heartbeats {
   std::optional<int> most_missed;
 };
 
-// torchrun counts missed heartbeats; the limit is the time that so many take. A count alone is
-// meant for torchrun's interval of five seconds, so it never makes this limit shorter than its
-// default.
+// torchrun counts missed heartbeats; here the limit is the duration of that many heartbeats. A
+// count alone is meant for torchrun's interval of five seconds, so it never makes the limit shorter
+// than its default.
 void set_heartbeats(const Heartbeats& wanted, RendezvousConf& conf) {
   if (!wanted.interval && !wanted.most_missed) return;
   const std::chrono::milliseconds usual = conf.silence_limit;

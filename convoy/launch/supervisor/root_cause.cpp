@@ -17,10 +17,10 @@ namespace {
 
 constexpr int kOwnError = 3;
 
-// Ranks how likely this end caused the others; 0 = it is no failure. An error of a rank's own
-// outranks the loss of a peer, whenever it was seen: both ends of a broken connection fail at once.
-// A rank's end after it was asked to end (that is, after the first failure) counts only if it left
-// an error of its own.
+// Rates how likely this end caused the others; 0 = it is no failure. A rank's own error rates
+// higher than the loss of a peer, whichever was seen first: both ends of a broken connection fail
+// at once. An end after the first failure, when the rank was asked to end, rates lowest unless the
+// rank left an error of its own.
 int blame(const RankEnd& end, const LaunchReport& report) {
   if (ended_as_asked(end, report)) return 0;
   if (end.still_ran()) return kOwnError;
@@ -62,7 +62,8 @@ std::string killed_after_grace(const std::vector<int>& ranks, const LaunchReport
                      ranks.size() == 1 ? "it" : "them");
 }
 
-// For a person's eyes: long lines are cut, and what would disturb a terminal is left out.
+// Indents lines for a person. Long lines are cut, and characters that would disturb a terminal are
+// left out.
 std::string indented(const std::string& lines) {
   constexpr size_t kLongestLine = 400;
   std::string text;
@@ -82,8 +83,8 @@ std::string who_failed(const LaunchReport& report) {
   return fmt::format("rank {}", report.ends[static_cast<size_t>(report.root_cause)].rank);
 }
 
-// Each way of ending with the ranks that ended so, in the order in which they are found. A silent
-// rank has two ends: it is killed in the end, which is no second failure.
+// Lists each way of ending and its ranks, in the order of report.ends. A silent rank has two ends:
+// it is killed afterwards, which is no second failure.
 std::string later_ends_text(const LaunchReport& report) {
   std::vector<std::pair<std::string, std::vector<int>>> ways;
   std::vector<int> killed;
@@ -113,8 +114,8 @@ std::string later_ends_text(const LaunchReport& report) {
   return text;
 }
 
-// Leaves out the lines that the report ends with: where a Convoy program failed below this one, its
-// own lines repeat them, for people and for programs.
+// Leaves out the lines that repeat the error. When the rank is a Convoy program, its own output
+// ends with the error for people and for programs, and the report adds both again.
 std::string lines_before_error(const RankEnd& cause) {
   if (cause.json_line.empty()) return cause.last_lines;
   constexpr std::string_view kName = "convoy: ";
@@ -151,7 +152,8 @@ std::string cause_text(const LaunchReport& report) {
 std::string cause_sentence(const LaunchReport& report) {
   if (report.root_cause < 0) return report.peer_failure->sentence;
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
-  // A rank without peers needs no number before its words; the heartbeat's words have one.
+  // A single rank needs no number before its sentence. Sentences about ranks that still ran have
+  // one.
   if (!cause.sentence.empty() && (cause.still_ran() || report.ends.size() == 1))
     return cause.sentence;
   if (!cause.sentence.empty()) return fmt::format("rank {}: {}", cause.rank, cause.sentence);
@@ -161,7 +163,7 @@ std::string cause_sentence(const LaunchReport& report) {
   return fmt::format("rank {} {}", cause.rank, way_of_ending(cause));
 }
 
-// Restarts were given up: the code says so, the cause comes from the last attempt.
+// True when restarts were given up: the exit code says so, the cause is that of the last attempt.
 bool made_no_progress(const LaunchReport& report) {
   constexpr auto kNoProgress = static_cast<int>(ExitCode::NoProgress);
   const int cause_code = report.root_cause >= 0
@@ -175,7 +177,7 @@ std::string last_sentence(const LaunchReport& report) {
          cause_sentence(report);
 }
 
-// The line, with what was found of the collectives.
+// The JSON line, with the diagnosis of collectives added.
 std::string rendered(nlohmann::ordered_json line, const LaunchReport& report) {
   if (made_no_progress(report)) {
     line["code"] = report.exit_code;
@@ -215,14 +217,14 @@ void conclude(LaunchReport& report) {
   int most = 0;
   for (size_t index = 0; index < report.ends.size(); ++index) {
     const RankEnd& end = report.ends[index];
-    // the message about killed ranks covers it
+    // The message about killed ranks covers this end.
     if (report.killed_by_stop && end.after_first_failure) continue;
     const int found = blame(end, report);
     if (found <= most) continue;
     most = found;
     report.root_cause = static_cast<int>(index);
   }
-  // An earlier failure elsewhere is the cause, unless a rank here left an error of its own.
+  // An earlier failure on another node is the cause, unless a rank here left an error of its own.
   if (report.peer_failure && most < kOwnError) report.root_cause = -1;
   if (report.root_cause >= 0)
     report.exit_code = report.ends[static_cast<size_t>(report.root_cause)].exit_code;

@@ -64,7 +64,7 @@ class LinkedPeers : public Peers {
   }
 
  private:
-  // Whole lines, as far as they fit.
+  // The last whole lines that fit into kMostBytes.
   static std::string end_of_text(const std::string& lines) {
     constexpr size_t kMostBytes = 4 << 10;
     if (lines.size() <= kMostBytes) return lines;
@@ -75,8 +75,8 @@ class LinkedPeers : public Peers {
   NodeLink& link_;
 };
 
-// A convoy-worker that failed before its first step has made none: that is known, and a crash loop
-// there must end.
+// A convoy-worker that failed before its first step has made no progress. This is 0 and not
+// unknown, so that a crash loop ends.
 std::optional<int64_t> progress_of(const JobSpec& spec, const LaunchReport& report) {
   if (spec.own_program) return report.progress.value_or(0);
   return report.progress;
@@ -130,7 +130,7 @@ LaunchReport stopped_while_waiting(int signal) {
 // The coordinator's last message decides the exit code; the location of the cause decides whose
 // sentence comes first.
 LaunchReport concluded(LaunchReport report, const Notice& end) {
-  // A stop of this node stays a stop though others succeeded.
+  // A stop of this node keeps its exit code even if other nodes succeeded.
   if (end.exit_code != 0 || report.stop_signal == 0) report.exit_code = end.exit_code;
   if (!end.diagnosis.empty()) report.diagnosis = end.diagnosis;
   // Ranks that saved and left on request, here or elsewhere, have not failed.
@@ -161,15 +161,15 @@ LaunchReport run_attempt(const LaunchSpec& spec, processes::SignalStream& signal
   }
 }
 
-// An elastic job may go on without this node; whether it does is no more its business.
+// True when this node leaves on a stop request: an elastic job may go on without it.
 bool leaves_when_stopped(const JobSpec& spec) {
   const NodeOffer& offer = spec.join->link.offer;
   return offer.min_nodes < offer.max_nodes && spec.coordinator == nullptr;
 }
 
-// Asked to stop while this node waits for the others. True: it leaves now. Once its own ranks have
-// ended the others may still be saving, and they need the coordinator that may be here, so the
-// first request is only passed on.
+// Handles a stop request while this node waits for the others. True: the node leaves now. After its
+// own ranks have ended, ranks of other nodes may still be saving. They need the coordinator, which
+// may be here, so the first request is only passed on.
 bool leaves_while_waiting(const JobSpec& spec, int signal, NodeLink& link, LaunchReport& report) {
   const auto now = std::chrono::steady_clock::now();
   if (report.ends.empty() || leaves_when_stopped(spec)) return true;

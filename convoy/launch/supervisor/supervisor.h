@@ -23,7 +23,7 @@ struct JoinSpec {
 };
 
 struct JobSpec {
-  // Known before the job's members are; `job` is filled in later.
+  // Filled in before the job's members are known, except for `job`.
   LaunchSpec attempt;
   // Limits of a job on this node alone. With several nodes the coordinator holds the limits.
   rendezvous::RestartLimits restarts;

@@ -11,12 +11,12 @@ namespace {
 
 struct LibraryDefault {
   const char* value;
-  std::vector<std::string> names;  // the first is set where none of them is
+  std::vector<std::string> names;  // the first is set when none of them is set
 };
 
 const std::array<LibraryDefault, 2>& library_variables() {
   static const std::array<LibraryDefault, 2> kVariables = {{
-      // Into a pipe Python writes blocks: lines would come late, and those before a crash never.
+      // Python writes to a pipe in blocks: lines would come late, and those before a crash never.
       {"1", {"PYTHONUNBUFFERED"}},
       // Rows of changing length leave holes that a fixed segment cannot close. PYTORCH_ALLOC_CONF
       // is the newer name, which PyTorch 2.9 does not read for this (pytorch #183387); every

@@ -19,7 +19,7 @@ struct JobLayout {
   int node_rank = 0;
   int num_nodes = 1;
   int first_rank = 0;        // the global rank of the first rank started here
-  int first_local_rank = 0;  // not 0 only for a rank that another launcher placed
+  int first_local_rank = 0;  // other than 0 only for a rank that another launcher placed
   int num_local_ranks = 1;   // started here
   int local_world_size = 0;  // ranks on this node; 0 = num_local_ranks
   int world_size = 1;

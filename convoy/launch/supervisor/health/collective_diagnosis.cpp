@@ -26,7 +26,7 @@ Signature signature(const CollectiveRecord& record) {
   return {record.operation, record.dtype, record.num_elements};
 }
 
-// A rank that is, or was when it failed, blocked in a collective that not all have entered.
+// A rank that is blocked, or was when it failed, in a collective that some ranks have not entered.
 struct Wait {
   const RankFlight* waiter = nullptr;
   const CollectiveRecord* record = nullptr;
@@ -129,8 +129,8 @@ CollectiveDiagnosis Judge::diagnosis() const {
   return blame(waits);
 }
 
-// The first sequence number of a group at which two ranks entered different things. Sizes that
-// differ do no harm in some collectives, so they count only where one is not done.
+// Finds the first sequence number of a group at which ranks entered different collectives. Some
+// collectives allow different sizes, so sizes count only where a collective is not done.
 std::optional<CollectiveDiagnosis> Judge::disagreement() const {
   for (const std::string& group : groups_) {
     std::map<int64_t, std::vector<const CollectiveRecord*>> entered;
@@ -185,7 +185,7 @@ CollectiveDiagnosis Judge::disagreement_at(const std::string& group, int64_t seq
   return diagnosis;
 }
 
-// A rank that left one collective out is one number behind from there on.
+// Tells whether a rank skipped a collective: its sequence numbers are one behind from there on.
 std::string Judge::skip_hint(const std::string& group, int64_t sequence,
                              const std::vector<int>& few, const std::vector<int>& many) const {
   const auto at = [&](int rank, int64_t number) -> const CollectiveRecord* {

@@ -18,7 +18,7 @@ enum class DiagnosisKind {
   EndedEarly,       // as Missing, and the others have ended
   Differs,          // at one sequence number ranks entered different collectives
   Crossed,          // ranks wait for each other in different groups
-  AllInside,        // every rank that is known is inside the same collective
+  AllInside,        // every known rank is inside the same collective
 };
 
 struct CollectiveDiagnosis {
@@ -33,7 +33,7 @@ struct CollectiveDiagnosis {
 // One entry per rank, in any order; ranks of other hosts too if they are known.
 CollectiveDiagnosis diagnose_collectives(const std::vector<telemetry::RankFlight>& flights);
 
-// The sentence that it adds to an end with a cause of its own; empty where no rank waits for
+// The sentence to add to the end of a job that has another cause; empty where no rank waits for
 // another.
 std::string blame_text(const CollectiveDiagnosis& diagnosis);
 

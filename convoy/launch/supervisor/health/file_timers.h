@@ -29,12 +29,12 @@ class FileTimers {
   // The next bytes of the stream, cut anywhere.
   void take(std::string_view bytes);
 
-  // Processes with timers that have expired at `now_s`, one timer each: the first one that names a
+  // Returns an expired timer for each process that has one at `now_s`: the first timer that names a
   // signal, else the first one. All timers of such a process are forgotten.
   std::vector<TimerExpiry> expired(double now_s);
   std::optional<double> next() const;  // when the next one expires
 
-  // A line that is no timer, since the last call. They are dropped.
+  // A line since the last call that is not a timer. Such lines are dropped.
   std::optional<std::string> damaged_line();
 
  private:

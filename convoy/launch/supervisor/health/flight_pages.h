@@ -18,8 +18,8 @@ class FlightPages {
   const telemetry::FlightPage& of(int local_rank) const {
     return pages_[static_cast<size_t>(local_rank)];
   }
-  // To be inherited by the rank (dup it or clear close-on-exec in the child), its number in
-  // telemetry::kFlightVariable.
+  // The descriptor that the rank inherits (dup it or clear close-on-exec in the child). The
+  // variable telemetry::kFlightVariable gives the rank its number.
   int descriptor(int local_rank) const { return of(local_rank).descriptor(); }
 
   // The records of all local ranks. The caller sets `ended` where it has newer information than the

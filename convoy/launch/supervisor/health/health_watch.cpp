@@ -34,8 +34,9 @@ std::string name_of(const telemetry::RankFlight& flight, pid_t pid) {
   return fmt::format("rank {} (process {})", flight.rank, pid);
 }
 
-// The rank may be a script that runs the program which writes heartbeats. That program is watched,
-// unless its number means another process here: it may live in a container of its own.
+// The process to watch. The rank may be a script that runs the program which writes heartbeats:
+// this program is watched, unless its number means another process here, since it may run in a
+// container of its own.
 pid_t watched_process(pid_t pid, const telemetry::RankFlight& flight) {
   const auto writer = static_cast<pid_t>(flight.pid);
   if (!flight.attached() || writer == pid) return pid;
@@ -73,7 +74,7 @@ std::string use_words(const std::optional<CpuSample>& since, HealthWatch::Clock:
 struct HealthWatch::Rank {
   pid_t pid = -1;  // -1: does not run
   int64_t num_beats = 0;
-  milliseconds quiet{0};  // time without a beat, or stopped; pauses of this launcher left out
+  milliseconds quiet{0};  // without a beat or stopped; without pauses of this launcher
   std::optional<HealthKind> reported = {};
   bool was_straggler = false;
   std::optional<CpuSample> since_wait = {};  // when others began to wait for it
@@ -240,7 +241,7 @@ void HealthWatch::begin_episode(int64_t waited_us, Clock::time_point now,
   episode_ = Episode{.waited_us = waited_us, .ranks = {}, .collective = {}, .fails_at = {}};
   check_stuck(now, notices);
   if (episode_->fails_at) return;
-  // A rank on another host, one that has ended or one that is silent is not slow.
+  // A rank on another host, a rank that has ended and a silent rank are not slow.
   if (diagnosis.kind != DiagnosisKind::Missing) return;
   bool some_are_quiet = false;
   episode_->collective =
@@ -262,7 +263,7 @@ void HealthWatch::begin_episode(int64_t waited_us, Clock::time_point now,
                        .sentence = fmt::format("rank {} is slow (it beats{}): {}", number,
                                                use_words(rank.since_wait, now), diagnosis.text)});
   }
-  // Looked at again: on a busy machine a beat may have been late just now.
+  // The next check looks again: on a busy machine a beat may have been late just now.
   if (some_are_quiet && episode_->ranks.empty()) episode_.reset();
 }
 

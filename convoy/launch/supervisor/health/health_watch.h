@@ -27,15 +27,15 @@ struct HealthOptions {
   std::chrono::milliseconds stuck_after{10'000};       // from the warning to the end of the attempt
   std::chrono::milliseconds core_file_limit{120'000};  // a crashed rank that still writes its core
   std::chrono::milliseconds straggler_window{30'000};  // in which one rank holds the others up
-  std::chrono::milliseconds interval{500};             // between two looks
+  std::chrono::milliseconds interval{500};             // between two checks
 };
 
 enum class HealthKind {
-  Silent,     // no beats: the job has lost it
+  Silent,     // it sends no beats and is lost
   Slow,       // it beats, and others wait for it
-  Straggler,  // the job goes on, at this rank's pace
-  Stuck,      // ranks wait for what cannot come: they entered different collectives
-  Stopped,    // a foreign program stopped, or any rank held by a debugger: its owner's business
+  Straggler,  // the job goes on, at the pace of this rank
+  Stuck,      // ranks wait for each other in different collectives
+  Stopped,    // a foreign program is stopped, or a debugger holds the rank: no failure
   CoreFile,   // it crashed and writes its core file
   Recovered,  // no longer in the state that was reported before
 };
@@ -43,7 +43,7 @@ enum class HealthKind {
 struct HealthNotice {
   HealthKind kind = HealthKind::Silent;
   int rank = -1;
-  bool fatal = false;  // the attempt is to end with 13, this rank being the cause
+  bool fatal = false;  // the attempt must end with 13; this rank is the cause
   // Such as "rank 2 (process 4711) is stopped (SIGSTOP): no heartbeat for 8.3 s".
   std::string sentence = {};
 };
@@ -52,7 +52,7 @@ class HealthWatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `pages` outlives this.
+  // `pages` must outlive this object.
   explicit HealthWatch(const FlightPages& pages, HealthOptions options = {});
   ~HealthWatch();
   HealthWatch(const HealthWatch&) = delete;
@@ -72,9 +72,9 @@ class HealthWatch {
   // A time in which ranks wait for others for longer than slow_after.
   struct Episode {
     int64_t waited_us = 0;
-    std::vector<int> ranks;  // waited for
+    std::vector<int> ranks;  // ranks that the others wait for
     std::string collective;
-    std::optional<Clock::time_point> fails_at;  // ranks wait for what cannot come
+    std::optional<Clock::time_point> fails_at;  // set while ranks wait in different collectives
   };
 
   void check_rank(int local_rank, std::chrono::milliseconds seen,

@@ -19,7 +19,7 @@ struct ProcessState {
 // None once the process is gone.
 std::optional<ProcessState> read_process_state(pid_t pid);
 
-// A process that was killed ends when it gets a processor; one that does not wait for one stays.
+// True when the process waits for a processor: if it was killed, it ends once it gets one.
 bool waits_for_processor(const ProcessState& state);
 // Why a process that was killed is still there, as the end of a sentence.
 std::string why_not_ended(const ProcessState& state);

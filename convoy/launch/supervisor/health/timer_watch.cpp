@@ -18,9 +18,10 @@ namespace convoy::launch {
 namespace {
 
 constexpr const char* kVariable = "TORCHELASTIC_TIMER_FILE";
-// Timers expire by the time of day, which a person may set: a look this often at least.
+// Timers expire by the time of day, which a person may set, so they are checked at least this
+// often.
 constexpr std::chrono::milliseconds kLongestSleep{500};
-// A process that writes without end must not keep signals and deadlines waiting.
+// A process that writes without end must not delay signals and deadlines.
 constexpr int kReadsPerTurn = 16;
 
 }  // namespace
