@@ -14,7 +14,8 @@ namespace convoy::counting {
 
 inline bool is_write(const c10::AliasInfo* alias) { return alias != nullptr && alias->isWrite(); }
 
-// Each defined tensor of a call's arguments, in lists too: visit(tensor, number of the argument).
+// Calls visit(tensor, number of the argument) for each defined tensor of a call's arguments, also
+// for those in lists.
 template <class Visit>
 void for_each_tensor(std::span<const c10::IValue> arguments, Visit visit) {
   for (size_t at = 0; at < arguments.size(); ++at) {
@@ -31,13 +32,14 @@ void for_each_tensor(std::span<const c10::IValue> arguments, Visit visit) {
   }
 }
 
-// Registers `own_ops`, and `boxed` for all others. Ops for which CPUs have a kernel are named one
-// by one: they have one for CUDA, too, as a rule, and for a device without one LibTorch takes a
-// formula of other ops: other bits than the CPU's, and more ops than a GPU runs.
+// Registers `own_ops`, and `boxed` for all other ops. Ops with a CPU kernel are registered one by
+// one, since they usually have a CUDA kernel too. For a device without a kernel LibTorch would
+// compute such an op from other ops: with other bits than the CPU's, and with more ops than a GPU
+// runs.
 template <c10::BoxedKernel::BoxedKernelFunction* boxed>
 void register_ops(void (*own_ops)(torch::Library&)) {
   constexpr c10::DispatchKey kKey = c10::DispatchKey::PrivateUse1;
-  // Kernels are taken away again when their library goes.
+  // Never destroyed: a library unregisters its kernels when it is destroyed.
   static auto* aten = new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
   static auto* others = new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
   own_ops(*aten);

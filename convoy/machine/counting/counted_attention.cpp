@@ -11,20 +11,22 @@
 namespace convoy::counting {
 namespace {
 
-// Pairs of the first `keys` positions, each with those up to itself, `window` at most.
+// Number of pairs for the first `keys` positions. Each position sees itself and the positions
+// before it, at most `window` in all.
 int64_t pairs_of_first(int64_t keys, int64_t window) {
   const int64_t growing = std::min(keys, window);
   return growing * (growing + 1) / 2 + (keys - growing) * window;
 }
 
-// Queries are the last of the keys' positions. A window without causality cuts the past alone.
+// Number of pairs of a query and a key that it sees. Queries are at the last of the keys'
+// positions. Without causality a window limits only the past.
 int64_t seen_pairs(int64_t queries, int64_t keys, bool is_causal, std::optional<int64_t> before) {
   const int64_t window = std::min(keys, before ? *before + 1 : keys);
   if (is_causal) return pairs_of_first(keys, window) - pairs_of_first(keys - queries, window);
   return queries * window;
 }
 
-// For packed rows; each is taken to be as long as the longest.
+// For packed rows. Each row counts as long as the longest one.
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> flash_attention(
     const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const std::optional<at::Tensor>& starts, const std::optional<at::Tensor>&, int64_t most_queries,
@@ -53,7 +55,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> flash_att
   return {out, sums, state, at::empty({0}, state.options()), at::empty({0}, query.options())};
 }
 
-// Three kernels, and where heads share keys two that add up what each head has for them.
+// Three kernels. Where heads share keys, two more kernels add up the gradients of these heads.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
     const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const at::Tensor& out, const at::Tensor& sums, const at::Tensor& starts, const at::Tensor&,
@@ -91,8 +93,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
   return {grad_query, grad_key, grad_value};
 }
 
-// Rows as cuDNN takes them: [B, H, S, E], or packed [T, H, E], of which each is taken to be as long
-// as the longest. LibTorch makes lengths and offsets of packed ones by small kernels (MHA.cpp).
+// Rows in cuDNN's layout: [B, H, S, E], or packed [T, H, E], where each row counts as long as the
+// longest one. For packed rows LibTorch computes lengths and offsets with small kernels (MHA.cpp).
 struct CudnnBatch {
   CudnnBatch(const at::Tensor& query, const at::Tensor& starts, int64_t most)
       : is_packed(starts.defined()),
@@ -146,7 +148,7 @@ cudnn_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor
           at::Tensor()};
 }
 
-// Three kernels: heads that share keys are added up within them.
+// Three kernels, which also add up the gradients of heads that share keys.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_attention_backward(
     const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const at::Tensor& out, const at::Tensor& sums, const at::Tensor&, const at::Tensor&,

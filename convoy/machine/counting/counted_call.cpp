@@ -28,8 +28,8 @@ c10::Storage counted_storage(size_t bytes) {
           &counted_allocator(), /*resizable=*/true};
 }
 
-// Where the sizes of results come from: LibTorch's kernels for tensors without values, or, of ops
-// that have none, its kernels for CPUs over zeros.
+// The kernels that give the sizes of results: LibTorch's kernels for tensors without values (meta),
+// or its CPU kernels on zeros for ops that have none.
 enum class Stand { Meta, Cpu };
 
 bool has_sizes_without_values(const c10::OperatorHandle& op) {
@@ -49,7 +49,7 @@ c10::Storage zeros_of_cpu(size_t bytes) {
           /*resizable=*/true};
 }
 
-// Stand-ins for the storages of one call.
+// Storages of LibTorch's own devices that stand in for the counted storages of one call.
 class StandIns {
  public:
   explicit StandIns(Stand stand) : stand_(stand) {}
@@ -59,7 +59,7 @@ class StandIns {
         stand_ == Stand::Meta ? c10::DispatchKey::Meta : c10::DispatchKey::CPU;
     return tensor_of(stand_in(tensor.storage()), tensor, key);
   }
-  // A view of an argument, or a tensor of its own.
+  // Returns a view of an argument, or a new tensor, which is also added to `made`.
   at::Tensor close(const at::Tensor& result, std::vector<at::Tensor>& made) const {
     if (!result.defined()) return result;
     for (const auto& [counted, stand_in] : pairs_)
@@ -119,7 +119,7 @@ class CountedCall {
     return is_write(schema_.arguments()[argument].alias_info());
   }
 
-  // In place, or into tensors that have their sizes.
+  // True when the op works in place or writes into tensors that have their sizes already.
   bool returns_what_it_wrote() const {
     for (size_t i = 0; i < count_; ++i)
       if (writes(i) && schema_.arguments()[i].kwarg_only() && given_[i].isTensor() &&

@@ -18,7 +18,7 @@ namespace convoy::counting {
 // Thread-safe.
 class CountedMemory {
  public:
-  void* take(size_t bytes);  // null of zero bytes
+  void* take(size_t bytes);  // null for zero bytes
   void give_back(void* address);
 
   struct Block {
@@ -27,11 +27,11 @@ class CountedMemory {
     Content content = Content::Other;
   };
   std::optional<Block> find(const void* address) const;
-  // All blocks that hold nothing else by now.
+  // Labels all blocks that have no label yet.
   void label_others(Content content);
-  void label(const void* address, Content content);  // the block that holds it
+  void label(const void* address, Content content);  // the block that holds `address`
   size_t bytes_of(Content content) const;
-  // All tensors that are alive, in the steps of CUDA's caching allocator.
+  // Memory of all living tensors, rounded up as in CUDA's caching allocator.
   int64_t alive_bytes() const;
   int64_t peak_bytes() const;  // the largest alive_bytes() since reset_peak()
   void reset_peak();
@@ -43,12 +43,12 @@ class CountedMemory {
   };
   mutable std::mutex mutex_;
   std::map<uintptr_t, Taken> taken_;
-  uintptr_t next_ = uintptr_t{1} << 60;  // on no machine an address of a process
+  uintptr_t next_ = uintptr_t{1} << 60;  // no process has such an address
   int64_t alive_bytes_ = 0;
   int64_t peak_bytes_ = 0;
 };
 
-// The process has one. It is never destroyed, since tensors may outlive any static.
+// The only one of the process. It is never destroyed, since tensors may outlive any static.
 CountedMemory& counted_memory();
 
 c10::DeviceAllocator& counted_allocator();

@@ -110,8 +110,8 @@ at::Tensor copy_from_and_resize(const at::Tensor& source, const at::Tensor& targ
   return copy_from(source, target, false);
 }
 
-// LibTorch has its sizes without values in Python alone, and every row of a cache and of an
-// embedding comes this way.
+// LibTorch gives its sizes without values only in Python, so this device gives them. Lookups in
+// caches and embeddings use this op.
 at::Tensor index_select(const at::Tensor& tensor, int64_t dim, const at::Tensor& places) {
   std::vector<int64_t> sizes = tensor.sizes().vec();
   if (!sizes.empty()) sizes[at::maybe_wrap_dim(dim, tensor.dim())] = places.numel();
@@ -121,7 +121,7 @@ at::Tensor index_select(const at::Tensor& tensor, int64_t dim, const at::Tensor&
   return result;
 }
 
-// Nobody can know the value. A check is taken to hold.
+// The value is unknown. A check counts as passed.
 at::Scalar local_scalar_dense(const at::Tensor& tensor) {
   Work work{.name = "download", .kind = WorkKind::Download, .host_waits = true};
   work.bytes_of(content_of(tensor)) = distinct_bytes(tensor);
@@ -148,14 +148,14 @@ at::Tensor& set_storage(at::Tensor& tensor, at::Storage storage) {
   return at::native::set_(tensor, std::move(storage));
 }
 
-// cuBLAS alone has it: no kernel of the CPU says its sizes.
+// Only cuBLAS has this op: no CPU kernel gives its sizes.
 at::Tensor mm_to_type(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
   const at::Tensor out = at::empty({a.size(0), b.size(1)}, a.options().dtype(type));
   record(work_of({.name = "aten::mm", .arguments = {{a}, {b}}, .results = {out}}));
   return out;
 }
 
-// `out` is what is added to. With a factor of zero what it held is not read.
+// Adds the product to `out`. With a factor of zero the old values of `out` are not read.
 at::Tensor& addmm_to(const at::Tensor&, const at::Tensor& a, const at::Tensor& b,
                      const at::Scalar& beta, const at::Scalar&, at::Tensor& out) {
   if (beta.toDouble() == 0)
@@ -171,8 +171,8 @@ at::Tensor& addmm_to_type(const at::Tensor& self, const at::Tensor& a, const at:
   return addmm_to(self, a, b, beta, alpha, out);
 }
 
-// In chunks of many tensors to a launch (ForeachReduceOp.cu, MultiTensorApply.cuh). CPUs, which
-// have no such kernel, take a formula of other ops.
+// One launch works on chunks of many tensors (ForeachReduceOp.cu, MultiTensorApply.cuh). CPUs have
+// no such kernel and use a formula of other ops.
 std::vector<at::Tensor> foreach_norm(at::TensorList tensors, const at::Scalar&,
                                      std::optional<at::ScalarType> type) {
   constexpr int64_t kChunk = 65536, kTensors = 110, kBlocks = 320, kCleanupTensors = 400;
@@ -195,7 +195,7 @@ std::vector<at::Tensor> foreach_norm(at::TensorList tensors, const at::Scalar&,
   return op.results[0].unbind();
 }
 
-// As above (ForeachBinaryOpList.cu). CPUs copy one by one.
+// One launch works on chunks of many tensors (ForeachBinaryOpList.cu). CPUs copy one by one.
 void foreach_copy(at::TensorList to, at::TensorList from, bool) {
   constexpr int64_t kChunk = 65536, kPairs = 64, kBlocks = 320;
   const auto up_to = [](int64_t count, int64_t step) { return (count + step - 1) / step; };
@@ -210,7 +210,7 @@ void foreach_copy(at::TensorList to, at::TensorList from, bool) {
   record(std::move(work));
 }
 
-// Few rows are added where they belong; many are sorted first (Embedding.cu,
+// A few rows are added in place. Many rows are sorted first (Embedding.cu,
 // EmbeddingBackwardKernel.cu: a radix sort, segments by scans, two kernels of sums).
 at::Tensor embedding_backward(const at::Tensor& grad, const at::Tensor& places, int64_t rows,
                               int64_t, bool) {

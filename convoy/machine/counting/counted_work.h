@@ -9,23 +9,22 @@
 
 namespace convoy::counting {
 
-// The kind of data that work moves.
-// States: what a training keeps from step to step beside the weights.
+// The kind of data that work moves. States: what training keeps from step to step besides the
+// weights.
 enum class Content { Other, Weights, KeysAndValues, States };
 inline constexpr size_t kContents = 4;
 
 enum class WorkKind {
-  Host,       // views, memory: the device does nothing
+  Host,       // views and allocations: the device does nothing
   Op,         // an op of LibTorch that the device computes
   OwnKernel,  // a kernel of Convoy
   Upload,
   Download,
-  Collective,      // between ranks, beside the device's work, after everything before it
+  Collective,      // between ranks: starts after all earlier work and runs beside later work
   CollectiveWait,  // the device waits for the end of a collective
 };
 
-// FlashAttention is a product whose blocks of queries (backward: of keys) are tiles that nothing
-// splits.
+// The tiles of FlashAttention are blocks of queries (backward: of keys), which are never split.
 enum class ProductKind {
   Matrix,
   Attention,
@@ -34,7 +33,7 @@ enum class ProductKind {
   CudnnAttentionBackward,
 };
 
-// Sizes of one matrix product; `batch` products run at a time.
+// Sizes of one matrix product. The work is `batch` such products.
 struct ProductShape {
   int64_t batch = 0;  // 0: the work is no product
   int64_t rows = 0;
@@ -50,13 +49,13 @@ struct Work {
   std::string name;  // "mm", "rms_norm_bf16"
   WorkKind kind = WorkKind::Host;
   int64_t launches = 0;             // kernels, fills and copies within the device
-  bool host_waits = false;          // until the device has done all that came before
-  bool host_reads_earlier = false;  // the host waits for what came before the recorded work alone
+  bool host_waits = false;          // until the device has done all earlier work
+  bool host_reads_earlier = false;  // the host waits only for work before the recorded work
   std::array<double, kContents> bytes = {};  // read and written, by Content
   double flops = 0;
   ProductShape product = {};
-  int64_t collective = 0;  // number of the one that is started or waited for
-  double link_bytes = 0;   // bytes that it sends from each rank
+  int64_t collective = 0;  // number of the collective that is started or waited for
+  double link_bytes = 0;   // bytes that each rank sends in it
 
   double& bytes_of(Content content) { return bytes[static_cast<size_t>(content)]; }
   double bytes_of(Content content) const { return bytes[static_cast<size_t>(content)]; }

@@ -17,22 +17,22 @@
 
 namespace convoy::counting {
 
-// Makes `device()` LibTorch's PrivateUse1, of which a process has one. Later calls do nothing.
-// Throws StateError where there is another one already.
+// Makes `device()` LibTorch's device type PrivateUse1, of which a process has one. Later calls do
+// nothing. Throws StateError when another device has this type already.
 void install();
 c10::Device device();
 
-// From now on all memory that the device holds, and that was given no content before, holds this.
+// Labels all memory that the device holds now and that has no label yet.
 void label_memory(Content content);
-// All memory that `tensor` lies in.
+// Labels the whole memory block that holds `tensor`.
 void label_memory_of(const at::Tensor& tensor, Content content);
 size_t labelled_bytes(Content content);
 
-// The most that tensors took at a time since reset_peak_memory().
+// The largest memory of living tensors since reset_peak_memory().
 int64_t peak_memory_bytes();
 void reset_peak_memory();
 
-// All work of all threads while it lives, in its order. One at a time.
+// Records the work of all threads, in order, as long as it exists. Only one may exist at a time.
 class Recording {
  public:
   Recording();
@@ -42,9 +42,9 @@ class Recording {
   std::vector<Work> take();
 };
 
-// A launch of a kernel of Convoy. It moves each block of the device's memory that its parameters
-// point into, from the lowest such place on, once; where `partly_moved` names the place, so many
-// bytes of it.
+// Counts a launch of one of Convoy's kernels. Its parameters point into blocks of the device's
+// memory. The kernel moves each block once, from the lowest such address to the end of the block.
+// For an address in `partly_moved` it moves only the given number of bytes.
 void count_launch(std::string_view kernel, std::span<const std::byte> parameters,
                   const std::vector<std::pair<const void*, int64_t>>& partly_moved = {});
 

@@ -13,17 +13,19 @@ namespace {
 
 // NVIDIA's data sheets: H100 (SXM and PCIe), H200 (SXM), A100 80 GB (SXM), L40S, and the Ada
 // architecture's white paper for RTX 4090 (bf16 with fp32 sums). Figures with sparsity are halved.
-// Bus: PCIe 5 x16 about 55, PCIe 4 x16 about 25 GB/s of 64 and 32. Links: half of NVLink's 900
-// (H100, H200) and 600 GB/s (A100), which are both ways together; the bus where there is none.
+// Bus: PCIe 5 x16 reaches about 55 of 64 GB/s, PCIe 4 x16 about 25 of 32 GB/s.
+// Links: half of NVLink's 900 GB/s (H100, H200) and 600 GB/s (A100), which count both directions.
+// GPUs without NVLink use the bus.
 // Attention: 4 FLOPs for each feature of a visible pair of query and key. FlashAttention-2, which
 // LibTorch has, reaches 50 to 73 % of an A100's peak in forward passes (arXiv:2307.08691), and 35 %
 // of an H100's, whose tensor cores its instructions do not fill (arXiv:2407.08608). Backward passes
-// take 2.5 times the operations, five products for two; they reach up to 63 % of an A100's peak
-// (50 % is taken here, as 60 % is forward), and 310 TFLOP/s on an H100 for heads of 128 and rows of
-// 4,096 (279 for heads of 64; figure 6 of the second paper). L40S and RTX 4090 are taken to be as
-// the A100. cuDNN's attention reaches 500 to 600 TFLOP/s forward and 400 to 500 backward on an H100
-// for such rows (figures 5 and 6 there); no GPU has run it here. On the others it is taken to be as
-// fast as FlashAttention-2. Memory: MiB that nvidia-smi shows.
+// take 2.5 times the operations, five products instead of two. They reach up to 63 % of an A100's
+// peak (50 % is taken here, as 60 % is forward), and 310 TFLOP/s on an H100 for heads of 128 and
+// rows of 4,096 (279 for heads of 64; figure 6 of the second paper). L40S and RTX 4090 are assumed
+// to be like the A100. cuDNN's attention reaches 500 to 600 TFLOP/s forward and 400 to 500 backward
+// on an H100 for such rows (figures 5 and 6 there); this was not measured here. On the other GPUs
+// it is assumed to be as fast as FlashAttention-2.
+// Memory: MiB that nvidia-smi shows.
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr std::array kSpeeds{
     GpuSpeed{"h100", "H100 SXM", 989.4e12, 66.9e12, 3.35e12, 81559 * kMiB, 132, 55e9, 450e9, 0.35,

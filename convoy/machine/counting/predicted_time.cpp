@@ -26,7 +26,7 @@ double best_share(ProductKind kind, const GpuSpeed& gpu) {
 }
 
 // The share of the peak that a product reaches. Tiles fill the SMs in waves, and the last wave
-// takes as long as a full one; where there are fewer tiles than SMs, several share a tile's sum.
+// takes as long as a full one. With fewer tiles than SMs, several SMs share the sum of a tile.
 double product_share(const ProductShape& product, const GpuSpeed& gpu) {
   const Assumptions& assumed = assumptions();
   const int64_t tiles = product.batch * up_to(product.rows, assumed.tile_rows) *
@@ -93,7 +93,7 @@ void sort_longest_first(std::vector<Total>& totals) {
   });
 }
 
-// When each side is done.
+// The time at which each side is done.
 struct Timeline {
   double host = 0;
   double device = 0;

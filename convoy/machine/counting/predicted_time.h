@@ -37,7 +37,7 @@ struct ProductTotal {
 struct LinkTotal {
   std::string name;
   int64_t calls = 0;
-  double link_bytes = 0;  // from each rank
+  double link_bytes = 0;  // bytes that each rank sends
   double seconds = 0;
 };
 
@@ -46,15 +46,15 @@ struct Prediction {
   int64_t uploads = 0;
   int64_t downloads = 0;
   int64_t host_waits = 0;
-  int64_t host_ops = 0;  // views and memory
+  int64_t host_ops = 0;  // views and allocations
   std::array<double, kContents> bytes = {};
   double flops = 0;
   double host_seconds = 0;    // time that the host launches, without waits
   double device_seconds = 0;  // time that the device works, without gaps
-  // From the first request to the end of both. Where the host reads what came before: from one end
-  // of the device's work to the next one's, if the same work comes again and again.
+  // The time from the first request until host and device are done. If the host reads earlier
+  // results and the same work repeats: the time from one end of the device's work to the next one.
   double seconds = 0;
-  double link_bytes = 0;       // from each rank
+  double link_bytes = 0;       // bytes that each rank sends
   double link_seconds = 0;     // time that collectives take, beside the device's work
   double exposed_seconds = 0;  // part of `seconds` that would go away if collectives took no time
   std::vector<LinkTotal> collectives;
@@ -62,8 +62,8 @@ struct Prediction {
   std::vector<ProductTotal> products;  // products, the longest first
 };
 
-// As a CUDA graph, which the host starts in microseconds whatever its length (2.5 us and 1 ns a
-// kernel: developer.nvidia.com/blog/constant-time-launch-for-straight-line-cuda-graphs).
+// AsAGraph: one CUDA graph, which the host starts in microseconds whatever its length (2.5 us and 1
+// ns a kernel: developer.nvidia.com/blog/constant-time-launch-for-straight-line-cuda-graphs).
 enum class Launching { OneByOne, AsAGraph };
 
 double device_seconds(const Work& work, const GpuSpeed& gpu);

@@ -7,7 +7,7 @@
 
 namespace convoy::counting {
 
-// Keeps it where a Recording lives. Thread-safe.
+// Stores `work` in the Recording, if one exists. Thread-safe.
 void record(Work work);
 
 }  // namespace convoy::counting

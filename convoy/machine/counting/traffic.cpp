@@ -16,13 +16,13 @@ bool is_one_of(const std::string& name, Names names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The first tensor is read where the result takes from it alone.
+// True when the op reads only those elements of its first tensor that the result takes.
 bool gathers(const std::string& name) {
   return is_one_of(name, {"aten::index_select", "aten::embedding", "aten::gather", "aten::index",
                           "aten::take", "aten::take_along_dim"});
 }
 
-// The first tensor is written where the last one goes alone.
+// True when the op writes only those elements of its first tensor that its last tensor goes to.
 bool scatters(const std::string& name) {
   return is_one_of(name, {"aten::index_copy_", "aten::index_put_", "aten::_index_put_impl_",
                           "aten::scatter_", "aten::index_add_", "aten::scatter_add_"});
@@ -32,7 +32,7 @@ bool only_writes(const std::string& name) {
   return is_one_of(name, {"aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_"});
 }
 
-// Where a product's left matrix stands among its tensors; none: the op is no product.
+// The index of a product's left matrix among the op's tensors; nothing: the op is no product.
 std::optional<size_t> left_matrix(const std::string& name) {
   if (is_one_of(name, {"aten::mm", "aten::bmm", "aten::mv", "aten::_int_mm", "aten::linear",
                        "aten::_weight_int4pack_mm", "aten::_weight_int8pack_mm"}))
@@ -43,7 +43,7 @@ std::optional<size_t> left_matrix(const std::string& name) {
   return std::nullopt;
 }
 
-// A new tensor, or the one that the op writes.
+// The result of a product: a new tensor, or the one that the op writes.
 at::Tensor product_of(const OpTensors& op) {
   if (!op.results.empty()) return op.results.front();
   const auto written = std::find_if(op.arguments.begin(), op.arguments.end(),
@@ -66,8 +66,9 @@ void add_product(const OpTensors& op, size_t left, Work& work) {
                   .on_tensor_cores = a.element_size() <= 2};
 }
 
-// Rows by radix sort of their keys and places, eight bits at a time (Sort.cu, SortStable.cu): below
-// 128 rows each by itself, with a histogram and its sums first; else all together.
+// Sorts rows by radix sort of their keys and places, eight bits per pass (Sort.cu, SortStable.cu).
+// Fewer than 128 rows are sorted one after another, each with a histogram and its sums first; more
+// rows are sorted together.
 void add_sort(const OpTensors& op, Work& work) {
   constexpr int64_t kFewRows = 128;
   constexpr double kPlaceBytes = 8;
@@ -87,7 +88,7 @@ int64_t launches_of(const std::string& name, size_t tensors) {
   if (name == "aten::topk")
     return 12;  // TensorTopK.cu: counts and sums by digit, gather, a small sort
   if (name == "aten::nonzero") return 4;        // Nonzero.cu: count, copy, flagged select in two
-  if (name == "aten::masked_select") return 5;  // over nonzero
+  if (name == "aten::masked_select") return 5;  // uses nonzero
   if (name == "aten::multinomial") return 3;
   return 1;
 }

@@ -21,10 +21,10 @@ struct OpTensors {
     bool writes = false;
   };
   std::vector<Argument> arguments;  // on the device
-  std::vector<at::Tensor> results;  // new ones
+  std::vector<at::Tensor> results;  // new tensors
 };
 
-// Bytes of the elements, of broadcast ones once.
+// Bytes of the elements. Broadcast elements count once.
 double distinct_bytes(const at::Tensor& tensor);
 Content content_of(const at::Tensor& tensor);
 
