@@ -49,7 +49,7 @@ class DriverDevice {
     if (device_of == nullptr || device_of(&number_, index) != 0) driver_ = nullptr;
   }
   int number() const { return number_; }
-  // Null where the driver does not have it, or not the device.
+  // Null when the driver lacks the function or the device.
   template <class Function>
   Function function(const char* name) const {
     return driver_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(driver_, name));

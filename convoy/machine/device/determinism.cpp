@@ -8,12 +8,12 @@
 namespace convoy::device {
 
 void take_deterministic_algorithms() {
-  // cuBLAS repeats with a workspace of fixed size alone, and reads this when it is first used.
+  // cuBLAS repeats its results only with a workspace of fixed size. It reads this variable when it
+  // is first used.
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   at::Context& context = at::globalContext();
   context.setDeterministicAlgorithms(true, /*warn_only=*/false);
-  // It would fill every new tensor, which only helps to find reads of memory that was never
-  // written.
+  // Filling every new tensor only helps to find reads of memory that was never written.
   context.setDeterministicFillUninitializedMemory(false);
   context.setDeterministicCuDNN(true);
   context.setBenchmarkCuDNN(false);

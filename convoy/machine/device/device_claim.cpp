@@ -9,7 +9,7 @@
 namespace convoy::device {
 namespace {
 
-// Empty: it has none.
+// The name to hold for the device; empty = the device needs none, or its UUID is unknown.
 std::string name_of(at::Device device) {
   if (device.is_cpu()) return {};
   if (device.is_cuda()) {

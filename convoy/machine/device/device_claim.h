@@ -11,8 +11,8 @@ namespace convoy::device {
 
 // Held until it is destroyed or this process ends.
 struct DeviceClaim {
-  Descriptor held;         // closed on the CPU, which is shared, and where `is_taken`
-  bool is_taken = false;   // by another engine
+  Descriptor held;         // closed for the CPU, which is shared, and when `is_taken`
+  bool is_taken = false;   // another engine has the device
   int holder_process = 0;  // process that has the device; 0 = unknown
 };
 

@@ -18,8 +18,8 @@ namespace convoy::device {
 // Thread-safe. Each note takes an event of the device until the end of the clock.
 class DeviceClock : public TraceClock {
  public:
-  // Nothing of the device is touched before the first note, which waits for its current stream
-  // once.
+  // The device is not touched before the first note. The first note waits once for the device's
+  // current stream.
   explicit DeviceClock(c10::Device device) : device_(device) {}
 
   int64_t note() override;

@@ -12,13 +12,13 @@
 
 namespace convoy::device {
 
-// A CUDA graph. Elsewhere the work itself runs again at each start. One thread.
+// A CUDA graph. On other devices each start runs the work itself again. One thread.
 class DeviceGraph {
  public:
-  // Empty: `device` can record. Else the reason why not.
+  // The reason why `device` cannot record; empty = it can.
   static std::string problem(at::Device device);
 
-  // Memory of tensors that the work makes stays with the graph: their values come from the last
+  // The graph keeps the memory of tensors that the work makes: their values come from the last
   // start. Graphs that share memory run one after another. Memory of a tensor that is still held is
   // never shared.
   explicit DeviceGraph(at::Device device, DeviceGraph* shares_memory_with = nullptr);
@@ -26,10 +26,11 @@ class DeviceGraph {
   DeviceGraph(const DeviceGraph&) = delete;
   DeviceGraph& operator=(const DeviceGraph&) = delete;
 
-  // Once. On CUDA it calls `work` with the current stream, which must not be the default one, but
-  // nothing runs on the device until start(). Addresses, shapes and numbers that the host passes to
-  // kernels stay as they were in this call. `work` has run in this way before (so that kernels are
-  // loaded) and waits for nothing; where it throws, the graph cannot be used.
+  // Call it once. On CUDA it calls `work` with the current stream, which must not be the default
+  // stream, and nothing runs on the device until start(). Addresses, shapes and numbers that the
+  // host passes to kernels stay as they were in this call. `work` must have run before in the same
+  // way (so that kernels are loaded) and must not wait for the device. If it throws, the graph
+  // cannot be used.
   void record(std::function<void()> work);
   // Async, on the current stream.
   void start();

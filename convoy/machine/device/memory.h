@@ -34,10 +34,10 @@ int64_t usable_rank_memory_bytes(at::Device device, int ranks_on_host);
 // Returns the memory of the whole device; 0 = unknown, and for the CPU.
 int64_t device_memory_bytes(at::Device device);
 
-// Gives memory of freed tensors that the device's allocator keeps back to the device.
+// Returns memory of freed tensors, which the device's allocator keeps, to the device.
 void release_kept_memory(at::Device device);
 
-// Resets the peak to the present size. Returns false where the kernel does not allow it.
+// Resets the process's peak to its present size. Returns false where the kernel does not allow it.
 bool reset_peak_memory();
 
 }  // namespace convoy::device

@@ -24,10 +24,10 @@ class MemoryBlockPool {
   MemoryBlockPool(const MemoryBlockPool&) = delete;
   MemoryBlockPool& operator=(const MemoryBlockPool&) = delete;
 
-  // A block of at least `bytes` and at most an eighth more. Without memory, what is kept goes back
-  // to the source first.
+  // Returns a block of at least `bytes` and at most an eighth more. When memory is short, kept
+  // blocks go back to the source first.
   void* take(size_t bytes);
-  // False: not a block of this pool.
+  // Returns false for a block that is not from this pool.
   bool give_back(void* block);
   void release_kept();
   // Like release_kept(), and sets most_in_use_bytes to the bytes in use now.
@@ -44,7 +44,7 @@ class MemoryBlockPool {
  private:
   struct KeptBlock {
     void* block = nullptr;
-    uint64_t given_back = 0;  // order of time
+    uint64_t given_back = 0;  // a running number
   };
   void* reuse(size_t bytes);
   void* make(size_t bytes);

@@ -23,8 +23,8 @@ class PieceReader {
 
   explicit PieceReader(int64_t piece_bytes = int64_t{32} << 20) : piece_bytes_(piece_bytes) {}
 
-  // Passes the bytes of `tensor`, row-major, to `use`. Blocks. The device must be done with work
-  // of other streams than the current one that wrote them. A CPU tensor is one piece.
+  // Passes the bytes of `tensor`, row-major, to `use`. Blocks. Work that wrote the bytes on another
+  // stream than the current one must have ended. A CPU tensor is one piece.
   void read(const at::Tensor& tensor, const Use& use);
 
  private:

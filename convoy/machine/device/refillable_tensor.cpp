@@ -14,7 +14,7 @@ c10::StorageImpl& storage_of(const at::Tensor& tensor) {
   return *tensor.storage().unsafeGetStorageImpl();
 }
 
-// The deleter of no memory: it tells storages that are withheld from others.
+// The deleter of storages without memory. It distinguishes withheld storages from others.
 void withheld(void*) {}
 
 }  // namespace
@@ -27,12 +27,12 @@ void take_memory(const at::Tensor& tensor) {
   if (has_memory(tensor)) return;
   c10::StorageImpl& storage = storage_of(tensor);
   const size_t bytes = static_cast<size_t>(tensor.numel()) * tensor.element_size();
-  const c10::DeviceGuard guard(tensor.device());  // an allocator serves the current device
+  const c10::DeviceGuard guard(tensor.device());  // the allocator uses the current device
   storage.set_data_ptr_noswap(storage.allocator()->allocate(bytes));
   storage.set_nbytes(bytes);
 }
 
-// The device's allocator gives memory to later work of the same stream only, so nothing waits.
+// Nothing waits: the device's allocator gives the memory only to later work of the same stream.
 void release_memory(const at::Tensor& tensor) {
   c10::StorageImpl& storage = storage_of(tensor);
   storage.set_nbytes(0);
@@ -45,7 +45,8 @@ at::Tensor tensor_without_memory(at::IntArrayRef shape, const at::TensorOptions&
   return tensor;
 }
 
-// Bounds of views are checked against the bytes, and what they hold before the pointer is used.
+// LibTorch checks the bounds of views against the storage's bytes, so the storage has a size. It
+// throws `error` before the pointer is used.
 at::Storage withheld_storage(const at::Tensor& like, std::string error) {
   auto storage = c10::make_intrusive<c10::StorageImpl>(
       c10::StorageImpl::use_byte_size_t(), like.numel() * static_cast<int64_t>(like.element_size()),
@@ -60,7 +61,7 @@ bool is_withheld(const at::Tensor& tensor) {
          storage_of(tensor)._mutable_data_ptr_no_checks().get_deleter() == &withheld;
 }
 
-// A tensor may only be laid over a storage that holds it, so it is made whole first.
+// A view needs a storage with memory, so the tensor has memory first.
 RefillableTensor::RefillableTensor(int64_t num_elements, const at::TensorOptions& options)
     : flat_(at::empty({num_elements}, options.requires_grad(false))) {}
 

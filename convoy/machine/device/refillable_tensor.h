@@ -11,9 +11,9 @@
 
 namespace convoy::device {
 
-// These act on the storage of `tensor`, which other tensors may share. The values are undefined
-// after take_memory(), which does nothing where there is memory; released memory is for other work
-// of the same stream.
+// These three functions act on the storage of `tensor`, which other tensors may share.
+// take_memory() does nothing if there is memory; the values are undefined afterwards. Released
+// memory is for other work of the same stream.
 bool has_memory(const at::Tensor& tensor);
 void take_memory(const at::Tensor& tensor);
 void release_memory(const at::Tensor& tensor);
@@ -21,24 +21,24 @@ void release_memory(const at::Tensor& tensor);
 // A contiguous tensor of this shape without memory; take_memory() makes it usable.
 at::Tensor tensor_without_memory(at::IntArrayRef shape, const at::TensorOptions& options);
 
-// A storage for the elements of `like` without memory: who reads or writes them gets a c10::Error
-// of this text.
+// A storage for the elements of `like` without memory. Reading or writing the elements throws a
+// c10::Error with this text.
 at::Storage withheld_storage(const at::Tensor& like, std::string error);
 bool is_withheld(const at::Tensor& tensor);
 
 class RefillableTensor {
  public:
   RefillableTensor() = default;
-  // With memory.
+  // Makes the tensor with memory.
   RefillableTensor(int64_t num_elements, const at::TensorOptions& options);
 
-  // [num_elements]; not to be read or written without memory.
+  // [num_elements]; must not be read or written without memory.
   const at::Tensor& flat() const { return flat_; }
-  // `shape` from element `begin` on: a tensor of its own, with its own version, on the same
-  // storage. Made while there is memory.
+  // Returns a tensor of `shape` from element `begin` on, with its own version, on the same storage.
+  // Call it while there is memory.
   at::Tensor view(int64_t begin, at::IntArrayRef shape) const;
 
-  // As above.
+  // As the functions of the same names above.
   bool has_memory() const { return device::has_memory(flat_); }
   void take_memory() { device::take_memory(flat_); }
   void release_memory() { device::release_memory(flat_); }

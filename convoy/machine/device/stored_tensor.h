@@ -16,7 +16,7 @@ namespace convoy::device {
 // Throws StateError for types that only one side has.
 io::Dtype stored_dtype(at::ScalarType dtype);
 at::ScalarType tensor_dtype(io::Dtype dtype);
-// Weights are converted from such a type: 16, 32 or 64 bits.
+// True for the types that weights are converted from: floating point of 16, 32 or 64 bits.
 bool is_float(io::Dtype dtype);
 
 // A CPU tensor that owns its memory, in the stored type.

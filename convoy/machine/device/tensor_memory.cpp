@@ -12,10 +12,10 @@
 namespace convoy::device {
 namespace {
 
-// Smaller tensors are the C library's: it keeps what it gets back of that size.
+// Smaller tensors come from the C library, which keeps freed memory of this size itself.
 constexpr size_t kSmallestBytes = 64 << 10;
-// Blocks of many huge pages request them: a fault fills 2 MiB, and products miss fewer
-// translations.
+// Blocks of many huge pages request them: one page fault then fills 2 MiB, and matrix products miss
+// fewer address translations.
 constexpr size_t kHugePageBytes = 2 << 20;
 
 void* allocate(size_t bytes) {
@@ -29,12 +29,12 @@ void* allocate(size_t bytes) {
   return block;
 }
 
-// Bytes. Larger blocks of the C library go back to the system when they are freed.
+// In bytes. The C library returns larger blocks to the system when they are freed.
 constexpr size_t kLargestKeptByMalloc = 1 << 20;
 
-// Smaller blocks lie in the C library's heap, where their pages would stay beside blocks in use: a
-// training whose batches differ in size exchanges them at each step (SmolLM2-135M with LoRA in
-// bf16: 120 of 940 MiB).
+// Returns the pages of a smaller block to the system. In the C library's heap they would stay
+// beside blocks in use: training whose batches differ in size exchanges such blocks at each step
+// (SmolLM2-135M with LoRA in bf16: 120 of 940 MiB).
 void release(void* block) {
   constexpr uintptr_t kPageBytes = 4096;
   const size_t bytes = ::malloc_usable_size(block);
@@ -68,14 +68,15 @@ class PooledAllocator final : public c10::Allocator {
 }  // namespace
 
 void keep_tensor_memory() {
-  // Both live as long as the process: tensors of static storage may outlive everything else.
+  // Pool and allocator exist as long as the process: tensors of static storage may outlive
+  // everything else.
   static PooledAllocator* const allocator = [] {
     shared_pool = new MemoryBlockPool({&allocate, &release});
     auto* made = new PooledAllocator;
     c10::SetCPUAllocator(made, 1);
-    // Gloo's scratch comes from malloc, on threads of its own. By itself glibc raises this
-    // threshold with each large block that is freed, and then keeps such blocks: 170 MiB beside 57
-    // M parameters under zero3.
+    // Gloo's threads take scratch memory from malloc. By default glibc raises this threshold with
+    // each large block that is freed, and then keeps such blocks: 170 MiB beside 57 M parameters
+    // under zero3.
     ::mallopt(M_MMAP_THRESHOLD, static_cast<int>(kLargestKeptByMalloc));
     return made;
   }();

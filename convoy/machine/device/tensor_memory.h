@@ -12,8 +12,8 @@ namespace convoy::device {
 // first tensor; later calls do nothing. Thread-safe.
 void keep_tensor_memory();
 
-// Gives what that pool keeps back to the system and forgets how much was in use at a time: from
-// here on it keeps as if nothing had been before.
+// Returns what the pool keeps to the system and forgets the peak of its use: from here on it keeps
+// memory as if it were new.
 void forget_kept_tensor_memory();
 
 // Figures of that pool; zeros before keep_tensor_memory().

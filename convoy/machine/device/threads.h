@@ -10,8 +10,8 @@
 
 namespace convoy::device {
 
-// The number that OMP_NUM_THREADS gives to this process: the user's, or --threads by way of the
-// front, which passes it on in that variable. 0 = none.
+// The number that OMP_NUM_THREADS gives to this process: the user's, or that of --threads, which
+// the front passes on in this variable. 0 = none.
 int chosen_threads();
 
 // Sets LibTorch's intra-op threads to the usable CPUs (affinity, cgroup quota) divided by the ranks
@@ -21,21 +21,22 @@ int chosen_threads();
 int share_cpu_threads(int ranks_on_host, int replicas = 1);
 
 // The threads of a process that computes alone, for work of a bounded length whose results do not
-// depend on their number: as many as there are cores that other work leaves free at the start. With
-// more, each product waits for the thread that shares its core. Watches from its construction on,
-// while the model is read. A number that the user chose is kept.
+// depend on the number of threads: as many as there are cores that other work leaves free at the
+// start. With more threads, each product waits for the thread that shares its core. The object
+// watches other work from its construction on, while the model is read. A number that the user
+// chose is kept.
 //
 // Training keeps its number, since the bits of a step may depend on it and a resumed run must
-// repeat them; so does a server, which outlives what was busy when it started; so do several ranks
-// of one host, each of which sees the others as other work.
+// repeat them. A server keeps its number, since it runs longer than the work that was busy when it
+// started. Several ranks of one host keep theirs, since each sees the others as other work.
 class FreeCoreThreads {
  public:
   explicit FreeCoreThreads(int ranks_on_host);
 
-  // On the thread of the constructor, once, when the model is there. Blocks, in all 50 ms from the
-  // construction. Returns what to tell the user; empty where nothing is reduced.
+  // Call it once, on the thread of the constructor, when the model is loaded. Blocks until 50 ms
+  // after the construction. Returns a sentence for the user; empty when the number is not reduced.
   std::string take();
-  // In its place, for work that keeps its number: only what to tell.
+  // Call it instead of take() for work that keeps its number. Returns only the sentence.
   std::string keep() const;
 
  private:

@@ -13,7 +13,7 @@
 namespace convoy::device {
 namespace {
 
-constexpr size_t kAlignment = 16;  // kernels read vectors of so many bytes
+constexpr size_t kAlignment = 16;  // kernels read vectors of this many bytes
 
 template <class Value>
 constexpr at::ScalarType type_of() {
@@ -23,7 +23,7 @@ constexpr at::ScalarType type_of() {
     return c10::CppTypeToScalarType<Value>::value;
 }
 
-// Without a call into LibTorch's dispatcher: a step has dozens of tables.
+// Makes the view without LibTorch's dispatcher, since a step has dozens of tables.
 template <class Value>
 at::Tensor view(const at::Tensor& bytes, size_t begin, size_t count) {
   at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(
@@ -62,7 +62,7 @@ void Upload::send() {
   if (bytes_.empty()) return;
   c10::StorageImpl& storage = *sent_.storage().unsafeGetStorageImpl();
   {
-    const c10::DeviceGuard guard(device_);  // an allocator serves the current device
+    const c10::DeviceGuard guard(device_);  // the allocator uses the current device
     storage.set_data_ptr_noswap(storage.allocator()->allocate(bytes_.size()));
     storage.set_nbytes(bytes_.size());
   }

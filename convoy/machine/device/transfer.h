@@ -28,7 +28,8 @@ class Upload {
   at::Tensor add(const std::vector<Value>& values) {
     return add(std::span<const Value>(values));
   }
-  // Once. Async: the copy goes through pinned memory that is kept until the device has read it.
+  // Call it once. Async: the copy goes through pinned memory that is kept until the device has read
+  // it.
   void send();
   // Sends the same tables with other values into the memory of an earlier upload; the tables here
   // get no memory of their own. `bytes`: sent_bytes() of the earlier upload.
@@ -47,15 +48,15 @@ class Upload {
 template <class Value>
 at::Tensor to_device(std::span<const Value> values, at::Device device);
 
-// A copy in the host's pinned memory, to and from which non_blocking copies do not wait; on CPUs
-// the tensor itself. Blocks.
+// A copy in the host's pinned memory, with which non_blocking copies do not wait. On CPUs the
+// tensor itself. Blocks.
 at::Tensor pinned_copy(const at::Tensor& tensor);
 
-// A copy of a device's tensor to the host, under way. One thread.
+// A copy of a device's tensor to the host, in progress. One thread.
 class Download {
  public:
   Download() = default;
-  // Async. On CPUs the tensor itself, which must not change.
+  // Async. On CPUs it holds `source` itself, which must not change.
   explicit Download(const at::Tensor& source);
 
   // Blocks until the device has done the work that was queued before this download.
