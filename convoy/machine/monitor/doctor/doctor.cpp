@@ -59,7 +59,7 @@ void judge_gpu(const DeviceReading& reading, std::vector<Finding>& findings) {
     add(FindingLevel::Warning, "temperature",
         fmt::format("{} is at {:.0f} C", label, *values[Metric::Temperature]),
         "look at fans, airflow and the room; it slows down when it gets hotter");
-  // A GPU at its power limit does what it was bought for.
+  // A GPU at its power limit works as intended.
   constexpr unsigned long long kPowerCap = 0x4;
   if (reading.throttle_reasons && (*reading.throttle_reasons & ~kPowerCap) != 0) {
     const std::string words = throttle_text(*reading.throttle_reasons & ~kPowerCap);
@@ -323,8 +323,8 @@ std::vector<Finding> judge_port(const PortFacts& facts) {
 
 namespace {
 
-// Judges a run that no process writes. It has failed when its events say so, and when they just
-// stop: then its process was killed.
+// Judges a run that no process writes. It has failed when its events say so, or when they stop
+// without an end: its process was killed then.
 Finding judge_ended_run(const RunFacts& facts, const std::string& place) {
   const bool failed = !facts.failure.empty() || facts.end == "failed";
   if (failed || (facts.begun && facts.end.empty()))

@@ -101,19 +101,19 @@ SharedMemoryFacts read_shared_memory();
 ClockFacts read_clock();
 PortFacts read_port(int port);
 
-// A running job, by what it writes and what its devices do.
+// A running job: what it writes and what its devices do.
 struct RunFacts {
   std::string name = {};
-  bool held = false;                           // some process writes it
-  bool begun = false;                          // its start row is there
-  std::string end = {};                        // its end row's word; empty = none
+  bool held = false;                           // a process writes the run
+  bool begun = false;                          // it has a start row
+  std::string end = {};                        // word of its end row; empty = none
   std::string failure = {};                    // sentence of the last failure
   ExitCode failure_code = ExitCode::PeerLost;  // code of the last failure; a killed run has none
   int64_t step = -1;
   int64_t total_steps = 0;
   double seconds_since_event = -1;
-  double step_seconds = -1;                    // middle one of the last steps
-  std::vector<double> rank_wait_seconds = {};  // summed over them
+  double step_seconds = -1;                    // median of the last steps
+  std::vector<double> rank_wait_seconds = {};  // by rank: sum over the last steps
   double window_seconds = 0;                   // time of the last steps together
   std::vector<std::string> warnings = {};      // the run's last few warnings
   std::optional<MemoryReport> memory = {};
@@ -121,7 +121,7 @@ struct RunFacts {
 RunFacts read_run_facts(const std::filesystem::path& run);
 std::vector<Finding> judge_run(const RunFacts& facts);
 
-// 0 without a blocking one; `strict`: nor a warning. Else the code of the first.
+// 0 when no finding blocks (with `strict`: or warns), else the code of the first that does.
 int exit_code_of(const std::vector<Finding>& findings, bool strict);
 std::string findings_text(const std::vector<Finding>& findings, bool color);
 std::string findings_json(const std::vector<Finding>& findings);

@@ -147,7 +147,7 @@ Finding judge_clocks(const RanksFacts& facts) {
                           [](const RankLocation& one, const RankLocation& other) {
                             return one.clock_s < other.clock_s;
                           });
-  // Ranks leave a barrier so far apart.
+  // Ranks leave a barrier up to latency_s apart.
   const double apart_s = std::max(most->clock_s - least->clock_s, facts.latency_s);
   constexpr double kUnequal = 1;
   if (apart_s < kUnequal)

@@ -49,7 +49,8 @@ struct RanksFacts {
   NetworkFacts network = {};
 };
 
-// The figures of rank-R.json, as the worker writes it. False: it is not there, or damaged.
+// Reads the figures of rank-R.json, which the worker writes. Returns false when the file is missing
+// or damaged.
 bool read_ranks_figures(const std::filesystem::path& file, RanksFacts& facts);
 
 std::vector<Finding> judge_ranks(const RanksFacts& facts);

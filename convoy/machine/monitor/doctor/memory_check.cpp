@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr double kTight = 0.05;   // share of a device that is left at the peak
-constexpr double kUnequal = 1.2;  // the fullest rank's peak to the emptiest's
-// End of events.jsonl that is read: rows of many ranks are long.
+constexpr double kUnequal = 1.2;  // ratio of the largest and the smallest peak of the ranks
+// The part of events.jsonl that is read, at its end: rows of many ranks are long.
 constexpr int64_t kTailBytes = 1 << 20;
 
 // The newest row of `word` in the last part of the file.
@@ -51,7 +51,7 @@ int64_t item(const json& row, const char* key, size_t rank) {
 }
 
 void add_placements(const fs::path& run, std::vector<RankMemoryFigures>& ranks) {
-  // A run that went on elsewhere left older ones.
+  // A run that was continued elsewhere has older files too, so newer files are read last.
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(run / "logs", absent))
@@ -113,7 +113,7 @@ MemoryReport::Pool pool_of(const DeviceReading& device, const MemoryInputs& inpu
     }
   if (!pool.total_mib || !pool.used_mib) return pool;
   const bool runs_here = inputs.run && inputs.run->running && !pool.ranks.empty();
-  // The driver's context of a rank is among these: some hundreds of MiB.
+  // others_mib includes the driver's context of each rank, some hundreds of MiB.
   pool.others_mib = std::max<int64_t>(0, *pool.used_mib - (runs_here ? reserved : 0));
   pool.headroom_mib = *pool.total_mib - pool.kept_mib.value_or(0) - *pool.others_mib - most;
   return pool;
@@ -234,7 +234,7 @@ MemoryReport check_memory(const MemoryInputs& inputs) {
   const bool all_on_gpus =
       inputs.run && std::all_of(inputs.run->ranks.begin(), inputs.run->ranks.end(),
                                 [](const auto& rank) { return !rank.device_uuid.empty(); });
-  // Host memory is where ranks on CPUs live; of GPU ranks it is shown, and decides nothing.
+  // Ranks on CPUs use the host's memory. It is left out when all ranks of the run are on GPUs.
   if (!all_on_gpus) report.pools.push_back(pool_of_host(inputs));
   judge(report);
   if (inputs.run) report.imbalance = imbalance_of(*inputs.run);

@@ -36,17 +36,17 @@ struct RunMemory {
   std::vector<RankMemoryFigures> ranks = {};
 };
 
-// From its events and the placements that its launchers wrote. Throws DataError when no step was
-// written, or by a Convoy that did not write what ranks hold.
+// Reads the run's events and the placements that its launchers wrote. Throws DataError when no step
+// was written, or when the Convoy that wrote them did not write the memory of ranks.
 RunMemory read_run_memory(const std::filesystem::path& run);
 
 enum class MemoryFit { Fits, Tight, TooMuch, Unknown };
 
 struct MemoryReport {
-  struct Pool {  // a device of this host, or its memory
+  struct Pool {  // a device of this host, or the host's memory
     std::string label;
     std::optional<int64_t> total_mib, used_mib, kept_mib;  // kept by the driver
-    std::optional<int64_t> processes = {};                 // processes that compute there
+    std::optional<int64_t> processes = {};                 // processes that compute on the device
     std::vector<int> ranks = {};
     std::optional<int64_t> others_mib = {};    // used beside these ranks' reserved memory
     std::optional<int64_t> headroom_mib = {};  // at the ranks' peaks; without a run: free now

@@ -23,7 +23,7 @@ std::optional<double> number_in(const fs::path& path) {
   return std::nullopt;
 }
 
-// "name value" lines.
+// Reads lines of "name value".
 std::map<std::string, uint64_t> properties_of(const fs::path& path) {
   std::map<std::string, uint64_t> properties;
   std::ifstream file(path);
@@ -137,8 +137,8 @@ DeviceReading read_amd_gpu(const DeviceSources& sources, const Device& device) {
   put(Metric::Power, sensors / "power1_input", 1e-6);
   if (!reading.values[Metric::Power]) put(Metric::Power, sensors / "power1_average", 1e-6);
   put(Metric::PowerLimit, sensors / "power1_cap", 1e-6);
-  // 1 is the edge of the chip, which boards without that sensor lack; 2 the hottest place, 3 the
-  // memory.
+  // temp1 is at the edge of the chip, which some boards lack; temp2 is at the hottest place, temp3
+  // in the memory.
   put(Metric::Temperature, sensors / "temp1_input", 1e-3);
   if (!reading.values[Metric::Temperature]) put(Metric::Temperature, sensors / "temp2_input", 1e-3);
   put(Metric::MemTemperature, sensors / "temp3_input", 1e-3);

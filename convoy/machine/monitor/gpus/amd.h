@@ -11,8 +11,8 @@
 
 namespace convoy::monitor {
 
-// In KFD's order, which is the order of HIP_VISIBLE_DEVICES' numbers. Empty without KFD. Reads a
-// few files.
+// The GPUs in KFD's order, which is the order of HIP_VISIBLE_DEVICES' numbers. Empty without KFD.
+// Reads a few files.
 std::vector<Gpu> list_amd_gpus(const DeviceSources& sources);
 
 DeviceReading read_amd_gpu(const DeviceSources& sources, const Device& device);

@@ -19,7 +19,7 @@ constexpr auto kLeastGpmInterval = std::chrono::milliseconds(100);
 constexpr std::chrono::seconds kFirstPause{2};
 constexpr std::chrono::seconds kLongestPause{60};
 
-// nvmlDeviceGetFieldValues: all of one device in one call.
+// Fields for nvmlDeviceGetFieldValues, which reads all of one device in one call.
 enum Field { kPowerCap, kSoftHeat, kHardHeat, kBrake, kMemoryHeat, kLinkTx, kLinkRx, kNumFields };
 struct FieldFacts {
   unsigned id;
@@ -85,7 +85,7 @@ std::string DeviceReading::label() const {
 struct DeviceReader::Slot {
   Nvml::Handle known;
   std::string label;
-  std::array<std::string, kNumMetrics> reasons = {};  // why it is not read; empty = it is
+  std::array<std::string, kNumMetrics> reasons = {};  // why a metric is not read; empty = it is
   std::string throttle_reason = {};
   std::string xid_reason = {};
   std::string gpm_reason = {};  // not empty: GPM is not used
@@ -434,8 +434,8 @@ std::vector<DeviceReading> DeviceReader::read() {
   return readings;
 }
 
-// In a container that lives through an update of the driver, or a change of its cgroup, an open
-// NVML never answers again.
+// After an update of the driver or a change of the container's cgroup, an open NVML never answers
+// again.
 void DeviceReader::try_again() {
   const Clock::time_point now = Clock::now();
   if (now < next_try_) return;

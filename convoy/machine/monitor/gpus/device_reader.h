@@ -20,12 +20,12 @@
 namespace convoy::monitor {
 
 struct DeviceReading {
-  int index = -1;  // NVML's, of the GPU
+  int index = -1;  // NVML's index of the GPU
   std::string name = {};
   std::string uuid = {};
   std::string pci_address = {};
   bool mig = false;
-  int gpu_instance = -1;  // if it is a MIG instance
+  int gpu_instance = -1;  // for a MIG instance
   MetricValues values = {};
   std::optional<unsigned long long> throttle_reasons = {};  // NVML's bits
   std::vector<uint64_t> xids = {};  // faults that the driver reported since the previous reading
@@ -77,7 +77,7 @@ class DeviceReader {
   std::vector<Device> amd_;
   void* events_ = nullptr;
   std::string problem_;
-  // When no device answers NVML is opened again, less and less often.
+  // NVML is opened again when no device answers, after longer and longer pauses.
   std::chrono::steady_clock::time_point next_try_ = {};
   std::chrono::seconds pause_{2};
 };

@@ -25,7 +25,7 @@ struct Device {
   int compute_minor = 0;
   int numa_node = -1;  // node of the GPU's slot; -1 = not in sysfs
   bool mig = false;
-  int gpu_instance = -1;  // if it is a MIG instance
+  int gpu_instance = -1;  // for a MIG instance
   int compute_instance = -1;
   Vendor vendor = Vendor::Nvidia;
 };
@@ -44,19 +44,19 @@ struct DeviceSources {
 
 struct GpuList {
   std::vector<Gpu> gpus = {};
-  std::string why_none = {};  // why there are none: no driver, no GPU, NVML's own words
+  std::string why_none = {};  // why there are none: no driver, no GPU, NVML's own message
 };
 
-// The driver's library, or what CONVOY_NVML_LIBRARY names; /sys and /proc, or those below
-// CONVOY_HOST_ROOT.
+// The driver's NVML library, or the one that CONVOY_NVML_LIBRARY names; /sys and /proc, or the
+// folders below CONVOY_HOST_ROOT.
 DeviceSources device_sources(const std::map<std::string, std::string>& environment);
 
-// Opens NVML, which takes tens of milliseconds on a host with GPUs: call it only when a device
-// matters. Never throws for a host without GPUs. NVIDIA's alone: what Convoy's own ranks can
-// compute on.
+// Lists only NVIDIA's GPUs, on which Convoy's own ranks can compute. Opens NVML, which takes tens
+// of milliseconds on a host with GPUs: call it only when a device matters. Never throws for a host
+// without GPUs.
 GpuList list_gpus(const DeviceSources& sources = {});
 
-// NVIDIA's; where there is none of these, AMD's.
+// Lists NVIDIA's GPUs; if there are none, AMD's.
 GpuList list_gpus_of_any_vendor(const DeviceSources& sources = {});
 
 // NUMA node of a PCI device; -1 = not in /sys.

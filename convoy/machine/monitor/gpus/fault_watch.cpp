@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 // The longest time by which a wait for an event delays the end of the job.
 constexpr std::chrono::milliseconds kEventWait{100};
-// A GPU can go without an Xid; asking takes some microseconds a GPU.
+// A GPU may be lost without an Xid, so GPUs are queried too, which takes some microseconds a GPU.
 constexpr std::chrono::milliseconds kBetweenLooks{1'000};
 constexpr unsigned kNoInstance = ~0U;  // for an event of the whole GPU
 
@@ -130,7 +130,7 @@ void FaultWatch::wait_for_event(const nvml::Calls& call, void* events) {
   wake_.wait_until(lock, begin + kEventWait, [this] { return stopping_; });
 }
 
-// "Unknown Error" and "Uninitialized" are not among these: a container whose device cgroup was
+// "Unknown Error" and "Uninitialized" do not count as a loss: a container whose device cgroup was
 // changed gets them while its programs compute on.
 void FaultWatch::look_for_lost(const Nvml& nvml) {
   const nvml::Calls& call = nvml.calls();

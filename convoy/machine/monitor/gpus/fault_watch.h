@@ -77,8 +77,8 @@ class FaultWatch {
   DeviceSources sources_;
   std::string host_;
   std::set<std::string> uuids_;
-  std::vector<Watched> watched_;  // the thread's
-  unsigned num_gpus_ = 0;         // the thread's: that the driver counted at first
+  std::vector<Watched> watched_;  // used by the thread only
+  unsigned num_gpus_ = 0;         // used by the thread only: GPUs that the driver counted at first
   Descriptor news_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -51,7 +51,7 @@ std::string host_text(const HostFacts& host) {
   if (host.usable_cpus < host.cpus)
     text += fmt::format("  this process may use {} of them\n", host.usable_cpus);
   text += fmt::format("Memory: {}, {} available\n", gib(host.memory_mib), gib(host.available_mib));
-  // Control groups bind what memory a process may have.
+  // Control groups may limit the memory of a process.
   if (host.usable_mib > 0 && host.usable_mib < host.available_mib - host.available_mib / 20)
     text += fmt::format("  this process may take {}\n", gib(host.usable_mib));
   for (const NumaNode& node : host.nodes)

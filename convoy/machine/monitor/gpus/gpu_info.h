@@ -27,7 +27,7 @@ struct GpuInfo {
   HostFacts host = {};
 };
 
-// `uuids`: only these; nothing = all.
+// `uuids`: only these devices; nothing = all.
 GpuInfo read_gpu_info(const DeviceSources& sources,
                       const std::optional<std::set<std::string>>& uuids);
 

@@ -53,14 +53,14 @@ constexpr size_t kNumMetrics = static_cast<size_t>(Metric::Processes) + 1;
 struct MetricFacts {
   Metric metric;
   const char* name;     // the column's name; its end is the unit
-  const char* dcgm;     // as dcgm-exporter calls it; null = it has none
+  const char* dcgm;     // name in dcgm-exporter; null = none
   double dcgm_scale;    // DCGM's unit = ours times this
   int decimals;         // in files
   double most;          // a larger value is a sentinel or an error of the driver
   const char* meaning;  // one line of documentation
 };
 
-// By Metric.
+// Indexed by Metric.
 const std::array<MetricFacts, kNumMetrics>& metric_table();
 const MetricFacts& facts_of(Metric metric);
 
@@ -79,7 +79,7 @@ class MetricValues {
 // The bits of NVML's clock event reasons that slow down a GPU with work: "sw_power", "hw_thermal",
 // ... Joined by '+'; "none" without one. Idle GPUs and clocks set by a user do not count.
 std::string throttle_text(unsigned long long reasons);
-// The counter of the time for which such a reason held; nothing: it has none.
+// A clock event reason, and the counter of the time for which it held; nothing: it has no counter.
 struct ThrottleKind {
   unsigned long long bit;
   const char* word;

@@ -101,7 +101,8 @@ std::vector<std::pair<int, void*>> Nvml::open_handles() const {
   if (!initialised_ || call_.count(&count) != kSuccess) return found;
   for (unsigned index = 0; index < count; ++index) {
     void* handle = nullptr;
-    // A container or a job's device cgroup hides GPUs from CUDA this way as well.
+    // This call fails for GPUs that a container or a job's device cgroup hides; CUDA does not show
+    // them either.
     if (call_.handle_by_index(index, &handle) == kSuccess)
       found.emplace_back(static_cast<int>(index), handle);
   }
@@ -194,7 +195,7 @@ std::vector<std::vector<GpuLink>> Nvml::links(const std::vector<Handle>& gpus) c
     return std::any_of(gpus.begin(), gpus.end(),
                        [&](const Handle& other) { return other.device.pci_address == address; });
   };
-  // A GPU's links to switches reach every other GPU that has some.
+  // A GPU's links to switches reach every other GPU that has links to switches.
   const auto to_switches = [&](size_t gpu) {
     int sum = 0;
     for (const auto& [address, count] : remotes[gpu]) sum += is_gpu(address) ? 0 : count;

@@ -23,8 +23,8 @@ struct NvmlVersions {
 enum class LinkKind { Unknown, Internal, OneSwitch, SeveralSwitches, HostBridge, Node, System };
 struct GpuLink {
   LinkKind kind = LinkKind::Unknown;
-  int nvlinks = 0;      // active ones between the two, or to the switch that both hang on
-  bool p2p_ok = false;  // the driver lets one read the other's memory
+  int nvlinks = 0;      // active links between the two GPUs, or to their common switch
+  bool p2p_ok = false;  // the driver lets one GPU read the other's memory
   bool p2p_known = false;
 };
 
@@ -43,14 +43,14 @@ class Nvml {
   NvmlVersions versions() const;
   // In the order of PCI addresses, without GPUs that this process may not open.
   std::vector<Gpu> gpus() const;
-  // GPUs that the driver counts and cannot open, with the reason: lost ones. GPUs that this
-  // process may not use are not among them.
+  // GPUs that the driver counts but cannot open, with the reason: lost ones. GPUs that this process
+  // may not use are left out.
   struct Broken {
     int index = -1;
     std::string reason = {};
   };
   std::vector<Broken> broken() const;
-  // The same with what NVML calls are made with; the instances' follow their GPU's.
+  // A device with its handle for NVML calls. Instances follow their GPU.
   struct Handle {
     Device device;
     void* handle = nullptr;
@@ -58,7 +58,7 @@ class Nvml {
     bool mig_enabled = false;
   };
   std::vector<Handle> handles() const;
-  // Rows and columns as `gpus`, which are handles() without instances.
+  // Rows and columns are in the order of `gpus`, which are handles() without instances.
   std::vector<std::vector<GpuLink>> links(const std::vector<Handle>& gpus) const;
   const nvml::Calls& calls() const { return call_; }
 

@@ -36,7 +36,7 @@ std::string Calls::load(void* library) {
   find("nvmlDeviceGetTotalEnergyConsumption", energy_millijoules);
   find("nvmlDeviceGetClockInfo", clock_mhz);
   find("nvmlDeviceGetPerformanceState", performance_state);
-  // The second is its name before driver 535.
+  // The second name is that of drivers before 535.
   if (!find("nvmlDeviceGetCurrentClocksEventReasons", clock_event_reasons))
     find("nvmlDeviceGetCurrentClocksThrottleReasons", clock_event_reasons);
   find("nvmlDeviceGetFieldValues", field_values);

@@ -45,7 +45,7 @@ struct MemoryInfo {
   unsigned long long used;
 };
 
-// Its `used` leaves out what the driver keeps for itself, which the first version counts since
+// `used` leaves out the memory that the driver keeps for itself. MemoryInfo::used includes it since
 // R510.
 struct MemoryInfo2 {
   unsigned version = sizeof(MemoryInfo2) | (2U << 24);
@@ -97,8 +97,8 @@ struct GpmQuery {
   unsigned count = 0;
   void* earlier = nullptr;
   void* later = nullptr;
-  // `count` of them matter. NVML's own array grew from 98 to 333, and a library that copies the
-  // whole must find that many.
+  // Only the first `count` matter. NVML's own array grew from 98 to 333 elements, and a library may
+  // copy the whole array.
   std::array<GpmMetric, 333> metrics;
 };
 
@@ -176,7 +176,7 @@ struct Calls {
     return gpm_support && gpm_alloc && gpm_free && gpm_sample && gpm_metrics;
   }
   std::string text(int (*function)(void*, char*, unsigned), void* handle) const;
-  // As NVML words it.
+  // NVML's text for `code`.
   std::string error(int code) const;
 };
 

@@ -114,7 +114,7 @@ std::string pci_link(const fs::path& sys, const TopologyNode& one, const Topolog
     ++shared;
   if (shared == 0) return one.numa_node >= 0 && one.numa_node == other.numa_node ? "NODE" : "SYS";
   if (shared == 1) return "PHB";  // the host bridge alone
-  // Behind one switch: each has the switch's own port above it, at most.
+  // Behind one switch, each path has at most the switch's port and the device left.
   constexpr size_t kPortAndDevice = 2;
   return first.size() - shared <= kPortAndDevice && second.size() - shared <= kPortAndDevice
              ? "PIX"
@@ -184,7 +184,7 @@ std::string topology_text(const Topology& topology) {
     row.push_back(!node.gpu ? "" : node.numa_node < 0 ? "N/A" : std::to_string(node.numa_node));
     rows.push_back(std::move(row));
   }
-  // An empty cell is an empty cell here, as nvidia-smi has it.
+  // An empty cell stays empty, as in nvidia-smi.
   text += text_table(rows, {.empty = ""});
   text += kLegend;
   const auto cards = std::count_if(topology.nodes.begin(), topology.nodes.end(),

@@ -16,7 +16,7 @@ struct TopologyNode {
   std::string label;  // "GPU0", "NIC0"
   std::string name;   // "NVIDIA H200", "mlx5_0"
   std::string pci_address;
-  std::string cpus;  // near it: "0-47,96-143"; empty = unknown
+  std::string cpus;  // CPUs near it: "0-47,96-143"; empty = unknown
   int numa_node = -1;
   bool gpu = true;
 };

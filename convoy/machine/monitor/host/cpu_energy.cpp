@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More than any package draws: by this it is known that a counter cannot have wrapped twice.
+// More than any package draws: limits the time in which a counter cannot wrap twice.
 constexpr double kMostWatts = 1000;
 
 std::string word_in(const fs::path& path) {
@@ -29,9 +29,9 @@ std::optional<int64_t> whole_number_in(const fs::path& path) {
 
 }  // namespace
 
-// Zones are intel-rapl:PACKAGE and, in it, intel-rapl:PACKAGE:PART (AMD's too). Cores and uncore
-// are parts of the package's figure, memory is not; psys holds all of them again, and so do the
-// zones of intel-rapl-mmio.
+// Zones are intel-rapl:PACKAGE and, in it, intel-rapl:PACKAGE:PART (AMD's too). A package's figure
+// includes cores and uncore, but not memory. psys counts all of them again, and so do the zones of
+// intel-rapl-mmio.
 CpuEnergy::CpuEnergy(const fs::path& sys) {
   std::error_code absent;
   const fs::path folder = sys / "class/powercap";

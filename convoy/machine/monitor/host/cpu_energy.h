@@ -21,12 +21,12 @@ class CpuEnergy {
 
   // Joules of all packages since the first reading; nothing if one of them cannot be read any more.
   std::optional<double> read(Clock::time_point now = Clock::now());
-  const std::string& reason() const { return reason_; }  // why there is nothing; empty = there is
+  const std::string& reason() const { return reason_; }  // why nothing is read; empty = it is
 
  private:
   struct Zone {
     std::filesystem::path counter;
-    int64_t range_uj = 0;  // it goes on at 0 behind that
+    int64_t range_uj = 0;  // the counter goes on at 0 after this
     int64_t last_uj = 0;
   };
   void add_zone(const std::filesystem::path& folder);

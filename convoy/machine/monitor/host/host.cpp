@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 constexpr double kMib = 1 << 20;
 constexpr double kSectorBytes = 512;  // the unit of /proc/diskstats, whatever the disk has
 
-// "Name:   12 kB" of /proc/meminfo; a node's file has "Node 0 " before it. KiB.
+// Returns the KiB of a line "Name:   12 kB" of /proc/meminfo. In a node's file the line begins with
+// "Node 0 ".
 std::optional<int64_t> memory_line(const std::string& text, const std::string& name) {
   const size_t at = text.find(name + ":");
   if (at == std::string::npos || (at > 0 && text[at - 1] != '\n' && text[at - 1] != ' ')) return {};
@@ -123,7 +124,7 @@ const std::array<HostMetricFacts, kNumHostMetrics>& host_metric_table() {
 
 HostReader::HostReader(const DeviceSources& sources, WatchedJob job)
     : sources_(sources), energy_(sources.sys), memory_traffic_(sources.sys) {
-  // Also where another host's files are read: the job is here.
+  // Even when another host's files are read, the job is on this host.
   if (job == WatchedJob::OwnChildren) job_.emplace();
 }
 
@@ -153,7 +154,7 @@ HostValues HostReader::read() {
   if (before_) {
     const double seconds = std::chrono::duration<double>(now - time_).count();
     const auto rate = [&](HostMetric metric, double before, double after) {
-      // A disk or an interface that went away takes its counts along.
+      // A sum is smaller than before when a disk or an interface went away.
       if (after >= before && seconds > 0) values[metric] = (after - before) / kMib / seconds;
     };
     const double ticks = counters.cpu_all - before_->cpu_all;

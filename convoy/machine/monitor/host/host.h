@@ -80,7 +80,7 @@ class HostValues {
   std::array<std::optional<double>, kNumHostMetrics> values_ = {};
 };
 
-// The job whose own share of the host is reported, too.
+// The job whose own use of the host is reported too.
 enum class WatchedJob { None, OwnChildren };  // OwnChildren: what this process has started
 
 struct HostGap {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of /proc are small, and the kernel writes them for each reader.
+// Reads a file of /proc, which is small and which the kernel writes for each reader.
 std::optional<std::string> text_if_there(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.open()) return std::nullopt;
@@ -56,8 +56,8 @@ int64_t own_pages(const fs::path& process) {
 }  // namespace
 
 std::optional<JobUsage> JobProcesses::read() {
-  // The times of children that end while this looks come to their parent, which was read before:
-  // for a moment they are missing, never counted twice.
+  // When a child ends during this function, its times go to its parent, which was read before: for
+  // a moment they are missing, but they never count twice.
   const std::optional<CpuTicks> root = ticks_of(proc_ / std::to_string(root_));
   int64_t ticks = root ? root->ended_children : 0;
   int64_t pages = 0;

@@ -18,15 +18,15 @@ struct JobUsage {
   double memory_mib = 0;   // the living processes, without the files that they map
 };
 
-// Finds children of main threads. One that another thread started counts when it has ended. One
-// thread.
+// Finds children of main threads. A child that another thread started counts only after its end.
+// One thread.
 class JobProcesses {
  public:
   explicit JobProcesses(std::filesystem::path proc = "/proc", pid_t root = ::getpid())
       : proc_(std::move(proc)), root_(root) {}
 
   std::optional<JobUsage> read();
-  const std::string& reason() const { return reason_; }  // why there is nothing; empty = there is
+  const std::string& reason() const { return reason_; }  // why nothing is read; empty = it is
 
  private:
   std::filesystem::path proc_;

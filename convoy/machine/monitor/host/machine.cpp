@@ -38,7 +38,7 @@ int first_of_list(const fs::path& path, int otherwise) {
 
 int core_of(const fs::path& folder, int id) {
   const int sibling = first_of_list(folder / "topology/core_cpus_list", -1);
-  // The name before Linux 5.
+  // The file's name before Linux 5.
   return sibling >= 0 ? sibling : first_of_list(folder / "topology/thread_siblings_list", id);
 }
 

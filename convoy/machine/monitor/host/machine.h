@@ -24,8 +24,8 @@ struct Machine {
   std::vector<Cpu> cpus = {};  // CPUs that this process may run on, by id
   int usable_cpus = 1;         // cpus, or less by a cgroup quota
   bool limited_by_quota = false;
-  // Somebody gave this process a share of the CPUs that its cgroup (or the host) has: srun, mpirun
-  // or taskset bound it.
+  // True when srun, mpirun, taskset or the like bound this process to a part of the CPUs that its
+  // cgroup (or the host) has.
   bool bound = false;
   std::map<int, int> socket_of_node = {};  // every NUMA node with CPUs, allowed or not
 

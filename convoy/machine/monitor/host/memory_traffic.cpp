@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr double kTrafficMib = 1 << 20;
 constexpr double kLineBytes = 64;  // bytes that one command of a controller moves
 
-// "0x04" and "255".
+// Reads "0x04" or "255".
 uint64_t number_of(const std::string& text) {
   const bool hexadecimal = text.starts_with("0x");
   uint64_t number = 0;
@@ -64,8 +64,8 @@ void add_counters(const fs::path& unit, const EventWords& words,
   if (event.empty()) {
     event = words.event;
   } else {
-    // The kernel gives the scale where it gives the event; without one a count is no known number
-    // of bytes.
+    // The kernel gives a scale for each event that it names. Without a scale, the bytes of a count
+    // are unknown.
     const auto scale = text_as<double>(trimmed(first_line(file.string() + ".scale"), " \t\r"));
     if (!scale || first_line(file.string() + ".unit") != "MiB") return;
     mib = *scale;
@@ -96,7 +96,7 @@ std::vector<TrafficCounter> traffic_counters(const fs::path& sys) {
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(sys / "bus/event_source/devices", absent)) {
     const std::string name = entry.path().filename().string();
-    // Counters of client CPUs, which have no others: they always run.
+    // Free-running counters of client CPUs, which have no others.
     if (name.starts_with("uncore_imc_free_running")) {
       add_counters(entry.path(), {"data_read", "", false}, counters);
       add_counters(entry.path(), {"data_write", "", true}, counters);

@@ -21,7 +21,7 @@ struct TrafficCounter {
   uint32_t unit_type = 0;
   uint64_t event = 0;  // perf_event_attr::config
   int cpu = 0;         // a CPU of the socket that the controller belongs to
-  double mib = 0;      // what one count means
+  double mib = 0;      // MiB of one count
   bool writes = false;
 
   bool operator==(const TrafficCounter&) const = default;
@@ -38,14 +38,14 @@ struct MemoryTraffic {
 // One thread.
 class MemoryTrafficReader {
  public:
-  // A descriptor from which the count can be read, or -1 and errno.
+  // Returns a descriptor from which the count can be read, or -1 and errno.
   using Opener = std::function<int(const TrafficCounter&)>;
 
   explicit MemoryTrafficReader(const std::filesystem::path& sys = "/sys");
   MemoryTrafficReader(const std::vector<TrafficCounter>& counters, const Opener& open);
 
   std::optional<MemoryTraffic> read();
-  const std::string& reason() const { return reason_; }  // why there is nothing; empty = there is
+  const std::string& reason() const { return reason_; }  // why nothing is read; empty = it is
 
  private:
   struct OpenCounter {

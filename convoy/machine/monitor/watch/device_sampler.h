@@ -17,7 +17,8 @@ class DeviceSampler {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `reader` and `recorder` outlive this. `recorder` null: nothing is recorded. Time begins now.
+  // `reader` and `recorder` must outlive this object. A null `recorder` records nothing. Time
+  // begins now.
   DeviceSampler(DeviceReader& reader, const DeviceSources& sources, Recorder* recorder,
                 WatchedJob job = WatchedJob::None)
       : reader_(reader), host_(sources, job), recorder_(recorder) {}
@@ -27,7 +28,7 @@ class DeviceSampler {
   Clock::time_point begin() const { return begin_; }
   const Summary& summary() const { return summary_; }
   std::vector<HostGap> host_gaps() const { return host_.gaps(); }
-  // Since the beginning; the processor time is the caller's to fill in.
+  // The cost since the beginning. The caller fills in the processor time.
   SamplerCost cost() const;
 
  private:

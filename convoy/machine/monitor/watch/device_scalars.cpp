@@ -43,7 +43,7 @@ std::vector<telemetry::ScalarChart> charts() {
   return all;
 }
 
-// "gpu/0", "gpu/0/mig1".
+// Returns "gpu/0" or "gpu/0/mig1".
 std::string place_of(const DeviceReading& device) {
   return device.mig ? fmt::format("gpu/{}/mig{}", device.index, device.gpu_instance)
                     : fmt::format("gpu/{}", device.index);

@@ -20,10 +20,10 @@ class DeviceScalars {
   DeviceScalars(std::filesystem::path folder, const Log& log)
       : folder_(std::move(folder)), log_(log) {}
 
-  // Training begins behind this step: the file is made now, and entries of earlier files for later
+  // Training begins after this step: the file is made now, and entries of earlier files for later
   // steps no longer count.
   void begin(int64_t step);
-  // Nothing before begin().
+  // Does nothing before begin().
   void add(const MachineReading& reading, int64_t step);
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A member that may not be there; null then.
+// The member `key`; null if it is absent.
 const ordered_json& at(const ordered_json& object, const char* key) {
   static const ordered_json nothing;
   if (!object.is_object()) return nothing;
@@ -36,7 +36,7 @@ ordered_json text_or_null(const std::string& text) {
   return text.empty() ? ordered_json() : ordered_json(text);
 }
 
-// The energy of what the job computes on, or why it is not known.
+// The energy of the devices that the job computes on, or why it is not known.
 struct Energy {
   std::optional<double> joules = {};
   bool is_estimate = false;

@@ -19,7 +19,7 @@ struct JobWork {
   int64_t ranks_here = 1;  // ranks on this host, part of `ranks`
   int64_t ranks = 1;
   int usable_cpus = 1;  // on this host
-  // The devices that its ranks here compute on; empty = they compute on CPUs.
+  // The devices that the job's ranks on this host compute on; empty = CPUs.
   std::set<std::string> uuids = {};
   int64_t tokens = 0;  // sum over all ranks; 0 = unknown, or there are none
   int64_t supervised_tokens = 0;

@@ -16,7 +16,7 @@ namespace convoy::monitor {
 
 struct MachineReading {
   int64_t wall_ns = 0;   // since 1970
-  double elapsed_s = 0;  // since the first, monotonic
+  double elapsed_s = 0;  // since the first reading, monotonic
   std::vector<DeviceReading> devices = {};
   HostValues host = {};
 };
@@ -28,7 +28,7 @@ struct ReadingIdentity {
   std::string rank = {};  // empty = of no rank
 };
 
-// A row per device, and one of the host (device "host"). Unknown values are blank. Lines end with
+// A row per device, and one for the host (device "host"). Unknown values are blank. Lines end with
 // \n.
 std::string csv_header();
 std::string csv_rows(const MachineReading& reading, const ReadingIdentity& identity);
@@ -41,13 +41,13 @@ std::string seed_csv_device(const DeviceReading& device);
 std::string seed_csv_no_device();
 std::string seed_csv_rows(const MachineReading& reading);
 
-// One object per device, and one of the host; null for what is not known.
+// One object per device, and one for the host; null for unknown values.
 std::string json_rows(const MachineReading& reading, const ReadingIdentity& identity);
 
-// For node_exporter's text file collector, in dcgm-exporter's names where it has one.
+// Text for node_exporter's text file collector, with dcgm-exporter's names where it has one.
 std::string prometheus_text(const MachineReading& reading, const ReadingIdentity& identity);
 
-// "2026-01-31T12:00:00.000Z".
+// A time such as "2026-01-31T12:00:00.000Z".
 std::string utc_text(int64_t wall_ns);
 
 }  // namespace convoy::monitor

@@ -76,7 +76,7 @@ void Recorder::add(const MachineReading& reading) {
     throw IoError("stdout could not be written", {.hint = "is the pipe closed?"});
 }
 
-// A collector that reads at any time finds a whole file.
+// Replaces the file as a whole, so that a collector never finds a part of it.
 void Recorder::add_prometheus(const MachineReading& reading) const {
   const fs::path temporary = options_.output.string() + ".tmp";
   {

@@ -26,11 +26,11 @@ struct RecorderOptions {
 
 class Recorder {
  public:
-  // Goes on with a file of the same columns; a last line that was not finished is cut off. Throws
-  // ConfigError for a file of other columns, IoError for one that cannot be written.
+  // Continues a file with the same columns; a last line that was not finished is cut off. Throws
+  // ConfigError for a file with other columns, IoError for a file that cannot be written.
   Recorder(RecorderOptions options, const Log& log);
 
-  // One write per look. A full disk costs looks and one warning.
+  // One write per reading. A full disk loses readings and causes one warning.
   void add(const MachineReading& reading);
   // Writes FILE.meta.json: the watched devices, and the values that devices and host do not report,
   // with reasons. `summary` null: still watching.

@@ -15,7 +15,7 @@ namespace {
 // The largest delay with which the begin or the end of a training is seen.
 constexpr std::chrono::milliseconds kBetweenEvents{200};
 
-// CPU seconds of this thread alone: the program around it works too.
+// CPU seconds of this thread only, since the rest of the program works too.
 double thread_cpu_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -46,7 +46,7 @@ RunRecorder::RunRecorder(RunRecorderOptions options, const Log& log)
 
 RunRecorder::~RunRecorder() { stop(); }
 
-// A look more at the end: what happened since the one before counts, too.
+// Takes one more reading at the end, so that the time since the last one counts too.
 void RunRecorder::watch() {
   const auto interval = std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(options_.recorder.interval_s));
@@ -79,7 +79,8 @@ void RunRecorder::look() {
   if (scalars_) scalars_->add(reading, training_->step());
 }
 
-// A look where a training begins and one where it ends: what it took is the difference of counters.
+// Takes a reading where a training begins and one where it ends: its figures are differences of
+// counters.
 void RunRecorder::follow_training() {
   if (!training_) return;
   const TrainingWatch::News news = training_->look();

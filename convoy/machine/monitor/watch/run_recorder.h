@@ -27,7 +27,7 @@ struct RunRecorderOptions {
   std::optional<std::set<std::string>> uuids = {};  // see DeviceReader
   RecorderOptions recorder = {};                    // output and interval_s are required
   std::filesystem::path events = {};       // the job's events; empty = its training is not known
-  std::filesystem::path tensorboard = {};  // a folder of this alone; empty = no curves
+  std::filesystem::path tensorboard = {};  // a folder for these curves only; empty = no curves
 };
 
 // The record from the first step of a training to its end.
@@ -39,8 +39,8 @@ struct TrainingRecord {
 
 class RunRecorder {
  public:
-  // Begins to watch. A file that cannot be written costs one warning: a job does not fail for its
-  // figures.
+  // Begins to watch. A file that cannot be written only causes a warning: a job must not fail for
+  // its figures.
   RunRecorder(RunRecorderOptions options, const Log& log);
   ~RunRecorder();
   RunRecorder(const RunRecorder&) = delete;
@@ -49,14 +49,14 @@ class RunRecorder {
   // Asks the thread to end. False: a call of the driver has not returned within `limit`, so this
   // object must not be destroyed. Blocks.
   bool ends_within(std::chrono::milliseconds limit);
-  // Ends the watching and waits for that. Returns the result of Summary::json(); null where nothing
-  // was written.
+  // Ends the watching and waits for its end. Returns the result of Summary::json(); null where
+  // nothing was written.
   nlohmann::ordered_json stop();
   // After stop(): one sentence on unequal or lost GPUs, or empty.
   std::string balance() const;
   // After stop(): the record of the last training that was seen to begin. Nothing if none was seen.
   std::optional<TrainingRecord> training() const;
-  // After stop(): why a figure of the host is not known; empty = it is.
+  // After stop(): why a figure of the host is unknown; empty = it is known.
   std::string host_gap(HostMetric metric) const;
 
  private:
@@ -75,7 +75,7 @@ class RunRecorder {
   std::optional<TrainingWatch> training_;
   bool in_training_ = false;
   std::optional<Summary> of_training_;
-  SamplerCost training_cost_;  // its looks and seconds
+  SamplerCost training_cost_;  // readings and seconds of the training
   double training_begin_s_ = 0;
   std::optional<DeviceScalars> scalars_;
   double cpu_seconds_ = 0;  // the thread's, after its end

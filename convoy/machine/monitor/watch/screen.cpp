@@ -115,7 +115,7 @@ std::vector<std::string> Screen::lines(const ScreenSize& size, bool color, bool 
           size.columns);
   lines.push_back(colored(paused ? kYellow : kBold, title));
   const int curves = static_cast<int>(order_.size());
-  // A heading and a curve each; what does not fit is left out from the end.
+  // Each device has a heading and a curve. When there is no room, the last devices are left out.
   const int room = size.rows - 1;
   const int height = std::clamp(curves == 0 ? 1 : room / curves - 1, 0, kTallestCurve);
   for (const std::string& label : order_) {

@@ -30,7 +30,7 @@ class Screen {
  private:
   struct Curve {
     std::string label;
-    std::string figures;  // beside the curve
+    std::string figures;  // text beside the curve
     std::deque<double> percents = {};
     bool lost = false;
   };
@@ -46,7 +46,7 @@ class Screen {
 // Percents as a chart of `height` lines of `width` columns, the newest on the right.
 std::vector<std::string> bar_chart(const std::deque<double>& percents, int width, int height);
 
-// As `nvidia-smi dmon`: a heading, and a line per device.
+// A heading, and a line per device, as `nvidia-smi dmon` prints them.
 std::string dmon_heading();
 std::string dmon_rows(const MachineReading& reading);
 

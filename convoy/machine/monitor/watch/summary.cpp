@@ -14,8 +14,7 @@ namespace convoy::monitor {
 namespace {
 
 constexpr size_t kMostSummaryRows = 8192;
-// Points of load between the busiest and the idlest GPU, and shares of memory, that are worth a
-// word.
+// Differences between GPUs that get a sentence: load in percentage points, memory as a share.
 constexpr double kUnequalLoad = 15;
 constexpr double kUnequalMemory = 0.15;
 
@@ -179,7 +178,7 @@ std::string Summary::text(const SamplerCost& cost) const {
                       sums.memory.empty() ? ""
                                           : fmt::format("{:.0f} of {:.0f} MiB", sums.memory.most(),
                                                         sums.memory_total_mib),
-                      // Without a counter it is the sum of single looks.
+                      // Without a counter the energy is a sum over single readings.
                       knows_energy ? fmt::format("{}{:.1f} kJ", sums.energy_begin ? "" : "~",
                                                  joules(sums) / 1000)
                                    : "",

@@ -14,7 +14,7 @@
 
 namespace convoy::monitor {
 
-// Figures of a stream of numbers.
+// Statistics of a stream of numbers.
 class RunningFigure {
  public:
   void add(double value);
@@ -22,7 +22,7 @@ class RunningFigure {
   double least() const { return least_; }
   double most() const { return most_; }
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
-  // The value that 95 % of them do not pass; exact up to 8192 values, then of every second, every
+  // The 95th percentile. Exact up to 8192 values, then computed from every second value, every
   // fourth, ...
   double p95() const;
 
@@ -46,7 +46,7 @@ class Summary {
  public:
   void add(const MachineReading& reading);
 
-  // Words for a person, and the same as JSON.
+  // The summary as text for a person, and as JSON.
   std::string text(const SamplerCost& cost) const;
   nlohmann::ordered_json json(const SamplerCost& cost) const;
   // One sentence about the balance of load between GPUs, or about a GPU that was lost first; empty
@@ -70,7 +70,7 @@ class Summary {
     double silent_s = 0;
   };
   double joules(const DeviceSums& sums) const;
-  static std::string contradiction(const DeviceSums& sums);  // empty: its figures agree
+  static std::string contradiction(const DeviceSums& sums);  // a sentence; empty: the figures agree
 
   std::vector<std::string> order_;  // labels as they came
   std::map<std::string, DeviceSums> devices_;

@@ -22,8 +22,8 @@ class TrainingWatch {
   // counts as ended, and its tokens are unknown: it was not watched.
   News look();
 
-  int64_t step() const { return step_; }  // the last that was done
-  // Tokens of the last start, once it has ended; 0 = it trained nothing, or has no tokens.
+  int64_t step() const { return step_; }  // the last finished step
+  // Tokens of the last training, once it has ended; 0 = it trained nothing, or has no tokens.
   int64_t tokens() const { return tokens_; }
   int64_t supervised_tokens() const { return supervised_tokens_; }
 
