@@ -11,14 +11,15 @@ namespace convoy::nvidia {
 
 class Context {
  public:
-  // `number`: among the GPUs that this process may use. Throws what Driver::check does, and
+  // `number`: index among the GPUs that this process may use. Throws what Driver::check does, and
   // ConfigError for a driver with a problem or a GPU that is not there.
   Context(std::shared_ptr<const Driver> driver, int number);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // For this thread. Cheap where it is current already. Throws what Driver::check does.
+  // Makes the context current in this thread. Cheap if it is current already. Throws what
+  // Driver::check does.
   void make_current() const;
 
   const Driver& driver() const { return *driver_; }

@@ -23,19 +23,19 @@ CONVOY_DEVICE uint32_t num_threads() {
 CONVOY_DEVICE uint32_t num_blocks() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 CONVOY_DEVICE uint32_t block_number() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 
-// All threads of the block meet here, and see what the others wrote before.
+// Waits for all threads of the block. Afterwards each thread sees what the others wrote before.
 CONVOY_DEVICE void wait_for_block() { __syncthreads(); }
 
-// Returns once the kernels before this one in its stream have ended and their writes are seen. A
-// kernel that does not call it begins so. Before it, a kernel may read only memory that was written
-// before the last kernel or copy of the stream that did not start early: several kernels that do
-// may run up to their waits together. So nothing that a kernel of Convoy writes. All threads call
-// it, once.
+// Waits until the kernels before this one in its stream have ended and their writes are visible. A
+// kernel that does not call it waits at its beginning. Before the call, a kernel may read only
+// memory that was written before the last kernel or copy of the stream that did not start early,
+// because several kernels that start early may run up to this call at the same time. So it must not
+// read what any kernel of Convoy writes. All threads call it, once.
 CONVOY_DEVICE void wait_for_kernels_before() {
   asm volatile(".pragma \"kernels before\";" ::: "memory");
 }
 
-// Returns what was there. In no order with anything else.
+// Returns the old value. There is no order with other memory accesses.
 CONVOY_DEVICE uint32_t atomic_add(uint32_t* to, uint32_t value) {
   return __nvvm_atom_add_gen_i(reinterpret_cast<volatile int*>(to), static_cast<int>(value));
 }

@@ -12,11 +12,12 @@ namespace {
 // Values of CUresult.
 constexpr int kOutOfMemory = 2;
 constexpr int kNoDevice = 100;
-// Devices unavailable (taken by others), invalid image, no binary for the GPU, invalid PTX, no
-// compiler beside the driver, unsupported PTX version, compiling disabled, driver mismatch.
+// Errors that another process would get too: devices unavailable (taken by others), invalid image,
+// no binary for the GPU, invalid PTX, no compiler beside the driver, unsupported PTX version,
+// compiling disabled, driver mismatch.
 constexpr std::array kHopeless = {46, 200, 209, 218, 221, 222, 223, 803};
 
-// The first with every function that is used, and younger than the kernels' PTX 6.3.
+// The first version with every function that is used. It is newer than the kernels' PTX 6.3.
 constexpr int kLeastVersion = 11'000;
 
 using VersionFunction = decltype(DriverFunctions::DriverGetVersion);

@@ -15,8 +15,7 @@
 
 namespace convoy::nvidia {
 
-// The GPU, or what this process has on it, cannot be used any more: only another process may go
-// on.
+// The GPU, or this process's state on it, cannot be used any more: only another process can go on.
 class DeviceLost : public DeviceError {
  public:
   using DeviceError::DeviceError;
@@ -30,7 +29,7 @@ class DeviceMemory : public Error {
 
 using DeviceAddress = uint64_t;
 
-// CUlaunchAttribute and CUlaunchConfig.
+// LaunchAttribute and LaunchConfig have the layout of CUlaunchAttribute and CUlaunchConfig.
 struct LaunchAttribute {
   int id = 0;
   alignas(8) std::array<char, 64> value{};
@@ -44,8 +43,8 @@ struct LaunchConfig {
   unsigned num_attributes = 0;
 };
 
-// The driver's functions, by its names without "cu" and "_v2". Results are its error codes, 0 =
-// done.
+// The driver's functions, under its names without "cu" and "_v2". They return its error codes, 0 =
+// success.
 struct DriverFunctions {
   int (*Init)(unsigned flags) = nullptr;
   int (*DriverGetVersion)(int* version) = nullptr;
@@ -77,8 +76,8 @@ struct DriverFunctions {
                         void** extra) = nullptr;
 };
 
-// The newest CUDA that the driver supports: 13000 for 13.0; 0 = unknown. None where the library
-// cannot be opened. Starts nothing on a GPU.
+// The newest CUDA version that the driver supports: 13000 for 13.0; 0 = unknown. Nothing if the
+// library cannot be opened. Starts nothing on a GPU.
 std::optional<int> driver_version(const std::filesystem::path& library);
 std::string version_text(int version);  // "CUDA 13.0"
 
@@ -92,11 +91,12 @@ class Driver {
   Driver& operator=(const Driver&) = delete;
 
   const std::string& problem() const { return problem_; }
-  std::string version() const;  // "CUDA 13.0": the newest that it supports
+  std::string version() const;  // "CUDA 13.0": the newest that the driver supports
   int version_number() const;   // 13000; 0 = unknown
   int device_count() const;     // GPUs that this process may use
   const DriverFunctions& call() const { return call_; }
-  // Throws DeviceMemory; ConfigError for what no other process would do better; else DeviceLost.
+  // Throws DeviceMemory when memory is short, ConfigError for an error that another process would
+  // get too, and DeviceLost for any other error.
   void check(int code, const char* doing) const;
 
  private:

@@ -15,11 +15,11 @@ constexpr int kJitErrorLogBufferSize = 6;
 
 constexpr std::string_view kEntry = ".visible .entry ";
 
-// A recording of launches keeps that they start early (cudaGraphKernelNodePortProgrammatic) from
-// CUDA 12.3 on.
+// From CUDA 12.3 on, a recorded graph keeps the early start of launches
+// (cudaGraphKernelNodePortProgrammatic).
 constexpr int kEarlyVersion = 12'030;
 constexpr int kHopper = 90;
-// wait_for_kernels_before() of device_functions.cuh: older GPUs pass over it.
+// The mark of wait_for_kernels_before() in device_functions.cuh. Older GPUs ignore it.
 constexpr std::string_view kWaitsHere = ".pragma \"kernels before\";";
 // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION; its value is an int, 1 = allowed.
 constexpr int kStartsEarly = 6;
@@ -29,7 +29,7 @@ bool starts_early(const Context& context) {
          context.driver().version_number() >= kEarlyVersion;
 }
 
-// `text` with `to` in place of the rest of the line that begins with `begin`.
+// Replaces the rest of the line of `text` that begins with `begin` by `to`.
 void replace_line(std::string& text, std::string_view begin, std::string_view to) {
   const size_t at = text.find(begin);
   CONVOY_INVARIANT(at != std::string::npos, "PTX without {}", begin);
@@ -57,7 +57,7 @@ std::string early_text_of(std::string text) {
   const size_t marked = text.find(kWaitsHere);
   for (size_t at = marked; at != std::string::npos; at = text.find(kWaitsHere, at))
     text.replace(at, kWaitsHere.size(), kWait);
-  // Behind the declarations that the body begins with.
+  // Begin after the declarations at the beginning of the body.
   size_t line = text.find("\n{\n", text.find(kEntry)) + 3;
   const auto is_declaration = [&] {
     const char first = text[text.find_first_not_of(" \t", line)];
@@ -84,7 +84,7 @@ Kernels::~Kernels() {
     context_.make_current();
     for (void* module : modules_) context_.call().ModuleUnload(module);
   } catch (const Error&) {
-    // The modules went with the device.
+    // The modules were lost together with the device.
   }
 }
 

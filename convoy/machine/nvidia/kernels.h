@@ -13,20 +13,20 @@
 
 namespace convoy::nvidia {
 
-// PTX of several kernels each.
+// Each text is the PTX of several kernels.
 using KernelTexts = std::span<const std::string_view>;
 
-// The module of one kernel alone: a driver takes seconds to compile all. Throws StateError for a
-// name that is not there.
+// The module of one kernel: a driver takes seconds to compile all kernels. Throws StateError for an
+// unknown name.
 std::string kernel_text_of(KernelTexts texts, std::string_view name);
 
-// `text` of one kernel for GPUs from Hopper on. It lets the next kernel take its place on the GPU
-// before it ends itself, and waits until those before it in its stream have ended and their writes
-// are seen: at its beginning, or where it calls wait_for_kernels_before(). (Programmatic dependent
-// launch: PTX ISA 7.8, griddepcontrol.)
+// The `text` of one kernel for GPUs from Hopper on. The kernel lets the next one take its place on
+// the GPU before it ends itself. It waits until the kernels before it in its stream have ended and
+// their writes are visible: at its beginning, or where it calls wait_for_kernels_before().
+// (Programmatic dependent launch: PTX ISA 7.8, griddepcontrol.)
 std::string early_text_of(std::string text);
 
-// One that takes one struct.
+// A kernel that takes one struct.
 struct Kernel {
   void* function = nullptr;
   uint64_t resident_blocks = 1;  // blocks that the GPU holds at once
@@ -35,19 +35,21 @@ struct Kernel {
 // Kernels in one context, which the caller has made current. Only launch() is thread-safe.
 class Kernels {
  public:
-  // All are started with blocks of as many threads. `context` outlives this.
+  // Every kernel is started with blocks of `block_threads` threads. `context` must outlive this
+  // object.
   Kernels(const Context& context, KernelTexts texts, uint32_t block_threads);
   ~Kernels();
   Kernels(const Kernels&) = delete;
   Kernels& operator=(const Kernels&) = delete;
 
-  // Good as long as this. Blocks while the driver compiles it, the first time. Throws what
-  // Driver::check does.
+  // The kernel is valid as long as this object. Blocks while the driver compiles it, the first
+  // time. Throws what Driver::check does.
   const Kernel& find(std::string_view name);
 
-  // Async, in the order of `stream` (null: the default one). From Hopper on the GPU prepares it
-  // while the kernel before it ends. Starts `blocks`, but not more than the GPU holds at once: a
-  // kernel goes on until all is done. The struct is copied. Throws what Driver::check does.
+  // Async, in the order of `stream` (null: the default stream). From Hopper on the GPU prepares the
+  // kernel while the one before it ends. Starts `blocks` blocks, but not more than the GPU holds at
+  // once: a block goes on until all work is done. The struct is copied. Throws what Driver::check
+  // does.
   void launch(const Kernel& kernel, uint64_t blocks, void* stream, const void* parameters) const;
 
  private:
