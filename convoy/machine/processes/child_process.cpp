@@ -82,13 +82,14 @@ struct ChildPlan {
   ::_exit(127);
 }
 
-// exec reports only that a file was not found: the program, or the interpreter in its first line.
+// exec reports only that a file was not found, which may be the program or the interpreter in its
+// first line.
 void refuse_what_can_not_run(const std::string& program) {
   if (const ProgramProblem problem = program_problem(program); problem.any())
     throw ConfigError(problem.found, {.hint = problem.to_do});
 }
 
-// 0, or the errno of exec.
+// Returns 0, or the errno of exec.
 int wait_for_exec(int descriptor) {
   int number = 0;
   ssize_t received;
@@ -97,13 +98,13 @@ int wait_for_exec(int descriptor) {
   return received == sizeof(number) ? number : 0;
 }
 
-// Ends a process that cannot be watched.
+// Opens a descriptor of the process. A process that cannot be watched is killed.
 Descriptor watched(pid_t pid) {
   Descriptor exited = process_descriptor(pid);
   if (exited.open()) return exited;
   const int number = errno;
   signal_group(pid, SIGKILL);
-  ::kill(pid, SIGKILL);  // one that shares this session
+  ::kill(pid, SIGKILL);  // a process that shares this session
   wait_for_child(pid);
   throw IoError(fmt::format("process {} could not be watched: pidfd_open is refused ({})", pid,
                             std::strerror(number)),

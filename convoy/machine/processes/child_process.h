@@ -30,13 +30,14 @@ struct ChildProcess {
 struct ChildStart {
   std::vector<std::string> program = {};                // argv; found in PATH unless it has a '/'
   std::map<std::string, std::string> environment = {};  // over this process's own
-  sigset_t signals{};                                   // blocked ones; none
+  sigset_t signals{};          // signals that stay blocked; none by default
   std::vector<int> cpus = {};  // CPUs that it may run on; empty = as this process
   rlimit descriptors{};        // limit of open files; 0 = as this process
   int inherited = -1;          // a descriptor that stays open over exec; -1 = none
   int input = -1;              // its stdin; -1 = /dev/null
   int errors = -1;             // its stderr; -1 = ChildProcess::errors
-  // In this process's session, under its terminal, with the job's token: as a shell starts it.
+  // True: the child stays in this process's session, under its terminal, and gets the job's token,
+  // as if a shell had started it.
   bool shares_session = false;
 };
 
@@ -56,7 +57,7 @@ ChildProcess fork_child(const std::function<std::string()>& body);
 std::string become_program(std::vector<std::string> program);
 
 struct ChildEnd {
-  int exit_code = 0;  // 0 when a signal ended it; -1 = unknown, another part has waited for it
+  int exit_code = 0;  // 0 when a signal ended it; -1 = unknown, other code has waited for it
   int signal = 0;     // 0 = it ended by itself
 
   bool success() const { return exit_code == 0 && signal == 0; }
@@ -70,8 +71,8 @@ bool can_be_reaped(pid_t child);
 // Waits for the end at most `limit`, and does not reap the child.
 bool ends_within(const ChildProcess& child, std::chrono::milliseconds limit);
 
-// Reads without blocking, about 1 MiB at most, so that a writer that is faster than this reader
-// does not hold it. Closes the descriptor at its end.
+// Reads without blocking, about 1 MiB at most, so that a faster writer does not hold up this
+// reader. Closes the descriptor at its end.
 std::string read_available(Descriptor& from);
 
 // Sends `signal` to everything in the child's process group. Safe until the child is reaped.

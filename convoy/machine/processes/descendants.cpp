@@ -73,7 +73,8 @@ bool is_guard(pid_t pid) {
   return name == kGuardName;
 }
 
-// Children first seen stopped cannot start others behind our back: kill top down.
+// Kills top down. A process that is stopped before its children are read cannot start others
+// meanwhile.
 int kill_tree(pid_t pid) {
   ::kill(pid, SIGSTOP);
   int killed = 1;
@@ -103,7 +104,8 @@ bool is_in_an_exec(pid_t pid) {
   return arguments.good() && arguments.peek() == EOF && memory >> pages && pages > 0;
 }
 
-// The number of a process that ended in between may be another's by now: the descriptor is not.
+// The number of a process that ended in between may be another's by now. The descriptor still names
+// the old process.
 bool kill_if_marked(pid_t pid, const std::string& name, const MarkWanted& wanted) {
   const Descriptor process = process_descriptor(pid);
   const std::string value = process.open() ? variable_of(pid, name) : "";
@@ -156,7 +158,7 @@ int DescendantKeeper::kill_orphans(std::chrono::milliseconds limit) {
 
 int kill_marked(const std::string& name, const MarkWanted& wanted,
                 std::chrono::milliseconds limit) {
-  // A process may exec while this looks: one look without a find proves nothing.
+  // A process may exec during the search: one search without a find proves nothing.
   constexpr int kLooks = 4;
   constexpr std::chrono::milliseconds kBetweenLooks{15};
   const auto until = Clock::now() + limit;

@@ -16,18 +16,19 @@ namespace convoy::processes {
 
 class DescendantKeeper {
  public:
-  DescendantKeeper();   // children that exist by now are not touched
+  DescendantKeeper();   // does not touch children that exist already
   ~DescendantKeeper();  // orphans go to the next process up again, as before
   DescendantKeeper(const DescendantKeeper&) = delete;
   DescendantKeeper& operator=(const DescendantKeeper&) = delete;
 
   // Leaves a child to another owner, which waits for it.
   void leave_alone(pid_t child) { not_ours_.insert(child); }
-  // It has been waited for: an orphan may have its number by now.
+  // Call it when the child has been waited for: an orphan may have its number by now.
   void forget(pid_t child) { not_ours_.erase(child); }
 
-  // Kills all orphans and what they had started, and waits for them, but no longer than `limit`.
-  // Guards are only waited for. Returns how many were killed. Call when the ranks are reaped.
+  // Kills all orphans and the processes that they started, and waits for them, but no longer than
+  // `limit`. Guards are only waited for. Returns the number of killed processes. Call it when the
+  // ranks are reaped.
   int kill_orphans(std::chrono::milliseconds limit);
 
  private:
@@ -35,18 +36,18 @@ class DescendantKeeper {
   bool was_keeper_ = false;
 };
 
-// True when `ancestor` started that process, itself or through others that still live; true for
-// itself.
+// True when `ancestor` started `process`, itself or through processes that still run. True for
+// `ancestor` itself.
 bool descends_from(pid_t process, pid_t ancestor);
 
-// The name of a guard process. One of a launcher that was itself a rank ends by itself once it has
-// tidied up.
+// The name of a guard process. The guard of a launcher that was itself a rank ends by itself after
+// its cleanup.
 constexpr const char* kGuardName = "convoy-guard";
 
-// Kills every process of this user whose environment holds `entry` ("NAME=value", or that and
-// ":more", as a launcher inside has it), again and again until none is left or the limit is over.
-// This process itself and other guards are spared. For a launcher that is gone: its orphans are no
-// longer found by descent.
+// Kills every process of this user whose environment holds `entry` ("NAME=value"; a launcher inside
+// the job appends ":more"), again and again until none is left or the limit is over. This process
+// itself and other guards are spared. Call it after the end of a launcher, when its orphans can no
+// longer be found by descent.
 void kill_marked(const std::string& entry, std::chrono::milliseconds limit);
 
 // The same for every process whose environment variable `name` has a value for which `wanted` is

@@ -27,7 +27,7 @@ bool write_error_file(const std::filesystem::path& path, const Error& error) {
 ErrorFile read_error_file(const std::filesystem::path& path) {
   constexpr int64_t kMaxBytes = 1 << 20;
   ErrorFile found;
-  // A rank may have put anything there: a pipe would be waited for.
+  // A rank may have put anything there: reading a pipe would block.
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return found;
   std::string text;

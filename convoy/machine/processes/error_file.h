@@ -11,8 +11,8 @@
 
 namespace convoy::processes {
 
-// {"message":{"message":SENTENCE,"extraInfo":{"timestamp":SECONDS}},"convoy":{...}}. Returns false
-// when it cannot be written.
+// Writes {"message":{"message":SENTENCE,"extraInfo":{"timestamp":SECONDS}},"convoy":{...}}. Returns
+// false when the file cannot be written.
 bool write_error_file(const std::filesystem::path& path, const Error& error);
 
 struct ErrorFile {
@@ -22,8 +22,8 @@ struct ErrorFile {
 };
 ErrorFile read_error_file(const std::filesystem::path& path);
 
-// A launcher that is itself a rank hands the root cause's file on, as torchrun does: `text` goes to
-// `path` with the exit code as message.errorCode. Returns false when it cannot be written.
+// A launcher that is itself a rank passes on the root cause's error file, as torchrun does: `text`
+// goes to `path` with the exit code as message.errorCode. Returns false when it cannot be written.
 bool hand_on_error_file(const std::filesystem::path& path, const std::string& text, int exit_code);
 
 }  // namespace convoy::processes

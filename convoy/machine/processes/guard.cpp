@@ -20,9 +20,9 @@ namespace {
 constexpr std::chrono::milliseconds kKillLimit{1'500};
 constexpr std::chrono::milliseconds kEndLimit{5'000};  // longer than a guard has work to do
 
-// Positive: watch this group; negative: forget it; kInOrder: the launcher is about to end by
-// itself. The end of the stream without it means that the launcher was killed, perhaps before it
-// could report a rank that it had just started.
+// Messages to the guard. Positive: watch this group; negative: forget it; kInOrder: the launcher is
+// about to end by itself. If the stream ends without kInOrder, the launcher was killed, perhaps
+// before it could report a rank that it had just started.
 constexpr pid_t kInOrder = 0;
 
 [[noreturn]] void stand_guard(int line, const std::filesystem::path& scratch,
@@ -31,8 +31,8 @@ constexpr pid_t kInOrder = 0;
   ::prctl(PR_SET_NAME, kGuardName);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
     ::signal(signal, SIG_IGN);
-  // This process must not keep the launcher's output open for its readers.
-  // Nor the other end of its own line, whose closing says that the launcher was killed.
+  // This process must not keep the launcher's output open for its readers. Nor must it keep the
+  // other end of its own line open: the line closes when the launcher is killed.
   close_all_but(line);
   std::set<pid_t> groups;
   bool in_order = false;
@@ -81,8 +81,8 @@ bool Guard::replace_if_gone() {
   return true;
 }
 
-// A stopped guard continues. When the guard must be killed, the launcher's own end does the rest of
-// its work.
+// Lets a stopped guard continue. If the guard must be killed, the launcher's own end does the rest
+// of its work.
 Guard::~Guard() {
   tell(kInOrder);
   line_.reset();

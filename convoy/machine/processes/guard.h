@@ -33,7 +33,7 @@ class Guard {
   // Does not block. Throws IoError.
   bool replace_if_gone();
   void watch(pid_t group);
-  // Call it before the group's leader is reaped, for its number may be used again.
+  // Call it before the group's leader is reaped, since its number may be used again.
   void forget(pid_t group);
 
  private:

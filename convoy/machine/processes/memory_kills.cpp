@@ -34,7 +34,7 @@ MemoryKills::MemoryKills(const fs::path& sys, const fs::path& proc)
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const fs::path folder = fs::path(line.substr(second + 1)).relative_path();
     const fs::path root = sys / "fs/cgroup";
-    // In a container the path may be the host's, of which only the root is mounted.
+    // In a container the path may be that of the host, while only the container's root is mounted.
     const auto add = [&](const fs::path& base, const char* name) {
       for (const fs::path& file : {base / folder / name, base / name})
         if (fs::exists(file)) {
@@ -45,7 +45,7 @@ MemoryKills::MemoryKills(const fs::path& sys, const fs::path& proc)
     if (controllers.empty()) add(root, "memory.events");
     if (names_memory(controllers)) add(root / "memory", "memory.oom_control");
   }
-  // The machine's counter has the kills of other jobs too.
+  // The machine's counter includes the kills of other jobs.
   if (!cgroup_files_.empty()) machine_file_.clear();
   seen_ = count();
 }

@@ -13,7 +13,7 @@
 namespace convoy::processes {
 namespace {
 
-// Names of hosts are chosen by people; the id of this boot is not.
+// People choose the names of hosts, which may be equal. The id of a boot is unique.
 std::string this_boot() {
   char host[256] = {};
   ::gethostname(host, sizeof(host) - 1);

@@ -12,7 +12,7 @@ namespace convoy::processes {
 
 // "HOST.BOOT.NAMESPACE:PID:START": no other process has the name, ever.
 std::string process_name(pid_t process);
-// The process of that name ran on this host and is gone.
+// True when the process of that name ran on this host and is gone.
 bool is_gone(const std::string& process);
 
 }  // namespace convoy::processes

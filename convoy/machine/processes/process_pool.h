@@ -23,13 +23,14 @@ namespace convoy::processes {
 struct PoolOptions {
   std::vector<std::string> command;
   int64_t workers = 1;
-  // By worker; over this process's own.
+  // By worker: variables added to this process's own environment.
   std::vector<std::map<std::string, std::string>> environment;
   std::vector<std::vector<int>> cpus;  // by worker; empty = this process's CPUs
-  // Called before each start: the stdin of that worker, closed here afterwards. Empty: none.
+  // Called before each start. Returns the stdin of that worker, which is closed here afterwards.
+  // Empty: no stdin.
   std::function<Descriptor(size_t worker)> input = {};
   sigset_t signals;        // mask of the workers
-  std::string log_folder;  // worker-N.log; empty = nowhere
+  std::string log_folder;  // for worker-N.log; empty = no logs
 };
 
 struct ProcessDeath {
@@ -51,7 +52,7 @@ struct ProcessNews {
   std::vector<ProcessDeath> deaths;
 };
 
-// The error in the last line of a worker of ours, which prints its reason there as every command
+// The error in the last line of one of our workers, which prints its reason there as every command
 // does.
 std::optional<Error> own_error(const ProcessDeath& death);
 
@@ -62,23 +63,23 @@ class ProcessPool {
   ProcessPool(const ProcessPool&) = delete;
   ProcessPool& operator=(const ProcessPool&) = delete;
 
-  // Starts workers where there are none and which are not retired, at most `most` of them in all.
-  // Throws ConfigError, IoError.
+  // Starts workers that do not run and are not retired, at most `most` workers in all. Throws
+  // ConfigError, IoError.
   void start_missing(int64_t most);
-  void start(size_t worker);  // one that does not run. Throws as start_missing()
+  void start(size_t worker);  // starts a worker that does not run. Throws as start_missing()
   bool runs(size_t worker) const { return workers_[worker].has_value(); }
   // Waits at most `limit` for news, or for `other` to become readable.
   ProcessNews wait(std::chrono::milliseconds limit, int other);
   void tell_stop();  // SIGTERM
   void kill_all();
   void kill(size_t worker);     // counts as timed out
-  void replace(size_t worker);  // kills it, through no fault of what it computes
+  void replace(size_t worker);  // kills it, although its work is not at fault
   void retire(size_t worker);   // it is not started again
   int64_t running() const;
   std::vector<pid_t> pids() const;
   std::vector<std::string> names() const;  // names of running workers
-  // Running workers, not yet killed for their time, that wrote nothing to their stdout for this
-  // long.
+  // Running workers, not yet killed for a timeout, that have written nothing to their stdout for
+  // this long.
   std::vector<size_t> silent_for(std::chrono::duration<double> limit) const;
   // Workers that a signal stopped, and that gave no sign of life for this long.
   std::vector<size_t> stopped_for(std::chrono::duration<double> limit) const;
@@ -88,7 +89,7 @@ class ProcessPool {
     ChildProcess process;
     std::string name;
     std::string output;  // the line that has not ended yet
-    std::string errors;  // the same of stderr
+    std::string errors;  // the line of stderr that has not ended yet
     std::string stderr_tail;
     std::chrono::steady_clock::time_point last_sign;
     bool timed_out = false;

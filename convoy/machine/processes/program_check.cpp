@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kNameAProgram = "name a program that exists and may be executed";
 
-// Empty when the file may be executed, else why not.
+// Returns why the file may not be executed; empty = it may.
 std::string problem_of(const fs::path& file) {
   std::error_code failure;
   const fs::file_status status = fs::status(file, failure);
@@ -48,10 +48,10 @@ fs::path found_in_path(const std::string& name) {
   return {};
 }
 
-// The first line of a script behind `#!`, as the kernel cuts it.
+// The first line of a script after `#!`, as the kernel cuts it.
 struct InterpreterLine {
   std::string interpreter;  // empty: the file is no script
-  std::string argument;     // one, with the spaces in it
+  std::string argument;     // a single argument, including its spaces
   bool ends_with_return = false;
 };
 
@@ -80,21 +80,21 @@ InterpreterLine interpreter_line(const fs::path& file) {
   return found;
 }
 
-// `#!/usr/bin/env python3` names its interpreter in the argument. With options env reads the line
-// in ways of its own.
+// `#!/usr/bin/env python3` names its interpreter in the argument. With options, env parses the line
+// by its own rules.
 bool asks_env(const InterpreterLine& line) {
   return fs::path(line.interpreter).filename() == "env" && !line.argument.empty() &&
          line.argument[0] != '-' && line.argument.find('=') == std::string::npos;
 }
 
-// Why a script cannot be run by what its first line names, and what to do. Empty `found`: nothing
-// is wrong with it.
+// Why the interpreter in a script's first line cannot run it, and what to do. Empty `found`:
+// nothing is wrong.
 ProgramProblem first_line_problem(const fs::path& file) {
   const InterpreterLine line = interpreter_line(file);
   if (line.interpreter.empty()) return {};
   const bool by_env = asks_env(line);
   const std::string& name = by_env ? line.argument : line.interpreter;
-  // Behind an argument of another program the return is that program's matter.
+  // After an argument, the '\r' belongs to that argument, which only matters for env.
   if (line.ends_with_return && (by_env || line.argument.empty()))
     return {fmt::format("it has Windows line ends, so its first line names `{}\\r`", name),
             fmt::format("convert it: sed -i 's/\\r$//' {}", file.string())};

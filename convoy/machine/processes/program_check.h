@@ -16,8 +16,8 @@ struct ProgramProblem {
   bool any() const { return !found.empty(); }
 };
 
-// The file that execvp would run: `program` itself where it has a '/', else the first of PATH.
-// Empty where no folder of PATH has it.
+// The file that execvp would run: `program` itself if it has a '/', else the first match in PATH.
+// Empty if no folder of PATH has it.
 std::filesystem::path program_file(const std::string& program);
 
 // Checks whether a process could run `program`, looked up as execvp does.

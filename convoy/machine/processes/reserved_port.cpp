@@ -20,8 +20,8 @@ constexpr int kHighest = 32'767;
 constexpr int kTries = 2'000;
 constexpr int kDefaultOfTorchrun = 29'500;
 
-// The highest port below the kernel's own choices, which begin at 32768 unless the administrator
-// moved them.
+// The highest port below the range from which the kernel chooses ports. The range begins at 32768
+// unless the administrator moved it.
 int highest_quiet_port() {
   std::ifstream range("/proc/sys/net/ipv4/ip_local_port_range");
   int first = 0;
@@ -32,7 +32,7 @@ int highest_quiet_port() {
 template <class Address>
 bool can_bind(int family, const Address& address) {
   const Descriptor probe(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!probe.open()) return errno == EAFNOSUPPORT;  // a host without IPv6 has no such port to take
+  if (!probe.open()) return errno == EAFNOSUPPORT;  // a host without IPv6 has no IPv6 port
   if (family == AF_INET6) {
     const int only = 1;
     ::setsockopt(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));

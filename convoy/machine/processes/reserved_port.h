@@ -14,9 +14,9 @@ namespace convoy::processes {
 
 class ReservedPort {
  public:
-  // A free one. Throws IoError when there is none.
+  // Reserves a free port. Throws IoError when there is none.
   ReservedPort();
-  // A free one from `lowest` to `highest`, both included.
+  // Reserves a free port from `lowest` to `highest`, both included.
   ReservedPort(int lowest, int highest);
   int number() const { return number_; }
 

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// At most a second, at least one millisecond.
+// The rest of the limit, but at most a second and at least one millisecond.
 int wait_milliseconds(Clock::time_point begin, Seconds limit) {
   constexpr Seconds kLongest{1};
   const Seconds spent = Clock::now() - begin;
@@ -25,8 +25,8 @@ int wait_milliseconds(Clock::time_point begin, Seconds limit) {
   return static_cast<int>(1000 * std::clamp(left, Seconds(0), kLongest).count()) + 1;
 }
 
-// A file without a name that holds `text`, read from its start: a program that does not read all of
-// it holds nobody.
+// A file without a name that holds `text`, read from its start. Unlike a pipe, it blocks nobody
+// when a program does not read all of it.
 Descriptor memory_file(const std::string& text) {
   Descriptor file(::memfd_create("convoy-input", MFD_CLOEXEC));
   for (size_t done = 0; file.open() && done < text.size();) {

@@ -15,19 +15,19 @@ namespace convoy::processes {
 using Seconds = std::chrono::duration<double>;
 using TakeText = std::function<void(std::string_view text)>;
 
-// Gives what the child writes to `output` and `errors` as it comes, until it ends; after `limit`
-// (0 = never) its group is killed, and this returns true. The child is not reaped. Others that keep
-// its pipes open are not waited for. Blocks.
+// Passes the child's output to `output` and `errors` as it comes, until the child ends. After
+// `limit` (0 = never) its group is killed, and this returns true. The child is not reaped. Other
+// processes that keep its pipes open are not waited for. Blocks.
 bool listen_to(ChildProcess& child, Seconds limit, const TakeText& output, const TakeText& errors);
 
 struct ChildResult {
   ChildEnd end;
-  bool timed_out = false;  // it was killed for its time
+  bool timed_out = false;  // killed because it exceeded the limit
   std::string output;
   std::string errors;
 };
 
-// Listens to the child until it ends, reaps it, and leaves no number in `child`. Blocks.
+// Listens to the child until it ends, reaps it, and clears its number in `child`. Blocks.
 ChildResult finish_child(ChildProcess& child, Seconds limit = Seconds(0));
 
 // Runs a program to its end, with `input` on its stdin unless that is empty. Blocks. Throws as

@@ -30,8 +30,8 @@ std::string owner_name() {
 }
 
 // The file is locked before it has a name, so no process finds it unlocked while this process
-// lives. Not open on file systems that cannot do that; then the folder is never taken for an
-// abandoned one.
+// lives. Some file systems cannot do that: the result is not open then, and the folder is never
+// taken for an abandoned one.
 Descriptor locked_owner_file(const fs::path& folder) {
   Descriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   const std::string link = fmt::format("/proc/self/fd/{}", file.get());
@@ -55,7 +55,7 @@ void remove_abandoned(const fs::path& temporary) {
   for (fs::directory_iterator entry(temporary, error), end; !error && entry != end;
        entry.increment(error)) {
     if (!entry->path().filename().string().starts_with(kName)) continue;
-    Descriptor lock;  // until it is gone: another launch leaves it to this one
+    Descriptor lock;  // held during the removal: another launch leaves the folder to this one
     std::error_code ignored;
     if (is_abandoned(entry->path(), owner, lock)) fs::remove_all(entry->path(), ignored);
   }

@@ -14,8 +14,8 @@ namespace convoy::processes {
 
 class ScratchFolder {
  public:
-  // Chooses an unused name in TMPDIR, or in /tmp when TMPDIR is not writable. So a guard can get
-  // the name before the folder exists.
+  // Chooses an unused name in TMPDIR, or in /tmp when TMPDIR is not writable. The folder does not
+  // exist yet, but a guard can get the name already.
   ScratchFolder();
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
@@ -25,7 +25,7 @@ class ScratchFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path store_file() const { return path_ / "store"; }
-  std::filesystem::path error_file(int attempt, int local_rank) const;  // its folder is made
+  std::filesystem::path error_file(int attempt, int local_rank) const;  // makes the file's folder
 
  private:
   std::filesystem::path path_;

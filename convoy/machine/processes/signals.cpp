@@ -47,7 +47,8 @@ SignalStream::SignalStream(const std::vector<int>& signals) : signals_(signals) 
 }
 
 SignalStream::~SignalStream() {
-  // Signals that stay blocked wait for the stream around this one; the others would act now.
+  // Signals that stay blocked are left to the stream around this one. Others are dropped, or they
+  // would act now.
   sigset_t blocked, released;
   pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
   sigemptyset(&released);
@@ -65,7 +66,7 @@ std::optional<int> SignalStream::next() {
   signalfd_siginfo info{};
   while (::read(stream_.get(), &info, sizeof(info)) == sizeof(info)) {
     const int signal = static_cast<int>(info.ssi_signo);
-    // The writer gets the error number instead.
+    // PIPE and XFSZ are dropped: the writer gets an error number instead.
     if (signal != SIGPIPE && signal != SIGXFSZ) return signal;
   }
   return std::nullopt;

@@ -20,18 +20,19 @@ class SignalStream {
   // do nothing. CHLD gets its default action: where it is ignored, children leave no exit code.
   // Throws IoError.
   explicit SignalStream(const std::vector<int>& signals);
-  // Restores the signals. One that is not read is dropped, unless another stream of this thread is
-  // around this one and reads it.
+  // Restores the signals. A signal that was not read is dropped, unless an outer stream of this
+  // thread reads it.
   ~SignalStream();
   SignalStream(const SignalStream&) = delete;
   SignalStream& operator=(const SignalStream&) = delete;
 
   int descriptor() const { return stream_.get(); }
   std::optional<int> next();  // does not block
-  // Reads all that wait. True once one of the constructor's `signals` has come this way. Does not
-  // block.
+  // Reads all pending signals. True once one of the constructor's `signals` has been read here.
+  // Does not block.
   bool asked_to_stop();
-  // For programs that are started now: as it was before, but what is read here would reach them.
+  // The mask for programs that are started now: the mask from before, but without the signals that
+  // are read here.
   const sigset_t& mask_for_ranks() const { return for_ranks_; }
 
  private:
