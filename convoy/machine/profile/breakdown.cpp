@@ -21,7 +21,7 @@ Kind kind_of(const std::string& phase) {
   return Kind::Compute;
 }
 
-// 12 of "step 12".
+// Returns 12 for "step 12".
 int64_t number_of(const NamedSpan& step) {
   int64_t number = 0;
   const size_t space = step.name.rfind(' ');
@@ -30,7 +30,7 @@ int64_t number_of(const NamedSpan& step) {
   return number;
 }
 
-// When the last rank entered a collective, and which it was.
+// The time at which the last rank entered a collective, and the number of that rank.
 struct LastEntry {
   int64_t time_ns = 0;
   int rank = -1;
@@ -62,8 +62,8 @@ Span waited_for_others(const TracedCollective& collective, const LastEntry& last
 
 struct Waits {
   Spans flights;  // collectives under way
-  Spans exposed;  // the rank waits for one
-  Spans waiting;  // ... because another rank has not come
+  Spans exposed;  // the rank waits for a collective
+  Spans waiting;  // the rank waits for another rank that has not entered it
 };
 
 Waits waits_of(const RankTrace& trace, const Spans& steps, const LastEntries& entries) {
@@ -154,7 +154,8 @@ void sum_collectives(const RankTrace& trace, const Spans& steps, const LastEntri
       sum.moving_seconds += static_cast<double>(collective.flight.end_ns - last.time_ns) / 1e9;
     }
     times[collective.name].first.push_back(collective.flight);
-    times[collective.name].first.push_back(collective.wait);  // its rank may wake up late
+    // a wait may end later than the flight
+    times[collective.name].first.push_back(collective.wait);
     times[collective.name].second.push_back(collective.wait);
   }
   for (auto& [name, spans] : times) {

@@ -23,7 +23,7 @@ struct RankBreakdown {
   int64_t num_steps = 0;
   double step_ms = 0;
   double compute_ms = 0;
-  double exposed_ms = 0;  // waiting_ms of it wait for a rank that came later, the rest for bytes
+  double exposed_ms = 0;  // includes waiting_ms for a rank that came later; the rest is for bytes
   double data_ms = 0;
   double evaluation_ms = 0;
   double host_ms = 0;
@@ -53,7 +53,7 @@ struct Breakdown {
   int num_threads = 0;  // rank 0's; 0 = not known
   int64_t first_step = 0;
   int64_t last_step = 0;
-  // Over the steps, each the mean of its ranks.
+  // Over the steps. The time of a step is the mean of its ranks.
   double shortest_ms = 0;
   double median_ms = 0;
   double longest_ms = 0;
@@ -65,8 +65,8 @@ struct Breakdown {
   RankBreakdown mean() const;  // over ranks; rank -1
 };
 
-// `traces` on one clock (align_clocks). Steps that not every rank has traced are left out. Throws
-// ConfigError when no step is left.
+// `traces` must be on one clock (align_clocks). Steps that not every rank has traced are left out.
+// Throws ConfigError when no step is left.
 Breakdown break_down(const std::vector<RankTrace>& traces);
 
 }  // namespace convoy::profile

@@ -30,8 +30,8 @@ constexpr std::array<Shown, 8> kShown = {{{"gpu_util_pct", "%"},
 
 using Values = std::vector<std::pair<int64_t, double>>;
 
-// Looks are seconds apart: the last one before the steps and the first one after them belong to the
-// picture.
+// Readings are seconds apart, so the last one before the steps and the first one after them are
+// included.
 Values around(const Values& values, const Span& time) {
   const auto earlier = [](const auto& value, int64_t moment) { return value.first < moment; };
   auto begin = std::lower_bound(values.begin(), values.end(), time.begin_ns, earlier);

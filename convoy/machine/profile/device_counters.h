@@ -20,9 +20,9 @@ struct DeviceCounter {
   std::vector<std::pair<int64_t, double>> values = {};  // nanoseconds since 1970, in order
 };
 
-// From devices.csv and logs/devices-HOST.csv of the run folder, where those are; within `time`, and
-// one look before and after it. Counters of one device stand together. `host`: which the first file
-// is of. Throws IoError.
+// Reads devices.csv and logs/devices-HOST.csv of the run folder, if they exist: the readings within
+// `time`, and one before and one after it. Counters of one device are adjacent. `host`: the host of
+// the first file. Throws IoError.
 std::vector<DeviceCounter> read_device_counters(const std::filesystem::path& run_folder,
                                                 const std::string& host, const Span& time);
 

@@ -26,8 +26,8 @@ struct Fact {
 
 class Writer {
  public:
-  // TrackDescriptor{uuid=1, name=2, child_ordering=11, sibling_order_rank=12}. Not a process: those
-  // show their tracks by name, folded.
+  // TrackDescriptor{uuid=1, name=2, child_ordering=11, sibling_order_rank=12}. The group is not a
+  // process: the viewer shows the tracks of a process by name, folded.
   uint64_t add_group(const std::string& name, int64_t place) {
     std::string track = new_track(name);
     put_integer(track, 11, kExplicitOrder);
@@ -62,7 +62,7 @@ class Writer {
     end_slice(track, span.end_ns);
   }
 
-  // A slice that begins before the one around it has ended lies within that.
+  // A slice that begins before the end of another slice of its track is inside that slice.
   // TrackEvent{debug_annotations=4{name=10, int_value=4}, type=9, track_uuid=11, categories=22,
   // name=23}.
   void begin_slice(uint64_t track, std::string_view category, std::string_view name,
@@ -132,8 +132,8 @@ void add_steps(Writer& writer, uint64_t track, const RankTrace& trace) {
   }
 }
 
-// Slices of a track nest or follow each other, collectives do neither: each goes to the first track
-// that is free when it begins. Tracks of one name are shown as one.
+// Slices of a track must nest or follow each other. Collectives do neither, so each goes to the
+// first track that is free when it begins. Tracks of one name are shown as one.
 void add_collectives(Writer& writer, const RankTrace& trace, uint64_t group, int64_t place) {
   std::vector<std::pair<uint64_t, int64_t>> lanes;  // track, and when it is free
   for (const TracedCollective& collective : trace.collectives) {

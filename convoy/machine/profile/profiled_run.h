@@ -13,8 +13,8 @@ namespace convoy::profile {
 // for files of something else, IoError.
 ProfiledRun read_profiled_run(const std::filesystem::path& run_folder);
 
-// Writes the traces of all ranks, and what devices did meanwhile, into one file:
-// traces/run.perfetto-trace of the run where `file` is empty. Returns its path. Throws IoError.
+// Writes the traces of all ranks, and the counters of devices at that time, into one file: `file`,
+// or traces/run.perfetto-trace of the run if `file` is empty. Returns its path. Throws IoError.
 std::filesystem::path write_perfetto_trace(const ProfiledRun& run, std::filesystem::path file = {});
 
 }  // namespace convoy::profile

@@ -107,7 +107,7 @@ RankTrace read(const json& text) {
   return trace;
 }
 
-// When the collectives that a rank shares with others were done there.
+// The times at which shared collectives were done on one rank.
 using Ends = std::map<std::pair<std::string, int64_t>, int64_t>;
 
 Ends ends_of(const RankTrace& trace) {
@@ -119,8 +119,8 @@ Ends ends_of(const RankTrace& trace) {
   return ends;
 }
 
-// By how much `other` is to be moved so that shared collectives end together; the median is not
-// moved by the few that a busy host held up.
+// The time by which `other` must be moved so that shared collectives end together. The median does
+// not depend on the few collectives that a busy host held up.
 std::optional<int64_t> median_lag_ns(const Ends& first, const Ends& other) {
   std::vector<int64_t> lags;
   for (const auto& [key, end] : other)

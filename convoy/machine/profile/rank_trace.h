@@ -35,24 +35,24 @@ struct RankTrace {
   std::string host = {};
   // Added to the times below, which come from the host's monotonic clock.
   int64_t since_1970_ns = 0;
-  bool has_device_clock = false;      // times are when a GPU is at the work; else when the host is
-  bool is_full = false;               // later steps were left out
+  bool has_device_clock = false;      // times of the GPU's work; false: of the host's calls
+  bool is_full = false;               // later steps were not traced
   int64_t num_notes = 0;              // taken while tracing
   double note_ns = 0;                 // time of one note
-  std::vector<NamedSpan> steps = {};  // in order; they touch
+  std::vector<NamedSpan> steps = {};  // in order, without gaps
   std::vector<NamedSpan> phases = {};
   std::vector<TracedCollective> collectives = {};  // in the order of their entry
 };
 
-// Throws DataError naming `source` for a text that StepTrace::chrome_json() has not written.
+// Throws DataError naming `source` for a text that StepTrace::chrome_json() did not write.
 RankTrace parse_rank_trace(std::string_view text, const std::string& source);
 
 // The traces of a run folder, by rank. Throws ConfigError when there are none, DataError, IoError.
 std::vector<RankTrace> read_rank_traces(const std::filesystem::path& run_folder);
 
-// Moves the times of ranks of other hosts than the first one's onto the first one's clock: by the
-// clocks of day, then by the collectives that they share, whose ends are the same moment but for
-// the time of a message. Times are since 1970 afterwards.
+// Moves the times of all ranks to the clock of the first one's host: first by the clocks of day,
+// then by shared collectives, which end at the same moment except for the time of a message. Times
+// are since 1970 afterwards.
 void align_clocks(std::vector<RankTrace>& traces);
 
 }  // namespace convoy::profile

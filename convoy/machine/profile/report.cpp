@@ -23,7 +23,7 @@ double share(double part, double whole) { return whole > 0 ? 100 * part / whole 
 
 std::string ms_text(double ms) { return fmt::format("{:.{}f} ms", ms, ms < 10 ? 2 : 1); }
 
-// A line of the table, and where its figure comes from.
+// A line of the table, and the function that gives its figure.
 struct Line {
   std::string label;
   std::function<double(const RankBreakdown&)> ms;
@@ -55,8 +55,8 @@ std::vector<Line> lines_of(const RankBreakdown& mean, bool knows_later_ranks) {
   return lines;
 }
 
-// Columns: the mean, then each rank, or of many ranks the one with the shortest and the longest
-// computing.
+// Columns: the mean, then each rank. With many ranks only two have a column: those with the
+// shortest and the longest computing.
 struct Column {
   std::string heading;
   RankBreakdown rank;
@@ -80,7 +80,7 @@ std::vector<Column> columns_of(const Breakdown& breakdown) {
   return columns;
 }
 
-// Shares stand beside the first column alone: the table of two ranks fits into 80 columns.
+// Only the first column has shares, so that the table of two ranks fits into 80 columns.
 std::string table_text(const std::vector<Column>& columns, bool knows_later_ranks) {
   constexpr int kLabel = 28;
   std::string text = fmt::format("{:<{}}", "", kLabel);
@@ -183,8 +183,8 @@ ordered_json rank_json(const RankBreakdown& rank) {
           {"tracing_ms", rank.tracing_ms}};
 }
 
-// The ideal speedup over one rank: the number of ranks, but on CPUs, where one rank has all threads
-// of a host, the ratio of their threads.
+// The ideal speedup over one rank is the number of ranks. On CPUs one rank has all threads of a
+// host, so the ideal is the ratio of the threads.
 double worth_of(const ProfiledRun& single, const ProfiledRun& many) {
   const int one = single.breakdown.num_threads, each = many.breakdown.num_threads;
   if (many.breakdown.has_device_clock || one == 0 || each == 0) return many.breakdown.world_size;
@@ -219,7 +219,7 @@ std::string later_rank_finding(const Breakdown& breakdown, const RankBreakdown& 
                    ms_text(mean.waiting_ms));
 }
 
-// The second run's loss against the ideal, divided among the parts in which a token takes longer
+// Divides the second run's loss against the ideal among the parts in which a token takes longer
 // than in the first run.
 std::string scaling_text(const ProfiledRun& single, const ProfiledRun& many) {
   const double worth = worth_of(single, many);

@@ -23,9 +23,9 @@ struct ProfiledRun {
 std::string report_text(const ProfiledRun& run);
 nlohmann::ordered_json report_json(const ProfiledRun& run);  // schema convoy.profile/1
 
-// Two runs side by side. When the first is of one rank and the second of several: how many times
-// its work those do, and where the rest goes. Throws ConfigError when one counts tokens and the
-// other samples.
+// Two runs side by side. If the first has one rank and the second several, it also tells the
+// speedup and where the rest is lost. Throws ConfigError when one counts tokens and the other
+// samples.
 std::string comparison_text(const ProfiledRun& first, const ProfiledRun& second);
 // Schema convoy.profile_comparison/1.
 nlohmann::ordered_json comparison_json(const ProfiledRun& first, const ProfiledRun& second);
