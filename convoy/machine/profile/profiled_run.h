@@ -10,7 +10,7 @@
 namespace convoy::profile {
 
 // Reads traces/, events.jsonl and run.json. Throws ConfigError for a run without traces, DataError
-// for files of something else, IoError.
+// for files that are no traces or events, IoError.
 ProfiledRun read_profiled_run(const std::filesystem::path& run_folder);
 
 // Writes the traces of all ranks, and the counters of devices at that time, into one file: `file`,

@@ -74,7 +74,7 @@ std::string use_words(const std::optional<CpuSample>& since, HealthWatch::Clock:
 struct HealthWatch::Rank {
   pid_t pid = -1;  // -1: does not run
   int64_t num_beats = 0;
-  milliseconds quiet{0};  // without a beat or stopped; without pauses of this launcher
+  milliseconds quiet{0};  // time without a beat or stopped; pauses of this launcher do not count
   std::optional<HealthKind> reported = {};
   bool was_straggler = false;
   std::optional<CpuSample> since_wait = {};  // when others began to wait for it

@@ -114,7 +114,8 @@ std::string pci_link(const fs::path& sys, const TopologyNode& one, const Topolog
     ++shared;
   if (shared == 0) return one.numa_node >= 0 && one.numa_node == other.numa_node ? "NODE" : "SYS";
   if (shared == 1) return "PHB";  // the host bridge alone
-  // Behind one switch, each path has at most the switch's port and the device left.
+  // Behind one switch: after the shared part, each path has at most the switch's port and the
+  // device.
   constexpr size_t kPortAndDevice = 2;
   return first.size() - shared <= kPortAndDevice && second.size() - shared <= kPortAndDevice
              ? "PIX"
