@@ -14,14 +14,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A node without a place: errors name the key alone.
+// The node has no position in a file, so errors name only the key.
 config::Node node_of(const Json& value) {
   config::Node node;
   if (value.is_array()) {
     node.kind = config::NodeKind::List;
     for (const Json& item : value) node.items.push_back(node_of(item));
   } else if (value.is_object()) {
-    node.kind = config::NodeKind::Map;  // no field takes one
+    node.kind = config::NodeKind::Map;  // no field accepts a map
   } else if (!value.is_null()) {
     node.kind = config::NodeKind::Scalar;
     node.quoted = value.is_string();
@@ -30,7 +30,8 @@ config::Node node_of(const Json& value) {
   return node;
 }
 
-// `read`: the value that the field took from `given`.
+// True when `given` has quotes around a number or a boolean. `read`: the typed value that the field
+// parsed from `given`.
 bool is_quoted(const Json& given, const Json& read) {
   if (!read.is_array()) return given.is_string() && !read.is_string();
   for (size_t at = 0; at < read.size(); ++at)
@@ -38,7 +39,8 @@ bool is_quoted(const Json& given, const Json& read) {
   return false;
 }
 
-// Flags are texts, and the values of a cell have their types: a number in quotes is none.
+// Flags arrive as texts, so a field accepts a number in quotes. A cell's values are typed, so a
+// number in quotes is refused here.
 void read_value(const config::Field& field, const Json& value, const std::string& key) {
   config::set_value(field, node_of(value), key);
   const Json read = config::value_json(field);

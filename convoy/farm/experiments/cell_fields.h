@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters of a cell as one JSON object, read and written over a list of fields whose entries
-// the flags of the workload share: a name, its bounds and its words stand once.
+// Reads and writes the parameters of a cell as one JSON object, from a list of fields. The
+// workload's flags use the same list, so each name, its bounds and its words are written only once.
 #pragma once
 
 #include <algorithm>
@@ -13,30 +13,31 @@
 
 namespace convoy::experiments {
 
-// A list of lists of numbers: data of a cell, which no flag gives.
+// A list of lists of numbers in a cell. No flag sets it.
 struct NumberRows {
   const char* name;
   std::vector<std::vector<double>>* rows;
 };
 
-// All that decides the numbers of a cell but its seed. Points into the parameters.
+// The fields that decide the numbers of a cell; the seed is not among them. Holds pointers into the
+// parameters.
 struct CellFields {
   config::Section list;
   std::vector<NumberRows> data = {};
 };
 
-// Sets what the object `text` has keys for. Throws ConfigError: no object, an unknown key, a wrong
-// type, a value outside its bounds.
+// Sets the fields for which the JSON object `text` has a key. Throws ConfigError if `text` is no
+// object, or has an unknown key, a value of a wrong type or a value outside its bounds.
 void read_cell(const std::string& text, const char* workload, const CellFields& cell);
 
 void check_bounds(const CellFields& cell);  // throws ConfigError
 
-// Every value that differs from its default, keys sorted: the text of the cell's identity. Both
-// lists come from the same struct type.
+// The JSON text of every value that differs from its default, with sorted keys. It identifies the
+// cell. `cell` and `defaults` must list the fields of the same struct type.
 std::string cell_text(const CellFields& cell, const CellFields& defaults);
 
-// `words`: one for each enumerator, in their order. `word` is one of them: its field allows no
-// other.
+// The enumerator that `word` names. `words` has one word per enumerator, in the order of the
+// enumerators, and contains `word`: the field's bounds refuse other words.
 template <class Enum>
 Enum enumerator_of(const std::string& word, const std::vector<std::string>& words) {
   const auto found = std::find(words.begin(), words.end(), word);

@@ -8,7 +8,7 @@
 namespace convoy::experiments {
 namespace {
 
-// The mode that a stored version was computed in.
+// The mode, "fast" or "exact", that the version of a stored sweep names.
 std::string mode_of_version(const std::string& version) {
   const auto contains = [&](const char* word) { return version.find(word) != std::string::npos; };
   return contains("-fast") ? "fast" : contains("-exact") ? "exact" : "";

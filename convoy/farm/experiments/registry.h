@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workloads that Convoy computes itself by name: the runner, its workers and the readers of a
-// store use the same list.
+// The workloads that Convoy computes itself by name: The runner, its workers and the readers of a
+// store use this one list.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace convoy::experiments {
 
-const std::vector<WorkloadKind>& workload_kinds();         // as help lists them
-const WorkloadKind* find_workload(std::string_view name);  // null: there is none
+const std::vector<WorkloadKind>& workload_kinds();         // in the order of the help text
+const WorkloadKind* find_workload(std::string_view name);  // null if there is none
 
 // `name`: a workload of workload_kinds(), or `run` for any program. `timeout_seconds` limits a
 // program; 0 = no limit. `mode`, `gpu`: see WorkloadKind::make. Throws ConfigError for an unknown

@@ -22,7 +22,7 @@ using sweep::Cell;
 using sweep::Tally;
 using sweep::Workload;
 
-// Chance alone goes so far once in 2 million checks.
+// A deviation this large happens by chance once in 2 million checks.
 constexpr double kMostSigmas = 5;
 
 struct Verdict {
@@ -30,7 +30,7 @@ struct Verdict {
   std::string detail;
 };
 
-// The published runs: seed 0 has w = (1, 0, 0, 0), seed 3 has ones.
+// The cells of published runs: seed 0 has w = (1, 0, 0, 0), seed 3 has w = (1, 1, 1, 1).
 std::vector<Cell> published_cells(std::vector<int64_t> dims, std::vector<int64_t> seeds,
                                   bool descents) {
   SsmFlags flags;
@@ -54,14 +54,14 @@ std::vector<Cell> factor_cells(const std::string& activation, std::vector<int64_
   flags.gnc = !descents;
   flags.gd = descents;
   flags.prior = false;
-  flags.common.gnc_eps_train = 0.05;  // some of a few thousand guesses pass
+  flags.common.gnc_eps_train = 0.05;  // so that some of a few thousand guesses pass
   flags.common.descent.epochs = 2'000;
   std::vector<Cell> cells;
   for (const sweep::PlannedCell& planned : plan_mf(flags).cells) cells.push_back(planned.cell);
   return cells;
 }
 
-// tests/kat_vectors of Random123 1.14.
+// Compares with tests/kat_vectors of Random123 1.14.
 Verdict check_philox() {
   const PhiloxWords pi = {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344};
   const bool right =
@@ -111,7 +111,8 @@ Verdict both(const Verdict& left, const Verdict& right) {
   return {left.passed && right.passed, left.detail + "; " + right.detail};
 }
 
-// The published run of 1e9 guesses at dimension 150; the share of seed 0 is exact.
+// Compares with the published run of 1e9 guesses at dimension 150. The accepted share of seed 0 is
+// exact.
 Verdict check_published(int64_t seed, double share, double loss) {
   constexpr double kGuesses = 2e6;
   const SsmWorkload workload;
@@ -122,7 +123,7 @@ Verdict check_published(int64_t seed, double share, double loss) {
               near("loss", tally.mean(), loss, std::hypot(tally.standard_error(), 4e-4)));
 }
 
-// Adam from 16 starts; mean and deviation over 64 are .0740 and .0009.
+// Runs Adam from 16 starts. Over 64 starts the mean loss is .0740 and its deviation .0009.
 Verdict check_descents() {
   std::vector<Cell> cells = published_cells({150}, {0}, true);
   for (int64_t start = 1; start < 16; ++start) {
@@ -149,7 +150,7 @@ Verdict check_balls() {
   return verdict;
 }
 
-// Guesses without the check against the closed form of their mean.
+// Compares guesses without the check with the closed form of their mean loss.
 Verdict check_prior() {
   const MfWorkload workload;
   Cell cell = factor_cells("Linear", {10}, 2, false).front();
@@ -186,7 +187,7 @@ std::string difference(const Cell& cell, const Tally& found, const Tally& wanted
                      wanted.json());
 }
 
-// Equal sums, which are integers, of the same guesses.
+// Compares the sums, which are integers, of the same guesses at several levels.
 Verdict check_guess_bits(const Workloads& workloads, Precision precision, uint64_t guesses) {
   const Workloads plain = workloads_at(precision, CpuLevel::Scalar);
   int64_t accepted = 0;

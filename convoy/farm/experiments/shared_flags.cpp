@@ -8,7 +8,8 @@ namespace convoy::experiments {
 
 std::vector<int64_t> seeds_of(const SeedFlags& flags, int64_t sweep_seed) {
   std::vector<int64_t> seeds = sweep::chosen_seeds(flags.seeds, flags.num_seeds);
-  for (const int64_t seed : seeds) stream_key(sweep_seed, seed);  // refuses what is no seed
+  // Refuses values that are no seeds.
+  for (const int64_t seed : seeds) stream_key(sweep_seed, seed);
   return seeds;
 }
 

@@ -9,7 +9,7 @@
 
 namespace convoy::experiments {
 
-// The words of a cell's parameter, and "auto" for the plan to choose one.
+// The words of a cell's parameter, and "auto", with which the plan chooses one.
 inline std::vector<std::string> words_or_auto(std::vector<std::string> words) {
   words.emplace_back("auto");
   return words;
@@ -39,7 +39,7 @@ struct SeedFlags {
 // The seeds that the flags choose. Throws ConfigError for one that no stream of random numbers has.
 std::vector<int64_t> seeds_of(const SeedFlags& flags, int64_t sweep_seed);
 
-// Sweeps that compare guesses with descents have these.
+// Flags of sweeps that compare guesses with descents.
 struct GuessFlags : SeedFlags {
   bool gnc = true;
   int64_t gnc_num_samples = 100'000'000;
@@ -62,7 +62,7 @@ struct GuessFlags : SeedFlags {
   }
 };
 
-// Sweeps whose guesses GPUs can compute have these.
+// Flags of sweeps whose guesses a GPU can compute.
 struct GpuFlags {
   int64_t max_gpus = -1;
   std::string device = "auto";

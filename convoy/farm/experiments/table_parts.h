@@ -11,12 +11,12 @@
 
 namespace convoy::experiments {
 
-// A parameter of the cell that is a whole number; 0 where it has none of that name.
+// A parameter of the cell that is an integer; 0 if the cell has no such parameter.
 int64_t whole_parameter(const sweep::CellResult& cell, const std::string& name);
 
 void add_distinct(std::vector<int64_t>& values, int64_t value);
 
-// The number of a cell; "nan" for a censored one; "" for null or a cell without a number.
+// The number of a cell; "nan" for a censored cell; "" for null or a cell without a number.
 std::string value_text(const sweep::CellResult* cell);
 
 }  // namespace convoy::experiments

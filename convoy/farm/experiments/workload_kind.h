@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One workload that Convoy computes itself, as the programs offer it. To add one: a folder with its
-// Workload, its flags and a function that returns its WorkloadKind, and one line in registry.cpp.
-// `ball/` is the smallest.
+// One workload that Convoy computes itself: its name, help texts, flags and functions. To add a
+// workload, write a folder with its Workload, its flags and a function that returns its
+// WorkloadKind, and add one line in registry.cpp. `ball/` is the smallest example.
 #pragma once
 
 #include <memory>
@@ -25,50 +25,52 @@ namespace convoy::experiments {
 struct SweepPlaces {
   std::string checkpoint_dir;          // folder of the store; empty = the results' folder
   std::string figures_dir;             // empty = no figures
-  std::string compute_device = "cpu";  // sweep::RunOptions
+  std::string compute_device = "cpu";  // see sweep::RunOptions
   int64_t max_gpus = -1;
 };
 
-// The flags of `convoy sweep NAME`, and the cells they stand for.
+// The flags of `convoy sweep NAME`, and the cells that they describe.
 class WorkloadFlags {
  public:
   virtual ~WorkloadFlags() = default;
 
-  virtual config::Section section() = 0;        // the flags as fields
-  virtual std::string config_file() const = 0;  // read before the command line; empty = none
-  virtual void start_over() = 0;                // back to the defaults, of a preset that was named
-  virtual sweep::SweepPlan plan() const = 0;  // throws ConfigError, which names the flag; DataError
+  virtual config::Section section() = 0;  // the flags as fields
+  // File that is read before the command line; empty = none.
+  virtual std::string config_file() const = 0;
+  virtual void start_over() = 0;  // resets the flags to the defaults, or to a preset that was named
+  // Throws ConfigError, which names the flag, and DataError.
+  virtual sweep::SweepPlan plan() const = 0;
   virtual SweepPlaces places() const = 0;
-  // The tables that are written at the end, with a mark of the sweep (SweepPlan::file_mark) before
-  // the ending. A rerun gives the same names.
+  // The tables that are written at the end. A table's file name has a mark of the sweep
+  // (SweepPlan::file_mark) before the ending. A rerun gives the same names.
   virtual std::vector<sweep::NamedFile> tables(const sweep::SweepResults& results) const = 0;
-  // One line per flag that was given and has no meaning any more, or is not used up.
+  // One line per given flag that has no meaning any more or is only partly used.
   virtual std::vector<std::string> notices() const { return {}; }
   // Warnings about settings whose result is likely to surprise the user.
   virtual std::vector<std::string> warnings() const { return {}; }
-  // A flag whose value may be left out; empty = none.
+  // The flag whose value may be left out; empty = none.
   virtual std::string flag_without_value() const { return ""; }
 };
 
 struct WorkloadKind {
-  std::string_view name;                      // the sub-command's name, also in stores
+  std::string_view name;                      // name of the sub-command, also in stores
   std::string_view summary;                   // one line in `convoy sweep --help`
   std::string_view usage;                     // "convoy sweep NAME [flags]"
   std::string_view example;                   // a command line
   std::vector<std::string_view> first_flags;  // flags that --help shows, at most twelve
   std::unique_ptr<WorkloadFlags> (*flags)();
   config::Section (*fields)();  // the flags with their defaults
-  // `mode`: "exact" or "fast" where the workload has both, else "". `gpu`: computes where
-  // the workload can use one; null = the CPU does.
+  // `mode`: "exact" or "fast" if the workload has both modes, else "". `gpu`: the GPU that computes
+  // if the workload can use one; null = the CPU computes.
   std::unique_ptr<sweep::Workload> (*make)(const std::string& mode,
                                            std::shared_ptr<cuda::Device> gpu);
-  // Further tables, beside the ones that every sweep has, made from results in a store; null =
-  // none.
+  // Makes further tables from results in a store, in addition to the tables that every sweep has;
+  // null = none.
   std::vector<sweep::NamedFile> (*wide_csv)(const sweep::SweepResults& results) = nullptr;
-  sweep::DescentSteps steps = {};  // how many steps its descents take
+  sweep::DescentSteps steps = {};  // number of steps of its descents
 };
 
-// WorkloadKind::fields.
+// An implementation of WorkloadKind::fields.
 template <class Flags>
 config::Section default_fields() {
   static Flags defaults;

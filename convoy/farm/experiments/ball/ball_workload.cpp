@@ -14,7 +14,7 @@
 namespace convoy::experiments {
 namespace {
 
-// Raised with any change of a cell's numbers.
+// Increased by every change that alters the numbers of a cell.
 constexpr int kBallNumbersVersion = 1;
 
 struct BallParameters {
@@ -32,7 +32,8 @@ BallParameters ball_of(const sweep::Cell& cell) {
   return parameters;
 }
 
-// Every point counts: 2^dim, the cube's volume, within the ball and 0 outside.
+// Every random point counts. Its value is 2^dim (the volume of the cube) inside the ball and 0
+// outside, so the mean value is the ball's volume.
 class BallPoints : public sweep::GuessExperiment {
  public:
   BallPoints(int64_t dim, int64_t seed)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Workload `ball`: the volume of the unit ball by random points of the cube around it, beside its
-// closed form. The smallest workload that does all that one does: a pattern to copy, and a quick
+// closed form. It is the smallest complete workload: a pattern to copy for a new one, and a quick
 // check of an installation.
 #pragma once
 
@@ -41,7 +41,7 @@ class BallWorkload : public sweep::Workload {
   std::unique_ptr<sweep::GuessExperiment> guesses(const sweep::Cell& cell) const override;
   std::vector<sweep::CellOutcome> compute(const std::vector<sweep::Cell>& cells) const override;
   sweep::ReferenceCurve reference(
-      const sweep::Cell& cell) const override;  // curve: the exact volume
+      const sweep::Cell& cell) const override;  // the curve is the exact volume
   std::vector<std::string> metrics(const sweep::Cell&) const override { return {"volume"}; }
   std::vector<std::string> axes() const override { return {"dim"}; }
 };

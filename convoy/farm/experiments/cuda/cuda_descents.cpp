@@ -11,7 +11,7 @@
 namespace convoy::experiments::cuda {
 namespace {
 
-// A launch takes milliseconds, so that a screen on the same GPU does not stand still.
+// A launch of this many steps takes milliseconds, so a display on the same GPU does not freeze.
 constexpr uint32_t kMostSteps = 1000;
 
 DescentPlaces places_of(const DescentBatch& batch) {
@@ -47,7 +47,7 @@ void copy_lane(const std::vector<LaneDoubles>& from, size_t lane, double* to) {
   for (const LaneDoubles& value : from) *to++ = value.lane[lane];
 }
 
-// The memory of all problems before the first step.
+// The initial contents of the GPU memory: the numbers of all problems before the first step.
 std::vector<double> numbers_of(const std::vector<DescentBatch>& batches,
                                const DescentPlaces& places) {
   std::vector<double> all;
@@ -99,7 +99,7 @@ void descend(const std::shared_ptr<Device>& device, std::vector<DescentBatch>& b
         batch.outputs[at].lane[lane] = own[places.outputs + at];
 }
 
-// Sequences of the problems, one after another.
+// The problems' values, rows and epochs, concatenated for the GPU.
 struct SsmMemory {
   std::vector<SsmDescentProblem> problems;
   std::vector<double> values, rows;
@@ -129,7 +129,7 @@ void add_problem(SsmMemory& memory, const SsmProblem& problem, const std::vector
   memory.problems.push_back(added);
 }
 
-// Problems with the same descent share its epochs.
+// Problems with the same descent settings share one list of epochs.
 void add_epochs(SsmMemory& memory, const std::vector<SsmProblem>& problems) {
   for (size_t at = 0; at < problems.size(); ++at) {
     const SsmDescent& descent = problems[at].parameters.descent;

@@ -11,9 +11,9 @@
 
 namespace convoy::experiments::cuda {
 
-// Throws what Driver::check does, from its calls too.
+// Throws what Driver::check() throws; calls of the returned function do so too.
 MfDescend mf_descend_on(std::shared_ptr<Device> device);
-// From the initial weights of each. Throws what Driver::check does.
+// Descends from each problem's initial weights. Throws what Driver::check() throws.
 std::vector<sweep::CellOutcome> descend_ssm(const std::vector<SsmProblem>& problems,
                                             const std::shared_ptr<Device>& device);
 

@@ -32,13 +32,13 @@ std::string kernel_name(const FactorSizes& sizes, Precision precision) {
                      enumerator_word(sizes.prior, mf_prior_words()));
 }
 
-// Blocks of threads that run at once: as many as have room for their matrices.
+// The number of blocks of threads that run at once. The memory for their matrices is at most 1 GiB.
 uint64_t blocks_with_memory(const nvidia::Kernel& kernel, uint64_t block_bytes) {
   constexpr uint64_t kMostBytes = uint64_t{1} << 30;
   return std::clamp<uint64_t>(kMostBytes / block_bytes, 1, kernel.resident_blocks);
 }
 
-// Fewer blocks where the GPU has less room.
+// Halves the number of blocks until their memory fits on the GPU.
 Buffer block_memory(const std::shared_ptr<Device>& device, uint64_t blocks, uint64_t block_bytes) {
   for (;; blocks /= 2) {
     try {
@@ -85,7 +85,8 @@ class CudaFactors : public sweep::GuessExperiment {
   }
 
   double expected_rate() const override {
-    // Per multiprocessor and clock 128 instructions, of which about 36 make a weight and use it.
+    // A multiprocessor executes 128 instructions per clock. Making one weight and using it takes
+    // about 36 instructions.
     constexpr double kWeightsPerClock = 0.5 * 128 / 36;
     const double weights = sizes_.slots_per_block * (sizes_.num_blocks + 2.0);
     return device_->multiprocessors() * device_->clock_hertz() * kWeightsPerClock / weights;
@@ -96,7 +97,7 @@ class CudaFactors : public sweep::GuessExperiment {
  private:
   uint32_t matrix_values() const { return sizes_.most_units() * sizes_.n_rows; }
 
-  // Guesses with the same upper half of their index.
+  // Runs guesses whose indices have the same upper 32 bits.
   void run_within(const DeviceUse& use, uint64_t first, uint64_t count, sweep::Tally& tally) const {
     const AddressTables tables(problem_.key, Stream::Guess, precision_, first, sizes_.num_blocks);
     write_slots(use, slots_, tables);

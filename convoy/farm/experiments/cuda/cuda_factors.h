@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guess-and-check on one problem of `mf`, on a GPU: the same tallies as mf_guess_experiment() of a
-// CPU, bit for bit, in both precisions.
+// Guess-and-check on one problem of `mf`, on a GPU: the tallies have the same bits as the tallies
+// of mf_guess_experiment() on a CPU, in both precisions.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace convoy::experiments::cuda {
 
-// The problem has no shortcut. Throws what Driver::check does, from run() too.
+// `problem` must use no shortcut. Throws what Driver::check() throws; run() of the experiment does
+// so too.
 std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& problem, MfCheck check,
                                                             Precision precision,
                                                             std::shared_ptr<Device> device);

@@ -19,7 +19,7 @@ std::string kernel_name(const char* job, Precision precision, uint32_t powers) {
                      powers_of_kernel(powers));
 }
 
-// As many numbers as the GPU has room for.
+// The buffer for the indices of accepted guesses: its size is halved until it fits on the GPU.
 Buffer buffer_for_accepted(const std::shared_ptr<Device>& device) {
   for (uint32_t guesses = kMostGuesses;; guesses /= 2) {
     try {
@@ -63,8 +63,8 @@ class CudaGuesses : public sweep::GuessExperiment {
   }
 
   double expected_rate() const override {
-    // Per multiprocessor and clock 128 instructions, of which about 36 make a normal and its
-    // powers.
+    // A multiprocessor executes 128 instructions per clock. Making one normal and its powers takes
+    // about 36 instructions.
     constexpr double kNormalsPerClock = 0.5 * 128 / 36;
     const double slots = problem_.student_dim + 8.0;
     return device_->multiprocessors() * device_->clock_hertz() * kNormalsPerClock / slots;
@@ -73,7 +73,7 @@ class CudaGuesses : public sweep::GuessExperiment {
   std::string gpu() const override { return device_->name(); }
 
  private:
-  // Guesses with the same upper half of their index.
+  // Runs guesses whose indices have the same upper 32 bits.
   void run_within(const DeviceUse& use, uint64_t first, uint64_t count, sweep::Tally& tally) const {
     GuessLaunch launch = launch_of(use, first);
     const uint64_t most = accepted_.bytes() / sizeof(uint32_t);

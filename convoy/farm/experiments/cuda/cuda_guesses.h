@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guess-and-check on one problem of `ssm`, on a GPU: the same tallies as guess_experiment() of a
-// CPU, bit for bit, in both precisions.
+// Guess-and-check on one problem of `ssm`, on a GPU: the tallies have the same bits as the tallies
+// of guess_experiment() on a CPU, in both precisions.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,11 @@
 
 namespace convoy::experiments::cuda {
 
-// Guesses of one launch where the GPU has little room to note that all of them pass.
+// The smallest size, in guesses, of the buffer for accepted guesses. A launch on a GPU with little
+// memory has only this many guesses, because all of them may pass.
 inline constexpr uint32_t kLeastGuesses = 1u << 16;
 
-// Throws what Driver::check does, from run() too.
+// Throws what Driver::check() throws; run() of the experiment does so too.
 std::unique_ptr<sweep::GuessExperiment> guess_experiment(const SsmProblem& problem,
                                                          Precision precision,
                                                          std::shared_ptr<Device> device);

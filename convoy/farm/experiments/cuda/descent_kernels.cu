@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradient descent on a GPU, a problem per block of threads: each number of a step is computed by
+// Gradient descent on a GPU, one problem per block of threads. Each number of a step is computed by
 // one thread in the order of operations of the CPU (mf/descent_kernel.cpp,
 // ssm/descent_kernels.cpp), so it has the same bits. Barriers keep the phases of a step apart.
-// Compiled as guess_kernels.cu.
+// Compiled like guess_kernels.cu.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -155,7 +155,7 @@ class MfSteps {
     wait_for_block();
   }
 
-  // `sums`: sums over four interleaved parts of the squared gradients.
+  // `sums`: four partial sums of the squared gradients, over interleaved weights.
   CONVOY_DEVICE void update(double (&sums)[4]) {
     const double* const gradients = at(launch_.places.gradients);
     for_block(
@@ -182,7 +182,8 @@ class MfSteps {
           double& weight = at(launch_.places.weights)[place];
           weight = weight - step * gradient;
         });
-    // No barrier: the first layer reads a thread's own weights, and has one after it.
+    // No barrier is needed here: the first layer of the next step reads only weights that the same
+    // thread wrote, and a barrier follows that layer.
   }
 
   const MfDescentLaunch& launch_;
@@ -191,7 +192,7 @@ class MfSteps {
   DescentNumbers state_;
 };
 
-// Numbers that the threads of a block tell each other.
+// Shared memory in which the threads of a block exchange numbers.
 struct SsmShared {
   double parts[kDescentPowers][kDescentParts];
   double s[kDescentPowers];

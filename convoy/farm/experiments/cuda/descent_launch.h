@@ -17,23 +17,24 @@ struct DescentLayer {
   uint32_t first_weight = 0, first_output = 0;
 };
 
-// The numbers of one problem of `mf`, doubles one after another: places of the first of each kind,
-// in the order of DescentBatch. Measurements have entries by columns.
+// Offsets into the memory of one problem of `mf`, an array of doubles. Each member is the offset of
+// the first number of that kind. Each kind is stored in the order of DescentBatch; the entries of a
+// measurement are in column order.
 struct DescentPlaces {
   uint32_t weights = 0, gradients = 0, velocity = 0, outputs = 0, slopes = 0;
   uint32_t measurements = 0, targets = 0, residuals = 0;
-  uint32_t numbers = 0;  // DescentNumbers
+  uint32_t numbers = 0;  // offset of the DescentNumbers
   uint32_t end = 0;
 };
 
 struct DescentNumbers {
   double negative_slope = 0, lr = 0, momentum = 0;
-  double square_average = 0, correction = 1;  // so far
+  double square_average = 0, correction = 1;  // values after the steps so far
 };
 
-// Problems of one shape.
+// A launch for problems of one shape.
 struct MfDescentLaunch {
-  // The first problem's memory; the next one begins `places.end` further on.
+  // Memory of the first problem. The memory of each next problem begins `places.end` doubles later.
   double* memory = nullptr;
   uint32_t num_problems = 0;
   uint32_t num_steps = 0;
@@ -46,18 +47,21 @@ struct MfDescentLaunch {
   DescentPlaces places;
 };
 
-inline constexpr uint32_t kDescentPowers = 16;  // kMaxSsmPower
-inline constexpr uint32_t kDescentParts = 8;    // kBlockWeights: parts of sums over weights
+inline constexpr uint32_t kDescentPowers = 16;  // equal to kMaxSsmPower
+// Equal to kBlockWeights: number of partial sums over the weights.
+inline constexpr uint32_t kDescentParts = 8;
 
-// One problem of `ssm`. Values of weights that only fill the last parts are 0.
+// One problem of `ssm`. Its weights are padded to whole blocks, and the values of the padding are
+// 0.
 struct SsmDescentProblem {
-  // Places of its first values, rows and epochs in the launch's memory.
-  uint64_t values = 0;  // padded_weights; then as many of each of Adam's moments
+  // Offsets of the problem's first value, first row and first epoch in the arrays of the launch.
+  // Padded_weights values, then as many numbers for each of Adam's two moments.
+  uint64_t values = 0;
   uint64_t rows = 0;
   uint64_t epochs = 0;
   double targets[kDescentPowers] = {};
   double divisor = 1;
-  double mean_norm = 0;  // so far
+  double mean_norm = 0;  // value after the steps so far
   uint32_t num_weights = 0, padded_weights = 0;
   uint32_t num_powers = 0, num_rows = 0;
   uint32_t num_epochs = 0;
@@ -68,7 +72,7 @@ struct SsmDescentProblem {
 struct SsmDescentLaunch {
   SsmDescentProblem* problems = nullptr;
   double* values = nullptr;
-  const double* rows = nullptr;  // kDescentPowers each
+  const double* rows = nullptr;  // kDescentPowers numbers per row
   const SsmEpoch* epochs = nullptr;
   uint32_t num_problems = 0;
   uint32_t first_step = 0, num_steps = 0;

@@ -29,7 +29,8 @@ std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
                                     const std::string& place, int number) {
   const auto driver = std::make_shared<const nvidia::Driver>(driver_library);
   const auto device = std::make_shared<Device>(driver, number, place);
-  // Any kernel will do: a missing compiler is found now, not in the first cell.
+  // Compiles one kernel, whichever it is, so that a missing compiler shows now and not in the first
+  // cell.
   DeviceUse(*device).kernel("ssm_test_exact_1");
   return device;
 }
@@ -65,7 +66,7 @@ Buffer::~Buffer() {
     const DeviceUse use(*device_);
     use.driver().call().MemFree(address_);
   } catch (const std::exception&) {
-    // The memory went with the device.
+    // The device is lost, and its memory with it.
   }
 }
 

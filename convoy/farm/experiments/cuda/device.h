@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One NVIDIA GPU of this process: its context, and the kernels of sweeps in it.
+// One NVIDIA GPU of this process: its context, and the sweep kernels that are loaded into it.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,14 @@
 
 namespace convoy::experiments::cuda {
 
-// PTX of every kernel of guess_kernels.cu; empty where it was built without clang.
+// PTX of every sweep kernel; empty in a build without clang.
 nvidia::KernelTexts kernel_texts();
 
 class Device {
  public:
-  // `number`: counts the GPUs that this process may use. `place`: the GPU's name in messages. Takes
-  // the GPU's context, about 300 MB of its memory. Throws ConfigError, DeviceMemory, DeviceLost.
+  // `number`: index among the GPUs that this process may use. `place`: the GPU's name in messages.
+  // Creates the GPU's context, which takes about 300 MB of its memory. Throws ConfigError,
+  // DeviceMemory, DeviceLost.
   Device(std::shared_ptr<const nvidia::Driver> driver, int number, const std::string& place);
 
   const std::string& name() const { return name_; }  // "cuda:PLACE NVIDIA H100"
@@ -37,11 +38,11 @@ class Device {
   nvidia::Kernels kernels_;
 };
 
-// "libcuda.so.1", or what CONVOY_CUDA_LIBRARY names.
+// Path of the CUDA driver's library: "libcuda.so.1", or the value of CONVOY_CUDA_LIBRARY.
 std::filesystem::path driver_library(const std::map<std::string, std::string>& environment);
 
-// Why this process cannot compute sweeps on any GPU, as half a sentence; empty: the driver is there
-// and this build has kernels for it.
+// The reason why this process cannot compute sweeps on any GPU, as half a sentence. Empty if the
+// driver is installed and this build has kernels for it.
 std::string why_no_gpus(const std::filesystem::path& driver_library);
 
 // Opens GPU `number` among the GPUs that this process sees. Compiles one kernel for it, so that a
@@ -49,16 +50,17 @@ std::string why_no_gpus(const std::filesystem::path& driver_library);
 std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
                                     const std::string& place, int number = 0);
 
-// The device for one thread at a time, for as long as this lives. Every call throws what
-// Driver::check does.
+// Gives one thread at a time the use of the device, until this object is destroyed. Every call
+// throws what Driver::check() throws.
 class DeviceUse {
  public:
   explicit DeviceUse(Device& device);
 
   const nvidia::Driver& driver() const { return device_.context_.driver(); }
-  // Blocks while the driver compiles it, the first time.
+  // Blocks on the first use of a kernel, while the driver compiles it.
   const nvidia::Kernel& kernel(const std::string& name) const;
-  // Starts as many threads as the GPU holds at once, but not more than `threads`. Returns at once.
+  // Starts as many threads as the GPU runs at once, but at most `threads`. Does not wait for their
+  // end.
   void launch(const nvidia::Kernel& kernel, uint64_t threads, const void* parameters) const;
 
  private:
@@ -80,9 +82,9 @@ class Buffer {
   }
   size_t bytes() const { return bytes_; }
   void write(const DeviceUse& use, const void* from, size_t bytes) const;
-  // Blocks until everything before it is done.
+  // Blocks until all work that was started before is done.
   void read(const DeviceUse& use, void* to, size_t bytes) const;
-  void clear(const DeviceUse& use) const;  // to 0; in order with launches
+  void clear(const DeviceUse& use) const;  // sets every byte to 0; ordered with launches
 
  private:
   std::shared_ptr<Device> device_;
@@ -90,7 +92,7 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-// With the values, or room for one where there are none.
+// A buffer that holds `values`, or has room for one value if there are none.
 template <class T>
 Buffer filled(const std::shared_ptr<Device>& device, const std::vector<T>& values) {
   Buffer buffer(device, std::max<size_t>(1, values.size()) * sizeof(T));

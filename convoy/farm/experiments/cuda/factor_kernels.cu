@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Guess-and-check of `mf` on a GPU, one guess per thread: the same arithmetic as on CPUs, from the
-// same files. A guess that passes adds its loss at once: few do. Kernels for the papers' matrices
-// of kPaperSide rows and columns keep everything in registers: mf_pair_* two layers of any width of
-// whole blocks of slots, mf_square_* any number of layers as wide as the matrix. mf_any_* is for
-// all shapes, with the matrices between layers in memory. One of each per precision and prior.
-// Compiled as guess_kernels.cu.
+// same files. Few guesses pass, so a guess that passes adds its loss at once. Kernels for the
+// papers' matrices of kPaperSide rows and columns keep everything in registers: mf_pair_* computes
+// two layers whose width is a whole number of blocks of slots, mf_square_* any number of layers as
+// wide as the matrix. mf_any_* computes all shapes and keeps the matrices between layers in memory.
+// Each kernel exists once per precision and prior. Compiled like guess_kernels.cu.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +20,7 @@ inline constexpr int kWideGuesses = 1;
 inline constexpr uint32_t kRowsTogether = kPaperSide;
 
 #pragma clang force_cuda_host_device begin
-// Each needs those before it.
+// The order matters: each file needs the files before it.
 // clang-format off
 #include "convoy/farm/experiments/random/lanes_scalar.inl"
 #include "convoy/farm/experiments/random/normal_transform.inl"
@@ -56,7 +56,7 @@ CONVOY_DEVICE void make_block(const FactorLaunch& launch, const GuessWords& gues
   }
 }
 
-// Sums become units of the layer.
+// Turns the sums into units of the layer: scales them and applies the activation.
 template <uint32_t kCount>
 CONVOY_DEVICE void finish(const FactorLaunch& launch, const FactorLayer& layer,
                           float (&sums)[kCount]) {
@@ -68,7 +68,7 @@ CONVOY_DEVICE void finish(const FactorLaunch& launch, const FactorLayer& layer,
     sum = activated(launch.activation, launch.negative_slope, {{sum}}).guess[0];
 }
 
-// kRowsTogether rows from `row` on of all units of a layer with `in` before it.
+// Computes kRowsTogether rows, from `row` on, of all units of a layer whose input is `in`.
 template <class Form>
 CONVOY_DEVICE void make_rows(const FactorLaunch& launch, const GuessWords& guess,
                              const FactorLayer& layer, const float* in, float* out, uint32_t row) {
@@ -102,7 +102,7 @@ CONVOY_DEVICE void make_rows(const FactorLaunch& launch, const GuessWords& guess
   }
 }
 
-// The first layer multiplies the identity.
+// Computes the first layer, whose input is the identity matrix.
 template <class Form>
 CONVOY_DEVICE void make_first(const FactorLaunch& launch, const GuessWords& guess,
                               const FactorLayer& layer, float* out) {
@@ -116,7 +116,7 @@ CONVOY_DEVICE void make_first(const FactorLaunch& launch, const GuessWords& gues
   }
 }
 
-// Y, in one of two matrices.
+// Computes Y in one of the two matrices and returns that matrix.
 template <class Form>
 CONVOY_DEVICE float* make_any(const FactorLaunch& launch, const GuessWords& guess, float* one,
                               float* other) {
@@ -132,8 +132,9 @@ CONVOY_DEVICE float* make_any(const FactorLaunch& launch, const GuessWords& gues
   return one;
 }
 
-// Y of two layers with kPaperSide rows and columns: hidden units are used as they are made, in
-// groups that match a block of the second layer's slots.
+// Computes Y of two layers for matrices of kPaperSide rows and columns. Each hidden unit is used as
+// soon as it is made; hidden units are made in groups that match a block of the second layer's
+// slots.
 template <class Form>
 CONVOY_DEVICE float* make_pair(const FactorLaunch& launch, const GuessWords& guess, float* to,
                                float*) {
@@ -167,7 +168,7 @@ CONVOY_DEVICE float* make_pair(const FactorLaunch& launch, const GuessWords& gue
   return to;
 }
 
-// Y of layers of kPaperSide units.
+// Computes Y of layers of kPaperSide units each.
 template <class Form>
 CONVOY_DEVICE float* make_square(const FactorLaunch& launch, const GuessWords& guess, float* to,
                                  float*) {
@@ -212,7 +213,7 @@ CONVOY_DEVICE bool passes(const FactorLaunch& launch, float* y) {
     const float factor = norm_factor(num_entries, launch.softening, entry).guess[0];
     for (uint32_t at = 0; at < num_entries; ++at) y[at * kBlockThreads] *= factor;
   }
-  // Squares only add up: a sum at the limit stays there.
+  // The sum of squares never decreases, so the loop may stop once the sum reaches the limit.
   float sum = 0;
   for (uint32_t row = 0; row < launch.num_rows && !(sum >= launch.limit); ++row) {
     const float residual = row_residual(launch.rows[row], launch.coefficients, entry).guess[0];
@@ -221,7 +222,7 @@ CONVOY_DEVICE bool passes(const FactorLaunch& launch, float* y) {
   return sum < launch.limit;
 }
 
-// MfProblem::test_loss; `left` has room for an entry after another.
+// Computes MfProblem::test_loss. `left`: scratch memory, one double per entry of the matrix.
 CONVOY_DEVICE double test_loss(const FactorLaunch& launch, const float* y, double* left) {
   const uint32_t num_entries = launch.n_rows * launch.n_cols;
   for (uint32_t row = 0, at = 0; row < launch.n_rows; ++row)
@@ -240,7 +241,7 @@ CONVOY_DEVICE double test_loss(const FactorLaunch& launch, const float* y, doubl
   return sum / launch.num_tested;
 }
 
-// Makes a guess in one of two matrices, and returns it.
+// Computes a guess in one of the two matrices and returns that matrix.
 using Make = float* (*)(const FactorLaunch&, const GuessWords&, float*, float*);
 
 template <Make kMake>

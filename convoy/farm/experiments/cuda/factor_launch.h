@@ -15,7 +15,7 @@ namespace convoy::experiments::cuda {
 // Matrices of this many rows and columns, as in the papers, have kernels of their own.
 inline constexpr uint32_t kPaperSide = 5;
 
-// Matrices are by columns, and units of hidden layers like columns.
+// Matrices are stored by columns. A unit of a hidden layer is stored like a column.
 struct FactorLaunch {
   AddressConstants address;
   const SlotWords* slots = nullptr;
@@ -27,7 +27,7 @@ struct FactorLaunch {
   uint32_t normalize = 0;  // 0 or 1
   float softening = 0;
 
-  uint32_t first_guess = 0;  // lower half of its index
+  uint32_t first_guess = 0;  // lower 32 bits of the first guess's index
   uint32_t num_guesses = 0;
 
   uint32_t num_rows = 0;  // rows that the check compares
@@ -39,14 +39,15 @@ struct FactorLaunch {
   const double* truth = nullptr;  // row by row, like the matrices of `span`
   const double* span = nullptr;
 
-  // Each block of threads has two matrices of `matrix_values` and one of n_rows * n_cols doubles:
-  // value after value, each of all threads.
+  // Each block of threads has two matrices of `matrix_values` floats and one matrix of n_rows *
+  // n_cols doubles. The values of the threads are interleaved: value 0 of all threads, then value 1
+  // of all threads, and so on.
   float* memory = nullptr;
   uint32_t matrix_values = 0;
-  LossSums* sums = nullptr;  // kSumSlots
+  LossSums* sums = nullptr;  // array of kSumSlots
 };
 
-// Values of FactorLaunch::memory for each thread.
+// Number of floats in FactorLaunch::memory per thread.
 constexpr uint64_t memory_values(uint32_t matrix_values, uint32_t num_entries) {
   return 2 * (uint64_t{matrix_values} + num_entries);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Guess-and-check of `ssm` on a GPU, one guess per thread: the same arithmetic as on CPUs, from the
-// same files. ssm_test_* writes down which guesses pass; ssm_losses_* makes those again with all
-// powers and adds up their losses. One pair per precision and set of powers (GuessKernels::kSets).
-// Compiled by clang to PTX without CUDA's toolkit, and without contraction of products and sums.
+// same files. ssm_test_* writes the indices of the guesses that pass. ssm_losses_* computes those
+// guesses again with all powers and adds up their losses. There is one pair of kernels per
+// precision and set of powers (GuessKernels::kSets). Compiled by clang to PTX without CUDA's
+// toolkit, and without contraction of products and sums.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -99,10 +100,11 @@ CONVOY_DEVICE void add_losses(const GuessLaunch& launch) {
 
 CONVOY_TEST(1)
 CONVOY_TEST(2)
-CONVOY_TEST(3) CONVOY_TEST(4) CONVOY_TEST(5) CONVOY_TEST(6) CONVOY_TEST(7) CONVOY_TEST(8)
-    CONVOY_TEST(9) CONVOY_TEST(10) CONVOY_TEST(11) CONVOY_TEST(12) CONVOY_TEST(13) CONVOY_TEST(14)
-        CONVOY_TEST(15) CONVOY_TEST(63) CONVOY_TEST(255) CONVOY_TEST(65535) CONVOY_LOSSES(1)
-            CONVOY_LOSSES(3) CONVOY_LOSSES(7) CONVOY_LOSSES(15) CONVOY_LOSSES(63) CONVOY_LOSSES(255)
+CONVOY_TEST(3)
+CONVOY_TEST(4) CONVOY_TEST(5) CONVOY_TEST(6) CONVOY_TEST(7) CONVOY_TEST(8) CONVOY_TEST(9)
+    CONVOY_TEST(10) CONVOY_TEST(11) CONVOY_TEST(12) CONVOY_TEST(13) CONVOY_TEST(14) CONVOY_TEST(15)
+        CONVOY_TEST(63) CONVOY_TEST(255) CONVOY_TEST(65535) CONVOY_LOSSES(1) CONVOY_LOSSES(3)
+            CONVOY_LOSSES(7) CONVOY_LOSSES(15) CONVOY_LOSSES(63) CONVOY_LOSSES(255)
                 CONVOY_LOSSES(65535)
 
 }  // namespace convoy::experiments::cuda

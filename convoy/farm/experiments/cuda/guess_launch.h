@@ -11,14 +11,14 @@
 
 namespace convoy::experiments::cuda {
 
-inline constexpr uint32_t kLaunchPowers = 16;  // kMaxGuessPower
+inline constexpr uint32_t kLaunchPowers = 16;  // equal to kMaxGuessPower
 
 struct GuessLaunch {
   AddressConstants address;
   const SlotWords* slots = nullptr;
   uint32_t num_slots = 0;
 
-  uint32_t first_guess = 0;  // lower half of its index
+  uint32_t first_guess = 0;  // lower 32 bits of the first guess's index
   uint32_t num_guesses = 0;
 
   uint32_t tested = 0;  // bit m - 1: power m is in the training loss
@@ -26,16 +26,16 @@ struct GuessLaunch {
   uint32_t num_rows = 0;
   double scales[kLaunchPowers] = {};
   double targets[kLaunchPowers] = {};
-  const double* rows = nullptr;  // kLaunchPowers each
+  const double* rows = nullptr;  // kLaunchPowers numbers per row
   double divisor = 1;
   double eps_train = 0;
 
-  uint32_t* accepted = nullptr;      // lower halves; room for num_guesses
-  uint32_t* num_accepted = nullptr;  // 0 before the test
-  LossSums* sums = nullptr;          // kSumSlots
+  uint32_t* accepted = nullptr;      // lower 32 bits of indices; room for num_guesses
+  uint32_t* num_accepted = nullptr;  // must be 0 before ssm_test_*
+  LossSums* sums = nullptr;          // array of kSumSlots
 };
 
-// The host's compiler and NVRTC must agree on this size.
+// Both compilers must agree on this size.
 static_assert(sizeof(GuessLaunch) == 528);
 
 }  // namespace convoy::experiments::cuda

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of a GPU that every kind of guess needs: the words of slots, and the sums of losses.
-// Throws what Driver::check does.
+// GPU memory that every kind of guess needs: the words of slots, and the sums of losses. The
+// functions throw what Driver::check() throws.
 #pragma once
 
 #include "convoy/farm/experiments/cuda/device.h"
@@ -10,12 +10,13 @@
 
 namespace convoy::experiments::cuda {
 
-// Guesses of one launch at most.
+// The most guesses of one launch.
 inline constexpr uint32_t kMostGuesses = 1u << 24;
 
-// SlotWords of the tables' blocks.
+// Writes the SlotWords of the tables' blocks into `slots`.
 void write_slots(const DeviceUse& use, const Buffer& slots, const AddressTables& tables);
-// Adds what kernels added to `sums`, kSumSlots of LossSums. Blocks until they are done.
+// Adds the sums that the kernels made to `tally`. `sums` holds kSumSlots entries of LossSums.
+// Blocks until the kernels are done.
 void add_to_tally(const DeviceUse& use, const Buffer& sums, sweep::Tally& tally);
 
 }  // namespace convoy::experiments::cuda

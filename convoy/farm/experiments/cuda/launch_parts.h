@@ -9,16 +9,18 @@
 namespace convoy::experiments::cuda {
 
 inline constexpr uint32_t kBlockThreads = 128;
-// Threads add to one of these, so that few wait for each other.
+// Number of places to which threads add their sums: several, so that few threads wait for each
+// other.
 inline constexpr uint32_t kSumSlots = 64;
 
-// BlockWords in 32 bits: one load.
+// BlockWords as 32-bit words, so that a thread reads them with one load.
 struct alignas(16) SlotWords {
   uint32_t first = 0, third = 0, fourth = 0, unused = 0;
 };
 
-// Losses of accepted guesses, in units of 2^-40 (FixedSum): sums of the digits of each loss to the
-// base 2^32, lowest first. Good for 2^32 guesses.
+// Sums over the losses of accepted guesses. A loss is a whole number of units of 2^-40 (see
+// FixedSum) with three digits to the base 2^32; element k is the sum of digit k of all losses, the
+// lowest digit first. No sum overflows within 2^32 guesses.
 struct LossSums {
   uint64_t accepted = 0;
   uint64_t non_finite = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of losses on a GPU: integers, so that no order of additions shows.
+// Sums of losses on a GPU. They are integers, so the order of the additions does not change them.
 #pragma once
 
 #include "convoy/farm/experiments/cuda/launch_parts.h"
@@ -8,7 +8,8 @@
 
 namespace convoy::experiments::cuda {
 
-// Digits to the base 2^32 of `value` in units of 2^-40, rounded to even; 0 <= value < 2^56.
+// Adds to `sums` the digits, to the base 2^32, of `value` in units of 2^-40, rounded to even; 0 <=
+// value < 2^56.
 CONVOY_DEVICE void add_digits(uint64_t (&sums)[3], double value) {
   const double units = __builtin_rint(value * 0x1p40);
   const double upper = __builtin_floor(units * 0x1p-64);
@@ -19,7 +20,8 @@ CONVOY_DEVICE void add_digits(uint64_t (&sums)[3], double value) {
 }
 
 CONVOY_DEVICE void add_loss(LossSums& sums, double loss) {
-  constexpr double kLargestTerm = 0x1p40;  // largest term that FixedSum holds, as Tally::accept()
+  // Largest term that FixedSum holds, as in Tally::accept().
+  constexpr double kLargestTerm = 0x1p40;
   ++sums.accepted;
   if (!(loss < kLargestTerm)) {
     ++sums.non_finite;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations of a descent over Doubles, vectors of doubles on CPUs and single ones on GPUs, in one order of operations.
-// Compiled without contraction of products and sums. Needs CONVOY_INLINE, Doubles, and Integers of the same size.
+// Activation functions of gradient descent over Doubles, which are vectors of doubles on CPUs and
+// single doubles on GPUs. CPUs and GPUs use the same order of operations. Compiled without
+// contraction of products and sums. Needs CONVOY_INLINE, Doubles, and Integers of the same size.
 
-// GroupRMSprop's.
+// Constants of GroupRMSprop.
 constexpr double kDecay = 0.99, kEpsilon = 1e-6;
 
-// e^x - 1 for 0 <= x <= 44: x = n ln 2 + r, Taylor to r^13.
+// to = e^x - 1 for 0 <= x <= 44: x = n ln 2 + r, with a Taylor polynomial up to r^13.
 CONVOY_INLINE void exponential_less_one(Doubles& to, const Doubles& x) {
-  constexpr double kShift = 0x1.8p52;  // moves the whole part of a double into its last bits
+  // Adding it moves the integer part of a double into its lowest bits.
+  constexpr double kShift = 0x1.8p52;
   constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
   const Doubles shifted = x * 1.4426950408889634 + kShift;
   const Doubles whole = shifted - kShift;
@@ -28,7 +30,7 @@ CONVOY_INLINE void exponential_less_one(Doubles& to, const Doubles& x) {
   to = power * sum + (power - 1.0);
 }
 
-// Within a few units of the last place, tiny arguments too.
+// to = tanh(value), with an error of a few units of the last place, also for tiny arguments.
 CONVOY_INLINE void hyperbolic_tangent(Doubles& to, const Doubles& value) {
   const Doubles bound = Doubles{} + 22.0;
   Doubles size = value < 0.0 ? -value : value;
@@ -48,8 +50,8 @@ CONVOY_INLINE void activate(Doubles& value, MfActivation activation, const Doubl
   }
 }
 
-// The derivative of the activation, computed from the activated value: that has
-// the sign of the value before the activation.
+// The derivative of the activation, computed from the activated value, which has the same sign as
+// the value before the activation.
 CONVOY_INLINE void differentiate(Doubles& to, const Doubles& value, MfActivation activation,
                                  const Doubles& slope) {
   to = Doubles{} + 1.0;

@@ -22,7 +22,7 @@ CONVOY_INLINE void store(LaneDoubles& to, const Doubles& from) {
 
 struct LayerView {
   uint32_t inputs, outputs, rows;
-  const LaneDoubles *weights, *in;  // in: null before the first layer, where it is the identity
+  const LaneDoubles *weights, *in;  // in: null before the first layer, whose input is the identity
   LaneDoubles* out;
 };
 
@@ -47,8 +47,8 @@ CONVOY_INLINE void forward_rows(const LayerView& layer, uint32_t row) {
   }
 }
 
-// d loss / d weight and d loss / d input from d loss / d output of kRows rows; later rows add to
-// the former.
+// Computes d loss / d weight and d loss / d input from d loss / d output of kRows rows. The
+// gradients of later rows are added to the gradients of earlier rows.
 template <uint32_t kRows>
 CONVOY_INLINE void backward_rows(const LayerView& layer, const LaneDoubles* output_slopes,
                                  LaneDoubles* gradients, LaneDoubles* input_slopes, uint32_t row) {
@@ -140,7 +140,7 @@ CONVOY_INLINE void forward(DescentBatch& batch) {
   }
 }
 
-// d loss / d Y of the mean of the squared residuals.
+// Computes d loss / d Y, where the loss is the mean of the squared residuals.
 CONVOY_INLINE void loss_slopes(DescentBatch& batch) {
   const size_t entries = size_t{batch.n_rows} * batch.n_cols;
   const size_t count = batch.targets.size();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradient descent on eight problems of one shape, one per lane of a vector of doubles
-// (descent_kernel.cpp). Compiled for several instruction sets and chosen by the loader; every
-// choice gives the same bits, and so does every neighbour of a lane.
+// (descent_kernel.cpp). It is compiled for several instruction sets, and the loader chooses one. A
+// problem's results have the same bits for every choice, and whatever problems are in the other
+// lanes.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +20,17 @@ struct alignas(64) LaneDoubles {
   double lane[kDescentLanes] = {};
 };
 
-// Weights of a layer are [output unit][input], matrices between layers [unit][row], measurements
-// [measurement][entry] with entries by columns, as the last layer's output has them.
+// Orders in memory: weights of a layer [output unit][input], matrices between layers [unit][row],
+// measurements [measurement][entry] with the entries by columns, like the last layer's output.
 struct DescentBatch {
-  size_t num_problems = kDescentLanes;  // the other lanes repeat the first
+  size_t num_problems = kDescentLanes;  // further lanes repeat the first problem
   uint32_t n_rows = 0, n_cols = 0;
   MfActivation activation = MfActivation::Linear;
   LaneDoubles negative_slope;
-  std::vector<uint32_t> units;  // before the first layer, between layers, after the last
+  std::vector<uint32_t> units;  // number before the first layer, between layers, after the last
 
   std::vector<LaneDoubles> weights, gradients, velocity;  // all layers, one after another
-  std::vector<LaneDoubles> outputs, slopes;               // all layers: values, d loss / d value
+  std::vector<LaneDoubles> outputs, slopes;               // values of all layers; d loss / d value
   std::vector<LaneDoubles> measurements, targets;
 
   LaneDoubles lr, momentum, square_average;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic of guesses of a factorisation over Wide, in one order of operations on CPUs and GPUs.
-// Needs Lanes, normal_transform.inl, philox_lanes.inl, Wide.
+// The arithmetic of guessed factorisations over Wide. CPUs and GPUs use the same order of
+// operations. Needs Lanes, normal_transform.inl, philox_lanes.inl, Wide.
 
-// Slots of a block of four: the first and second, and the third and fourth.
+// The four slots of a block: slots 0 and 1, then slots 2 and 3.
 template <Precision kPrecision, bool kNormal>
 CONVOY_INLINE NormalPair four_slots(const WordPair& words) {
   if constexpr (kNormal) {
@@ -15,8 +15,8 @@ CONVOY_INLINE NormalPair four_slots(const WordPair& words) {
   }
 }
 
-// tanh within 4e-7 of the exact one, relatively; minimax as a quotient of polynomials up to 7.9, where it is 1 to a
-// float's precision.
+// tanh with a relative error of at most 4e-7: a minimax quotient of polynomials up to 7.9, where
+// tanh is 1 to a float's precision.
 CONVOY_INLINE Wide wide_tanh(const Wide& value) {
   constexpr float kBound = 7.9f;
   constexpr float kAbove[] = {1.0f, 0.1345062553882599f, 0.00357899721711874f,
@@ -42,7 +42,7 @@ CONVOY_INLINE Wide activated(MfActivation activation, float negative_slope, cons
                    Wide::larger(value, zero));
 }
 
-// What a normalised Y is multiplied by; entry(n) is its entry n.
+// The factor that normalises Y. entry(n): entry n of Y.
 template <class Entry>
 CONVOY_INLINE Wide norm_factor(uint32_t num_entries, float softening, const Entry& entry) {
   Wide square = Wide::all(0.0f);

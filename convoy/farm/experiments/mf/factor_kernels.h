@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The inner loop of guess-and-check on `mf`: sixteen guesses at a time, one per lane, made and
-// checked while their weights are in the first cache (factor_loops.inl). One table per instruction
-// set, the same bits from each. Thread-safe.
+// checked while their weights are in the first cache (factor_loops.inl). There is one table of
+// kernels per instruction set; all give the same bits. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ struct FactorSizes {
   MfPrior prior = MfPrior::Gauss;
   bool normalize = false;
   float softening = 0;
-  bool reduce = false;  // to the Cholesky factor of the Gram matrix after each hidden layer
-  std::vector<ChiSeries> diagonal;  // not empty: hidden layers are triangular
-  std::vector<CheckRow> rows;       // the sum of their squares is the training loss times its count
+  bool reduce = false;  // replaces each hidden layer by the Cholesky factor of its Gram matrix
+  std::vector<ChiSeries> diagonal;  // if not empty, hidden layers are triangular
+  std::vector<CheckRow> rows;       // sum of their squares = training loss * number of measurements
   std::vector<float> coefficients;
-  float limit = 0;  // the sum's limit; infinite if every guess passes
+  float limit = 0;  // limit of the sum of squares; infinite if every guess passes
 
   uint32_t blocks_of(uint32_t slots) const {
     return (slots + slots_per_block - 1) / slots_per_block;
@@ -41,7 +41,7 @@ struct FactorSizes {
   uint32_t most_units() const;  // largest number of units between two layers
 };
 
-// Memory of one thread, aligned to 64 bytes.
+// Working memory of one thread, aligned to 64 bytes.
 class FactorMemory {
  public:
   explicit FactorMemory(const FactorSizes& sizes);
@@ -56,14 +56,15 @@ class FactorMemory {
   float *weights_ = nullptr, *unpacked_ = nullptr, *units_[2] = {};
 };
 
-// Most slots that are made at a time, but for layers with many inputs.
+// The most slots that are made at a time. Layers with many inputs may exceed it.
 inline constexpr uint32_t kSlotsTogether = 192;
-// Output units made at a time: a multiple of eight, so that blocks do not straddle two turns.
+// Number of output units made at a time: a multiple of eight, so that no block of slots is needed
+// in two groups of units.
 uint32_t units_together(uint32_t inputs);
 
-// Guesses `first` to `first + 15`, lower halves of the indices. Returns which of them pass; where
-// any does, y[entry * 16
-// + lane] holds their entries by columns.
+// Computes guesses `first` to `first + 15`; `first` is the lower 32 bits of an index. Returns a
+// mask of the guesses that pass. If any guess passes, y[entry * 16 + lane] holds the entries of all
+// sixteen matrices, by columns.
 using FactorKernel = uint32_t (*)(const FactorSizes& sizes, const AddressTables& tables,
                                   uint32_t first, FactorMemory& memory, float* y);
 

@@ -14,7 +14,7 @@
 
 namespace convoy::experiments::avx512 {
 namespace {
-// Each needs those before it.
+// The order matters: each file needs the files before it.
 // clang-format off
 #include "convoy/farm/experiments/random/lanes_avx512.inl"
 #include "convoy/farm/experiments/random/normal_transform.inl"

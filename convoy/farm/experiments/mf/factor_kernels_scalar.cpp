@@ -11,7 +11,7 @@
 namespace convoy::experiments::scalar {
 namespace {
 inline constexpr int kWideGuesses = kFactorGuesses;
-// Each needs those before it.
+// The order matters: each file needs the files before it.
 // clang-format off
 #include "convoy/farm/experiments/random/lanes_scalar.inl"
 #include "convoy/farm/experiments/random/normal_transform.inl"

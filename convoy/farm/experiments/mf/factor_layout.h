@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of a problem of `mf`. Kernels for CPUs and for GPUs read them in this one layout. Plain
+// Parts of a problem of `mf`, in the one layout that kernels for CPUs and for GPUs read. Plain
 // data.
 #pragma once
 
@@ -12,14 +12,14 @@ enum class MfActivation { Linear, Tanh, LeakyReLU };  // named as in the flags
 
 struct FactorLayer {
   uint32_t inputs = 0, outputs = 0;  // sizes of the drawn matrix
-  uint32_t first_block = 0;          // the block of random numbers that holds its first slot
+  uint32_t first_block = 0;          // block of random numbers that holds the layer's first slot
   uint32_t num_slots = 0;
   float scale = 1;
   bool hidden = false;
 };
 
-// One residual <coefficients, Y> - target, of entries first_entry .. first_entry + num_entries - 1.
-// Entries are counted by columns.
+// One residual <coefficients, Y> - target. It uses entries first_entry .. first_entry + num_entries
+// - 1 of Y, counted by columns.
 struct CheckRow {
   uint32_t first_entry = 0, num_entries = 0;
   uint32_t first_coefficient = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen guesses of a factorisation over Wide, one per lane. A matrix between layers is kept by units: unit u of row r
-// is at (u * n_rows + r) * 16. Weights of a layer are made a few output units at a time, used, and forgotten.
-// Numerics: float, sums by fma in order of the inputs; Gram matrices and their factors in double.
-// Needs Lanes, philox_lanes.inl, normal_transform.inl, Wide, factor_arithmetic.inl, shortcut_loops.inl.
+// Sixteen guesses of a factorisation over Wide, one per lane. A matrix between layers is stored by
+// units: unit u of row r is at (u * n_rows + r) * 16. The weights of a layer are made for a few
+// output units at a time and used at once. Numerics: float, sums by fma in order of the inputs;
+// Gram matrices and their factors in double. Needs Lanes, philox_lanes.inl, normal_transform.inl,
+// Wide, factor_arithmetic.inl, shortcut_loops.inl.
 
 inline constexpr uint32_t kRegisters = kFactorGuesses / Lanes::kGuesses;
 
@@ -21,13 +22,13 @@ CONVOY_INLINE void load_guesses(GuessRegisters& to, const AddressTables& tables,
   }
 }
 
-// Slots 0 and 1, and slots 2 and 3, of two registers of guesses.
+// Stores slots 0 to 3 of two registers of guesses.
 CONVOY_INLINE void store_four(float* to, const NormalPair& left, const NormalPair& right) {
   store_pair(to, to + kFactorGuesses, left.first, right.first);
   store_pair(to + 2 * kFactorGuesses, to + 3 * kFactorGuesses, left.second, right.second);
 }
 
-// to[slot * 16 + guess] for the slots of blocks [first_block, first_block + num_blocks).
+// Fills to[slot * 16 + guess] for the slots of blocks [first_block, first_block + num_blocks).
 template <Precision kPrecision, bool kNormal>
 void make_slots(const AddressTables& tables, const GuessRegisters& guesses, uint32_t first_block,
                 uint32_t num_blocks, float* to) {
@@ -57,7 +58,7 @@ CONVOY_INLINE Wide unit_value(const FactorSizes& sizes, const FactorLayer& layer
   return layer.hidden ? activated(sizes.activation, sizes.negative_slope, value) : value;
 }
 
-// kRows rows from `row` on of one output unit: out = phi(scale * sum of input * weight).
+// Computes kRows rows, from `row` on, of one output unit: out = phi(scale * sum of input * weight).
 template <uint32_t kRows>
 CONVOY_INLINE void unit_rows(const FactorSizes& sizes, const FactorLayer& layer,
                              const float* in, uint32_t inputs, const float* weights, float* out,
@@ -85,7 +86,8 @@ void unit_rows_of(const FactorSizes& sizes, const FactorLayer& layer, const floa
   unit_rows<kRows>(sizes, layer, in, inputs, weights, out, row);
 }
 
-// One output unit of a layer with `in` before it, null for the identity.
+// Computes one output unit of a layer whose input is `in`. If `in` is null, the input is the
+// identity.
 CONVOY_INLINE void make_unit(const FactorSizes& sizes, const FactorLayer& layer,
                              const float* in, uint32_t inputs, const float* weights, float* out) {
   if (in == nullptr) {
@@ -104,7 +106,7 @@ CONVOY_INLINE void make_unit(const FactorSizes& sizes, const FactorLayer& layer,
   }
 }
 
-// Y of sixteen guesses, by columns. `memory.units(0)` or (1) holds it.
+// Computes Y of sixteen guesses, by columns, in memory.units(0) or memory.units(1), and returns it.
 template <Precision kPrecision, bool kNormal>
 CONVOY_INLINE float* make_matrices(const FactorSizes& sizes, const AddressTables& tables,
                                    const GuessRegisters& guesses, FactorMemory& memory) {
@@ -151,7 +153,7 @@ inline void normalise(const FactorSizes& sizes, float* y) {
         .store(y + entry * kFactorGuesses);
 }
 
-// Squares only add up: the rest of the rows is left out once no lane can pass.
+// The sum of squares never decreases, so the remaining rows are skipped once no lane can pass.
 CONVOY_INLINE uint32_t check_rows(const FactorSizes& sizes, const float* y) {
   constexpr size_t kRowsBetween = 4;
   const Wide limit = Wide::all(sizes.limit);

@@ -38,8 +38,8 @@ void add_layers(FactorSizes& sizes, const MfParameters& p) {
                     .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(p.n_cols)))});
 }
 
-// Rotates the rows, and the targets with them, so that row k begins with entry k: the sum of the
-// squares of the residuals stays, with fewer products. Householder.
+// Applies Householder reflections to the rows and the targets, so that row k begins with entry k.
+// The sum of the squared residuals does not change and needs fewer products.
 void make_trapezoid(Rows& rows, std::vector<double>& targets) {
   for (size_t at = 0; at < rows.size(); ++at) {
     double norm = 0;

@@ -11,15 +11,15 @@
 
 namespace convoy::experiments {
 
-// Normals of Precision::Fast come eight to a block.
+// `precision` decides the layout of the slots: Precision::Fast makes eight normals from a block.
 FactorSizes factor_sizes(const MfProblem& problem, MfCheck check, Precision precision);
 
-// The first place from `memory` on that is a multiple of 64 bytes; needs 15 floats more than are
-// used.
+// The first address from `memory` on that is a multiple of 64 bytes. `memory` needs room for 15
+// floats more than are used.
 float* aligned_to_lanes(float* memory);
 
-// Y [n_rows, n_cols] of one guess; `y` [n_cols, n_rows, kFactorGuesses] holds the guesses of a
-// block.
+// Y [n_rows, n_cols] of the guess in lane `lane`. `y` [n_cols, n_rows, kFactorGuesses] holds the
+// matrices of all lanes.
 std::vector<double> rows_of_guess(const FactorSizes& sizes, const float* y, uint32_t lane);
 
 }  // namespace convoy::experiments

@@ -20,7 +20,7 @@ std::vector<uint32_t> units_of(const MfParameters& p) {
   return units;
 }
 
-// Updates until the value is read.
+// The number of updates before the final loss is computed.
 int64_t steps_of(const MfDescent& descent) {
   return (descent.epochs - 1) / descent.log_period * descent.log_period + 1;
 }
@@ -29,7 +29,7 @@ double velocity_factor(const MfDescent& descent) {
   return descent.apply_momentum ? descent.momentum : 0;
 }
 
-// Problems of one key may share a batch.
+// Problems with the same key may share a batch.
 using Shape = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, MfActivation, int64_t, bool>;
 Shape shape_of(const MfParameters& p) {
   return {p.n_rows,

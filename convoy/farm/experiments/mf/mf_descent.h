@@ -14,20 +14,21 @@
 
 namespace convoy::experiments {
 
-// By layer, [output unit][input].
+// The weights of each layer in the order [output unit][input].
 using MfWeights = std::vector<std::vector<double>>;
 
-// gd_init_scale * U(-1, 1) / sqrt(inputs): layer l from guess l of Stream::DescentInit.
+// Draws the weights gd_init_scale * U(-1, 1) / sqrt(inputs). Layer l uses guess l of
+// Stream::DescentInit.
 MfWeights mf_initial_weights(const MfProblem& problem);
 
-// Takes `steps` steps with batches of one shape; then `outputs` holds the outputs of the last
+// Takes `steps` steps with batches of one shape. Afterwards `outputs` holds the outputs of the last
 // layer.
 using MfDescend = std::function<void(std::vector<DescentBatch>& batches, int64_t steps)>;
 void descend_on_cpu(std::vector<DescentBatch>& batches, int64_t steps);
 
-// One outcome per problem, the same bits in any company: eight problems of one shape share the
-// lanes of a vector. The losses are those after the update of the last epoch divisible by
-// gd_log_period.
+// Returns one outcome per problem. Eight problems of one shape share the lanes of a vector; an
+// outcome has the same bits whatever the other problems are. The losses are those after the update
+// of the last epoch that is divisible by gd_log_period.
 std::vector<sweep::CellOutcome> descend_mf(const std::vector<MfProblem>& problems,
                                            const std::vector<MfWeights>& initial,
                                            const MfDescend& descend = descend_on_cpu);

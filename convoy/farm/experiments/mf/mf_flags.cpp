@@ -21,7 +21,7 @@ std::vector<int64_t> axis_of(const MfFlags& flags) {
   return flags.widths.empty() ? std::vector<int64_t>{5, 10, 20, 40, 80, 160} : flags.widths;
 }
 
-// A list of one entry is spread over the axis.
+// The entry for one place of the axis. A list of one entry holds for every place.
 double entry_of(const std::vector<double>& list, size_t place, size_t count, const char* key) {
   if (list.size() == 1) return list[0];
   if (list.size() < count)
@@ -40,7 +40,7 @@ MfShortcut shortcut_of(const MfFlags& flags, const MfParameters& parameters) {
   return MfShortcut::None;
 }
 
-// Without the parameters that only guesses or only a descent use.
+// The common parameters, without the parameters that only guesses or only descents use.
 MfParameters problem_parameters(const MfFlags& flags) {
   const MfParameters defaults;
   MfParameters problem = flags.common;
@@ -70,7 +70,7 @@ MfDescent descent_of(const MfFlags& flags, size_t place, size_t count) {
   return descent;
 }
 
-// Parameters that tables and file names are made of are written even where they have their default.
+// Parameters that tables and file names contain are written even if they equal their defaults.
 sweep::PlannedCell planned_cell(const std::string& method, const MfParameters& parameters) {
   parameters.check();
   auto object = nlohmann::json::parse(parameters.json());
@@ -88,7 +88,7 @@ sweep::PlannedCell planned_cell(const std::string& method, const MfParameters& p
   return planned;
 }
 
-// The cells of one value of the axis, which differ between seeds in the seed alone.
+// The cells of one value of the axis. Between seeds they differ only in the seed.
 std::vector<sweep::PlannedCell> cells_of_value(const MfFlags& flags, const MfParameters& common,
                                                const MfDescent& descent) {
   std::vector<sweep::PlannedCell> cells;

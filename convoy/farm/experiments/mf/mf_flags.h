@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `convoy sweep mf`, with the names and defaults of the program that its users come
-// from, and the cells they stand for. The axis is the width where `widths` is given, the depth
-// where `depths` is.
+// The flags of `convoy sweep mf`, and the cells that they describe. It has the names and defaults
+// of the program that its users used before. The axis is the width where `widths` is given, the
+// depth where `depths` is.
 #pragma once
 
 #include <cstdint>

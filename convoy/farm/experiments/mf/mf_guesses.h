@@ -14,11 +14,12 @@ namespace convoy::experiments {
 
 enum class MfCheck {
   TrainLoss,
-  Nothing,  // every guess passes: the mean is the prior's
+  Nothing,  // every guess passes: the mean loss is that of the prior
 };
 
-// Weights come from Stream::Guess: layer after layer, each from a new block of slots on, by output
-// unit and then input. Throws StateError for a level this machine cannot run.
+// The weights come from Stream::Guess, layer after layer. Each layer begins with a new block of
+// slots and is ordered by output unit, then by input. Throws StateError for a level that this
+// machine cannot run.
 std::unique_ptr<sweep::GuessExperiment> mf_guess_experiment(const MfProblem& problem, MfCheck check,
                                                             Precision precision, CpuLevel level);
 

@@ -20,20 +20,21 @@ enum class MfPrior { Gauss, Uniform };  // N(0, 1), U(-1, 1)
 // The way guesses are drawn. An allowed shortcut keeps the distribution of the losses, but not each
 // single guess.
 enum class MfShortcut {
-  None,  // every weight
+  None,  // draws every weight
   // A Gaussian layer depends on the layer before it only through the n_rows x n_rows Gram
   // matrix of that layer
   Gram,
-  Bartlett,  // linear layers as triangular factors of Wishart matrices
+  Bartlett,  // draws linear layers as triangular factors of Wishart matrices
 };
 
-// The words of the enumerators, in their order; "Leaky ReLU" is LeakyReLU too. Not in this header:
-// files for one level of vector instructions include it, and run nothing before main.
+// The words of the enumerators, in the order of the enumerators; the word "Leaky ReLU" means
+// LeakyReLU too. The lists are not defined in this header: files that are compiled for one level of
+// vector instructions include it and must not run code before main.
 const std::vector<std::string>& mf_activation_words();
 const std::vector<std::string>& mf_prior_words();
 const std::vector<std::string>& mf_shortcut_words();
 
-// Read by descents only.
+// Settings that only descents read.
 struct MfDescent {
   double lr = 1e-2;
   int64_t epochs = 100'000;
@@ -42,7 +43,7 @@ struct MfDescent {
   double momentum = 0;
   bool apply_momentum = true;  // false: as in the prior program, where momentum changed nothing
 
-  // Without lr and init_scale, which may differ along the axis of a sweep.
+  // Visits all settings but lr and init_scale, which may differ along the axis of a sweep.
   template <class Visitor>
   void fields(Visitor& visit) {
     constexpr double kMostSteps = 0x1p40;
@@ -69,11 +70,11 @@ struct MfParameters {
   std::string activation_word = "Linear";
   double negative_slope = 0.2;  // for LeakyReLU
   int64_t sweep_seed = 0;
-  // In place of drawn ones: the matrix by rows, and measurements by rows.
+  // Given data that replace drawn data: the matrix by rows, and the measurements by rows.
   std::vector<double> truth;
   std::vector<std::vector<double>> measurements;
 
-  // Read by guesses only.
+  // Settings that only guesses read.
   double gnc_eps_train = 0.01;
   std::string gnc_init_word = "gauss";
   bool gnc_normalize = false;  // Y / (|Y| + gnc_softening)
@@ -103,7 +104,7 @@ struct MfParameters {
     visit("gnc_normalize", gnc_normalize, "guesses are divided by their norm");
     visit("gnc_softening", gnc_softening, "added to that norm").at_least(0);
   }
-  // All but `measurements`, which is data.
+  // Visits all parameters but `measurements`, which no flag sets.
   template <class Visitor>
   void fields(Visitor& visit) {
     problem_fields(visit);
@@ -125,7 +126,8 @@ struct MfParameters {
   // shortcut that is not allowed.
   static MfParameters parse(const std::string& json);
   void check() const;  // throws ConfigError
-  // Every key that differs from the default, sorted; parse() gives the same object back.
+  // The JSON text of every key that differs from its default, with sorted keys; parse() gives the
+  // same object back.
   std::string json() const;
 };
 

@@ -72,7 +72,7 @@ void draw_measurements(MfProblem& problem) {
   }
 }
 
-// Gram-Schmidt, twice over: once leaves errors of the size of the condition number.
+// Gram-Schmidt, applied twice: a single pass leaves errors of the size of the condition number.
 std::vector<std::vector<double>> orthonormal_basis(const std::vector<std::vector<double>>& rows) {
   constexpr double kDependent = 1e-9;
   std::vector<std::vector<double>> basis;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cell of `mf` with its matrix and measurements drawn: what guesses, descent and theory start
-// from. They depend on the seed, the shape, rank, norm and kind of measurements alone: cells of one
-// seed have the same at every width and depth.
+// A cell of `mf` with its drawn matrix and measurements, from which guesses, descent and theory
+// start. The matrix and the measurements depend only on the seed, the shape, the rank, the norm and
+// the kind of measurements, so cells of one seed share them at every width and depth.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace convoy::experiments {
 
-// Matrices are by rows.
+// Matrices are stored by rows.
 struct MfProblem {
   MfParameters parameters;
   PhiloxKey key = {};
@@ -27,13 +27,13 @@ struct MfProblem {
 
   // mean_i (<A_i, Y> - b_i)^2.
   double train_loss(const double* y) const;
-  // The same mean over any orthonormal basis of the complement of the span.
+  // The mean squared residual over any orthonormal basis of the complement of the span.
   double test_loss(const double* y) const;
 };
 
-// U from guess 0 and V from guess 1 of Stream::Teacher; measurement i from guess i of Stream::Data,
-// or the entries from the words of guess 0. Throws ConfigError: measurements that leave nothing to
-// test.
+// Draws U from guess 0 and V from guess 1 of Stream::Teacher. Measurement i is drawn from guess i
+// of Stream::Data; with `completion` the words of guess 0 choose the measured entries. Throws
+// ConfigError if the measurements leave nothing to test.
 MfProblem draw_mf_problem(const MfParameters& parameters, int64_t seed);
 
 }  // namespace convoy::experiments

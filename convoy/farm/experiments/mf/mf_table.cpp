@@ -14,7 +14,8 @@
 namespace convoy::experiments {
 namespace {
 
-// The name holds these parameters. All cells that have a parameter have the same value of it.
+// The file's name contains these parameters. All cells that have such a parameter have the same
+// value of it.
 std::string mf_file_name(const sweep::SweepResults& results, const std::string& axis) {
   std::map<std::string, std::string> words = {{"gnc_init", "gauss"}, {"activation", "Linear"}};
   double momentum = 0, rank = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result table of workload `mf` as the program that its users come from wrote it.
+// The result table of workload `mf`, in the format of the program that its users used before.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace convoy::experiments {
 
-// `<width|depth>_results_gt_rank=R_act=A_gnc_init=I[_gd_momentum=M][_completion].csv`: a row per
-// value of `axis`, "width", "depth", or "" for the one that varies; per seed the guess-and-check
-// loss, over widths the mean loss of the prior, exact or of guesses, and the loss of gradient
-// descent.
+// The file `<width|depth>_results_gt_rank=R_act=A_gnc_init=I[_gd_momentum=M][_completion].csv` with
+// one row per value of `axis`: "width", "depth", or "" for the parameter that varies. Each seed has
+// a column for the guess-and-check loss, over widths one for the mean loss of the prior (exact, or
+// from guesses), and one for the loss of gradient descent.
 sweep::NamedFile mf_wide_csv(const sweep::SweepResults& results, const std::string& axis = "");
 
 }  // namespace convoy::experiments

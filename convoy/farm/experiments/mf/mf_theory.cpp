@@ -22,7 +22,7 @@ double mean_square_tanh(double scale) {
   return sum * kStep / std::sqrt(2 * M_PI);
 }
 
-// The moments of phi(x), x = scale * weight.
+// The moments of phi(x) with x = scale * weight.
 Moments moments_of_unit(const MfParameters& p, double scale) {
   const bool gauss = p.gnc_init() == MfPrior::Gauss;
   const double square = scale * scale * (gauss ? 1 : 1.0 / 3);
@@ -67,8 +67,8 @@ double mf_prior_mean(const MfProblem& problem) {
   const HiddenGram gram = hidden_gram(p);
   const double per_column =
       (p.gnc_init() == MfPrior::Gauss ? 1 : 1.0 / 3) / static_cast<double>(p.n_cols);
-  // |P u|^2 of the vectors that are 1 in one column and 0 else: the trace of P over pairs of rows
-  // of one column.
+  // The sum of |P u|^2 over the vectors u that are 1 in one column and 0 elsewhere: the sum of P's
+  // elements over all pairs of rows of one column.
   double same_column = 0;
   const auto rows = static_cast<size_t>(p.n_rows), cols = static_cast<size_t>(p.n_cols);
   for (size_t col = 0; col < cols; ++col) {

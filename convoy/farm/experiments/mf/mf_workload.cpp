@@ -13,7 +13,7 @@
 namespace convoy::experiments {
 namespace {
 
-// Raised with any change of a cell's numbers.
+// Increased by every change that alters the numbers of a cell.
 constexpr int kFactorNumbersVersion = 1;
 
 MfProblem problem_of(const sweep::Cell& cell) {

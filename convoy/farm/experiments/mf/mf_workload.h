@@ -17,17 +17,17 @@ namespace convoy::experiments {
 
 class MfWorkload : public sweep::Workload {
  public:
-  // The level changes speed only, and so does a GPU, which computes where it is not null: descents,
-  // and guesses without a shortcut. Throws StateError for a level this machine cannot run.
+  // `level` and `gpu` change only the speed. A `gpu` that is not null computes the descents, and
+  // guesses without a shortcut. Throws StateError for a level that this machine cannot run.
   explicit MfWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level(),
                       std::shared_ptr<cuda::Device> gpu = nullptr);
 
   std::string name() const override { return "mf"; }
-  // "1-exact-layout1": version of the numbers, precision, layout of the random numbers.
+  // "1-exact-layout1": the version of the numbers, the precision, the layout of the random numbers.
   std::string version() const override;
   std::unique_ptr<sweep::GuessExperiment> guesses(const sweep::Cell& cell) const override;
   std::vector<sweep::CellOutcome> compute(const std::vector<sweep::Cell>& cells) const override;
-  // The prior's mean for "gnc", where it is exact.
+  // The mean of the prior for method "gnc", if it has a closed form.
   sweep::ReferenceCurve reference(const sweep::Cell& cell) const override;
   std::vector<std::string> metrics(const sweep::Cell&) const override { return {"loss"}; }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What shortcuts do between the layers of sixteen guesses: triangular layers with chi variables on the diagonal, and
-// Cholesky factors of Gram matrices. Matrices as in factor_loops.inl. Needs Lanes and Wide.
+// The shortcuts between the layers of sixteen guesses: triangular layers with chi variables on the
+// diagonal, and Cholesky factors of Gram matrices. Matrices have the layout of factor_loops.inl.
+// Needs Lanes and Wide.
 
-// The Chebyshev series of a normal number, by Clenshaw.
+// Evaluates the Chebyshev series at a normal number, with Clenshaw's recurrence.
 CONVOY_INLINE Wide chi_of(const ChiSeries& chi, const Wide& normal) {
   constexpr float kLargestNormal = 6.6f;
   const Wide twice = Wide::multiply(normal, Wide::all(2.0f / kLargestNormal));
@@ -20,7 +21,8 @@ CONVOY_INLINE Wide chi_of(const ChiSeries& chi, const Wide& normal) {
       Wide::add(Wide::all(chi.coefficients[0]), Wide::multiply(before, Wide::all(-1.0f))));
 }
 
-// Slots of the lower triangle by columns become a full square by columns, with chi variables on the diagonal.
+// Unpacks the slots of a lower triangle, by columns, into a full square matrix by columns, with chi
+// variables on the diagonal.
 inline void unpack_triangle(const FactorSizes& sizes, const float* slots, float* square) {
   const Wide zero = Wide::all(0.0f);
   for (uint32_t col = 0; col < sizes.n_rows; ++col)
@@ -35,11 +37,13 @@ inline void unpack_triangle(const FactorSizes& sizes, const float* slots, float*
     }
 }
 
-// Of as many of the sixteen guesses as a register has doubles.
+// A vector with one number per guess, of as many of the sixteen guesses as a register holds
+// doubles.
 using LaneDoubles = double __attribute__((vector_size(8 * kWideDoubles)));
 using LaneFloats = float __attribute__((vector_size(4 * kWideDoubles)));
 
-// Products of kRows rows with each other, of kWideDoubles guesses: gram[(col * rows + row) * 16 + lane] for row >= col.
+// Computes the products of kRows rows with each other for kWideDoubles guesses: gram[(col * rows +
+// row) * 16 + lane] for row >= col.
 template <uint32_t kRows>
 CONVOY_INLINE void add_products(const float* in, uint32_t units, double* gram) {
   LaneDoubles sums[kRows * (kRows + 1) / 2] = {};
@@ -69,7 +73,7 @@ void gram_of_rows(const float* in, uint32_t units, double* gram) {
     add_products<kRows>(in + lane, units, gram + lane);
 }
 
-// The same for any number of rows, pair after pair.
+// Computes the same products for any number of rows, one pair of rows after another.
 inline void gram_of_many_rows(uint32_t rows, const float* in, uint32_t units, double* gram) {
   for (uint32_t col = 0; col < rows; ++col)
     for (uint32_t row = col; row < rows; ++row) {
@@ -99,8 +103,9 @@ inline void gram_of_units(uint32_t rows, const float* in, uint32_t units, double
   }
 }
 
-// Replaces `units` units by the n_rows of the Cholesky factor of their Gram matrix: a Gaussian layer makes the same of
-// both. A pivot within the rounding of its sum is taken for zero. factor[(col * n_rows + row) * 16 + lane].
+// Replaces `units` units by the n_rows units of the Cholesky factor of their Gram matrix: a
+// Gaussian layer after it has the same distribution. A pivot within the rounding error of its sum
+// counts as zero. The layout is factor[(col * n_rows + row) * 16 + lane].
 inline void reduce_to_factor(const FactorSizes& sizes, const float* in, uint32_t units,
                              double* factor, float* out) {
   constexpr double kRounding = 1e-14;

@@ -2,7 +2,7 @@
 //
 // One float of each of sixteen guesses in two registers; see wide_scalar.inl for the meaning.
 
-inline constexpr uint32_t kWideDoubles = 4;  // in a register
+inline constexpr uint32_t kWideDoubles = 4;  // doubles per register
 
 struct Wide {
   __m256 low, high;

@@ -2,7 +2,7 @@
 //
 // One float of each of sixteen guesses in one register; see wide_scalar.inl for the meaning.
 
-inline constexpr uint32_t kWideDoubles = 8;  // in a register
+inline constexpr uint32_t kWideDoubles = 8;  // doubles per register
 
 struct Wide {
   __m512 guess;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One float of each of kWideGuesses guesses, as plain numbers: the reference of the vector files, and with one guess the
-// path of a GPU's thread. Only operations that IEEE 754 rounds in one way. Needs Lanes of lanes_scalar.inl.
+// One float of each of kWideGuesses guesses, as plain numbers. This is the reference for the vector
+// files, and with one guess the code of a GPU's thread. It uses only operations that IEEE 754
+// rounds in one way. Needs Lanes of lanes_scalar.inl.
 
-inline constexpr uint32_t kWideDoubles = 2;  // in a register
+inline constexpr uint32_t kWideDoubles = 2;  // doubles per register
 
 struct Wide {
   float guess[kWideGuesses];
@@ -39,14 +40,14 @@ struct Wide {
   static CONVOY_INLINE Wide root(const Wide& a) {
     return each([&](int at) { return __builtin_sqrtf(a.guess[at]); });
   }
-  // b where either is no number, as vector units have it.
+  // The smaller number; b if either is NaN, as vector instructions do it.
   static CONVOY_INLINE Wide smaller(const Wide& a, const Wide& b) {
     return each([&](int at) { return a.guess[at] < b.guess[at] ? a.guess[at] : b.guess[at]; });
   }
   static CONVOY_INLINE Wide larger(const Wide& a, const Wide& b) {
     return each([&](int at) { return a.guess[at] > b.guess[at] ? a.guess[at] : b.guess[at]; });
   }
-  // Bit g: a < b of guess g.
+  // A mask: bit g is set if a < b for guess g.
   static CONVOY_INLINE uint32_t below(const Wide& a, const Wide& b) {
     uint32_t mask = 0;
     for (int at = 0; at < kWideGuesses; ++at) mask |= static_cast<uint32_t>(a.guess[at] < b.guess[at]) << at;
@@ -54,8 +55,8 @@ struct Wide {
   }
 };
 
-// Guesses of two registers of Lanes are stored together, as one row of 2 * Lanes::kGuesses: which guess of the row
-// lane `lane` of register `which` holds.
+// Two registers of Lanes are stored together, as one row of 2 * Lanes::kGuesses guesses. Returns
+// the guess of the row that lane `lane` of register `which` holds.
 constexpr uint32_t guess_of_lane(uint32_t which, uint32_t) { return which; }
 
 CONVOY_INLINE void store_pair(float* first_slot, float* second_slot, const Lanes::Floats& a,

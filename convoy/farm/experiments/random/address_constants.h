@@ -9,10 +9,10 @@
 namespace convoy::experiments {
 
 struct AddressConstants {
-  uint64_t guess_first = 0;  // c0 after round 1, but for the guess
-  uint64_t guess_third = 0;  // c2 after round 2, but for the guess
+  uint64_t guess_first = 0;  // c0 after round 1, without the guess's part
+  uint64_t guess_third = 0;  // c2 after round 2, without the guess's part
   uint64_t keys[10][2] = {};
-  uint64_t last_keys[2] = {};  // keys for the last round, in the upper halves
+  uint64_t last_keys[2] = {};  // keys of the last round, in the upper halves
 };
 
 }  // namespace convoy::experiments

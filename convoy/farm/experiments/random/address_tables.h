@@ -13,7 +13,7 @@
 
 namespace convoy::experiments {
 
-// Values of 32 bits, kept in 64 to be broadcast to lanes.
+// 32-bit values, stored in 64 bits so that they can be broadcast to lanes.
 struct BlockWords {
   uint64_t first = 0, third = 0, fourth = 0;
 };
@@ -26,8 +26,8 @@ struct AddressTables : AddressConstants {
   std::vector<BlockWords> blocks;
 };
 
-// Calls run(first, count) for each part of the guesses that one AddressTables is good for, in
-// order.
+// Splits the guesses into parts that one AddressTables can serve, and calls run(first, count) for
+// each part in order.
 template <class Run>
 void for_each_table(uint64_t first, uint64_t count, Run&& run) {
   constexpr uint64_t kGuessesPerTable = uint64_t{1} << 32;

@@ -13,7 +13,8 @@ struct GammaShares {
   double lower, upper;  // regularised incomplete gamma functions P and Q
 };
 
-// By its series below the mode and its continued fraction (Lentz) above.
+// Computes the shares by their series below the mode and by their continued fraction (Lentz) above
+// it.
 GammaShares gamma_shares(double shape, double x) {
   if (x <= 0) return {0, 1};
   constexpr int kMostTerms = 100'000;
@@ -40,8 +41,8 @@ GammaShares gamma_shares(double shape, double x) {
   return {1 - upper, upper};
 }
 
-// The chi quantile at the level of a normal number. The smaller tail decides, so that no digits are
-// lost.
+// The chi quantile at the level of a normal number. It is computed from the smaller tail, so that
+// no digits are lost.
 double chi_at(uint32_t degrees, double normal) {
   const double share = 0.5 * std::erfc(std::abs(normal) / std::sqrt(2.0));
   const double shape = 0.5 * degrees;
@@ -59,7 +60,7 @@ double chi_at(uint32_t degrees, double normal) {
 
 double ChiSeries::at(double normal) const {
   const double x = normal / kLargestNormal;
-  double one = 0, two = 0;  // Clenshaw
+  double one = 0, two = 0;  // state of Clenshaw's recurrence
   for (size_t order = coefficients.size(); order-- > 1;) {
     const double next = 2 * x * one - two + static_cast<double>(coefficients[order]);
     two = one;

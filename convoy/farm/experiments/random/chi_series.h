@@ -9,15 +9,15 @@
 
 namespace convoy::experiments {
 
-// Chebyshev series in normal / 6.6, the normal being at most 6.6 in magnitude.
+// A Chebyshev series in normal / 6.6. The normal number is at most 6.6 in magnitude.
 struct ChiSeries {
   std::vector<float> coefficients;
 
   double at(double normal) const;
 };
 
-// The series for `degrees` of freedom, at least 1: equal in distribution and within 2e-6 of its
-// exact value.
+// The series for `degrees` degrees of freedom, at least 1. It has the chi distribution, within 2e-6
+// of the exact value.
 ChiSeries chi_series(uint32_t degrees);
 
 }  // namespace convoy::experiments

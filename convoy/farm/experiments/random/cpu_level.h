@@ -13,7 +13,7 @@ namespace convoy::experiments {
 enum class CpuLevel {
   Scalar,  // any x86-64
   Avx2,    // with FMA
-  Avx512,  // F, DQ, VL
+  Avx512,  // AVX-512 F, DQ and VL
 };
 
 // The level of this machine, or the lower level that CONVOY_CPU_LEVEL names. Throws ConfigError for
@@ -22,7 +22,8 @@ CpuLevel best_cpu_level();
 std::vector<CpuLevel> usable_cpu_levels();  // lowest first
 std::string_view cpu_level_name(CpuLevel level);
 
-// Declares the constant that a file for each level defines: kernels for of_cpu_level().
+// Declares the constant `name` once per level. The file that is compiled for a level defines it;
+// of_cpu_level() picks one.
 #define CONVOY_DECLARE_AT_EACH_LEVEL(Kernels, name) \
   namespace scalar {                                \
   extern const Kernels name;                        \
@@ -34,7 +35,7 @@ std::string_view cpu_level_name(CpuLevel level);
   extern const Kernels name;                        \
   }
 
-// The kernels of a level, which this machine has to have.
+// Throws StateError if this machine cannot run the level.
 void check_cpu_level(CpuLevel level);
 template <class Kernels>
 const Kernels& of_cpu_level(CpuLevel level, const Kernels& scalar, const Kernels& avx2,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eight doubles at a time, for loops that the loader chooses per CPU: CONVOY_CLONES marks such a
-// function, CONVOY_INLINE what it calls.
+// Vectors of eight doubles, for functions of which the loader chooses a version per CPU:
+// CONVOY_CLONES marks such a function, CONVOY_INLINE marks the functions that it calls.
 
 #undef CONVOY_CLONES
 #undef CONVOY_INLINE

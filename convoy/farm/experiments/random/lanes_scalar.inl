@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One counter as plain numbers: the reference of the vector files, the path of CPUs without AVX2,
-// and the path of a GPU's thread. A 64-bit lane is kept as its halves, the lower one first; Floats
-// holds one normal of each.
+// One counter as plain numbers. This is the reference for the vector files, and the code of CPUs
+// without AVX2 and of a GPU's thread. A 64-bit lane is kept as its halves, the lower one first;
+// Floats holds one normal per half.
 
 #undef CONVOY_INLINE
 #define CONVOY_INLINE inline __attribute__((always_inline))
 
 struct Lanes {
-  static constexpr uint32_t kGuesses = 1;  // 64-bit lanes
+  static constexpr uint32_t kGuesses = 1;  // number of 64-bit lanes
   struct Words {
     uint32_t half[2];
   };
@@ -23,7 +23,8 @@ struct Lanes {
   // Product of the lower halves.
   static CONVOY_INLINE Words multiply(Words a, Words b) {
 #if defined(__CUDA_ARCH__)
-    // Left to itself the compiler makes 64-bit numbers of the halves, at three times the cost.
+    // Without this assembly the compiler widens the halves to 64-bit numbers, at three times the
+    // cost.
     Words product;
     asm("{ .reg .b64 both; mul.wide.u32 both, %2, %3; mov.b64 {%0, %1}, both; }"
         : "=r"(product.half[0]), "=r"(product.half[1])
@@ -65,7 +66,7 @@ struct Lanes {
     return {{static_cast<float>(static_cast<int32_t>((words.half[0] & mask) | bits)),
              static_cast<float>(static_cast<int32_t>((words.half[1] & mask) | bits))}};
   }
-  // The lowest bit of each half as its uppermost.
+  // Moves the lowest bit of each half to its highest bit.
   static CONVOY_INLINE Words lowest_to_top(Words a) { return {{a.half[0] << 31, a.half[1] << 31}}; }
   // (word & mask) | bits, read as a float.
   static CONVOY_INLINE Floats masked_to_float(Words words, uint32_t mask, uint32_t bits) {
@@ -73,7 +74,7 @@ struct Lanes {
   }
   // |a| = mantissa * 2^exponent, 1 <= mantissa < 2; a is normal.
   static CONVOY_INLINE Floats exponent(Floats a) {
-    constexpr float kUnitsAre1 = 0x1p23f;  // the last bit of such a float counts ones
+    constexpr float kUnitsAre1 = 0x1p23f;  // the last bit of a float of this size stands for 1
     Floats result;
     for (int at = 0; at < 2; ++at)
       result.half[at] =
@@ -89,7 +90,7 @@ struct Lanes {
     return {{float_of(bits_of(a.half[0]) ^ (bits_of(sign.half[0]) & 0x80000000u)),
              float_of(bits_of(a.half[1]) ^ (bits_of(sign.half[1]) & 0x80000000u))}};
   }
-  // a where the uppermost bit of a half of the words is set, b elsewhere.
+  // a in the halves whose highest bit is set in `words`, b in the others.
   static CONVOY_INLINE Floats choose(Words words, Floats a, Floats b) {
     return {
         {words.half[0] >> 31 ? a.half[0] : b.half[0], words.half[1] >> 31 ? a.half[1] : b.half[1]}};

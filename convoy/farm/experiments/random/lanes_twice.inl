@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two registers side by side with the operations of one: instructions of the two follow each other
-// in turn, so that one's latencies hide behind the other's work. Needs CONVOY_INLINE.
+// Two registers with the operations of one register. Instructions for the first and the second
+// alternate, so that the latency of one hides behind the work of the other. Needs CONVOY_INLINE.
 
 template <class Half>
 struct Twice {

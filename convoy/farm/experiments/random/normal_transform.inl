@@ -27,7 +27,8 @@ inline constexpr float kOctave = 0x1.62e42p+0f;  // 726817 / 2^19
 struct ExactForm {
   static constexpr uint32_t kRadiusMask = ~0u, kRadiusBit = 1;
   static constexpr uint32_t kAngleMask = 0x7FFFFEu;
-  static constexpr float kAngleCentre = 1.5f, kAngleUnit = 1;  // for v
+  // The angle is a float around kAngleCentre; minus kAngleCentre it is v * kAngleUnit.
+  static constexpr float kAngleCentre = 1.5f, kAngleUnit = 1;
   static constexpr float kRadius[] = {0.99994045f, 0.25154385f,   0.07213832f,
                                       0.06504797f, -0.034320187f, 0.031943955f};
   static constexpr float kCosine[] = {1.0f, -1.233697f, 0.25359863f, -0.020408353f};
@@ -50,7 +51,7 @@ struct FastForm {
 struct PackedForm : FastForm {
   static constexpr uint32_t kRadiusMask = 0xFFFFFC00u, kRadiusBit = 0x200;
   static constexpr uint32_t kAngleMask = 0xFFEu;
-  // The angle's bits stay where they are in the word.
+  // The angle's bits are used at their place in the word, without a shift.
   static constexpr float kAngleCentre = 1.0f + 0x1p-12f, kAngleUnit = 0x1p-11f;
 };
 
@@ -75,7 +76,7 @@ struct Series {
   }
 };
 
-// The radius, with a sign, and v * kAngleUnit.
+// The radius with its sign, and v * kAngleUnit.
 struct Polar {
   Lanes::Floats radius, angle;
 };
@@ -93,8 +94,8 @@ CONVOY_INLINE Polar polar(Lanes::Words radius_word, Lanes::Words angle_word) {
                           Lanes::all(Form::kAngleCentre))};
 }
 
-// radius * cosine and turned * sine are the numbers of a pair, the one of larger magnitude first:
-// factors, for sums by fma.
+// The two numbers of a pair as factors, for sums by fma: radius * cosine is the number of larger
+// magnitude, turned * sine the other.
 struct PairFactors {
   Lanes::Floats radius, cosine, turned, sine;
 };
@@ -125,7 +126,7 @@ struct NormalPair {
   Lanes::Floats first, second;
 };
 
-// Normals of their own. The uppermost bit of `exchange` is used up.
+// A pair of independent normals. The highest bit of `exchange` decides which of them comes first.
 template <class Form>
 CONVOY_INLINE NormalPair exchanged_pair(Lanes::Words radius_word, Lanes::Words angle_word,
                                         Lanes::Words exchange) {
@@ -135,8 +136,8 @@ CONVOY_INLINE NormalPair exchanged_pair(Lanes::Words radius_word, Lanes::Words a
   return {Lanes::choose(exchange, smaller, larger), Lanes::choose(exchange, larger, smaller)};
 }
 
-// Of a block's words (philox_lanes.inl): slots 0 and 1, and slots 2 and 3, first slots in the upper
-// halves.
+// The normals of a block's words (philox_lanes.inl): slots 0 and 1, then slots 2 and 3. The upper
+// halves hold the first slot of each pair.
 template <Precision kPrecision>
 CONVOY_INLINE NormalPair normal_pair(Lanes::Words even, Lanes::Words odd) {
   if constexpr (kPrecision == Precision::Exact)
@@ -145,7 +146,7 @@ CONVOY_INLINE NormalPair normal_pair(Lanes::Words even, Lanes::Words odd) {
     return exchanged_pair<FastForm>(even, odd, odd);
 }
 
-// Of half of a block's words: four of eight slots.
+// The normals of half of a block's words: four of the block's eight slots.
 CONVOY_INLINE NormalPair packed_normal_pair(Lanes::Words words) {
   return exchanged_pair<PackedForm>(words, words, Lanes::lowest_to_top(words));
 }

@@ -40,7 +40,7 @@ void fill_tile(const Address& address, uint32_t num_slots, float* out, CpuLevel 
                 out + slot * kTileGuesses + before);
 }
 
-// One guess by way of a tile of the scalar kernel.
+// Fills the numbers of one guess from a tile of the scalar kernel.
 void fill_one(const Address& address, uint32_t first_slot, std::span<float> out, bool normal) {
   const auto num_slots = first_slot + static_cast<uint32_t>(out.size());
   CONVOY_INVARIANT(num_slots <= kMaxSlots, "{} slots", num_slots);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers by address (stream.h): single ones for teachers, data and initial values, and tiles of
-// sixteen guesses for kernels that keep one guess per lane. Thread-safe. Same bits on every CPU.
+// Random numbers by address (stream.h): for a single guess (teachers, data, initial values), and in
+// tiles of sixteen guesses for kernels with one guess per lane. Thread-safe. Same bits on every
+// CPU.
 //
 // A word is uniform as float(int32(word | 1)) / 2^31. Words 0 and 2 of a block, and 1 and 3, make
 // two normals by Box-Muller (normal_transform.inl holds the arithmetic).
@@ -22,14 +23,14 @@ struct Address {
   uint64_t guess = 0;
 };
 
-// Slots first_slot, first_slot + 1, ... of one guess. Scalar.
+// Fills slots first_slot, first_slot + 1, ... of one guess. Uses no vector instructions.
 void fill_normals(const Address& address, uint32_t first_slot, std::span<float> out);
-// Uniform on [-1, 1], never 0, from the same words.
+// Uniform numbers in [-1, 1], never 0, from the same words.
 void fill_uniforms(const Address& address, uint32_t first_slot, std::span<float> out);
-// Normals of Fast at half the cost: kPackedSlotsPerBlock per block. The numbers differ from
-// fill_normals. `address.precision` is Fast.
+// Normals of Precision::Fast at half the cost: kPackedSlotsPerBlock per block. They differ from the
+// numbers of fill_normals(). `address.precision` must be Fast.
 void fill_packed_normals(const Address& address, uint32_t first_slot, std::span<float> out);
-// The raw words: choices, permutations.
+// The raw words, for choices and permutations.
 void fill_words(const Address& address, uint32_t first_slot, std::span<uint32_t> out);
 
 inline constexpr uint32_t kTileGuesses = 16;

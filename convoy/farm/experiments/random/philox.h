@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Philox4x32 (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC'11): 128
-// bits from a 128-bit counter and a 64-bit key, without state. Plain integers: the reference that
-// the vector kernels equal bit for bit. Thread-safe.
+// bits from a 128-bit counter and a 64-bit key, without state. It uses plain integers and is the
+// reference that the vector kernels match bit for bit. Thread-safe.
 #pragma once
 
 #include <array>

@@ -32,7 +32,7 @@ struct WordPair {
   Lanes::Words odd;   // words 2 (upper halves) and 3 (lower)
 };
 
-// `Block`: BlockWords, or its three words in 32 bits.
+// `Block`: BlockWords, or a struct of the same three words in 32 bits.
 template <uint32_t kRounds, class Block>
 CONVOY_INLINE WordPair philox_lanes(const AddressConstants& tables, const Block& block,
                                     const GuessWords& guess) {
@@ -56,7 +56,7 @@ CONVOY_INLINE WordPair philox_lanes(const AddressConstants& tables, const Block&
     c1 = odd;
     c3 = even;
   }
-  // The last round's products keep both halves: no lane is packed.
+  // Both halves of the last round's products are used, so no lane has to be packed.
   even = Lanes::multiply(c0, m0);
   odd = Lanes::multiply(c2, m1);
   return {Lanes::xor_of(odd, Lanes::raise(c1), Lanes::all_words(tables.last_keys[0])),

@@ -18,26 +18,27 @@ enum class Stream : uint8_t { Teacher = 1, Data = 2, Guess = 3, DescentInit = 4,
 // The conversion from random words to normals. Both give the same bits on every CPU.
 enum class Precision : uint8_t {
   Exact,  // Philox4x32-10; a normal within 3e-6 (1 + |x|) of the exact transform
-  Fast,   // fewer rounds and shorter polynomials, within statistical tests
+  Fast,   // fewer rounds and shorter polynomials; passes statistical tests
 };
 
-// "fast" or anything else.
+// `mode` "fast" is Fast, any other text is Exact.
 inline Precision precision_of(std::string_view mode) {
   return mode == "fast" ? Precision::Fast : Precision::Exact;
 }
 
-// Slots are counted within 24 bits of blocks of four.
+// A slot number holds 24 bits for the block; a block has four slots.
 inline constexpr uint32_t kSlotsPerBlock = 4;
-// Packed normals: two of each word.
+// Packed normals: each word makes two.
 inline constexpr uint32_t kPackedSlotsPerBlock = 8;
 inline constexpr uint32_t kMaxSlots = kSlotsPerBlock << 24;
-// Changes whenever the address of any number does; it is part of the counter.
+// Increased whenever the address of any number changes; it is part of the counter.
 inline constexpr uint32_t kRandomLayout = 2;
 
-// The counter enters in words 1 and 3, which the first round only adds (xor) to the multiplied
-// words: the parts that depend on the guess and on the slot stay apart for three rounds, so a
-// kernel computes these once per guess and once per slot. That round does not mix; hence 8 here mix
-// as 7 do with a counter in words 0 and 2, the least that passes Crush.
+// The guess and the slot enter in words 1 and 3 of the counter, which the first round only adds
+// (xor) to the multiplied words. So the parts that depend on the guess and on the slot stay
+// separate for three rounds, and a kernel computes each part once per guess or once per slot. The
+// first round does not mix. Hence 8 rounds mix like 7 rounds with a counter in words 0 and 2, which
+// is the least that passes Crush.
 constexpr uint32_t philox_rounds(Precision precision) {
   return precision == Precision::Exact ? 10 : 8;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tile kernels of one instruction set (tile.inl); numbers.cpp picks one.
+// The tile kernels of one instruction set (tile_loops.inl); numbers.cpp picks one.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TileFillers {
 };
 
 namespace scalar {
-// Packed normals of one guess in whole blocks: out[slot].
+// Fills packed normals of one guess, in whole blocks: out[slot].
 void fill_packed_blocks(const AddressTables& tables, uint32_t guess, float* out);
 }  // namespace scalar
 

@@ -2,7 +2,7 @@
 //
 // Tiles of sixteen guesses (numbers.h). Needs Lanes, philox_lanes.inl, normal_transform.inl.
 
-// to[slot * 16 + guess]: upper halves are slot 0 of the pair, lower halves slot 1.
+// Writes to[slot * 16 + guess]. The upper halves are slot 0 of the pair, the lower halves slot 1.
 CONVOY_INLINE void store_pair(float* to, uint32_t slots_left, Lanes::Floats values) {
   if (slots_left >= 2) {
     Lanes::store_halves(to + kTileGuesses, to, values);

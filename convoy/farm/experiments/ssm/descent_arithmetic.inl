@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A descent's step over Doubles, vectors of doubles on CPUs and single ones on GPUs, in one order of operations.
-// Compiled without contraction of products and sums. Needs CONVOY_INLINE and Doubles.
+// A step of gradient descent over Doubles, which are vectors of doubles on CPUs and single doubles
+// on GPUs. CPUs and GPUs use the same order of operations. Compiled without contraction of products
+// and sums. Needs CONVOY_INLINE and Doubles.
 
-// d loss / d a = sum of slope[m - 1] a^(m - 1).
+// to = d loss / d a = sum of slope[m - 1] a^(m - 1), with a = `value`.
 CONVOY_INLINE void gradient(Doubles& to, const Doubles& value, const double* slope,
                             uint32_t num_powers) {
   to = Doubles{} + slope[num_powers - 1];

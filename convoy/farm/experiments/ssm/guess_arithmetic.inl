@@ -4,13 +4,14 @@
 // `Value` is a double, or a vector of doubles that holds several guesses. Compiled without
 // contraction of products and sums. Needs CONVOY_INLINE.
 
-// s_m; `scale` is prior_sd^m.
+// Computes s_m. `scale` is prior_sd^m.
 template <class Value>
 CONVOY_INLINE void guess_residual(Value& s, const Value& sum, double scale, double target) {
   s = sum * scale - target;
 }
 
-// Adds (row . s)^2; s_m counts where bit m - 1 of `powers` is set and `row` is not 0.
+// Adds (row . s)^2 to `loss`. The sum uses s_m only where bit m - 1 of `powers` is set and the
+// entry of `row` is not 0.
 template <class Value>
 CONVOY_INLINE void add_squared_row(Value& loss, const double* row, const Value* s, uint32_t powers,
                                    uint32_t num_powers) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Power sums over Lanes. A lane holds one guess: its upper half the first, its lower half the second
-// word of each pair of words. Partial sums of the larger and the smaller normal of each pair, of a
-// last block that is not full by slot, are added at the end. Power 1 is summed from the factors of
-// the normals, power m from powers m / 2 and m - m / 2, by fma: a sum has the same bits whichever
-// others are made beside it; but where power 1 is all there is, from the sums of pairs.
-// Needs Lanes, philox_lanes.inl, normal_transform.inl.
+// Power sums over Lanes. A lane holds one guess: the upper half of the lane holds the first word of
+// each pair of words, the lower half the second. There are separate partial sums for the larger and
+// the smaller normal of each pair (in a last block that is not full, for the slots); they are added
+// at the end. Power 1 is summed from the factors of the normals, power m from powers m / 2 and m -
+// m / 2, by fma, so a sum has the same bits whichever other powers are summed. If only power 1 is
+// needed, it is summed from the sums of pairs. Needs Lanes, philox_lanes.inl, normal_transform.inl.
 
 template <uint32_t kPowers>
 struct PowerList {
   static constexpr uint32_t kLargest = 32 - static_cast<uint32_t>(__builtin_clz(kPowers));
   static constexpr bool has(uint32_t power) { return (kPowers >> (power - 1)) & 1u; }
-  // Whether x^power itself is needed, as a factor of a sum or of a higher power.
+  // Whether x^power itself is needed as a factor of a sum or of a higher power.
   static constexpr bool is_factor(uint32_t power) {
     for (uint32_t above = power + 1; above <= kLargest; ++above) {
       const bool splits = above / 2 == power || above - above / 2 == power;
@@ -26,7 +26,7 @@ struct PartialSums {
   Lanes::Floats of[PowerList<kPowers>::kLargest];
 };
 
-// Adds factor * part, and the powers of their product.
+// Adds the powers of the product factor * part.
 template <uint32_t kPowers>
 CONVOY_INLINE void add_powers(PartialSums<kPowers>& sums, Lanes::Floats factor,
                               Lanes::Floats part) {
@@ -49,7 +49,7 @@ CONVOY_INLINE void add_powers(PartialSums<kPowers>& sums, Lanes::Floats factor,
   }
 }
 
-// Upper half: the first of two slots; lower half: the second.
+// A mask of a lane's halves: the upper half is the first of two slots, the lower half the second.
 constexpr uint64_t slot_mask(uint32_t slots) {
   return (slots >= 1 ? uint64_t{0xFFFFFFFF} << 32 : 0) | (slots >= 2 ? 0xFFFFFFFFu : 0);
 }
@@ -68,8 +68,9 @@ struct GuessForm<Precision::Fast> {
 template <Precision kPrecision, uint32_t kPowers>
 class GuessVector {
  public:
-  // Slots 0 .. num_slots - 1 of Lanes::kGuesses guesses. One block after the last is read: words are
-  // made a block ahead of their normals, so that one's latencies hide behind the other's work.
+  // Sums slots 0 .. num_slots - 1 of Lanes::kGuesses guesses. Reads one block beyond the last: the
+  // words of the next block are made before the normals of this block are used, so that the latency
+  // of one hides behind the work of the other.
   template <class Block>
   CONVOY_INLINE void sum_slots(const AddressConstants& tables, const Block* blocks,
                                uint32_t num_slots, const uint32_t* guesses) {
@@ -87,7 +88,7 @@ class GuessVector {
     if (left > 0) add_slots(words, left);
   }
 
-  // Still in halves: Lanes::store_sums adds them.
+  // The sum of a power, still in two halves per lane: Lanes::store_sums adds the halves.
   CONVOY_INLINE Lanes::Floats total(uint32_t power) const {
     return Lanes::add(larger_.of[power], smaller_.of[power]);
   }
@@ -117,7 +118,7 @@ class GuessVector {
     }
   }
 
-  // The first `slots` of a block, of which it has more.
+  // Adds the first `slots` slots of a block that is not needed in full.
   CONVOY_INLINE void add_slots(const WordPair& words, uint32_t slots) {
     if constexpr (kPrecision == Precision::Exact) {
       add_normals(normal_pair<kPrecision>(words.even, words.odd), slots);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kWanted = "wanted a JSON list of pairs of a teacher and its data";
 
-// "line 3, column 12" of the byte at `offset`.
+// The position of the byte at `offset`, as "line 3, column 12".
 std::string position_text(const std::string& text, size_t offset) {
   const size_t begin = offset == 0 ? std::string::npos : text.rfind('\n', offset - 1);
   const auto lines = std::count(text.begin(), text.begin() + static_cast<int64_t>(offset), '\n');
@@ -20,7 +20,7 @@ std::string position_text(const std::string& text, size_t offset) {
                      begin == std::string::npos ? offset + 1 : offset - begin);
 }
 
-// "... - invalid literal; last read: 'N'": the part before the dash is the parser's.
+// The reason in the message "... - invalid literal; last read: 'N'": the text after the dash.
 std::string reason_of(const nlohmann::json::parse_error& error) {
   const std::string whole = error.what();
   const size_t dash = whole.find(" - ");
@@ -43,7 +43,7 @@ nlohmann::json parse_text(const std::string& text, const std::string& file) {
         fmt::format("not valid JSON at {}: {}", position_text(text, offset), reason_of(error)),
         {.file = file, .hint = "JSON has no NaN, no comments and no comma at the end of a list"});
   } catch (const nlohmann::json::out_of_range& error) {
-    // The parser quotes a number that no double holds, but gives no position.
+    // The parser quotes a number that is too large for a double, but gives no position.
     const std::string whole = error.what();
     const size_t quote = whole.find('\'');
     const std::string number = whole.substr(quote + 1, whole.rfind('\'') - quote - 1);

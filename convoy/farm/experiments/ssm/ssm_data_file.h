@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The teachers and sequences of `convoy sweep ssm --data-file`: a JSON list, of which seed s takes
-// entry s mod count.
+// The teachers and sequences of `convoy sweep ssm --data-file`: a JSON list. Seed s takes entry s
+// mod count.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@
 namespace convoy::experiments {
 
 struct SsmDataEntry {
-  double alpha = 0;                    // if the teacher has rank 1
+  double alpha = 0;                    // used if the teacher has rank 1
   std::vector<std::vector<double>> w;  // per sequence
 };
 
-// `file` names the text in messages. One entry at least. Throws DataError: line and column of what
-// is no JSON, what the text is when it is another kind of JSON, or the entry at fault.
+// Returns at least one entry. `file` names the text in messages. Throws DataError, which names the
+// line and column of invalid JSON, the kind of a JSON text that is no list of entries, or the wrong
+// entry.
 std::vector<SsmDataEntry> read_ssm_data(const std::string& text, const std::string& file);
 
 }  // namespace convoy::experiments

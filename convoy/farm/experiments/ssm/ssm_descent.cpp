@@ -10,7 +10,8 @@
 namespace convoy::experiments {
 namespace {
 
-// Learning rate of `epoch`, from 0; Adaptive scales it further by the gradient.
+// Learning rate of `epoch`, counted from 0. The schedule "adaptive" scales it further by the
+// gradient.
 double scheduled_lr(const SsmDescent& descent, int64_t epoch) {
   const auto at = static_cast<double>(epoch);
   switch (descent.schedule()) {

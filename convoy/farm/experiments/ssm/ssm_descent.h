@@ -13,14 +13,14 @@ namespace convoy::experiments {
 // The weights before the first update, from Stream::DescentInit.
 std::vector<double> initial_weights(const SsmProblem& problem);
 
-// The epochs whose updates count: the value is that before the last epoch divisible by 10.
+// The epochs whose updates count. The final value is the value before the last epoch that is
+// divisible by 10.
 std::vector<SsmEpoch> ssm_epochs(const SsmDescent& descent);
 // The losses at `weights`.
 sweep::CellOutcome ssm_outcome(const SsmProblem& problem, const std::vector<double>& weights,
                                size_t steps);
 
-// Updates as the optimizers of PyTorch do. The losses are those before the update of the last epoch
-// divisible by 10, after `steps` updates.
+// Updates the weights like the optimizers of PyTorch.
 sweep::CellOutcome descend_ssm(const SsmProblem& problem, std::vector<double> weights);
 
 }  // namespace convoy::experiments

@@ -19,7 +19,7 @@
 namespace convoy::experiments {
 namespace {
 
-// The data of the published runs, by seed.
+// The data of the published runs; entry s belongs to seed s.
 constexpr const char* kPublishedData = R"([
   {"alpha": 0.5, "w": [1, 0, 0, 0]}, {"alpha": 0.5, "w": [0.01, 0.01, 0.01, 1]},
   {"alpha": 0.5, "w": [0, 0, 0, 1]}, {"alpha": 0.5, "w": [1, 1, 1, 1]}])";
@@ -30,7 +30,8 @@ std::vector<SsmDataEntry> data_entries(const SsmFlags& flags) {
   return {};
 }
 
-// As the schedulers of PyTorch name them; `gamma` belongs to the chosen one.
+// The parameters have the names that PyTorch's schedulers give them. `gamma` belongs to the chosen
+// schedule.
 void read_schedule_parameters(const config::OrderedMap<double>& parameters, SsmDescent& descent) {
   for (const auto& [name, value] : parameters) {
     if (name == "step_size") {
@@ -71,7 +72,8 @@ SsmParameters common_parameters(const SsmFlags& flags) {
   return common;
 }
 
-// The axes are written even where they have their default: tables are made of them.
+// The parameters of the axes are written even if they equal their defaults, because tables are made
+// from them.
 sweep::Cell cell_of(const std::string& method, int64_t seed, const SsmParameters& parameters) {
   auto object = nlohmann::json::parse(parameters.json());
   object["student_dim"] = parameters.student_dim;
@@ -97,8 +99,8 @@ SsmShortcut shortcut_of(const SsmFlags& flags, const SsmParameters& parameters, 
 
 void add_cells(sweep::SweepPlan& plan, const SsmFlags& flags, int64_t seed,
                SsmParameters parameters) {
-  // A descent leaves out parameters that only guesses use, and guesses leave out parameters that
-  // only a descent uses.
+  // A descent leaves out parameters that only guesses use. Guesses leave out parameters that only a
+  // descent uses.
   if (flags.gnc) {
     parameters.descent = {};
     parameters.shortcut_word =
@@ -153,8 +155,8 @@ std::vector<std::string> SsmFlags::notices() const {
 }
 
 std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
-  // The response of such a teacher grows like the dimension, while the sum of the squares of a
-  // guess stays near 1.
+  // The response of a teacher with a rank above 1 grows with the dimension, while the sum of the
+  // squares of a guess stays near 1.
   constexpr int64_t kLargeDim = 32;
   const bool ranks = std::any_of(flags.teacher_ranks.begin(), flags.teacher_ranks.end(),
                                  [](int64_t rank) { return rank > 1; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `convoy sweep ssm`, with the names and defaults of the program that its users come
-// from, and the cells they stand for.
+// The flags of `convoy sweep ssm`, and the cells that they describe. It has the names and defaults
+// of the program that its users used before.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ struct SsmFlags : GuessFlags, GpuFlags {
         .one_of({"", "published", "first"});
   }
 
-  // The defaults of a preset. Throws ConfigError for one that is not known.
+  // Sets the defaults of a preset. Throws ConfigError for an unknown preset.
   void apply_preset(const std::string& name);
   // One line per flag that was given and has no meaning any more.
   std::vector<std::string> notices() const;
@@ -73,7 +73,7 @@ struct SsmFlags : GuessFlags, GpuFlags {
 // Warnings about settings whose result is likely to surprise the user.
 std::vector<std::string> ssm_warnings(const SsmFlags& flags);
 
-// Throws ConfigError, DataError (the data file).
+// Throws ConfigError, and DataError for the data file.
 sweep::SweepPlan plan_ssm(const SsmFlags& flags);
 
 WorkloadKind ssm_kind();

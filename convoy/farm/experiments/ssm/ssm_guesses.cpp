@@ -16,7 +16,7 @@ namespace {
 #define CONVOY_INLINE inline __attribute__((always_inline))
 #include "convoy/farm/experiments/ssm/guess_arithmetic.inl"
 
-// One number of each guess of a group.
+// A vector with one number per guess of a group.
 using GroupValues = double __attribute__((vector_size(8 * kGroupGuesses)));
 using GroupFloats = float __attribute__((vector_size(4 * kGroupGuesses)));
 
@@ -43,7 +43,7 @@ class SsmGuesses : public sweep::GuessExperiment {
   }
 
   double expected_rate() const override {
-    // Normals per second of one core at 3 GHz, measured; each power adds about a tenth.
+    // Normals per second of one core at 3 GHz, measured. Each power adds about a tenth of the time.
     const double exact = level_ == CpuLevel::Avx512 ? 2.1e9
                          : level_ == CpuLevel::Avx2 ? 1.4e9
                                                     : 3e7;
@@ -74,7 +74,7 @@ class SsmGuesses : public sweep::GuessExperiment {
     tally.guesses += static_cast<int64_t>(count);
   }
 
-  // s_m of a group; rows of powers outside `mask` are left.
+  // Computes s_m for a group. Rows of powers outside `mask` are not changed.
   void residuals(const float* sums, uint32_t mask, GroupValues* s) const {
     for (uint32_t at = 0; at < problem_.num_powers; ++at) {
       if (!((mask >> at) & 1u)) continue;
@@ -100,7 +100,7 @@ class SsmGuesses : public sweep::GuessExperiment {
     return passed;
   }
 
-  // Accepted guesses are rare: they are made again, with all powers.
+  // Accepted guesses are rare, so they are computed again with all powers.
   void add_losses(const AddressTables& tables, const std::vector<uint32_t>& accepted,
                   sweep::Tally& tally) const {
     for (size_t from = 0; from < accepted.size(); from += kGroupGuesses) {

@@ -94,7 +94,8 @@ SsmParameters SsmParameters::parse(const std::string& json) {
 
 std::string SsmParameters::json() const {
   static SsmParameters plain;
-  static const CellFields defaults = fields_of_cell(plain);  // once for a million cells
+  // Made once, since a sweep may have a million cells.
+  static const CellFields defaults = fields_of_cell(plain);
   SsmParameters own = *this;
   return cell_text(fields_of_cell(own), defaults);
 }

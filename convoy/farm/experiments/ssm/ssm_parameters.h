@@ -2,9 +2,9 @@
 //
 // The parameters of a cell of workload `ssm`, as its JSON object holds them: every key is optional
 // and has the default below. fields() is the one list of the keys, their bounds and words; the
-// flags (ssm_flags.h) take their common part from it. A student y_T = sum_t C A^(T-t) B x_t with
-// A = diag(a_1..a_d) and B = C = ones learns from a teacher's impulse response T_m;
-// s_m = sum_j a_j^m - T_m.
+// flags (ssm_flags.h) take their common part from it. A student y_T = sum_t C A^(T-t) B x_t with A
+// = diag(a_1..a_d) and B = C = ones learns the impulse response T_m of a teacher; s_m = sum_j a_j^m
+// - T_m is the difference.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,18 @@ enum class SsmOptimizer { Adam, Sgd };
 enum class SsmInit { Regular, NearOne, DoubleMax, PositiveDiagonal };
 enum class SsmSchedule { None, Step, Exponential, Cosine, Adaptive };
 
-// Fewer random numbers for the same distribution of guesses (ssm_shortcuts.h).
+// Ways to draw fewer random numbers for the same distribution of losses (ssm_shortcuts.h).
 enum class SsmShortcut { None, TwoRandoms, Projection };
 
-// The words of the enumerators, in their order. Not in this header: files for one level of vector
-// instructions include it, and run nothing before main.
+// The words of the enumerators, in the order of the enumerators. The lists are not defined in this
+// header: files that are compiled for one level of vector instructions include it and must not run
+// code before main.
 const std::vector<std::string>& ssm_optimizer_words();
 const std::vector<std::string>& ssm_init_words();
 const std::vector<std::string>& ssm_schedule_words();
 const std::vector<std::string>& ssm_shortcut_words();
 
-// Read by descents only.
+// Settings that only descents read.
 struct SsmDescent {
   double lr = 1e-3;
   int64_t epochs = 10000;
@@ -68,13 +69,13 @@ struct SsmDescent {
 struct SsmParameters {
   int64_t student_dim = 150;
   int64_t teacher_rank = 1;
-  int64_t sequence_length = 5;  // k
-  int64_t num_sequences = 1;    // N
+  int64_t sequence_length = 5;  // k in the formulas
+  int64_t num_sequences = 1;    // N in the formulas
   double eps_train = 1e-5;
-  bool input_e1 = false;  // w = e_1; needs num_sequences 1
+  bool input_e1 = false;  // sets w = e_1; needs num_sequences 1
   bool calc_loss_only_on_last_output = true;
-  // "alpha": number, teacher of rank 1; else drawn. "w": [..] or [[..], ..], k - 1 each; else
-  // drawn. A data file's entry is put here by the caller.
+  // "alpha": a number, for a teacher of rank 1; it is drawn if missing. "w": [..] or [[..], ..]
+  // with k - 1 numbers each; drawn if missing. The caller puts the entry of a data file here.
   config::AutoOr<double> alpha;
   std::vector<std::vector<double>> w;
   bool w_that_minimizes_loss = false;
@@ -106,7 +107,7 @@ struct SsmParameters {
     visit("w2_that_maximizes_loss", w2_that_maximizes_loss, "the opposite");
     visit("sweep_seed", sweep_seed, "another sweep of the same seeds").at_least(0);
   }
-  // All but `w`, which is data.
+  // Visits all parameters but `w`, which no flag sets.
   template <class Visitor>
   void fields(Visitor& visit) {
     problem_fields(visit);
@@ -124,7 +125,8 @@ struct SsmParameters {
 
   // Reads and checks one JSON object. Throws ConfigError: an unknown key, a wrong type or range.
   static SsmParameters parse(const std::string& json);
-  // Every key that differs from the default, sorted; parse() gives the same object back.
+  // The JSON text of every key that differs from its default, with sorted keys; parse() gives the
+  // same object back.
   std::string json() const;
 };
 

@@ -24,7 +24,8 @@ void draw_teacher(SsmProblem& problem) {
   for (double& state : states) state = p.teacher_mean + p.teacher_sd * state;
   if (!p.alpha.is_auto()) states[0] = *p.alpha.value;
   problem.alpha = p.teacher_rank == 1 ? states[0] : std::numeric_limits<double>::quiet_NaN();
-  // arXiv 2410.10473: B_0 = C_0 = 1, the others sqrt((d - 1) / (t - 1)), t = max(rank, 2) states.
+  // arXiv 2410.10473: B_0 = C_0 = 1, the other entries are sqrt((d - 1) / (t - 1)) with t =
+  // max(rank, 2) states.
   const double weight = static_cast<double>(p.student_dim - 1) /
                         static_cast<double>(std::max<int64_t>(p.teacher_rank, 2) - 1);
   std::vector<double> power = states;
@@ -36,7 +37,7 @@ void draw_teacher(SsmProblem& problem) {
   }
 }
 
-// (1 - alpha^2) w_2 - sum over m >= 3 of alpha^m w_m: what separates r_n from -alpha, times w_n1.
+// (1 - alpha^2) w_2 - sum over m >= 3 of alpha^m w_m: r_n + alpha, multiplied by w_n1.
 double excess(const std::vector<double>& w, double alpha, bool with_second) {
   double sum = with_second ? (1 - alpha * alpha) * w[1] : 0;
   for (size_t at = 2; at < w.size(); ++at)
@@ -54,7 +55,8 @@ void choose_second_entries(SsmProblem& problem) {
   if (p.w2_that_minimizes_loss || p.w2_that_maximizes_loss) {
     const auto& first = problem.w[0];
     auto& second = problem.w[1];
-    // r_eff + alpha = (w_11 excess_1 + w_21 excess_2) / (w_11^2 + w_21^2): cancelled, or doubled.
+    // r_eff + alpha = (w_11 excess_1 + w_21 excess_2) / (w_11^2 + w_21^2). The second term is set
+    // to cancel the first or to equal it.
     const double wanted =
         (p.w2_that_maximizes_loss ? 1 : -1) * first[0] * excess(first, alpha, true);
     if (second[0] == 0)

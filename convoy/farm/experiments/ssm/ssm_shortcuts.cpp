@@ -50,7 +50,7 @@ class TwoRandomGuesses : public sweep::GuessExperiment {
   SsmProblem problem_;
   Precision precision_;
   CpuLevel level_;
-  ChiSeries left_;  // root of the sum of squares about the mean; empty: it is 0
+  ChiSeries left_;  // root of the sum of squares about the mean; empty: the sum is 0
 };
 
 class ProjectedGuesses : public sweep::GuessExperiment {
@@ -79,7 +79,7 @@ class ProjectedGuesses : public sweep::GuessExperiment {
     std::vector<double> sums;  // sums of the weights, by guess
   };
 
-  // All indices have the upper half of `first`.
+  // Runs guesses whose indices all have the same upper 32 bits as `first`.
   void run_within(uint64_t first, uint64_t count, sweep::Tally& tally) const {
     const AddressTables of_sums(problem_.key, Stream::GuessSum, precision_, first,
                                 num_guess_blocks(1, precision_));
@@ -106,7 +106,7 @@ class ProjectedGuesses : public sweep::GuessExperiment {
     add_losses(of_weights, passed, tally);
   }
 
-  // Empties `passed`.
+  // Adds the losses of the guesses in `passed`, then empties `passed`.
   void add_losses(const AddressTables& tables, Passed& passed, sweep::Tally& tally) const {
     const size_t lanes = passed.guesses.size();
     if (lanes == 0) return;
@@ -117,8 +117,8 @@ class ProjectedGuesses : public sweep::GuessExperiment {
     passed = {};
   }
 
-  // Turns the power sums p of normals z into power sums of z + shift: sum over i of (m over i)
-  // shift^(m - i) p_i.
+  // The loss of guesses moved to the sum `wanted`. Turns the power sums p of normals z into power
+  // sums of z + shift: sum over i of (m over i) shift^(m - i) p_i.
   double moved_loss(const float* sums, double wanted) const {
     const double d = problem_.student_dim, sd = problem_.prior_sd;
     const double shift = (wanted / sd - double{sums[0]}) / d;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guess-and-check on `ssm` with fewer random numbers. Acceptance and losses have the distribution
-// of plain guessing, exactly; the guesses are others, so results carry the shortcut's name in their
-// cell.
+// Guess-and-check on `ssm` with fewer random numbers. Acceptance and losses have exactly the
+// distribution of plain guessing. The single guesses differ, so a result has the shortcut's name in
+// its cell.
 //
 // two_randoms, sequence_length 2 or 3: the loss depends only on sum a and sum a^2. sum a = sd
 // sqrt(d) z, and the rest of sum a^2 / sd^2 is chi-square of d - 1 degrees of freedom, independent
-// of z. projection, where the training loss depends on sum a alone: that sum is drawn first, as one
-// normal, and the weights of guesses that pass are plain ones moved to it, a_j + (sum - sum_i a_i)
-// / d: deviations from the mean do not depend on it.
+// of z. projection, where the training loss depends only on sum a: sum a is drawn first, as one
+// normal number. For guesses that pass, plain weights are drawn and shifted to that sum, a_j + (sum
+// - sum_i a_i) / d. This is exact because the deviations from the mean are independent of the sum.
 #pragma once
 
 #include <memory>
@@ -20,13 +20,14 @@
 
 namespace convoy::experiments {
 
-// Why the problem does not allow the shortcut; empty when it does.
+// The reason why the problem does not allow the shortcut; empty if it does.
 std::string shortcut_refusal(const SsmProblem& problem, SsmShortcut shortcut);
-// The one with the fewest random numbers.
+// The allowed shortcut that draws the fewest random numbers.
 SsmShortcut best_shortcut(const SsmProblem& problem);
 
-// The experiment for problem.parameters.shortcut, which is not None. Throws ConfigError with the
-// refusal, StateError for a level this machine cannot run.
+// The experiment for problem.parameters.shortcut, which must not be None. Throws ConfigError with
+// the reason if the shortcut is not allowed, and StateError for a level that this machine cannot
+// run.
 std::unique_ptr<sweep::GuessExperiment> shortcut_experiment(const SsmProblem& problem,
                                                             Precision precision, CpuLevel level);
 

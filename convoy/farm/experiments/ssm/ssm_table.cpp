@@ -34,7 +34,8 @@ Axes axes_of_results(const sweep::SweepResults& results) {
   return axes;
 }
 
-// "3-1", "0..99": four in a row and more are named by their ends.
+// The seeds in a file's name, as in "3-1" or "0..99": four or more consecutive seeds are named by
+// the first and the last.
 std::string seeds_text(const std::vector<int64_t>& seeds) {
   constexpr size_t kLeastInRow = 4;
   bool in_a_row = seeds.size() >= kLeastInRow;
@@ -50,7 +51,7 @@ std::string file_name(const Axes& axes, int64_t rank) {
   if (axes.num_sequences != 1) name += fmt::format("_num_seq={}", axes.num_sequences);
   if (axes.ranks.size() > 1) name += fmt::format("_teacher_rank={}", rank);
   name += "_seeds=" + seeds_text(axes.seeds);
-  // File systems end names at 255 bytes.
+  // File systems limit a name to 255 bytes.
   constexpr size_t kMostBytes = 180;
   if (name.size() > kMostBytes)
     name = fmt::format("{}..{}", name.substr(0, name.rfind('-', kMostBytes)), axes.seeds.back());

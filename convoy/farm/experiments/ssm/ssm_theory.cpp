@@ -25,7 +25,7 @@ struct Gaussian {
     return sum;
   }
 
-  // Given row . S = 0. Rows already implied by earlier ones change nothing.
+  // Conditions the distribution on row . S = 0. A row that earlier rows imply changes nothing.
   void condition(const std::vector<double>& row) {
     const size_t size = mean.size();
     std::vector<double> product(size, 0.0);
@@ -60,7 +60,7 @@ Gaussian prior(const SsmProblem& problem) {
   return gaussian;
 }
 
-// d -> infinity with prior N(0, 1/d), rank 1.
+// The loss for d -> infinity with prior N(0, 1/d) and a teacher of rank 1.
 double asymptote(const SsmProblem& problem) {
   const double alpha = problem.alpha;
   std::vector<double> mean;
@@ -81,7 +81,8 @@ double asymptote(const SsmProblem& problem) {
   return square - alpha * alpha + (r + alpha) * (r + alpha);
 }
 
-// Exact where the training loss is a multiple of s_1^2; S_1 is normal.
+// The share of guesses that pass; NaN unless the training loss is a multiple of s_1^2. It is exact,
+// because S_1 is normal.
 double acceptance(const SsmProblem& problem) {
   double weight = 0;
   for (const auto& row : problem.rows) {
@@ -104,7 +105,7 @@ sweep::ReferenceCurve ssm_theory(const SsmProblem& problem) {
   Gaussian gaussian = prior(problem);
   theory.prior_mean = gaussian.mean_square();
   for (const auto& row : problem.rows) gaussian.condition(row);
-  // 0 but for rounding where the rows leave nothing free.
+  // The value is 0 except for rounding errors if the rows determine all of S.
   theory.curve = std::max(0.0, gaussian.mean_square());
   if (problem.parameters.teacher_rank == 1 && problem.parameters.prior_sd.is_auto())
     theory.asymptote = asymptote(problem);

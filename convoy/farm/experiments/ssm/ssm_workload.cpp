@@ -13,7 +13,7 @@
 namespace convoy::experiments {
 namespace {
 
-// Raised with any change of a cell's numbers.
+// Increased by every change that alters the numbers of a cell.
 constexpr int kGuessNumbersVersion = 2;
 
 SsmProblem problem_of(const sweep::Cell& cell) {
@@ -34,7 +34,7 @@ std::string SsmWorkload::version() const {
 
 std::unique_ptr<sweep::GuessExperiment> SsmWorkload::guesses(const sweep::Cell& cell) const {
   const SsmProblem problem = problem_of(cell);
-  // One or two numbers per guess: a GPU would gain nothing.
+  // A shortcut draws one or two numbers per guess, so a GPU would not be faster.
   if (problem.parameters.shortcut() != SsmShortcut::None)
     return shortcut_experiment(problem, precision_, level_);
   if (gpu_) return cuda::guess_experiment(problem, precision_, gpu_);

@@ -24,14 +24,14 @@ class SsmWorkload : public sweep::Workload {
                        std::shared_ptr<cuda::Device> gpu = nullptr);
 
   std::string name() const override { return "ssm"; }
-  // "2-exact-layout2": version of the numbers, precision, layout of the random numbers.
+  // "2-exact-layout2": the version of the numbers, the precision, the layout of the random numbers.
   std::string version() const override;
   std::unique_ptr<sweep::GuessExperiment> guesses(const sweep::Cell& cell) const override;
-  // Cells of any mixture of parameters. The value is the generalisation loss before the update of
-  // the last epoch divisible by 10. In double precision.
+  // Cells may have different parameters. The value of a cell is the generalisation loss before the
+  // update of the last epoch that is divisible by 10, in double precision.
   std::vector<sweep::CellOutcome> compute(const std::vector<sweep::Cell>& cells) const override;
-  // prior_mean is exact; curve is the Gaussian approximation; asymptote for rank 1; acceptance is
-  // exact where the test depends on sum a_j alone (one sequence, w along e_1).
+  // prior_mean is exact. curve is the Gaussian approximation. asymptote exists for rank 1.
+  // acceptance is exact if the test depends only on sum a_j (one sequence, w along e_1).
   sweep::ReferenceCurve reference(const sweep::Cell& cell) const override;
   std::vector<std::string> metrics(const sweep::Cell&) const override { return {"loss"}; }
 
