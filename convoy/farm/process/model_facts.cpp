@@ -15,13 +15,15 @@
 namespace convoy::process {
 namespace {
 
-// A tensor of codes, or of what bitsandbytes stores beside them: scales and tables.
+// Whether a tensor holds codes of quantised weights, or data that bitsandbytes stores for them:
+// scales and tables.
 bool is_of_codes(const std::string& name, const io::TensorView& view) {
   return view.dtype == io::Dtype::U8 || view.dtype == io::Dtype::I8 || name.ends_with(".SCB") ||
          name.find(".weight.") != std::string::npos;
 }
 
-// Bytes of weights in blocks of 64 that share a scale, or of int8 rows that share one.
+// Bytes of quantised weights: int8 rows that share a scale, or blocks of 64 weights that share a
+// scale.
 int64_t encoded_bytes(int64_t parameters, const settings::ProcessModelSettings& model) {
   if (model.quantization == "int8") return parameters + parameters / 256;
   const int64_t blocks = parameters / 64;
@@ -95,7 +97,7 @@ settings::ModelSampling sampling_of_folder(const std::string& folder) {
 scheduler::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,
                                                 const settings::ProcessModelSettings& model) const {
   constexpr int64_t kProgramBytes = int64_t{400} << 20;
-  // One scale in two bytes for 128 int8, or for 32 int4 values.
+  // The cache has one scale of two bytes per 128 int8 values, or per 32 int4 values.
   return {.program_bytes = kProgramBytes,
           .weight_bytes = model.encodes() ? (parameters - block_parameters) * bytes_per_value +
                                                 encoded_bytes(block_parameters, model)
@@ -112,7 +114,7 @@ scheduler::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,
 
 void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model) {
   settings::PromptSettings& prompts = settings.prompts;
-  // Servers have a template of their own; it cannot be seen.
+  // Servers have their own chat template, which cannot be read from here.
   const bool has_template = model.chat_template || settings.remote.is_used();
   if (prompts.chat == "auto") prompts.chat = has_template ? "on" : "off";
   if (prompts.chat == "on" && !has_template)

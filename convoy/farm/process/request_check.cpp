@@ -18,7 +18,7 @@ struct StageTexts {
   int64_t max_tokens = 0;
 };
 
-// The texts of the stages that generate.
+// The texts of the stages that generate text.
 std::vector<StageTexts> texts_of(const settings::ProcessSettings& settings) {
   const auto has = [&](const char* stage) {
     return std::find(settings.stages.begin(), settings.stages.end(), stage) !=
@@ -35,7 +35,8 @@ std::vector<StageTexts> texts_of(const settings::ProcessSettings& settings) {
   return texts;
 }
 
-// Tokens of which keys and values are kept at once; the last one of a text is never read.
+// Number of tokens whose keys and values must be kept at once. The keys and values of a text's last
+// token are never read.
 int64_t least_room(const StageTexts& text, const ModelFacts& model) {
   int64_t tokens = text.max_tokens;
   if (model.positions > 0) tokens = std::min(tokens, model.positions - 1);

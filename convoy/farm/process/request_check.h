@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings that no request could fulfil: found before the start, where they can be, and not by
-// every row.
+// Finds settings that no request could fulfil, before the run starts instead of once per row.
 #pragma once
 
 #include <string>
@@ -11,12 +10,12 @@
 
 namespace convoy::process {
 
-// Throws ConfigError: a stop string without letters; fewer KV blocks than the longest text of a
-// stage takes with a prompt of one token.
+// Throws ConfigError for a stop string without letters, and if there are fewer KV blocks than the
+// longest text of a stage needs with a prompt of one token.
 void require_possible_requests(const settings::ProcessSettings& settings, const ModelFacts& model);
 
-// A warning about texts longer than the model's positions: possible, but probably a mistake. Empty:
-// no warning.
+// A warning about texts longer than the model's positions, which are possible but probably a
+// mistake. Empty: no warning.
 std::string request_warnings(const settings::ProcessSettings& settings, const ModelFacts& model);
 
 }  // namespace convoy::process

@@ -14,7 +14,8 @@ std::filesystem::path prompt_file(const std::filesystem::path& run_folder, const
 }  // namespace
 
 void write_prompts(const std::filesystem::path& run_folder, const PipelinePlan& plan) {
-  // A template is without the last newline of its file, which reading takes off again.
+  // A template lacks the last newline of its file. The newline is written, and removed again when
+  // the file is read.
   write_file_atomic(prompt_file(run_folder, "generate"), plan.generate.text() + "\n");
   write_file_atomic(prompt_file(run_folder, "evaluate"), plan.evaluate.text() + "\n");
   write_file_atomic(prompt_file(run_folder, "improve"), plan.improve.text() + "\n");

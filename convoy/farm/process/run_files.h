@@ -10,11 +10,12 @@
 
 namespace convoy::process {
 
-// The prompts go to FOLDER/prompts/NAME.txt; FOLDER/config.yaml is the run folder's own. Throws
-// IoError.
+// Writes the prompts to FOLDER/prompts/NAME.txt. FOLDER/config.yaml is written elsewhere, with the
+// run folder. Throws IoError.
 void write_prompts(const std::filesystem::path& run_folder, const PipelinePlan& plan);
 
-// The plan in `config_file` and the prompts beside it. Throws ConfigError, DataError.
+// Reads the plan in the run folder's config.yaml and the prompts beside it. Throws ConfigError,
+// DataError.
 PipelinePlan read_pipeline_plan(const std::filesystem::path& run_folder);
 
 }  // namespace convoy::process

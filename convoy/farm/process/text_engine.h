@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The interface between the processing of a data set and a language model: texts for prompts, many
-// at a time, each returned as soon as it is ready. Without LibTorch: a model implements it, or a
-// substitute (tests, benchmarks). One thread.
+// at a time, each returned as soon as it is ready. It needs no LibTorch. A model implements it, or
+// a substitute for tests and benchmarks. One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,26 @@
 namespace convoy::process {
 
 struct Prompt {
-  // For a chat model: [{role, content}, ...], rendered by the model's own template. Null: `text` is
-  // the prompt.
+  // For a chat model: [{role, content}, ...], rendered by the model's own chat template. Null:
+  // `text` is the prompt.
   nlohmann::ordered_json messages = nullptr;
   std::string text = {};
-  // Variables for the template, in the form of text::ChatTemplate::render. Null: the engine's.
+  // Variables for the template, in the form of text::ChatTemplate::render. Null: the variables of
+  // the engine.
   nlohmann::ordered_json variables = nullptr;
 };
 
 struct TextSampling {
-  double temperature = 0.6;  // 0: the most likely token
+  double temperature = 0.6;  // 0: always the most likely token
   int64_t top_k = 0;         // 0 = all
   double top_p = 0.95;
-  double min_p = 0;               // ids below this share of the likeliest one's are left out
-  double repetition_penalty = 1;  // transformers' rule, over prompt and answer
+  double min_p = 0;  // excludes tokens less likely than this share of the likeliest token
+  double repetition_penalty = 1;  // the rule of transformers, over prompt and answer
   int64_t max_new_tokens = 4096;
   std::vector<std::string> stop = {};  // strings that end a text and are not part of it
 };
 
-// The random numbers that a text is drawn from, together with the position of each token: nothing
+// The random numbers of a text are drawn from these fields and the position of each token: nothing
 // else decides them.
 struct DrawSource {
   uint64_t seed = 0;
@@ -43,23 +44,24 @@ struct DrawSource {
 };
 
 struct TextRequest {
-  int64_t number = 0;  // the caller's, given back with the text; unique among the unfinished ones
+  // Set by the caller and returned with the text; unique among unfinished requests.
+  int64_t number = 0;
   Prompt prompt = {};
   TextSampling sampling = {};
   DrawSource draw = {};
-  int64_t priority = 0;  // higher goes first
+  int64_t priority = 0;  // a higher priority is served first
 };
 
 // Stop: an end token or a stop string. Length: a limit cut the text. Error: the engine has no text
 // for this prompt.
 enum class TextFinish { Stop, Length, Error };
 std::string_view text_finish_name(TextFinish finish);  // "stop", "length", "error"
-TextFinish text_finish_named(std::string_view name);   // Throws DataError
+TextFinish text_finish_named(std::string_view name);   // throws DataError
 
 struct TextResult {
   int64_t number = 0;
   TextFinish finish = TextFinish::Stop;
-  // A server's own word for an end that is neither: "content_filter". Else empty.
+  // The server's own word for another reason, such as "content_filter"; else empty.
   std::string other_finish = {};
   std::string text = {};   // without end token, stop string and special tokens; UTF-8
   std::string error = {};  // for TextFinish::Error; never part of `text`
@@ -72,20 +74,20 @@ struct TextResult {
 
 using EngineFigures = scheduler::EngineFigures;
 
-// "content_filter", where a server has a word of its own; else text_finish_name().
+// The server's own word, such as "content_filter", if there is one; else text_finish_name().
 std::string_view finish_word(TextFinish finish, const std::string& other_finish);
 
 class TextEngine {
  public:
   virtual ~TextEngine() = default;
-  // Never blocks. A prompt that cannot be answered ends as an Error of a later step().
+  // Never blocks. A prompt that cannot be answered ends as an Error in a later step().
   virtual void submit(TextRequest request) = 0;
-  // The request ends without a text. Nothing happens for a number that is not unfinished.
+  // Ends the request without a text. Does nothing if no unfinished request has this number.
   virtual void cancel(int64_t number) = 0;
-  // Unfinished requests.
+  // Number of unfinished requests.
   virtual int64_t unfinished() const = 0;
-  // One step of all that run. Returns what ended, which may be nothing. Throws convoy::Error when
-  // the engine as a whole cannot go on.
+  // Does one step for all running requests. Returns the texts that ended, which may be none. Throws
+  // convoy::Error if the engine as a whole cannot continue.
   virtual std::vector<TextResult> step() = 0;
   virtual EngineFigures figures() const = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sampling of a solution.
+// The sampling settings of a solution.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr size_t kMostCharacters = 60;
 
-// Objects alone are taken apart: a list is one value.
+// Splits only objects into their members: a list counts as one value.
 void flatten(const json& value, const std::string& path, std::map<std::string, json>& values) {
   if (!value.is_object()) {
     values[path] = value;
@@ -25,7 +25,7 @@ void flatten(const json& value, const std::string& path, std::map<std::string, j
     flatten(member, path.empty() ? key : path + "." + key, values);
 }
 
-// As valid UTF-8, whatever was typed.
+// The value as valid UTF-8, whatever bytes the user typed.
 std::string dumped(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -44,7 +44,7 @@ std::string words_of(const json& value) {
   return text;
 }
 
-// The reason for settings whose two values would mean nothing to a reader.
+// A sentence for settings whose values mean nothing to a reader, such as hashes.
 std::string known_reason(const std::string& path) {
   if (path == "model.identity") return "the model, its adapter or its chat template has changed";
   if (path == "pipeline_version")

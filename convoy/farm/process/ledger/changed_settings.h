@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The differences between two configurations of a run, named as its user names settings.
+// The differences between two configurations of a run, with the names that a user gives to
+// settings.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +9,8 @@
 
 namespace convoy::process {
 
-// "generate.temperature (--temperature): 0.5 now, 0.6 then; ..."; empty where nothing differs.
+// For example "generate.temperature (--temperature): 0.5 now, 0.6 then; ..."; empty if nothing
+// differs.
 std::string changed_settings(const nlohmann::json& now, const nlohmann::json& then);
 
 }  // namespace convoy::process

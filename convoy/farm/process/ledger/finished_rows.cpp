@@ -32,7 +32,7 @@ RowResult decode_result(const std::string& payload) {
   }
 }
 
-// Nothing where the record is damaged.
+// Returns nullopt if the record is damaged.
 std::optional<PublishedRow> finished_row(RecordReader& reader, const RecordPlace& place) {
   try {
     return PublishedRow{.stored = decode_row(reader.read(place, RecordKind::Row))};
@@ -55,7 +55,8 @@ PublishedRow failed_row(RecordReader& reader, const std::string& parameters,
   return row;
 }
 
-// The location of a finished row. Files are numbered: their names are long, and few.
+// The location of a finished row. File names are long but few, so an entry holds the number of its
+// file.
 struct Entry {
   int64_t index = 0;
   int64_t task = 0;
@@ -69,7 +70,7 @@ class SegmentPass {
   SegmentPass(jobs::JobStore& store, const RowRun& run) : store_(store), reader_(run) {
     entries_.reserve(static_cast<size_t>(run.rows));
     store.for_each_task(run.group, [&](const jobs::TaskRecord& task) { add(task); });
-    // Tasks are in this order already, but in a store that was recovered.
+    // The tasks are already in this order, except in a store that was recovered.
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& left, const Entry& right) { return left.index < right.index; });
     for (size_t place = 0; place < entries_.size(); ++place)
@@ -122,7 +123,7 @@ class SegmentPass {
     return known->second;
   }
 
-  // Nothing where it is damaged.
+  // Returns nullopt if the record is damaged.
   std::optional<PublishedRow> read(const Entry& entry) {
     if (entry.file < 0) {
       const auto& [parameters, failure] = failed_.at(entry.task);
@@ -143,7 +144,7 @@ class SegmentPass {
   std::unordered_map<int64_t, std::pair<std::string, jobs::Failure>> failed_;
 };
 
-// The store lists rows in their order and has each whole.
+// The store lists the rows in their order and holds each row whole.
 FinishedPass visit_rows_in_store(jobs::JobStore& store, const RowRun& run,
                                  const std::function<void(PublishedRow&)>& visit) {
   RecordReader reader(run);

@@ -17,8 +17,8 @@ namespace convoy::process {
 
 struct PublishedRow {
   StoredRow stored;
-  // Set when the row ended its workers as often as is allowed: then there is no value,
-  // `stored.row.state` is "engine_error", and this is the row as it was read.
+  // Set if the row ended its workers as often as the settings allow. Then there is no value,
+  // `stored.row.state` is "engine_error", and `input` is the row as it was read.
   std::optional<InputRow> input = {};
   std::string failure = {};
   int tries = 0;
@@ -26,22 +26,22 @@ struct PublishedRow {
 
 struct FinishedPass {
   int64_t rows = 0;
-  // Rows whose record cannot be read: they are open again. Then the rows that were visited are not
-  // all of them.
+  // Number of rows whose records cannot be read. These rows are open again, and the visited rows
+  // are not all rows.
   int64_t reopened = 0;
 };
 
-// Visits every row once, when no row is open. Memory grows by 40 bytes per row where texts are in
-// the run's folder. `visit` may not use the store. Throws StateError while rows are open, and what
-// `visit` throws.
+// Visits every row once; no row may be open. If texts are in the run's folder, memory grows by 40
+// bytes per row. `visit` must not use the store. Throws StateError while rows are open, and any
+// error that `visit` throws.
 FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
                                const std::function<void(PublishedRow&)>& visit);
 
-// Rows in state "engine_error" are open again, without their texts: settings or a machine that were
-// wrong may be right by now. Returns how many.
+// Opens all rows in state "engine_error" again and drops their texts, because the settings or the
+// machine may have been corrected since. Returns the number of such rows.
 int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run);
 
-// The row of a task. Throws DataError.
+// The row that a task describes. Throws DataError.
 InputRow read_input(RecordReader& reader, const std::string& parameters);
 
 // The store's entry of a finished row: its location, state and cost.

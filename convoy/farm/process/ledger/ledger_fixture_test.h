@@ -19,7 +19,7 @@
 
 namespace convoy::process {
 
-// "problem 0", "problem 1", ... Every fifth row equals the one before it.
+// Makes "problem 0", "problem 1", ... Every fifth row equals the row before it.
 inline SourceRow numbered_row(int64_t index) {
   const int64_t number = index % 5 == 4 ? index - 1 : index;
   return {.source_index = index,
@@ -63,7 +63,7 @@ class LedgerTest : public ::testing::Test {
     return work(options, engine);
   }
 
-  // Every row as text, in the order in which they are visited.
+  // All finished rows as text, in the order in which they are visited.
   std::string output() {
     std::string text;
     const FinishedPass pass = for_each_finished(*store_, run_, [&](PublishedRow& row) {
@@ -73,7 +73,7 @@ class LedgerTest : public ::testing::Test {
     EXPECT_EQ(pass.rows, run_.rows);
     return text;
   }
-  // The output that the program gives for the rows, one after the other.
+  // The output that a RowProgram gives for the same rows, one after the other.
   std::string expected_output(int64_t rows) const {
     NoopEngine engine({.batch = 8, .min_tokens = 1, .max_tokens = 9});
     std::string text;

@@ -26,7 +26,8 @@ constexpr size_t kBytesPerAdd = 64 << 20;
 constexpr std::chrono::milliseconds kLookEvery{500};
 constexpr std::chrono::seconds kSayPlanWaitingEvery{30};
 
-// The plan of a run is complete once the store has this one task in a group of its own.
+// The facts of a complete plan. A plan is complete once the store has these facts as one task in a
+// group of its own.
 struct PlanFacts {
   json configuration;
   std::string data_hash;
@@ -80,7 +81,7 @@ void refuse_others(const RunIdentity& run, const std::map<std::string, PlanFacts
                              "--output or --run-dir; to keep both runs, use --keep-apart"});
 }
 
-// Shows itself once a plan has so many rows that it takes a while.
+// Shows progress once planning takes a while because of many rows.
 class PlanProgress {
  public:
   // `total`: 0 = unknown.
@@ -117,7 +118,7 @@ InputRow input_row(int64_t index, SourceRow source) {
   return row;
 }
 
-// Also sets the row's hash.
+// The row as an input record. Also sets the row's hash.
 std::string input_record(InputRow& row) {
   try {
     row.hash = row_hash(row.value);
@@ -131,8 +132,8 @@ std::string input_record(InputRow& row) {
   }
 }
 
-// The rows as records, at once under the file's name when all are there. Returns how many there
-// are.
+// Writes the rows as records. The file appears under its name only when all rows are written.
+// Returns the number of rows.
 int64_t write_input(const fs::path& path, const PlanRequest& request) {
   AtomicFile file(path);
   PlanProgress progress(request.progress, "read the data set", 0);
@@ -153,7 +154,7 @@ int64_t write_input(const fs::path& path, const PlanRequest& request) {
   return index;
 }
 
-// Puts rows into the store, many at a time. `total`: 0 = unknown.
+// Adds rows to the store, many at a time. `total`: 0 = unknown.
 class TaskAdder {
  public:
   TaskAdder(jobs::JobStore& store, int64_t group, const PlanRequest& request, int64_t total)
@@ -173,7 +174,7 @@ class TaskAdder {
     progress_.add();
     if (tasks_.size() == kRowsPerAdd || bytes_ >= kBytesPerAdd) flush();
   }
-  // Returns how many rows there are.
+  // Returns the number of rows.
   int64_t finish() {
     flush();
     progress_.finish();
@@ -197,8 +198,8 @@ class TaskAdder {
   int64_t count_ = 0;
 };
 
-// One task per record of the input segment, in its order. Returns how many there are. `rows`: 0 =
-// unknown.
+// Adds one task per record of the input segment, in the order of the records. Returns the number of
+// tasks. `rows`: 0 = unknown.
 int64_t add_tasks(jobs::JobStore& store, int64_t group, const fs::path& input,
                   const PlanRequest& request, int64_t rows) {
   TaskAdder adder(store, group, request, rows);
@@ -225,7 +226,8 @@ int64_t add_whole_rows(jobs::JobStore& store, int64_t group, const PlanRequest& 
   return adder.finish();
 }
 
-// The configuration as a node has it that knows only the data settings in `mine`.
+// The configuration with only the data settings that `mine` has, for a node that has not seen the
+// data set.
 json as_seen_without_data(json configuration, const json& mine) {
   if (!configuration.contains("data")) return configuration;
   const json known = mine.value("data", json::object());

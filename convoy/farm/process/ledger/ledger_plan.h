@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of a run, put into its ledger: every selected row is a record of one input segment and a
-// task of the store. A task is keyed by the row's position and content, and by all that decides its
-// result: the configuration and the data set. A result is never used under another configuration.
+// Puts the rows of a run into its ledger: every selected row becomes a record of one input segment
+// and a task of the store. The key of a task is made from the row's position and content, and from
+// everything else that decides its result: the configuration and the data set. A result is never
+// used under another configuration.
 #pragma once
 
 #include <chrono>
@@ -24,11 +25,12 @@ namespace convoy::process {
 struct RunIdentity {
   std::string name = {};              // the run's name within its store
   std::filesystem::path folder = {};  // holds the run's segments; several hosts of a run share it
-  // All that decides the rows' results, and nothing else. An object; what differs is named by its
-  // keys.
+  // Everything that decides the rows' results, and nothing else. A JSON object; a message about a
+  // difference names its keys.
   nlohmann::json configuration = nlohmann::json::object();
   std::string data_hash = {};  // hash of the data set's content
-  // Rows and texts lie in the store, so that nodes share no folder; else in `folder`.
+  // True: rows and texts are in the store, so that nodes need no shared folder. False: they are in
+  // `folder`.
   bool texts_in_store = false;
 
   std::string version() const;  // a hash of configuration, data_hash and texts_in_store
@@ -45,32 +47,33 @@ using RowStream = std::function<std::optional<SourceRow>()>;
 
 struct PlanRequest {
   RunIdentity run;
-  RowStream rows;                                              // asked once, and only for a new run
-  std::function<int64_t(const InputRow&)> expected_cost = {};  // RowProgram's; empty = unknown
-  // A run of this name with another configuration or data set: beside it, with rows of its own.
-  // Else it is an error.
+  RowStream rows;  // called once, and only for a new run
+  // RowProgram::expected_cost; empty = unknown.
+  std::function<int64_t(const InputRow&)> expected_cost = {};
+  // Allows a run of this name beside an older one with another configuration or data set; it has
+  // rows of its own. Otherwise that is an error.
   bool keep_apart = false;
-  // Progress of planning many rows; label, unit and total are set by the planner.
+  // Options for the progress of planning; the planner sets label, unit and total.
   telemetry::ProgressOptions progress = {.style = telemetry::ProgressStyle::None};
 };
 
-// A planned run, as workers and outputs need it.
+// A planned run, for workers and outputs.
 struct RowRun {
-  int64_t group = 0;             // in the store
-  std::filesystem::path folder;  // with the segments of this version
+  int64_t group = 0;             // number of the group in the store
+  std::filesystem::path folder;  // folder of this version's segments
   int64_t rows = 0;
   bool is_new = false;  // planned by this call
   bool texts_in_store = false;
 };
 
-// Idempotent, and it goes on where a planning was killed. Memory does not grow with the rows.
-// Blocks. Throws ConfigError that names what differs from the run's other version, what the store
-// and `rows` throw, and IoError.
+// Plans the run. Idempotent: another call continues a planning that was killed. Memory does not
+// grow with the number of rows. Blocks. Throws ConfigError that names the differences from the
+// run's other version, IoError, and the errors of the store and of `rows`.
 RowRun plan_rows(jobs::JobStore& store, const PlanRequest& request);
 
 // Waits at most `limit` until another node has planned the run. A node that has not seen the data
-// set passes no `run.data_hash` and no selection of rows: it joins the plan with its settings that
-// was begun last. Calls `keep_waiting` meanwhile and throws StopRequest when it returns false.
+// set passes no `run.data_hash` and no selection of rows. It joins the plan that has its settings
+// and was begun last. Calls `keep_waiting` meanwhile and throws StopRequest if it returns false.
 // Throws ConfigError after the limit; the message says what the store holds instead.
 RowRun wait_for_plan(jobs::JobStore& store, const RunIdentity& run, std::chrono::milliseconds limit,
                      const std::function<bool()>& keep_waiting, const Log& log);

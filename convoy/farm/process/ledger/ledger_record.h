@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The records in the segments of a run, as bytes: rows as they were read, texts, and finished rows.
-// JSON objects.
+// Each record is a JSON object.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct RowCost {
   int64_t new_tokens = 0;
 };
 
-// A finished row as it is kept.
+// A finished row as the ledger keeps it.
 struct StoredRow {
   int64_t index = 0;
   int64_t source_index = 0;
@@ -34,19 +34,20 @@ struct StoredRow {
 // SHA-256 of the row with its keys sorted, without blanks; hexadecimal.
 std::string row_hash(const nlohmann::ordered_json& value);
 
-// Each decode_ throws DataError for bytes that its encode_ did not write.
+// Each decode_ function throws DataError for bytes that its encode_ function did not write.
 std::string encode_input(const InputRow& row);
 InputRow decode_input(std::string_view bytes);
 std::string encode_text(int64_t row_index, const KeptStep& step);
-KeptStep decode_text(int64_t row_index, std::string_view bytes);  // must be of that row
+// Throws DataError for a text of another row.
+KeptStep decode_text(int64_t row_index, std::string_view bytes);
 std::string encode_row(const StoredRow& row);
 StoredRow decode_row(std::string_view bytes);
 
-// The store's entry for a record: its position in a segment, or the record itself, for nodes that
-// share no folder.
+// The location of a record: its position in a segment, or, if nodes share no folder, the record
+// itself.
 using RecordPlace = std::variant<SegmentOffset, std::string>;
 
-// [file, offset, length], or the record as a string.
+// The JSON is [file, offset, length], or the record as a string.
 nlohmann::json encode_place(const RecordPlace& place);
 RecordPlace decode_place(const nlohmann::json& place);
 RecordPlace parse_place(std::string_view text);

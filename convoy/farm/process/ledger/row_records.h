@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The records of a run, wherever the run keeps them: in segments of its folder, or in its store.
-// One thread.
+// Writes and reads the records of a run, which are in segments of its folder or in its store. One
+// thread.
 #pragma once
 
 #include <filesystem>
@@ -19,21 +19,21 @@ class RecordWriter {
   // Opens the worker's segment in the run's folder. Throws IoError.
   RecordWriter(const RowRun& run, const std::string& worker);
 
-  // The record is safe once its place is in the store, and sync_if_due() was called before that.
-  // Throws IoError.
+  // Keeps a record. The record is safe once its place is in the store, if sync_if_due() was called
+  // before the place was stored. Throws IoError.
   RecordPlace keep(RecordKind kind, std::string record);
   void sync_if_due();
   void sync();
 
  private:
-  std::optional<SegmentWriter> segment_;  // none: records are in the store
+  std::optional<SegmentWriter> segment_;  // null if records are in the store
 };
 
 class RecordReader {
  public:
   explicit RecordReader(const RowRun& run) : segments_(run.folder) {}
 
-  // Throws DataError, as SegmentReader::read().
+  // Throws DataError, like SegmentReader::read().
   std::string read(const RecordPlace& place, RecordKind kind);
 
  private:

@@ -59,7 +59,7 @@ Head head_of(RecordKind kind, std::string_view bytes) {
                 {.file = path.string(), .hint = "check free space and permissions"});
 }
 
-// False at the end of the file.
+// Returns false at the end of the file.
 bool read_fully(int descriptor, char* into, size_t length, int64_t offset) {
   for (size_t have = 0; have < length;) {
     const ssize_t received =
@@ -71,7 +71,7 @@ bool read_fully(int descriptor, char* into, size_t length, int64_t offset) {
   return true;
 }
 
-// False where no sound record begins.
+// Returns false if no intact record begins at `offset`.
 bool read_record(int descriptor, int64_t offset, int64_t file_bytes, RecordKind& kind,
                  std::string& bytes) {
   Head head;
@@ -124,7 +124,7 @@ SegmentOffset SegmentWriter::append(RecordKind kind, std::string_view bytes) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) {
       const int number = sent < 0 ? errno : ENOSPC;
-      // Later records overwrite a tail that could not be cut.
+      // If the tail could not be cut, later records overwrite it.
       [[maybe_unused]] const int cut = ::ftruncate(descriptor_.get(), size_bytes_);
       errno = number;
       throw_io(path_, "written");

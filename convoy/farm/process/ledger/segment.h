@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records in append-only files: the texts of a run, beside the store that holds the position of
-// each. A file belongs to one process, which alone appends to it; every process may read its
+// Records in append-only files. They hold the texts of a run; the store holds the position of each
+// record. A file belongs to one process, which alone appends to it; every process may read its
 // records at any time.
 //
 // A record is 16 bytes of head (magic, kind, length, CRC32C over kind, length and bytes;
@@ -14,7 +14,7 @@
 // before the records' positions enter the store, so that records are safe no later than their
 // positions. When a power cut lost the record but not its position, read() throws and the record is
 // made again. On a network file system (SyncRule::Always) other hosts see a record once it is
-// synced, so there every sync_if_due() with something to sync is due.
+// synced, so with SyncRule::Always every sync_if_due() syncs all records that are not yet synced.
 #pragma once
 
 #include <chrono>
@@ -40,22 +40,23 @@ struct SegmentOffset {
 
 enum class RecordKind : uint32_t { Input = 1, Text = 2, Row = 3 };
 
-// A record as it lies in a file.
+// The bytes of a record in a file: its head and its content.
 std::string record_bytes(RecordKind kind, std::string_view bytes);
 
 enum class SyncRule { AsTheStore, Always };
 
 class SegmentWriter {
  public:
-  // Makes `folder`/`file`, or cuts its torn tail off and goes on after it. Throws IoError.
+  // Creates `folder`/`file`, or removes the torn tail of that file and continues after it. Throws
+  // IoError.
   SegmentWriter(const std::filesystem::path& folder, std::string file,
                 SyncRule rule = SyncRule::AsTheStore);
 
-  // Throws IoError (disk full ...): then nothing of the record is in the file, and the call may be
-  // tried again.
+  // Throws IoError (such as a full disk). Then nothing of the record is in the file, and the call
+  // may be repeated.
   SegmentOffset append(RecordKind kind, std::string_view bytes);
   void sync();
-  void sync_if_due();  // ten records are not safe, or the oldest of them is not since 2 s
+  void sync_if_due();  // syncs if ten records are unsynced, or one for 2 s
   int64_t size_bytes() const { return size_bytes_; }
 
  private:
@@ -73,9 +74,9 @@ class SegmentReader {
  public:
   explicit SegmentReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Throws DataError naming the file when there is no sound record of this kind and length at this
-  // place. A network file system may show an open file as it was: if a record is not sound, the
-  // file is opened again and read once more.
+  // Throws DataError, which names the file, if there is no intact record of this kind and length at
+  // this place. A network file system may show an outdated state of an open file, so a file with a
+  // damaged record is opened again and read once more.
   std::string read(const SegmentOffset& place, RecordKind kind);
 
  private:
@@ -92,9 +93,9 @@ class SegmentReader {
   std::list<std::string> last_used_;  // the most recent first
 };
 
-// The sound records of a file from its begin to the first that is not, in bounded memory but for
-// the longest record. Returns how many bytes those are. Throws DataError for a file that cannot be
-// read.
+// Visits the intact records of a file, from its beginning up to the first damaged record. Memory is
+// bounded by the longest record. Returns the number of bytes of these records. Throws DataError for
+// a file that cannot be read.
 int64_t for_each_record(
     const std::filesystem::path& path,
     const std::function<void(int64_t offset, RecordKind kind, std::string& bytes)>& visit);

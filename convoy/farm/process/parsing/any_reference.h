@@ -8,8 +8,8 @@
 
 namespace convoy::process {
 
-// Yes when one reference matches, else the verdict that all references agree on. Unknown when they
-// disagree, or without any. Thread-safe.
+// Returns Yes if one reference matches, else the verdict on which all references agree. Returns
+// Unknown if they disagree, or if there is no reference. Thread-safe.
 answers::Verdict verdict_on(std::span<const std::string> golds, const std::string& prediction);
 
 }  // namespace convoy::process

@@ -18,8 +18,8 @@ namespace {
 
 struct Name {
   std::string_view name;
-  std::vector<std::string_view> words = {};  // empty: it is a number
-  std::string_view stage = {};               // stage that finds it out
+  std::vector<std::string_view> words = {};  // allowed words; empty: the value is a number
+  std::string_view stage = {};               // stage that computes the figure
 };
 
 const std::vector<Name>& names() {
@@ -28,7 +28,7 @@ const std::vector<Name>& names() {
     for (const Stage& stage : all_stages())
       for (const StageFigure& figure : stage.figures)
         all.push_back({figure.name, figure.words, stage.name});
-    // Every text has this figure.
+    // These figures exist for every text.
     all.push_back({"finish", {"stop", "length"}});
     for (const char* number : {"samples", "tokens", "characters"}) all.push_back({number});
     all.push_back({"has_answer", {"yes", "no"}});

@@ -14,11 +14,11 @@ class FilterCondition {
   // Throws ConfigError: an unknown name or comparison, a value of another kind.
   explicit FilterCondition(const std::string& text);
 
-  // `figures`: by name; see filter_names(). A figure that is null is unequal to
-  // everything, and neither less nor more.
+  // `figures`: values by name; see filter_names(). A figure that is null is unequal to every value,
+  // and neither less nor greater.
   bool holds(const nlohmann::ordered_json& figures) const;
   const std::string& text() const { return text_; }
-  // The stage that finds out the figure; empty: every text has it.
+  // The stage that computes the figure; empty: every text has it.
   std::string_view stage() const;
 
  private:

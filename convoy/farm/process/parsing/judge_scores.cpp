@@ -22,7 +22,7 @@ std::string_view skip(std::string_view text, std::string_view letters) {
   return first == std::string_view::npos ? std::string_view{} : text.substr(first);
 }
 
-// "score", "rating" and the like before a number.
+// Skips a label before a number, such as "score" or "rating".
 std::string_view skip_label(std::string_view text) {
   for (const std::string_view label : {"score", "rating", "value"}) {
     if (text.size() <= label.size()) continue;
@@ -35,12 +35,12 @@ std::string_view skip_label(std::string_view text) {
   return text;
 }
 
-// A number without sign or exponent; `text` goes on behind it.
+// A number without sign or exponent. Moves `text` to the character after it.
 std::optional<double> take_number(std::string_view& text) {
   size_t end = 0;
   int dots = 0;
   while (end < text.size() && (is_digit(text[end]) || text[end] == '.')) {
-    // The dot of a sentence is not of the number.
+    // A dot that ends the sentence does not belong to the number.
     if (text[end] == '.' && (end + 1 == text.size() || !is_digit(text[end + 1]))) break;
     dots += text[end++] == '.';
   }
@@ -71,8 +71,8 @@ std::optional<double> take_scale(std::string_view& text) {
   return std::nullopt;
 }
 
-// True when a number that ends before `rest` continues as something else: a range, a decimal comma,
-// a unit, an exponent, one more dot.
+// True if a number that ends before `rest` is a part of something else: a range, a decimal comma, a
+// unit, an exponent, a second dot.
 bool goes_on(std::string_view rest) {
   if (rest.empty()) return false;
   if (is_letter(rest[0]) || is_digit(rest[0]) || rest[0] == '/') return true;
@@ -86,8 +86,8 @@ bool goes_on(std::string_view rest) {
   return false;
 }
 
-// The position behind the name of a criterion in `line`, with any of " -_" between its words; npos
-// = not there.
+// The position after the name of a criterion in `line`; its words may be separated by any of " -_".
+// npos = not found.
 size_t end_of_name(std::string_view line, std::string_view name, size_t from) {
   for (size_t begin = from; begin < line.size(); ++begin) {
     if (begin > 0 && is_letter(line[begin - 1])) continue;
@@ -102,7 +102,8 @@ size_t end_of_name(std::string_view line, std::string_view name, size_t from) {
   return std::string_view::npos;
 }
 
-// Behind a name: what comes after its ":", "=", "|" or " - ". None where there is no such thing.
+// The text after a name and its separator, which is ":", "=", "|" or a dash. Empty if the line ends
+// after the name; nullopt if other text follows the name.
 std::optional<std::string_view> behind_separator(std::string_view rest) {
   rest = skip(rest, " \t*_`\"'#");
   if (rest.starts_with('(')) {  // "(weight 0.4)"
@@ -136,7 +137,7 @@ std::optional<double> score_of(const std::vector<std::string_view>& lines, std::
       const std::optional<std::string_view> text = behind_separator(line.substr(end));
       if (!text) continue;
       if (!skip(*text, kMarks).empty()) return read_score(*text);
-      // A heading: its score stands at the start of the next line.
+      // The line is a heading, and its score is at the start of the next line.
       if (number + 1 < lines.size())
         if (const auto score = read_score(skip(lines[number + 1], "- \t"))) return score;
     }
@@ -170,7 +171,8 @@ JudgeScores read_judge_scores(std::string_view reply,
     whole = whole && score.has_value();
     sum += weight * score.value_or(0);
   }
-  // Weights such as 0.2 are not exact: four times 0.8 is to be 0.8.
+  // Weights such as 0.2 are not exact in binary, so the sum is rounded: four criteria with a score
+  // of 0.8 must give 0.8.
   if (whole) scores.score = std::round(sum * 1e9) / 1e9;
   return scores;
 }

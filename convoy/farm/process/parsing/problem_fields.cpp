@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Keys in the order in which they are looked for.
+// Keys in the order of the search.
 constexpr std::array kProblemKeys = {"problem", "Problem", "body", "question", "prompt"};
 constexpr std::array kSolutionKeys = {"solution", "rationale", "Rationale"};
 constexpr std::array kAnswerKeys = {"answer", "correct", "final_answer"};
@@ -59,7 +59,7 @@ std::optional<std::string> plain_text(const Json& value) {
   return std::nullopt;
 }
 
-// A list holds alternatives. An entry that is no text, number or boolean is left out.
+// A list holds alternatives. Entries that are no text, number or boolean are left out.
 std::vector<std::string> alternatives_at(const Json& row, const std::string& key) {
   const Json* const value = key.empty() ? nullptr : present(row, key);
   std::vector<std::string> texts;
@@ -70,7 +70,7 @@ std::vector<std::string> alternatives_at(const Json& row, const std::string& key
   return texts;
 }
 
-// "A)21\nB)21.5" of a list, a text as it is.
+// The choices: a list as "A)21\nB)21.5", a text unchanged.
 std::string choices_at(const Json& row, const std::string& key) {
   const Json* const value = key.empty() ? nullptr : present(row, key);
   if (value == nullptr) return {};
@@ -115,8 +115,7 @@ RowFields ProblemFields::read(const Json& row) const {
     throw DataError(
         fmt::format("wanted an object as row, found a value of type {}", row.type_name()),
         {.hint = "give rows that are JSON objects, or a table"});
-  // The catalog's entry holds for rows as they are on the hub; the same name may stand for other
-  // files.
+  // The catalog's entry describes the rows on the hub. Other files may have the same name.
   const bool is_known = known_ != nullptr && present(row, known_->problem_fields[0]) != nullptr;
   std::vector<std::string> problem_keys = {names_.problem};
   if (names_.problem.empty()) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds problem, solution and answer in the rows of a data set: by the named fields, by the
-// catalog, else by the keys of each row: NuminaMath (problem, solution, answer), GSM8K (question,
-// answer), MathQA and AQuA (Problem or question, options, Rationale or rationale, correct), ASDiv
-// (body, question, answer), conversations (messages).
+// Finds problem, solution and answer in the rows of a data set: by the fields that the user named,
+// by the catalog, else by the keys of each row: NuminaMath (problem, solution, answer), GSM8K
+// (question, answer), MathQA and AQuA (Problem or question, options, Rationale or rationale,
+// correct), ASDiv (body, question, answer), conversations (messages).
 //
 //   const ProblemFields fields(dataset.known, {.problem = "task"});
 //   const RowFields row_fields = fields.read(row.value);
@@ -18,7 +18,7 @@
 
 namespace convoy::process {
 
-// Each empty where it is not named.
+// The fields that the user named; empty = not named.
 struct FieldNames {
   std::string problem = {};
   std::string solution = {};
@@ -28,13 +28,13 @@ struct FieldNames {
 // Thread-safe.
 class ProblemFields {
  public:
-  // `known` may be null. Named fields come before the catalog's fields.
+  // `known` may be null. Fields that the user named come before the catalog's fields.
   explicit ProblemFields(const data::KnownDataset* known = nullptr, FieldNames names = {});
 
-  // Choices are part of the problem. An answer of "proof", "notfound" or an empty one does not
-  // count; a number or a boolean is its text; a list holds alternatives (of solutions the first is
-  // taken); an object does not count. The answer of GSM8K is a solution, with its result behind
-  // "####". Throws DataError when the row is no object or has no problem; the message says what the
+  // The choices become a part of the problem. An answer of "proof" or "notfound", an empty answer
+  // and an object do not count. A number or a boolean becomes text. A list holds alternatives; of
+  // several solutions the first is taken. The answer of GSM8K is a solution with the result after
+  // "####". Throws DataError if the row is no object or has no problem; the message says what the
   // row has instead.
   RowFields read(const nlohmann::ordered_json& row) const;
 

@@ -33,7 +33,7 @@ std::string trimmed_field(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
 }
 
-// How other programs write names. Tags, lists and prices look like the last ones.
+// Spellings of names in other programs. Tags, lists and prices resemble the last spellings.
 struct NameForm {
   std::string_view open;
   std::string_view close;
@@ -45,7 +45,7 @@ constexpr std::array<NameForm, 6> kOtherForms = {
 struct OtherSpelling {
   size_t at = 0;
   std::string text;
-  std::string name;  // empty: %s
+  std::string name;  // name; empty for %s
   bool is_common_text = false;
 };
 
@@ -53,7 +53,7 @@ bool is_name_letter(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-// The name in `form` at the begin of `text`.
+// The name that is spelt in `form` at the start of `text`.
 std::optional<OtherSpelling> spelling_at(std::string_view text, const NameForm& form) {
   if (!text.starts_with(form.open)) return std::nullopt;
   const auto skip = [&](size_t at, const auto& belongs) {
@@ -76,7 +76,7 @@ std::optional<OtherSpelling> spelling_at(std::string_view text, const NameForm& 
 std::vector<OtherSpelling> other_spellings(const std::string& text) {
   std::vector<OtherSpelling> found;
   for (size_t at = 0; at < text.size(); ++at) {
-    // \boxed{answer}, {{ name }}
+    // Skips \boxed{answer} and {{ name }}.
     if (at > 0 && (is_name_letter(text[at - 1]) || text[at - 1] == '{')) continue;
     const std::string_view rest = std::string_view(text).substr(at);
     std::optional<OtherSpelling> spelling;
@@ -97,7 +97,7 @@ std::string_view line_around(std::string_view text, size_t at) {
   return text.substr(begin, std::min(text.find('\n', at), text.size()) - begin);
 }
 
-// "$x$" and "$x + y$": one dollar of its line begins no name.
+// True for "$x$" and "$x + y$": at least one dollar sign of the line begins no name.
 bool has_formula(std::string_view line) {
   for (size_t at = line.find('$'); at != line.npos; at = line.find('$', at + 1))
     if (at + 1 == line.size() || !(is_name_letter(line[at + 1]) || line[at + 1] == '{'))
@@ -105,7 +105,7 @@ bool has_formula(std::string_view line) {
   return false;
 }
 
-// x^{n}, \frac{1}{n}, \{n}: the braces belong to what stands before them.
+// True in x^{n}, \frac{1}{n} and \{n}: the braces belong to the text before them.
 bool belongs_to_formula(std::string_view text, size_t at) {
   if (at == 0) return false;
   const char before = text[at - 1];
@@ -113,7 +113,7 @@ bool belongs_to_formula(std::string_view text, size_t at) {
   return std::string_view("^_)]\\").find(before) != std::string_view::npos;
 }
 
-// "%s" between blanks, as in "Solve: %s"; "%s\n" within quotes is code.
+// True for "%s" between blanks, as in "Solve: %s". "%s\n" within quotes is code.
 bool stands_alone(std::string_view text, size_t at, size_t length) {
   constexpr std::string_view kAround = " \t\r\n.,:;?!";
   const auto is_around = [&](char letter) { return kAround.find(letter) != kAround.npos; };
@@ -178,7 +178,8 @@ ErrorLocation PromptTemplate::place_of(size_t at,
       .hint = fmt::format("this prompt may use {}, and row.COLUMN", fmt::join(known_names, ", "))};
 }
 
-// Names that a person wrote as other programs do are plain text, and their values would be missed.
+// Names that a person spelt as in another program would be sent as plain text, without their
+// values.
 void PromptTemplate::require_names(const std::vector<std::string>& known_names) const {
   const std::vector<OtherSpelling> spellings = other_spellings(text_);
   const bool has_names = !names().empty();

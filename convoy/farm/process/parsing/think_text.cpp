@@ -20,7 +20,7 @@ std::string_view without_blanks(std::string_view text) {
 
 ThinkText split_think(std::string_view text, bool prompt_opens_think) {
   const size_t open = text.find(kOpenThought);
-  // The last one: a thought may quote the tags.
+  // The last tag counts, because a thought may quote the tags.
   const size_t close = text.rfind(kCloseThought);
   const std::string_view start = without_blanks(text.substr(0, std::min(open, text.size())));
   const bool opened_here = open != std::string_view::npos && start.empty() &&
@@ -44,7 +44,8 @@ std::string without_calls(std::string text) {
       at = inside;
       continue;
     }
-    // Arguments may hold the mark: a call ends at the mark that closes its JSON.
+    // Arguments may contain the end mark, so a call ends at the mark that follows the end of its
+    // JSON.
     size_t end = text.find(kEnd, inside);
     const auto closes = [&text](size_t mark) {
       const char last = text[text.find_last_not_of(kBlanks, mark - 1)];

@@ -70,7 +70,7 @@ std::vector<std::string> prompt_warnings(const PipelinePlan& plan) {
         warnings.push_back(
             fmt::format("{}:{}: `{}` is sent as it stands: a prompt has {{{{ name }}}} alone",
                         prompt->name(), foreign.line, foreign.text));
-  // The shipped one reads the whole text.
+  // The shipped prompt reads the whole text.
   if (!plan.has_stage("evaluate") || plan.settings.prompts.evaluate.empty()) return warnings;
   const std::vector<std::string> read = plan.evaluate.names();
   const auto reads = [&read](const char* name) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns that settings and prompts name, looked for in the rows before the work: one that no row
-// has is a slip.
+// Looks for the columns that settings and prompts name in the rows, before the work starts. A
+// column that no row has is a mistake.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,15 +17,15 @@ struct WantedColumn {
   std::string wanted_by;  // "--answer-field", or the prompt's name
 };
 
-// The columns that the settings name, then those in the prompts of the stages that run.
+// The columns that the settings name, then the columns in the prompts of the stages that run.
 std::vector<WantedColumn> wanted_columns(const PipelinePlan& plan);
 
-// Throws ConfigError where a prompt in use spells a column of the row as another program would: it
-// would be sent as it stands.
+// Throws ConfigError if a prompt in use spells a column of the row as another program would: the
+// name would be sent as text.
 void refuse_foreign_names(const PipelinePlan& plan, const nlohmann::ordered_json& row);
 
-// Names, of the prompts in use, what no row shows to be a slip: statements of template languages,
-// "%s", and an evaluation of the user's that never reads the solution.
+// Warnings about likely mistakes in the prompts in use that no row reveals: statements of template
+// languages, "%s", and a user's evaluation prompt that never reads the solution.
 std::vector<std::string> prompt_warnings(const PipelinePlan& plan);
 
 // One thread.
@@ -33,10 +33,10 @@ class ColumnSearch {
  public:
   explicit ColumnSearch(std::vector<WantedColumn> wanted);
 
-  // Null counts as there: any row may lack a value.
+  // A column with a null value counts as present, because any row may lack a value.
   void look_at(const nlohmann::ordered_json& row);
   bool found_all() const { return missing_.empty(); }
-  // Throws DataError that names what no row had, and what they have.
+  // Throws DataError that names the columns that no row had, and the columns that the rows have.
   void require_all() const;
 
  private:

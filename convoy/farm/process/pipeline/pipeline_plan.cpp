@@ -16,7 +16,7 @@
 namespace convoy::process {
 namespace {
 
-// Counted up when the same settings make other rows.
+// Increased when the same settings make other rows than before.
 constexpr int kPipelineVersion = 3;
 
 constexpr int64_t kMaxPromptBytes = int64_t{1} << 20;
@@ -159,7 +159,7 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   if (!stages.empty() && stages.back() == "filter") stages.erase(stages.size() - 1);
   const data::KnownDataset* known = known_dataset(settings.data);
   content["data"]["schema"] = known == nullptr ? "" : known->key;
-  // The files' texts decide, not their names.
+  // The content of the files decides, not their names.
   content["prompts"]["generate"] = generate.text();
   content["prompts"]["evaluate"] = evaluate.text();
   content["prompts"]["improve"] = improve.text();
@@ -168,8 +168,8 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   content["model"].erase("adapter");
   content["model"].erase("template_path");
   content["model"]["identity"] = model;
-  // Without the setting, weights stay as the folder has them, which its identity covers: runs from
-  // before the setting existed continue.
+  // Without the setting, weights stay as they are in the folder, whose identity covers them. So
+  // runs from before this setting existed can continue.
   if (!settings.model.encodes()) {
     content["model"].erase("quantization");
     content["model"].erase("double_quant");

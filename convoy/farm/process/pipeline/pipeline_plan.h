@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The input of a run's stages: its settings, and the prompts as text. Everything that decides a
-// row's texts is here, so its content keys them.
+// row's texts is here, so content() is the key of the texts.
 #pragma once
 
 #include <map>
@@ -23,31 +23,31 @@ using PromptTexts = std::map<std::string, std::string>;
 // Reads the prompts that the settings name and takes the others from `shipped`. Throws ConfigError.
 PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const PromptTexts& shipped);
 
-// The fields that rows of this data set are read by: first the fields that the settings name, then
-// the catalog's.
+// The fields that are read from rows of this data set: first the fields that the settings name,
+// then the catalog's fields.
 ProblemFields problem_fields(const settings::ProcessDataSettings& data);
 
-// Prompt and text of the longest request that the stages make, about.
+// Approximate length of the longest request of the stages: its prompt and its text.
 int64_t longest_request_tokens(const settings::ProcessSettings& settings);
 
 struct PipelinePlan {
-  // Throws ConfigError: stages, prompts or conditions that cannot be.
+  // Throws ConfigError for impossible stages, prompts or conditions.
   PipelinePlan(settings::ProcessSettings settings, const PromptTexts& prompts);
 
-  settings::ProcessSettings settings;  // nothing of `prompts` is "auto"
+  settings::ProcessSettings settings;  // no setting of `prompts` is "auto"
   PromptTemplate generate;
   PromptTemplate evaluate;
   PromptTemplate improve;
-  std::vector<FilterCondition> conditions;  // conditions that published rows meet
+  std::vector<FilterCondition> conditions;  // conditions that published rows must meet
 
   bool has_stage(const std::string& name) const;
   bool chats() const { return settings.prompts.chat == "on"; }
 
-  // A prompt of one text, as chat or plain.
+  // The text as a prompt, for chat or plain.
   Prompt prompt(const std::string& text) const;
   bool opens_think(const std::string& text) const;
 
-  // All that decides what is written into a row: the version of a run's ledger. `model`: the
+  // Everything that decides the content of a row. It is the version of a run's ledger. `model`: the
   // identity of the weights.
   nlohmann::json content(const std::string& model) const;
 };

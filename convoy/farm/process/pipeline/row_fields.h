@@ -10,8 +10,9 @@ namespace convoy::process {
 // The fields of a row that stages read, whatever its schema.
 struct RowFields {
   std::string problem = {};
-  std::optional<std::string> solution = {};  // the reference's
-  std::vector<std::string> answers = {};  // the reference's, from their own column: each is right
+  std::optional<std::string> solution = {};  // solution of the reference
+  // Answers of the reference, from a column of their own: each is right.
+  std::vector<std::string> answers = {};
 };
 
 }  // namespace convoy::process

@@ -16,7 +16,7 @@ bool waits(const RowState& row) {
                      [](const Candidate& candidate) { return candidate.waiting; });
 }
 
-// A run without `generate` judges and improves the solutions that the data set has.
+// A run without `generate` evaluates and improves the solutions of the data set.
 void take_given_solution(RowState& row) {
   if (!row.fields.solution || row.fields.solution->empty())
     throw DataError("the row has no solution, and there is no stage that generates one",
@@ -82,7 +82,7 @@ NextSteps RowPipeline::next(const InputRow& input, std::span<const KeptStep> kep
 }
 
 int64_t RowPipeline::expected_cost(const InputRow& input) const {
-  // Long problems have long solutions.
+  // A long problem is expected to have a long solution.
   return static_cast<int64_t>(input.value.dump().size());
 }
 

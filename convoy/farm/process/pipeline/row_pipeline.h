@@ -13,7 +13,8 @@
 
 namespace convoy::process {
 
-// The reference's answers, as they stand or as its solution ends; empty: there is none.
+// The reference's answers: from their column, or else from the end of its solution. Empty: there is
+// no answer.
 std::vector<std::string> golds_of(const RowFields& fields);
 
 class RowPipeline : public RowProgram {

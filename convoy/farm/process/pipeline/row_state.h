@@ -29,7 +29,7 @@ struct Judgement {
   std::string other_finish = {};  // see TextResult
 };
 
-// One text of a candidate, and what the stages found out about it.
+// One text of a candidate, and the findings of the stages about it.
 struct Version {
   ThinkText text = {};
   std::optional<std::string> answer = {};  // exactly as the text spells it
@@ -42,15 +42,15 @@ struct Version {
   std::optional<Judgement> judgement = {};
 
   std::optional<double> score() const { return judgement ? judgement->scores.score : std::nullopt; }
-  // The part of the text that is judged: the answer, or the thoughts when there is no answer.
+  // The part of the text that is evaluated: the answer, or the thoughts if there is no answer.
   const std::string& shown() const { return text.said.empty() ? text.think : text.said; }
 };
 
 struct Candidate {
   int64_t number = 0;
-  std::vector<Version> versions = {};  // in the order of their arrival
-  size_t kept = 0;                     // index of the version that stands
-  bool waiting = false;                // for a text that was asked for
+  std::vector<Version> versions = {};  // in order of arrival
+  size_t kept = 0;                     // index of the version that counts
+  bool waiting = false;                // a requested text is not there yet
 
   const Version& best() const { return versions[kept]; }
 };
@@ -58,15 +58,16 @@ struct Candidate {
 struct RowState {
   const InputRow* input = nullptr;
   RowFields fields = {};
-  std::vector<std::string> golds = {};  // the reference's answers: each is right; empty = unknown
+  std::vector<std::string> golds = {};  // answers of the reference: each is right; empty = unknown
   std::vector<Candidate> candidates = {};
-  std::optional<size_t> chosen = {};  // a stage's choice: later stages look at this candidate alone
+  std::optional<size_t> chosen = {};  // candidate that a stage chose: later stages see only it
   // Findings of row stages, by stage name: objects that only the stage itself reads, for the
   // columns and figures in its entry (stages/stage.h).
   std::map<std::string, nlohmann::ordered_json, std::less<>> results = {};
-  nlohmann::ordered_json figures = nullptr;  // for conditions, by name: as the filter met them
+  // Figures by name, for conditions; their values when the filter checked them.
+  nlohmann::ordered_json figures = nullptr;
 
-  // Null: the stage did not run.
+  // Returns null if the stage did not run.
   const nlohmann::ordered_json* result(std::string_view stage) const {
     const auto found = results.find(stage);
     return found == results.end() ? nullptr : &found->second;

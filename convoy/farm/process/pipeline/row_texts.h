@@ -16,11 +16,11 @@ namespace convoy::process {
 
 class RowTexts {
  public:
-  // `kept` outlives this.
+  // `kept` must outlive this object.
   explicit RowTexts(std::span<const KeptStep> kept);
 
-  // The text of `key`. Null when the row does not have it: then `request` is called and its text is
-  // requested.
+  // The text of `key`. If the row does not have it, calls `request`, requests that text and returns
+  // null.
   const KeptStep* find_or_ask(const std::string& key, const std::function<TextRequest()>& request);
 
   std::vector<Step> take_asked() { return std::move(asked_); }

@@ -17,20 +17,19 @@ Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-// One answer as text, several as a list.
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json verdict_json(const std::optional<answers::Verdict>& verdict) {
   return verdict ? Json(answers::verdict_name(*verdict)) : Json(nullptr);
 }
 
-// A text that ends inside its thoughts was cut, whatever cut it.
+// A text that ends inside its thoughts counts as cut, whatever its finish is.
 bool is_cut(const Version& version) {
   return version.finish == TextFinish::Length ||
          (version.finish == TextFinish::Stop && version.text.is_open);
 }
 
-// "stop", "length", "error", or a server's own word for another end.
+// "stop", "length", "error", or the server's own word for another reason.
 std::string_view finish_of(const Version& version) {
   return finish_word(is_cut(version) ? TextFinish::Length : version.finish, version.other_finish);
 }
@@ -56,8 +55,8 @@ bool names_answer(const std::string& line) {
   return false;
 }
 
-// The reference's rule for its column `solution`: the answer, else the last line that announces
-// one, else the last line. A call of a tool is no solution: its lines do not count.
+// The column `solution` follows the rule of the reference program: the answer, else the last line
+// that announces an answer, else the last line. The lines of tool calls do not count.
 Json solution_of(const Version& version) {
   if (version.answer) return *version.answer;
   std::string last;
@@ -103,7 +102,7 @@ Json candidates_json(const RowState& row, const Candidate* chosen) {
   return candidates;
 }
 
-// The versions that do not stand.
+// The versions that were not kept.
 Json history_json(const Candidate& candidate) {
   Json history = Json::array();
   for (size_t number = 0; number < candidate.versions.size(); ++number) {
@@ -124,7 +123,7 @@ Json history_json(const Candidate& candidate) {
   return history;
 }
 
-// The version that the kept one replaced; null: it is the first.
+// The version that the kept version replaced; null if the kept version is the first.
 Json previous_version_json(const Candidate& candidate) {
   if (candidate.kept == 0) return nullptr;
   const Version& version = candidate.versions[candidate.kept - 1];
@@ -146,7 +145,7 @@ Json tokens_json(std::span<const KeptStep> kept) {
   return {{"prompt", prompt}, {"new", made}, {"by_stage", by_stage}};
 }
 
-// For a row that has no text.
+// Adds the error of a row that has no text.
 void add_error(const RowState& row, Json& metadata) {
   for (const Candidate& candidate : row.candidates) {
     if (candidate.versions.empty() || candidate.best().error.empty()) continue;

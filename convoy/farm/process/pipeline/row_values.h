@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row's state as others read it: values for prompts, figures for conditions, the row of the
+// Values made from a row's state: values for prompts, figures for conditions, the row of the
 // output. Thread-safe.
 #pragma once
 
@@ -18,11 +18,12 @@ std::map<std::string, std::string> row_values(const RowState& row);
 std::map<std::string, std::string> prompt_values(const std::string& problem,
                                                  const nlohmann::ordered_json& columns);
 
-// By name, as filter_names() lists them; null = unknown.
+// Figures by name, as in filter_names(); null = unknown.
 nlohmann::ordered_json filter_figures(const RowState& row);
 
-// The candidate that stands for the row: the one that a stage chose, or the verified one with the
-// best score, or the best scored, or the first that has a text. Null: no candidate has one.
+// The candidate that represents the row: the candidate that a stage chose, else the verified
+// candidate with the best score, else the candidate with the best score, else the first that has a
+// text. Null: no candidate has a text.
 const Candidate* chosen_candidate(const RowState& row);
 
 // "ok", "truncated" or "engine_error".
@@ -31,15 +32,15 @@ std::string row_state_name(const RowState& row);
 // The column "gold": a text, or a list of texts each of which is right; null = none is known.
 nlohmann::ordered_json golds_json(const std::vector<std::string>& golds);
 
-// The row of the output, without "timestamp", and the figures that conditions use. `kept`: for the
-// row's cost in tokens.
+// The row of the output, without "timestamp", with the figures that conditions use. `kept`: the
+// texts, for the row's cost in tokens.
 nlohmann::ordered_json output_value(const PipelinePlan& plan, const RowState& row,
                                     std::span<const KeptStep> kept);
-// Takes the figures out of such a value. A value with a text that misses a condition becomes
-// "rejected" and names the condition.
+// Removes the figures from a value of output_value(). A value with a text that fails a condition
+// gets the state "rejected" and names the condition.
 void apply_conditions(const std::vector<FilterCondition>& conditions,
                       nlohmann::ordered_json& value);
-// The value of a row that was read but not processed: its `state` says why, `reason` in words.
+// The value of a row that was read but not processed. `state` and `reason` say why.
 nlohmann::ordered_json input_only_value(const InputRow& input, const std::string& state,
                                         const std::string& reason);
 

@@ -22,7 +22,7 @@ std::vector<Solution> right_solutions(const Json& row) {
   return solutions;
 }
 
-// The right solutions that differ, the shortest first.
+// The right and distinct solutions, the shortest first.
 std::vector<Solution> solutions_to_learn(const Json& row) {
   TrainingCounts unread;
   std::vector<Solution> solutions = distinct_solutions(right_solutions(row), unread);
@@ -32,8 +32,8 @@ std::vector<Solution> solutions_to_learn(const Json& row) {
   return solutions;
 }
 
-// A chat's answer has its thoughts as the model wrote them: the round learns it by the template
-// that it was drawn with, whatever that makes of thoughts beside an answer.
+// A chat's answer has its thoughts as the model wrote them. The model learns them with the template
+// that generated them, even if that template drops thoughts beside an answer.
 Json row_to_learn(const PipelinePlan& plan, const std::string& prompt, const Solution& solution) {
   Prompt asked = plan.prompt(prompt);
   if (!plan.chats())

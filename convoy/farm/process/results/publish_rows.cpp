@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// In the reference's place, behind the score.
+// Puts the timestamp after the score, where the reference program has it.
 Json with_timestamp(Json value, const Json& timestamp) {
   Json row = Json::object();
   for (auto& [name, column] : value.items()) {
@@ -46,7 +46,8 @@ Json value_of(PublishedRow& row, const ProblemFields& fields,
     value["problem"] = known.problem;
     value["gold"] = golds_json(golds_of(known));
   } catch (const DataError&) {
-    // An earlier state of the row stays: it failed for another reason first.
+    // The row's problem cannot be read. The row keeps the state "engine_error", since that error
+    // came first.
   }
   return value;
 }
@@ -90,7 +91,7 @@ void check_outputs(const settings::ProcessSettings& settings, const data::Datase
 void require_outputs(const settings::ProcessSettings& settings) {
   for (const std::filesystem::path& file : all_files(settings)) {
     data::require_row_output(file);
-    // Permissions do not show a file system that takes no files.
+    // Permissions do not show whether a file system accepts files, so a file is created as a trial.
     AtomicFile(file).write("[");
   }
 }
@@ -101,7 +102,7 @@ Publication publish_rows(jobs::JobStore& store, const RowRun& run, const Pipelin
   for (const std::filesystem::path& file : output_files(settings.output))
     writers.push_back(data::create_rows(file));
   TrainingRows training_rows(plan);
-  // Two runs of the same rows are to have the same bytes.
+  // With engine.deterministic, two runs of the same rows must write the same bytes.
   const Json timestamp =
       settings.engine.deterministic ? Json(nullptr) : Json(utc_time_text(std::time(nullptr)));
   const ProblemFields fields = problem_fields(settings.data);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the finished rows of a run to its output files, in the order of the data set and in
-// bounded memory. A file appears whole or not at all.
+// bounded memory. A file appears complete or not at all.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@
 
 namespace convoy::process {
 
-// The files that hold the rows: the output, and beside a .json the CSV file, compressed in the same
-// way.
+// The files that hold the rows: the output and, for a .json output, also a CSV file with the same
+// compression.
 std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output);
 
 // Checks the names of output_files() and training_files(). Throws ConfigError for a name without a
@@ -27,18 +27,19 @@ std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSet
 // Changes no file.
 void check_outputs(const settings::ProcessSettings& settings, const data::Dataset& dataset);
 
-// Throws when an output cannot be written. Call it before the rows are computed.
+// Throws if an output cannot be written. Call it before the rows are computed.
 void require_outputs(const settings::ProcessSettings& settings);
 
 struct Publication {
   std::vector<data::FileRecord> files = {};
   RunReport report = {};
   nlohmann::ordered_json training_rows = nullptr;  // TrainingRows::report()
-  int64_t reopened = 0;  // rows that cannot be read and are open again: then nothing was published
+  // Number of rows that cannot be read and are open again; if not 0, nothing was published.
+  int64_t reopened = 0;
 };
 
 // Also publishes rows that were finished under other conditions. A rejected row counts in the
-// report and stands in no file. Throws what for_each_finished() and data::RowWriter throw.
+// report but is in no file. Throws the errors of for_each_finished() and data::RowWriter.
 Publication publish_rows(jobs::JobStore& store, const RowRun& run, const PipelinePlan& plan);
 
 }  // namespace convoy::process

@@ -22,7 +22,7 @@ bool is_null(const Json& row, const char* name) {
   return !row.contains(name) || row.at(name).is_null();
 }
 
-// With one 0 in the place of each number.
+// The text with every number replaced by one 0.
 std::string without_numbers(const std::string& text) {
   std::string plain;
   for (const char letter : text) {
@@ -93,7 +93,7 @@ void add_start_lines(const Json& report, std::vector<std::string>& lines) {
                                 counted(start.at("workers_lost").get<int64_t>(), "worker")));
 }
 
-// Why judgements have no score.
+// The reasons why judgements have no score.
 std::string unread_text(const Json& judged) {
   const auto unread = judged.at("unread").get<int64_t>();
   const auto cut = judged.value("unread_cut", int64_t{0});

@@ -16,37 +16,38 @@ namespace convoy::process {
 struct StartFigures {
   double seconds = 0;
   int64_t workers = 0;
-  int64_t rows = 0;  // finished by this start
+  int64_t rows = 0;  // rows that this start finished
   int64_t new_tokens = 0;
   int64_t prompt_tokens = 0;
   int64_t workers_lost = 0;
-  // Seconds of the engines; only their shares matter.
+  // Seconds of the engines per stage; only their ratios matter.
   std::map<std::string, double> seconds_by_stage = {};
 };
 
 // The estimate made before the start.
 struct RunEstimate {
   int64_t rows = 0;
-  int64_t requests = 0;    // at most
-  int64_t new_tokens = 0;  // at most
+  int64_t requests = 0;    // upper limit
+  int64_t new_tokens = 0;  // upper limit
 };
 
 class RunReport {
  public:
-  // One row of the output, rejected ones too.
+  // Adds one row of the output; rejected rows are added too.
   void add(const nlohmann::ordered_json& row);
 
-  // "last_start" is null where `start` had nothing left to do.
+  // The member "last_start" is null if `start` had nothing left to do.
   nlohmann::ordered_json json(const StartFigures& start, const RunEstimate& estimate) const;
   nlohmann::ordered_json rows_by_state() const;
   nlohmann::ordered_json cost() const;  // in tokens
   // True when there are rows and none of them has a text. failures() gives the reasons.
   bool all_failed() const;
-  // Rows in state bad_input or engine_error, and the most common reason; null: there are none.
+  // The number of rows in state bad_input or engine_error, and their most common reason; null if
+  // there are no such rows.
   nlohmann::ordered_json failures() const;
 
  private:
-  // Answers against the reference's, of rows that have one.
+  // Verdicts on answers, for rows that have a reference answer.
   struct Tally {
     int64_t yes = 0;
     int64_t no = 0;
@@ -63,7 +64,7 @@ class RunReport {
 
   int64_t rows_ = 0;
   std::map<std::string, int64_t> states_;
-  // Rows with one reason: reasons that differ in numbers alone are one.
+  // Rows that failed for one reason. Reasons that differ only in numbers count as one.
   struct Failure {
     std::string example;
     int64_t rows = 0;
@@ -71,13 +72,13 @@ class RunReport {
 
   std::map<std::string, Failure> failures_;
   Tally rows_verified_;
-  int64_t unanswered_ = 0;  // have a reference, and no text to compare with it
-  Tally samples_;           // the versions that stand
+  int64_t unanswered_ = 0;  // rows that have a reference but no text to compare with it
+  Tally samples_;           // the versions that were kept
   Tally first_versions_;    // the first version of each sample
   int64_t rows_with_any_yes_ = 0;
   int64_t judged_ = 0;
   int64_t unread_judgements_ = 0;
-  int64_t cut_judgements_ = 0;  // unread because the judge's text was cut off
+  int64_t cut_judgements_ = 0;  // judgements without a score because the judge's text was cut
   int64_t accepted_ = 0;
   int64_t improved_ = 0;
   double score_sum_ = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device CSV of a run: what the GPUs of this host and all of its workers did since the last
-// look. One thread.
+// The device CSV of a run: the activity of this host's GPUs and workers since the last row. One
+// thread.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,8 @@ class RunUsage {
   // Throws IoError.
   RunUsage(const std::filesystem::path& path, double interval_seconds);
 
-  // Signs by worker, from the supervisor. Writes a row per device when the interval is over.
+  // `statuses`: the last report of each worker, from the supervisor. Writes a row per device when
+  // the interval is over.
   void add(const std::map<size_t, WorkerStatus>& statuses);
 
  private:
@@ -32,7 +33,8 @@ class RunUsage {
   std::map<size_t, WorkerStatus> before_;
 };
 
-// Usage between two readings `seconds` apart. A worker that was replaced begins at 0.
+// The usage between two readings that are `seconds` apart. The counts of a replaced worker begin at
+// 0.
 UsageFigures usage_between(const std::map<size_t, WorkerStatus>& before,
                            const std::map<size_t, WorkerStatus>& now, double seconds);
 

@@ -30,7 +30,7 @@ void refuse_setting(const std::string& key, const std::string& reason, std::stri
   throw ConfigError(fmt::format("{}: {}", key, reason), {.key = key, .hint = std::move(hint)});
 }
 
-// The stage stands there, and sees every sample: behind `vote` it sees the winner alone.
+// Requires that the stage runs, and runs before `vote`: after `vote` a stage sees only the winner.
 void require_stage(const ProcessSettings& settings, const std::string& key, const char* stage) {
   const std::vector<std::string>& stages = settings.stages;
   const auto place = std::find(stages.begin(), stages.end(), stage);
@@ -105,7 +105,7 @@ Solution sample_solution(const Json& row, const Json& sample) {
   return solution;
 }
 
-// With one blank for each run of white space, none at the ends.
+// The text with one blank for each run of white space, and no blanks at its ends.
 std::string with_single_blanks(const std::string& text) {
   std::string words;
   bool is_apart = false;
@@ -128,7 +128,7 @@ bool precedes(const std::string& order, const Solution& left, const Solution& ri
   return false;
 }
 
-// Equals stay in the order of the samples.
+// Equal solutions stay in the order of the samples.
 void sort_by(const std::string& order, std::vector<Solution>& solutions) {
   std::stable_sort(solutions.begin(), solutions.end(), [&](const auto& left, const auto& right) {
     return precedes(order, left, right);
@@ -148,7 +148,8 @@ std::vector<Solution> with_verdict(const std::vector<Solution>& solutions, const
 
 using Pairs = std::vector<std::pair<Solution, Solution>>;
 
-// Round by round: in each every entry of the longer list once, beside another one of the shorter.
+// Makes pairs in rounds. Each round uses every entry of the longer list once, each with another
+// entry of the shorter list.
 Pairs every_pair(const std::vector<Solution>& chosen, const std::vector<Solution>& rejected,
                  size_t most) {
   Pairs pairs;
@@ -183,8 +184,8 @@ Pairs pairs_by_verdict(const std::vector<Solution>& solutions, const PairSetting
   return every_pair(right, wrong, static_cast<size_t>(wanted.per_problem));
 }
 
-// The best beside the worst, the second best beside the second worst, while they differ enough. So
-// no solution is on both sides.
+// Pairs the best solution with the worst, the second best with the second worst, and so on, while
+// their scores differ enough. So no solution is on both sides.
 Pairs pairs_by_score(const std::vector<Solution>& solutions, const PairSettings& wanted,
                      TrainingCounts& counts) {
   std::vector<Solution> better =
@@ -215,7 +216,8 @@ Json prompt_of_row(const PipelinePlan& plan, const Json& row) {
   return plan.chats() ? prompt.messages : Json(prompt.text);
 }
 
-// Thoughts are a member of the message, for the chat template; in a plain text they stand in it.
+// In a chat, thoughts are a member of the message, for the chat template. In a plain text they are
+// a part of the text.
 Json answer_of_solution(const PipelinePlan& plan, const Solution& solution, const Json& prompt) {
   if (plan.chats()) {
     Json message = {{"role", "assistant"}, {"content", solution.said}};

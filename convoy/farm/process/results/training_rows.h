@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows for training that the samples of finished rows make: a right and a wrong solution of one
-// problem as a preference, good solutions as rows of prompt and completion. They depend on the rows
-// of the output alone, so a finished run makes them again without computing. One thread.
+// Makes rows for training from the samples of finished rows: a right and a wrong solution of one
+// problem as a preference, and good solutions as rows of prompt and completion. They depend only on
+// the rows of the output, so a finished run can make them again without generating texts. One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -23,71 +24,71 @@ namespace convoy::process {
 
 struct PipelinePlan;
 
-// The files that the settings ask for: none, one or two.
+// The files that the settings request: none, one or two.
 std::vector<std::filesystem::path> training_files(const settings::ProcessSettings& settings);
 
-// Throws ConfigError for keys that nothing reads, for figures that no stage computes, and for runs
-// with one solution a problem.
+// Throws ConfigError for settings that nothing reads, for figures that no stage computes, and for
+// runs with only one solution per problem.
 void check_training_rows(const settings::ProcessSettings& settings);
 
-// The object that has the texts of `sample`. A row of the output holds the texts of its chosen
-// sample itself.
+// The object that holds the texts of `sample`. For the chosen sample that is the row itself.
 const nlohmann::ordered_json& texts_of_sample(const nlohmann::ordered_json& row,
                                               const nlohmann::ordered_json& sample);
 
 // The prompt of the stage `generate` for the problem of a row of the output.
 std::string rendered_problem(const PipelinePlan& plan, const nlohmann::ordered_json& row);
 
-// A whole text that was written for a problem.
+// A solution whose text was not cut.
 struct Solution {
   int64_t sample = 0;
   std::string think = {};
   std::string said = {};
-  std::string verified = {};  // "yes", "no", "unknown"; empty = there is no reference
+  std::string verified = {};  // "yes", "no", "unknown"; empty = no reference
   std::optional<double> score = {};
-  int64_t characters = 0;  // both texts together
+  int64_t characters = 0;  // length of both texts together
 };
 
-// The fate of samples and problems, for the report.
+// Counts of used and unused samples and problems, for the report.
 struct TrainingCounts {
   int64_t problems = 0;
-  int64_t with_rows = 0;  // problems
+  int64_t with_rows = 0;  // problems with rows
   int64_t rows = 0;
-  int64_t repeated = 0;                    // samples whose text an earlier one has
-  int64_t cut = 0;                         // samples whose text is not whole
-  std::map<std::string, int64_t> without;  // problems, by the reason why they have no row
+  int64_t repeated = 0;  // samples whose text equals the text of an earlier sample
+  int64_t cut = 0;       // samples whose text was cut
+  std::map<std::string, int64_t> without;  // number of problems by the reason why they have no row
 
   nlohmann::ordered_json json() const;
 };
 
 // The whole solutions of a row of the output, in the order of the samples.
 std::vector<Solution> whole_solutions(const nlohmann::ordered_json& row, TrainingCounts& counts);
-// Those whose texts differ in more than white space, the first of each.
+// The solutions whose texts differ in more than white space; of equal texts the first.
 std::vector<Solution> distinct_solutions(std::vector<Solution> solutions, TrainingCounts& counts);
-// Both.
+// The distinct ones of the whole solutions.
 std::vector<Solution> solutions_of(const nlohmann::ordered_json& row, TrainingCounts& counts);
 
 // Thoughts and answer as one text.
 std::string text_with_thoughts(const Solution& solution, std::string_view begin = "<think>\n");
-// The begin of thoughts behind a plain prompt, which may end in the tag.
+// The beginning of the thoughts after a plain prompt; the prompt may already end in the tag.
 std::string_view begin_of_thoughts(const PipelinePlan& plan, const std::string& prompt);
 
-// Chosen and rejected, at most `wanted.per_problem`. Each solution is used once before one is used
-// again. Without a pair the reason is counted.
+// Pairs of a chosen and a rejected solution, at most `wanted.per_problem`. No solution is used
+// again before every solution was used once. Counts the reason if there is no pair.
 std::vector<std::pair<Solution, Solution>> pairs_of(const std::vector<Solution>& solutions,
                                                     const settings::PairSettings& wanted,
                                                     TrainingCounts& counts);
 
 class TrainingRows {
  public:
-  // `plan` outlives this. Opens the files. Throws as data::create_rows().
+  // `plan` must outlive this object. Opens the files. Throws the errors of data::create_rows().
   explicit TrainingRows(const PipelinePlan& plan);
 
-  // A row of the output; a row that the filter rejects has none. Throws as data::RowWriter.
+  // Adds a row of the output. Rows that the filter rejected make no training rows. Throws the
+  // errors of data::RowWriter.
   void add(const nlohmann::ordered_json& row);
-  // Publishes the files.
+  // Publishes the files under their names.
   std::vector<data::FileRecord> finish();
-  // {"pairs": counts, "answers": counts}; null without either.
+  // {"pairs": counts, "answers": counts}; null if neither file was requested.
   nlohmann::ordered_json report() const;
 
  private:
@@ -95,8 +96,8 @@ class TrainingRows {
   void add_answers(const nlohmann::ordered_json& row, const nlohmann::ordered_json& prompt);
 
   const PipelinePlan& plan_;
-  std::unique_ptr<data::RowWriter> pairs_;    // null: not asked for
-  std::unique_ptr<data::RowWriter> answers_;  // null: not asked for
+  std::unique_ptr<data::RowWriter> pairs_;    // null: not requested
+  std::unique_ptr<data::RowWriter> answers_;  // null: not requested
   TrainingCounts of_pairs_;
   TrainingCounts of_answers_;
 };

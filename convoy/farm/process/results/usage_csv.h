@@ -15,15 +15,15 @@
 
 namespace convoy::process {
 
-// Figures over all workers of this host. Shares refer to the time since the last tick.
+// Figures over all workers of this host. Rates and shares refer to the time since the last tick.
 struct UsageFigures {
   double tokens_per_second = 0;
-  int64_t running = 0;  // requests
+  int64_t running = 0;  // number of running requests
   int64_t waiting = 0;
-  double kv_use = 0;  // 0 to 1
+  double kv_use = 0;  // used share of the KV cache, 0 to 1
   double prefill_share = 0;
   double decode_share = 0;
-  int64_t leases = 0;  // rows
+  int64_t leases = 0;  // number of leased rows
 };
 
 class UsageCsv {
@@ -31,7 +31,8 @@ class UsageCsv {
   // Appends to a file with the same header; replaces any other file. Throws IoError.
   explicit UsageCsv(const std::filesystem::path& path);
 
-  // Without a device one row of N/A named "No GPU found". Flushed. Throws IoError.
+  // If there is no device, writes one row of N/A values that is named "No GPU found". Flushes the
+  // file. Throws IoError.
   void add(std::span<const monitor::DeviceReading> devices, const UsageFigures& figures);
 
   static std::string header();

@@ -35,7 +35,7 @@ const ordered_json& field_of(const data::Row& row, const std::string& key, std::
                   location_of(row, key, fmt::format("name the field with {}", flag)));
 }
 
-// Null is no answer; what is neither text nor a plain value cannot be one.
+// Null is an empty answer. A value that is neither a text nor a plain value cannot be an answer.
 std::string text_of(const data::Row& row, const std::string& key, const ordered_json& value) {
   if (value.is_null()) return {};
   if (value.is_string()) return value.get<std::string>();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that hold a reference and a prediction, each with the verdict of the answer checker beside
-// them.
+// Adds the verdict of the answer checker to rows that hold a reference and a prediction.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +19,20 @@ struct VerifyFields {
 };
 
 struct VerifyCounts {
-  int64_t rows = 0;  // written
+  int64_t rows = 0;  // rows that were written
   int64_t yes = 0;
   int64_t no = 0;
   int64_t unknown = 0;
-  data::BadRowList bad_rows = {};  // left out
+  data::BadRowList bad_rows = {};  // rows that were left out
 };
 
-// `row` with `verdict` (yes, no, unknown), `gold_answer` and `prediction_answer` (what was
-// compared) added, or replaced. Either field may be text, a number, true or false, or null, which
-// is no answer; the reference may be a list of which any is right. Throws DataError with file, line
-// and key.
+// Returns `row` with these columns added or replaced: `verdict` (yes, no, unknown), and the
+// compared texts `gold_answer` and `prediction_answer`. Either field may be a text, a number, true,
+// false, or null, which means no answer. The reference may be a list of alternative answers. Throws
+// DataError with file, line and key.
 nlohmann::ordered_json verified_row(const data::Row& row, const VerifyFields& fields);
 
-// Hands every row of the file to `write`, in order. Throws DataError.
+// Calls `write` with every row of the file, in order. Throws DataError.
 VerifyCounts verify_rows(const std::filesystem::path& path, const VerifyFields& fields,
                          data::BadRows policy,
                          const std::function<void(const nlohmann::ordered_json&)>& write);

@@ -5,7 +5,7 @@
 namespace convoy::process {
 namespace {
 
-// Conditions are met where rows are published: others can then be asked for without computing
+// Conditions are checked when rows are published, so a user can change them without computing
 // again.
 void filter(const StageInputs&, RowState& row) { row.figures = filter_figures(row); }
 

@@ -87,7 +87,7 @@ void improve(const StageInputs& inputs, const RowState& row, Candidate& candidat
     const Version& current = candidate.best();
     if (!needs_improvement(settings, current)) return;
     const size_t number = candidate.versions.size();
-    // The same prompt gives the same text again where nothing is drawn.
+    // At temperature 0 the same prompt gives the same text again.
     if (settings.improve.temperature == 0 && number > 1 && candidate.kept + 1 != number) return;
     const std::string text = improvement_text(inputs, row, current);
     const KeptStep* step =

@@ -10,7 +10,7 @@
 
 namespace convoy::process {
 
-// The one registry of stages.
+// The only registry of stages.
 const std::vector<Stage>& all_stages() {
   static const std::vector<Stage> list = {
       generate_stage(), verify_stage(), evaluate_stage(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Helpers for the texts of several stages: a text's position among the row's draws, and its parts.
+// Functions for the texts of several stages: the numbers of a text's random draws, and the parts of
+// a text.
 #include "convoy/data/answers/extraction.h"
 #include "convoy/farm/process/parsing/think_text.h"
 #include "convoy/farm/process/stages/stage.h"
@@ -14,8 +15,9 @@ bool marks_an_answer(const std::string& text) {
   return false;
 }
 
-// Thoughts hold many numbers and no answer. A text that was cut has come to an answer only where it
-// marks one: the last number, or what followed "answer:", may be anything.
+// Thoughts contain many numbers but no answer, so only the text after them is read. A text that was
+// cut has an answer only if it marks one: its last number, or the text after "answer:", may be
+// anything.
 std::optional<std::string> answer_of(const Version& version) {
   const std::string said = without_calls(version.text.said);
   if (version.finish != TextFinish::Stop && !marks_an_answer(said)) return std::nullopt;
@@ -28,7 +30,8 @@ std::optional<std::string> answer_of(const Version& version) {
 
 DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind,
                        int64_t candidate, int64_t version) {
-  // The row's place in the whole data set: a run over a part of it draws the same.
+  // The row's place in the whole data set, so that a run over a part of the data set draws the same
+  // numbers.
   return {.seed = static_cast<uint64_t>(plan.settings.seed),
           .row = row.input->source_index,
           .sample = static_cast<uint64_t>(kind) << 48 | static_cast<uint64_t>(version) << 32 |

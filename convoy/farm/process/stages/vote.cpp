@@ -13,11 +13,11 @@ using Json = nlohmann::ordered_json;
 // Members of the stage's result.
 constexpr const char* kName = "vote";
 constexpr const char* kClasses =
-    "classes";                             // by candidate; equal answers share one, -1 = no answer
+    "classes";  // class by candidate; equal answers share one, -1 = no answer
 constexpr const char* kVotes = "votes";    // size of the winner's class
 constexpr const char* kVoters = "voters";  // candidates with an answer
 
-// The class of each candidate; candidates without an answer have none and no vote.
+// The class of each candidate. A candidate without an answer has no class and no vote.
 std::vector<int> classes_of(const std::vector<Candidate>& candidates) {
   std::vector<std::string> texts;
   std::vector<size_t> owners;
@@ -42,7 +42,7 @@ void vote(const StageInputs&, RowState& row) {
   struct Tally {
     int64_t votes = 0;
     double scores = 0;
-    size_t best = 0;  // candidate
+    size_t best = 0;  // index of the candidate
   };
   std::map<int, Tally> tallies;
   for (size_t number = 0; number < row.candidates.size(); ++number) {
@@ -56,7 +56,7 @@ void vote(const StageInputs&, RowState& row) {
       tally.best = number;
   }
   if (!tallies.empty()) {
-    // Equal votes: the better judged class, then the one that came first.
+    // Among equal votes the class with the better score wins, then the class that came first.
     const auto winner =
         std::max_element(tallies.begin(), tallies.end(), [](const auto& left, const auto& right) {
           if (left.second.votes != right.second.votes)

@@ -19,7 +19,7 @@ std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& mo
   const int64_t samples = settings.generate.n;
   const int64_t longest = longest_request_tokens(settings);
   const auto budget_bytes = static_cast<int64_t>(engine.memory_gib * kBytesPerGib);
-  // --quantization settles the type of the weights; no rung changes it.
+  // --quantization decides the type of the weights, so the memory ladder does not change it.
   const bool held = settings.model.encodes();
   scheduler::MemoryNeeds needs =
       model.memory_needs(settings.model.dtype == "bf16" ? 2 : 4, settings.model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// engine.low_memory: which rung of the memory ladder a worker stands on.
+// Implements engine.low_memory: chooses the step of the memory ladder on which a worker runs.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 
 namespace convoy::process {
 
-// `settings`: with a settled model.dtype. Settles, where low_memory is set, how many rows and texts
-// a worker has at a time, its KV blocks and types, so that it stays within memory_gib; what the
-// user has settled stays. Returns what was chosen, for people; empty = low_memory is not set.
-// Throws ConfigError where not even the last rung fits.
+// `settings.model.dtype` must be settled. If low_memory is set, chooses the number of rows and
+// texts that a worker computes at a time, its KV blocks and its types, so that it needs at most
+// memory_gib. Settings that the user has set do not change. Returns a description of the choice for
+// people; empty = low_memory is not set. Throws ConfigError if not even the last step of the ladder
+// fits.
 std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& model);
 
 }  // namespace convoy::process

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using workers::WorkerDeath;
 
-constexpr std::chrono::seconds kCountAllEvery{15};  // other hosts' rows count too
+constexpr std::chrono::seconds kCountAllEvery{15};  // rows of other hosts count too
 constexpr std::chrono::seconds kRateWindow{20};
 
 RowWorkerFigures sum(RowWorkerFigures left, const RowWorkerFigures& right) {
@@ -38,7 +38,7 @@ RowWorkerFigures sum(RowWorkerFigures left, const RowWorkerFigures& right) {
   return left;
 }
 
-// Nothing that a row did: the machine, the settings, or a person.
+// True if no row caused the death, but the machine, the settings, or a person.
 bool is_of_its_surroundings(const WorkerDeath& death) {
   if (death.signal == SIGTERM || death.signal == SIGINT || death.signal == SIGHUP) return true;
   const auto error = own_error(death);
@@ -80,7 +80,7 @@ class RowsRun : public workers::SupervisedWork {
  private:
   // Facts about the successive workers of one slot.
   struct Slot {
-    WorkerStatus last;       // the running worker's
+    WorkerStatus last;       // status of the running worker
     RowWorkerFigures ended;  // summed over earlier workers
 
     RowWorkerFigures total() const { return sum(ended, last.worker); }
@@ -105,9 +105,10 @@ class RowsRun : public workers::SupervisedWork {
     for (auto& environment : supervision.pool.environment) environment.merge(task_.environment());
     supervision.groups = {task_.run.group};
     supervision.lease = milliseconds(task_.lease_ms);
-    supervision.stop_grace = milliseconds(10'000);  // a step of the engine, and then it keeps all
+    // Time for a step of the engine, after which the worker keeps all texts.
+    supervision.stop_grace = milliseconds(10'000);
     supervision.max_attempts = options_.max_crashes;
-    // A killed worker is likelier to survive its next start than one that crashed.
+    // A worker that was killed is more likely to survive its next start than a worker that crashed.
     supervision.idle_deaths = {.deaths = 5, .kills = 20, .of_each_worker = true};
     report_.stop_signal = supervisor_.run(supervision, *this);
     count_all();
@@ -141,7 +142,8 @@ class RowsRun : public workers::SupervisedWork {
     return consequence;
   }
 
-  // Rows that a worker held when it went down may be why. Each is tried so often.
+  // The rows that a worker held when it died may be the cause. Each row has a limited number of
+  // tries.
   std::vector<jobs::RangeFailure> failures(const WorkerDeath& death,
                                            const std::vector<jobs::Lease>& leases,
                                            const std::vector<int64_t>& not_begun) const {
@@ -219,7 +221,7 @@ class RowsRun : public workers::SupervisedWork {
   std::optional<telemetry::Progress> progress_;
   std::deque<Sample> samples_;
   RowSupervisorReport report_;
-  int64_t open_ = 0;               // rows, when last counted
+  int64_t open_ = 0;               // open rows at the last count
   int64_t rows_when_counted_ = 0;  // rows finished here when open_ was counted
   Clock::time_point next_count_all_;
 };

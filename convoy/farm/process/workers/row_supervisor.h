@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps the workers of this host at a run until no row of it is open. Workers that die are
-// replaced, and cost only what they held; none waits for another. Others may do the same for the
-// same run, here or on other hosts.
+// Runs the workers of this host until no row of the run is open. A worker that dies is replaced,
+// and only the texts that it had not kept are lost; no worker waits for another. Several
+// supervisors may work on the same run, on this host or on others.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,32 @@ namespace convoy::process {
 struct RowSupervisorOptions {
   std::vector<std::string> worker_command;  // argv; it calls run_row_worker_process()
   int64_t workers = 1;
-  // By worker; added to this process's and the task's environment.
+  // Variables by worker; added to this process's environment and the task's variables.
   std::vector<std::map<std::string, std::string>> environment = {};
-  std::vector<std::vector<int>> cpus = {};  // by worker; empty = this process's CPUs
-  std::string log_folder = {};              // for the workers' stderr; empty = nowhere
-  int max_crashes = 3;            // workers that one row may crash before it counts as failed
-  std::string label = "process";  // labels the progress
-  bool asks_servers = false;      // for the texts: the progress counts their requests
+  std::vector<std::vector<int>> cpus = {};  // by worker; empty = the CPUs of this process
+  std::string log_folder = {};              // folder for the workers' stderr; empty = discarded
+  int max_crashes = 3;                      // crashed workers after which a row counts as failed
+  std::string label = "process";            // label of the progress
+  bool asks_servers = false;                // servers write the texts: the progress counts requests
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
   Log log{};
-  // Asked about once a second, for telemetry: by worker; a worker that is not running has no
-  // figures.
+  // Called about once a second, for telemetry, with the status by worker. A worker that is not
+  // running has no figures.
   std::function<void(const std::map<size_t, WorkerStatus>&)> tell = {};
 };
 
 struct RowSupervisorReport {
-  int stop_signal = 0;  // 0 = no row is open
-  int64_t deaths = 0;   // deaths of workers that were not asked to end
+  int stop_signal = 0;  // 0 = ended because no row is open
+  int64_t deaths = 0;   // deaths of workers that were not told to end
   double seconds = 0;
   RowWorkerFigures work;                    // summed over all workers of this host
-  std::map<size_t, RowWorkerFigures> each;  // by worker, its replacements included
+  std::map<size_t, RowWorkerFigures> each;  // by worker, together with its replacements
 };
 
 // Opens the task's store. Owns the stop signals while it runs: one call at a time per process. The
-// first signal asks the workers to keep their results and end, the second kills them. Throws the
-// store's errors, StateError with the last words of a worker when no worker stays alive, and the
-// error that such words name. Blocks.
+// first signal tells the workers to keep their results and end; the second kills them. Throws the
+// store's errors. If no worker stays alive, throws StateError with the last words of a worker, or
+// the error that these words name. Blocks.
 RowSupervisorReport run_rows(const RowSupervisorOptions& options, const WorkerAssignment& task);
 
 }  // namespace convoy::process

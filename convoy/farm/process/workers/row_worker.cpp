@@ -23,19 +23,20 @@ using jobs::Lease;
 constexpr size_t kMostUnkept = 256;
 constexpr std::chrono::milliseconds kIdle{50};
 constexpr std::chrono::seconds kTellEvery{1};
-// Rows that went down with two workers run alone: the third shows which of them it is.
+// A row that two workers held when they died runs alone: if the third worker dies too, this row is
+// the cause.
 constexpr int kSuspectAttempt = 3;
 
 struct HeldRow {
   Lease lease;
   InputRow input;
   std::vector<KeptStep> kept;
-  std::map<std::string, int64_t> requests;  // in the engine, by step
+  std::map<std::string, int64_t> requests;  // requests in the engine, by step
   std::map<std::string, int> failed_tries;  // by step
   std::map<std::string, int> lost_texts;    // by step
   RowCost cost;
   bool begun = false;
-  bool finished = false;  // handed in with the next keep
+  bool finished = false;  // the next keep() hands the row in
 };
 
 class Worker : public workers::WorkSource {
@@ -81,7 +82,7 @@ class Worker : public workers::WorkSource {
     try {
       ended = engine_.step();
     } catch (...) {
-      keep();  // texts that have cost something
+      keep();  // finished texts must not be lost
       throw;
     }
     for (TextResult& result : ended) take(std::move(result));
@@ -101,16 +102,16 @@ class Worker : public workers::WorkSource {
     return leases;
   }
 
-  // Completions of a lost row are not counted.
+  // Completions of a lost row do not count.
   void lose(const Lease& lease) override { give_up(lease.task); }
 
   int64_t num_held() const { return static_cast<int64_t>(rows_.size()); }
 
   int64_t num_unfinished() const { return num_held() - static_cast<int64_t>(completions_.size()); }
 
-  // Number of further rows that this worker claims now: some ahead of those in flight, so that no
-  // slot of the engine waits for the store; and no more than its share of the open rows, so that
-  // the last rows do not all wait for one worker.
+  // The number of further rows that this worker claims now. Some rows are claimed ahead of the rows
+  // in flight, so that no slot of the engine waits for the store. A worker claims no more than its
+  // share of the open rows, so that the last rows do not all wait for one worker.
   int64_t wanted_rows() {
     if (!suspects_.empty() || rows_.contains(alone_)) return 0;
     const int64_t ahead = std::max<int64_t>(1, options_.rows_in_flight / 8);
@@ -173,8 +174,8 @@ class Worker : public workers::WorkSource {
       ++figures_.texts_read_back;
       add_text(row, std::move(step));
     } catch (const DataError&) {
-      // A text that cannot be read is generated again under another name: the name of this note is
-      // taken.
+      // A text that cannot be read is generated again under another key, because the store has a
+      // note with this key.
       ++row.lost_texts[note.key.substr(0, note.key.find_first_of("!~"))];
       ++figures_.texts_lost;
     }
@@ -202,7 +203,7 @@ class Worker : public workers::WorkSource {
 
   void take(TextResult result) {
     const auto request = requests_.find(result.number);
-    // Its row ended with another text of the same step.
+    // The row has ended meanwhile with another text of the same step.
     if (request == requests_.end()) return;
     const Request which = std::move(request->second);
     requests_.erase(request);
@@ -231,7 +232,7 @@ class Worker : public workers::WorkSource {
         {.lease = row.lease, .key = std::move(key), .payload = encode_place(place).dump()});
   }
 
-  // Requests everything that the row can have now, or finishes it.
+  // Requests all texts that the row can have now, or finishes the row.
   void advance(HeldRow& row) {
     NextSteps next = program_.next(row.input, row.kept);
     if (next.finished) {
@@ -264,8 +265,8 @@ class Worker : public workers::WorkSource {
     --num_begun_;
   }
 
-  // The engine waits while texts are kept. A slow store gets a twentieth of its time, while
-  // the loss by a kill stays small beside the running texts.
+  // The engine waits while texts are kept. A slow store may take a twentieth of the time, as long
+  // as a kill loses little compared with the running texts.
   bool keep_is_due() {
     const auto now = Clock::now();
     const size_t unkept = notes_.size() + completions_.size();
@@ -366,21 +367,22 @@ class Worker : public workers::WorkSource {
   jobs::JobStore& store_;
   RecordWriter writer_;
   RecordReader reader_;
-  std::unordered_map<int64_t, HeldRow> rows_;      // by task
-  std::unordered_map<int64_t, Request> requests_;  // by number
-  std::deque<int64_t> ready_;                      // held, and not begun
-  std::deque<int64_t> suspects_;                   // the same, to run alone
-  std::vector<jobs::NewNote> notes_;               // written, not in the store
-  std::vector<jobs::Completion> completions_;      // written, not in the store
+  std::unordered_map<int64_t, HeldRow> rows_;      // rows by task
+  std::unordered_map<int64_t, Request> requests_;  // requests by number
+  std::deque<int64_t> ready_;                      // tasks of rows that are held and not begun
+  std::deque<int64_t> suspects_;                   // tasks not begun that have to run alone
+  std::vector<jobs::NewNote> notes_;  // notes in segments that are not in the store yet
+  // Completions in segments that are not in the store yet.
+  std::vector<jobs::Completion> completions_;
   RowWorkerFigures figures_;
-  std::map<std::string, StageTokens> tokens_by_stage_;  // counts this worker's texts
+  std::map<std::string, StageTokens> tokens_by_stage_;  // tokens of this worker's texts
   bool kept_any_ = false;
-  int64_t alone_ = 0;  // the last suspect that was begun
+  int64_t alone_ = 0;  // task of the suspect that was begun last
   int64_t last_number_ = 0;
   int64_t num_begun_ = 0;  // rows that are in flight
-  int64_t num_open_ = 0;   // when last asked
+  int64_t num_open_ = 0;   // open rows at the last count
   Clock::time_point last_keep_ = Clock::now();
-  Clock::duration keep_time_{};  // how long the last keep took
+  Clock::duration keep_time_{};  // duration of the last keep()
   Clock::time_point next_claim_, next_tell_;
 };
 

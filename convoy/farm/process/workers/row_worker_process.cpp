@@ -26,7 +26,7 @@ std::string taken(const char* variable) {
   return *value;
 }
 
-// One list for both directions.
+// One list of the fields, used for writing and for reading.
 template <class Sign, class Visit>
 void visit_figures(Sign& status, Visit&& visit) {
   visit("rows", status.worker.rows);

@@ -16,9 +16,10 @@
 
 namespace convoy::process {
 
-// The work of a worker: the source and destination of its rows, not the processing.
+// The assignment of a worker: the store and the run of its rows. It does not say how rows are
+// processed.
 struct WorkerAssignment {
-  std::string store = {};  // URL, maybe with a password: not for command lines
+  std::string store = {};  // URL, possibly with a password: not for command lines
   RowRun run = {};
   int64_t rows_in_flight = 64;
   int64_t num_workers = 1;
@@ -37,24 +38,25 @@ struct WorkerEquipment {
   std::chrono::milliseconds keep_within = RowWorkerOptions().keep_within;
 };
 
-// Works until no row is open, or until SIGTERM, SIGINT or SIGHUP. `make` is called once signals are
-// in hand. Throws what run_row_worker() and `make` throw. Blocks.
+// Works until no row is open, or until SIGTERM, SIGINT or SIGHUP. Calls `make` after the signal
+// handlers are installed. Throws the errors of run_row_worker() and of `make`. Blocks.
 RowWorkerFigures run_row_worker_process(const WorkerAssignment& task,
                                         const std::function<WorkerEquipment()>& make);
 
-// Has the supervisor of this worker show `text`, which has no line break.
+// Tells the supervisor of this worker to show `text`, which has no line break.
 void send_note(const std::string& text);
-// Its line of the worker's stdout.
+// The line on the worker's stdout that carries the note.
 std::string note_line(const std::string& text);
 std::optional<std::string> parse_note(const std::string& line);
 
-// A line of the worker's stdout.
+// The status of a worker, which is one line of its stdout.
 struct WorkerStatus {
   RowWorkerFigures worker = {};
   EngineFigures engine = {};
 
-  std::string line() const;                                           // ends in '\n'
-  static std::optional<WorkerStatus> parse(const std::string& line);  // none: it is something else
+  std::string line() const;  // ends in '\n'
+  // Nullopt: another kind of line.
+  static std::optional<WorkerStatus> parse(const std::string& line);
 };
 
 }  // namespace convoy::process

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much a worker does at a time where the user has not settled it.
+// The number of rows and texts that a worker computes at a time, if the user has not set it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace convoy::process {
 
 int64_t rows_in_flight(const settings::WorkerSettings& settings, scheduler::Hardware hardware);
 
-// The number of texts that the engine generates together, of `rows` rows.
+// The number of texts that the engine generates together for `rows` rows.
 int64_t texts_together(const settings::ProcessSettings& settings, int64_t rows,
                        scheduler::Hardware hardware);
 
