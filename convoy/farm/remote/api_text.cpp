@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 using process::TextFinish;
 using process::TextResult;
 
-// llama.cpp reads 32 bits, others a signed integer.
+// llama.cpp reads a seed of 32 bits, other servers a signed integer.
 constexpr uint64_t kSeedBits = 0x7fffffff;
 
 uint64_t seed_of(const process::DrawSource& draw) {
@@ -26,7 +26,7 @@ uint64_t seed_of(const process::DrawSource& draw) {
   return mix_seed(words) & kSeedBits;
 }
 
-// Fields that are not OpenAI's are there only where they are set.
+// Fields that OpenAI's API does not have are sent only if they are set.
 ordered_json settings_of(const process::TextSampling& sampling) {
   ordered_json settings = {{"max_tokens", sampling.max_new_tokens},
                            {"temperature", sampling.temperature}};
@@ -51,7 +51,7 @@ std::string text_or_empty(const ordered_json& object, const char* name) {
   return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// 3, 3.0 or "3".
+// A count that may be written as 3, 3.0 or "3".
 int64_t count_or_zero(const ordered_json& usage, const char* name) {
   const ordered_json* const found = member(usage, name);
   if (found == nullptr) return 0;
@@ -64,10 +64,11 @@ int64_t count_or_zero(const ordered_json& usage, const char* name) {
 struct Said {
   std::string thought = {};
   std::string text = {};
-  bool has_text = false;  // there is a text, perhaps an empty one
+  bool has_text = false;  // the message has a text, perhaps an empty one
 };
 
-// A content: a text, or parts of one: {"type": "text", "text"}, {"type": "thinking", "thinking"}.
+// Adds a content: a text, or a list of parts such as {"type": "text", "text"} and {"type":
+// "thinking", "thinking"}.
 void add_content(const ordered_json& content, Said& said) {
   if (content.is_string()) {
     said.text += content.get<std::string>();
@@ -86,7 +87,8 @@ void add_content(const ordered_json& content, Said& said) {
   }
 }
 
-// A call as most models write it (Hermes, Qwen); arguments are JSON within a text in the API.
+// A tool call in the form that most models write (Hermes, Qwen). In the API its arguments are JSON
+// within a text.
 std::string call_text(const ordered_json& call) {
   const ordered_json* const function = member(call, "function");
   const ordered_json& told = function == nullptr ? call : *function;
@@ -101,8 +103,9 @@ std::string call_text(const ordered_json& call) {
   return "<tool_call>\n" + written.dump() + "\n</tool_call>";
 }
 
-// vLLM's and SGLang's reasoning parsers, DeepSeek's service: `reasoning_content`, or `reasoning`.
-// Empty: the message holds nothing that the model wrote.
+// The text of a message. The reasoning parsers of vLLM and SGLang and DeepSeek's service put
+// thoughts into `reasoning_content` or `reasoning`. Returns nullopt if the message holds nothing
+// that the model wrote.
 std::optional<std::string> chat_text(const ordered_json& message) {
   Said said;
   if (const ordered_json* const content = member(message, "content")) add_content(*content, said);
@@ -124,7 +127,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The server gave up; the same request may succeed.
+// The server gave up on the text; the same request may succeed.
 bool is_broken_off(std::string_view reason) {
   return is_one_of(reason,
                    {"abort", "aborted", "cancelled", "error", "insufficient_system_resource"});
@@ -135,13 +138,14 @@ bool is_limit(std::string_view reason) {
                    {"length", "max_tokens", "max_output_tokens", "max_new_tokens", "model_length"});
 }
 
-// The text did not end by itself.
+// The text was cut: it did not end by itself.
 bool is_cut(std::string_view reason) {
   return is_broken_off(reason) || is_limit(reason) ||
          is_one_of(reason, {"content_filter", "safety", "recitation"});
 }
 
-// 502 and "502", or by the type of the error; OpenAI's codes are words.
+// The status of an error: its code as in 502 or "502", or a status by its type. OpenAI's codes are
+// words.
 int status_of_error(const ordered_json& error) {
   if (const ordered_json* const code = member(error, "code")) {
     const int64_t number = count_or_zero(error, "code");
@@ -155,7 +159,7 @@ int status_of_error(const ordered_json& error) {
   return 500;
 }
 
-// Half of a pair, \ud83d alone, is no character, and no JSON to most parsers.
+// A half of a surrogate pair alone, such as \ud83d, is no character, and most parsers refuse it.
 void replace_lone_surrogates(std::string& json) {
   const auto unit_at = [&json](size_t at) -> unsigned {
     unsigned unit = 0;
@@ -207,7 +211,7 @@ ApiText api_text(const process::TextRequest& request, const std::string& model,
   else
     body["prompt"] = request.prompt.text;
   if (request.sampling.temperature > 0) body["seed"] = seed_of(request.draw);
-  // Tools are a field of their own in the API.
+  // In the API, tools are a field of the request.
   if (is_chat && variables.contains("tools")) {
     body["tools"] = variables["tools"];
     variables.erase("tools");
@@ -248,7 +252,7 @@ ApiAnswer read_api_text(std::string_view body) {
   else
     return read;
   const std::string reason = text_or_empty(choice, "finish_reason");
-  std::string low = reason;  // "STOP", "MAX_TOKENS" of some services
+  std::string low = reason;  // some services write "STOP" or "MAX_TOKENS"
   for (char& letter : low)
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   if (is_broken_off(low) && text.value_or("").empty()) return read;

@@ -28,23 +28,24 @@ using process::TextFinish;
 using process::TextResult;
 
 constexpr std::chrono::milliseconds kStep{50};
-// Requests for a text before it is an Error that may pass. Refusals for load and servers that
-// cannot be reached do not count: they say nothing of the text.
+// Tries for a text before it ends as an Error that may pass. Refusals because of load and
+// unreachable servers do not count, since the text is not their cause.
 constexpr int kMostTries = 4;
-// The same where the server has computed each time: such requests are paid for.
+// The same limit for tries that made the server compute: such requests cost money.
 constexpr int kMostPaidTries = 2;
-// Refusals for load of one text, while others have answers.
+// Refusals of one text because of load, while other texts get answers.
 constexpr int kMostBusy = 30;
-// So many refusals, with no answer after them, are meant for every text.
+// This many refusals with no answer after them are taken as refusals of every text.
 constexpr size_t kManyRefusals = 8;
-// A rest from this on is told: the progress seems to stand still.
+// A pause of a server is reported if it is at least this long, because the progress seems to stand
+// still.
 constexpr std::chrono::seconds kLongRest{30};
 
-// Ended requests, from the client's thread to the engine's.
+// Ended requests, passed from the client's thread to the engine's thread.
 class Mailbox {
  public:
   struct Letter {
-    int64_t number = 0;  // a text's number; a server's if `is_look`
+    int64_t number = 0;  // number of the text, or of the server if `is_look`
     bool is_look = false;
     http::RequestResult result;
   };
@@ -66,13 +67,14 @@ class Mailbox {
   std::vector<Letter> letters_;
 };
 
-// A text whose connection broke: a look at its server shows whose fault it is.
+// A text whose connection broke. A request to its server (a look) shows whether the text or the
+// server is the cause.
 struct Break {
   int64_t number = 0;
   std::string why;
 };
 
-// A refusal by which no answer yet shows how it is meant.
+// A refusal that may concern this text or every text; no answer has shown which yet.
 struct Refusal {
   int64_t number = 0;
   http::Answer answer;
@@ -143,13 +145,13 @@ class HttpTextEngine final : public process::TextEngine {
  private:
   struct Text {
     ApiText api;
-    std::pair<int64_t, int64_t> place;  // in ready_, while the text waits there
+    std::pair<int64_t, int64_t> place;  // place in ready_, while the text waits there
     int tries = 0;                      // failed tries so far
     int lone_breaks = 0;                // breaks of this text's connection while others held
     int busy = 0;                       // refusals for load
     bool is_sent = false;
-    bool has_newer_limit = false;  // at the time when it was sent
-    int64_t sent_as = 0;           // the client's number of the request
+    bool has_newer_limit = false;  // value when the request was sent
+    int64_t sent_as = 0;           // the client's number for the request
     ServerRequest request;
   };
 
@@ -166,7 +168,8 @@ class HttpTextEngine final : public process::TextEngine {
     for (; !delayed_.empty() && delayed_.begin()->first <= now; delayed_.erase(delayed_.begin()))
       ready_.insert(texts_.at(delayed_.begin()->second).place);
     while (!ready_.empty() && load_.in_flight() < options_.requests) {
-      // The answers under way show first whether anything further has a chance.
+      // Too many texts were refused. New texts wait until the answers in flight show whether any
+      // text can succeed.
       if (is_in_doubt() && texts_.at(ready_.begin()->second).tries == 0) return;
       const std::optional<ServerRequest> request = load_.choose(now);
       if (!request) return;
@@ -191,12 +194,12 @@ class HttpTextEngine final : public process::TextEngine {
         });
   }
 
-  // A prompt that brings down its connection, and a server that goes, look alike from here: the
-  // text stays under way until a look at the server tells them apart.
+  // A prompt that breaks its connection and a server that fails look the same from here. The text
+  // stays in flight until a look at the server shows the cause.
   void look_after_break(int64_t number, std::string why) {
     const size_t server = texts_.at(number).request.server;
     breaks_[server].push_back({number, std::move(why)});
-    if (breaks_[server].size() > 1) return;  // a look is under way
+    if (breaks_[server].size() > 1) return;  // a look is in flight
     client_.send({.url = servers_.addresses[server] + "/models", .headers = servers_.headers()},
                  [this, server](http::RequestResult result) {
                    mailbox_.put({.number = static_cast<int64_t>(server),
@@ -216,8 +219,8 @@ class HttpTextEngine final : public process::TextEngine {
     }
   }
 
-  // The server is well and stays in use. Texts that broke together may have suffered from one of
-  // them, so only one that broke alone each time has failed for good.
+  // The server is well and stays in use. If several texts broke together, one of them may have
+  // caused all breaks. So only a text that broke alone each time fails for good.
   void fail_alone(int64_t number, const std::string& why, bool is_lone) {
     Text& text = texts_.at(number);
     log_.detail(fmt::format("{}: {}", address(text), why));
@@ -235,7 +238,7 @@ class HttpTextEngine final : public process::TextEngine {
 
   void take(Mailbox::Letter& letter) {
     const auto found = texts_.find(letter.number);
-    if (found == texts_.end()) return;  // cancelled meanwhile
+    if (found == texts_.end()) return;  // cancelled in the meantime
     Text& text = found->second;
     text.is_sent = false;
     http::RequestResult& result = letter.result;
@@ -263,7 +266,7 @@ class HttpTextEngine final : public process::TextEngine {
     const auto rest = retry_after(curl_, answer);
     switch (sense_of(answer)) {
       case AnswerSense::OfLoad:
-        // Others have answers meanwhile: it is this text.
+        // Other texts get answers in the meantime, so this text is the cause.
         if (++texts_.at(number).busy > kMostBusy && last_success_ > texts_.at(number).request.sent)
           return fail(number, Trouble::Busy, status_text(answer), rest, 1);
         return suffer(number, Trouble::Busy, status_text(answer), rest);
@@ -301,16 +304,16 @@ class HttpTextEngine final : public process::TextEngine {
     ended_.push_back(std::move(result));
   }
 
-  using Rest = std::optional<std::chrono::milliseconds>;  // wait that the server asks for
+  using Rest = std::optional<std::chrono::milliseconds>;  // pause that the server asks for
 
-  // The server's trouble, not the text's.
+  // Notes trouble that the server caused, not the text.
   void suffer(int64_t number, Trouble trouble, const std::string& why, Rest rest = {}) {
     Text& text = texts_.at(number);
     note_trouble(text, trouble, why, rest);
     ready_.insert(text.place);
   }
 
-  // Perhaps the text's: a prompt may bring a server down.
+  // Notes trouble that the text may have caused: a prompt may crash a server.
   void fail(int64_t number, Trouble trouble, const std::string& why, Rest rest = {},
             int most_tries = kMostTries) {
     Text& text = texts_.at(number);
@@ -354,8 +357,8 @@ class HttpTextEngine final : public process::TextEngine {
     log_.info(message);
   }
 
-  // How a refusal is meant shows the next answer to another text with the same settings: until then
-  // the text waits, and is not asked for again.
+  // The next answer to another text with the same settings shows whether a refusal concerns one
+  // text or all texts. Until then the text waits and is not sent again.
   void refuse(int64_t number, http::Answer answer) {
     Text& text = texts_.at(number);
     const AnswerSense sense = sense_of(answer);
@@ -369,12 +372,12 @@ class HttpTextEngine final : public process::TextEngine {
         ready_.insert(text.place);
         return;
       }
-      // 403 is of the key as often as of the text.
+      // Status 403 may be about the key or about the text.
       if (is_about_length(answer) ||
           (answer.status != 403 && answered_settings_.contains(text.api.settings)))
         return end_refused(number, answer);
     }
-    // One text that is requested again stands for the others.
+    // A text that is sent again stands first and represents the others.
     std::vector<Refusal>& refusals = refused_[text.api.settings];
     refusals.insert(text.tries > 0 ? refusals.begin() : refusals.end(),
                     {number, std::move(answer)});
@@ -386,8 +389,8 @@ class HttpTextEngine final : public process::TextEngine {
          .error = fmt::format("the server refuses it with {}", status_text(answer))});
   }
 
-  // After an answer to another text: the server knows path and key, so either it has recovered or
-  // it refuses this text.
+  // Called after an answer to another text. The server knows path and key, so either it has
+  // recovered or it refuses this text.
   void settle(const Refusal& refusal) {
     Text& text = texts_.at(refusal.number);
     if (sense_of(refusal.answer) == AnswerSense::OfText || ++text.tries >= kMostTries)
@@ -407,8 +410,8 @@ class HttpTextEngine final : public process::TextEngine {
     return count >= kManyRefusals;
   }
 
-  // No answer is left that could show what refusals mean. A missing path or model is looked for
-  // again, with one text: some servers answer so while they load.
+  // No answer is left that could show what the refusals concern. If the path or the model is
+  // missing, one text is sent again, because some servers answer like this while they load.
   void judge_refusals() {
     if (refused_.empty() || load_.in_flight() > 0 || !delayed_.empty()) return;
     const bool is_in_doubt_now = is_in_doubt();
@@ -426,8 +429,8 @@ class HttpTextEngine final : public process::TextEngine {
     refuse_answer(servers_, address(text), first.answer);
   }
 
-  // The whole time in which requests run counts as time for new tokens: how a server divides it
-  // cannot be seen.
+  // The whole time in which requests run counts as time for new tokens, because the client cannot
+  // see how a server divides it.
   void count_time() {
     const auto now = Clock::now();
     if (figures_.running > 0)
@@ -442,21 +445,23 @@ class HttpTextEngine final : public process::TextEngine {
   Log log_;
   ServerLoad load_;
   std::vector<bool> has_newer_limit_;       // by server
-  std::vector<std::vector<Break>> breaks_;  // by server; they wait for a look at it
+  std::vector<std::vector<Break>> breaks_;  // by server; texts that wait for a look at the server
   bool told_busy_ = false;
-  Clock::time_point told_rest_until_ = {};       // further rests are not reported before this time
-  std::unordered_map<int64_t, Text> texts_;      // unfinished, by number
-  std::set<std::pair<int64_t, int64_t>> ready_;  // their places, in the order of sending
-  std::multimap<Clock::time_point, int64_t> delayed_;    // by the time at which they may be sent
-  std::map<std::string, std::vector<Refusal>> refused_;  // their texts wait; by settings
+  Clock::time_point told_rest_until_ = {};   // further pauses are not reported before this time
+  std::unordered_map<int64_t, Text> texts_;  // unfinished texts by number
+  // Places of the texts that can be sent, in order of sending.
+  std::set<std::pair<int64_t, int64_t>> ready_;
+  // Texts by the time at which they may be sent.
+  std::multimap<Clock::time_point, int64_t> delayed_;
+  std::map<std::string, std::vector<Refusal>> refused_;  // refused texts that wait, by settings
   std::unordered_set<std::string> answered_settings_;
-  std::vector<TextResult> ended_;  // handed out by the next step
+  std::vector<TextResult> ended_;  // results for the next step()
   process::EngineFigures figures_;
   Clock::time_point last_success_ = Clock::now();
   Clock::time_point last_count_ = Clock::now();
   Mailbox mailbox_;
   const http::CurlLibrary& curl_;
-  http::Client client_;  // ends before the mailbox
+  http::Client client_;  // destroyed before the mailbox
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Servers of OpenAI's HTTP API as an engine of data processing: many requests at once, each tried
-// again after trouble of its server, on the least busy one that is well. One thread.
+// Servers of OpenAI's HTTP API as an engine of data processing: many requests at once. A request
+// whose server has trouble is tried again, on the least busy of the healthy servers. One thread.
 #pragma once
 
 #include <chrono>
@@ -19,17 +19,18 @@
 namespace convoy::remote {
 
 struct HttpEngineOptions {
-  int64_t requests = 512;                             // at once, to all servers
+  int64_t requests = 512;                             // requests in flight, over all servers
   nlohmann::ordered_json template_kwargs = {};        // variables for the servers' chat template
-  std::function<void(const std::string&)> warn = {};  // in place of the log's lines
-  std::chrono::seconds patience = std::chrono::minutes(10);  // with servers of which none answers
+  std::function<void(const std::string&)> warn = {};  // called in place of writing to the log
+  // Longest time without an answer from any server.
+  std::chrono::seconds patience = std::chrono::minutes(10);
 };
 
-// A step waits some hundredths of a second for answers. It throws ConfigError when a server refuses
-// what every request holds, and NetworkError once no server has answered for the time of patience.
-// A text on which its servers fail several times ends as an Error that may pass; one that a server
-// refuses, or whose connection breaks each time while the server answers a look at it, as an Error
-// for good. `curl` must outlive it.
+// A step waits some hundredths of a second for answers. It throws ConfigError if a server refuses
+// something that every request holds, and NetworkError if no server has answered for the time of
+// `patience`. A text on which its servers fail several times ends as an Error that may pass. A text
+// ends as a permanent Error if a server refuses it, or if its connection breaks each time while the
+// server still answers other requests. `curl` must outlive the engine.
 std::unique_ptr<process::TextEngine> make_http_text_engine(const http::CurlLibrary& curl,
                                                            Servers servers,
                                                            HttpEngineOptions options,

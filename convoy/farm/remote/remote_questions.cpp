@@ -13,10 +13,12 @@
 namespace convoy::remote {
 namespace {
 
-// Each is several requests of the engine; as workers.max_tries of `convoy process`.
+// Each round is several requests of the engine; the same number as workers.max_tries of `convoy
+// process`.
 constexpr int kMostRounds = 3;
-constexpr size_t kMostNamed = 100;         // prompts without an answer, in an error
-constexpr size_t kMostQuotedFailures = 3;  // failures quoted with the server's words
+constexpr size_t kMostNamed = 100;  // most prompts without an answer that an error names
+// Most failures that an error quotes, with the server's words.
+constexpr size_t kMostQuotedFailures = 3;
 
 process::TextRequest text_request(const RemoteQuestions& questions, int64_t prompt,
                                   int64_t sample) {
@@ -68,8 +70,9 @@ std::vector<RemoteFailure> answer_remotely(const Servers& servers, const RemoteQ
       engine->submit(text_request(questions, number / samples, number % samples));
   }
   int64_t done = shown.start;
-  std::map<int64_t, int> failures;    // by number
-  std::vector<RemoteFailure> failed;  // for good; the others are answered all the same
+  std::map<int64_t, int> failures;  // by request number
+  // Prompts that failed for good; all other prompts are still answered.
+  std::vector<RemoteFailure> failed;
   telemetry::Progress progress(shown);
   while (engine->unfinished() > 0) {
     progress.update({.done = done, .extra = at_once(engine->figures())});

@@ -17,7 +17,7 @@
 
 namespace convoy::remote {
 
-// The prompt of a sample, as SampleEncoder::encode_prompt() takes it. Throws DataError.
+// The prompt of a sample, as for SampleEncoder::encode_prompt(). Throws DataError.
 process::Prompt prompt_of(const data::Sample& sample);
 
 struct RemoteAnswer {
@@ -26,7 +26,7 @@ struct RemoteAnswer {
   process::TextResult text = {};
 };
 
-// A text that no server gave.
+// A text that no server returned.
 struct RemoteFailure {
   int64_t prompt = 0;
   std::string why;
@@ -35,24 +35,24 @@ struct RemoteFailure {
 
 struct RemoteQuestions {
   std::vector<process::Prompt> prompts = {};
-  settings::SamplingFlags sampling = {};  // settled
-  int64_t requests = 512;                 // at once
+  settings::SamplingFlags sampling = {};  // no setting is open
+  int64_t requests = 512;                 // requests in flight
   telemetry::ProgressOptions progress = {};
-  // Answers that already exist: they are not asked for again.
+  // True for answers that already exist; they are not requested again.
   std::function<bool(int64_t prompt, int64_t sample)> is_done = {};
-  std::function<bool()> stop_wanted = {};  // asked after every step
+  std::function<bool()> stop_wanted = {};  // called after every step
 };
 
-// Looks at the servers, then calls `take` with each answer as it comes. Returns what has no answer
-// once all others have one: a text that a server refuses, or on which the servers fail again and
-// again. Throws what the servers' engine throws; StopRequest, with the number of finished answers.
-// Blocks.
+// Checks the servers, then calls `take` with each answer as it arrives. When all other texts have
+// answers, returns the texts without one: a server refused the text, or the servers failed on it
+// again and again. Throws the errors of the servers' engine, and StopRequest with the number of
+// finished answers. Blocks.
 std::vector<RemoteFailure> answer_remotely(const Servers& servers, const RemoteQuestions& questions,
                                            const Log& log,
                                            const std::function<void(const RemoteAnswer&)>& take);
 
-// Names the prompts of `failures` (not empty) by `rows`, their numbers for a person. Throws
-// NetworkError where one of them may pass, else DataError.
+// Throws an error that names the prompts of `failures` (not empty). `rows`: the numbers that people
+// see, by prompt. Throws NetworkError if a failure may pass, else DataError.
 [[noreturn]] void refuse_failures(const std::vector<RemoteFailure>& failures,
                                   const std::vector<int64_t>& rows, const std::string& hint = {});
 

@@ -13,14 +13,14 @@ namespace convoy::remote {
 namespace {
 
 constexpr double kLongestRestSeconds = 3600;
-constexpr double kMostMeantSeconds = 7 * 86400;  // a longer rest is a fault of the server
+constexpr double kMostMeantSeconds = 7 * 86400;  // a longer pause is an error of the server
 
 std::optional<double> number_in(const http::Answer& answer, const char* header) {
   const std::string text = answer.header(header);
   return text_as<double>(trimmed(text, " \t"));
 }
 
-// Seconds from the answer to the date in its Retry-After.
+// The seconds between the answer's date and the date in its Retry-After.
 std::optional<double> seconds_to_date(const http::CurlLibrary& curl, const http::Answer& answer) {
   const time_t until = curl.getdate(answer.header("retry-after").c_str(), nullptr);
   if (until < 0) return {};
@@ -37,7 +37,7 @@ bool holds(const http::Answer& answer, std::initializer_list<const char*> words)
 
 AnswerSense sense_of(const http::Answer& answer) {
   switch (answer.status) {
-    // OpenAI answers with 429 where one request is larger than all that a minute allows.
+    // OpenAI also answers with 429 if one request exceeds the whole limit per minute.
     case 429:
       return holds(answer, {"Request too large"}) ? AnswerSense::OfText : AnswerSense::OfLoad;
     case 503:

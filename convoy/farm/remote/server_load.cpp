@@ -7,7 +7,7 @@ namespace convoy::remote {
 namespace {
 
 constexpr std::chrono::milliseconds kFirstWait{250};
-constexpr int kMostDoublings = 7;  // 32 s
+constexpr int kMostDoublings = 7;  // longest pause: 32 s
 constexpr int kRoundsUntilAside = 3;
 
 }  // namespace
@@ -28,8 +28,8 @@ std::optional<ServerRequest> ServerLoad::choose(Clock::time_point now) {
         (least->is_set_aside == server.is_set_aside && server.in_flight < least->in_flight);
     if (is_better) least = &server;
   }
-  // A server that is set aside is tried beside healthy ones; otherwise nothing would show its
-  // recovery.
+  // A server that was set aside is tried in addition to healthy servers; otherwise nothing would
+  // show its recovery.
   for (Server& server : servers_)
     if (server.is_set_aside && server.in_flight == 0 && now >= server.rests_until) least = &server;
   if (least == nullptr) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<ServerRequest> ServerLoad::choose(Clock::time_point now) {
 
 void ServerLoad::succeed(const ServerRequest& request) {
   Server& server = servers_[request.server];
-  // A limit that was not reached meanwhile teaches nothing.
+  // A limit that was not reached since the request was sent shows nothing about the server.
   if (server.last_full >= request.sent) server.limit += server.starts_slowly ? 1 : 1 / server.limit;
   server.rounds = 0;
   server.is_set_aside = false;

@@ -28,7 +28,7 @@ std::string checked_address(std::string address) {
   };
   const size_t scheme = address.find("://");
   if (!address.starts_with("http://") && !address.starts_with("https://"))
-    // Not quoted where it may hold a password.
+    // The address is not quoted if it may hold a password.
     refuse(address.find('@') == std::string::npos
                ? fmt::format("`{}` is no http:// or https:// address", address)
                : "an address of --engine is no http:// or https:// address",
@@ -64,8 +64,8 @@ std::vector<std::string> model_names(const Json& list) {
   return names;
 }
 
-// Throws where the server's list shows that it can answer nothing. Returns why it did not answer;
-// empty: it did.
+// Throws if the server's list of models shows that the server cannot answer any request. Returns
+// the reason why the server did not answer; empty if it did.
 std::string problem_of(const Servers& servers, const std::string& address,
                        const http::RequestResult& result) {
   if (result.end != http::RequestEnd::Whole) return result.why;
@@ -96,7 +96,7 @@ std::vector<std::string> Servers::headers() const {
 
 std::string Servers::quoted(std::string_view text) const {
   std::string line(trimmed(text, " \t\r\n"));
-  // The search goes on behind the stars: a key may itself be one of their parts, such as `*`.
+  // The search continues after the stars, because a key may be a part of them, such as `*`.
   constexpr std::string_view kStars = "***";
   for (size_t at = line.find(key); !key.empty() && at != line.npos;
        at = line.find(key, at + kStars.size()))
