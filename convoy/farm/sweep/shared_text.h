@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text that many cells have in common and that is kept once: copies share it. It never changes,
-// so threads may read copies of one at the same time. Stands for a std::string wherever one is
-// read.
+// A text that many cells share: all copies refer to one string. The string never changes, so
+// threads may read copies at the same time. A SharedText converts to a std::string for reading.
 #pragma once
 
 #include <memory>

@@ -17,8 +17,7 @@ std::string decimal(__int128 number) {
   if (number == 0) return "0";
   const bool negative = number < 0;
   std::string digits;
-  // The most negative number has no positive twin, so digits are taken one by
-  // one.
+  // The most negative number has no positive counterpart, so its digits are computed one by one.
   for (; number != 0; number /= 10) {
     const int digit = static_cast<int>(number % 10);
     digits += static_cast<char>('0' + (digit < 0 ? -digit : digit));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface between a sweep's computation and its runner: cells that are tallied over ranges of
-// guesses, or computed to a value. A workload is a pure function of a cell: the numbers do not
+// The interface between a sweep's computation and its runner: a cell is either tallied over ranges
+// of guesses, or computed as a whole. A workload is a pure function of a cell: the numbers do not
 // depend on host, process, thread, batch, split or order.
 #pragma once
 
@@ -35,7 +35,7 @@ struct Cell {
 // 2^-40 once and added as an integer.
 class FixedSum {
  public:
-  // `value`: finite, below 2^40 in magnitude. The caller clamps and counts larger ones.
+  // `value`: finite; values beyond 2^40 in magnitude are clamped. The caller counts such values.
   void add(double value);
   void add(const FixedSum& other) { units_ += other.units_; }
   static FixedSum of_units(__int128 units) {
@@ -56,7 +56,7 @@ class FixedSum {
 struct Tally {
   int64_t guesses = 0;
   int64_t accepted = 0;
-  int64_t non_finite = 0;  // accepted, but its loss is no finite number: not in the sums
+  int64_t non_finite = 0;  // accepted, but the loss is not a finite number and in no sum
   FixedSum loss;           // over accepted finite guesses
   FixedSum loss_squared;
 
@@ -72,17 +72,18 @@ struct Tally {
 class GuessExperiment {
  public:
   virtual ~GuessExperiment() = default;
-  // Guesses [first, first + count) on the calling thread. Thread-safe. The same
-  // bits for every split of a range.
+  // Computes guesses [first, first + count) on the calling thread. Thread-safe. Gives the same bits
+  // for every split of a range.
   virtual Tally run(uint64_t first, uint64_t count) const = 0;
-  // Rough speed of one core, or of its GPU, guesses per second: sizes of first ranges.
+  // Rough speed of one core, or of the GPU, in guesses per second. It decides the size of the first
+  // ranges.
   virtual double expected_rate() const = 0;
   // The GPU that computes; empty = the calling thread does.
   virtual std::string gpu() const { return ""; }
 };
 
-// Why a program was ended before its end: at a step of its progress it was worse than the median of
-// the cells that came there before.
+// The reason why a program was ended early: at a step of its progress it was worse than the median
+// of the cells that had reached that step.
 struct Pruned {
   int64_t step = 0;
   double value = 0;
@@ -103,17 +104,17 @@ struct CellOutcome {
   std::string gpu = {};
   // A command's further results, in the order of their names.
   std::vector<double> more = {};
-  // A command's value at the step where it may be pruned; NaN = it did not say.
+  // A command's value at the step at which it may be pruned; NaN = the program did not print it.
   double at_step = std::numeric_limits<double>::quiet_NaN();
-  std::optional<Pruned> pruned = {};  // then there is no value
+  std::optional<Pruned> pruned = {};  // if set, there is no value
 };
 
-// Closed forms beside the numbers; NaN = none or undefined.
+// Closed forms to compare with the numbers; NaN = none or undefined.
 struct ReferenceCurve {
   double prior_mean = std::numeric_limits<double>::quiet_NaN();
   double curve = std::numeric_limits<double>::quiet_NaN();
   double asymptote = std::numeric_limits<double>::quiet_NaN();
-  // The exact probability where a closed form exists.
+  // The exact acceptance probability, if a closed form exists.
   double acceptance = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -124,19 +125,20 @@ class Workload {
   // Changes whenever the numbers of a cell may: code, layout of random numbers,
   // mode. Results of other versions are kept apart.
   virtual std::string version() const = 0;
-  // Throws ConfigError when the parameters are not this workload's.
+  // Throws ConfigError if the parameters do not belong to this workload.
   virtual std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const = 0;
-  // One value per cell, each as if it were alone. Blocks; one thread.
+  // One value per cell, as if each cell were computed alone. Blocks; one thread.
   virtual std::vector<CellOutcome> compute(const std::vector<Cell>& cells) const = 0;
   virtual ReferenceCurve reference(const Cell& /*cell*/) const { return {}; }
-  // Parameters along which its tables and figures go, the first that varies; programs and functions
-  // often call theirs like this.
+  // The parameters along which the tables and figures of this workload may go; the first that
+  // varies is used. Programs and functions often have parameters of these names.
   virtual std::vector<std::string> axes() const { return {"width", "depth"}; }
-  // Parameters that may differ from seed to seed, as data of a file do.
+  // Parameters that may differ from seed to seed, such as data of a file.
   virtual std::vector<std::string> data_of_seeds() const { return {}; }
-  // The names of a cell's results, the first of which is its value.
+  // The names of a cell's results. The first result is the cell's value.
   virtual std::vector<std::string> metrics(const Cell& /*cell*/) const { return {"value"}; }
-  // Called before the first cell: what other cells had at the step where they may be pruned.
+  // Called before the first cell. `others` returns the values of other cells at the step at which
+  // cells may be pruned.
   virtual void compare_with(std::function<std::vector<double>()> /*others*/) {}
 };
 

@@ -19,7 +19,7 @@
 namespace convoy::sweep {
 namespace {
 
-// As the grid has it: 1.0 is its 1.
+// The value in the grid's spelling: 1.0 finds the grid's 1.
 std::string value_of_grid(const NamedValues& grid, const std::string& value) {
   const std::optional<double> number = number_in(value);
   for (const std::string& one : grid.values)
@@ -77,8 +77,8 @@ SharedText text_of(const nlohmann::json& parameters) {
   }
 }
 
-// The values that the first word of the command takes, each once. Only names that it mentions are
-// varied: the whole grid may be large.
+// The distinct values of the first word of the command. Only the names that this word contains are
+// varied, because the whole grid may be large.
 std::set<std::string> programs_of(const CommandFlags& flags, const std::string& word) {
   std::vector<GridBlock> blocks = blocks_of(flags);
   if (!has_seeds(blocks)) blocks.push_back(seed_block(flags));
@@ -97,8 +97,8 @@ std::set<std::string> programs_of(const CommandFlags& flags, const std::string& 
   return programs;
 }
 
-// Parameters that all cells share; they decide the numbers beside the values. One result is kept as
-// a word, as it was before there could be several: the identity of a cell is the hash of these.
+// Parameters that all cells share; with the values they decide a cell's numbers. A cell's identity
+// is the hash of these parameters, so a single result is still stored as a word and not as a list.
 nlohmann::json shared_parameters(const CommandFlags& flags, const std::vector<std::string>& command,
                                  const nlohmann::json& environment) {
   nlohmann::json parameters;

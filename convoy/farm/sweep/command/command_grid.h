@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `convoy sweep run`, and the cells they stand for: one run of a command for each
+// The flags of `convoy sweep run`, and the cells that they describe: one run of a command for each
 // value of each name, and each seed.
 #pragma once
 
@@ -81,17 +81,17 @@ struct CommandFlags {
   }
 };
 
-// Throws ConfigError: a name given twice, a value twice (1 and 1.0 are one), a placeholder without
-// a name, no command.
+// Throws ConfigError for a name given twice, a value given twice (1 and 1.0 are equal), a
+// placeholder without a name, and a missing command.
 SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command);
 
-// Returns a test that is true for a cell named by `choices`, "NAME=A,B" each: the cell has one of
-// the values of each name. Without choices every cell passes. Throws ConfigError when a name or a
-// value is in neither the grid nor the seeds.
+// Returns a test for cells. `choices` are texts "NAME=A,B"; a cell passes if it has one of the
+// listed values of each name. Without choices every cell passes. Throws ConfigError for a name or a
+// value that is in neither the grid nor the seeds.
 std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
                                               const std::vector<std::string>& choices);
 
-// Throws ConfigError when a program of some cell certainly cannot be started.
+// Throws ConfigError if a cell's program certainly cannot be started.
 void check_programs(const CommandFlags& flags, const std::vector<std::string>& command);
 
 }  // namespace convoy::sweep

@@ -20,7 +20,7 @@ namespace convoy::sweep {
 struct CellCommand {
   std::vector<std::string> program;
   std::map<std::string, std::string> environment;
-  std::vector<std::string> keys;  // none = the seconds it takes
+  std::vector<std::string> keys;  // empty = the result is the program's time in seconds
   std::optional<PruneRule> prune;
   nlohmann::json question;  // the values by name, and the seed
   bool persistent = false;
@@ -28,7 +28,7 @@ struct CellCommand {
 
 namespace {
 
-// Texts that are numbers become numbers, as programs expect.
+// Texts that are numbers are written as JSON numbers, as programs expect.
 nlohmann::json question_of(const Cell& cell) {
   nlohmann::json question = nlohmann::json::object();
   for (const auto& [name, value] : axes_of(cell)) question[name] = value;
@@ -83,7 +83,7 @@ CellCommand command_of(const Cell& cell) {
   throw TaskFailure(std::move(failure));
 }
 
-// One of them that is no finite number fails the cell, as the first does.
+// A value that is not a finite number fails the cell, in the first result and in every other.
 void take_results(const std::vector<std::string>& keys,
                   const std::function<double(const std::string& key)>& value_of_key,
                   CellOutcome& outcome) {
@@ -121,7 +121,7 @@ double value_in(const nlohmann::json& answer, const std::string& key) {
 
 CellOutcome CommandWorkload::run_once(const CellCommand& command) const {
   CellOutcome outcome;
-  // Before it starts: an edit of its files from then on is one of another program.
+  // Recorded before the program starts: an edit of its files after that belongs to another program.
   outcome.program = record_.of(command.program);
   std::optional<MedianStep> median;
   if (command.prune) median.emplace(*command.prune, command.keys.front(), others_);
@@ -151,7 +151,7 @@ CellOutcome CommandWorkload::run_once(const CellCommand& command) const {
     jobs::Failure failure = failed.failure();
     failure.exit_code = end.exit_code;
     failure.stderr_tail = end.errors_tail;
-    // The program ended well: it would print the same again.
+    // The program ended well, so another run would print the same.
     throw TaskFailure(std::move(failure), TryAgain::No);
   }
   return outcome;
@@ -225,7 +225,7 @@ CellOutcome CommandWorkload::ask(const CellCommand& command) const {
 
 std::vector<std::string> CommandWorkload::metrics(const Cell& cell) const {
   const auto object = nlohmann::json::parse(cell.parameters.str(), nullptr, false);
-  // The cells of a function have none.
+  // The cells of a function have no such keys.
   if (!object.is_object() || !object.contains("result") || !object.contains("command"))
     return Workload::metrics(cell);
   const std::vector<std::string> keys = keys_of(object["result"]);

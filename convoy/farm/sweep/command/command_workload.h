@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workload `run`: a cell is one run of a program of the user's; its value is a number in what the
-// program prints.
+// Workload `run`: a cell is one run of a user's program; its value is a number that the program
+// prints.
 //
 // Parameters of a cell: {"command": [..], "environment": {..}, "result": KEY, "values": {NAME:
 // VALUE, ..}}. "result" may also be a list of keys. Every "{name}" and "{seed}" in the command and
@@ -31,13 +31,14 @@ struct CellCommand;
 
 class CommandWorkload : public Workload {
  public:
-  // Programs that run longer for a cell are ended, with what they started; 0 = none are.
+  // Ends programs that run longer than this for one cell, with all processes that they started; 0 =
+  // no limit.
   explicit CommandWorkload(double timeout_seconds = 0) : timeout_seconds_(timeout_seconds) {}
 
   std::string name() const override { return "run"; }
   std::string version() const override { return "1"; }
   std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override;  // throws ConfigError
-  // Throws TaskFailure: "exit", "crash", "timeout", "output", "start".
+  // Throws TaskFailure of kind "exit", "crash", "timeout", "output" or "start".
   std::vector<CellOutcome> compute(const std::vector<Cell>& cells) const override;
   std::vector<std::string> metrics(const Cell& cell) const override;
   void compare_with(std::function<std::vector<double>()> others) override {
@@ -49,15 +50,16 @@ class CommandWorkload : public Workload {
   CellOutcome run_once(const CellCommand& command) const;
 
   double timeout_seconds_;
-  std::function<std::vector<double>()> others_;  // compare_with
+  std::function<std::vector<double>()> others_;  // set by compare_with()
   mutable ProgramRecord record_;
-  mutable std::unique_ptr<PersistentProgram> program_;  // for the last cell that has one
-  mutable std::string program_record_;                  // the program's files when it started
+  // The program of the last cell with a persistent program.
+  mutable std::unique_ptr<PersistentProgram> program_;
+  mutable std::string program_record_;  // record of the program's files at its start
 };
 
-// The command of a cell, its placeholders replaced.
+// The command of a cell with its placeholders replaced.
 std::vector<std::string> program_of(const Cell& cell);
-// The same as a shell reads it, after the variables that --env gave it.
+// The same command as a line for a shell, after the variables that --env set.
 std::string command_line_of(const Cell& cell);
 
 // `text` with its placeholders replaced. Throws ConfigError on an unknown name.

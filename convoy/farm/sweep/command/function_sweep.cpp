@@ -91,13 +91,14 @@ void serve_as_worker(const FunctionSweep& sweep, const std::vector<std::string>&
 RunOptions run_options(const SweepOptions& options) {
   RunOptions run;
   run.store = options.store;
-  // The kernel's name for the program that runs, also after its file was replaced or removed.
+  // The kernel's path to the running program; it stays valid after the file was replaced or
+  // removed.
   run.worker_command = {"/proc/self/exe", std::string(kWorker)};
   run.workers = options.workers;
   run.cores_per_worker = options.cores_per_worker;
   run.timeout_seconds = options.timeout_seconds;
   run.max_attempts = options.max_attempts;
-  run.keep_going = true;  // its caller sees the failures
+  run.keep_going = true;  // the caller sees the failures
   run.log_folder = options.log_folder;
   return run;
 }

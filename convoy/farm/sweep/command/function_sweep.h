@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A C++ function over a grid of parameters and over seeds, on all CPUs, from a program of one's
-// own. Installed as <convoy/sweep.h>; needs no LibTorch. The program starts itself again as its
-// workers, so a call that crashes or hangs costs its cell only; killed and started again, the sweep
-// continues.
+// Computes a C++ function over a grid of parameters and over seeds, on all CPUs, from a user's own
+// program. Installed as <convoy/sweep.h>; needs no LibTorch. The program starts itself again as its
+// worker processes, so a call that crashes or hangs fails only its cell. A sweep that was killed
+// continues when the program is started again.
 //
 //   int main(int argc, char** argv) {
 //     const convoy::FunctionSweep walks{.name = "walks",
@@ -28,29 +28,31 @@
 namespace convoy {
 
 struct FunctionSweep {
-  std::string name;  // the sweep's name, "lattice"
-  // Change it when the numbers may change: results of other versions are kept apart.
+  std::string name;  // name of the sweep, such as "lattice"
+  // Change it if the numbers may change: results of different versions are kept apart.
   std::string version = "1";
-  std::map<std::string, std::vector<nlohmann::json>> grid;  // every choice of one value per name
+  // Values by name; every combination is a cell.
+  std::map<std::string, std::vector<nlohmann::json>> grid;
   std::vector<int64_t> seeds = {0};
-  // A pure function: called in worker processes, one call at a time, in any order. NaN and
+  // A pure function. It is called in worker processes, one call at a time, in any order. NaN and
   // exceptions fail the cell.
   std::function<double(const nlohmann::json& parameters, int64_t seed)> value;
 };
 
 struct SweepOptions {
   std::string store;  // the file that keeps tasks and results, or the URL of a PostgreSQL database
-  int64_t workers = 0;            // processes; 0 = one for each CPU that this process may use
-  int64_t cores_per_worker = 0;   // each worker on cores of its own; 0 = where the system puts it
+  int64_t workers = 0;  // number of processes; 0 = one per CPU that this process may use
+  // CPU cores reserved for each worker; 0 = the system places workers.
+  int64_t cores_per_worker = 0;
   double timeout_seconds = 3600;  // for one call; 0 = none
-  int64_t max_attempts = 3;       // calls of one cell, before it has failed
-  // Folder for sweep.log, with the workers' standard error; empty = none.
+  int64_t max_attempts = 3;       // calls of one cell before the cell counts as failed
+  // Folder for sweep.log, which also holds the workers' standard error; empty = none.
   std::string log_folder = {};
 };
 
 struct SweepResults {
   struct Cell {
-    nlohmann::json parameters;  // {"steps": 100, "dimensions": 1}
+    nlohmann::json parameters;  // such as {"steps": 100, "dimensions": 1}
     int64_t seed = 0;
     double value = std::numeric_limits<double>::quiet_NaN();  // NaN: the cell has failed
     std::string failure;  // the reason; empty unless the cell has failed
@@ -61,13 +63,13 @@ struct SweepResults {
   int64_t failed_cells() const;
 };
 
-// To be called first in main(): in a worker it computes and returns none, and main() should return
-// 0. In the program itself it keeps workers at the sweep and returns the results; `convoy sweep
+// Call it first in main(). In a worker process it computes and returns nullopt, and main() should
+// then return 0. In the program itself it runs the workers and returns the results; `convoy sweep
 // show --store STORE` reads them too. Blocks until every cell has a value or has failed. Progress
-// goes to standard error. One call at a time per process: it owns the stop signals while it runs.
-// Throws ConfigError (a name without values, a value or a seed twice), StopRequest on a stop signal
-// (the same call continues), StateError when workers cannot work, and the errors of the store
-// (<convoy/error.h>).
+// is printed to standard error. One call at a time per process: it owns the stop signals while it
+// runs. Throws ConfigError (a name without values, a value or a seed twice), StopRequest on a stop
+// signal (the same call continues the sweep later), StateError if workers cannot work, and the
+// errors of the store (<convoy/error.h>).
 std::optional<SweepResults> run_function_sweep(const FunctionSweep& sweep,
                                                const SweepOptions& options, int argc,
                                                const char* const* argv);

@@ -26,7 +26,7 @@ GridBlock grid_block(const std::string& text) {
   return block;
 }
 
-// As tables see them: 1, 1.0 and 1e0 are one value.
+// The row with its values as tables show them: 1, 1.0 and 1e0 are one value.
 std::vector<std::string> shown_row(std::vector<std::string> row) {
   for (std::string& value : row)
     if (const auto number = number_json(value)) value = number->dump();
@@ -76,9 +76,10 @@ void check_columns(const std::string& file, int64_t line, const std::vector<std:
   }
 }
 
-// A small CSV file: names on the first line, a row for each cell below.
+// Reads a small CSV file: names on the first line, and one row for each cell below it.
 GridBlock csv_block(std::string_view text, const std::string& file) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // as spreadsheets write it
+  // Byte order mark that spreadsheets write.
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const char line_end = text.find('\n') == std::string_view::npos ? '\r' : '\n';
   GridBlock block;
   CsvRecord record(',');
@@ -88,7 +89,7 @@ GridBlock csv_block(std::string_view text, const std::string& file) {
     std::string_view one = text.substr(0, text.find(line_end));
     text.remove_prefix(std::min(one.size() + 1, text.size()));
     if (state == CsvRecord::State::Whole) {
-      // Python's csv on Windows, into a file in text mode, ends lines with CR CR LF.
+      // Python's csv module on Windows ends lines with CR CR LF if the file is open in text mode.
       if (one.find('"') == one.npos) one = one.substr(0, one.find_last_not_of('\r') + 1);
       if (one.empty()) continue;
       begin = line;
@@ -125,7 +126,7 @@ GridBlock sample_block(const CommandFlags& flags) {
   for (const std::string& text : flags.space.names) axes.push_back(SpaceAxis::parse(text));
   GridBlock block;
   for (const SpaceAxis& axis : axes) block.names.push_back(axis.name);
-  // On axes of whole numbers or words, two points may give the same row: it is taken once.
+  // On axes of whole numbers or words, two points may give the same row. Such a row is used once.
   std::set<std::vector<std::string>> seen;
   for (const auto& point :
        unit_points(flags.sampling == "sobol" ? Sampling::Sobol : Sampling::Random, axes.size(),

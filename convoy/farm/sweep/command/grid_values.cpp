@@ -13,7 +13,7 @@
 namespace convoy::sweep {
 namespace {
 
-// As tables see it: a text that is a number is that number.
+// The value as tables show it: a text that is a number becomes that number.
 nlohmann::json shown_value(const nlohmann::json& value) {
   if (!value.is_string()) return value;
   return number_json(value.get_ref<const std::string&>()).value_or(value);
@@ -42,9 +42,9 @@ void check_grid_values(const std::string& name, const std::vector<nlohmann::json
 std::vector<std::string> listed_values(const std::string& text) {
   constexpr std::string_view kOpen = "([{", kClose = ")]}", kQuotes = "\"'", kBlanks = " \t\r\n";
   std::vector<std::string> values;
-  std::string open;  // brackets to close, the inmost last; within a quote its end
+  std::string open;  // brackets to close, the innermost last; within a quote, the closing quote
   size_t begin = 0;
-  bool begins_word = true;  // an apostrophe within a word is no quote
+  bool begins_word = true;  // an apostrophe within a word does not begin a quote
   const auto refuse = [&](const std::string& what) {
     throw ConfigError(fmt::format("`{}`: {}", text, what),
                       {.hint = "--cells FILE.csv takes any text as a value"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The values that a person gives one name of a grid, of a command as of a function. Pure.
+// The values that a user lists for one name of a grid, for a command or a function. Pure functions.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,9 +9,9 @@
 
 namespace convoy::sweep {
 
-// Throws ConfigError for no value, and for one that is there twice. Tables and figures go by
-// numbers, so two spellings of one number would give identical rows: 1, 1.0 and the text "1" are
-// one value.
+// Throws ConfigError for a missing value, and for a value that is listed twice. Tables and figures
+// compare numbers, so two spellings of one number would give identical rows: 1, 1.0 and the text
+// "1" are one value.
 void check_grid_values(const std::string& name, const std::vector<nlohmann::json>& values);
 
 // The values of a list such as "0.1, [64, 64]". Commas within brackets, braces and quotes are part

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The median rule, while a program runs: at a step of its progress it goes on only if its value is
-// no worse than the median of what other cells had there.
+// The median rule for a running program: at a given step of its progress the program continues only
+// if its value is no worse than the median of the values that other cells had at that step.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ struct PruneRule {
   bool greatest_is_best = false;
 };
 
-// Without so many others nothing is pruned.
+// Nothing is pruned unless at least this many other cells have a value.
 constexpr size_t kLeastOthers = 5;
 
 class MedianStep {
  public:
-  // `others`: the values of other cells at the step; empty = there are none.
+  // `others`: returns the values of other cells at the step; empty = there are none.
   MedianStep(const PruneRule& rule, std::string key, std::function<std::vector<double>()> others)
       : rule_(rule), key_(std::move(key)), others_(std::move(others)) {}
 
-  // A line of the program. The first JSON object with the key and with `step` at or after the
-  // rule's decides; false = the program is to end.
+  // Takes a line of the program. The first JSON object that has the key, and a `step` at or after
+  // the rule's step, decides. Returns false if the program must end.
   bool wants(const OutputLine& line);
-  double value() const { return value_; }  // at the step; NaN = not there yet
+  double value() const { return value_; }  // value at the step; NaN = not reached yet
   const std::optional<Pruned>& pruned() const { return pruned_; }
 
  private:

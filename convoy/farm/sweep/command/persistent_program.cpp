@@ -25,15 +25,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kLineBytes = 1 << 20;
 constexpr double kLongestWaitSeconds = 1;
-constexpr double kLookSeconds = 0.02;  // for a program to begin to read, of which there is no event
+// Time between checks whether a program reads, since no event tells it.
+constexpr double kLookSeconds = 0.02;
 
-// Number of bytes in the pipe that are not yet read. 0 when the system cannot tell.
+// Number of bytes in the pipe that are not yet read; 0 if the system cannot tell.
 size_t unread_bytes(int descriptor) {
   int count = 0;
   return ::ioctl(descriptor, FIONREAD, &count) == 0 ? static_cast<size_t>(count) : 0;
 }
 
-// Writes as much as fits now. False when the pipe has no reader any more.
+// Writes as much as fits now. Returns false if the pipe has no reader any more.
 bool send_some(int descriptor, std::string& text) {
   while (!text.empty()) {
     const ssize_t sent = ::write(descriptor, text.data(), text.size());
@@ -74,7 +75,7 @@ processes::ChildEnd PersistentProgram::end() {
   if (!running_) return {};
   if (running_->end) return *running_->end;
   const pid_t pid = running_->process.pid;
-  // One that ended by itself keeps its own status.
+  // A program that ended by itself keeps its own exit status.
   processes::signal_group(pid, SIGKILL);
   running_->end = processes::wait_for_child(pid);
   pass_errors_on(processes::read_available(running_->process.errors), running_->errors_tail);
@@ -86,7 +87,8 @@ PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& que
   Running& running = *running_;
   std::string unsent = question;
   auto begin = Clock::now();
-  // One that answered waits for its next line.
+  // A program that has answered before is already waiting for the line, so the time of the cell
+  // begins now.
   bool taken = running.answered;
   bool ended = false;
   while (true) {
@@ -118,7 +120,7 @@ PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& que
   }
 }
 
-// Since its last answer: the cell to come is not to blame for it.
+// True if the program printed something after its last answer. The next cell is not the cause.
 bool PersistentProgram::said_something_unasked() {
   if (!running_ || running_->end) return false;
   running_->output += processes::read_available(running_->process.output);
@@ -159,7 +161,7 @@ nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
       fail("timeout",
            fmt::format("it did not begin to read within {} s of its start", limits_.start_seconds));
     if (turn == Turn::Ended) {
-      // One that answered others and then ended by itself need not have seen this cell.
+      // A program that answered earlier cells and then ended by itself may not have seen this cell.
       const bool by_itself = running_->answered && !again;
       if (!by_itself) fail_ended();
       if (!end().success()) fail_ended();
@@ -188,12 +190,12 @@ void PersistentProgram::fail_ended() {
   fail("exit", fmt::format("the program ended with {} and no answer", ended.exit_code));
 }
 
-// The next cell starts the program again: the pipes may still hold answers for this cell.
+// The next cell starts the program again, because the pipes may still hold answers for this cell.
 void PersistentProgram::fail(const std::string& kind, const std::string& message) {
   jobs::Failure failure;
   failure.kind = kind;
   failure.message = message;
-  // The end of a program that is killed for its answer is no news.
+  // If the program is killed because of its answer, its end is not reported.
   const std::optional<processes::ChildEnd> by_itself = running_->end;
   end();
   if (by_itself) {

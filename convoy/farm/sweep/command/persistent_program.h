@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that stays: it reads one line of JSON per cell on its stdin, with a number `cell` in
-// it, and answers each with one line of JSON on its stdout that repeats this number, as `cell` or
-// within the line as `request`. So a surplus or late answer can never be taken for another cell's.
-// Started at the first cell, and again after it crashed, hung or answered with anything else. One
-// thread; SIGPIPE must be ignored.
+// A program that runs for many cells. It reads one line of JSON per cell on its stdin; each line
+// has a number `cell`. It answers each line with one line of JSON on its stdout that repeats the
+// number as `cell`, or the whole line as `request`. So a surplus or late answer can never be taken
+// for the answer to another cell. The program is started at the first cell, and again after it
+// crashed, hung or gave any other answer. One thread; SIGPIPE must be ignored.
 #pragma once
 
 #include <map>
@@ -17,13 +17,15 @@
 
 namespace convoy::sweep {
 
-// Seconds; 0 = any. The time of a cell begins when the program takes it: the first one after a
-// start is taken when the program begins to read, which may be after many imports.
+// Limits in seconds; 0 = no limit. The time of a cell begins when the program takes the cell. The
+// first cell after a start is taken when the program begins to read, which may be after many
+// imports.
 struct PersistentLimits {
   double cell_seconds = 0;
   double start_seconds = 0;
 
-  // Time limit of a start for a given limit per cell: 10 minutes, or as long as the cell.
+  // The limits for a given limit per cell. A start may take 10 minutes, or as long as a cell if
+  // that is longer.
   static PersistentLimits of_timeout(double cell_seconds);
 };
 
@@ -31,7 +33,7 @@ class PersistentProgram {
  public:
   PersistentProgram(std::vector<std::string> program,
                     std::map<std::string, std::string> environment, PersistentLimits limits);
-  ~PersistentProgram();  // ends it, and what it started
+  ~PersistentProgram();  // ends the program and all processes that it started
   PersistentProgram(const PersistentProgram&) = delete;
   PersistentProgram& operator=(const PersistentProgram&) = delete;
 
@@ -42,18 +44,18 @@ class PersistentProgram {
 
   int64_t num_starts() const { return num_starts_; }
 
-  // The answer to `question`, an object without `cell`. Blocks. Throws TaskFailure: "exit",
-  // "crash", "timeout", "output"; and what start_child throws.
+  // Returns the answer to `question`, an object without the member `cell`. Blocks. Throws
+  // TaskFailure of kind "exit", "crash", "timeout" or "output", and the errors of start_child().
   nlohmann::json ask(const nlohmann::json& question);
 
  private:
   struct Running {
     processes::ChildProcess process;
     Descriptor input;
-    std::string output;  // after the last line
+    std::string output;  // output after the last line
     std::string errors_tail;
-    bool answered = false;                   // at least once
-    std::optional<processes::ChildEnd> end;  // once it was reaped
+    bool answered = false;                   // it has answered at least once
+    std::optional<processes::ChildEnd> end;  // set once it was reaped
   };
   enum class Turn { Answer, Ended, TimedOut, NeverRead };
 
@@ -61,7 +63,7 @@ class PersistentProgram {
   bool said_something_unasked();
   void check_cell(const nlohmann::json& answer);
   Turn exchange_lines(const std::string& question, std::string& answer);
-  processes::ChildEnd end();  // kills what is left of it
+  processes::ChildEnd end();  // kills the processes that are left of it
   [[noreturn]] void fail_ended();
   [[noreturn]] void fail(const std::string& kind, const std::string& message);
 

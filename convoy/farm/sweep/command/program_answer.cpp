@@ -36,8 +36,8 @@ bool begins_value(char letter) {
          static_cast<unsigned char>(letter) >= 0x80;
 }
 
-// Rewrites words that the parser refuses though programs print them (nan, -Infinity, 1e999) as
-// texts. Leaves texts alone: they may contain such words.
+// Rewrites words that the parser refuses, although programs print them (nan, -Infinity, 1e999), as
+// texts. Existing texts are not changed; they may contain such words.
 std::string readable(std::string_view line) {
   std::string text;
   bool in_text = false;

@@ -24,7 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kHashDigits = 16;
-// About a fifth of a second of hashing. Larger files are compared by size and time.
+// Hashing this many bytes takes about a fifth of a second. Larger files are compared by size and
+// time.
 constexpr int64_t kHashedBytes = 64 << 20;
 
 constexpr std::array<std::string_view, 17> kEndings = {
@@ -39,7 +40,7 @@ bool contains(const std::array<std::string_view, kCount>& words, std::string_vie
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// "python" of "/usr/bin/python3.11".
+// True for an interpreter, such as "/usr/bin/python3.11".
 bool is_interpreter(const std::string& program) {
   const std::string name = fs::path(program).filename().string();
   return contains(kInterpreters,
@@ -57,7 +58,7 @@ bool looks_like_script(const std::string& file, mode_t mode) {
          begins_as_script(file);
 }
 
-// The word, and what a shell would take for words in it.
+// The word itself, and the words that a shell would find in it.
 std::vector<std::string> names_in(const std::string& word) {
   std::vector<std::string> names = {word};
   constexpr std::string_view kBetween = " \t\n'\"`;|&()<>=,";
@@ -69,8 +70,8 @@ std::vector<std::string> names_in(const std::string& word) {
   return names;
 }
 
-// The files that argv[at] names: itself, words in it, and after Python's -m the files of the module
-// in this folder.
+// The files that argv[at] names: the word itself, the words in it, and after Python's -m the files
+// of that module in this folder.
 std::vector<std::string> files_named(const std::vector<std::string>& argv, size_t at) {
   std::vector<std::string> names = names_in(argv[at]);
   if (argv[at - 1] == "-m") {
@@ -82,7 +83,7 @@ std::vector<std::string> files_named(const std::vector<std::string>& argv, size_
   return names;
 }
 
-// Never all of it: some of it is secret.
+// Only these variables are recorded, because others may hold secrets.
 constexpr std::array<const char*, 12> kVariables = {"CONDA_PREFIX",
                                                     "CUDA_VISIBLE_DEVICES",
                                                     "LD_LIBRARY_PATH",
@@ -103,7 +104,7 @@ nlohmann::json environment_of_process() {
   return environment;
 }
 
-// Records of earlier versions hold the files alone.
+// Records of earlier versions hold only the files.
 nlohmann::json files_of_record(const nlohmann::json& record) {
   return record.contains("files") && record["files"].is_object() ? record["files"] : record;
 }
@@ -162,9 +163,9 @@ ChangedPrograms changed_programs(const SweepResults& results) {
   const std::string here = fs::current_path(ignored).string();
   struct Seen {
     std::vector<std::string> files;
-    std::string folder;  // empty: this one, or unknown
+    std::string folder;  // empty: this folder, or unknown
   };
-  // Most cells have the same files as the one before.
+  // Most cells have the same files as the cell before.
   std::unordered_map<std::string, Seen> seen;  // by parameters and record
   for (const CellResult& cell : results.cells) {
     if (cell.state != CellState::Value || cell.program.str().empty()) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The circumstances of a cell: its working directory, its environment, and the files that computed
-// it: the program of its command, and the scripts that the command names, each with a hash of its
-// bytes. Files that these read or import are not recorded. One thread.
+// it. These files are the program of its command and the scripts that the command names, each with
+// a hash of its bytes. Files that a script reads or imports are not recorded. One thread.
 #pragma once
 
 #include <cstdint>
@@ -37,15 +37,16 @@ class ProgramRecord {
     bool is_script = false;
     std::string hash;
   };
-  const Known* known(const std::string& file);  // null: no regular file that can be read
+  const Known* known(const std::string& file);  // null: not a regular file that can be read
 
   std::map<std::string, Known> known_;
 };
 
-// Changes of what computed the values of a sweep of commands.
+// Differences between the programs that computed the values of a sweep and the programs as they are
+// now.
 struct ChangedPrograms {
   std::set<std::string> files;    // files that have changed or are gone
-  int64_t values = 0;             // values that the earlier files had computed
+  int64_t values = 0;             // values that were computed with the earlier files
   std::set<std::string> folders;  // folders other than this one
   int64_t values_of_folders = 0;  // values that were computed in other folders
 };

@@ -18,12 +18,12 @@ constexpr size_t kLongestLine = 16 << 20;
 
 using TakeLine = std::function<bool(const OutputLine& line)>;
 
-// Cuts what a program writes into lines.
+// Cuts the output of a program into lines.
 class LineCutter {
  public:
   explicit LineCutter(TakeLine take) : take_(std::move(take)) {}
 
-  // False once a line was not wanted; then no more are taken.
+  // Returns false once a line was not wanted; then no more lines are taken.
   bool take(std::string_view text) {
     output_ += text;
     size_t begin = 0;
@@ -45,13 +45,13 @@ class LineCutter {
 
  private:
   void give(const OutputLine& line) {
-    // The rest of a long line ends with its end.
+    // The rest of a line that was too long is skipped up to its end.
     if (std::exchange(within_long_, false) || line.text.empty()) return;
     wanted_ = wanted_ && (!take_ || take_(line));
   }
 
   TakeLine take_;
-  std::string output_;  // after the last line
+  std::string output_;  // text after the last line
   size_t scanned_ = 0;  // bytes of output_ that hold no end of a line
   bool within_long_ = false;
   bool wanted_ = true;

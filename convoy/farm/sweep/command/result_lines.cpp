@@ -27,8 +27,8 @@ bool is_word_letter(char letter) {
          (letter >= '0' && letter <= '9') || letter == '_';
 }
 
-// The end of a terminal's sequence that begins with the escape at `at`: ESC [ ... letter, ESC ] ...
-// BEL or ESC \, ESC and one letter.
+// The end of the terminal escape sequence that begins at `at`: ESC [ ... letter, ESC ] ... BEL or
+// ESC \, ESC and one letter.
 size_t escape_end(std::string_view line, size_t at) {
   if (at + 1 >= line.size()) return line.size();
   if (line[at + 1] == '[') {
@@ -56,14 +56,14 @@ std::string without_escapes(std::string_view line) {
   return text;
 }
 
-// An object of a line, from its brace to the one that closes it.
+// An object in a line, from its opening brace to its closing brace.
 struct Piece {
   std::string_view text;
   bool closed = false;
-  bool enclosed = false;  // it is a part of something larger: a list, another object's value
+  bool enclosed = false;  // part of something larger: a list, another object's value
 };
 
-// A key of a larger object, such as "train":, stands before it.
+// True if a key of a larger object, such as "train":, comes just before the piece.
 bool follows_a_key(std::string_view before) {
   before = trimmed(before, kBlanks);
   if (!before.ends_with(':')) return false;
@@ -89,13 +89,14 @@ std::vector<Piece> objects_in(std::string_view line) {
   return pieces;
 }
 
-// "loss" of "final.loss".
+// The last word of a key: "loss" for "final.loss".
 std::string_view last_word(std::string_view key) {
   const size_t dot = key.rfind('.');
   return dot == std::string_view::npos ? key : key.substr(dot + 1);
 }
 
-// JSON may write any letter as \u0000, and a few with a backslash before them.
+// False if the line certainly does not contain the key. JSON may write any letter as \u0000, and a
+// few letters with a backslash.
 bool may_mention(std::string_view line, std::string_view key) {
   const std::string_view word = last_word(key);
   const bool may_be_escaped = word.find_first_of("\"\\/\b\f\n\r\t") != std::string_view::npos;
@@ -103,8 +104,8 @@ bool may_mention(std::string_view line, std::string_view key) {
          line.find(may_be_escaped ? "\\" : "\\u") != std::string_view::npos;
 }
 
-// The text behind the word where that is a key, quoted or not, with : or = after it, or nothing at
-// the end of a cut line; none where it is no key.
+// The text after the word if the word is a key: quoted or not, and followed by : or =, or by the
+// end of a cut line. Nullopt if the word is no key.
 std::optional<std::string_view> behind_key(std::string_view text, size_t at, size_t length) {
   std::string_view rest = text.substr(at + length);
   if (at > 0 && is_one_of(kQuotes, text[at - 1])) {
@@ -123,7 +124,7 @@ std::optional<std::string_view> behind_key(std::string_view text, size_t at, siz
   return trimmed(rest, kBlanks);
 }
 
-// The text behind the last use of the word as a key.
+// The text after the last place where the word is a key.
 std::optional<std::string_view> behind_word(std::string_view text, std::string_view word) {
   for (size_t at = text.rfind(word); at != std::string_view::npos && !word.empty();
        at = at == 0 ? std::string_view::npos : text.rfind(word, at - 1))
@@ -139,7 +140,7 @@ std::optional<std::string_view> behind_last_key(std::string_view text, std::stri
   return may_hold ? behind_word(text, last_word(key)) : std::nullopt;
 }
 
-// "nan" of `np.float64(nan), 'epoch': 2}`.
+// True if the text begins with a number that is not finite, as in `np.float64(nan), 'epoch': 2}`.
 bool begins_not_finite(std::string_view text) {
   for (size_t open = text.find('('); open != std::string_view::npos; open = text.find('(')) {
     const std::string_view name = text.substr(0, open);
@@ -154,21 +155,22 @@ bool begins_not_finite(std::string_view text) {
   return is_not_finite(text.substr(0, text.find_first_of(",)}]\"'\\ \t;")));
 }
 
-// True where the word at `at` stands as a name of its own: "loss", "Epoch 2, loss", "step=2 loss",
-// not as a part of "val loss".
+// True if the word at `at` is a name by itself, as in "loss", "Epoch 2, loss" and "step=2 loss",
+// and not a part of a name such as "val loss".
 bool begins_pair(std::string_view text, size_t at) {
   const std::string_view line = text.substr(0, at);
   const std::string_view before = trimmed(line, kBlanks);
   if (before.empty()) return true;
   if (is_one_of(",;|", before.back())) return true;
-  if (before.size() == line.size()) return false;  // nothing between them
+  if (before.size() == line.size()) return false;  // no blank before the word
   const size_t blank = before.find_last_of(kBlanks);
   const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
   return is_one_of(")]}:-", word.back()) || word.find_first_of("=0123456789") != word.npos;
 }
 
-// "loss: nan" and "epoch=2 loss=nan" without braces, as programs log them. A number there is no
-// result, but what is not finite shows that the run has diverged since its last object.
+// True for texts such as "loss: nan" and "epoch=2 loss=nan", which programs log without braces. A
+// finite number in such a text is no result. A number that is not finite shows that the run has
+// diverged since its last object.
 bool says_not_finite(std::string_view text, std::string_view key) {
   for (size_t at = text.rfind(key); at != std::string_view::npos && !key.empty();
        at = at == 0 ? std::string_view::npos : text.rfind(key, at - 1)) {
@@ -179,7 +181,8 @@ bool says_not_finite(std::string_view text, std::string_view key) {
   return false;
 }
 
-// The beginning of an object that goes on in no line, not even in one of a text of many lines.
+// True if the last object of the line was cut: it does not continue in the next line either, as an
+// object that is printed over several lines would.
 bool is_cut(const OutputLine& line, std::string_view text, const std::vector<Piece>& pieces) {
   if (pieces.empty() || pieces.back().closed) return false;
   if (!line.ended) return true;
@@ -213,7 +216,7 @@ KeyInLine key_in_line(const OutputLine& line, const std::string& key) {
       says_not_finite(
           std::string_view(text).substr(static_cast<size_t>(end_of_objects - text.data())), key))
     return {.held = true, .not_finite = true, .without_object = true};
-  // A line of an object that goes over several.
+  // The line may be one of several lines of an object.
   const std::string_view words = trimmed(text, kBlanks);
   if (!mentions || !pieces.empty() || words.empty() || !is_one_of(kQuotes, words.front()))
     return {};

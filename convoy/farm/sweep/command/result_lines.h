@@ -19,15 +19,16 @@ namespace convoy::sweep {
 // The value of a key in a line.
 struct KeyInLine {
   bool held = false;
-  // Object that has the key; none = the line cannot be read.
+  // The object that has the key; nullopt = the line cannot be read.
   std::optional<nlohmann::json> object = {};
-  bool not_finite = false;      // the line cannot be read and gives the key such a value
+  bool not_finite = false;      // the line cannot be read, and its value of the key is not finite
   bool without_object = false;  // such as "loss: nan"; counts only after a line with an object
 };
 
 // A line is one JSON object, or text with objects in it; the last object with the key counts.
-// Colours are left out. Two further kinds of lines hold the key: a line that names it as an object
-// would, in any language, and a line without an object that gives it a value that is not finite.
+// Colour codes are skipped. Two other kinds of lines hold the key: a line that names the key as an
+// object does, in the notation of any language; and a line without an object that gives the key a
+// value that is not finite.
 KeyInLine key_in_line(const OutputLine& line, const std::string& key);
 
 class ResultLines {
@@ -37,17 +38,17 @@ class ResultLines {
   }
 
   void take(const OutputLine& line);
-  // NaN when the program printed what is no finite number. `key`: one of the constructor's. Throws
-  // TaskFailure: "output" where the last line with the key cannot be read, or where there is none;
-  // what number_of() throws.
+  // The value of `key`, which is one of the constructor's keys. NaN if the program printed a value
+  // that is not finite. Throws TaskFailure "output" if the last line with the key cannot be read or
+  // if no line has the key, and the errors of number_of().
   double value(const std::string& key) const;
 
  private:
   struct Last {
-    std::string text = {};  // the beginning of the line; empty = no line has the key
+    std::string text = {};  // beginning of the line; empty = no line has the key
     bool too_long = false;
     bool not_finite = false;
-    std::optional<nlohmann::json> value = {};  // none: it cannot be read
+    std::optional<nlohmann::json> value = {};  // nullopt: the value cannot be read
   };
   std::map<std::string, Last> last_;
   std::string last_line_;  // beginning of the last line that is not blank

@@ -18,7 +18,8 @@ namespace convoy::sweep {
 namespace {
 
 // Direction numbers of Joe and Kuo (new-joe-kuo-6, 2008): degree and coefficients of the primitive
-// polynomial, first odd integers. The first axis is van der Corput's and has none.
+// polynomial, and the first odd integers. The first axis is van der Corput's sequence, which has no
+// entry.
 struct SobolAxis {
   uint32_t degree;
   uint32_t coefficients;
@@ -77,8 +78,8 @@ uint64_t random_word(int64_t seed, uint64_t axis, uint64_t point) {
   return mix_seed(words);
 }
 
-// By Gray code, as every Sobol generator has it: point n differs from the one before in one
-// direction.
+// Computes a point by Gray code, like every Sobol generator: point n differs from point n - 1 in
+// one direction number.
 uint32_t sobol_word(const Directions& directions, uint64_t point) {
   uint32_t word = 0;
   const uint64_t gray = point ^ (point >> 1);
@@ -139,7 +140,7 @@ std::string SpaceAxis::value(double share) const {
   if (!choices.empty())
     return choices[std::min(choices.size() - 1,
                             static_cast<size_t>(share * static_cast<double>(choices.size())))];
-  // Each whole number has an equal part of the range.
+  // Each integer gets an equal part of the range.
   const double from = whole ? low - (logarithmic ? 0.5 : 0) : low;
   const double to = whole ? high + (logarithmic ? 0.5 : 1) : high;
   const double number =

@@ -11,16 +11,17 @@
 
 namespace convoy::sweep {
 
-// "lr=1e-5..1e-1,log", "layers=1..8,int", "batch=16..512,log,int" or "activation=relu,tanh,gelu".
+// One axis of a space, written as "lr=1e-5..1e-1,log", "layers=1..8,int", "batch=16..512,log,int"
+// or "activation=relu,tanh,gelu".
 struct SpaceAxis {
   std::string name;
-  double low = 0, high = 1;  // unused where there are choices
+  double low = 0, high = 1;  // unused if there are choices
   bool logarithmic = false;
   bool whole = false;
   std::vector<std::string> choices = {};
 
   static SpaceAxis parse(const std::string& text);  // throws ConfigError
-  // `share` in [0, 1). Numbers have six digits.
+  // The value at `share` of the axis, 0 <= share < 1. Numbers have six digits.
   std::string value(double share) const;
 };
 
@@ -28,8 +29,8 @@ enum class Sampling { Random, Sobol };
 
 constexpr size_t kMostSobolAxes = 21;
 
-// `count` points of [0, 1)^axes. `seed` shifts Sobol's points, digit by digit. Throws ConfigError
-// for more axes than kMostSobolAxes.
+// Returns `count` points in [0, 1)^axes. `seed` shifts Sobol's points, digit by digit. Throws
+// ConfigError for more axes than kMostSobolAxes.
 std::vector<std::vector<double>> unit_points(Sampling sampling, size_t axes, int64_t count,
                                              int64_t seed);
 

@@ -12,7 +12,7 @@ struct NamedFile {
   std::string text;
 };
 
-// The shortest text that reads back as the same number; "nan".
+// The shortest text that reads back as the same number; "nan" for NaN.
 std::string number_text(double value);
 
 }  // namespace convoy::sweep

@@ -52,8 +52,8 @@ std::string spaced(std::string name) {
   return name;
 }
 
-// The cells of methods that have the measure: no other has a line, a mark or a place in the
-// caption. All cells where none has.
+// The cells of the methods that have the measure. Other methods have no line, no mark and no place
+// in the caption. All cells if no method has the measure.
 SweepResults with_measure(const SweepResults& results, const FigureMeasure& measure) {
   std::set<std::string> methods;
   for (const CellResult& cell : results.cells)
@@ -90,7 +90,7 @@ class FigureMaker {
       for (const FigurePanel panel : panels)
         if (panel != FigurePanel::Acceptance)
           figure.panels.push_back(panel == FigurePanel::Median ? medians(measure) : seeds(measure));
-    // It is of no result.
+    // The acceptance panel shows no result, so it is added once.
     if (shows(panels, FigurePanel::Acceptance)) figure.panels.push_back(acceptance());
     for (PlotPanel& panel : figure.panels) shape(panel.options, figure.panels.size());
     if (figure.panels.size() == 1 && on_paper())
@@ -151,7 +151,7 @@ class FigureMaker {
   }
 
   PlotOptions common_options(const FigureMeasure& measure) const {
-    constexpr size_t kMostNamed = 12;  // values of samples, which are seldom round
+    constexpr size_t kMostNamed = 12;  // with more values, ticks are at round numbers
     PlotOptions options{.x_label = spaced(figure_.axis),
                         .y_label = measure_label(results_, measure),
                         .x_scale = options_.x_scale,
@@ -164,7 +164,7 @@ class FigureMaker {
     return options;
   }
 
-  // One for all panels of a measure, by the values of all seeds.
+  // The y scale of a measure, for all of its panels. It is chosen by the values of all seeds.
   AxisScale y_scale(const FigureMeasure& measure) const {
     if (options_.y_scale != AxisScale::Auto) return options_.y_scale;
     std::vector<double> values;
@@ -172,7 +172,7 @@ class FigureMaker {
     return charts::automatic_scale(values);
   }
 
-  // Lines of a named axis stand side by side at each name.
+  // On an axis of names, shifts the lines so that they are side by side at each name.
   double shift(size_t line) const {
     if (figure_.names.empty()) return 0;
     const auto count = static_cast<double>(figure_.lines.size());
@@ -187,7 +187,7 @@ class FigureMaker {
             .joined = figure_.names.empty() && !figure_.scattered};
   }
 
-  // Cells that have no place along the y axis, by the reason.
+  // Rows of marks for cells that have no place along the y axis, one row per reason.
   std::vector<MarkRow> rows(const FigureMeasure& measure) const {
     const auto lacks = [&](CellState state) {
       return [&, state](const CellResult& cell) {
@@ -222,7 +222,7 @@ class FigureMaker {
     return row;
   }
 
-  // With one seed its value, with the interval of its mean.
+  // The panel of medians. With only one seed it shows the values, with the interval of the mean.
   PlotPanel medians(const FigureMeasure& measure) const {
     PlotPanel panel{.options = common_options(measure), .series = {}};
     panel.options.title = seed_ ? fmt::format("seed {}", *seed_)
@@ -249,7 +249,7 @@ class FigureMaker {
     return panel;
   }
 
-  // NaN where there is none.
+  // The ends of the band; NaN if there is none.
   std::pair<double, double> band_at(const LinePlace& place, const FigureMeasure& measure,
                                     const std::vector<double>& sorted) const {
     const std::pair none{std::nan(""), std::nan("")};
@@ -269,8 +269,8 @@ class FigureMaker {
     return none;
   }
 
-  // One curve without a colour where all groups share it; else one per group, in the colour of its
-  // first line.
+  // Adds one curve without a colour if all groups share it; else one curve per group, in the colour
+  // of the group's first line.
   void add_theory(std::vector<PlotSeries>& series, const std::string& label, charts::Dash dash,
                   double ReferenceCurve::*form) const {
     std::vector<PlotSeries> curves;
@@ -332,8 +332,8 @@ class FigureMaker {
     return series;
   }
 
-  // The accepted share of all guesses at an x together, and the share of each seed. If no guess of
-  // a seed passed, the bound stands in its place.
+  // The panel of accepted shares. It shows the share of all guesses at an x together, and the share
+  // of each seed. If no guess of a seed passed, it shows the upper bound of the share instead.
   PlotPanel acceptance() const {
     const FigureMeasure share{.kind = FigureMeasure::Kind::AcceptedShare};
     PlotPanel panel{.options = common_options(share), .series = {}};
@@ -354,7 +354,7 @@ class FigureMaker {
     each.label.clear();
     each.joined = bounds.joined = false;
     each.weight = 0.7;
-    bounds.weight = 1.3;  // around the mark of the line where it stands there
+    bounds.weight = 1.3;  // drawn around the mark of the line if both are at one place
     each.opacity = 0.4;
     bounds.label = "no guess of a seed passed; the share is below this with 95 %";
     bounds.marker = Marker::Down;
@@ -380,7 +380,7 @@ class FigureMaker {
   }
 
   std::vector<FigureMeasure> measures_;
-  std::optional<SweepResults> with_measure_;  // where not all cells are drawn
+  std::optional<SweepResults> with_measure_;  // set if not all cells are drawn
   const SweepResults& results_;
   const FigureOptions& options_;
   FigureLines figure_;

@@ -13,14 +13,14 @@
 namespace convoy::sweep {
 namespace {
 
-// "0.02", "0.01 to 0.02".
+// A range such as "0.02" or "0.01 to 0.02".
 std::string range_text(const std::set<double>& values) {
   std::string text = charts::number_label(*values.begin());
   if (values.size() > 1) text += " to " + charts::number_label(*values.rbegin());
   return text;
 }
 
-// The seeds of the figure, by the first panel that says how they are drawn.
+// The sentence about the seeds of the figure. It describes the first kind of panel that is drawn.
 std::string seeds_text(const SweepResults& results, const std::vector<FigurePanel>& panels) {
   if (const auto seed = only_seed(results)) return fmt::format("Seed {} alone", *seed);
   std::set<int64_t> seeds;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of a sweep's figure: what its numbers are, of how many seeds and guesses, and how many
-// cells have none.
+// The caption of a sweep's figure: it says what the numbers are, how many seeds and guesses they
+// come from, and how many cells have no number.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,16 @@ namespace convoy::sweep {
 
 bool shows(const std::vector<FigurePanel>& panels, FigurePanel panel);
 
-// The cell guesses and checks: guesses of the prior, which all pass, do not.
+// True if the cell guesses and checks its guesses. False for guesses of the prior, which all pass.
 bool checks_guesses(const CellResult& cell);
 
 std::string measure_label(const SweepResults& results, const FigureMeasure& measure);
 
-// The only seed of the cells; none: there are several, or no cells.
+// The only seed of the cells; nullopt if there are several seeds or no cells.
 std::optional<int64_t> only_seed(const SweepResults& results);
 
-// Medians of the measure have the band at one place at least. Intervals need six values.
+// True if the medians of the measure have this band at one place at least. Intervals need six
+// values.
 bool has_band(const FigureLines& figure, const FigureMeasure& measure, FigureBand band);
 
 // `panels`: the panels that are drawn.

@@ -15,7 +15,7 @@
 namespace convoy::sweep {
 namespace {
 
-// Programs have no methods: only values distinguish their lines.
+// The cells of programs have no method, so their lines have only the values in their names.
 std::string line_label(const std::string& method, const std::string& group, bool of_programs) {
   if (of_programs) return group;
   const std::string name = method == "gnc"     ? "guess and check"
@@ -25,7 +25,7 @@ std::string line_label(const std::string& method, const std::string& group, bool
   return group.empty() ? name : fmt::format("{}, {}", name, group);
 }
 
-// Fills values or names, and returns the place of each text.
+// Fills `values` or `names` of the figure, and returns the place of each text.
 std::map<std::string, double> place_texts(FigureLines& figure,
                                           const std::vector<std::string>& texts) {
   std::map<std::string, double> places;
@@ -50,7 +50,8 @@ std::map<std::string, double> place_texts(FigureLines& figure,
   return places;
 }
 
-// Numbers rise along the axis, or fall; no text occurs again after another one.
+// True if the values change with the axis: numbers never fall or never rise, and no text comes back
+// after another text.
 bool go_with_axis(const std::vector<std::string>& values) {
   const bool are_numbers = std::all_of(values.begin(), values.end(), [](const std::string& text) {
     return number_in(text).has_value();
@@ -67,8 +68,8 @@ bool go_with_axis(const std::vector<std::string>& values) {
   return rises || falls;
 }
 
-// Is the line a series? It is if the other values of its cells change together with the axis, as
-// values of --zip do.
+// True if the line is a series: the other values of its cells change together with the axis, like
+// values of --zip.
 bool is_series(const FigureLine& line, const std::set<std::string>& names) {
   std::map<std::string, std::vector<std::string>> values;
   for (const LinePlace& place : line.places) {
@@ -82,7 +83,7 @@ bool is_series(const FigureLine& line, const std::set<std::string>& names) {
                      [](const auto& one) { return go_with_axis(one.second); });
 }
 
-// One line of all places, which may lie on each other.
+// Joins all lines into one line with all of their places; several places may have the same x.
 void join_lines(FigureLines& figure) {
   FigureLine joined;
   for (FigureLine& line : figure.lines)
@@ -92,7 +93,8 @@ void join_lines(FigureLines& figure) {
   figure.lines = {std::move(joined)};
 }
 
-// Samples of a space of several names: where most lines have one place alone, these are no lines.
+// Detects samples of a space of several names: if most lines have only one place, the places are
+// single points and not lines.
 void find_scattered(FigureLines& figure, const SweepResults& results,
                     const std::set<std::string>& grouping) {
   constexpr size_t kFewestLines = 3;
@@ -194,7 +196,7 @@ std::vector<double> sorted_measures(const std::vector<const CellResult*>& cells,
 }
 
 std::pair<double, double> median_interval(const std::vector<double>& sorted) {
-  constexpr double kOutside = 0.025;  // on either side
+  constexpr double kOutside = 0.025;  // probability beyond either end
   const auto count = static_cast<double>(sorted.size());
   // How many of `count` values are below the median is binomial with probability 1/2.
   double below = 0;

@@ -10,11 +10,11 @@
 namespace convoy::sweep {
 namespace {
 
-constexpr size_t kBetween = 2;     // columns of blanks
-constexpr size_t kLeastRoom = 24;  // for the last column
-constexpr size_t kGoodRoom = 40;   // for the last column, if other columns may move below
+constexpr size_t kBetween = 2;     // blanks between columns
+constexpr size_t kLeastRoom = 24;  // least width of the last column
+constexpr size_t kGoodRoom = 40;   // width of the last column if other columns may move below
 
-using Column = std::vector<std::string>;  // its heading first
+using Column = std::vector<std::string>;  // heading, then the cells
 
 // Pieces of at most `room` bytes, cut at blanks where there are any.
 std::vector<std::string> folded(const std::string& text, size_t room) {
@@ -31,7 +31,7 @@ std::vector<std::string> folded(const std::string& text, size_t room) {
   return lines;
 }
 
-// "student_" and "dim", "loss" and "MEDIAN".
+// The words of a heading: "student_" and "dim", "loss" and "MEDIAN".
 std::vector<std::string> words_of(const std::string& heading) {
   std::vector<std::string> words(1);
   for (const char letter : heading) {
@@ -60,7 +60,7 @@ size_t widest(const Column& column, size_t from = 0) {
   return most;
 }
 
-// With its heading in lines.
+// The width of a column whose heading is folded into lines of one word.
 size_t folded_width(const Column& column) {
   size_t width = widest(column, 1);
   for (const std::string& word : words_of(column.front())) width = std::max(width, word.size());
@@ -80,7 +80,7 @@ std::vector<size_t> widths_of(const std::vector<Column>& columns,
   return widths;
 }
 
-// Rows of text: a cell that is wider than its column goes on below.
+// The rows as text. A cell that is wider than its column continues in the next line.
 std::string drawn(const std::vector<Column>& columns, const std::vector<size_t>& widths,
                   size_t words, bool ends_in_words) {
   TableRows rows;
@@ -102,7 +102,8 @@ std::string drawn(const std::vector<Column>& columns, const std::vector<size_t>&
                            .empty = ""});
 }
 
-// Parts below each other, each begun by the names; the words belong to the first.
+// Splits the table into parts below each other. Each part begins with the name columns; the word
+// columns belong to the first part.
 std::string divided(const std::vector<Column>& columns, const TableFit& fit) {
   const size_t names = fit.names;
   const auto room = static_cast<size_t>(fit.width);

@@ -14,15 +14,15 @@ namespace convoy::sweep {
 using TableRows = std::vector<std::vector<std::string>>;
 
 struct TableFit {
-  // The first columns, by which a row is called: each part repeats them. A number stands for them
-  // where they take more than half of the width.
+  // Number of the first columns, which name a row: each part of a split table repeats them. If they
+  // take more than half of the width, a row number replaces them.
   size_t names = 1;
-  size_t words = 1;   // the first columns that are no numbers
-  int64_t width = 0;  // 0: any
+  size_t words = 1;   // number of the first columns that are no numbers
+  int64_t width = 0;  // 0: any width
 };
 
-// `rows`: the first is the heading; the last column is words. Only a name or number that is longer
-// by itself goes beyond the width.
+// The first of `rows` is the heading; the last column holds words. The table is wider than the
+// width only if a single name or number is.
 std::string fitted_table(TableRows rows, const TableFit& fit);
 
 }  // namespace convoy::sweep

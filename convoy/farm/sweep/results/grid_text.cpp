@@ -13,7 +13,7 @@
 namespace convoy::sweep {
 namespace {
 
-// Long lists are named by their first three and their last.
+// A long list shows only its first three values and its last value.
 std::string values_text(const std::vector<std::string>& values) {
   constexpr size_t kMostNamed = 6, kFirst = 3;
   if (values.size() <= kMostNamed) return fmt::format("{}", fmt::join(values, ", "));

@@ -11,16 +11,17 @@
 
 namespace convoy::sweep {
 
-// {"student_dim": [150, 300]}: the distinct values of each parameter that varies.
+// The distinct values of each parameter that varies, such as {"student_dim": [150, 300]}.
 nlohmann::ordered_json grid_json(const SweepResults& results);
 
-// "student_dim 150, 175, 200 .. 300 (7); teacher_rank 1, 2" of an object of arrays.
+// An object of arrays as "student_dim 150, 175, 200 .. 300 (7); teacher_rank 1, 2".
 std::string named_values_text(const nlohmann::ordered_json& values);
 
-// The same of the grid, with "; seeds 0 .. 3; gnc, gd".
+// The grid in the form of named_values_text(), followed by seeds and methods: "; seeds 0 .. 3; gnc,
+// gd".
 std::string grid_text(const SweepResults& results);
 
-// Words as a shell reads them.
+// The words as a command line for a shell.
 std::string shell_text(const std::vector<std::string>& words);
 
 }  // namespace convoy::sweep

@@ -17,9 +17,10 @@ namespace {
 
 using Rows = TableRows;
 
-constexpr int64_t kMostListed = 10;  // cells of one state
+constexpr int64_t kMostListed = 10;  // most cells of one state that are listed
 
-// Takes out the columns that no row has a value for: a program has no prior and accepts nothing.
+// Removes the columns in which no row has a value: programs, for example, have no prior and accept
+// no guesses.
 void drop_empty_columns(Rows& rows) {
   for (size_t column = rows.front().size(); column-- > 0;) {
     const bool is_empty = std::all_of(rows.begin() + 1, rows.end(), [column](const auto& row) {
@@ -91,8 +92,8 @@ std::string remark(const CellResult& cell) {
              : "";
 }
 
-// The columns that name a row: the method, where a workload has several, the axis, and every other
-// parameter that separates rows.
+// The columns that name a row: the method if there are several, the axis, and every other parameter
+// that separates rows.
 struct Naming {
   bool method = true;
   std::vector<std::string> parameters;
@@ -175,7 +176,7 @@ Rows cell_rows(const SweepResults& results, const Naming& naming, bool all) {
   return rows;
 }
 
-// "342 censored; the first 10 of them".
+// A text such as "342 censored; the first 10 of them".
 std::string left_out_text(const SweepResults& results) {
   std::string text;
   for (const auto& [state, count] : results.counts())
@@ -196,7 +197,7 @@ std::string table_text(const SweepResults& results, const TableOptions& options)
   TableFit fit{.names = naming.count(), .words = naming.count(), .width = options.width};
   std::string text = table_of(summary_rows(results, axis, naming), fit);
   const Rows cells = cell_rows(results, naming, options.every_cell);
-  ++fit.names;  // with the seed
+  ++fit.names;  // counts the seed too
   if (cells.size() > 1)
     text += fmt::format("\n{}{}", options.every_cell ? "" : left_out_text(results),
                         table_of(cells, fit));

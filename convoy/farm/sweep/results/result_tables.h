@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a sweep's results that people read: a column for each parameter that varies, for
-// each result by its name, and for nothing that no row has.
+// The tables of a sweep's results that people read: one column for each parameter that varies, and
+// for each result by its name. A column without any value is left out.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@
 namespace convoy::sweep {
 
 struct TableOptions {
-  bool every_cell = false;  // else of each state but Value the first ten cells, with their number
-  int64_t width = 0;        // the terminal's, see fitted_table(); 0 = any width
+  // False: lists only the first ten cells of each state but Value, and counts the rest.
+  bool every_cell = false;
+  int64_t width = 0;  // width of the terminal, see fitted_table(); 0 = any width
 };
 
-// A row per method and choice of values with median, quartiles and counts over seeds; then a row
-// per cell with its 95 % interval and what is to be said of it.
+// First one row per method and choice of values, with median, quartiles and counts over seeds. Then
+// one row per cell, with its 95 % interval and remarks on the cell.
 std::string table_text(const SweepResults& results, const TableOptions& options = {});
 
-// The cell with the least (or greatest) first result; null where none has a value.
+// The cell with the least (or greatest) first result; null if no cell has a value.
 const CellResult* best_cell(const SweepResults& results, bool greatest);
-// "loss 0.25 with layers=2 lr=0.01, seed 1".
+// Describes the best cell, as in "loss 0.25 with layers=2 lr=0.01, seed 1".
 std::string best_text(const SweepResults& results, const CellResult& best);
 
 }  // namespace convoy::sweep

@@ -21,8 +21,8 @@
 namespace convoy::sweep {
 namespace {
 
-// The letter that begins the text, where it is one of unseen_letter(). U+200C and U+200D are none:
-// Persian and emoji need them.
+// The code of the letter that begins the text, if it is one of unseen_letter(). U+200C and U+200D
+// do not count, because Persian and emoji need them.
 std::optional<unsigned> unseen_code(std::string_view text) {
   const auto byte = [&text](size_t at) {
     return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
@@ -41,12 +41,12 @@ std::optional<unsigned> unseen_code(std::string_view text) {
   return is_unseen ? std::optional(code) : std::nullopt;
 }
 
-// As neighbours of a million cells mostly are: for them nothing is looked up.
+// True for most neighbours among a million cells; nothing is looked up for such a cell.
 bool are_alike(const Cell* last, const Cell& cell) {
   return last != nullptr && last->parameters.shares(cell.parameters) && last->method == cell.method;
 }
 
-// Adds the names whose values differ among these parameters, or that some of them lack.
+// Adds the names whose values differ between these parameters, or that some of the cells lack.
 void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
   std::map<std::string, std::set<std::string>> values;
   std::map<std::string, size_t> seen;
@@ -63,7 +63,8 @@ void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
 // only between seeds, such as data of a file, is no axis. Parameters of programs are all the user's
 // own, so one that differs between seeds is an axis too.
 std::set<std::string> varying_names(const SweepResults& results) {
-  std::map<std::string, std::map<std::string, size_t>> texts;  // by method: parameters, numbered
+  // By method: number of each parameter text.
+  std::map<std::string, std::map<std::string, size_t>> texts;
   const Cell* last = nullptr;
   for (const CellResult& cell : results.cells) {
     if (are_alike(last, cell.cell)) continue;
@@ -176,7 +177,7 @@ std::string escaped_line(std::string_view text) {
     const auto byte = static_cast<unsigned char>(letter);
     if (const auto code = unseen_code(text)) {
       escaped += fmt::format("\\u{:04x}", *code);
-      text.remove_prefix(*code < 0x800 ? 1 : 2);  // its further bytes
+      text.remove_prefix(*code < 0x800 ? 1 : 2);  // the letter's further bytes
     } else if (letter == '\n') {
       escaped += "\\n";
     } else if (letter == '\t') {
@@ -260,7 +261,7 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
   };
   std::vector<Collected> all;
   std::map<std::tuple<std::string, std::string, std::string>, size_t> places;
-  std::unordered_map<std::string, size_t> known;  // rows by method and parameters
+  std::unordered_map<std::string, size_t> known;  // row number by method and parameters
   const auto row_of = [&](const CellResult& cell) {
     const auto axes = axes_of(cell.cell);
     SeedSummary key;

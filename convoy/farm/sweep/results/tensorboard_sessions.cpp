@@ -25,14 +25,15 @@ using telemetry::HparamsExperiment;
 using telemetry::HparamsSession;
 using telemetry::HparamValue;
 
-// Values of one parameter that the page lists to choose from; for more values it draws a range.
+// The most values of one parameter that the page lists to choose from; for more values it shows a
+// range.
 constexpr size_t kMostListedValues = 64;
 
-// All that was tried with one set of parameters.
+// All cells with one set of parameters.
 struct Point {
   telemetry::Hparams parameters;
-  std::string name;    // "gnc width=4 lr=0.1"
-  std::string folder;  // the same for a path
+  std::string name;    // such as "gnc width=4 lr=0.1"
+  std::string folder;  // the name in a form for paths
   std::vector<const CellResult*> cells;
 };
 
@@ -80,7 +81,7 @@ std::vector<Point> points_of(const SweepResults& results) {
   return points;
 }
 
-// A parameter has one type on the page: numbers beside words are words.
+// Gives each parameter one type on the page: if it has numbers and words, its numbers become words.
 void unify_types(std::vector<Point>& points) {
   std::map<std::string, std::set<size_t>> types;
   for (const Point& point : points)
@@ -90,7 +91,7 @@ void unify_types(std::vector<Point>& points) {
       if (types[name].size() > 1) value = text_of(value);
 }
 
-// By what differs between them.
+// Names the points by the parameters that differ between them.
 void name_points(std::vector<Point>& points) {
   std::map<std::string, std::set<HparamValue>> values;
   for (const Point& point : points)
@@ -139,7 +140,7 @@ Metrics metrics_of(const CellResult& cell, const std::vector<std::string>& names
   return metrics;
 }
 
-// Over the seeds of a point.
+// Median and quartiles over the seeds of a point.
 Metrics metrics_of(const Point& point, const std::string& name) {
   std::vector<double> values;
   for (const CellResult* cell : point.cells)
@@ -151,7 +152,7 @@ Metrics metrics_of(const Point& point, const std::string& name) {
           {"seeds", static_cast<double>(values.size())}};
 }
 
-// Below 0 = now, as the end is where it is not known.
+// The time at which a session began. Below 0 = now, like an unknown end.
 double begin_of(double end_seconds, const Metrics& metrics) {
   const auto seconds = metrics.find("seconds");
   return end_seconds < 0 || seconds == metrics.end() ? end_seconds : end_seconds - seconds->second;
@@ -201,7 +202,7 @@ bool has_result(const CellResult& cell) {
          cell.state == CellState::Failed;
 }
 
-// Says that a folder is of sessions alone.
+// The name of a file that marks a folder as holding only sessions.
 constexpr const char* kSessionsFile = "convoy-sessions.json";
 
 std::string digest_of(const SweepResults& results) {
@@ -222,7 +223,7 @@ void remove_events(const fs::path& folder) {
       events.push_back(entry.path());
   for (const fs::path& file : events) {
     fs::remove(file, failed);
-    // Folders that are empty now held a session; others stay.
+    // A folder that is empty now held a session and is removed. Other folders stay.
     for (fs::path place = file.parent_path(); place != folder; place = place.parent_path())
       if (!fs::is_empty(place, failed) || !fs::remove(place, failed)) break;
   }
@@ -279,7 +280,7 @@ std::string write_tensorboard_sessions(const SweepResults& results, const fs::pa
   add_experiment(experiment,
                  experiment_of(points, sessions.metric_tags(),
                                fmt::format("{}, version {}", results.workload, results.version)));
-  // At the end: a folder that was written in part is written again.
+  // Written last, so that a folder that was written only in part is written again.
   write_file_atomic(folder / kSessionsFile, record);
   return fmt::format(
       "wrote {} for TensorBoard into {}{}", counted(written, "session"), folder.string(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cells of a sweep as sessions of TensorBoard's HParams page: a run for each cell, which is a
-// seed; cells that differ by their seed alone are a group.
+// The cells of a sweep as sessions of TensorBoard's HParams page: one run per cell. Cells that
+// differ only in their seed are a group.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@
 
 namespace convoy::sweep {
 
-// TensorBoard reads a file of each run, and keeps all of them in memory.
+// TensorBoard reads one file per run and keeps all runs in memory, so their number is limited.
 constexpr int64_t kMostTensorboardRuns = 1'000;
-// With more points than that nothing is written.
+// With more points nothing is written.
 constexpr int64_t kMostTensorboardPoints = 10'000;
 
-// FOLDER has the experiment, and FOLDER/POINT/seed-N the session of a cell with its value, or its
-// failure; cells without a result have none. With more cells than kMostTensorboardRuns there is one
-// session for each point, FOLDER/POINT, with the median of its values and the quartiles. The
-// sessions of an earlier call are removed, whichever sweep they belong to: a folder has one sweep.
-// Returns a sentence about what was written; empty = nothing was, since the folder holds these
-// results. Throws ConfigError as require_sessions_folder(), IoError.
+// Writes the experiment into FOLDER, and the session of each cell, with its value or its failure,
+// into FOLDER/POINT/seed-N. Cells without a result have no session. With more cells than
+// kMostTensorboardRuns there is one session per point, FOLDER/POINT, with the median and the
+// quartiles of its values. The sessions of an earlier call are removed, even if they belong to
+// another sweep: a folder has one sweep. Returns a sentence about the written files. Empty =
+// nothing was written, because the folder already holds these results. Throws IoError, and
+// ConfigError like require_sessions_folder().
 std::string write_tensorboard_sessions(const SweepResults& results,
                                        const std::filesystem::path& folder, const Log& log);
 

@@ -21,7 +21,7 @@ ordered_json text_or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
-// Programs write to stderr in any encoding.
+// Programs write to stderr in any encoding, so invalid bytes are replaced.
 ordered_json readable_or_null(const std::string& bytes) {
   if (bytes.empty()) return nullptr;
   return ordered_json::parse(
@@ -40,7 +40,7 @@ void add_results(ordered_json& row, const ordered_json& after, const CellResult&
                  const std::vector<std::string>& metrics) {
   for (size_t metric = 0; metric < metrics.size(); ++metric) {
     const std::string& name = metrics[metric];
-    // The first one is the column value.
+    // The first metric is already the column `value`.
     if (metric == 0 && (name == "value" || name == "seconds")) continue;
     const bool is_taken = row.contains(name) || after.contains(name);
     row[is_taken ? "result_" + name : name] = number_or_null(cell.metric(metric));
@@ -64,7 +64,7 @@ void add_guesses(ordered_json& row, const CellResult& cell) {
   row["steps"] = cell.outcome.steps > 0 ? ordered_json(cell.outcome.steps) : ordered_json(nullptr);
 }
 
-// {"folder": .., "environment": {..}} of a command; null where a cell has none.
+// Adds folder and environment of a command; null if a cell has none.
 void add_circumstances(ordered_json& row, const CellResult& cell) {
   const auto record = nlohmann::json::parse(cell.program.str(), nullptr, false);
   const bool known = record.is_object() && record.contains("folder");
@@ -104,7 +104,7 @@ ordered_json tidy_json(const SweepResults& results) {
   ordered_json rows = ordered_json::array();
   AxesOfCells known;
   for (const CellResult& cell : results.cells) {
-    ordered_json row, after;  // after the results
+    ordered_json row, after;  // after: the columns that follow the results
     row["workload"] = results.workload;
     row["version"] = results.version;
     row["method"] = cell.cell.method;
@@ -115,7 +115,7 @@ ordered_json tidy_json(const SweepResults& results) {
     const auto& axes = known.of(cell.cell);
     for (const std::string& name : names) {
       const auto found = axes.find(name);
-      // A grid may use any name; the columns that Convoy adds keep theirs.
+      // A grid may use any name. The columns that Convoy adds keep their names.
       const bool is_taken =
           row.contains(name) || after.contains(name) || name == "state" || name == "value";
       row[is_taken ? "parameter_" + name : name] =
@@ -135,7 +135,7 @@ std::string tidy_json_text(const SweepResults& results) {
 }
 
 std::vector<std::string> tidy_columns(const SweepResults& results) {
-  // A row of each set of parameters has all the names.
+  // One row for each set of parameters contains all column names.
   SweepResults few{.workload = results.workload,
                    .version = results.version,
                    .cells = {},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row per cell: everything that is known of it, for other programs.
+// A table with one row per cell, which holds everything that is known about the cell, for other
+// programs.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,12 +15,13 @@ namespace convoy::sweep {
 // Columns: workload, version, method, seed, then every parameter by name, then state, value,
 // standard_error, low, high, guesses, accepted, non_finite, accepted_share, prior_mean, theory,
 // asymptote, theory_acceptance, train_loss, steps, attempts, failure_kind, failure_message,
-// failure_signal, failure_stderr, seconds, guesses_per_second, device. Programs have a
-// column for each result by its name after value, none of guesses, closed forms and descents, and
-// folder and environment at the end. Missing values are empty (JSON: null).
+// failure_signal, failure_stderr, seconds, guesses_per_second, device. Programs have a column for
+// each result by its name after value, no columns of guesses, closed forms and descents, and the
+// columns folder and environment at the end. Missing values are empty (JSON: null).
 std::vector<std::string> tidy_columns(const SweepResults& results);
 std::string tidy_csv(const SweepResults& results);
 nlohmann::ordered_json tidy_json(const SweepResults& results);  // an array of objects
-std::string tidy_json_text(const SweepResults& results);  // that, indented, with its last newline
+// Tidy_json() as indented text with a newline at its end.
+std::string tidy_json_text(const SweepResults& results);
 
 }  // namespace convoy::sweep

@@ -27,7 +27,7 @@ std::string wide_text(const CellResult* cell, size_t metric) {
 std::string wide_csv(const SweepResults& results) {
   std::set<std::string> names;
   std::set<int64_t> seeds;
-  std::unordered_map<std::string, size_t> places;  // row numbers, by parameters
+  std::unordered_map<std::string, size_t> places;  // row number by parameters
   std::vector<std::map<int64_t, const CellResult*>> rows;
   for (const CellResult& cell : results.cells) {
     const auto [place, added] = places.try_emplace(cell.cell.parameters.str(), rows.size());

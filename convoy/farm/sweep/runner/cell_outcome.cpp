@@ -37,8 +37,8 @@ void put(nlohmann::ordered_json& object, const Effort& effort) {
   object["device"] = effort.device;
 }
 
-// Reads texts that this file wrote, at a twentieth of what a parser costs. Anything else is left to
-// the parser.
+// Reads texts that this file wrote, in a twentieth of a JSON parser's time. Any other text is left
+// to the parser.
 class OwnText {
  public:
   explicit OwnText(const std::string& text) : at_(text.data()), end_(text.data() + text.size()) {}
@@ -66,8 +66,8 @@ class OwnText {
     at_ = close;
     return *this;
   }
-  // `key` and an object that ends just before the last character of all; empty where there is no
-  // such key.
+  // Reads `key` and its object, which ends just before the last character of the text. `object` is
+  // empty if there is no such key.
   OwnText& read_last_object(std::string_view key, std::string_view& object) {
     object = {};
     if (!good_ || !std::string_view(at_, end_).starts_with(key)) return *this;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A cell's one final result as the store keeps it, and back.
+// Converts a cell's final result to the form in which the store keeps it, and back.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,32 @@
 
 namespace convoy::sweep {
 
-// The effort behind a result, beside its numbers.
+// The effort that a result cost.
 struct Effort {
   int64_t microseconds = 0;  // summed over all workers
   int64_t attempts = 1;
   std::string device;
 };
 
-// Censored where nothing passed; failed where only losses that are no numbers did, never a number
-// in their place, and where guesses are missing.
+// Censored if no guess passed. Failed if guesses are missing, and if guesses passed but no loss is
+// a finite number; such a cell never gets a number.
 jobs::Result guess_result(const PlannedCell& planned, const Tally& tally, const Effort& effort);
-// Failed where the value is no finite number; censored where the program was pruned.
+// Failed if the value is not a finite number; censored if the program was pruned.
 jobs::Result outcome_result(const CellOutcome& outcome, const Effort& effort);
 
-// Texts of the cell before: equal texts are shared.
+// Texts of the cell before, which are shared if the new texts are equal.
 struct LikelyTexts {
   SharedText device = {};
   SharedText program = {};
 };
 
-// The state, numbers and effort of a task with its result; `reference` is left alone. A result that
-// lacks guesses, as versions of Convoy before this rule could store it, is a failure. Throws
+// The state, numbers and effort of a task with its result. Does not set `reference`. A result that
+// lacks guesses counts as a failure; earlier versions of Convoy could store such results. Throws
 // DataError.
 CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record,
                        const LikelyTexts& likely = {});
 
-// "AMD EPYC 7B13, 2 of 8 cores": what the host computes with.
+// The hardware that this host computes with, such as "AMD EPYC 7B13, 2 of 8 cores".
 std::string device_name();
 
 }  // namespace convoy::sweep

@@ -24,12 +24,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using jobs::Lease;
 
-// A claim's work takes about this long: what a kill can cost, against what a transaction costs.
+// The work of one claim takes about this long: a kill loses at most this time, and a transaction
+// costs little in comparison.
 constexpr double kClaimSeconds = 1.0;
-// Between looks at the stop request, and signs of life.
+// Time between checks of the stop request, and between signs of life.
 constexpr double kSliceSeconds = 0.25;
-// A range is handed in when it is finished, but ranges shorter than this together: a kill costs one
-// range of its worker, and the store gets no more transactions than a disk can sync.
+// A range is handed in when it is finished; ranges shorter than this are handed in together. So a
+// kill loses one range of the worker, and the store gets no more transactions than a disk can sync.
 constexpr double kHandInSeconds = 0.05;
 constexpr int64_t kMostRangesPerClaim = 1000;
 constexpr int64_t kMostUnits = int64_t{1} << 50;
@@ -78,8 +79,8 @@ class Worker : public workers::WorkSource {
  private:
   bool ending() const { return device_lost_ || options_.stop_wanted(); }
 
-  // Claims from one group after the other. Guesses are the first group: a worker with a GPU leaves
-  // it when there are none.
+  // Claims from one group after another. The first group holds the guesses; a worker with a GPU
+  // leaves it only when it has no open work.
   bool claim() override {
     for (size_t tried = 0; tried < options_.groups.size(); ++tried) {
       group_ = &options_.groups[next_group_];
@@ -89,7 +90,7 @@ class Worker : public workers::WorkSource {
                               .max_ranges = std::max(cells_together(), ranges_per_claim_),
                               .units_per_range = units_per_range(),
                               .lease = options_.lease});
-      // Any worker may hold the last range of a cell, so idle workers check.
+      // Any worker may hold the last range of a cell, so idle workers check for complete cells.
       if (leases_.empty() && finish_complete(store_, group_->number) == 0) continue;
       if (!options_.gpu.empty()) next_group_ = 0;
       return true;
@@ -97,9 +98,9 @@ class Worker : public workers::WorkSource {
     return false;
   }
 
-  // A GPU has a block of threads for each of many descents.
+  // A GPU computes many descents at once, each in a block of threads.
   int64_t cells_together() const {
-    constexpr int64_t kOfGpu = 16;  // for each lane of a CPU's vector
+    constexpr int64_t kOfGpu = 16;  // cells per lane of a CPU's vector
     return group_->cells_per_claim * (options_.gpu.empty() ? 1 : kOfGpu);
   }
 
@@ -145,7 +146,7 @@ class Worker : public workers::WorkSource {
     int64_t done = 0;
     try {
       const GuessExperiment& experiment = experiment_of(lease, planned);
-      // Not before: a driver may compile kernels for seconds.
+      // The time begins here, because a driver may first compile kernels for seconds.
       begin = Clock::now();
       while (done < lease.count &&
              (done == 0 || (!options_.stop_wanted() && seconds_since(begin) < 2 * kClaimSeconds))) {
@@ -196,17 +197,17 @@ class Worker : public workers::WorkSource {
                        static_cast<int64_t>(static_cast<double>(guesses) / expected_rate * 1e6)});
   }
 
-  // Learns from whole ranges only: where other processes compete for the core, a short pause proves
+  // Learns from whole ranges only. If other processes compete for the core, a short pause proves
   // nothing, and a range that is much too long keeps its guesses from other workers.
   void learn_rate(int64_t guesses, double seconds) {
     constexpr double kLeastMeasured = 1e-3;
     const double measured = static_cast<double>(guesses) / std::max(seconds, kLeastMeasured);
     if (seconds < kLeastMeasured && measured < rate_)
-      return;  // too short for more than a lower bound
+      return;  // too short to give more than a lower bound
     rate_ = rate_ > 0 ? std::min(measured, 2 * rate_) : measured;
   }
 
-  // A cell with a rule is looked at where the rule looks.
+  // If a cell has a stop rule, its slices end where the rule is checked.
   int64_t slice_guesses(const GuessExperiment& experiment, const StopRule& rule,
                         int64_t first) const {
     const double rate = rate_ > 0 ? rate_ : experiment.expected_rate();
@@ -216,10 +217,11 @@ class Worker : public workers::WorkSource {
                                std::min(to_rule, kMostUnits));
   }
 
-  // Making an experiment may cost more than a short range of it.
+  // Making an experiment may cost more than computing a short range, so the last experiment is
+  // kept.
   const GuessExperiment& experiment_of(const Lease& lease, const PlannedCell& planned) {
     if (experiment_task_ != lease.task) {
-      // The last one's memory may be what this one needs.
+      // The last experiment is destroyed first, since this experiment may need its memory.
       experiment_task_ = -1;
       experiment_.reset();
       experiment_ = workload_.guesses(planned.cell);
@@ -228,8 +230,8 @@ class Worker : public workers::WorkSource {
     return *experiment_;
   }
 
-  // Empties `leases`. One that failed before is computed alone, so that it cannot take others with
-  // it.
+  // Computes all cells and empties `leases`. A cell that failed before is computed alone, so that
+  // it cannot make other cells fail.
   void compute_all(std::vector<Lease>& leases) {
     std::vector<Lease> together;
     for (const Lease& lease : leases) {
@@ -244,7 +246,7 @@ class Worker : public workers::WorkSource {
   }
 
   void compute(const std::vector<Lease>& leases) {
-    if (options_.stop_wanted()) return;  // the claim gives back what was not begun
+    if (options_.stop_wanted()) return;  // leases that are not begun are given back
     WorkerMessage message{.kind = WorkerMessage::Kind::Begin};
     std::vector<Cell> cells;
     for (const Lease& lease : leases) {
@@ -263,7 +265,7 @@ class Worker : public workers::WorkSource {
         for (const Lease& lease : leases) fail(lease, failed);
         return;
       }
-      // Half of them need half the memory; in the end the guilty one is alone.
+      // Half of the cells need half of the memory. In the end the cell that is too large is alone.
       const auto middle = leases.begin() + static_cast<int64_t>(leases.size() / 2);
       compute({leases.begin(), middle});
       compute({middle, leases.end()});
@@ -278,7 +280,7 @@ class Worker : public workers::WorkSource {
     const int64_t each = spent / static_cast<int64_t>(leases.size());
     for (size_t at = 0; at < leases.size(); ++at)
       hand_in_outcome(leases[at], outcomes[at], each, begin);
-    // Programs are compared with it from now on.
+    // Other programs are compared with these values from now on, so they are handed in at once.
     if (std::any_of(outcomes.begin(), outcomes.end(),
                     [](const CellOutcome& one) { return std::isfinite(one.at_step); }))
       hand_in();
@@ -310,7 +312,7 @@ class Worker : public workers::WorkSource {
       options_.tell({.kind = WorkerMessage::Kind::CellFailed, .text = way_of(failure)});
   }
 
-  // `begin`: when its computation began.
+  // `begin`: the time at which the computation began.
   void add(jobs::Completion completion, Clock::time_point begin) {
     if (pending_.empty()) oldest_pending_ = begin;
     pending_.push_back(std::move(completion));
@@ -342,8 +344,8 @@ class Worker : public workers::WorkSource {
   jobs::JobStore& store_;
   const WorkerGroup* group_ = nullptr;  // the group of the last claim
   size_t next_group_ = 0;
-  std::vector<Lease> leases_;  // taken by the last claim
-  size_t num_begun_ = 0;       // leases that are begun
+  std::vector<Lease> leases_;  // leases of the last claim
+  size_t num_begun_ = 0;       // number of leases that are begun
   double rate_ = 0;            // guesses per second
   bool device_lost_ = false;
   int64_t ranges_per_claim_ = 1;

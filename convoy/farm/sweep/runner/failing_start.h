@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds out that a sweep fails from its first cells on, all in one way: the others would take their
-// time for nothing. The runner tells what its workers do. One thread.
+// Detects that the first cells of a sweep all fail in the same way, so that computing the other
+// cells would waste time. The runner passes on the messages of its workers. One thread.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@ class FailingStart {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `works`: some cell has a result already.
+  // `works`: true if some cell has a result already.
   explicit FailingStart(bool works) : works_(works) {}
 
   void add(size_t worker, const WorkerMessage& message, Clock::time_point now);
-  void forget(size_t worker) { began_.erase(worker); }  // it is gone
-  // True when the first cells, and the cells that ran beside them, all failed in one way. A number
-  // that is not finite is a result here: the program works.
+  void forget(size_t worker) { began_.erase(worker); }  // the worker is gone
+  // True if the first cells, and the cells that ran at the same time, all failed in the same way. A
+  // number that is not finite counts as a result here: the program works.
   bool found() const;
   int64_t num_failed() const { return num_failed_; }
 
@@ -32,7 +32,7 @@ class FailingStart {
   bool differ_ = false;
   int64_t num_failed_ = 0;
   std::string way_;                            // the way in which the cells failed
-  Clock::time_point decided_;                  // when the last of the few failed
+  Clock::time_point decided_;                  // time at which the last of the first cells failed
   std::map<size_t, Clock::time_point> began_;  // cells that run, by worker
 };
 

@@ -12,7 +12,7 @@
 namespace convoy::sweep {
 namespace {
 
-constexpr size_t kTogether = 10'000;  // results of one transaction
+constexpr size_t kTogether = 10'000;  // results per transaction
 
 struct OtherTask {
   int64_t number = 0;
@@ -61,13 +61,14 @@ void merge_group(jobs::JobStore& from, const jobs::Group& group, jobs::JobStore&
   if (!results.empty()) finish_all(into, results, report);
 }
 
-// "ssm" of "ssm-1a2b3c4d5e6f".
+// The label of a name: "ssm" for "ssm-1a2b3c4d5e6f".
 std::string label_of(const std::string& name) { return name.substr(0, name.rfind('-')); }
 
-// Equal for parts of one sweep: label, workload, version, and the cells without their places.
+// Equal for parts of one sweep. It holds the label, the workload, the version, and the cells
+// without their places.
 using Kind = std::vector<std::string>;
 
-// Throws what `make` throws.
+// Throws the errors of `make`.
 Kind kind_of(jobs::JobStore& store, const SweepName& name, const WorkloadMaker& make) {
   const auto workload = make(name.workload, name.version);
   std::set<std::string> settings;
@@ -90,8 +91,9 @@ Kind kind_of(jobs::JobStore& store, const SweepName& name, const WorkloadMaker& 
   return kind;
 }
 
-// A plan of the distinct cells of all parts; cells of one choice of values follow each other, by
-// seed. The plan has no cells when two cells have the same place and seed but different data.
+// A plan of the distinct cells of all parts. Cells of one choice of values follow each other,
+// ordered by seed. The plan has no cells if two cells have the same place and seed but different
+// data.
 SweepPlan plan_of_all(jobs::JobStore& store, const std::vector<SweepName>& parts,
                       const Workload& workload) {
   SweepPlan plan{.label = label_of(parts.front().name),
@@ -149,7 +151,7 @@ std::vector<JoinedSweep> join_sweeps(jobs::JobStore& into, const std::set<std::s
     try {
       kinds[kind_of(into, one, make)].push_back(one);
     } catch (const ConfigError&) {
-      // A workload of a newer Convoy: its axes are not known here.
+      // The workload belongs to a newer Convoy, so its axes are unknown here.
     }
   }
   std::vector<JoinedSweep> joined;

@@ -15,23 +15,23 @@ namespace convoy::sweep {
 
 struct MergeReport {
   int64_t sweeps = 0;
-  int64_t cells = 0;                      // cells in the store that is read
-  int64_t added = 0;                      // cells that the other one lacked
+  int64_t cells = 0;                      // cells in the store `from`
+  int64_t added = 0;                      // cells that the store `into` lacked
   int64_t results = 0;                    // results that were copied
-  int64_t known = 0;                      // results in both; the result of `into` stays
+  int64_t known = 0;                      // results in both stores; `into` keeps its own
   std::vector<std::string> skipped = {};  // groups with a damaged row
-  std::set<std::string> names = {};       // the sweeps' names, SweepName::name
+  std::set<std::string> names = {};       // names of the sweeps (SweepName::name)
 };
 
-// Sweeps that are now one beside themselves.
+// A sweep that was joined from several sweeps. The single sweeps still exist.
 struct JoinedSweep {
   std::string name;
   int64_t sweeps = 0;
   int64_t cells = 0;
 };
 
-// Values and censored cells are copied with their times; failed and unfinished cells are open in
-// `into`, and ranges of guesses are not copied. May be repeated. Throws what the stores throw.
+// Copies values and censored cells with their times. Failed and unfinished cells are open in
+// `into`; ranges of guesses are not copied. May be repeated. Throws the errors of the stores.
 MergeReport merge_store(jobs::JobStore& from, jobs::JobStore& into);
 
 // Sweeps of `into` that differ only in seeds and in values of the axes are parts of one sweep.

@@ -21,15 +21,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Sets of parameters that are measured of each kind of cell; the others go by their neighbours.
+// Number of sets of parameters that are measured for each kind of cell. The rate of another set is
+// derived from the nearest measured set.
 constexpr size_t kMostMeasured = 3;
 
-// The cells of equal method and parameters.
+// The cells with equal method and parameters.
 struct CellSet {
   std::vector<Cell> some;  // a few of the set's cells
-  double work = 0;         // guesses, or steps of all of them
+  double work = 0;         // guesses, or steps, of all cells of the set
   int64_t steps = 0;       // steps of one cell
-  double foretold = 1;     // seconds, in a unit that all sets share
+  double foretold = 1;     // predicted seconds, in a unit that all sets share
   double rate = 0;         // work per second of all workers
   double longest = 0;      // seconds of the longest piece that one worker must do
 };
@@ -48,7 +49,7 @@ Cell of_steps(Cell cell, const DescentSteps& steps, int64_t count) {
 
 std::vector<CellSet> sets_of(const std::vector<PlannedCell>& cells, bool guesses,
                              const DescentSteps& steps) {
-  constexpr size_t kKept = 128;  // as many descents as a GPU takes together
+  constexpr size_t kKept = 128;  // as many descents as a GPU computes together
   std::vector<CellSet> sets;
   std::map<std::pair<std::string, std::string>, size_t> places;
   for (const PlannedCell& planned : cells) {
@@ -66,8 +67,8 @@ std::vector<CellSet> sets_of(const std::vector<PlannedCell>& cells, bool guesses
   return sets;
 }
 
-// Computes a rate in a process with a session of its own, as workers have: a system that shares its
-// cores by sessions gives the threads of one session less.
+// Computes a rate in a process with a session of its own, like the workers. A system that divides
+// its cores between sessions gives the threads of one session less.
 class MeasuringProcess {
  public:
   explicit MeasuringProcess(const std::function<double()>& job)
@@ -113,7 +114,7 @@ double rate_of_all(const std::vector<CostEngine>& engines,
 double guess_rate(const CostEngine& engine, int64_t thread, const Cell& cell, double seconds) {
   const auto experiment = engine.workload->guesses(cell);
   auto first = static_cast<uint64_t>(thread) << 40;
-  experiment->run(first, 1024);  // what the first call costs is not the rate
+  experiment->run(first, 1024);  // the cost of the first call is not part of the rate
   const auto slice = std::max<uint64_t>(1, static_cast<uint64_t>(experiment->expected_rate() / 50));
   uint64_t done = 0;
   const auto begin = Clock::now();
@@ -124,7 +125,7 @@ double guess_rate(const CostEngine& engine, int64_t thread, const Cell& cell, do
   return static_cast<double>(done) / seconds_since(begin);
 }
 
-// Steps per second, when that many cells are computed together.
+// Steps per second if the engine computes its number of cells together.
 double step_rate(const CostEngine& engine, const CellSet& set, const DescentSteps& steps,
                  double seconds) {
   for (int64_t count = 64;; count *= 4) {
@@ -140,8 +141,8 @@ double step_rate(const CostEngine& engine, const CellSet& set, const DescentStep
   }
 }
 
-// Measures some sets, evenly spread by what they are foretold to cost; the others take the relation
-// of the nearest of these.
+// Measures some sets, evenly spread over their predicted costs. Another set gets the ratio of
+// measured to predicted rate from the nearest measured set.
 void measure_sets(std::vector<CellSet>& sets, const std::function<double(const CellSet&)>& rate) {
   std::vector<size_t> order(sets.size());
   for (size_t at = 0; at < order.size(); ++at) order[at] = at;
@@ -149,7 +150,8 @@ void measure_sets(std::vector<CellSet>& sets, const std::function<double(const C
     return sets[left].foretold < sets[right].foretold;
   });
   const size_t measured = std::min(kMostMeasured, sets.size());
-  std::vector<std::pair<size_t, double>> known;  // place in the order, rate in foretold units
+  // Place in the order; measured rate / predicted rate.
+  std::vector<std::pair<size_t, double>> known;
   for (size_t at = 0; at < measured; ++at) {
     const size_t place = measured == 1 ? 0 : at * (sets.size() - 1) / (measured - 1);
     CellSet& set = sets[order[place]];
@@ -212,7 +214,7 @@ PlanCost measure_cost(const std::vector<PlannedCell>& cells, const DescentSteps&
   for (const CellSet& set : descents) {
     step_work += set.work;
     step_seconds += set.work / set.rate;
-    // One descent is no work for two workers.
+    // One descent cannot be divided between two workers.
     const auto together = static_cast<double>(
         std::min<int64_t>(engines.front().cells_together, std::ssize(set.some)));
     longest = std::max(longest, static_cast<double>(set.steps) * together *

@@ -12,15 +12,15 @@
 
 namespace convoy::sweep {
 
-// The parameter that holds the steps of a workload's descents, and its value where a cell does not
-// name it. Empty: the cost of its cells cannot be measured without computing them.
+// The parameter that holds the number of steps of a workload's descents, and its value for cells
+// that do not name it. Empty: the cost of a cell cannot be measured without computing the cell.
 struct DescentSteps {
   std::string parameter;
   int64_t usual = 0;
 };
 
-// Workers of one kind. `measured` of them are timed at once, and stand for `workers`. For a GPU
-// that this process has opened only one is timed.
+// Workers of one kind. `measured` of them are timed at the same time, as a sample of all `workers`.
+// If this process has opened the GPU, only one of them is timed.
 struct CostEngine {
   const Workload* workload = nullptr;
   int64_t workers = 1;
@@ -32,7 +32,7 @@ struct CostEngine {
 struct PlanTotals {
   int64_t guesses = 0;
   int64_t guess_cells = 0;
-  int64_t descents = 0;        // or commands
+  int64_t descents = 0;        // descents or commands
   int64_t steps = 0;           // steps of all descents
   bool may_end_early = false;  // a cell has a stop rule
 };
@@ -41,13 +41,13 @@ PlanTotals totals_of(const std::vector<PlannedCell>& cells, const DescentSteps& 
 
 struct PlanCost {
   double seconds = 0;  // time of the plan with all workers
-  // All workers together, over the whole plan; 0 = it has no guesses.
+  // Rate of all workers together over the whole plan; 0 = the plan has no guesses.
   double guesses_per_second = 0;
   double steps_per_second = 0;
 };
 
-// Blocks for about `seconds`. Starts processes that end with it. Throws what the workloads throw,
-// StateError where they throw in a process, IoError.
+// Blocks for about `seconds`. Starts processes, which end with this process. Throws the errors of
+// the workloads, StateError if a workload throws in a started process, and IoError.
 PlanCost measure_cost(const std::vector<PlannedCell>& cells, const DescentSteps& steps,
                       const std::vector<CostEngine>& engines, double seconds);
 

@@ -11,14 +11,14 @@
 namespace convoy::sweep {
 namespace {
 
-// Empty where the cell is of no command.
+// Empty if the cell does not run a command.
 nlohmann::json command_words(const Cell& cell) {
   const auto parameters = nlohmann::json::parse(cell.parameters.str(), nullptr, false);
   return parameters.is_object() && parameters.contains("command") ? parameters["command"]
                                                                   : nlohmann::json();
 }
 
-// The mean over cells of one command.
+// The mean time of the cells of one command.
 class CommandSeconds {
  public:
   explicit CommandSeconds(const Cell& cell) : command_(command_words(cell)) {}
@@ -45,7 +45,7 @@ class CommandSeconds {
 
 PlanHistory read_history(jobs::JobStore& store, const SweepPlan& plan) {
   std::unordered_set<std::string> done;
-  std::unordered_map<std::string, int64_t> begun;  // guesses
+  std::unordered_map<std::string, int64_t> begun;  // number of guesses, by task
   CommandSeconds seconds(plan.cells.front().cell);
   const std::string name = plan.name();
   PlannedCellReader reader;
@@ -56,7 +56,8 @@ PlanHistory read_history(jobs::JobStore& store, const SweepPlan& plan) {
     store.for_each_task(group.number, [&](const jobs::TaskRecord& task) {
       if (task.state == jobs::TaskState::Done) {
         const PlannedCell& planned = reader.read(task.parameters);
-        if (cell_result(planned, task).state == CellState::Failed) return;  // it lacks guesses
+        // The result lacks guesses.
+        if (cell_result(planned, task).state == CellState::Failed) return;
         done.insert(task.id);
         seconds.add(planned, task);
       } else if (is_own && task.state == jobs::TaskState::Open && task.units_done > 0) {

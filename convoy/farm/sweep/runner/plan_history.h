@@ -12,14 +12,14 @@
 namespace convoy::sweep {
 
 struct PlanHistory {
-  std::string store;              // its name, without a password
+  std::string store;              // name of the store, without a password
   std::vector<PlannedCell> open;  // cells without a result, with the guesses that are left
-  // The mean of finished cells of the plan's command, over all sweeps of the store; NaN = none, or
-  // the plan is of no command.
+  // The mean time of the finished cells with the plan's command, over all sweeps of the store. NaN
+  // = there are none, or the plan does not run a command.
   double command_seconds = 0;
 };
 
-// Reads every task of the plan's workload and version. Throws what the store throws.
+// Reads every task of the plan's workload and version. Throws the errors of the store.
 PlanHistory read_history(jobs::JobStore& store, const SweepPlan& plan);
 
 }  // namespace convoy::sweep

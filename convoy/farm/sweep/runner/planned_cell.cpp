@@ -28,8 +28,8 @@ constexpr size_t kNamedDigits = 12;  // digits of a digest that names show
 // 2^16 * 2^(k / 4), rounded.
 constexpr std::array<int64_t, 4> kQuarters = {65536, 77936, 92682, 110218};
 
-// The end of the object of the cell's own parameters: it is the bulk of the text, and is kept as it
-// stands. npos: parameters() did not write the text.
+// The end of the object of the cell's own parameters. This object is most of the text and is kept
+// unchanged. npos: the text was not written by parameters().
 size_t cell_end(std::string_view parameters) {
   if (!parameters.starts_with(kCellKey)) return std::string::npos;
   const size_t close = closing_brace(parameters, kCellKey.size());
@@ -38,8 +38,8 @@ size_t cell_end(std::string_view parameters) {
              : std::string::npos;
 }
 
-// `,"guesses":1,"method":"gnc","seed":0}`, which a million cells should not need a parser for.
-// False: it is more.
+// Reads a rest such as `,"guesses":1,"method":"gnc","seed":0}`, so that a million cells need no
+// JSON parser. False: the rest holds more.
 bool read_plain_rest(std::string_view rest, PlannedCell& planned) {
   const auto number = [&](std::string_view key, int64_t& value) {
     if (!rest.starts_with(key)) return false;
@@ -70,12 +70,13 @@ bool read_plain_rest(std::string_view rest, PlannedCell& planned) {
 bool StopRule::met(const Tally& tally) const {
   if (accepted > 0 && tally.accepted - tally.non_finite >= accepted) return true;
   const double found = tally.standard_error();
-  // A mean of a handful may have an accidental error of 0.
+  // The error of a mean of a few values may be 0 by accident.
   return standard_error > 0 && tally.accepted >= 30 && std::isfinite(found) &&
          found <= standard_error;
 }
 
-// As nlohmann writes it, keys sorted: `cell.parameters` is canonical already.
+// The text is the one that nlohmann writes, with sorted keys: `cell.parameters` is canonical
+// already.
 std::string PlannedCell::parameters() const {
   std::string text(kCellKey);
   text += cell.parameters.str();
@@ -119,7 +120,7 @@ const PlannedCell& PlannedCellReader::read(const std::string& parameters) {
     const std::string& last = planned_.cell.parameters;
     const std::string_view rest =
         std::string_view(parameters).substr(std::min(parameters.size(), kCellKey.size()));
-    // The object that begins with all of a whole object is that object.
+    // If the text begins with the complete object of the last cell, its object is the same.
     const bool same = parameters.starts_with(kCellKey) && rest.starts_with(last) &&
                       rest.size() > last.size() && rest[last.size()] == ',';
     const size_t end = same ? kCellKey.size() + last.size() : cell_end(parameters);
@@ -199,10 +200,11 @@ std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num
   return seeds;
 }
 
-// Sums of hashes: the order of the cells does not count, and a million of them need no sorting.
+// A sum of hashes, so that the order of the cells does not matter and a million cells need no
+// sorting.
 std::string SweepPlan::digest() const {
   std::array<uint64_t, 4> sum{};
-  // Neighbours mostly begin alike: what they have in common is hashed once.
+  // Neighbouring cells mostly begin alike, so their common beginning is hashed only once.
   const Cell* last = nullptr;
   Sha256 begun;
   std::string rest;

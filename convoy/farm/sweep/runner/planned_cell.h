@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cells as tasks of the store: what is to be computed of a cell, and the text that its identity is
-// the hash of.
+// Cells as tasks of the store: the work of a cell, and the text whose hash is the identity of the
+// cell.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,9 @@ struct PlannedCell {
   Cell cell;
   int64_t guesses = 0;  // 0: one descent, or one command
   StopRule stop;
-  int64_t priority = 0;  // higher goes first; no part of the identity
+  int64_t priority = 0;  // higher goes first; not part of the identity
 
-  std::string parameters() const;  // canonical
+  std::string parameters() const;  // canonical JSON
   // Appends the part of parameters() that follows the text of the cell.
   void append_rest(std::string& text) const;
   jobs::NewTask task() const;
@@ -57,43 +57,44 @@ class PlannedCellReader {
 };
 
 // The checkpoints of a cell with a stop rule: block b holds the guesses [checkpoint_begin(b),
-// checkpoint_begin(b + 1)). They grow by a quarter of an octave from 65,536 on, so at most 19 % is
-// computed in vain.
+// checkpoint_begin(b + 1)). The checkpoints grow by a quarter of an octave from 65,536 on, so at
+// most 19 % of the guesses are computed in vain.
 int64_t checkpoint_begin(int64_t block);
 int64_t checkpoint_block(int64_t guess);
 
-// Throws ConfigError for more cells than one sweep can hold. A product of axes: asked before they
-// are made.
+// Throws ConfigError for more cells than one sweep can hold. If the cells are a product of axes,
+// call it before they are made.
 void check_cell_count(double num_cells);
 
-// Throws ConfigError, with `key` as its place, for no value or one that is there twice.
+// Throws ConfigError, with `key` as its place, if there is no value or if a value is listed twice.
 void check_distinct(const std::vector<int64_t>& values, const std::string& key);
 
-// The seeds that a person names, or 0 to num_seeds - 1 where none is named. Throws ConfigError for
-// one named twice.
+// The seeds that a user names, or 0 to num_seeds - 1 if none is named. Throws ConfigError for a
+// seed that is named twice.
 std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
-// As many, without making them.
+// The number of chosen_seeds(), without making the list.
 int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
 
 // Throws ConfigError for a name that cannot begin the name of a file: it is empty, longer than 128
-// bytes or no UTF-8, begins with a point, or has a slash, a control or an unseen_letter().
+// bytes or not UTF-8, begins with a dot, or has a slash, a control character or an unseen_letter().
 void check_sweep_name(const std::string& name);
 
 struct SweepPlan {
-  std::string label;  // the sweep's name for people: "ssm"
+  std::string label;  // the sweep's name for people, such as "ssm"
   std::string workload;
-  std::string mode;  // "exact" or "fast" where the workload has both, else ""
+  std::string mode;  // "exact" or "fast" if the workload has both modes, else ""
   std::string version;
   std::vector<PlannedCell> cells;  // distinct
 
-  // A digest of the whole plan but the version, independent of the order of the cells; hexadecimal.
+  // A digest of the whole plan without the version, independent of the order of the cells;
+  // hexadecimal.
   std::string digest() const;
-  // Label and the beginning of the digest. A plan changes with each axis value; what is computed
-  // does not change with the plan.
+  // The label and the beginning of the digest. Another axis value changes the plan and its name,
+  // but not the numbers of its cells.
   std::string name() const { return name_of(digest()); }
   std::string name_of(const std::string& digest) const;
-  // The end of its files' names, which no other sweep has: the end of its own name, and the mode if
-  // it is not the usual one.
+  // The last part of the names of its files, which no other sweep has: the last part of name(), and
+  // the mode if it is not the usual one.
   std::string file_mark() const;
   std::vector<std::string> methods() const;  // in order of first use
 };

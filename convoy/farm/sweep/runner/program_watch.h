@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends programs that would stay behind: programs of a worker that was killed, and of this process.
+// Ends programs that would keep running after a worker, or this process, was killed.
 #pragma once
 
 #include <map>
@@ -15,23 +15,23 @@ namespace convoy::sweep {
 
 class ProgramWatch {
  public:
-  ProgramWatch();  // Throws IoError
+  ProgramWatch();  // throws IoError
 
-  // Between two looks at what workers do: a guard that was killed has a successor afterwards.
+  // Call it between two checks of the workers. If the guard was killed, starts another guard.
   // Throws IoError.
   void keep_guard();
 
-  // Ends the processes that dead workers left. `workers`: the workers that live. Blocks for 2 s at
-  // most.
+  // Ends the processes that dead workers left behind. `workers`: the living workers. Blocks for at
+  // most 2 s.
   void kill_orphans(const std::vector<pid_t>& workers);
 
-  // Ends what runners of this host and user left that were killed together with their workers and
-  // their guard. Known by the mark in its environment, which names a process that is gone; a runner
-  // that is itself left by such a one spares its own kind. Returns how many processes. Blocks for 2
-  // s at most.
+  // Ends processes that were left behind by runners of this host and user, because a runner was
+  // killed together with its workers and its guard. Such a process has a mark in its environment
+  // that names a process that is gone. If this runner has such a mark itself, it spares the
+  // processes with the same mark. Returns the number of ended processes. Blocks for at most 2 s.
   static int kill_leftovers();
 
-  // The environment of everything that workers start.
+  // The environment of every process that workers start.
   static std::map<std::string, std::string> environment();
 
  private:

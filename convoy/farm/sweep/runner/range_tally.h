@@ -15,13 +15,13 @@ namespace convoy::sweep {
 
 class RangeTally {
  public:
-  // Adds a tally of the next guesses; `block` never falls. Without a stop rule all guesses belong
-  // to block 0.
+  // Adds a tally of the next guesses. `block` must not be smaller than in the call before. Without
+  // a stop rule all guesses belong to block 0.
   void add(int64_t block, const Tally& tally);
-  // `right` holds the guesses that follow. Associative, bit for bit.
+  // Adds `right`, which holds the guesses that follow. Associative, bit for bit.
   void append(const RangeTally& right);
   void add_time(int64_t microseconds) { microseconds_ += microseconds; }
-  void add_gpu(const std::string& name);  // a GPU that took part
+  void add_gpu(const std::string& name);  // notes a GPU that computed a part
 
   Tally total() const;
   int64_t microseconds() const { return microseconds_; }
@@ -43,10 +43,10 @@ class RangeTally {
   std::vector<std::string> gpus_;
 };
 
-// JobStore's merge of payloads.
+// Merges payloads for JobStore.
 std::string merge_range_payloads(const std::string& left, const std::string& right);
 
-// Guesses [first, first + count) of `planned`, split where its stop rule looks.
+// Computes guesses [first, first + count) of `planned`, split at the checkpoints of its stop rule.
 RangeTally run_range(const GuessExperiment& experiment, const PlannedCell& planned, int64_t first,
                      int64_t count);
 

@@ -13,15 +13,15 @@
 
 namespace convoy::sweep {
 
-// Gives the workload of that name and version, for its closed forms. Throws ConfigError for one
-// that is not known.
+// Returns the workload with this name and version, for its closed forms. Throws ConfigError if it
+// is unknown.
 using WorkloadMaker =
     std::function<std::unique_ptr<Workload>(const std::string& name, const std::string& version)>;
 
-// Throws DataError for a damaged one, ConfigError for one of another Convoy's workload.
+// Throws DataError for a damaged sweep, ConfigError for a workload that only another Convoy knows.
 SweepResults read_sweep(jobs::JobStore& store, const SweepName& name, const WorkloadMaker& make);
 
-// True when some worker holds a part of it now. A worker of another host counts until its lease
+// True if a worker holds a part of the sweep now. A worker on another host counts until its lease
 // ends.
 bool has_live_worker(jobs::JobStore& store, const StoredSweep& sweep);
 

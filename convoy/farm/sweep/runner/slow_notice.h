@@ -14,8 +14,8 @@
 
 namespace convoy::sweep {
 
-// Lasts from construction to destruction. `what`: "planning the cells", printed after `first` and
-// then with the elapsed time after every `every`. Do not fork meanwhile.
+// Prints while the object exists. `what`, such as "planning the cells", is printed after `first`,
+// and then with the elapsed time after every `every`. Do not fork while the object exists.
 class SlowNotice {
  public:
   SlowNotice(Log log, std::string what, std::chrono::milliseconds first = std::chrono::seconds(1),

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::array<const char*, 4> kSeverityWords = {"DEBUG", "INFO", "WARNING", "ERROR"};
 
-// "2026-11-26 19:29:27.123", local time.
+// The local time, such as "2026-11-26 19:29:27.123".
 std::string time_of_line() {
   const auto now = std::chrono::system_clock::now();
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -65,7 +65,8 @@ void SweepLog::open() {
   file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
 }
 
-// Another runner may have done it: then only this one's descriptor is of an old file.
+// Another runner may have renamed the file already. Then only this runner still writes to the old
+// file.
 void SweepLog::rotate() {
   struct stat mine {
   }, named{};
@@ -84,7 +85,7 @@ void SweepLog::write(Severity severity, std::string_view author, std::string_vie
   std::replace_if(
       line.begin(), line.end(), [](char letter) { return letter == '\n' || letter == '\r'; }, ' ');
   line += '\n';
-  // One write: lines of several runners stay whole.
+  // One write() per line, so that lines of several runners stay whole.
   [[maybe_unused]] const ssize_t written = ::write(file_.get(), line.data(), line.size());
   struct stat facts {};
   if (::fstat(file_.get(), &facts) == 0 && facts.st_size >= file_bytes_) rotate();

@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 constexpr Seconds kReadEvery{2};
-// The largest share of the time that goes into reading the store for a bar.
+// The largest share of the time that may be spent reading the store for the bar.
 constexpr double kReadShare = 0.02;
 constexpr double kRateSeconds = 2;
 constexpr size_t kMostKnownCells = 4096;
@@ -85,7 +85,7 @@ void SweepProgress::read_task(const jobs::TaskRecord& record, Task& task) {
   }
 }
 
-// From cells that were finished before this run.
+// Learns from cells that were finished before this run.
 void SweepProgress::learn_durations() {
   for (const std::vector<Task>& tasks : tasks_)
     for (const Task& task : tasks)
@@ -98,7 +98,7 @@ std::vector<BusyWorker> SweepProgress::busy_workers() const {
     if (worker < workers.size())
       workers[worker] = {.seconds = Seconds(Clock::now() - begun.when).count(),
                          .descents = begun.cells};
-  // When they began is in no store.
+  // The store does not tell when the workers of other runners began.
   for (int64_t other = 0; other < others_; ++other) workers.push_back({.descents = 1});
   return workers;
 }
@@ -127,7 +127,7 @@ SweepProgress::Amount SweepProgress::read_store() {
         ++(task.finished ? sum.done.descents : sum.left.descents);
         continue;
       }
-      // A cell that ended early or failed leaves nothing to do.
+      // A cell that ended early or failed has no work left.
       sum.guesses += task.units;
       sum.units += task.finished ? task.planned : std::min(task.planned, task.units);
       sum.done.guess_seconds += static_cast<double>(task.units) * task.seconds_per_guess;
@@ -264,7 +264,7 @@ bool SweepProgress::log_line_is_due() {
 void SweepProgress::finish() {
   refresh();
   computed_.clear();
-  // The last rate is the whole run's.
+  // The last rate is the rate of the whole run.
   const double elapsed = Seconds(Clock::now() - begin_.when).count();
   rate_ = stored_.guesses > begin_.guesses
               ? static_cast<double>(stored_.guesses - begin_.guesses) / std::max(elapsed, 1e-3)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One bar over all workers of all runners: guesses (or cells) done of all that are planned, guesses
-// per second, accepted guesses, the time left. Counts results in the store, and results that this
-// runner's workers are about to hand in; the latter are lost when a worker dies.
+// One progress bar for all workers of all runners. It shows the finished and the planned guesses
+// (or cells), guesses per second, accepted guesses and the time left. It counts results in the
+// store, and results that this runner's workers have not handed in yet, which are lost if a worker
+// dies.
 #pragma once
 
 #include <chrono>
@@ -24,27 +25,27 @@ namespace convoy::sweep {
 
 class SweepProgress {
  public:
-  // Reads what is done already. `workers`: workers of this runner. Everything given must outlive
-  // it.
+  // Reads the finished work from the store. `workers`: workers of this runner. All arguments must
+  // outlive this object.
   SweepProgress(const SweepPlan& plan, const Workload& workload, jobs::JobStore& store,
                 const StoredSweep& sweep, int64_t workers, telemetry::ColorChoice color,
                 LogLevel level);
 
   void add(size_t worker, const WorkerMessage& message);  // a message from a worker of this runner
-  void forget(size_t worker);                             // it is gone
+  void forget(size_t worker);                             // the worker is gone
   telemetry::Progress& bar() { return *bar_; }
-  void show();     // reads the store every 2 s, or less often where that takes long
-  void refresh();  // reads it now
+  void show();     // reads the store every 2 s, or less often if reading takes long
+  void refresh();  // reads the store now
   void finish();
   // The figures of the last show() for a log: "12 %: cells 7/56, 0.84G of 7.00G guesses, ...".
   std::string text() const;
-  // Once a minute while the work moves on, every ten minutes when it does not.
+  // True once a minute while the work advances, and every ten minutes while it does not.
   bool log_line_is_due();
 
  private:
   struct Amount {
-    int64_t units = 0;    // what the bar counts: guesses, or cells where there are no guesses
-    int64_t guesses = 0;  // computed guesses: a cell may end before its planned ones
+    int64_t units = 0;    // units of the bar: guesses, or cells if there are no guesses
+    int64_t guesses = 0;  // computed guesses; a cell may end before the planned number
     int64_t accepted = 0;
     int64_t cells = 0;
     SweepWork done, left;
@@ -52,7 +53,7 @@ class SweepProgress {
   // A task as last read, in the order of its group.
   struct Task {
     int64_t planned = -1;          // guesses; -1 = not read yet
-    double seconds_per_guess = 0;  // foretold, of one core
+    double seconds_per_guess = 0;  // predicted, on one core
     int64_t accepted = 0;
     int64_t units = 0;   // done
     double seconds = 0;  // time for a descent with a value; 0 = unknown
@@ -76,9 +77,9 @@ class SweepProgress {
   std::vector<std::vector<Task>> tasks_;         // by group
   std::map<std::string, double> known_seconds_;  // per guess, by parameters
   Amount stored_;
-  std::map<size_t, Amount> computed_;  // by worker: not handed in
-  Amount handed_in_;                   // after the store was read
-  int64_t shown_units_ = 0;            // a bar does not go back
+  std::map<size_t, Amount> computed_;  // by worker: results that are not handed in
+  Amount handed_in_;                   // results handed in after the store was read
+  int64_t shown_units_ = 0;            // the bar never goes back
   WorkEstimate estimate_;
   struct Begun {
     std::chrono::steady_clock::time_point when;
@@ -92,7 +93,7 @@ class SweepProgress {
     int64_t guesses = 0;
   };
   Pace begin_, pace_;
-  telemetry::ProgressFigures figures_;  // shown last
+  telemetry::ProgressFigures figures_;  // figures that were shown last
   int64_t shown_cells_ = 0;
   int64_t logged_percent_ = 0;
   std::chrono::steady_clock::time_point logged_ = std::chrono::steady_clock::now();

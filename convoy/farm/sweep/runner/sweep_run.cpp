@@ -23,7 +23,7 @@
 namespace convoy::sweep {
 namespace {
 
-constexpr int kMostLosses = 20;  // times that kills from outside may lose one range
+constexpr int kMostLosses = 20;  // kills from outside that one range may suffer
 
 jobs::Failure failure_of(const workers::WorkerDeath& death, double timeout_seconds) {
   if (death.timed_out)
@@ -37,7 +37,7 @@ jobs::Failure failure_of(const workers::WorkerDeath& death, double timeout_secon
 
 constexpr const char* kRunner = "runner";
 
-// Tells the terminal and sweep.log the same.
+// Writes the same messages to the terminal and to sweep.log.
 class RunnerLog {
  public:
   explicit RunnerLog(const RunOptions& options)
@@ -91,7 +91,8 @@ StoredSweep stored_plan(jobs::JobStore& store, const SweepPlan& plan, const RunO
   return sweep;
 }
 
-// Opens cells again: failed ones, ones that lack guesses, and what the user redoes.
+// Opens cells again: failed cells, cells that lack guesses, and cells that the user wants to
+// compute again.
 void reopen_cells(jobs::JobStore& store, const SweepPlan& plan, const StoredSweep& sweep,
                   const RunOptions& options, RunnerLog& log) {
   workers::release_gone_owners(store, sweep.group_numbers());
@@ -109,7 +110,8 @@ void reopen_cells(jobs::JobStore& store, const SweepPlan& plan, const StoredSwee
                                       counted(again, "cell")));
 }
 
-// "ssm-1a2b3c4d5e6f: 56 cells, 7.00G guesses; 2 workers on CPUs (AMD EPYC, 2 of 2 cores)".
+// The first message of a run: "ssm-1a2b3c4d5e6f: 56 cells, 7.00G guesses; 2 workers on CPUs (AMD
+// EPYC, 2 of 2 cores)".
 std::string start_text(const SweepPlan& plan, int64_t done,
                        const std::vector<std::map<std::string, std::string>>& workers) {
   const PlanTotals totals = totals_of(plan.cells, {});
@@ -159,10 +161,10 @@ std::string end_text(const RunReport& report) {
   return fmt::format("stopped by {}: {}", processes::signal_name(report.stop_signal), done);
 }
 
-// Watches the workers of a sweep with open cells.
+// Supervises the workers of a sweep with open cells.
 class SweepRun : public workers::SupervisedWork {
  public:
-  // `programs`: null where workers start none. `num_done`: cells that have a result.
+  // `programs`: null if workers start no programs. `num_done`: cells that have a result.
   SweepRun(const RunOptions& options, SweepLog& log, jobs::JobStore& store,
            const StoredSweep& sweep, ProgramWatch* programs, SweepProgress& progress,
            int64_t num_done)
@@ -181,7 +183,7 @@ class SweepRun : public workers::SupervisedWork {
     has_stop_rules_ = finish_stopped(store_, leases) || leases.empty();
   }
 
-  // It was stopped since its first cells all failed in one way.
+  // True if the sweep was stopped because its first cells all failed in the same way.
   bool failed_alike() const { return failed_alike_; }
 
  private:
@@ -249,7 +251,7 @@ class SweepRun : public workers::SupervisedWork {
       if (std::exchange(any_died_, false)) programs_->kill_orphans(pool.pids());
       programs_->keep_guard();
     }
-    // Workers end programs for their time themselves, and get some seconds more for that.
+    // Workers themselves end programs at the time limit, so they get some seconds more.
     const std::chrono::duration<double> limit(options_.timeout_seconds + options_.start_seconds +
                                               (programs_ ? 10 : 0));
     if (options_.timeout_seconds > 0)
@@ -260,7 +262,7 @@ class SweepRun : public workers::SupervisedWork {
       log_.write(Severity::Info, kRunner, progress_.text());
   }
 
-  // Cells of other runners may work.
+  // Does not give up if another runner has a result: then some cells work.
   bool gives_up() override {
     if (options_.keep_going || !failing_start_.found()) return false;
     const std::vector<int64_t> groups = sweep_.group_numbers();
@@ -287,7 +289,7 @@ class SweepRun : public workers::SupervisedWork {
         log_.write(Severity::Error, author(worker), message.text);
         break;
       case WorkerMessage::Kind::Warning:
-        // Successive workers print the same one.
+        // Successive workers send the same warning, which is shown once.
         if (told_warnings_.insert(message.text).second) say(worker, message.text);
         break;
       default:
@@ -303,14 +305,14 @@ class SweepRun : public workers::SupervisedWork {
   SweepProgress& progress_;
   FailingStart failing_start_;
   bool failed_alike_ = false;
-  std::map<size_t, std::vector<int64_t>> computing_;  // leases, by worker
+  std::map<size_t, std::vector<int64_t>> computing_;  // leases in work, by worker
   std::set<std::string> told_warnings_;
   bool has_stop_rules_ = true;
-  bool any_died_ = false;                              // since the last look
-  std::map<std::pair<int64_t, int64_t>, int> losses_;  // kills, by task and first unit
+  bool any_died_ = false;                              // a worker died since the last look
+  std::map<std::pair<int64_t, int64_t>, int> losses_;  // number of kills, by task and first unit
 };
 
-// Until every cell is finished, the user stops it, or it gives up.
+// Runs workers until every cell is finished, the user stops the sweep, or the sweep gives up.
 void run_workers(const SweepPlan& plan, const Workload& workload, const RunOptions& options,
                  const StoredSweep& sweep, workers::WorkerSupervisor& supervisor, RunnerLog& log,
                  RunReport& report) {

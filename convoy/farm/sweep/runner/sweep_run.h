@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs a sweep on this host: plans it into the store, keeps worker processes at work on it, records
-// what kills them, and ends when every cell has its result. Others may run the same sweep over the
-// same store at the same time, here or on other hosts. One call at a time per process: it owns the
-// stop signals while it runs.
+// what kills them, and ends when every cell has its result. Several runners may run the same sweep
+// over the same store at the same time, on this host or on others. One call at a time per process:
+// it owns the stop signals while it runs.
 #pragma once
 
 #include <cstdint>
@@ -21,40 +21,42 @@ namespace convoy::sweep {
 
 struct RunOptions {
   std::string store;                        // path or URL, see jobs::open_store
-  std::vector<std::string> worker_command;  // argv up to the flags of `sweep-worker`
+  std::vector<std::string> worker_command;  // argv before the flags of `sweep-worker`
   int64_t workers = 0;                      // 0 = usable CPUs
-  int64_t cores_per_worker = 0;  // each worker on cores of its own; 0 = as the system likes
-  // The devices that compute: "cpu"; "auto": GPUs as well, where they can be used; "cuda":
+  int64_t cores_per_worker = 0;  // cores reserved for each worker; 0 = the system chooses
+  // The devices that compute. "cpu": only CPUs. "auto": also GPUs, if they can be used. "cuda":
   // only GPUs.
   std::string compute_device = "cpu";
-  // Why GPUs cannot compute, empty = they can; asked only where there are some.
+  // Returns the reason why GPUs cannot compute; empty = they can. Called only if there are GPUs.
   std::function<std::string()> why_no_gpus = {};
   int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
   int64_t workers_per_device = 1;
-  double timeout_seconds = 3600;        // for a descent, a command, or silence; 0 = none
-  double start_seconds = 0;             // silence of a program's start comes on top of that
+  double timeout_seconds = 3600;        // for a descent, a command, or silence; 0 = no limit
+  double start_seconds = 0;             // added to the limit of silence while a program starts
   int64_t max_attempts = 3;             // attempts at one range
-  double lease_seconds = 60;            // after which a silent worker loses its range
+  double lease_seconds = 60;            // time after which a silent worker loses its range
   std::string log_folder;               // folder for sweep.log (SweepLog); empty = none
   Severity log_level = Severity::Info;  // least severity that sweep.log keeps
-  std::vector<std::pair<Severity, std::string>> told = {};  // before the run, for that log
-  std::function<bool(const Cell&)> redo = {};  // finished cells to compute again; empty = none
-  bool keep_going = false;                     // also where the first few cells all fail in one way
-  bool starts_programs = false;  // workers start others: nothing of them may stay behind
+  // Messages from before the run, for sweep.log.
+  std::vector<std::pair<Severity, std::string>> told = {};
+  // True for finished cells to compute again; empty = none.
+  std::function<bool(const Cell&)> redo = {};
+  bool keep_going = false;       // continues if the first few cells all fail in the same way
+  bool starts_programs = false;  // workers start programs, which must not be left running
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
   Log log;
 };
 
 struct RunReport {
   int64_t cells = 0;
-  int64_t done = 0;  // value or censored
+  int64_t done = 0;  // cells with a value, and censored cells
   int64_t failed = 0;
   int64_t added = 0;
   int64_t reused = 0;
-  bool ran = false;           // something was left to compute
+  bool ran = false;           // there was something to compute
   StoredSweep sweep;          // the sweep with the results
   int stop_signal = 0;        // 0 = ran to its end
-  bool failed_alike = false;  // it was stopped since its first cells all failed in one way
+  bool failed_alike = false;  // stopped because its first cells all failed in the same way
   bool finished() const { return done + failed == cells; }
 };
 

@@ -14,7 +14,7 @@
 
 namespace convoy::sweep {
 
-// The distinct values of each by name, without the grid and the command of a program.
+// The distinct values of each setting by its name, without the grid and the command of a program.
 std::map<std::string, std::set<nlohmann::json>> settings_of(jobs::JobStore& store,
                                                             const StoredSweep& sweep);
 

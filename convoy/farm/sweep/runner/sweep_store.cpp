@@ -17,7 +17,7 @@ namespace {
 using jobs::Group;
 using jobs::TaskRecord;
 
-// "ssm-1a2b3c4d5e6f/gnc" -> the two halves.
+// Splits a name such as "ssm-1a2b3c4d5e6f/gnc" at its last slash.
 std::pair<std::string, std::string> split_name(const std::string& group) {
   const size_t slash = group.rfind('/');
   if (slash == std::string::npos) return {group, ""};
@@ -35,7 +35,7 @@ struct Wanted {
   std::optional<jobs::Finish> known = {};
 };
 
-// By number of the task; the last one that was put aside.
+// The result that was put aside last, by number of the task.
 std::map<int64_t, jobs::FormerResult> last_former(jobs::JobStore& store, int64_t group) {
   std::map<int64_t, jobs::FormerResult> last;
   for (jobs::FormerResult& former : store.former_results(group)) {
@@ -60,8 +60,8 @@ std::map<std::string, Wanted> open_tasks(jobs::JobStore& store, const StoredSwee
   return open;
 }
 
-// Failures are not taken over: this command tries again where another one failed. The newest of
-// several results counts.
+// Failures of other sweeps are not taken over, because this command tries such a cell again. The
+// newest of several results counts.
 int64_t take_over_finished(jobs::JobStore& store, const StoredSweep& sweep) {
   std::vector<Group> others;
   for (const Group& group : store.groups())
@@ -107,7 +107,7 @@ RangeTally tally_of(const std::vector<jobs::Part>& parts) {
   return sum;
 }
 
-// The parts from guess 0 on, without a gap.
+// The parts from guess 0 up to the first gap.
 RangeTally prefix_of(const std::vector<jobs::Part>& parts) {
   RangeTally sum;
   int64_t end = 0;
@@ -119,7 +119,7 @@ RangeTally prefix_of(const std::vector<jobs::Part>& parts) {
   return sum;
 }
 
-// The value that the cell had is what is known of it while it is computed again.
+// While a cell is computed again, its known value is its former value.
 void add_former(const PlannedCell& planned, const TaskRecord& task,
                 const jobs::FormerResult& former, CellResult& cell) {
   if (task.state == jobs::TaskState::Done || former.result.kind != jobs::ResultKind::Value) return;
@@ -144,8 +144,8 @@ Effort effort_of(const RangeTally& range) {
           .device = gpus.empty() ? device_name() : gpus};
 }
 
-// The sweep whose name alone begins so; none where no name does. Throws ConfigError where several
-// do.
+// The only sweep whose name begins with `beginning`; empty if there is none. Throws ConfigError if
+// there are several.
 std::vector<SweepName> unique_beginning(const std::vector<SweepName>& sweeps,
                                         const std::string& beginning, const std::string& version) {
   std::vector<SweepName> found;
@@ -216,7 +216,7 @@ std::vector<LackingCell> cells_lacking_guesses(jobs::JobStore& store, const Stor
     store.for_each_task(group.number, [&](const TaskRecord& task) {
       const PlannedCell& planned = reader.read(task.parameters);
       if (planned.guesses == 0 || (task.units_done == 0 && !task.result)) return;
-      // One that failed as a whole begins again with its first guess.
+      // A cell that failed as a whole begins again with its first guess.
       if (task.state == jobs::TaskState::Failed && task.units_done == task.units) return;
       LackingCell cell{.task = task.number, .planned = {}, .guesses = 0, .units = planned.guesses};
       if (task.state == jobs::TaskState::Done) {
@@ -240,7 +240,8 @@ int64_t compute_again(jobs::JobStore& store, const std::vector<LackingCell>& cel
   std::vector<jobs::Finish> open;
   for (const LackingCell& cell : cells) {
     tasks.push_back(cell.task);
-    // Only what has a result can be done again from its first guess on.
+    // Only a task with a result can begin again with its first guess, so an open task gets a result
+    // first.
     if (cell.is_open)
       open.push_back({.task = cell.task, .result = guess_result(cell.planned, {}, {})});
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sweep in the store: its groups of tasks, what other sweeps already computed of them, and its
-// results.
+// A sweep in the store: its groups of tasks, the results that it takes over from other sweeps, and
+// its own results.
 #pragma once
 
 #include <cstdint>
@@ -23,62 +23,64 @@ struct StoredSweep {
   // Other versions of the same plan; their results are kept apart.
   std::vector<std::string> other_versions;
   int64_t added = 0;   // tasks that the store lacked
-  int64_t reused = 0;  // finished ones taken over from other sweeps
+  int64_t reused = 0;  // finished tasks whose results other sweeps had
 
   std::vector<int64_t> group_numbers() const;
 };
 
-// Adds what is missing. Results of equal tasks in other sweeps of the store are taken over.
-// Idempotent.
+// Adds the tasks that the store lacks. Takes over the results of equal tasks in other sweeps of the
+// store. Idempotent.
 StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan);
 
-// Failed tasks are tried again, unless a worker is active on the sweep. Returns their number.
+// Opens failed tasks again, unless a worker is active on the sweep. Returns the number of tasks.
 int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep);
 
-// Finished cells for which `wanted` is true are computed again; see jobs::JobStore::redo. Returns
-// their number.
+// Opens the finished cells again for which `wanted` is true; see jobs::JobStore::redo. Returns the
+// number of cells.
 int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
                    const std::function<bool(const Cell&)>& wanted);
 
-// A cell whose result, or what is finished of it, is of fewer guesses than it says. Earlier
-// versions left such cells where making an experiment took longer than computing a range.
+// A cell whose result, or whose finished part, covers fewer guesses than recorded. Earlier versions
+// left such cells if making an experiment took longer than computing a range.
 struct LackingCell {
   int64_t task = 0;
   PlannedCell planned;
   int64_t guesses = 0;  // guesses that were made
-  int64_t units = 0;    // guesses that count as made
+  int64_t units = 0;    // guesses that are recorded as made
   bool is_open = false;
 };
 std::vector<LackingCell> cells_lacking_guesses(jobs::JobStore& store, const StoredSweep& sweep);
-// Opens them again with all their guesses. Returns their number.
+// Opens these cells again with all of their guesses. Returns the number of cells.
 int64_t compute_again(jobs::JobStore& store, const std::vector<LackingCell>& cells);
 
-// Completes every open task of the group whose units are all there. Returns their number.
+// Completes every open task of the group whose units are all done. Returns the number of tasks.
 int64_t finish_complete(jobs::JobStore& store, int64_t group);
-// The same for tasks of these leases whose stop rule is satisfied. False when none of them has a
-// rule.
+// Completes the tasks of these leases whose stop rule is satisfied. Returns false if none of the
+// tasks has a rule.
 bool finish_stopped(jobs::JobStore& store, const std::vector<jobs::Lease>& leases);
 // The leases of the sweep's open tasks.
 std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sweep);
 
-// In the order of the plan. The workload fills in the reference curve.
+// The results in the order of the plan. The workload adds the reference curves.
 SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
                           const Workload& workload);
 
-// Sweeps of a store, the one that was run last at the end: what `show`, `plot` and `export` choose
-// from.
+// A sweep of a store, from which `show`, `plot` and `export` choose. In a list, the sweep that ran
+// last comes last.
 struct SweepName {
-  std::string name;  // SweepPlan::name()
+  std::string name;  // see SweepPlan::name()
   std::string workload;
   std::string version;
-  int64_t created_ms = 0;  // jobs::Group
+  int64_t created_ms = 0;  // see jobs::Group
   int64_t last_run_ms = 0;
-  std::string problem = {};  // jobs::Group: then it may be no sweep's name, and another lacks cells
+  // See jobs::Group; if set, `name` may be wrong and another sweep may lack cells.
+  std::string problem = {};
 };
 std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
 // `name`: "ssm-1a2b3c4d5e6f", "ssm" for all names that begin with "ssm-", or an unambiguous
-// beginning of one name; each may end in "@VERSION". "" = all. In the same order, one at least.
-// Throws DataError when the store holds none, ConfigError when none is named so.
+// beginning of one name; each may end in "@VERSION". "" = all. Returns at least one sweep; the
+// sweep that ran last comes last. Throws DataError if the store holds no sweep, ConfigError if no
+// sweep matches.
 std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name);
 StoredSweep stored_sweep(jobs::JobStore& store, const SweepName& name);
 int64_t count_cells(jobs::JobStore& store, const StoredSweep& sweep);

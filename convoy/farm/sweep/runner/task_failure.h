@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Thrown by a workload for a cell that failed in a way worth more than a sentence.
+// An exception of a workload for a failed cell, with more details than a message.
 #pragma once
 
 #include <stdexcept>

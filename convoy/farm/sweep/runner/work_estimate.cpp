@@ -7,7 +7,7 @@ namespace convoy::sweep {
 namespace {
 
 constexpr double kWindowSeconds = 30;
-constexpr double kLeastPaceSeconds = 0.5;  // below that a pace is an accident
+constexpr double kLeastPaceSeconds = 0.5;  // over a shorter time, a pace is random
 
 }  // namespace
 
@@ -41,7 +41,7 @@ double WorkEstimate::core_seconds(const SweepWork& work) const {
   return work.guess_seconds * factor + static_cast<double>(work.descents) * descent_seconds();
 }
 
-// All descents take the mean, and each goes to the worker that is free first.
+// Assigns the descents: each takes the mean time, and goes to the worker that is free first.
 double WorkEstimate::laid_out_seconds(int64_t descents,
                                       const std::vector<BusyWorker>& workers) const {
   const double each = descent_seconds();
@@ -63,7 +63,7 @@ double WorkEstimate::seconds_left(const SweepWork& left,
   constexpr double kLeastInWindow = 5;
   if (left.descents > 0 && descent_seconds() * kLeastInWindow > kWindowSeconds &&
       !workers.empty()) {
-    // Workers that have no descent left compute guesses meanwhile.
+    // Workers that have no descent left compute guesses in the meantime.
     double spent = 0;
     for (const BusyWorker& worker : workers)
       spent += std::min(worker.seconds, static_cast<double>(worker.descents) * descent_seconds());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time that a sweep still takes. Guesses cost what the workload foretells times a factor that
-// is measured; descents cost their measured mean. Both go by the pace of the last seconds, of all
-// workers of all runners together. If descents are left and too few have ended to give a pace, they
-// are laid out over the workers, with the guesses beside them.
+// Estimates the time that a sweep still takes. A guess costs the workload's prediction times a
+// measured factor; a descent costs the measured mean. The estimate uses the pace of all workers of
+// all runners together in the last seconds. If descents are left and too few have ended to give a
+// pace, the estimate assigns the descents to the workers, and the guesses to the time that is left.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace convoy::sweep {
 
-// Seconds of one core as foretold, and a number of descents.
+// An amount of work: predicted seconds of guesses on one core, and a number of descents.
 struct SweepWork {
   double guess_seconds = 0;
   int64_t descents = 0;
 };
 
-// The work of workers now: the seconds that each has spent on its descents, and their number; 0 =
-// none.
+// The current work of a worker: the seconds that it has spent on its descents so far, and their
+// number; 0 = none.
 struct BusyWorker {
   double seconds = 0;
   int64_t descents = 0;
@@ -27,12 +27,13 @@ struct BusyWorker {
 
 class WorkEstimate {
  public:
-  // Adds measured times of this runner's workers: their microseconds against the predicted ones (0:
-  // they ran descents).
+  // Adds measured times of this runner's workers, together with the predicted times of the same
+  // work (0: it was descents).
   void measure(int64_t microseconds, int64_t expected_microseconds, int64_t descents);
-  // Totals at a moment, on any monotonic clock.
+  // Notes the total work that is done at a moment, on any monotonic clock.
   void note(double now_seconds, const SweepWork& done);
-  // Negative = unknown: nothing was measured yet. `left` includes what the workers are at.
+  // Returns a negative number if nothing was measured yet. `left` includes the work that workers
+  // are computing now.
   double seconds_left(const SweepWork& left, const std::vector<BusyWorker>& workers) const;
 
  private:
@@ -41,10 +42,10 @@ class WorkEstimate {
     SweepWork done;
   };
   double core_seconds(const SweepWork& work) const;
-  double descent_seconds() const;  // for one descent; 0 = unknown
+  double descent_seconds() const;  // seconds for one descent; 0 = unknown
   double laid_out_seconds(int64_t descents, const std::vector<BusyWorker>& workers) const;
 
-  double measured_ = 0, expected_ = 0;  // seconds, of guesses
+  double measured_ = 0, expected_ = 0;  // seconds of guesses
   double descent_seconds_ = 0;
   int64_t descents_ = 0;
   std::deque<Sample> samples_;

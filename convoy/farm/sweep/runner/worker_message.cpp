@@ -12,7 +12,7 @@
 namespace convoy::sweep {
 namespace {
 
-// Kinds with a text.
+// The kinds of messages that have a text.
 constexpr std::array<std::pair<WorkerMessage::Kind, std::string_view>, 4> kTexts = {
     {{WorkerMessage::Kind::Note, "note "},
      {WorkerMessage::Kind::Warning, "warning "},

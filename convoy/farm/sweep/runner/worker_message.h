@@ -12,15 +12,16 @@
 
 namespace convoy::sweep {
 
-// Equal for failures of one way: "exit 1 0", its kind, exit code and signal.
+// The way in which a cell failed, as its kind, exit code and signal: "exit 1 0". Equal for failures
+// of the same way.
 std::string way_of(const jobs::Failure& failure);
 
 struct WorkerMessage {
   enum class Kind {
     Begin,       // the leases named are being computed from now on, until the next message
-    Computed,    // work since the last message, in no store yet; also a sign of life
-    Stored,      // the part of it that was handed in
-    Idle,        // nothing to do now: the store waits for others
+    Computed,    // work since the last message, not in the store yet; a sign of life
+    Stored,      // the part of the computed work that was handed in
+    Idle,        // nothing to do now; waits for other workers
     Note,        // for people, under -v
     Warning,     // for people, once
     Failure,     // a range or cell failed; for the log
@@ -32,11 +33,11 @@ struct WorkerMessage {
   int64_t accepted = 0;               // Computed, Stored
   int64_t cells = 0;                  // Computed: descents; Stored: cells that have their result
   int64_t microseconds = 0;           // for Computed: this worker's time
-  int64_t expected_microseconds = 0;  // Computed: as the workload foretells them; 0 for descents
+  int64_t expected_microseconds = 0;  // Computed: predicted by the workload; 0 for descents
   std::string text{};                 // Note, Warning, Failure, CellFailed
 
   std::string line() const;                                            // ends in '\n'
-  static std::optional<WorkerMessage> parse(const std::string& line);  // none: it is no message
+  static std::optional<WorkerMessage> parse(const std::string& line);  // nullopt: no message
 };
 
 }  // namespace convoy::sweep

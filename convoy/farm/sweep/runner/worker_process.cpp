@@ -14,7 +14,7 @@
 namespace convoy::sweep {
 namespace {
 
-// Values of finished and pruned cells at the step where they may be pruned.
+// Values of finished and pruned cells at the step at which cells may be pruned.
 std::vector<double> values_at_step(jobs::JobStore& store, const std::vector<int64_t>& groups) {
   std::vector<double> values;
   for (const int64_t group : groups)

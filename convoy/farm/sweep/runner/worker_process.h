@@ -14,7 +14,8 @@
 
 namespace convoy::sweep {
 
-// Names the store for a worker, whose programs do not inherit it.
+// The environment variable that names the store for a worker. The worker's programs do not inherit
+// it.
 inline constexpr const char* kWorkerStoreVariable = "CONVOY_SWEEP_STORE";
 
 // The values of the flags in the runner's worker_command().
@@ -45,11 +46,11 @@ struct WorkerFlags {
 
 struct WorkerEquipment {
   std::unique_ptr<Workload> workload;
-  std::string gpu;  // its name; empty = computes with the CPU
+  std::string gpu;  // name of the GPU; empty = computes with the CPU
 };
 
-// Works until nothing is open, or a stop signal. `make` is called once signals are in hand. Blocks.
-// Throws what the store and `make` throw.
+// Works until no task is open, or until a stop signal. Calls `make` after the signal handlers are
+// installed. Blocks. Throws the errors of the store and of `make`.
 void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make);
 
 }  // namespace convoy::sweep

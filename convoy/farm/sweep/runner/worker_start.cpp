@@ -16,7 +16,8 @@
 namespace convoy::sweep {
 namespace {
 
-// The number of guesses that a worker can do in a moment, before its own speed is measured.
+// The number of guesses that a worker computes in a fraction of a second, before its speed is
+// measured.
 int64_t first_range(const SweepPlan& plan, const Workload& workload) {
   constexpr double kSeconds = 0.3;
   constexpr size_t kAsked = 8;
@@ -65,7 +66,7 @@ int64_t worker_count(const RunOptions& options, const std::vector<std::string>& 
   const int64_t by_cores = usable_cpus() / std::max<int64_t>(1, options.cores_per_worker);
   if (options.compute_device != "cpu") {
     if (options.compute_device == "cuda") return gpus;
-    // A core for each GPU.
+    // Each GPU needs a core.
     const int64_t others =
         options.workers > 0 ? options.workers : std::max<int64_t>(0, by_cores - gpus);
     return std::max<int64_t>(1, gpus + others);
@@ -80,7 +81,8 @@ std::vector<std::map<std::string, std::string>> worker_environments(
   std::vector<std::map<std::string, std::string>> environments;
   for (int64_t worker = 0; worker < workers; ++worker) {
     std::map<std::string, std::string> environment = {
-        // Not in the command line: others may read that, and a URL may hold a password.
+        // The URL is not in the command line, because other users can read that and the URL may
+        // hold a password.
         {kWorkerStoreVariable, options.store},
         {"CONVOY_SWEEP_WORKER", std::to_string(worker)},
         {"CONVOY_SWEEP_WORKERS", std::to_string(workers)}};
@@ -133,7 +135,8 @@ std::vector<std::string> worker_command(const SweepPlan& plan, const Workload& w
         std::count_if(plan.cells.begin(), plan.cells.end(), [&](const PlannedCell& planned) {
           return planned.guesses == 0 && planned.cell.method == sweep.methods[at];
         });
-    // As many as share the lanes of a descent; more in one hand would leave other workers without.
+    // As many cells as share the lanes of a vector. With more cells per claim, other workers could
+    // be left without work.
     constexpr int64_t kMostCells = 8;
     const int64_t batch = options.starts_programs
                               ? 1

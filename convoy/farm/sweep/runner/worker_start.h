@@ -13,17 +13,17 @@
 
 namespace convoy::sweep {
 
-// GPUs that workers use, as CUDA_VISIBLE_DEVICES names each of them alone. Warns of GPUs that were
-// asked for and are not there, or cannot be used. Throws ConfigError where only GPUs are to
-// compute guesses and there are none.
+// The GPUs that workers use; each text names one GPU for CUDA_VISIBLE_DEVICES. Warns about
+// requested GPUs that do not exist or cannot be used. Throws ConfigError if only GPUs may compute
+// guesses and there are none.
 std::vector<std::string> wanted_devices(const RunOptions& options);
 
 int64_t worker_count(const RunOptions& options, const std::vector<std::string>& devices);
 
-// The environment of each worker: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS;
-// CUDA_VISIBLE_DEVICES with one GPU each, where workers start programs and GPUs of this host are to
-// be used; where GPUs compute cells, one GPU each for the first workers, and
-// RunOptions::compute_device in CONVOY_SWEEP_DEVICE.
+// The environment of each worker. It has CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS. If workers
+// start programs that should use GPUs of this host, each worker has one GPU in
+// CUDA_VISIBLE_DEVICES. If GPUs compute cells, the first workers have one GPU each, and
+// CONVOY_SWEEP_DEVICE holds RunOptions::compute_device.
 std::vector<std::map<std::string, std::string>> worker_environments(
     const RunOptions& options, const std::vector<std::string>& devices, int64_t workers);
 
@@ -33,7 +33,7 @@ std::string workers_text(const std::vector<std::map<std::string, std::string>>& 
 // Cores of each worker; empty = every worker uses the cores of this process.
 std::vector<std::vector<int>> worker_cores(const RunOptions& options, int64_t workers);
 
-// argv of every worker of the sweep.
+// argv of each worker of the sweep.
 std::vector<std::string> worker_command(const SweepPlan& plan, const Workload& workload,
                                         const RunOptions& options, const StoredSweep& sweep,
                                         int64_t workers);
