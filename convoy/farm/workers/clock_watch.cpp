@@ -9,7 +9,7 @@
 namespace convoy::workers {
 namespace {
 
-// "node-3" of a process' name, "node-3.BOOT.NAMESPACE:PID:START".
+// The host of a process: "node-3" in the name "node-3.BOOT.NAMESPACE:PID:START".
 std::string host_of(const std::string& process) {
   size_t end = process.find(':');
   for (int part = 0; part < 2 && end != std::string::npos && end > 0; ++part)
@@ -24,7 +24,7 @@ std::vector<std::string> ClockWatch::look() {
   const auto last = std::exchange(last_, now);
   std::vector<std::string> sentences;
   if (!last.contains(name_)) return sentences;
-  // One that changed was told between the last look and this one.
+  // A clock that changed was written between the last look and this look.
   const int64_t earliest = last.at(name_), latest = now.at(name_);
   for (const auto& [name, clock] : now) {
     const auto before = last.find(name);

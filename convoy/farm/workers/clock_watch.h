@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds supervisors of one store whose hosts' clocks differ by more than a lease: one of them takes
-// the other's work for lost while it is computed. In PostgreSQL all clocks are the server's. One
-// thread.
+// Finds supervisors of one store whose hosts' clocks differ by more than a lease: then one
+// supervisor would release work of the other that is still computed. With PostgreSQL the server's
+// clock is used by all. One thread.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,15 @@ namespace convoy::workers {
 
 class ClockWatch {
  public:
-  // Writes down this process's clock and returns all clocks, as jobs::JobStore::tell_clock does.
+  // Writes this process's clock to the store and returns all clocks, like
+  // jobs::JobStore::tell_clock().
   using TellClock = std::function<std::map<std::string, int64_t>()>;
 
   ClockWatch(std::string name, std::chrono::milliseconds lease, TellClock tell)
       : name_(std::move(name)), lease_(lease), tell_(std::move(tell)) {}
 
-  // To be called several times per lease. A sentence for each supervisor, once. Throws what `tell`
-  // throws.
+  // Call it several times per lease. Returns one sentence for each supervisor whose clock differs
+  // too much, once per supervisor. Throws the errors of `tell`.
   std::vector<std::string> look();
 
  private:

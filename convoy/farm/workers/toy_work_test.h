@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work for tests of the engine: the task {"number":n} has the result n * n. And a store whose
+// Work for tests of the engine: the task {"number":n} has the result n * n. Also a store whose
 // server goes away.
 #pragma once
 
@@ -41,7 +41,7 @@ inline int64_t count_squares(jobs::JobStore& store, int64_t group) {
   return right;
 }
 
-// One task at a time.
+// Claims one task at a time.
 class ToySource : public WorkSource {
  public:
   ToySource(jobs::JobStore& store, int64_t group, std::string name)
@@ -75,7 +75,7 @@ class ToySource : public WorkSource {
 
   std::function<void(const jobs::Lease&)> begin;
   std::chrono::milliseconds lease{60'000};
-  bool unfinished = false;  // compute() does not reach an end
+  bool unfinished = false;  // compute() never finishes a task
   bool ended = false;
   int64_t num_counted = 0, num_idle = 0, num_lost = 0;
 
@@ -87,7 +87,7 @@ class ToySource : public WorkSource {
   bool computed_ = false;
 };
 
-// A server that answers the next `outages` transactions with its absence.
+// A server that is unreachable for the next `outages` transactions.
 class LeavingServer : public jobs::SqliteSession {
  public:
   LeavingServer(const std::string& path, int& outages)
@@ -104,7 +104,7 @@ class LeavingServer : public jobs::SqliteSession {
   int& outages_;
 };
 
-// Opens a file that holds a store already.
+// Opens a file that already holds a store.
 inline std::unique_ptr<jobs::JobStore> open_leaving_server(const std::string& path, int& outages,
                                                            const jobs::StoreOptions& options) {
   return std::make_unique<jobs::SqlStore>(std::make_unique<LeavingServer>(path, outages),

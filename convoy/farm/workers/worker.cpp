@@ -39,7 +39,8 @@ bool any_open(jobs::JobStore& store, std::span<const int64_t> groups) {
 void run_loop(const LoopOptions& options, WorkSource& work, jobs::JobStore& store) {
   Clock::time_point next_renewal;
   while (!options.stop_wanted || !options.stop_wanted()) {
-    // Before the claim, so that the worker does not claim its own lease that is about to expire.
+    // Leases are renewed before the claim, so that the worker does not claim its own lease that is
+    // about to expire.
     std::vector<jobs::Lease> leases;
     if (Clock::now() >= next_renewal) leases = work.held();
     if (!leases.empty()) {
@@ -78,7 +79,7 @@ std::unique_ptr<jobs::JobStore> WorkerProcess::open_store(const std::string& url
 void send_to_supervisor(const std::string& line) {
   for (size_t sent = 0; sent < line.size();) {
     const ssize_t wrote = ::write(STDOUT_FILENO, line.data() + sent, line.size() - sent);
-    // Without its supervisor this process is about to be killed.
+    // If the supervisor is gone, this process is about to be killed.
     if (wrote < 0 && errno != EINTR) return;
     if (wrote > 0) sent += static_cast<size_t>(wrote);
   }

@@ -18,30 +18,31 @@
 
 namespace convoy::workers {
 
-// A server that is gone for longer ends the work. Finished tasks are kept, and the same command
-// continues.
+// If a server is away for longer than this, the work ends. Finished tasks are kept, and the same
+// command continues.
 inline constexpr std::chrono::minutes kServerLimit{10};
 
-// "waiting for it, 10 min at most, 9 min 30 s more".
+// The text "waiting for it, 10 min at most, 9 min 30 s more".
 std::string server_wait_text(std::chrono::milliseconds left);
 
-// One kind of work, as a worker does it. The loop's thread calls; what a call throws ends the loop.
+// One kind of work, as a worker does it. The thread of run_loop() makes all calls; an exception
+// ends the loop.
 class WorkSource {
  public:
   virtual ~WorkSource() = default;
-  // Takes leases under the worker's name, as many as are useful now. False when there is nothing to
-  // compute.
+  // Claims leases under the worker's name, as many as are useful now. Returns false if there is
+  // nothing to compute.
   virtual bool claim() = 0;
-  // Computes a part of what is claimed, for a few seconds at most where that is possible: between
-  // two calls the loop renews leases and looks for a stop request.
+  // Computes a part of the claimed work, for at most a few seconds if possible: between two calls
+  // the loop renews leases and checks for a stop request.
   virtual void compute() = 0;
-  // Hands in the results that are due; all of them when this is the `last` call, after which the
-  // loop releases all leases.
+  // Hands in the results that are due. The `last` call hands in all results; after it the loop
+  // releases all leases.
   virtual void complete(bool last) = 0;
-  virtual void idle() = 0;  // claim() had nothing; the worker is about to sleep
-  // Leases that the loop renews; none where the supervisor renews them.
+  virtual void idle() = 0;  // called if claim() got nothing; the worker is about to sleep
+  // Leases that the loop renews; empty if the supervisor renews them.
   virtual std::vector<jobs::Lease> held() const { return {}; }
-  // A lease of held() that has another owner now: its result no longer counts.
+  // Called for a lease of held() that has another owner now. Its result no longer counts.
   virtual void lose(const jobs::Lease& /*lease*/) {}
 };
 
@@ -49,27 +50,28 @@ struct LoopOptions {
   std::string name;                  // the owner of the leases, see jobs::ClaimRequest
   std::vector<int64_t> groups = {};  // groups of the store
   std::chrono::milliseconds lease{60'000};
-  std::function<bool()> stop_wanted = {};  // once true, stays so; empty = never
+  std::function<bool()> stop_wanted = {};  // once true, it must stay true; empty = never
 };
 
-// Returns when no task of the groups is open or a stop is requested; then results are handed in,
-// the worker's leases released and the store synced. Throws what the store and `work` throw: leases
-// then stay until they expire or the supervisor releases them. Blocks.
+// Returns when no task of the groups is open, or when a stop is requested. Before it returns, it
+// hands in results, releases the worker's leases and syncs the store. Throws the errors of the
+// store and of `work`; then leases stay until they expire or the supervisor releases them. Blocks.
 void run_loop(const LoopOptions& options, WorkSource& work, jobs::JobStore& store);
 
-// True when a task of the groups has no result. Throws what the store throws.
+// True if a task of the groups has no result. Throws the errors of the store.
 bool any_open(jobs::JobStore& store, std::span<const int64_t> groups);
 
-// A process that a WorkerSupervisor started. From construction on SIGTERM, SIGINT and SIGHUP are
-// stop requests. One per process, on its main thread. Throws IoError.
+// The worker's side of a process that a WorkerSupervisor started. From its construction on,
+// SIGTERM, SIGINT and SIGHUP are stop requests. One per process, on its main thread. Throws
+// IoError.
 class WorkerProcess {
  public:
   WorkerProcess();
-  const std::string& name() const { return name_; }  // owns its leases; no other process has it
+  const std::string& name() const { return name_; }  // owner of its leases; unique among processes
   // Valid as long as this object. Does not block.
   std::function<bool()> stop_wanted();
-  // Its calls wait kServerLimit for a server that goes away, or until a stop is requested. This
-  // object must outlive the store. Throws what jobs::open_store() throws. Blocks.
+  // Opens a store whose calls wait for kServerLimit if the server goes away, or until a stop is
+  // requested. This object must outlive the store. Throws the errors of jobs::open_store(). Blocks.
   std::unique_ptr<jobs::JobStore> open_store(const std::string& url);
 
  private:
@@ -77,8 +79,8 @@ class WorkerProcess {
   std::string name_;
 };
 
-// Writes a line, which ends in '\n', to stdout, where the supervisor reads. Never throws. Blocks
-// while the pipe is full.
+// Writes a line, which ends in '\n', to stdout, from which the supervisor reads. Never throws.
+// Blocks while the pipe is full.
 void send_to_supervisor(const std::string& line);
 
 }  // namespace convoy::workers

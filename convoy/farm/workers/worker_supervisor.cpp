@@ -21,14 +21,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kTurn{100};            // the longest between two looks at everything
-constexpr milliseconds kCountEvery{250};      // open tasks
-constexpr milliseconds kReleaseEvery{1'000};  // leases of workers that ended with their supervisor
+constexpr milliseconds kTurn{100};        // longest time between two checks of everything
+constexpr milliseconds kCountEvery{250};  // time between counts of open tasks
+// Time between releases of leases whose owners are gone.
+constexpr milliseconds kReleaseEvery{1'000};
 constexpr milliseconds kPauseAfterIdleDeath{200};
 constexpr std::chrono::seconds kSayWaitingEvery{60};
-constexpr int kClocksPerLease = 8;  // looks at the clocks of others
+constexpr int kClocksPerLease = 8;  // checks of other hosts' clocks per lease
 
-// A new worker would fail in the same way.
+// True if a new worker would fail in the same way.
 bool is_for_good(const Error& error) {
   return error.code() == ExitCode::Usage || error.code() == ExitCode::BadInput ||
          error.code() == ExitCode::NoCheckpoint || error.code() == ExitCode::Unreachable;
@@ -145,14 +146,14 @@ class WorkerSupervisor::Run {
 
   void on_death(WorkerDeath death) {
     death.worked = at_work_.erase(death.worker) > 0;
-    // Asked once for every death: the counter is of all processes together.
+    // Read once for every death, because the counter covers all processes together.
     death.memory = memory_.happened();
     death.told_to_end = ending_;
     const DeathConsequence consequence = work_.consequence_of(death, leases_of({death.name}));
     if (!consequence.failures.empty()) store_.fail(consequence.failures, options_.max_attempts);
     store_.release(death.name);
     next_count_ = {};
-    // The message says that the work goes on: not where this death ends the run.
+    // The message says that the work continues, so it is not sent if this death ends the run.
     const bool goes_on = !consequence.idle || ending_ || !any_open(store_, options_.groups) ||
                          note_idle_death(death);
     if (!consequence.message.empty()) work_.say(death.worker, consequence.message);
@@ -163,7 +164,7 @@ class WorkerSupervisor::Run {
     return options_.idle_deaths.of_each_worker ? worker : 0;
   }
 
-  // False: the worker is not started again. Throws where no other one is left.
+  // Returns false if the worker is not started again. Throws if no other worker is left.
   bool note_idle_death(const WorkerDeath& death) {
     next_start_ = Clock::now() + kPauseAfterIdleDeath;
     const IdleDeathLimits& limits = options_.idle_deaths;
@@ -206,7 +207,7 @@ class WorkerSupervisor::Run {
   std::set<size_t> at_work_;
   std::map<size_t, int> idle_deaths_;  // in a row, by counted_with()
   int64_t retired_ = 0;
-  int64_t open_ = 0;  // tasks, no more than there are workers in each group
+  int64_t open_ = 0;  // number of open tasks, counted up to the number of workers per group
   bool ending_ = false;
   Clock::time_point next_start_, next_count_, next_release_, next_renewal_, next_clock_;
   std::string name_;
@@ -231,7 +232,7 @@ int WorkerSupervisor::run(SupervisorOptions options, SupervisedWork& work) {
   return stop_signal_;
 }
 
-// Workers wait for the server too, and then hand in what they have.
+// Workers wait for the server too, and then hand in their results.
 bool WorkerSupervisor::keep_waiting(milliseconds left) {
   if (Clock::now() >= next_warning_) {
     next_warning_ = Clock::now() + kSayWaitingEvery;

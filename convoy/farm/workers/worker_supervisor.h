@@ -23,9 +23,9 @@
 namespace convoy::workers {
 
 struct WorkerDeath : processes::ProcessDeath {
-  bool worked = false;       // SupervisedWork::hear() was true for one of its lines
+  bool worked = false;       // SupervisedWork::handle_line() returned true for one of its lines
   bool memory = false;       // the kernel killed a process for its memory since the last death
-  bool told_to_end = false;  // by the supervisor
+  bool told_to_end = false;  // the supervisor told it to end
 
   bool ended_well() const { return signal == 0 && exit_code == 0; }
   std::string end_text() const;   // "SIGKILL", "exit code 3"
@@ -42,63 +42,67 @@ struct DeathConsequence {
 };
 
 // One kind of work, as its supervisor uses it. The thread of WorkerSupervisor::run() makes all
-// calls; an exception ends run(). Signals and lines of workers wait meanwhile, so a call must not
-// block for long.
+// calls; an exception ends run(). Signals and lines of workers wait during a call, so a call must
+// not block for long.
 class SupervisedWork {
  public:
   virtual ~SupervisedWork() = default;
   virtual telemetry::Progress& bar() = 0;
-  // Tells people something about a worker: a line above the bar.
+  // Shows a message about a worker above the progress bar.
   virtual void say(size_t worker, const std::string& text);
-  // Tells people what endangers the work as a whole.
+  // Warns about something that endangers the work as a whole.
   virtual void warn(const std::string& text) { bar().message("warning: " + text); }
-  // A line of a worker's stderr.
+  // Handles a line of a worker's stderr.
   virtual void handle_error_line(size_t /*worker*/, const std::string& /*line*/) {}
-  // A line of a worker's stdout. True once that worker has begun, which ends idle deaths in a row.
+  // Handles a line of a worker's stdout. Returns true once that worker has begun its work, which
+  // resets the count of idle deaths.
   virtual bool handle_line(size_t worker, const std::string& line) = 0;
   // `leases`: the leases that the worker owned.
   virtual DeathConsequence consequence_of(const WorkerDeath& death,
                                           const std::vector<jobs::Lease>& leases) = 0;
-  // Called four times a second, before open tasks are counted: finishes tasks whose units are all
-  // there.
+  // Called four times a second, before open tasks are counted. Finishes tasks whose units are all
+  // done.
   virtual void settle() {}
-  // True: what is open is left, and run() returns as it does at the end. Asked after every look.
+  // Called after every check. True: run() leaves the open tasks and returns as it does at the end.
   virtual bool gives_up() { return false; }
-  // Ten times a second at least. May kill workers.
+  // Called at least ten times a second. May kill workers.
   virtual void look(processes::ProcessPool& /*pool*/) {}
   // `released`: number of leases whose owners are gone.
   virtual void each_second(int64_t /*released*/) {}
 };
 
-// Number of workers that may die in a row without having begun.
+// Number of workers that may die in a row without having begun their work.
 struct IdleDeathLimits {
   int deaths = 5;
-  int kills = 5;  // the same when the last of them was a SIGKILL
-  // False: counted over all workers, and run() throws at the limit. True: counted for each; one at
-  // its limit is not started again, and run() throws when none is left.
+  int kills = 5;  // limit if the last of these deaths was a SIGKILL
+  // False: deaths are counted over all workers, and run() throws at the limit. True: deaths are
+  // counted per worker; a worker at its limit is not started again, and run() throws if no worker
+  // is left.
   bool of_each_worker = false;
 };
 
 struct SupervisorOptions {
-  processes::PoolOptions pool;  // `signals` is filled in
+  processes::PoolOptions pool;  // run() sets `signals`
   std::vector<int64_t> groups;  // groups of the store
-  bool divides_tasks = false;   // one open task is work for all workers, else for one
+  bool divides_tasks = false;   // true: one open task is work for all workers; false: for one
   std::chrono::milliseconds lease{60'000};
-  bool renews_leases = false;                   // for its workers; else they renew them themselves
-  std::chrono::milliseconds stop_grace{5'000};  // then workers that were asked to end are killed
-  int max_attempts = 3;                         // attempts at a range
+  bool renews_leases = false;  // true: for the workers; false: the workers do it themselves
+  // Time after which workers that were told to end are killed.
+  std::chrono::milliseconds stop_grace{5'000};
+  int max_attempts = 3;  // attempts at a range
   IdleDeathLimits idle_deaths = {};
 };
 
-// One at a time per process: it owns the stop signals while it lives. Used by one thread.
+// One object at a time per process: it owns the stop signals while it exists. Used by one thread.
 class WorkerSupervisor {
  public:
   using OpenStore = std::function<std::unique_ptr<jobs::JobStore>(const jobs::StoreOptions&)>;
-  // The warning while the server is away; empty = one that names the store and the limit.
+  // The text of the warning while the server is away; empty = a text that names the store and the
+  // limit.
   using WaitingText = std::function<std::string(std::chrono::milliseconds left)>;
 
-  // Opens the store; its calls wait kServerLimit for a server that goes away, or until a stop
-  // signal, and then throw IoError. Throws what `open` throws. Blocks.
+  // Opens the store. The store's calls wait for kServerLimit if the server goes away, or until a
+  // stop signal, and then throw IoError. Throws the errors of `open`. Blocks.
   WorkerSupervisor(const OpenStore& open, Log log, WaitingText waiting_text = {});
   WorkerSupervisor(const std::string& store, Log log, WaitingText waiting_text = {});
 
@@ -106,17 +110,17 @@ class WorkerSupervisor {
 
   // Keeps workers running until no task is open or a stop signal comes, then asks them to end and
   // waits for them: the first signal lets them hand in their results, the second kills them.
-  // Returns the signal, 0 = no task is open, or the work gives up. Throws the errors of the store
+  // Returns the signal; 0 = no task is open, or the work gives up. Throws the errors of the store
   // and of `work`; ConfigError and IoError when no worker can be started; after too many idle
-  // deaths the error that the last worker's last words name, else StateError with these words as
-  // hint. No worker is left however it ends. Blocks.
+  // deaths, the error that the last words of the last worker name, or StateError with these words
+  // as hint. No worker is left running, however run() ends. Blocks.
   int run(SupervisorOptions options, SupervisedWork& work);
 
  private:
   class Run;
 
   bool keep_waiting(std::chrono::milliseconds left);
-  int next_stop_signal();  // 0 = none waits
+  int next_stop_signal();  // 0 = no signal is pending
 
   Log log_;
   WaitingText waiting_text_;
@@ -126,8 +130,8 @@ class WorkerSupervisor {
   std::unique_ptr<jobs::JobStore> store_;
 };
 
-// Releases the leases of owners that ran on this host and are gone. Returns how many. Throws what
-// the store throws.
+// Releases the leases of owners that ran on this host and are gone. Returns the number of leases.
+// Throws the errors of the store.
 int64_t release_gone_owners(jobs::JobStore& store, std::span<const int64_t> groups);
 
 }  // namespace convoy::workers
