@@ -128,7 +128,7 @@ Verdict check_descents() {
   std::vector<Cell> cells = published_cells({150}, {0}, true);
   for (int64_t start = 1; start < 16; ++start) {
     cells.push_back(cells.front());
-    cells.back().seed = 4 * start;  // another start on the same data
+    cells.back().seed = 4 * start;  // a different start on the same data
   }
   double sum = 0;
   for (const sweep::CellOutcome& outcome : SsmWorkload().compute(cells)) sum += outcome.value;

@@ -36,7 +36,8 @@ struct SeedFlags {
   }
 };
 
-// The seeds that the flags choose. Throws ConfigError for one that no stream of random numbers has.
+// The seeds that the flags choose. Throws ConfigError for a seed that no stream of random numbers
+// accepts.
 std::vector<int64_t> seeds_of(const SeedFlags& flags, int64_t sweep_seed);
 
 // Flags of sweeps that compare guesses with descents.

@@ -34,7 +34,7 @@ class WorkloadFlags {
  public:
   virtual ~WorkloadFlags() = default;
 
-  virtual config::Section section() = 0;  // the flags as fields
+  virtual config::Section section() = 0;  // the flags as config fields
   // File that is read before the command line; empty = none.
   virtual std::string config_file() const = 0;
   virtual void start_over() = 0;  // resets the flags to the defaults, or to a preset that was named
@@ -55,11 +55,11 @@ class WorkloadFlags {
 struct WorkloadKind {
   std::string_view name;                      // name of the sub-command, also in stores
   std::string_view summary;                   // one line in `convoy sweep --help`
-  std::string_view usage;                     // "convoy sweep NAME [flags]"
-  std::string_view example;                   // a command line
-  std::vector<std::string_view> first_flags;  // flags that --help shows, at most twelve
+  std::string_view usage;                     // text "convoy sweep NAME [flags]"
+  std::string_view example;                   // an example command line
+  std::vector<std::string_view> first_flags;  // at most twelve flags that --help shows
   std::unique_ptr<WorkloadFlags> (*flags)();
-  config::Section (*fields)();  // the flags with their defaults
+  config::Section (*fields)();  // the flags with their default values
   // `mode`: "exact" or "fast" if the workload has both modes, else "". `gpu`: the GPU that computes
   // if the workload can use one; null = the CPU computes.
   std::unique_ptr<sweep::Workload> (*make)(const std::string& mode,
@@ -77,7 +77,7 @@ config::Section default_fields() {
   return config::list_fields(defaults);
 }
 
-// Most workloads share these flags. `Flags` has fields(), config, checkpoint_dir and figures_dir.
+// The flags of most workloads. `Flags` has fields(), config, checkpoint_dir and figures_dir.
 template <class Flags>
 class WorkloadFlagsOf : public WorkloadFlags {
  public:

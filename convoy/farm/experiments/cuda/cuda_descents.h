@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradient descent on a GPU: the same bits as on a CPU.
+// Gradient descent on a GPU. The results have the same bits as on a CPU.
 #pragma once
 
 #include <memory>

@@ -25,7 +25,7 @@ class Device {
   // DeviceMemory, DeviceLost.
   Device(std::shared_ptr<const nvidia::Driver> driver, int number, const std::string& place);
 
-  const std::string& name() const { return name_; }  // "cuda:PLACE NVIDIA H100"
+  const std::string& name() const { return name_; }  // such as "cuda:PLACE NVIDIA H100"
   int multiprocessors() const { return context_.multiprocessors(); }
   double clock_hertz() const { return context_.clock_hertz(); }
 
@@ -68,7 +68,7 @@ class DeviceUse {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Memory of a GPU.
+// A block of memory on a GPU.
 class Buffer {
  public:
   Buffer(std::shared_ptr<Device> device, size_t bytes);

@@ -12,7 +12,7 @@
 
 namespace convoy::experiments::cuda {
 
-// Matrices of this many rows and columns, as in the papers, have kernels of their own.
+// Matrices with this many rows and columns, as in the papers, have their own kernels.
 inline constexpr uint32_t kPaperSide = 5;
 
 // Matrices are stored by columns. A unit of a hidden layer is stored like a column.

@@ -21,7 +21,7 @@ struct GuessLaunch {
   uint32_t first_guess = 0;  // lower 32 bits of the first guess's index
   uint32_t num_guesses = 0;
 
-  uint32_t tested = 0;  // bit m - 1: power m is in the training loss
+  uint32_t tested = 0;  // bit m - 1 is set if power m is in the training loss
   uint32_t num_powers = 0;
   uint32_t num_rows = 0;
   double scales[kLaunchPowers] = {};

@@ -34,7 +34,7 @@ struct DescentBatch {
   std::vector<LaneDoubles> measurements, targets;
 
   LaneDoubles lr, momentum, square_average;
-  double correction = 1;  // 0.99^t
+  double correction = 1;  // 0.99^t after step t
   bool uses_velocity = false;
 
   size_t first_weight(size_t layer) const;
@@ -42,9 +42,9 @@ struct DescentBatch {
   size_t num_layers() const { return units.size() - 1; }
 };
 
-// One epoch: forward, backward, update.
+// Computes one epoch: forward pass, backward pass, update.
 void descend_once(DescentBatch& batch);
-// The output of the last layer for the current weights, in `outputs`.
+// Computes the output of the last layer for the current weights, into `outputs`.
 void evaluate(DescentBatch& batch);
 
 }  // namespace convoy::experiments

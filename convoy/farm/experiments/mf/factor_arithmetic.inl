@@ -53,7 +53,7 @@ CONVOY_INLINE Wide norm_factor(uint32_t num_entries, float softening, const Entr
   return Wide::divide(Wide::all(1.0f), Wide::add(Wide::root(square), Wide::all(softening)));
 }
 
-// The row's residual; `coefficients` holds the coefficients of all rows.
+// The residual of one row. `coefficients` holds the coefficients of all rows.
 template <class Entry>
 CONVOY_INLINE Wide row_residual(const CheckRow& row, const float* coefficients,
                                 const Entry& entry) {

@@ -69,7 +69,7 @@ using FactorKernel = uint32_t (*)(const FactorSizes& sizes, const AddressTables&
                                   uint32_t first, FactorMemory& memory, float* y);
 
 struct FactorKernels {
-  FactorKernel of[2][2];  // [precision][prior]
+  FactorKernel of[2][2];  // index [precision][prior]
 };
 
 // Throws StateError for a level this machine cannot run.

@@ -8,7 +8,7 @@
 
 namespace convoy::experiments {
 
-enum class MfActivation { Linear, Tanh, LeakyReLU };  // named as in the flags
+enum class MfActivation { Linear, Tanh, LeakyReLU };  // same names as in the flags
 
 struct FactorLayer {
   uint32_t inputs = 0, outputs = 0;  // sizes of the drawn matrix

@@ -65,8 +65,7 @@ struct MfFlags : GuessFlags, GpuFlags {
   }
 
   bool over_depths() const { return !depths.empty(); }
-  // One line per flag that was given and has no meaning any more, or has more entries than are
-  // used.
+  // One line per given flag that has no meaning any more, or that has more entries than are used.
   std::vector<std::string> notices() const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of an independent program (tests/golden/sweep/make_mf.py) and its problems.
+// Reads the problems and values that an independent program (tests/golden/sweep/make_mf.py) wrote.
 #pragma once
 
 #include <cstdlib>
@@ -18,7 +18,7 @@ inline nlohmann::json mf_golden() {
   return nlohmann::json::parse(file);
 }
 
-// The problem of one entry of the file, as parameters of a cell.
+// The problem of one entry of that program's file, as the parameters of a cell.
 inline std::string mf_golden_parameters(const nlohmann::json& golden, const nlohmann::json& entry) {
   nlohmann::json parameters = golden["data"][entry["data"].get<size_t>()];
   parameters.update(entry["parameters"]);

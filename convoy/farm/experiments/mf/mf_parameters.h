@@ -15,14 +15,14 @@
 
 namespace convoy::experiments {
 
-enum class MfPrior { Gauss, Uniform };  // N(0, 1), U(-1, 1)
+enum class MfPrior { Gauss, Uniform };  // weights from N(0, 1) or from U(-1, 1)
 
 // The way guesses are drawn. An allowed shortcut keeps the distribution of the losses, but not each
 // single guess.
 enum class MfShortcut {
   None,  // draws every weight
-  // A Gaussian layer depends on the layer before it only through the n_rows x n_rows Gram
-  // matrix of that layer
+  // Replaces a layer by a factor of its n_rows x n_rows Gram matrix: the next Gaussian layer
+  // depends on the layer only through that matrix.
   Gram,
   Bartlett,  // draws linear layers as triangular factors of Wishart matrices
 };
@@ -41,7 +41,8 @@ struct MfDescent {
   double init_scale = 1e-2;
   int64_t log_period = 100;
   double momentum = 0;
-  bool apply_momentum = true;  // false: as in the prior program, where momentum changed nothing
+  // False: momentum has no effect, as in the program that users had before.
+  bool apply_momentum = true;
 
   // Visits all settings but lr and init_scale, which may differ along the axis of a sweep.
   template <class Visitor>
@@ -62,10 +63,11 @@ struct MfParameters {
   int64_t n_rows = 5;
   int64_t n_cols = 5;
   int64_t width = 5;
-  int64_t depth = 2;  // layers
+  int64_t depth = 2;  // number of layers
   int64_t gt_rank = 1;
-  double gt_norm = 1;       // Frobenius norm of the matrix to learn
-  bool completion = false;  // measurements are entries, else Gaussian matrices of Frobenius norm 1
+  double gt_norm = 1;  // Frobenius norm of the matrix to learn
+  // True: measurements are single entries; false: Gaussian matrices of Frobenius norm 1.
+  bool completion = false;
   int64_t num_measurements = 15;
   std::string activation_word = "Linear";
   double negative_slope = 0.2;  // for LeakyReLU
@@ -77,7 +79,7 @@ struct MfParameters {
   // Settings that only guesses read.
   double gnc_eps_train = 0.01;
   std::string gnc_init_word = "gauss";
-  bool gnc_normalize = false;  // Y / (|Y| + gnc_softening)
+  bool gnc_normalize = false;  // Y becomes Y / (|Y| + gnc_softening)
   double gnc_softening = 1e-6;
   std::string shortcut_word = "none";
 
@@ -122,8 +124,8 @@ struct MfParameters {
   MfPrior gnc_init() const;
   MfShortcut shortcut() const;
   int64_t num_entries() const { return n_rows * n_cols; }
-  // Reads and checks one JSON object. Throws ConfigError: an unknown key, a wrong type or range, a
-  // shortcut that is not allowed.
+  // Reads and checks one JSON object. Throws ConfigError for an unknown key, a wrong type, a value
+  // out of range and a shortcut that is not allowed.
   static MfParameters parse(const std::string& json);
   void check() const;  // throws ConfigError
   // The JSON text of every key that differs from its default, with sorted keys; parse() gives the

@@ -18,14 +18,14 @@ struct MfProblem {
   MfParameters parameters;
   PhiloxKey key = {};
   uint32_t num_entries = 0;
-  std::vector<double> truth;                      // num_entries
-  std::vector<std::vector<double>> measurements;  // A_i
-  std::vector<double> targets;                    // b_i = <A_i, truth>
+  std::vector<double> truth;                      // num_entries values
+  std::vector<std::vector<double>> measurements;  // matrices A_i
+  std::vector<double> targets;                    // values b_i = <A_i, truth>
   std::vector<std::vector<double>> span;          // orthonormal basis of the measurements
   // Number of directions that no measurement covers; > 0.
   uint32_t num_tested = 0;
 
-  // mean_i (<A_i, Y> - b_i)^2.
+  // The mean over i of (<A_i, Y> - b_i)^2.
   double train_loss(const double* y) const;
   // The mean squared residual over any orthonormal basis of the complement of the span.
   double test_loss(const double* y) const;

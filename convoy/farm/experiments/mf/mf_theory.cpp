@@ -11,7 +11,8 @@ struct Moments {
   double mean, square;
 };
 
-// E tanh(scale z)^2 for a normal z. The trapezoidal rule is exact to rounding for such functions.
+// The mean of tanh(scale z)^2 over a normal z. The trapezoidal rule is exact to rounding for such
+// functions.
 double mean_square_tanh(double scale) {
   constexpr double kStep = 1.0 / 64, kEnd = 12;
   double sum = 0;
@@ -39,7 +40,7 @@ Moments moments_of_unit(const MfParameters& p, double scale) {
   return {0, square};
 }
 
-// E (H H^T)_rs = same [r = s] + other [r != s].
+// The mean Gram matrix of a hidden layer: E (H H^T)_rs is `same` for r = s, else `other`.
 struct HiddenGram {
   double same, other;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Workload `mf`: guess-and-check and gradient descent on matrix factorisation (mf_parameters.h).
-// Methods "gnc"; "prior", guesses without the check; "gd". Thread-safe.
+// The methods are "gnc", "prior" (guesses without the check) and "gd". Thread-safe.
 #pragma once
 
 #include <memory>

@@ -14,7 +14,7 @@ AddressTables::AddressTables(PhiloxKey key, Stream stream, Precision precision, 
   last_keys[0] = keys[rounds - 1][0] << 32;
   last_keys[1] = keys[rounds - 1][1] << 32;
 
-  // The part of a product that depends on neither guess nor block.
+  // These parts of the products depend on neither guess nor block.
   const PhiloxWords counter = stream_counter(stream, guess, 0);
   const uint64_t even = uint64_t{kPhiloxMultipliers[0]} * counter[0];
   const uint64_t odd = uint64_t{kPhiloxMultipliers[1]} * counter[2];
@@ -22,7 +22,8 @@ AddressTables::AddressTables(PhiloxKey key, Stream stream, Precision precision, 
   guess_third = static_cast<uint32_t>(even) ^ keys[1][1];
   blocks.resize(num_blocks);
   for (uint32_t at = 0; at < num_blocks; ++at) {
-    // Round 1 gives c2; round 2 multiplies it into c0 and c1; round 3 multiplies that c0.
+    // Round 1 computes c2. Round 2 multiplies c2, which gives c0 and c1. Round 3 multiplies that
+    // c0.
     const uint32_t third = static_cast<uint32_t>(even >> 32) ^
                            stream_counter(stream, guess, at)[3] ^ static_cast<uint32_t>(keys[0][1]);
     const uint64_t product = uint64_t{kPhiloxMultipliers[1]} * third;

@@ -19,7 +19,7 @@ struct BlockWords {
 };
 
 struct AddressTables : AddressConstants {
-  // Valid for guesses that have the same upper 32 bits as `guess`.
+  // The tables are valid for guesses that have the same upper 32 bits as `guess`.
   AddressTables(PhiloxKey key, Stream stream, Precision precision, uint64_t guess,
                 uint32_t num_blocks);
 

@@ -9,17 +9,17 @@
 
 namespace convoy::experiments {
 
-// In the order of kCpuLevels.
+// The order is that of kCpuLevels.
 enum class CpuLevel {
   Scalar,  // any x86-64
-  Avx2,    // with FMA
+  Avx2,    // AVX2 with FMA
   Avx512,  // AVX-512 F, DQ and VL
 };
 
 // The level of this machine, or the lower level that CONVOY_CPU_LEVEL names. Throws ConfigError for
-// one that this machine lacks.
+// a level that this machine cannot run.
 CpuLevel best_cpu_level();
-std::vector<CpuLevel> usable_cpu_levels();  // lowest first
+std::vector<CpuLevel> usable_cpu_levels();  // lowest level first
 std::string_view cpu_level_name(CpuLevel level);
 
 // Declares the constant `name` once per level. The file that is compiled for a level defines it;

@@ -64,7 +64,7 @@ struct Lanes {
   static CONVOY_INLINE Floats multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
   static CONVOY_INLINE Floats fma(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
   static CONVOY_INLINE Floats root(Floats a) { return _mm256_sqrt_ps(a); }
-  // The lower halves of the 64-bit lanes.
+  // Packs the lower halves of the 64-bit lanes.
   static CONVOY_INLINE __m128 lower_halves(Floats a) {
     return _mm_shuffle_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1), 0x88);
   }

@@ -20,7 +20,7 @@ struct Lanes {
     return {{static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32)}};
   }
   static CONVOY_INLINE Words load_guesses(const uint32_t* guesses) { return {{guesses[0], 0}}; }
-  // Product of the lower halves.
+  // Multiplies the lower halves of the lanes.
   static CONVOY_INLINE Words multiply(Words a, Words b) {
 #if defined(__CUDA_ARCH__)
     // Without this assembly the compiler widens the halves to 64-bit numbers, at three times the
@@ -54,7 +54,7 @@ struct Lanes {
     return value;
   }
 
-  // float(int32(word | 1)): never 0.
+  // float(int32(word | 1)), which is never 0.
   static CONVOY_INLINE Floats odd_to_float(Words words) {
     Floats result;
     for (int at = 0; at < 2; ++at)
@@ -72,7 +72,7 @@ struct Lanes {
   static CONVOY_INLINE Floats masked_to_float(Words words, uint32_t mask, uint32_t bits) {
     return {{float_of((words.half[0] & mask) | bits), float_of((words.half[1] & mask) | bits)}};
   }
-  // |a| = mantissa * 2^exponent, 1 <= mantissa < 2; a is normal.
+  // The exponent in |a| = mantissa * 2^exponent with 1 <= mantissa < 2. `a` must be a normal float.
   static CONVOY_INLINE Floats exponent(Floats a) {
     constexpr float kUnitsAre1 = 0x1p23f;  // the last bit of a float of this size stands for 1
     Floats result;
@@ -85,7 +85,7 @@ struct Lanes {
     return {{float_of((bits_of(a.half[0]) & 0x7FFFFFu) | 0x3F800000u),
              float_of((bits_of(a.half[1]) & 0x7FFFFFu) | 0x3F800000u)}};
   }
-  // a with its sign flipped where `sign` is negative.
+  // a, with its sign flipped if `sign` is negative.
   static CONVOY_INLINE Floats flip_sign(Floats a, Floats sign) {
     return {{float_of(bits_of(a.half[0]) ^ (bits_of(sign.half[0]) & 0x80000000u)),
              float_of(bits_of(a.half[1]) ^ (bits_of(sign.half[1]) & 0x80000000u))}};

@@ -55,7 +55,8 @@ struct PackedForm : FastForm {
   static constexpr float kAngleCentre = 1.0f + 0x1p-12f, kAngleUnit = 0x1p-11f;
 };
 
-// first * sum of coefficients[k] * (step * x)^k; exact where first and step are powers of 2.
+// The series first * sum of coefficients[k] * (step * x)^k. It is exact if `first` and `step` are
+// powers of 2.
 template <size_t kCount>
 struct Series {
   float of[kCount];
@@ -110,7 +111,7 @@ CONVOY_INLINE PairFactors pair_factors(Lanes::Words radius_word, Lanes::Words an
   return {place.radius, kCosine.at(z), Lanes::multiply(place.radius, place.angle), kSine.at(z)};
 }
 
-// radius * turn is the sum of a pair.
+// The sum of a pair is radius * turn.
 struct SumFactors {
   Lanes::Floats radius, turn;
 };

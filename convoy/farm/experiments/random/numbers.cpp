@@ -28,7 +28,7 @@ void fill_tile(const Address& address, uint32_t num_slots, float* out, CpuLevel 
     fill(tables, lower, num_slots, out);
     return;
   }
-  // The tile spans two values of the upper word.
+  // The guesses of the tile have two different upper words.
   const uint32_t before = ~uint32_t{0} - lower + 1;
   const AddressTables next(address.key, address.stream, address.precision, address.guess + before,
                            num_blocks);

@@ -15,9 +15,9 @@ namespace convoy::experiments {
 
 enum class Stream : uint8_t { Teacher = 1, Data = 2, Guess = 3, DescentInit = 4, GuessSum = 5 };
 
-// The conversion from random words to normals. Both give the same bits on every CPU.
+// The conversion from random words to normals. Both precisions give the same bits on every CPU.
 enum class Precision : uint8_t {
-  Exact,  // Philox4x32-10; a normal within 3e-6 (1 + |x|) of the exact transform
+  Exact,  // Philox4x32-10; error of a normal x is at most 3e-6 (1 + |x|)
   Fast,   // fewer rounds and shorter polynomials; passes statistical tests
 };
 

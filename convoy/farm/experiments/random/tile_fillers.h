@@ -12,7 +12,7 @@ namespace convoy::experiments {
 struct TileFillers {
   using Fill = void (*)(const AddressTables& tables, uint32_t guess, uint32_t num_slots,
                         float* out);
-  // [precision][normal]
+  // Index [precision][normal].
   Fill fill[2][2];
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of one instruction set; included in its namespace.
+// The table of one instruction set. The file is included in the namespace of that instruction set.
 
 extern const TileFillers kTileFillers;
 const TileFillers kTileFillers = {

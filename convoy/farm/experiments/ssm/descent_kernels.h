@@ -20,7 +20,7 @@ struct alignas(64) WeightBlock {
   double value[kBlockWeights] = {};
   double first[kBlockWeights] = {};  // Adam's moments
   double second[kBlockWeights] = {};
-  double active[kBlockWeights] = {};  // 1; 0 for padding, which stays 0
+  double active[kBlockWeights] = {};  // 1 for weights; 0 for padding, which stays 0
 };
 
 struct DescentState {
@@ -31,15 +31,15 @@ struct DescentState {
 };
 
 struct DescentStep {
-  double slope[kMaxSsmPower] = {};  // d loss / d a = sum of slope[m - 1] a^(m - 1)
+  double slope[kMaxSsmPower] = {};  // factors in d loss / d a = sum of slope[m - 1] a^(m - 1)
   double lr = 0;
   double root_correction = 1;
 };
 
-// sums[m - 1] = sum over weights of a^m.
+// Computes sums[m - 1] = sum over weights of a^m.
 void sum_powers(const DescentState& state, double* sums);
 double gradient_norm(const DescentState& state, const DescentStep& step);
-// a -= lr * first / (sqrt(second) / root_correction + epsilon).
+// Updates a -= lr * first / (sqrt(second) / root_correction + epsilon).
 void adam_step(DescentState& state, const DescentStep& step);
 void sgd_step(DescentState& state, const DescentStep& step);
 

@@ -13,7 +13,7 @@ inline constexpr double kAdaptiveBeta = 0.8, kAdaptiveEpsilon = 1e-6;
 
 // The numbers of an epoch that depend only on the number of the epoch.
 struct SsmEpoch {
-  double lr = 0;                // by the schedule
+  double lr = 0;                // learning rate of the schedule
   double norm_correction = 1;   // corrects the mean norm of the gradient
   double first_correction = 1;  // corrects Adam's moments
   double root_correction = 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From power sums to losses, in double precision and in one order of operations on CPUs and GPUs.
-// `Value` is a double, or a vector of doubles that holds several guesses. Compiled without
-// contraction of products and sums. Needs CONVOY_INLINE.
+// Computes losses from power sums, in double precision. CPUs and GPUs use the same order of
+// operations. `Value` is a double, or a vector of doubles that holds several guesses. Compiled
+// without contraction of products and sums. Needs CONVOY_INLINE.
 
 // Computes s_m. `scale` is prior_sd^m.
 template <class Value>

@@ -32,7 +32,7 @@ struct GuessKernels {
   // Number of sets of powers that have a loop of their own: every set of powers up to 4, and the
   // sets of all powers up to 6, 8 and 16.
   static constexpr uint32_t kSets = 15 + 3;
-  PowerSums sums[2][kSets];  // [precision][set]
+  PowerSums sums[2][kSets];  // index [precision][set]
 };
 
 // The powers of the cheapest kernel that computes all powers of `mask`. `mask` is not 0.

@@ -11,7 +11,7 @@ namespace convoy::experiments {
 
 struct SsmDataEntry {
   double alpha = 0;                    // used if the teacher has rank 1
-  std::vector<std::vector<double>> w;  // per sequence
+  std::vector<std::vector<double>> w;  // one vector per sequence
 };
 
 // Returns at least one entry. `file` names the text in messages. Throws DataError, which names the

@@ -42,7 +42,7 @@ class Run {
   void update(const SsmEpoch& epoch) {
     measure();
     DescentStep step;
-    // d loss / d a_j = sum over m of c_m m a_j^(m-1), c = 2 / divisor * sum of (row . s) row.
+    // d loss / d a_j = sum over m of c_m m a_j^(m-1) with c = 2 / divisor * sum of (row . s) row.
     for (const auto& row : problem_.rows)
       for (uint32_t at = 0; at < problem_.num_powers; ++at)
         step.slope[at] += row_slope(row.data(), s_, problem_.divisor, at, problem_.num_powers);

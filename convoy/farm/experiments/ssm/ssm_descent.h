@@ -20,7 +20,8 @@ std::vector<SsmEpoch> ssm_epochs(const SsmDescent& descent);
 sweep::CellOutcome ssm_outcome(const SsmProblem& problem, const std::vector<double>& weights,
                                size_t steps);
 
-// Updates the weights like the optimizers of PyTorch.
+// Updates the weights like the optimizers of PyTorch. The losses are computed after `steps`
+// updates, before the update of the last epoch that is divisible by 10.
 sweep::CellOutcome descend_ssm(const SsmProblem& problem, std::vector<double> weights);
 
 }  // namespace convoy::experiments

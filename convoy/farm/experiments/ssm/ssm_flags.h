@@ -66,7 +66,7 @@ struct SsmFlags : GuessFlags, GpuFlags {
 
   // Sets the defaults of a preset. Throws ConfigError for an unknown preset.
   void apply_preset(const std::string& name);
-  // One line per flag that was given and has no meaning any more.
+  // One line per given flag that has no meaning any more.
   std::vector<std::string> notices() const;
 };
 

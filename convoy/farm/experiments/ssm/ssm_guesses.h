@@ -11,8 +11,8 @@
 
 namespace convoy::experiments {
 
-// Plain guesses, whatever the problem's shortcut is. Throws StateError for a level this machine
-// cannot run.
+// Guesses without a shortcut, even if the problem has one. Throws StateError for a level that this
+// machine cannot run.
 std::unique_ptr<sweep::GuessExperiment> guess_experiment(const SsmProblem& problem,
                                                          Precision precision, CpuLevel level);
 

@@ -40,9 +40,9 @@ struct SsmDescent {
   std::string optimizer_word = "adam";
   std::string init_word = "regular";
   std::string schedule_word = "none";
-  int64_t step_size = 1000;  // epochs
+  int64_t step_size = 1000;  // in epochs
   double step_gamma = 0.1;
-  double exp_gamma = 0.999;  // per epoch
+  double exp_gamma = 0.999;  // factor per epoch
   double cosine_eta_min = 0;
 
   template <class Visitor>
@@ -123,7 +123,8 @@ struct SsmParameters {
 
   SsmShortcut shortcut() const;
 
-  // Reads and checks one JSON object. Throws ConfigError: an unknown key, a wrong type or range.
+  // Reads and checks one JSON object. Throws ConfigError for an unknown key, a wrong type and a
+  // value out of range.
   static SsmParameters parse(const std::string& json);
   // The JSON text of every key that differs from its default, with sorted keys; parse() gives the
   // same object back.

@@ -140,7 +140,7 @@ class ProjectedGuesses : public sweep::GuessExperiment {
   Precision precision_;
   PowerSums sum_kernel_;
   PowerSums all_kernel_;
-  double weight_ = 0;  // training loss = weight s_1^2
+  double weight_ = 0;  // training loss = weight_ * s_1^2
 };
 
 }  // namespace

@@ -76,7 +76,7 @@ double asymptote(const SsmProblem& problem) {
     weighted += w[0] * dot;
     weight += w[0] * w[0];
   }
-  // 0 / 0 = NaN when no sequence has power 1.
+  // If no sequence has power 1, this is 0 / 0 = NaN.
   const double r = weighted / weight;
   return square - alpha * alpha + (r + alpha) * (r + alpha);
 }
