@@ -31,7 +31,7 @@ struct ModelFacts {
   int64_t stored_code_bytes = 0;
   int64_t whole_parameters = 0;
   int64_t layers = 0;
-  int64_t kv_values_per_token = 0;  // keys and values of all layers
+  int64_t kv_values_per_token = 0;  // number of key and value elements in all layers
   int64_t positions = 0;            // length of the longest text, in tokens
   int64_t window_tokens = 0;  // smallest attention window of any layer; 0 = no layer has a window
 

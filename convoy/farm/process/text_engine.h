@@ -27,7 +27,7 @@ struct Prompt {
 
 struct TextSampling {
   double temperature = 0.6;  // 0: always the most likely token
-  int64_t top_k = 0;         // 0 = all
+  int64_t top_k = 0;         // 0 = no limit
   double top_p = 0.95;
   double min_p = 0;  // excludes tokens less likely than this share of the likeliest token
   double repetition_penalty = 1;  // the rule of transformers, over prompt and answer
@@ -55,7 +55,7 @@ struct TextRequest {
 // Stop: an end token or a stop string. Length: a limit cut the text. Error: the engine has no text
 // for this prompt.
 enum class TextFinish { Stop, Length, Error };
-std::string_view text_finish_name(TextFinish finish);  // "stop", "length", "error"
+std::string_view text_finish_name(TextFinish finish);  // returns "stop", "length" or "error"
 TextFinish text_finish_named(std::string_view name);   // throws DataError
 
 struct TextResult {
@@ -63,8 +63,8 @@ struct TextResult {
   TextFinish finish = TextFinish::Stop;
   // The server's own word for another reason, such as "content_filter"; else empty.
   std::string other_finish = {};
-  std::string text = {};   // without end token, stop string and special tokens; UTF-8
-  std::string error = {};  // for TextFinish::Error; never part of `text`
+  std::string text = {};   // without end token, stop string and special tokens; in UTF-8
+  std::string error = {};  // message for TextFinish::Error; never part of `text`
   // True when the same request may succeed later: after a full device, for example, but not for a
   // prompt that is too long.
   bool error_may_pass = false;

@@ -44,7 +44,7 @@ int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run);
 // The row that a task describes. Throws DataError.
 InputRow read_input(RecordReader& reader, const std::string& parameters);
 
-// The store's entry of a finished row: its location, state and cost.
+// Encodes the store's entry of a finished row: its location, state and cost.
 std::string encode_result(const StoredRow& row, const RecordPlace& place);
 
 }  // namespace convoy::process

@@ -54,7 +54,7 @@ fs::path folder_of(const RunIdentity& run, const std::string& version) {
   return run.folder / version.substr(0, 16);
 }
 
-// The facts of every completely planned version of the run, by version.
+// The facts of each version of the run that is planned completely, by version.
 std::map<std::string, PlanFacts> known_plans(jobs::JobStore& store, const RunIdentity& run) {
   std::map<std::string, PlanFacts> plans;
   for (const jobs::Group& group : store.groups()) {
@@ -237,7 +237,7 @@ json as_seen_without_data(json configuration, const json& mine) {
   return configuration;
 }
 
-// Advice for a node whose run has another name than node 0's.
+// Advice if the run's name on this node differs from its name on node 0.
 std::string other_names(jobs::JobStore& store, const RunIdentity& run) {
   std::string names;
   for (const jobs::Group& group : store.groups())
@@ -293,7 +293,7 @@ PlannedRow PlannedRow::parse(const std::string& parameters) {
   }
 }
 
-// Canonical: keys sorted, no blanks.
+// Canonical JSON: keys sorted, no blanks.
 std::string PlannedRow::parameters() const {
   if (const auto* const row = std::get_if<std::string>(&record))
     return fmt::format(R"({{"hash":"{}","index":{},"row":{},"source_index":{}}})", hash, index,

@@ -24,7 +24,7 @@ namespace convoy::process {
 
 struct RunIdentity {
   std::string name = {};              // the run's name within its store
-  std::filesystem::path folder = {};  // holds the run's segments; several hosts of a run share it
+  std::filesystem::path folder = {};  // holds the run's segments; hosts of one run share it
   // Everything that decides the rows' results, and nothing else. A JSON object; a message about a
   // difference names its keys.
   nlohmann::json configuration = nlohmann::json::object();
@@ -42,7 +42,7 @@ struct SourceRow {
   std::string unreadable = {};  // see InputRow
 };
 
-// The selected rows in their order; nothing after the last.
+// Returns the selected rows in their order, and nullopt after the last row.
 using RowStream = std::function<std::optional<SourceRow>()>;
 
 struct PlanRequest {
@@ -62,7 +62,7 @@ struct RowRun {
   int64_t group = 0;             // number of the group in the store
   std::filesystem::path folder;  // folder of this version's segments
   int64_t rows = 0;
-  bool is_new = false;  // planned by this call
+  bool is_new = false;  // this call planned the run
   bool texts_in_store = false;
 };
 

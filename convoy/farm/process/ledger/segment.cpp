@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kMagic = 0x53475643;  // "CVGS"
+constexpr uint32_t kMagic = 0x53475643;  // the bytes "CVGS"
 constexpr size_t kHeadBytes = 16;
 constexpr int64_t kMostAtRisk = 10;
 constexpr std::chrono::seconds kLongestAtRisk{2};

@@ -11,7 +11,8 @@ namespace convoy::process {
 
 class FilterCondition {
  public:
-  // Throws ConfigError: an unknown name or comparison, a value of another kind.
+  // Throws ConfigError for an unknown name or comparison, and for a value of another kind than the
+  // name's.
   explicit FilterCondition(const std::string& text);
 
   // `figures`: values by name; see filter_names(). A figure that is null is unequal to every value,
@@ -25,12 +26,12 @@ class FilterCondition {
   std::string text_;
   std::string name_;
   std::string comparison_;
-  std::string word_;   // for names whose values are words
-  double number_ = 0;  // for names whose values are numbers
+  std::string word_;   // used if the name's values are words
+  double number_ = 0;  // used if the name's values are numbers
   bool is_number_ = false;
 };
 
-// "score, verified, ...": the names that conditions may use.
+// The names that conditions may use: "score, verified, ...".
 std::string filter_names();
 
 }  // namespace convoy::process

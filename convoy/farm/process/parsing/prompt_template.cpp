@@ -33,7 +33,7 @@ std::string trimmed_field(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
 }
 
-// Spellings of names in other programs. Tags, lists and prices resemble the last spellings.
+// Spellings of names in other programs. The last spellings also occur in tags, lists and prices.
 struct NameForm {
   std::string_view open;
   std::string_view close;

@@ -14,7 +14,7 @@ namespace convoy::process {
 
 struct WantedColumn {
   std::string name;
-  std::string wanted_by;  // "--answer-field", or the prompt's name
+  std::string wanted_by;  // "--answer-field", or the name of a prompt
 };
 
 // The columns that the settings name, then the columns in the prompts of the stages that run.
@@ -41,7 +41,7 @@ class ColumnSearch {
 
  private:
   std::vector<WantedColumn> missing_;
-  std::vector<std::string> seen_;  // columns of the rows, in their order, limited
+  std::vector<std::string> seen_;  // columns of the rows, in their order; limited number
 };
 
 }  // namespace convoy::process

@@ -7,7 +7,7 @@
 
 namespace convoy::process {
 
-// The fields of a row that stages read, whatever its schema.
+// The fields of a row that stages read. They are the same for every schema of rows.
 struct RowFields {
   std::string problem = {};
   std::optional<std::string> solution = {};  // solution of the reference

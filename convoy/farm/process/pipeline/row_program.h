@@ -25,8 +25,8 @@ struct InputRow {
   std::string unreadable = {};  // reason why the row could not be read: then `value` is its text
 };
 
-// One text that a row needs. `key` names it within the row and the configuration: "generate/0",
-// "evaluate/0/1".
+// One text that a row needs. `key` identifies the text within the row and the configuration, as in
+// "generate/0" or "evaluate/0/1".
 struct Step {
   std::string key;
   TextRequest request;  // the submitter sets `number`
@@ -41,7 +41,7 @@ struct KeptStep {
 };
 
 struct FinishedRow {
-  // "ok", "truncated", "bad_input", "engine_error".
+  // One of "ok", "truncated", "bad_input", "engine_error".
   std::string state = "ok";
   nlohmann::ordered_json value = {};  // everything about the row that outputs and reports need
 };
@@ -58,7 +58,7 @@ class RowProgram {
   // any order. A step that was requested and is not in `kept` is requested again. A bad row does
   // not throw: it has a state of its own.
   virtual NextSteps next(const InputRow& row, std::span<const KeptStep> kept) const = 0;
-  // Expected time of the row, in any unit: the longest rows go first. 0 = unknown.
+  // The expected time of the row, in any unit; 0 = unknown. The longest rows are processed first.
   virtual int64_t expected_cost(const InputRow& row) const = 0;
 };
 

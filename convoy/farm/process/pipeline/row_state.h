@@ -26,7 +26,7 @@ struct Judgement {
   JudgeScores scores = {};
   std::string text = {};  // the answer, without thoughts
   TextFinish finish = TextFinish::Stop;
-  std::string other_finish = {};  // see TextResult
+  std::string other_finish = {};  // see TextResult::other_finish
 };
 
 // One text of a candidate, and the findings of the stages about it.
@@ -34,11 +34,11 @@ struct Version {
   ThinkText text = {};
   std::optional<std::string> answer = {};  // exactly as the text spells it
   TextFinish finish = TextFinish::Stop;
-  std::string other_finish = {};  // see TextResult
-  std::string error = {};         // if `finish` is TextFinish::Error
+  std::string other_finish = {};  // see TextResult::other_finish
+  std::string error = {};         // set if `finish` is TextFinish::Error
   int tries = 1;
   int64_t new_tokens = 0;
-  std::optional<answers::Verdict> verdict = {};  // none: not verified, or there is no reference
+  std::optional<answers::Verdict> verdict = {};  // nullopt: not verified, or no reference
   std::optional<Judgement> judgement = {};
 
   std::optional<double> score() const { return judgement ? judgement->scores.score : std::nullopt; }

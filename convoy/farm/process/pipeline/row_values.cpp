@@ -23,7 +23,7 @@ Json verdict_json(const std::optional<answers::Verdict>& verdict) {
   return verdict ? Json(answers::verdict_name(*verdict)) : Json(nullptr);
 }
 
-// A text that ends inside its thoughts counts as cut, whatever its finish is.
+// A text that stops inside its thoughts counts as cut too.
 bool is_cut(const Version& version) {
   return version.finish == TextFinish::Length ||
          (version.finish == TextFinish::Stop && version.text.is_open);

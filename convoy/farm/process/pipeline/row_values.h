@@ -13,7 +13,7 @@
 
 namespace convoy::process {
 
-// "problem", and "row.COLUMN" for each column that has a value.
+// The values "problem", and "row.COLUMN" for each column that has a value.
 std::map<std::string, std::string> row_values(const RowState& row);
 std::map<std::string, std::string> prompt_values(const std::string& problem,
                                                  const nlohmann::ordered_json& columns);
@@ -26,7 +26,7 @@ nlohmann::ordered_json filter_figures(const RowState& row);
 // text. Null: no candidate has a text.
 const Candidate* chosen_candidate(const RowState& row);
 
-// "ok", "truncated" or "engine_error".
+// One of "ok", "truncated" and "engine_error".
 std::string row_state_name(const RowState& row);
 
 // The column "gold": a text, or a list of texts each of which is right; null = none is known.

@@ -17,7 +17,7 @@ namespace convoy::process {
 // Counts of right answers in an output.
 struct AnswerCounts {
   int64_t problems = 0;  // rows with a reference answer
-  int64_t solved = 0;    // problems whose chosen solution is right; any sample if none is chosen
+  int64_t solved = 0;    // problems whose chosen solution is right
   int64_t samples = 0;   // all samples of problems
   // Right, whole samples with a text: keep_solutions() chooses among them.
   int64_t right_samples = 0;

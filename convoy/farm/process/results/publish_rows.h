@@ -33,7 +33,7 @@ void require_outputs(const settings::ProcessSettings& settings);
 struct Publication {
   std::vector<data::FileRecord> files = {};
   RunReport report = {};
-  nlohmann::ordered_json training_rows = nullptr;  // TrainingRows::report()
+  nlohmann::ordered_json training_rows = nullptr;  // see TrainingRows::report()
   // Number of rows that cannot be read and are open again; if not 0, nothing was published.
   int64_t reopened = 0;
 };

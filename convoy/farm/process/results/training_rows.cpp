@@ -210,7 +210,7 @@ Pairs pairs_by_score(const std::vector<Solution>& solutions, const PairSettings&
 
 // ---- rows ----
 
-// The prompt as the model read it: messages, or a text.
+// The prompt in the form in which the model read it: messages, or a text.
 Json prompt_of_row(const PipelinePlan& plan, const Json& row) {
   const Prompt prompt = plan.prompt(rendered_problem(plan, row));
   return plan.chats() ? prompt.messages : Json(prompt.text);
@@ -231,7 +231,7 @@ Json score_or_null(const Solution& solution) {
   return solution.score ? Json(*solution.score) : Json(nullptr);
 }
 
-// A row that has no text has no samples either.
+// True if the row has samples. A row without any text has none.
 bool has_solutions(const Json& row) {
   return row.at("state") != "rejected" && row.at("problem").is_string() &&
          !row.at("samples").empty();

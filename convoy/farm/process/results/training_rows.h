@@ -60,11 +60,11 @@ struct TrainingCounts {
   nlohmann::ordered_json json() const;
 };
 
-// The whole solutions of a row of the output, in the order of the samples.
+// The solutions in a row of the output whose texts were not cut, in the order of the samples.
 std::vector<Solution> whole_solutions(const nlohmann::ordered_json& row, TrainingCounts& counts);
 // The solutions whose texts differ in more than white space; of equal texts the first.
 std::vector<Solution> distinct_solutions(std::vector<Solution> solutions, TrainingCounts& counts);
-// The distinct ones of the whole solutions.
+// The distinct solutions of a row: distinct_solutions() of whole_solutions().
 std::vector<Solution> solutions_of(const nlohmann::ordered_json& row, TrainingCounts& counts);
 
 // Thoughts and answer as one text.
@@ -102,7 +102,7 @@ class TrainingRows {
   TrainingCounts of_answers_;
 };
 
-// "12 of 8 problems; 2 without a right solution; ..." for the report.
+// A text for the report, such as "12 of 8 problems; 2 without a right solution; ...".
 std::string training_text(const nlohmann::ordered_json& counts);
 
 }  // namespace convoy::process

@@ -19,7 +19,8 @@ bool needs_improvement(const settings::ProcessSettings& settings, const Version&
   return version.score() && *version.score() < settings.evaluate.threshold;
 }
 
-// External verification decides first: a verified answer is kept whatever the judge says.
+// External verification decides first: a verified answer is kept even if the judge prefers the
+// other.
 bool is_better(const Version& next, const Version& kept) {
   if (next.finish == TextFinish::Error) return false;
   if (is_yes(next) != is_yes(kept)) return is_yes(next);

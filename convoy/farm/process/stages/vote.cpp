@@ -10,12 +10,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Members of the stage's result.
+// Names of the members of the stage's result.
 constexpr const char* kName = "vote";
 constexpr const char* kClasses =
     "classes";  // class by candidate; equal answers share one, -1 = no answer
-constexpr const char* kVotes = "votes";    // size of the winner's class
-constexpr const char* kVoters = "voters";  // candidates with an answer
+constexpr const char* kVotes = "votes";    // number of candidates in the winner's class
+constexpr const char* kVoters = "voters";  // number of candidates with an answer
 
 // The class of each candidate. A candidate without an answer has no class and no vote.
 std::vector<int> classes_of(const std::vector<Candidate>& candidates) {

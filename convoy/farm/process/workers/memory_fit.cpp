@@ -24,8 +24,8 @@ std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& mo
   scheduler::MemoryNeeds needs =
       model.memory_needs(settings.model.dtype == "bf16" ? 2 : 4, settings.model);
   if (held) needs.int8_weight_bytes = needs.weight_bytes;
-  // Takes a CPU's defaults on a GPU too: a GPU's defaults would fill its memory, but here a budget
-  // limits it.
+  // Uses a CPU's defaults on a GPU too: a GPU's defaults would fill its memory, but here a budget
+  // limits the memory.
   const scheduler::EngineDefaults usual = scheduler::engine_defaults(scheduler::Hardware::Cpu);
   const scheduler::MemoryRequest request{
       .budget_bytes = budget_bytes,

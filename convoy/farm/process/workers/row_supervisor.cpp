@@ -81,7 +81,7 @@ class RowsRun : public workers::SupervisedWork {
   // Facts about the successive workers of one slot.
   struct Slot {
     WorkerStatus last;       // status of the running worker
-    RowWorkerFigures ended;  // summed over earlier workers
+    RowWorkerFigures ended;  // sums over earlier workers
 
     RowWorkerFigures total() const { return sum(ended, last.worker); }
   };

@@ -18,7 +18,7 @@
 namespace convoy::process {
 
 struct RowSupervisorOptions {
-  std::vector<std::string> worker_command;  // argv; it calls run_row_worker_process()
+  std::vector<std::string> worker_command;  // argv of a program that calls run_row_worker_process()
   int64_t workers = 1;
   // Variables by worker; added to this process's environment and the task's variables.
   std::vector<std::map<std::string, std::string>> environment = {};
@@ -38,7 +38,7 @@ struct RowSupervisorReport {
   int stop_signal = 0;  // 0 = ended because no row is open
   int64_t deaths = 0;   // deaths of workers that were not told to end
   double seconds = 0;
-  RowWorkerFigures work;                    // summed over all workers of this host
+  RowWorkerFigures work;                    // sums over all workers of this host
   std::map<size_t, RowWorkerFigures> each;  // by worker, together with its replacements
 };
 

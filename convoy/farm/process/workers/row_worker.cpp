@@ -32,8 +32,8 @@ struct HeldRow {
   InputRow input;
   std::vector<KeptStep> kept;
   std::map<std::string, int64_t> requests;  // requests in the engine, by step
-  std::map<std::string, int> failed_tries;  // by step
-  std::map<std::string, int> lost_texts;    // by step
+  std::map<std::string, int> failed_tries;  // number of failed tries, by step
+  std::map<std::string, int> lost_texts;    // number of lost texts, by step
   RowCost cost;
   bool begun = false;
   bool finished = false;  // the next keep() hands the row in

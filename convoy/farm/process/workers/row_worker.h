@@ -45,7 +45,7 @@ struct RowWorkerOptions {
   // The longest time that a finished text waits until it is kept; ten times as long with a slow
   // store. Zero: all texts of one step of the engine are kept before the next step.
   std::chrono::milliseconds keep_within{50};
-  int max_tries = 3;                       // tries of a text whose error may be temporary
+  int max_tries = 3;                       // most tries of a text whose error may be temporary
   std::function<bool()> stop_wanted = {};  // called after every step; once true, it must stay true
   // Called once a second.
   std::function<void(const RowWorkerFigures&, const EngineFigures&)> tell = {};

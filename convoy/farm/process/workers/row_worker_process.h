@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker as a process of its own: its task, passed by the supervisor in the environment, and its
-// reports, one line a second on its stdout.
+// A worker that runs as a process of its own. The supervisor passes its task in the environment.
+// The worker reports one line per second on its stdout.
 #pragma once
 
 #include <chrono>
