@@ -147,8 +147,8 @@ class HttpTextEngine final : public process::TextEngine {
     ApiText api;
     std::pair<int64_t, int64_t> place;  // place in ready_, while the text waits there
     int tries = 0;                      // failed tries so far
-    int lone_breaks = 0;                // breaks of this text's connection while others held
-    int busy = 0;                       // refusals for load
+    int lone_breaks = 0;                // breaks of only this text's connection, at the same server
+    int busy = 0;                       // refusals because of load
     bool is_sent = false;
     bool has_newer_limit = false;  // value when the request was sent
     int64_t sent_as = 0;           // the client's number for the request
@@ -444,7 +444,7 @@ class HttpTextEngine final : public process::TextEngine {
   HttpEngineOptions options_;
   Log log_;
   ServerLoad load_;
-  std::vector<bool> has_newer_limit_;       // by server
+  std::vector<bool> has_newer_limit_;       // by server: accepts only the newer name of the limit
   std::vector<std::vector<Break>> breaks_;  // by server; texts that wait for a look at the server
   bool told_busy_ = false;
   Clock::time_point told_rest_until_ = {};   // further pauses are not reported before this time

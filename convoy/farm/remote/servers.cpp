@@ -45,7 +45,7 @@ std::string key_from_environment() {
   for (const char* name : {"CONVOY_ENGINE_KEY", "OPENAI_API_KEY"}) {
     const std::string value = environment_text(name);
     const std::string key(trimmed(value, " \t\r\n"));
-    // It becomes part of a header, and a line break in it would start another header.
+    // The key becomes part of a header. A line break in the key would start another header.
     if (std::any_of(key.begin(), key.end(), [](unsigned char c) { return c <= ' ' || c >= 127; }))
       throw ConfigError(
           fmt::format("{} holds no key: wanted letters and digits without spaces", name),
@@ -70,7 +70,7 @@ std::string problem_of(const Servers& servers, const std::string& address,
                        const http::RequestResult& result) {
   if (result.end != http::RequestEnd::Whole) return result.why;
   const int status = result.answer.status;
-  // Servers without a list of models are only asked for texts.
+  // A server without a list of models is used without this check.
   if (status == 404 || status == 405 || status == 501) return {};
   if (status == 429 || status >= 500)
     return fmt::format("status {}: {}", status, error_message(servers, result.answer));
@@ -128,8 +128,8 @@ Servers read_servers(const settings::RemoteSettings& settings, const std::string
 std::string error_message(const Servers& servers, const http::Answer& answer) {
   const Json body = Json::parse(answer.body, nullptr, false);
   const Json* message = body.is_object() ? &body : nullptr;
-  // {"error": {"message"}} of OpenAI, {"error"} of llama.cpp, {"message"} of vLLM, {"detail"} of
-  // FastAPI.
+  // The message is in {"error": {"message"}} for OpenAI, {"error"} for llama.cpp, {"message"} for
+  // vLLM and {"detail"} for FastAPI.
   for (const char* name : {"error", "message", "detail"})
     if (message != nullptr && message->is_object() && message->contains(name))
       message = &message->at(name);

@@ -23,7 +23,7 @@ struct Servers {
 
   // The headers of every request.
   std::vector<std::string> headers() const;
-  // A server's words, on one line, without the key and cut to some hundred characters.
+  // The server's words on one line, without the key and cut to some hundred characters.
   std::string quoted(std::string_view text) const;
   http::ClientLimits limits() const;
 };
