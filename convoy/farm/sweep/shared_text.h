@@ -13,7 +13,7 @@ namespace convoy::sweep {
 
 class SharedText {
  public:
-  SharedText() = default;  // empty
+  SharedText() = default;  // an empty text
   SharedText(std::string text) : text_(std::make_shared<const std::string>(std::move(text))) {}
   SharedText(const char* text) : SharedText(std::string(text)) {}
 

@@ -10,7 +10,7 @@
 namespace convoy::sweep {
 namespace {
 
-constexpr double kUnitsPerOne = 1099511627776.0;  // 2^40
+constexpr double kUnitsPerOne = 1099511627776.0;  // = 2^40
 constexpr double kLargest = 1099511627776.0;
 
 std::string decimal(__int128 number) {

@@ -20,9 +20,9 @@ namespace convoy::sweep {
 
 const SharedText& no_parameters();  // "{}"
 
-// One experiment of one method. `parameters` is a JSON object on one line, keys
-// sorted, with everything that decides the numbers but the seed; together with
-// workload, version and seed it is the cell's identity.
+// One experiment of one method. `parameters` is a JSON object on one line with sorted keys. It
+// holds everything that decides the numbers except the seed. Together with workload, version and
+// seed it is the cell's identity.
 struct Cell {
   std::string method;  // "gnc", "gd", "run"
   int64_t seed = 0;
@@ -31,8 +31,8 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-// A sum whose bits do not depend on the order of its terms: each is rounded to
-// 2^-40 once and added as an integer.
+// A sum whose bits do not depend on the order of its terms: each term is rounded to a multiple of
+// 2^-40 and added as an integer.
 class FixedSum {
  public:
   // `value`: finite; values beyond 2^40 in magnitude are clamped. The caller counts such values.
@@ -44,7 +44,7 @@ class FixedSum {
     return sum;
   }
   double value() const;
-  std::string text() const;                        // exact, decimal
+  std::string text() const;                        // exact decimal number
   static FixedSum parse(const std::string& text);  // throws DataError
   bool operator==(const FixedSum&) const = default;
 
@@ -57,10 +57,10 @@ struct Tally {
   int64_t guesses = 0;
   int64_t accepted = 0;
   int64_t non_finite = 0;  // accepted, but the loss is not a finite number and in no sum
-  FixedSum loss;           // over accepted finite guesses
+  FixedSum loss;           // sum over accepted guesses with a finite loss
   FixedSum loss_squared;
 
-  void accept(double value);  // the sums hold losses below 2^40; others count as not finite
+  void accept(double value);  // losses of 2^40 and more are not summed, but counted as not finite
   void merge(const Tally& other);
   double mean() const;            // NaN without an accepted guess
   double standard_error() const;  // standard error of the mean; NaN below two accepted guesses
@@ -88,7 +88,7 @@ struct Pruned {
   int64_t step = 0;
   double value = 0;
   double median = 0;
-  std::string text() const;  // "at step 100 it had 0.9, the median of the others is 0.5"
+  std::string text() const;  // such as "at step 100 it had 0.9, the median of the others is 0.5"
   bool operator==(const Pruned&) const = default;
 };
 
@@ -98,9 +98,10 @@ struct CellOutcome {
   double value = std::numeric_limits<double>::quiet_NaN();
   double train_loss = std::numeric_limits<double>::quiet_NaN();
   int64_t steps = 0;
-  // A JSON object that names the program behind the outcome; empty = the workload alone.
+  // A JSON object that names the program that computed the outcome; empty = the workload alone
+  // computed it.
   std::string program = {};
-  // The GPU that computed it; empty = the calling thread did.
+  // The GPU that computed the outcome; empty = the calling thread computed it.
   std::string gpu = {};
   // A command's further results, in the order of their names.
   std::vector<double> more = {};
@@ -122,8 +123,8 @@ class Workload {
  public:
   virtual ~Workload() = default;
   virtual std::string name() const = 0;
-  // Changes whenever the numbers of a cell may: code, layout of random numbers,
-  // mode. Results of other versions are kept apart.
+  // Changes whenever the numbers of a cell may change, because of code, layout of random numbers or
+  // mode. Results of different versions are kept apart.
   virtual std::string version() const = 0;
   // Throws ConfigError if the parameters do not belong to this workload.
   virtual std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const = 0;

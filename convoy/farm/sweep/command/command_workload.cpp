@@ -22,7 +22,7 @@ struct CellCommand {
   std::map<std::string, std::string> environment;
   std::vector<std::string> keys;  // empty = the result is the program's time in seconds
   std::optional<PruneRule> prune;
-  nlohmann::json question;  // the values by name, and the seed
+  nlohmann::json question;  // the values by name, with the seed
   bool persistent = false;
 };
 

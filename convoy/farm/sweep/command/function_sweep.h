@@ -44,7 +44,7 @@ struct SweepOptions {
   int64_t workers = 0;  // number of processes; 0 = one per CPU that this process may use
   // CPU cores reserved for each worker; 0 = the system places workers.
   int64_t cores_per_worker = 0;
-  double timeout_seconds = 3600;  // for one call; 0 = none
+  double timeout_seconds = 3600;  // time limit of one call; 0 = none
   int64_t max_attempts = 3;       // calls of one cell before the cell counts as failed
   // Folder for sweep.log, which also holds the workers' standard error; empty = none.
   std::string log_folder = {};
@@ -54,7 +54,7 @@ struct SweepResults {
   struct Cell {
     nlohmann::json parameters;  // such as {"steps": 100, "dimensions": 1}
     int64_t seed = 0;
-    double value = std::numeric_limits<double>::quiet_NaN();  // NaN: the cell has failed
+    double value = std::numeric_limits<double>::quiet_NaN();  // NaN if the cell has failed
     std::string failure;  // the reason; empty unless the cell has failed
   };
   std::vector<Cell> cells;  // in the order of grid and seeds

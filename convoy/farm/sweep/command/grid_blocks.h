@@ -15,7 +15,7 @@ namespace convoy::sweep {
 
 struct GridBlock {
   std::vector<std::string> names;
-  std::vector<std::vector<std::string>> rows;  // distinct; each as long as `names`
+  std::vector<std::vector<std::string>> rows;  // distinct rows, each as long as `names`
 };
 
 using Choice = std::map<std::string, std::string>;  // values by name

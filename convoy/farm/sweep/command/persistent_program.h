@@ -71,7 +71,7 @@ class PersistentProgram {
   std::map<std::string, std::string> environment_;
   PersistentLimits limits_;
   int64_t num_starts_ = 0;
-  int64_t cell_ = 0;  // number of the last question; no two have the same
+  int64_t cell_ = 0;  // number of the last question; every question has another number
   std::optional<Running> running_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers in lines of JSON that programs print.
+// Finds numbers in the lines of JSON that programs print.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

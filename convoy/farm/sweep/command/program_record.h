@@ -47,7 +47,7 @@ class ProgramRecord {
 struct ChangedPrograms {
   std::set<std::string> files;    // files that have changed or are gone
   int64_t values = 0;             // values that were computed with the earlier files
-  std::set<std::string> folders;  // folders other than this one
+  std::set<std::string> folders;  // folders of cells that ran in another folder than this one
   int64_t values_of_folders = 0;  // values that were computed in other folders
 };
 ChangedPrograms changed_programs(const SweepResults& results);

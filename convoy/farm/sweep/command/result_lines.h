@@ -16,13 +16,13 @@
 
 namespace convoy::sweep {
 
-// The value of a key in a line.
+// A key and its value in one line.
 struct KeyInLine {
   bool held = false;
   // The object that has the key; nullopt = the line cannot be read.
   std::optional<nlohmann::json> object = {};
   bool not_finite = false;      // the line cannot be read, and its value of the key is not finite
-  bool without_object = false;  // such as "loss: nan"; counts only after a line with an object
+  bool without_object = false;  // such as "loss: nan"; counts only after a line that has an object
 };
 
 // A line is one JSON object, or text with objects in it; the last object with the key counts.

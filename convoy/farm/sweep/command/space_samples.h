@@ -2,7 +2,7 @@
 //
 // Points of a space of parameters: random ones, or Sobol's sequence, which covers the space more
 // evenly. The first n points are the same for every number of points, so that a sweep can grow.
-// Pure: the same on every machine.
+// Pure functions, with the same results on every machine.
 #pragma once
 
 #include <cstdint>

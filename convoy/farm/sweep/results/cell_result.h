@@ -20,13 +20,13 @@ namespace convoy::sweep {
 
 enum class CellState {
   Partial,   // only a part is computed
-  Value,     // a number
+  Value,     // the cell has a number
   Censored,  // all guesses are made, none passed
   Failed,    // tried as often as allowed
   Former,    // to be computed again; has its earlier number
 };
 
-std::string cell_state_word(CellState state);  // "partial", "value", "censored", "failed", "former"
+std::string cell_state_word(CellState state);  // as in "partial", "value", "censored"
 
 struct CellResult {
   Cell cell;
@@ -39,7 +39,7 @@ struct CellResult {
   ReferenceCurve reference;
   std::shared_ptr<const jobs::Failure> failure;  // last failure if state is Failed, else null
   int64_t attempts = 0;
-  double seconds = 0;  // summed over all workers
+  double seconds = 0;  // sum over all workers
   SharedText device;
   // For a command: a JSON object with the names of its program and its scripts and a hash of each;
   // empty = unknown.
@@ -50,7 +50,7 @@ struct CellResult {
 
   // The result at index `place` of SweepResults::metrics; NaN: none.
   double metric(size_t place) const;
-  double standard_error() const;  // NaN: none
+  double standard_error() const;  // NaN if there is none
   // The ends of the 95 % interval; for a mean they are mean +- 1.96 standard errors. NaN if there
   // is no interval.
   double low() const;

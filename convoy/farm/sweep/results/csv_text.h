@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts of result files.
+// Formats the numbers and texts of result files.
 #pragma once
 
 #include <string>

@@ -198,7 +198,8 @@ std::vector<double> sorted_measures(const std::vector<const CellResult*>& cells,
 std::pair<double, double> median_interval(const std::vector<double>& sorted) {
   constexpr double kOutside = 0.025;  // probability beyond either end
   const auto count = static_cast<double>(sorted.size());
-  // How many of `count` values are below the median is binomial with probability 1/2.
+  // The number of values, out of `count`, that are below the median has a binomial distribution
+  // with probability 1/2.
   double below = 0;
   size_t rank = 0;
   for (; rank < sorted.size(); ++rank) {

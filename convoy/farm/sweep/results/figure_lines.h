@@ -43,14 +43,14 @@ FigureLines figure_lines(const SweepResults& results, const std::string& axis);
 struct FigureMeasure {
   enum class Kind { Result, TrainLoss, AcceptedShare, Seconds };
   Kind kind = Kind::Result;
-  size_t result = 0;  // for Kind::Result: its place in SweepResults::metrics
+  size_t result = 0;  // for Kind::Result: index in SweepResults::metrics
 
   // True for the measure that tables and closed forms show.
   bool is_value() const { return kind == Kind::Result && result == 0; }
 };
 
-// The measure of this name: a result, or value, train_loss, accepted_share, seconds; every result
-// if the name is empty. Throws ConfigError for another name.
+// The measures with this name, which is a result, value, train_loss, accepted_share or seconds.
+// Every result if the name is empty. Throws ConfigError for another name.
 std::vector<FigureMeasure> figure_measures(const SweepResults& results, const std::string& name);
 
 // The cell's number; NaN if it has none.

@@ -16,7 +16,7 @@ constexpr size_t kGoodRoom = 40;   // width of the last column if other columns 
 
 using Column = std::vector<std::string>;  // heading, then the cells
 
-// Pieces of at most `room` bytes, cut at blanks where there are any.
+// Pieces of at most `room` bytes, cut at blanks if the text has blanks.
 std::vector<std::string> folded(const std::string& text, size_t room) {
   std::vector<std::string> lines;
   size_t begin = 0;

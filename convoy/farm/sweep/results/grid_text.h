@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The grid of a sweep in words, for lists of sweeps. Pure.
+// The grid of a sweep as text, for lists of sweeps. Pure functions.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -46,7 +46,8 @@ bool are_alike(const Cell* last, const Cell& cell) {
   return last != nullptr && last->parameters.shares(cell.parameters) && last->method == cell.method;
 }
 
-// Adds the names whose values differ between these parameters, or that some of the cells lack.
+// Adds the names of the parameters whose values differ between the cells, or that some of the cells
+// lack.
 void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
   std::map<std::string, std::set<std::string>> values;
   std::map<std::string, size_t> seen;
@@ -60,8 +61,8 @@ void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
 }
 
 // Names of parameters that differ between cells of one method and seed. A parameter that differs
-// only between seeds, such as data of a file, is no axis. Parameters of programs are all the user's
-// own, so one that differs between seeds is an axis too.
+// only between seeds, such as data of a file, is no axis. In the cells of programs, however, every
+// parameter comes from the user, so a parameter that differs between seeds is an axis too.
 std::set<std::string> varying_names(const SweepResults& results) {
   // By method: number of each parameter text.
   std::map<std::string, std::map<std::string, size_t>> texts;

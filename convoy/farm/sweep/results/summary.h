@@ -56,8 +56,8 @@ std::set<std::string> grouping_names(const SweepResults& results, const std::str
 // grouping_names().
 std::set<std::string> shown_names(const SweepResults& results, const std::string& axis);
 
-// The local time to the minute, such as "05:05". It has the day unless both this time and `other`,
-// which may be shown beside it, are today.
+// The local time to the minute, such as "05:05". The text has the day unless both this time and
+// `other`, which may be shown beside it, are today.
 std::string clock_text(int64_t milliseconds, int64_t other);
 
 // The kind and message of a failure and the last line that the program wrote to stderr.
@@ -74,8 +74,8 @@ std::string unseen_letter(std::string_view text);
 // A text such as "56 cells: 54 values, 1 censored, 1 failed".
 std::string counts_text(const SweepResults& results);
 
-// The time at which the cells got their results: "all from 05:05", "from 05:05 to 06:20". It has
-// the day unless it was today. Empty if the time of any cell is unknown.
+// The time at which the cells got their results: "all from 05:05", "from 05:05 to 06:20". The text
+// has the day unless that is today. Empty if the time of any cell is unknown.
 std::string finished_text(const SweepResults& results);
 
 }  // namespace convoy::sweep

@@ -125,7 +125,7 @@ HparamsExperiment experiment_of(const std::vector<Point>& points,
 
 using Metrics = std::map<std::string, double>;
 
-// Programs call their results by names of their own.
+// The names of the results. A program names its results itself.
 std::vector<std::string> result_names(const SweepResults& results) {
   return is_of_programs(results) ? results.metrics : std::vector<std::string>{"value"};
 }

@@ -14,7 +14,7 @@ namespace convoy::sweep {
 
 // The effort that a result cost.
 struct Effort {
-  int64_t microseconds = 0;  // summed over all workers
+  int64_t microseconds = 0;  // sum over all workers
   int64_t attempts = 1;
   std::string device;
 };

@@ -352,7 +352,7 @@ class Worker : public workers::WorkSource {
   std::unique_ptr<GuessExperiment> experiment_;
   int64_t experiment_task_ = -1;
   std::vector<jobs::Completion> pending_;
-  int64_t pending_guesses_ = 0, pending_accepted_ = 0;  // in the pending ranges
+  int64_t pending_guesses_ = 0, pending_accepted_ = 0;  // guesses in the pending ranges
   Clock::time_point oldest_pending_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A workload for tests of the runner: guess g of seed s passes for about one in ten, with a loss
-// made of both. The value of a descent is its seed; parameters set how it fails.
+// A workload for tests of the runner: about one guess in ten passes. Its loss is computed from its
+// number and the seed. The value of a descent is its seed; parameters set how it fails.
 #pragma once
 
 #include <array>

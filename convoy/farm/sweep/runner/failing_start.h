@@ -33,7 +33,7 @@ class FailingStart {
   int64_t num_failed_ = 0;
   std::string way_;                            // the way in which the cells failed
   Clock::time_point decided_;                  // time at which the last of the first cells failed
-  std::map<size_t, Clock::time_point> began_;  // cells that run, by worker
+  std::map<size_t, Clock::time_point> began_;  // time at which a cell began, by worker
 };
 
 }  // namespace convoy::sweep

@@ -32,7 +32,7 @@ struct CellSet {
   int64_t steps = 0;       // steps of one cell
   double foretold = 1;     // predicted seconds, in a unit that all sets share
   double rate = 0;         // work per second of all workers
-  double longest = 0;      // seconds of the longest piece that one worker must do
+  double longest = 0;      // seconds of the longest part that one worker must compute
 };
 
 int64_t steps_of(const Cell& cell, const DescentSteps& steps) {
@@ -81,7 +81,7 @@ class MeasuringProcess {
   MeasuringProcess(const MeasuringProcess&) = delete;
   MeasuringProcess& operator=(const MeasuringProcess&) = delete;
 
-  // Blocks. Throws StateError.
+  // Blocks until the process ends. Throws StateError.
   double rate() {
     const std::string text = processes::finish_child(process_).output;
     const auto rate = text_as<double>(text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time that cells will take on this machine, from a measurement of a second or two: the same
-// guesses and the same descents, shortened, in as many processes as there will be workers.
+// Estimates the time that cells will take on this machine. It measures for a second or two: the
+// same guesses and the same descents, shortened, in as many processes as there will be workers.
 #pragma once
 
 #include <cstdint>
@@ -34,20 +34,20 @@ struct PlanTotals {
   int64_t guess_cells = 0;
   int64_t descents = 0;        // descents or commands
   int64_t steps = 0;           // steps of all descents
-  bool may_end_early = false;  // a cell has a stop rule
+  bool may_end_early = false;  // some cell has a stop rule
 };
 
 PlanTotals totals_of(const std::vector<PlannedCell>& cells, const DescentSteps& steps);
 
 struct PlanCost {
-  double seconds = 0;  // time of the plan with all workers
+  double seconds = 0;  // time for the whole plan with all workers
   // Rate of all workers together over the whole plan; 0 = the plan has no guesses.
   double guesses_per_second = 0;
   double steps_per_second = 0;
 };
 
-// Blocks for about `seconds`. Starts processes, which end with this process. Throws the errors of
-// the workloads, StateError if a workload throws in a started process, and IoError.
+// Blocks for about `seconds`. Starts processes, which have ended when it returns. Throws the errors
+// of the workloads, StateError if a workload throws in a started process, and IoError.
 PlanCost measure_cost(const std::vector<PlannedCell>& cells, const DescentSteps& steps,
                       const std::vector<CostEngine>& engines, double seconds);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads from a store which part of a plan is done, before it is run.
+// Reads from a store which part of a plan is done, before the plan is run.
 #pragma once
 
 #include <string>

@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kCellKey = "{\"cell\":";
 constexpr int kFirstOctave = 16;
-constexpr size_t kNamedDigits = 12;  // digits of a digest that names show
-// 2^16 * 2^(k / 4), rounded.
+constexpr size_t kNamedDigits = 12;  // digits of the digest in a sweep's name
+// 2^16 * 2^(k / 4) for k = 0 .. 3, rounded.
 constexpr std::array<int64_t, 4> kQuarters = {65536, 77936, 92682, 110218};
 
 // The end of the object of the cell's own parameters. This object is most of the text and is kept

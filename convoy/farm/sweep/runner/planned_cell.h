@@ -29,7 +29,7 @@ struct StopRule {
 
 struct PlannedCell {
   Cell cell;
-  int64_t guesses = 0;  // 0: one descent, or one command
+  int64_t guesses = 0;  // 0: the cell is one descent or one command
   StopRule stop;
   int64_t priority = 0;  // higher goes first; not part of the identity
 
@@ -44,7 +44,8 @@ struct PlannedCell {
   bool operator==(const PlannedCell&) const = default;
 };
 
-// PlannedCell::parse for many cells. Cells with equal parameters, as most are, share one text.
+// PlannedCell::parse() for many cells. Most cells have equal parameters, and these cells share one
+// text.
 class PlannedCellReader {
  public:
   const PlannedCell& read(const std::string& parameters);  // valid until the next call
@@ -84,7 +85,7 @@ struct SweepPlan {
   std::string workload;
   std::string mode;  // "exact" or "fast" if the workload has both modes, else ""
   std::string version;
-  std::vector<PlannedCell> cells;  // distinct
+  std::vector<PlannedCell> cells;  // distinct cells
 
   // A digest of the whole plan without the version, independent of the order of the cells;
   // hexadecimal.

@@ -25,7 +25,7 @@ class RangeTally {
 
   Tally total() const;
   int64_t microseconds() const { return microseconds_; }
-  const std::vector<std::string>& gpus() const { return gpus_; }  // sorted
+  const std::vector<std::string>& gpus() const { return gpus_; }  // sorted names
   std::string text() const;
   static RangeTally parse(const std::string& text);  // throws DataError
 

@@ -18,7 +18,8 @@ namespace convoy::sweep {
 using WorkloadMaker =
     std::function<std::unique_ptr<Workload>(const std::string& name, const std::string& version)>;
 
-// Throws DataError for a damaged sweep, ConfigError for a workload that only another Convoy knows.
+// Throws DataError for a damaged sweep, ConfigError for a workload that only another version of
+// Convoy knows.
 SweepResults read_sweep(jobs::JobStore& store, const SweepName& name, const WorkloadMaker& make);
 
 // True if a worker holds a part of the sweep now. A worker on another host counts until its lease

@@ -50,13 +50,13 @@ class SweepProgress {
     int64_t cells = 0;
     SweepWork done, left;
   };
-  // A task as last read, in the order of its group.
+  // A task as it was last read; tasks are in the order of their group.
   struct Task {
-    int64_t planned = -1;          // guesses; -1 = not read yet
+    int64_t planned = -1;          // planned guesses; -1 = not read yet
     double seconds_per_guess = 0;  // predicted, on one core
     int64_t accepted = 0;
-    int64_t units = 0;   // done
-    double seconds = 0;  // time for a descent with a value; 0 = unknown
+    int64_t units = 0;   // finished units
+    double seconds = 0;  // time of a descent with a value; 0 = unknown
     bool has_rule = false;
     bool finished = false;
   };
@@ -75,7 +75,7 @@ class SweepProgress {
   bool counts_guesses_ = false;
   int64_t planned_cells_ = 0, planned_units_ = 0;
   std::vector<std::vector<Task>> tasks_;         // by group
-  std::map<std::string, double> known_seconds_;  // per guess, by parameters
+  std::map<std::string, double> known_seconds_;  // seconds per guess, by parameters
   Amount stored_;
   std::map<size_t, Amount> computed_;  // by worker: results that are not handed in
   Amount handed_in_;                   // results handed in after the store was read
@@ -87,7 +87,7 @@ class SweepProgress {
   };
   std::map<size_t, Begun> begun_;  // by worker of this runner
   int64_t workers_ = 0;            // workers of this runner
-  int64_t others_ = 0;             // workers of other runners, when the store was read
+  int64_t others_ = 0;             // workers of other runners when the store was read
   struct Pace {
     std::chrono::steady_clock::time_point when;
     int64_t guesses = 0;

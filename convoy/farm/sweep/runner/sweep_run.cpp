@@ -23,7 +23,7 @@
 namespace convoy::sweep {
 namespace {
 
-constexpr int kMostLosses = 20;  // kills from outside that one range may suffer
+constexpr int kMostLosses = 20;  // a range fails after this many kills from outside
 
 jobs::Failure failure_of(const workers::WorkerDeath& death, double timeout_seconds) {
   if (death.timed_out)
@@ -238,8 +238,8 @@ class SweepRun : public workers::SupervisedWork {
     return consequence;
   }
 
-  // A killed worker does not count against its range at first: a range fails only after many of its
-  // workers were killed.
+  // A killed worker does not count against its range at first. The range fails only after many of
+  // its workers were killed.
   bool is_its_fault(const workers::WorkerDeath& death, const jobs::Lease& lease) {
     if (death.signal == SIGTERM || death.signal == SIGINT || death.signal == SIGHUP) return false;
     if (death.signal != SIGKILL || death.timed_out || death.memory) return true;

@@ -22,21 +22,22 @@ namespace convoy::sweep {
 struct RunOptions {
   std::string store;                        // path or URL, see jobs::open_store
   std::vector<std::string> worker_command;  // argv before the flags of `sweep-worker`
-  int64_t workers = 0;                      // 0 = usable CPUs
+  int64_t workers = 0;                      // 0 = one per usable CPU
   int64_t cores_per_worker = 0;  // cores reserved for each worker; 0 = the system chooses
   // The devices that compute. "cpu": only CPUs. "auto": also GPUs, if they can be used. "cuda":
   // only GPUs.
   std::string compute_device = "cpu";
   // Returns the reason why GPUs cannot compute; empty = they can. Called only if there are GPUs.
   std::function<std::string()> why_no_gpus = {};
-  int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
+  // Most GPUs for guesses and for programs that workers start; -1 = all, 0 = none.
+  int64_t max_gpus = -1;
   int64_t workers_per_device = 1;
   double timeout_seconds = 3600;        // for a descent, a command, or silence; 0 = no limit
   double start_seconds = 0;             // added to the limit of silence while a program starts
-  int64_t max_attempts = 3;             // attempts at one range
+  int64_t max_attempts = 3;             // most attempts at one range
   double lease_seconds = 60;            // time after which a silent worker loses its range
   std::string log_folder;               // folder for sweep.log (SweepLog); empty = none
-  Severity log_level = Severity::Info;  // least severity that sweep.log keeps
+  Severity log_level = Severity::Info;  // lowest severity that sweep.log keeps
   // Messages from before the run, for sweep.log.
   std::vector<std::pair<Severity, std::string>> told = {};
   // True for finished cells to compute again; empty = none.
@@ -54,8 +55,8 @@ struct RunReport {
   int64_t added = 0;
   int64_t reused = 0;
   bool ran = false;           // there was something to compute
-  StoredSweep sweep;          // the sweep with the results
-  int stop_signal = 0;        // 0 = ran to its end
+  StoredSweep sweep;          // the sweep in the store, with its results
+  int stop_signal = 0;        // 0 = the run was not stopped by a signal
   bool failed_alike = false;  // stopped because its first cells all failed in the same way
   bool finished() const { return done + failed == cells; }
 };

@@ -31,7 +31,7 @@ bool contains(const std::vector<Group>& groups, const Group& group) {
 
 struct Wanted {
   int64_t task = 0;
-  int64_t after_ms = -1;  // its result was put aside then: no older one of the same cell will do
+  int64_t after_ms = -1;  // time when its result was put aside; older results do not count
   std::optional<jobs::Finish> known = {};
 };
 

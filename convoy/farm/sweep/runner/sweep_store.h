@@ -45,7 +45,7 @@ int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
 struct LackingCell {
   int64_t task = 0;
   PlannedCell planned;
-  int64_t guesses = 0;  // guesses that were made
+  int64_t guesses = 0;  // guesses that were really made
   int64_t units = 0;    // guesses that are recorded as made
   bool is_open = false;
 };

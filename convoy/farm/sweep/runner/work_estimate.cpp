@@ -45,7 +45,7 @@ double WorkEstimate::core_seconds(const SweepWork& work) const {
 double WorkEstimate::laid_out_seconds(int64_t descents,
                                       const std::vector<BusyWorker>& workers) const {
   const double each = descent_seconds();
-  std::vector<double> free;  // seconds from now, by worker
+  std::vector<double> free;  // seconds until a worker is free, by worker
   for (const BusyWorker& worker : workers) {
     free.push_back(std::max(0.0, static_cast<double>(worker.descents) * each - worker.seconds));
     descents -= worker.descents;
@@ -54,7 +54,7 @@ double WorkEstimate::laid_out_seconds(int64_t descents,
   const auto waiting = static_cast<size_t>(std::max<int64_t>(0, descents));
   const double rounds = static_cast<double>(waiting / free.size()) * each;
   const size_t rest = waiting % free.size();
-  // A batch may take longer than all the rest.
+  // The current descents of one worker may take longer than all remaining work.
   return std::max(free.back(), rounds + (rest > 0 ? free[rest - 1] + each : free.back()));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The main() of a worker process, as a runner starts it: `convoy sweep-worker`, or a program of a
-// user's own.
+// The main function of a worker process that a runner starts. The process is `convoy sweep-worker`,
+// or a user's own program.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,8 @@ int64_t worker_count(const RunOptions& options, const std::vector<std::string>& 
 std::vector<std::map<std::string, std::string>> worker_environments(
     const RunOptions& options, const std::vector<std::string>& devices, int64_t workers);
 
-// The workers, for the start of a run: "2 workers on CPUs", "3 workers: GPU 0, GPU 1, 1 on CPUs".
+// The workers as text for the start of a run: "2 workers on CPUs", "3 workers: GPU 0, GPU 1, 1 on
+// CPUs".
 std::string workers_text(const std::vector<std::map<std::string, std::string>>& environments);
 
 // Cores of each worker; empty = every worker uses the cores of this process.
