@@ -47,7 +47,7 @@ class WorkSource {
 };
 
 struct LoopOptions {
-  std::string name;                  // the owner of the leases, see jobs::ClaimRequest
+  std::string name;                  // owner of the leases, see jobs::ClaimRequest
   std::vector<int64_t> groups = {};  // groups of the store
   std::chrono::milliseconds lease{60'000};
   std::function<bool()> stop_wanted = {};  // once true, it must stay true; empty = never
@@ -68,7 +68,7 @@ class WorkerProcess {
  public:
   WorkerProcess();
   const std::string& name() const { return name_; }  // owner of its leases; unique among processes
-  // Valid as long as this object. Does not block.
+  // The function is valid as long as this object exists. It does not block.
   std::function<bool()> stop_wanted();
   // Opens a store whose calls wait for kServerLimit if the server goes away, or until a stop is
   // requested. This object must outlive the store. Throws the errors of jobs::open_store(). Blocks.

@@ -205,7 +205,7 @@ class WorkerSupervisor::Run {
   processes::ProcessPool pool_;
   processes::MemoryKills memory_;
   std::set<size_t> at_work_;
-  std::map<size_t, int> idle_deaths_;  // in a row, by counted_with()
+  std::map<size_t, int> idle_deaths_;  // consecutive idle deaths, by counted_with()
   int64_t retired_ = 0;
   int64_t open_ = 0;  // number of open tasks, counted up to the number of workers per group
   bool ending_ = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps worker processes of this host at the tasks of a store until none is open: starts and
-// replaces them, records what their deaths mean, releases the leases of owners that are gone, and
-// ends them. Supervisors of other processes may work on the same store at the same time, here or on
-// other hosts.
+// Keeps worker processes of this host working on the tasks of a store until no task is open. It
+// starts and replaces workers, records the consequences of their deaths, releases the leases of
+// owners that are gone, and ends the workers. Supervisors of other processes may work on the same
+// store at the same time, here or on other hosts.
 #pragma once
 
 #include <chrono>
@@ -24,12 +24,12 @@ namespace convoy::workers {
 
 struct WorkerDeath : processes::ProcessDeath {
   bool worked = false;       // SupervisedWork::handle_line() returned true for one of its lines
-  bool memory = false;       // the kernel killed a process for its memory since the last death
+  bool memory = false;       // the kernel killed a process because of memory since the last death
   bool told_to_end = false;  // the supervisor told it to end
 
   bool ended_well() const { return signal == 0 && exit_code == 0; }
-  std::string end_text() const;   // "SIGKILL", "exit code 3"
-  std::string end_words() const;  // "was ended by SIGKILL", "ended with 3"
+  std::string end_text() const;   // such as "SIGKILL" or "exit code 3"
+  std::string end_words() const;  // such as "was ended by SIGKILL" or "ended with 3"
   // A failure of this kind, with the code, signal and last words of the worker.
   jobs::Failure failure(std::string kind, std::string message) const;
 };
@@ -38,7 +38,7 @@ struct WorkerDeath : processes::ProcessDeath {
 struct DeathConsequence {
   std::vector<jobs::RangeFailure> failures = {};  // ranges that may have caused it
   std::string message = {};                       // for people; empty = none
-  bool idle = false;                              // counts towards IdleDeathLimits
+  bool idle = false;                              // true: counts towards IdleDeathLimits
 };
 
 // One kind of work, as its supervisor uses it. The thread of WorkerSupervisor::run() makes all
@@ -89,7 +89,7 @@ struct SupervisorOptions {
   bool renews_leases = false;  // true: for the workers; false: the workers do it themselves
   // Time after which workers that were told to end are killed.
   std::chrono::milliseconds stop_grace{5'000};
-  int max_attempts = 3;  // attempts at a range
+  int max_attempts = 3;  // most attempts at a range
   IdleDeathLimits idle_deaths = {};
 };
 
