@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workloads that Convoy computes itself by name: The runner, its workers and the readers of a
+// The workloads that Convoy computes itself, by name. The runner, its workers and the readers of a
 // store use this one list.
 #pragma once
 

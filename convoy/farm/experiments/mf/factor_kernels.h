@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The inner loop of guess-and-check on `mf`: sixteen guesses at a time, one per lane, made and
-// checked while their weights are in the first cache (factor_loops.inl). There is one table of
-// kernels per instruction set; all give the same bits. Thread-safe.
+// checked while their weights are in the first-level cache (factor_loops.inl). There is one table
+// of kernels per instruction set; all give the same bits. Thread-safe.
 #pragma once
 
 #include <cstdint>

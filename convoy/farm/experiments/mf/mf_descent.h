@@ -27,8 +27,8 @@ using MfDescend = std::function<void(std::vector<DescentBatch>& batches, int64_t
 void descend_on_cpu(std::vector<DescentBatch>& batches, int64_t steps);
 
 // Returns one outcome per problem. Eight problems of one shape share the lanes of a vector; an
-// outcome has the same bits whatever the other problems are. The losses are those after the update
-// of the last epoch that is divisible by gd_log_period.
+// outcome has the same bits whatever the other problems are. The losses are computed after the
+// update of the last epoch that is divisible by gd_log_period.
 std::vector<sweep::CellOutcome> descend_mf(const std::vector<MfProblem>& problems,
                                            const std::vector<MfWeights>& initial,
                                            const MfDescend& descend = descend_on_cpu);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flags of `convoy sweep mf`, and the cells that they describe. It has the names and defaults
-// of the program that its users used before. The axis is the width where `widths` is given, the
+// The flags of `convoy sweep mf`, and the cells that they describe. The flags have the names and
+// defaults of the program that users had before. The axis is the width where `widths` is given, the
 // depth where `depths` is.
 #pragma once
 

@@ -2,10 +2,11 @@
 //
 // The mean test loss of all guesses, where it has a closed form.
 //
-// E Y = 0 as the last layer is symmetric, so the mean is (E |P Y|^2 + |P truth|^2) / tested with
-// the projector P onto the space that no measurement covers, and E Y_rc Y_sd = [c = d] s^2 / n_cols
-// E (H H^T)_rs with the variance s^2 of a weight and the last hidden matrix H. H is known to second
-// order where there is one hidden layer, or all are linear.
+// E Y = 0, because the weights of the last layer are symmetric. So the mean is (E |P Y|^2 + |P
+// truth|^2) / tested with the projector P onto the space that no measurement covers, and E Y_rc
+// Y_sd = [c = d] s^2 / n_cols E (H H^T)_rs with the variance s^2 of a weight and the last hidden
+// matrix H. The second moments of H are known if there is one hidden layer, or if all hidden layers
+// are linear.
 #pragma once
 
 #include "convoy/farm/experiments/mf/mf_problem.h"

@@ -45,7 +45,8 @@ struct Wide {
   }
 };
 
-// A shuffle takes two 64-bit lanes of each register in turn.
+// Returns the guess of the row that lane `lane` of register `which` holds: a shuffle takes two
+// 64-bit lanes of each register in turn.
 constexpr uint32_t guess_of_lane(uint32_t which, uint32_t lane) {
   return 4 * (lane / 2) + 2 * which + lane % 2;
 }

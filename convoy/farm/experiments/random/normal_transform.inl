@@ -4,9 +4,10 @@
 // IEEE 754 rounds in one way (add, multiply, fma, root), so every CPU gives the same bits.
 //
 // Forms: Exact and Fast make a pair from two words, one for the radius, one for the angle. Packed
-// makes it from one, so a block of four words gives eight normals: bits 31 to 10 are the radius, 11
-// to 1 the angle. The two bits in common are the highest of the angle and the lowest of the radius,
-// where they move u by 2^-20: felt only where u is near that, once in a million pairs.
+// makes a pair from one word, so a block of four words gives eight normals: bits 31 to 10 are the
+// radius, 11 to 1 the angle. The two bits in common are the highest of the angle and the lowest of
+// the radius, where they change u by 2^-20. That matters only if u itself is that small, once in a
+// million pairs.
 //
 // Radius: f = float(int32) of its bits, made odd so that it is never 0, u = |f| / 2^31 = m 2^(e - 31),
 //   h = 2 - m,  t = -2 ln u = h R(h) + (30 - e) c,  R(h) = -2 ln(1 - h / 2) / h,  c ~ 2 ln 2.
@@ -15,7 +16,7 @@
 // Angle: v = odd / 2^23 (Packed: odd / 2^12) in (-1/2, 1/2), cos(pi/2 v) = C(v^2) and
 // sin(pi/2 v) = v S(v^2): a quarter of the plane. The sign of f turns it into two, and one more bit,
 // by exchanging the two normals, into all four. A sum over both normals of a pair need not exchange
-// them: PairFactors come without that, so they are no normals of their own. Their plain sum is
+// them: PairFactors are not exchanged, so they are not independent normals. Their plain sum is
 // r P(v), P(v) = cosine + sine.
 // Coefficients: minimax in R (error of r), C, S and P; but in Fast and Packed, C and P have a mean
 // square of 1.   Exact: 2.5e-6, 3e-8, 6e-7, 6e-7.   Fast, Packed: 1.8e-5, 1.5e-5, 1.5e-4, 1.5e-4.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One update of all weights of one problem: loops over blocks of eight weights, compiled for
-// several instruction sets and chosen by the loader; every choice gives the same bits, because a
-// sum is made of eight partial sums, added in one order, without fma.
+// several instruction sets, of which the loader chooses one. Every choice gives the same bits,
+// because a sum is made of eight partial sums, added in one order, without fma.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result table of workload `ssm`, in the format of the program that its users used before.
+// The result table of workload `ssm`, in the format of the program that users had before.
 #pragma once
 
 #include <string>
