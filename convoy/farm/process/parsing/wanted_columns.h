@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks for the columns that settings and prompts name in the rows, before the work starts. A
+// Searches the rows, before the work starts, for the columns that settings and prompts name. A
 // column that no row has is a mistake.
 #pragma once
 
