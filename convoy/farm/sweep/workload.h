@@ -24,7 +24,7 @@ const SharedText& no_parameters();  // "{}"
 // holds everything that decides the numbers except the seed. Together with workload, version and
 // seed it is the cell's identity.
 struct Cell {
-  std::string method;  // "gnc", "gd", "run"
+  std::string method;  // such as "gnc", "gd" or "run"
   int64_t seed = 0;
   SharedText parameters = no_parameters();
 

@@ -6,15 +6,16 @@
 // Parameters of a cell: {"command": [..], "environment": {..}, "result": KEY, "values": {NAME:
 // VALUE, ..}}. "result" may also be a list of keys. Every "{name}" and "{seed}" in the command and
 // the environment is replaced by the value of that name; "{{" and "}}" are braces. The last line of
-// stdout with KEY holds the result (result_lines.h). With an empty KEY the value is the
-// seconds that the program took. In its environment: CONVOY_SWEEP_SEED, CONVOY_SWEEP_PARAMETERS (a
-// JSON object of the values and the seed).
+// stdout with KEY holds the result (result_lines.h). With an empty KEY the value is the seconds
+// that the program took. The program's environment has CONVOY_SWEEP_SEED and
+// CONVOY_SWEEP_PARAMETERS (a JSON object of the values and the seed).
 //
-// With "prune": STEP the program is killed at that step of its progress when the first result is
-// worse than the median of the others (median_step.h).
+// If "prune" is STEP, the program is killed at that step of its progress when the first result is
+// worse than the median of the other cells (median_step.h).
 //
-// With "persistent": true the program stays (PersistentProgram): it gets that object as a line for
-// each cell, and its answer holds KEY, or {"error": TEXT}.
+// If "persistent" is true, one program runs for many cells (PersistentProgram). It reads the JSON
+// object of the values and the seed as one line per cell, and its answer holds KEY, or {"error":
+// TEXT}.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a sweep's results that people read: one column for each parameter that varies, and
-// for each result by its name. A column without any value is left out.
+// The tables of a sweep's results for people: one column for each parameter that varies, and one
+// for each result, by its name. A column without any value is left out.
 #pragma once
 
 #include <cstdint>
