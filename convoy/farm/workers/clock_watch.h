@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finds supervisors of one store whose hosts' clocks differ by more than a lease: then one
-// supervisor would release work of the other that is still computed. With PostgreSQL the server's
-// clock is used by all. One thread.
+// supervisor gives away work of the other that is still being computed. With PostgreSQL the
+// server's clock is used by all. One thread.
 #pragma once
 
 #include <chrono>
