@@ -66,7 +66,7 @@ std::optional<std::string> module_of_tensor(const gguf::Family& family, std::str
   return own->substr(0, own->size() - kWeight.size());
 }
 
-// The two factors of a module's change.
+// The two factors of the change that LoRA makes to a module.
 struct Factors {
   const gguf::TensorPlace* a = nullptr;
   const gguf::TensorPlace* b = nullptr;
@@ -108,7 +108,7 @@ at::Tensor values_of(const gguf::File& file, const gguf::TensorPlace& place) {
   return values;
 }
 
-// llama.cpp rotates neighbours, so the file has other rows first.
+// llama.cpp rotates neighbouring features, so the file has the rows of a head in another order.
 at::Tensor in_own_order(const gguf::File& file, const gguf::TensorPlace& place, int64_t head_dim) {
   if (place.shape[0] % head_dim != 0)
     file.fail(place.name, "its rows are no whole heads of the base");
@@ -118,8 +118,8 @@ at::Tensor in_own_order(const gguf::File& file, const gguf::TensorPlace& place, 
   return values_of(file, place).index_select(0, at::tensor(rows));
 }
 
-// llama.cpp's scale is alpha / rank of each module. Without an alpha the product is added as it
-// is: alpha is the rank.
+// llama.cpp's scale is alpha / rank of each module. For a file without alpha it adds the product
+// unscaled, which alpha = rank expresses.
 LoraConfig config_of(const gguf::File& file, const std::map<std::string, Factors>& factors) {
   const double alpha = file.real(kAlphaKey).value_or(0);
   LoraConfig config;

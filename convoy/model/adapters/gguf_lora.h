@@ -15,20 +15,21 @@ namespace convoy::adapters {
 
 struct GgufLora {
   LoraConfig config;
-  // By PEFT's names, in fp32 on the CPU, rows in transformers' order.
+  // The tensors under PEFT's names, in fp32 on the CPU, rows in transformers' order.
   std::vector<nn::NamedTensor> tensors;
 };
 
-// The base: its family as in config.json's model_type, and the size of its heads. Throws DataError
-// for another base's file and for what Convoy has not: adapters of embeddings, whole norms,
-// activated LoRA.
+// `model_type` (as in config.json) and `head_dim` are the base model's. Throws DataError for an
+// adapter of another base, and for adapters that Convoy does not support: of embeddings, of whole
+// norms, activated LoRA.
 GgufLora read_gguf_lora(const std::filesystem::path& path, const std::string& model_type,
                         int64_t head_dim);
 
-// Without the base: throws DataError unless the file is a LoRA adapter in GGUF.
+// Needs no base model. Throws DataError unless the file is a LoRA adapter in GGUF.
 void require_gguf_lora(const std::filesystem::path& path);
 
-// Names what the file says and nothing here uses, one sentence each. Empty for a folder.
+// Notices about the parts of a GGUF adapter that Convoy ignores, one sentence each. Empty for the
+// folder of a PEFT adapter.
 std::vector<std::string> gguf_lora_notices(const std::filesystem::path& adapter);
 
 }  // namespace convoy::adapters

@@ -19,7 +19,7 @@ constexpr int64_t kMostRank = 1 << 20;
 constexpr int64_t kMostLayer = 1 << 20;
 constexpr double kLeastAlpha = 1e-9;
 constexpr double kMostAlpha = 1e9;
-constexpr double kMostDropout = 0.99;  // as tuning.lora.dropout
+constexpr double kMostDropout = 0.99;  // the bound of tuning.lora.dropout
 
 bool ends_with_component(const std::string& name, const std::string& ending) {
   return name == ending || (name.size() > ending.size() && name.ends_with(ending) &&
@@ -61,7 +61,7 @@ ModuleChoice read_modules(const io::JsonReader& json, const std::string& key) {
   return {json.strings_or_empty(key), ""};
 }
 
-// A single name with the signs of a regular expression is one, as a string is in PEFT.
+// A single name with characters of regular expressions is a pattern, as a string is in PEFT.
 ModuleChoice choose_modules(const std::vector<std::string>& names) {
   const bool is_pattern =
       names.size() == 1 && names[0].find_first_of("*+?[](){}|^$\\") != std::string::npos;
@@ -86,8 +86,8 @@ void refuse_unsupported(const io::JsonReader& json) {
     if (json.bool_or(key, false)) refuse(key);
   if (json.string_or("bias", "none") != "none") refuse("bias");
   if (json.string_or("task_type", "CAUSAL_LM") != "CAUSAL_LM") refuse("task_type");
-  // These start A and B only, and the file brings both. The others (pissa, olora, ...) also change
-  // the base weight.
+  // The accepted values initialise A and B only, and the file has the values of both. Other values
+  // (pissa, olora, ...) also change the base weight.
   const io::Json* start = json.find("init_lora_weights");
   const bool starts_plainly = start == nullptr || start->is_null() || start->is_boolean() ||
                               *start == "gaussian" || *start == "orthogonal" || *start == "eva";
@@ -98,7 +98,8 @@ void refuse_unsupported(const io::JsonReader& json) {
   if (!layer_lists.pattern.empty() && layer_lists.pattern != "layers") refuse("layers_pattern");
 }
 
-// PEFT writes no null for these, and loads none or another adapter; a default would be a guess.
+// PEFT never writes null for these keys. Given null, it fails or loads a different adapter, so a
+// default would be a guess.
 void refuse_nulls(const io::JsonReader& json) {
   for (const char* key : {"peft_type", "r", "lora_alpha", "lora_dropout", "target_modules"})
     if (json.find(key) != nullptr && json.find(key)->is_null())
@@ -222,7 +223,8 @@ std::string LoraConfig::to_peft_json(const std::vector<std::string>& targets) co
   json["use_qalora"] = false;
   json["use_rslora"] = use_rslora;
   Json sorted(json);
-  // PEFT sorts these too, but a reader takes the first that matches: their order has a meaning.
+  // PEFT sorts the patterns too. Convoy keeps their order, because a reader takes the first pattern
+  // that matches a module.
   sorted["rank_pattern"] = Json::object();
   sorted["alpha_pattern"] = Json::object();
   for (const auto& [pattern, value] : rank_pattern) sorted["rank_pattern"][pattern] = value;

@@ -21,18 +21,18 @@ struct LoraConfig {
   double dropout = 0;
   bool use_rslora = false;
   bool use_dora = false;
-  bool all_linear = true;  // every linear inside the blocks; the output head never
+  bool all_linear = true;  // every linear inside the blocks, but not the output head
   // At most one of names and pattern is set: endings of module names at a dot, or a regular
   // expression (RE2) over whole names.
   std::vector<std::string> target_names;
   std::string target_pattern;
   std::vector<std::string> exclude_names;
   std::string exclude_pattern;
-  // The first that matches a module counts.
+  // The first pattern that matches a module counts.
   config::OrderedMap<int64_t> rank_pattern;
   config::OrderedMap<double> alpha_pattern;
   std::vector<std::string> modules_to_save;
-  bool ensure_weight_tying = false;          // modules_to_save of one tensor stay one
+  bool ensure_weight_tying = false;          // modules_to_save that share a tensor stay tied
   std::vector<int64_t> layers_to_transform;  // empty = all
   std::string base_model;                    // as recorded in the file
   std::string revision;
@@ -47,8 +47,9 @@ struct LoraConfig {
   // `targets`: the modules that carry LoRA, by the ends of their names.
   std::string to_peft_json(const std::vector<std::string>& targets) const;
 
-  // Does the module of this full name ("model.layers.0.self_attn.q_proj") carry LoRA? These throw
-  // ConfigError naming the key of a pattern that is no regular expression.
+  // Does the module of this full name ("model.layers.0.self_attn.q_proj") carry LoRA? The functions
+  // that match patterns throw ConfigError naming the key of a pattern that is no regular
+  // expression.
   bool targets(const std::string& module_name) const;
   // The number of the layer that the module lies in; none outside the layers.
   static std::optional<int64_t> layer_of(const std::string& module_name);
@@ -57,8 +58,8 @@ struct LoraConfig {
   bool saves_whole(const std::string& module_name) const;
   // Does a name of modules_to_save choose the module, or one that it lies in?
   static bool saves(const std::string& ending, const std::string& module_name);
-  // Names and patterns of exclude_modules, rank_pattern and alpha_pattern that change nothing:
-  // "rank_pattern `q_porj`". `modules`: all of the model, of which `adapted` carry LoRA.
+  // Names and patterns of exclude_modules, rank_pattern and alpha_pattern that match nothing:
+  // "rank_pattern `q_porj`". `modules`: all modules of the model, of which `adapted` carry LoRA.
   struct Unmatched {
     const char* key;
     std::string pattern;

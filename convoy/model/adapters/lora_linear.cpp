@@ -18,7 +18,7 @@
 namespace convoy::adapters {
 namespace {
 
-// Adapted maps of one input; one alone may drop elements of it.
+// The adapted maps of one input. Dropout is allowed only for a single map.
 struct LoraTerms {
   std::vector<kernels::FrozenLinear> bases;
   std::vector<int64_t> ranks;
@@ -35,12 +35,12 @@ at::Tensor shaped_like(const at::Tensor& rows, at::IntArrayRef sizes) {
   return rows.reshape(shape);
 }
 
-// Columns of each map.
+// The columns of each map in the joined matrix.
 std::vector<at::Tensor> parts_of(const at::Tensor& joined_TS, const std::vector<int64_t>& ranks) {
   return joined_TS.split_with_sizes(ranks, 1);
 }
 
-// Where nothing came back for an output, zeros.
+// The gradients as matrices, with zeros for an output that got no gradient.
 std::vector<at::Tensor> in_rows(const std::vector<at::Tensor>& grads,
                                 const std::vector<at::Tensor>& b_OR, int64_t tokens) {
   std::vector<at::Tensor> rows;

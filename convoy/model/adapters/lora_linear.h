@@ -20,24 +20,24 @@
 namespace convoy::adapters {
 
 struct Dropout {
-  double share = 0;  // dropped, in [0, 1)
-  uint64_t key = 0;  // this module's own
+  double share = 0;  // share of the elements that are dropped, in [0, 1)
+  uint64_t key = 0;  // key of this module's draws
 };
 
 class LoraLinear final : public nn::LinearAdapter {
  public:
   // a_RI and b_OR: fp32 leaves that require grad. magnitude_O: the same for DoRA, else undefined.
-  // `factors`: the factors of all adapters of the model; null: this adapter's own alone.
+  // `factors`: the factors of all adapters of the model; null: the adapter keeps only its own.
   LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
              Dropout dropout, std::shared_ptr<RoundedFactors> factors = nullptr);
 
   // x [..., I], fp32 or bf16, to y = W x + b + scaling * B A drop(x), computed in the type of x.
-  // With a magnitude and no dropout: y = b + (magnitude / ||W + scaling * B A||) * (W + scaling * B
-  // A) x; dropout then applies to all but one plain W x, as in PEFT. Nothing is dropped without a
-  // draw key. The weight of `base` must not change until backward has run. One thread at a time.
+  // With a magnitude: y = W x + b + (s - 1) W drop(x) + s * scaling * B A drop(x), where s =
+  // magnitude / ||W + scaling * B A||, as in PEFT. Nothing is dropped without a draw key. The
+  // weight of `base` must not change until backward has run. One thread at a time.
   at::Tensor forward(const nn::Linear& base, const at::Tensor& x,
                      nn::DrawKey draw_key) const override;
-  // LoRAs of one scaling that drop nothing: one product for all A.
+  // For LoRA maps that have one scaling and no dropout: one product for all A.
   std::vector<at::Tensor> forward_together(const std::vector<const nn::Linear*>& bases,
                                            const at::Tensor& x,
                                            nn::DrawKey draw_key) const override;
@@ -66,8 +66,8 @@ class LoraLinear final : public nn::LinearAdapter {
   }
   at::Tensor dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
                           uint64_t key) const;
-  // Computed again only after W, A or B changed: micro-batches of a step, passes that recompute and
-  // evaluations share one.
+  // Computed again only after W, A or B changed: all micro-batches of a step, recomputed passes and
+  // evaluations use one result.
   const at::Tensor& norm(const nn::Linear& base) const;
 
   at::Tensor a_RI_;

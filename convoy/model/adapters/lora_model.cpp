@@ -36,7 +36,7 @@ std::string weight_of(const char* module, const ModuleNames& names) {
   return fmt::format("{}{}.weight", kPeftPrefix, names.of(module));
 }
 
-// `tensor`: by PEFT's name, of which `names` holds the module.
+// `tensor`: a tensor's name in PEFT, with modules named as in `names`.
 bool is_embedding(const std::string& tensor, const ModuleNames& names) {
   return tensor == weight_of(kEmbedding, names) || tensor == weight_of(kHead, names);
 }
@@ -105,7 +105,7 @@ bool lies_at_a_dot(const std::vector<std::string>& names, const std::string& mod
   });
 }
 
-// PEFT takes a layer that is not there in silence.
+// PEFT silently accepts a layer that does not exist.
 void check_layers_exist(const std::vector<int64_t>& layers,
                         const std::vector<std::string>& modules) {
   std::set<int64_t> known;
@@ -166,7 +166,8 @@ std::unordered_map<nn::Linear*, size_t> units_by_linear(nn::CausalLm& model) {
                      .hint = "target_modules: auto trains all linear layers of the model"});
 }
 
-// The adapter of a whole model may change its other parts, and that would be lost.
+// An adapter of a whole multimodal model may change parts beside the text model. Those changes
+// would be lost.
 void refuse_other_parts(const AdapterFile& file, const ModuleNames& names) {
   const size_t prefix = std::string_view(kPeftPrefix).size();
   std::vector<std::string> others;
@@ -184,7 +185,7 @@ void refuse_other_parts(const AdapterFile& file, const ModuleNames& names) {
                "target_modules=r\".*language_model.*\\.(q_proj|v_proj)\""});
 }
 
-// PEFT's users leave the vision tower out by a pattern, which means no module here.
+// PEFT's users exclude the vision tower by a pattern, which matches no module of the text model.
 bool leaves_out_other_parts(const LoraConfig::Unmatched& pattern, const ModuleNames& names) {
   return names != ModuleNames{} && pattern.key == std::string_view("exclude_modules");
 }
@@ -249,7 +250,7 @@ void LoraModel::attach(nn::CausalLm& model) {
                     LoraConfig::saves);
   std::vector<std::string> adapted;
   for (const Adapted& one : adapted_) adapted.push_back(names_.of(one.linear->name()));
-  parameter_modules.push_back(names_.of(kHead));  // a tied one has no parameter of its own
+  parameter_modules.push_back(names_.of(kHead));  // a tied head has no parameter of its own
   parameter_modules.insert(parameter_modules.end(), modules.begin(), modules.end());
   unmatched_ = config_.unmatched(parameter_modules, adapted);
   for (nn::Linear* linear : model.block_linears()) linear->weight_changed();

@@ -19,11 +19,12 @@ namespace convoy::adapters {
 
 class AdapterFile;
 
-// Does the adapter's file replace embedding or head that its configuration does not name? PEFT adds
-// them after tokens were added (save_embedding_layers). Throws DataError.
+// Does the adapter's file contain an embedding or a head that its configuration does not name? PEFT
+// saves them after tokens were added (save_embedding_layers). Throws DataError.
 bool brings_embeddings(const std::filesystem::path& adapter_folder);
 
-// The model must outlive it. Attaching freezes every parameter of the model except modules_to_save.
+// The model must outlive this object. Attaching freezes every parameter of the model except
+// modules_to_save.
 class LoraModel {
  public:
   // A: Kaiming-uniform with a = sqrt(5), a pure function of (seed, module name); B = 0; DoRA's
@@ -45,11 +46,12 @@ class LoraModel {
   const LoraConfig& config() const { return config_; }
   // Patterns of a loaded configuration that match no module, which PEFT accepts.
   const std::vector<LoraConfig::Unmatched>& unmatched() const { return unmatched_; }
-  // Modules that a name of modules_to_save ends, as PEFT reads it, but not at a dot, and that the
-  // file does not have: earlier versions of Convoy saved those at a dot alone. They stay the
-  // model's own and are not trained.
+  // Modules that modules_to_save selects by PEFT's rule, but not at a dot, and that the file lacks:
+  // earlier versions of Convoy saved only modules whose name ends with an entry at a dot. These
+  // modules keep the model's values and are not trained.
   const std::vector<std::string>& left_to_model() const { return left_to_model_; }
-  // Its file replaced embedding or head, which it does not train: save() would leave them out.
+  // Did the loaded file replace an embedding or a head that is not trained? save() would leave it
+  // out.
   bool brings_embeddings() const { return brings_embeddings_; }
   struct Adapted {
     nn::Linear* linear = nullptr;
@@ -58,9 +60,9 @@ class LoraModel {
   const std::vector<Adapted>& adapted() const { return adapted_; }
   int64_t num_adapted() const { return static_cast<int64_t>(adapted_.size()); }
 
-  // Writes adapter_config.json and adapter_model.safetensors into `folder`, for the whole model:
-  // where that is more than this one, each module is named whole, so that no name means modules of
-  // the rest too. `base_model`: recorded name. Throws IoError.
+  // Writes adapter_config.json and adapter_model.safetensors into `folder`. If this model is the
+  // text part of a larger one, each module gets its full name in the larger model, so that no name
+  // also matches modules of the other parts. `base_model`: recorded name. Throws IoError.
   void save(const std::filesystem::path& folder, const std::string& base_model) const;
   // The text of adapter_config.json.
   std::string config_text(const std::string& base_model) const;

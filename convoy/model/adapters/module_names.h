@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an adapter's files name the modules of a text model: as it does itself, or as a larger model
-// does that holds it beside a vision tower.
+// The names of a text model's modules in an adapter's files: the text model's own names, or the
+// names in a larger model that contains it beside a vision tower.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace convoy::adapters {
 
 inline constexpr const char* kPeftPrefix = "base_model.model.";
 
-// In the names of modules and of their parameters alike.
+// The first parts of names, of modules and of parameters alike.
 struct ModuleNames {
   std::string body = "model";  // "model" of "model.layers.0.mlp.up_proj"
   std::string head = "lm_head";
@@ -21,16 +21,17 @@ struct ModuleNames {
   // "model.layers.0..." -> "model.language_model.layers.0...", and back. Other names stay.
   std::string of(const std::string& own) const;
   std::string own(const std::string& name) const;
-  // Is it the text model's? A tower's module may begin with `body` too.
+  // Is `name` a module of the text model? A module of the vision tower may begin with `body` too.
   bool hold(const std::string& name) const;
   bool operator==(const ModuleNames&) const = default;
 };
 
-// As PEFT names them in the whole model: `text_module` is nn::CausalLm's.
+// The names that PEFT gives the modules in the whole model. `text_module`: CausalLm::text_module().
 ModuleNames names_in_whole(const std::string& text_module);
 
-// As PEFT's tensors are named: in the whole model of transformers 4.52 and later, in the whole one
-// of earlier ones, or in the text model alone, as Convoy 0.2 and files in GGUF name them.
+// The names in a file with these tensors: the names of the whole model in transformers 4.52 and
+// later, its names in earlier versions, or the text model's own names, which Convoy 0.2 and files
+// in GGUF use.
 ModuleNames names_in_file(const std::vector<io::TensorView>& tensors);
 
 }  // namespace convoy::adapters

@@ -13,7 +13,7 @@ std::array<int64_t, 2> versions_of(const RoundedFactors::Pair& leaves) {
   return {leaves.a_RI._version(), leaves.b_OR._version()};
 }
 
-// Do these views show `memory`, and are they its only holders beside the caller?
+// Are all `views` views of `memory`, and does nobody but them and the caller hold it?
 bool have_alone(const at::Tensor& memory, const std::vector<at::Tensor*>& views) {
   return std::all_of(views.begin(), views.end(),
                      [&](const at::Tensor* view) {
@@ -39,7 +39,7 @@ const RoundedFactors::Pair& RoundedFactors::of(size_t number, at::ScalarType dty
   return slots_[number].rounded;
 }
 
-// Into new memory where graphs that are not through yet hold the old values.
+// Rounds into new memory where unfinished graphs still hold the old values.
 void RoundedFactors::round_changed(at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> leaves;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The factors A and B of a model's adapters in the type of its products. They are rounded when one
-// is used after it changed: all that changed together, in a launch or two, where each by itself
-// would take two. One thread at a time. Shapes: I inputs, O outputs, R rank.
+// The factors A and B of a model's adapters in the type of its products. When a factor is used
+// after it changed, all factors that changed are rounded together, in one or two launches instead
+// of two for each adapter. One thread at a time. Shapes: I inputs, O outputs, R rank.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +20,8 @@ class RoundedFactors {
     at::Tensor b_OR;
   };
 
-  // The leaves of one adapter; returns its number. Factors of neighbours lie side by side.
+  // Adds the leaves of one adapter and returns its number. The factors of adapters that were added
+  // one after another are neighbours in memory.
   size_t add(at::Tensor a_RI, at::Tensor b_OR);
 
   const Pair& of(size_t number, at::ScalarType dtype);
@@ -38,10 +39,11 @@ class RoundedFactors {
                   at::ScalarType dtype);
 
   std::vector<Slot> slots_;
-  at::Tensor memory_;  // holds the factors that were placed last
+  at::Tensor memory_;  // memory of the factors that were placed last
 };
 
-// Matrices of one number of columns, one below the other: a view where they lie so.
+// The matrices, which have one number of columns, one below the other. A view if they already lie
+// so in memory.
 at::Tensor stacked_rows(const std::vector<at::Tensor>& parts);
 
 }  // namespace convoy::adapters

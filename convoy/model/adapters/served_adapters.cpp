@@ -53,7 +53,7 @@ class MixedAdapter final : public nn::LinearAdapter {
     CONVOY_INVARIANT(tokens == x.size(0), "adapters are set for {} tokens, the pass has {}", tokens,
                      x.size(0));
   }
-  // Null: the map as it is.
+  // Null: the map is not changed.
   const LoraLinear* lora_of(int64_t adapter) const {
     return adapter == 0 ? nullptr : of_adapter_.at(static_cast<size_t>(adapter - 1)).get();
   }

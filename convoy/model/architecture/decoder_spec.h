@@ -24,12 +24,13 @@ struct RopeSpec {
   // positions keep their angles, those below beta_slow are stretched by `factor`.
   double beta_fast = 32.0;
   double beta_slow = 1.0;
-  bool whole_features = true;  // the bounds between them are rounded outwards
+  bool whole_features = true;  // feature indices at the bounds are rounded outwards
   double table_scale = 1.0;    // multiplies cosines and sines: sharpens attention over long texts
-  // LongRope only (arXiv 2402.13753): each pair's frequency is divided by its own number.
+  // LongRope only (arXiv 2402.13753): the divisor of each pair's frequency.
   std::vector<double> divisors = {};
-  int64_t rotated_features = 0;  // the first ones of a head; 0: all
-  bool neighbours = false;       // pairs are features 2i and 2i + 1, not half of the rotated apart
+  int64_t rotated_features = 0;  // number of rotated features, the first of a head; 0: all
+  // pairs are features 2i and 2i + 1; else i and i + half of the rotated features
+  bool neighbours = false;
   bool operator==(const RopeSpec&) const = default;
 };
 
@@ -40,16 +41,16 @@ enum class NormOrder {
 
 enum class Activation { Silu, GeluTanh };
 
-// The ends of the names of a block's norms; empty: there is none in this place.
+// The ends of the names of a block's norms; empty: the block has no norm in this place.
 struct BlockNorms {
   std::string before_attention;
-  std::string after_attention;  // over the output, before it is added
+  std::string after_attention;  // norm of the output, before it is added
   std::string before_ffn;
   std::string after_ffn;
   bool operator==(const BlockNorms&) const = default;
 };
-// The name post_attention_layernorm means the norm before the feed-forward where there are two
-// norms, and the one after attention in the others.
+// In families with two norms post_attention_layernorm is the norm before the feed-forward. In the
+// others it is the norm after attention.
 inline const BlockNorms kNormsBefore = {
     .before_attention = "input_layernorm",
     .after_attention = "",
@@ -64,7 +65,7 @@ inline const BlockNorms kNormsAround = {
     .after_ffn = "post_feedforward_layernorm",
 };
 inline const BlockNorms kNormsAfter = {
-    // OLMo 2: maps read the hidden states as they are
+    // OLMo 2: maps read the hidden states without a norm
     .before_attention = "",
     .after_attention = "post_attention_layernorm",
     .before_ffn = "",
@@ -75,14 +76,14 @@ inline constexpr int64_t kNoRope = -1;
 
 struct LayerSpec {
   int64_t rope = 0;  // index into DecoderSpec::ropes, or kNoRope: queries and keys are not rotated
-  // 0: full attention; else the number of keys that a query sees, itself among them.
+  // 0: full attention; else the number of keys that a query sees, its own key included.
   int64_t sliding_window = 0;
 };
 
 struct DecoderSpec {
   std::string family;
-  // For the text part of a larger model: the module that holds it there, as transformers names it,
-  // in place of `model`. Empty: it is the whole.
+  // The module of a larger model that contains this text model, as transformers names it; it takes
+  // the place of `model` in names. Empty: the text model is the whole model.
   std::string text_module = {};
   int64_t vocab_size = 0;  // padded rows included
   int64_t hidden_size = 0;
@@ -94,11 +95,13 @@ struct DecoderSpec {
 
   double norm_epsilon = 1e-6;
   NormOrder norm_order = NormOrder::CastThenScale;
-  bool query_key_norm = false;   // RMSNorm over head_dim of queries and keys, before the rotation
-  bool norm_over_heads = false;  // with it: one norm over the features of all heads (OLMo)
+  bool query_key_norm = false;  // RMSNorm over head_dim of queries and keys, before the rotation
+  // with query_key_norm: one norm over the features of all heads (OLMo)
+  bool norm_over_heads = false;
   BlockNorms norms = kNormsBefore;
 
-  // Stored as the rows of one map; adapters, codes and files have that map.
+  // The parts are stored as the rows of one map, which adapters, codes and files have in their
+  // place.
   bool fused_qkv = false;      // qkv_proj
   bool fused_gate_up = false;  // gate_up_proj
   bool qkv_bias = false;
@@ -108,11 +111,12 @@ struct DecoderSpec {
 
   double embedding_scale = 1.0;  // cast to the weight dtype before it multiplies
   double attention_scale = 1.0;
-  // Queries at position p are times 1 + query_growth * ln(1 + floor(p / query_growth_positions)).
+  // Queries at position p are multiplied by 1 + query_growth * ln(1 + floor(p /
+  // query_growth_positions)).
   double query_growth = 0.0;
   int64_t query_growth_positions = 1;
-  double residual_scale = 1.0;  // what attention and feed-forward add is times this
-  double logit_scale = 1.0;     // multiplies the head's input, so that every loss and draw has it
+  double residual_scale = 1.0;  // multiplies the outputs of attention and feed-forward
+  double logit_scale = 1.0;  // multiplies the head's input, so it applies to all losses and draws
   bool tied_head = false;
 
   std::vector<RopeSpec> ropes;
@@ -130,7 +134,7 @@ std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec);
 std::vector<StoredMap> gate_up_maps(const DecoderSpec& spec);
 
 struct ParameterDeclaration {
-  std::string name;  // Hugging Face's
+  std::string name;  // Hugging Face's name
   std::vector<int64_t> shape;
   bool operator==(const ParameterDeclaration&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a forward pass that a backward pass computes again, in place of keeping it.
+// The part of a forward pass that is not kept, and that the backward pass computes again.
 #pragma once
 
 #include <string_view>

@@ -11,7 +11,7 @@
 namespace convoy::architecture {
 
 // All that sets the model apart from a plain decoder: norms before attention and feed-forward,
-// SiLU, heads that are rotated whole, no biases, no scales. Windows are no part of it.
+// SiLU, heads that are rotated whole, no biases, no scales. Sliding windows are not listed.
 std::vector<std::string> forms_of(const DecoderSpec& spec);
 
 }  // namespace convoy::architecture

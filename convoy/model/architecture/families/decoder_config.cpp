@@ -27,11 +27,11 @@ int64_t int_or_required(const io::JsonReader& config, const std::string& key, in
                       : config.require_int(key, least, most);
 }
 
-// A key that asks for a form by any value but null and false.
+// A key of config.json that requests an unsupported form by any value except null and false.
 struct KeyOfForm {
   const char* key;
   const char* words;
-  const char* nearest;  // model_type of the family that does without
+  const char* nearest;  // model_type of the nearest family, which lacks the form
 };
 constexpr std::array kKeysOfForms{
     KeyOfForm{"attn_logit_softcapping", "soft caps on attention scores", "gemma3_text"},
@@ -135,8 +135,8 @@ void read_yarn(const io::JsonReader& parameters, int64_t max_positions,
     rope.table_scale = parameters.require_double("attention_factor", 0.0, 1e6);
 }
 
-// Rows of up to the original positions, which take the short factors. As in transformers, a factor
-// that is absent is the ratio of the two lengths.
+// Reads the short factors, which hold for rows of up to the original positions. As in transformers,
+// a factor that is absent is the ratio of the two lengths.
 void read_longrope(const io::JsonReader& parameters, int64_t max_positions,
                    architecture::RopeSpec& rope) {
   rope.kind = architecture::RopeKind::LongRope;
@@ -167,7 +167,7 @@ bool is_longrope(const io::JsonReader& parameters, const std::string& kind) {
   return kind == "longrope" || kind == "su" || (kind == "yarn" && parameters.has("short_factor"));
 }
 
-// `max_positions`: the number in config.json.
+// `max_positions`: max_position_embeddings of config.json.
 architecture::RopeSpec read_rule(const io::JsonReader& parameters, double fallback_theta,
                                  int64_t max_positions) {
   architecture::RopeSpec rope;
@@ -189,7 +189,8 @@ architecture::RopeSpec read_rule(const io::JsonReader& parameters, double fallba
     rope.original_max_positions =
         parameters.int_or("original_max_position_embeddings", max_positions, 1, kMostPositions);
   } else if (kind == "dynamic") {
-    // Changes the rotation of longer rows alone, which max_position_embeddings shuts out.
+    // Changes only the rotation of rows longer than max_position_embeddings, and no row may be
+    // longer.
     parameters.require_double("factor", 1e-6, 1e6);
   } else if (is_longrope(parameters, kind)) {
     read_longrope(parameters, max_positions, rope);
@@ -297,7 +298,7 @@ std::vector<architecture::RopeSpec> read_ropes_by_type(const io::JsonReader& con
   std::vector<architecture::RopeSpec> ropes{{.theta = fallback.full_theta},
                                             {.theta = fallback.sliding_theta}};
   if (const auto parameters = config.optional_object("rope_parameters")) {
-    // transformers writes flat keys beside the two, and reads the two.
+    // transformers also writes flat keys beside the two objects, but reads the objects.
     const bool is_by_type =
         parameters->has("full_attention") && parameters->has("sliding_attention");
     if (!is_by_type && (parameters->has("rope_theta") || parameters->has("rope_type")))

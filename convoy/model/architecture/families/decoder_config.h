@@ -21,8 +21,8 @@ void refuse_unsupported_but_partial_rotation(const io::JsonReader& config);
 architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,
                                          const std::string& fallback);
 
-// Transformers' values for absent keys; 0: the key is required, or for head_dim and kv heads
-// follows from the others.
+// Transformers' values for absent keys. 0: the key is required, except that head_dim and the number
+// of kv heads then follow from other keys.
 struct SizeDefaults {
   int64_t vocab_size = 0;
   int64_t num_heads = 0;
@@ -41,8 +41,9 @@ architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double f
                                       int64_t max_positions);
 
 // Sets `spec.ropes` to the one rule of all layers: rope_theta + rope_scaling, or rope_parameters.
-// YaRN also raises `spec.max_positions`, which must be set; LongRope lowers it to the original
-// positions, since the rule of longer rows would turn what is in the cache another way.
+// YaRN also raises `spec.max_positions`, which must be set. LongRope lowers it to the original
+// positions: longer rows have another rule, by which keys in the cache would be rotated
+// differently.
 void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
                double default_theta = 10000.0);
 

@@ -24,17 +24,18 @@ struct Family {
   const char* architecture;  // transformers' class of the text model
   architecture::DecoderSpec (*read_spec)(const io::JsonReader& config);
   TextModel layout;
-  const char* models;           // the best known ones, for people
+  const char* models;           // the best known models, for people
   const char* usual_text = "";  // Nested: model_type of a text_config that names none
 };
 
 std::span<const Family> all_families();
 std::vector<std::string> supported_model_types();
 
-// By config.json's model_type. Throws DataError.
+// The family that model_type of config.json names. Throws DataError.
 const Family& family_of(const io::ModelFolder& folder);
 
-// The family of its text model: itself, or that of text_config. Throws DataError.
+// The family of the folder's text model: its own family, or the family of text_config. Throws
+// DataError.
 const Family& text_family_of(const io::ModelFolder& folder);
 
 // The specification in config.json, without the weights. Throws DataError.

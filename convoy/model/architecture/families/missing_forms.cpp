@@ -120,7 +120,7 @@ constexpr std::array kMissingTypes{
     MissingType{"t5", "T5, FLAN-T5", "an encoder beside the decoder", ""},
 };
 
-// The file's own type: a nested object of config.json has none.
+// The model_type of the whole file: a nested object of config.json has none.
 std::string type_of(const io::JsonReader& config) {
   const auto type = config.document().find("model_type");
   return type != config.document().end() && type->is_string() ? type->get<std::string>() : "model";

@@ -23,15 +23,15 @@ struct MissingType {
 
 // docs/how-to/models.md shows them.
 std::span<const MissingType> missing_types();
-// Null: an unknown one.
+// Null for an unknown type.
 const MissingType* find_missing_type(std::string_view model_type);
 
-// Throws DataError for a model_type that is none of `there`.
+// Throws DataError for a model_type that is not in `there`, the supported types.
 [[noreturn]] void refuse_type(const io::JsonReader& config, const std::string& type,
                               const std::vector<std::string>& there);
 
-// Throws DataError for a key that asks for a form, in words such as "soft caps on logits".
-// `instead`: what to take.
+// Throws DataError for a key that requests a form, in words such as "soft caps on logits".
+// `instead`: the advice what to use.
 [[noreturn]] void refuse_form(const io::JsonReader& config, const std::string& key,
                               const std::string& form, const std::string& instead);
 

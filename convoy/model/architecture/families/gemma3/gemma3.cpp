@@ -26,7 +26,7 @@ architecture::DecoderSpec read_gemma3_spec(const io::JsonReader& config) {
   refuse_unsupported(config);
   architecture::DecoderSpec spec;
   spec.family = "gemma3";
-  // The files of the 4B and larger models leave these to the library's defaults.
+  // config.json of the 4B and larger models omits these sizes, so transformers' defaults apply.
   read_sizes(config,
              {.vocab_size = 262208,
               .num_heads = 8,

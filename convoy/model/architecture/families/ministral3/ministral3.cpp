@@ -12,7 +12,7 @@
 namespace convoy::families {
 namespace {
 
-// Transformers' rule for a file without one.
+// Adds transformers' default rope rule to a config.json without one.
 io::JsonReader with_usual_rope(const io::JsonReader& config) {
   if (config.has("rope_parameters") || config.has("rope_scaling")) return config;
   io::Json changed = config.value();
@@ -26,7 +26,7 @@ io::JsonReader with_usual_rope(const io::JsonReader& config) {
   return {std::move(changed), config.place()};
 }
 
-// Queries grow with the whole original lengths before them.
+// The factor of a query grows with the number of whole original lengths before its position.
 void read_query_growth(const io::JsonReader& config, architecture::DecoderSpec& spec) {
   const auto newer = config.optional_object("rope_parameters");
   const auto rule = newer ? newer : config.optional_object("rope_scaling");

@@ -7,7 +7,8 @@
 
 namespace convoy::families {
 
-// Attention and feed-forward read the hidden states as they are, and their outputs are normalised.
+// Attention and feed-forward read the hidden states without a norm, and their outputs are
+// normalised.
 architecture::DecoderSpec read_olmo2_spec(const io::JsonReader& config) {
   refuse_unsupported(config);
   architecture::DecoderSpec spec;

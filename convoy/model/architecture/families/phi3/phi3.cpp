@@ -9,7 +9,8 @@
 namespace convoy::families {
 namespace {
 
-// The original length stands beside the rule, and goes before the rule's own.
+// config.json has the original length outside the rule, where it takes precedence over the length
+// in the rule.
 io::JsonReader with_original_positions(const io::JsonReader& config) {
   constexpr const char* kOriginal = "original_max_position_embeddings";
   constexpr int64_t kUsual = 4096;

@@ -7,7 +7,7 @@
 
 namespace convoy::families {
 
-// The output map of attention has a bias of its own choice.
+// A key of its own decides whether the output map of attention has a bias.
 architecture::DecoderSpec read_seed_oss_spec(const io::JsonReader& config) {
   refuse_unsupported(config);
   architecture::DecoderSpec spec;
