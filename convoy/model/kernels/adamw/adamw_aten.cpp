@@ -17,8 +17,8 @@ void update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) 
     masters.push_back(parameter.value);
     rounded.push_back(parameter.rounded);
   }
-  // The kernel would divide the gradients by a tensor and store them; a product is the same on
-  // every device.
+  // The kernel can only divide the gradients by a tensor, and it would store the quotients in them.
+  // A multiplication gives the same bits on every device.
   if (step.gradient_scale != 1.0) gradients = at::_foreach_mul(gradients, step.gradient_scale);
   const at::Tensor number = at::full({}, static_cast<double>(step.step), values[0].options());
   const std::vector<at::Tensor> steps(values.size(), number);

@@ -25,7 +25,7 @@ void update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) 
   const auto start = [&] {
     const uint64_t chunks = launched.first_chunk[launched.num_parameters];
     if (chunks > 0) launch(parameters[0].value, "adamw", chunks, launched, moved);
-    launched = empty;  // an address left over would count as one that is read
+    launched = empty;  // an address left over would be counted as memory that is read
     moved.clear();
   };
   for (const AdamWTensors& parameter : parameters) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many parameters in one launch: a block takes chunks, wherever they lie. Memory traffic: value,
+// Many parameters in one launch: a block takes chunks of any parameter. Memory traffic: value,
 // gradient and both moments are read once, and value and moments written once: 28 bytes an element,
 // 2 more with a bf16 copy, 2 fewer with a gradient in bf16. Arithmetic of row_loops.inl, with
 // correctly rounded roots and quotients.

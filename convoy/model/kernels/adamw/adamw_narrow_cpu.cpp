@@ -74,7 +74,8 @@ void narrow(const float* from, const uint32_t* draws, int shift, const Moments& 
     narrow_floats(from, draws, shift, to.values, block);
 }
 
-// Pieces begin at a block, and 2^32 is a multiple of one.
+// No block crosses a multiple of 2^32: pieces begin at the start of a block, and the size of a
+// block divides 2^32.
 void draw(CounterKey key, int64_t first_element, int64_t count, uint32_t* words) {
   const auto low = static_cast<uint32_t>(first_element);
   const auto high = static_cast<uint32_t>(first_element >> 32);

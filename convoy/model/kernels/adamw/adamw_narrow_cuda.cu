@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A warp takes a block of elements, wherever its parameter lies: eight neighbours a thread, so that
-// all is moved by vectors, and two maxima over the warp where moments are codes. Each byte is moved
-// once: 16.06 bytes an element with 8-bit moments and an fp32 value. Arithmetic of adamw_cuda.cu.
-// Tables of codes are in shared memory: a number's exponent and first bits give the lower one of
-// the two codes that it can be, as DynamicCode::nearest() has it. (Eight comparisons with
+// A warp takes a block of elements of any parameter, eight neighbours for each thread, so that all
+// memory is accessed by vectors. Where moments are codes, the warp finds two maxima. Each byte is
+// moved once: 16.06 bytes an element with 8-bit moments and an fp32 value. Arithmetic of
+// adamw_cuda.cu. Tables of codes are in shared memory: a number's exponent and first bits select
+// the lower one of its two possible codes, as in DynamicCode::nearest(). (Eight comparisons with
 // thresholds in the first cache took an H200 five times as long as the memory did.)
 #include "convoy/model/kernels/adamw/adamw_narrow_launch.h"
 #include "convoy/model/kernels/adamw/rounding_draws.h"
@@ -43,7 +43,8 @@ CONVOY_DEVICE uint32_t code_of(const CodeTable& table, float x) {
   return lowest + (x > table.thresholds[lowest] ? 1 : 0);
 }
 
-// A thread has `count` neighbours of a block, from `at` on, and moves them by vectors if it may.
+// The place of a thread's `count` neighbours, which begin at `at` in a block. They are moved by
+// vectors where `by_vectors` is true.
 struct Place {
   uint64_t block, at;
   uint32_t count;
@@ -241,7 +242,7 @@ CONVOY_DEVICE void copy_tables(const CodeTables* from, CodeTables& to) {
 
 }  // namespace
 
-// Three blocks on a multiprocessor have what the memory needs under way.
+// Three blocks on a multiprocessor keep enough loads in flight for the memory's full bandwidth.
 CONVOY_KERNEL __attribute__((launch_bounds(kBlockThreads, 3))) void adamw_narrow(
     const NarrowAdamWLaunch launch) {
   CONVOY_SHARED CodeTables tables;

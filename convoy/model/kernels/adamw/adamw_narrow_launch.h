@@ -39,7 +39,7 @@ struct NarrowAdamWParameter {
 // by the bucket of the magnitude: first for positive numbers, then for negative ones.
 inline constexpr uint32_t kCodeBucketBits = 15;  // low bits of a float that do not select a bucket
 inline constexpr uint32_t kFirstCodeBucket = 100 << 8;  // 2^-27: numbers below have the code of 0
-// Up to the bucket of 1.
+// The number of buckets up to the bucket of 1.
 inline constexpr uint32_t kCodeBuckets = (127 << 8) + 1 - kFirstCodeBucket;
 struct CodeTable {
   float values[256];
@@ -57,7 +57,8 @@ struct NarrowAdamWLaunch {
   AdamWFactors factors;
   const CodeTables* tables = nullptr;  // null: no moments are codes
   uint32_t num_parameters = 0;
-  uint64_t first_chunk[kNarrowParameters + 1] = {};  // by parameter; then the number of chunks
+  // by parameter; the last entry: number of chunks
+  uint64_t first_chunk[kNarrowParameters + 1] = {};
   NarrowAdamWParameter parameters[kNarrowParameters] = {};
 };
 

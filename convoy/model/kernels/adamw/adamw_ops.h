@@ -10,7 +10,7 @@ namespace convoy::kernels {
 struct AdamWOps {
   using Update = void (*)(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);
   Update update;         // value and moments in fp32; not empty
-  Update update_narrow;  // the others; not empty
+  Update update_narrow;  // parameters with bf16 values or moments that are not fp32; not empty
 };
 
 void update_narrow_on_cpu(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);

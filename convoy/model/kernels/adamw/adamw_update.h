@@ -21,14 +21,15 @@ struct AdamWTensors {
   at::Tensor gradient;    // fp32 or bf16; left as it is
   at::Tensor exp_avg;     // fp32, bf16, or uint8: codes of the signed dynamic map
   at::Tensor exp_avg_sq;  // type as exp_avg; codes belong to the unsigned map
-  // fp32 [elements / kMomentBlock, rounded up]: what the values of a block of codes are multiplied
-  // by. Undefined unless moments are codes.
+  // fp32 [elements / kMomentBlock, rounded up]: the factor of the values of each block of codes.
+  // Undefined unless moments are codes.
   at::Tensor exp_avg_scale = {};
   at::Tensor exp_avg_sq_scale = {};
   at::Tensor rounded = {};  // receives the new values in the model's type; may be undefined
-  // bf16 moments, and a bf16 value without a master, are rounded up or down by chance, so that what
-  // is lost averages out (arXiv 2010.06192): by this key, another one for each parameter and step,
-  // and by the place of the element in the whole parameter, which begins `first_element` before.
+  // bf16 moments, and a bf16 value without a master, are rounded up or down at random, so that
+  // rounding errors average out (arXiv 2010.06192). The random number of an element is a function
+  // of `draw_key`, another one for each parameter and step, and of the element's index in the whole
+  // parameter. The piece begins at index `first_element`.
   uint64_t draw_key = 0;
   int64_t first_element = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bf16 by chance: up with the probability with which it takes the mean to the value itself. The
-// same on every device.
+// Random rounding to bf16: upwards with the probability that makes the mean of the result equal to
+// the value. The same on every device.
 #pragma once
 
 #include "convoy/model/kernels/counter_draws/counter_hash.h"

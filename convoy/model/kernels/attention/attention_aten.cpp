@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Query heads that share keys lie side by side: [K, G * n, E] against [K, S, E], with G query heads
-// per key head and n queries of a block, so one product serves them all and the gradients of keys
-// and values are summed over the group by it. Everything in fp32.
+// Query heads that share keys are rows of one matrix: [K, G * n, E] against [K, S, E], with G query
+// heads per key head and n queries of a block. One product serves all of them, and in backward it
+// sums the gradients of keys and values over the group. Everything in fp32.
 #include "convoy/model/kernels/attention/attention_aten.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kQueryBlock = 512;
 
-// The queries begin .. begin + count of a row, and the keys that one of them sees.
+// Queries begin .. begin + count of a row, and all keys that at least one of these queries sees.
 struct AttentionBlock {
   int64_t begin = 0;
   int64_t count = 0;
@@ -73,7 +73,7 @@ at::Tensor scores_of(const at::Tensor& q_KNE, const at::Tensor& k_KSE, const Att
   return scores;
 }
 
-// One row; log_sum_exp [K, G, queries] may be undefined.
+// Attention of one row; log_sum_exp [K, G, queries] may be undefined.
 void row_forward(const at::Tensor& q_THE, const CachedRow& row, const AttentionConfig& config,
                  const at::Tensor& out_THE, const at::Tensor& log_sum_exp) {
   const int64_t key_heads = row.k_SKE.size(1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention by batched products, a block of queries at a time, so that no more than the scores of
-// one block exist. Runs on any device; for those whose own kernels do not take a dtype or a width.
+// one block exist. Runs on any device, and computes what a device's own kernels do not accept: some
+// types and head widths.
 #pragma once
 
 #include "convoy/model/kernels/attention/attention_ops.h"

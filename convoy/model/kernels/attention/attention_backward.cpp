@@ -11,8 +11,9 @@
 namespace convoy::kernels::attention {
 namespace {
 
-// Queries and keys whose scores are held at a time: they, the packed operands and the sums of dK
-// and dV stay in the cache of a core. More queries mean fewer additions to those sums.
+// Number of queries and of keys whose scores are held at a time: the scores, the packed operands
+// and the sums of dK and dV stay in the cache of a core. More queries mean fewer additions to the
+// sums.
 constexpr int64_t kBackwardQueryBlock = 64;
 constexpr int64_t kKeyBlock = 256;
 
@@ -44,7 +45,8 @@ class HeadSums {
   HeadSums(const Inputs& inputs) : heads_(inputs.num_heads()), features_(inputs.q_THE.size(2)) {
     for (int64_t row = 0; row < inputs.num_rows(); ++row) {
       strides_.push_back(round_up(inputs.keys(row), kPanelColumns));
-      // Megabytes for long rows: tensors' memory is kept from step to step.
+      // Long rows need megabytes, and LibTorch's allocator keeps the memory of tensors from step to
+      // step.
       buffers_.push_back(at::zeros({2, heads_, features_, strides_.back()}, at::kFloat));
     }
   }
@@ -147,7 +149,7 @@ class HeadBackward {
             round_up(width, kPanelColumns)};
   }
 
-  // The queries' operands that all blocks of keys share.
+  // Prepares the operands of the queries, which all blocks of keys share.
   void prepare_queries(int64_t begin, int64_t count) {
     for (int64_t index = 0; index < count; ++index)
       scratch_.deltas[index] =

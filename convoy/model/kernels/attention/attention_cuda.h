@@ -12,8 +12,8 @@
 
 namespace convoy::kernels {
 
-// True for bf16 tensors of a GPU, or of the device that counts for it, with at most 256 features,
-// in multiples of 8, and with tokens.
+// True for a tensor with tokens, in bf16, on a GPU or on the device that counts a GPU's work, whose
+// heads have at most 256 features, a multiple of 8.
 bool takes_flash(const at::Tensor& q_THE);
 
 // Keys before the query's own that it sees; std::nullopt: all.

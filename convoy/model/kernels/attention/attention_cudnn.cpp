@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of one length are a batch of [B, H, S, E], which LibTorch hands to cuDNN as they lie. Rows
-// of different lengths are given by their first tokens, from which LibTorch makes cuDNN's ragged
-// offsets, a few small launches each time; then all tensors are contiguous.
+// Rows of one length are a batch of [B, H, S, E], which LibTorch passes to cuDNN without a copy.
+// Rows of different lengths are given by their first tokens, from which LibTorch makes cuDNN's
+// ragged offsets, a few small launches each time; then all tensors are contiguous.
 #include "convoy/model/kernels/attention/attention_cudnn.h"
 
 #include <ATen/ATen.h>
@@ -26,7 +26,7 @@ class CudnnRows {
   at::Tensor close(const at::Tensor& x, const at::Tensor& like_THE) const {
     return is_batch_ ? x.transpose(1, 2).reshape(like_THE.sizes()) : x;
   }
-  // Undefined of a batch.
+  // Undefined for a batch.
   at::Tensor starts() const { return is_batch_ ? at::Tensor() : rows_.device_starts(); }
   int64_t longest() const { return rows_.longest(); }
 

@@ -9,7 +9,7 @@
 
 namespace convoy::kernels {
 
-// Heads that it takes, in multiples of 8 features.
+// The widest heads that cuDNN's attention takes; widths are multiples of 8 features.
 inline constexpr int64_t kWidestCudnnHead = 128;
 
 bool takes_cudnn(const at::Tensor& q_THE, const AttentionConfig& config);

@@ -8,8 +8,8 @@
 namespace convoy::kernels::attention {
 namespace {
 
-// Few, because each query reads the keys up to the last query of its block; two tiles of the GEMM
-// loop.
+// Queries of a block: few, because each query reads the keys up to the last query of its block. 16
+// are two tiles of the GEMM loop.
 constexpr int64_t kQueryBlock = 16;
 
 template <class Element>

@@ -20,7 +20,7 @@ struct CachedRow {
 
 struct AttentionOutput {
   at::Tensor out_THE;
-  std::vector<at::Tensor> for_backward;  // the device's own
+  std::vector<at::Tensor> for_backward;  // what the device's backward needs
 };
 
 struct AttentionGradients {

@@ -2,11 +2,11 @@
 //
 // Forward and backward of packed attention. Work is one task per (row, query head). A first phase
 // packs keys and values for the GEMM loops, once per (row, key/value head): query heads that share
-// them read one copy. Rows of few queries are another way: one task per (row, key/value
-// head) reads keys and values where they lie, once, for all query heads that share them.
+// them read one copy. Rows of few queries are computed without packing: one task per (row,
+// key/value head) reads keys and values where they lie, once, for all query heads that share them.
 // Memory: each thread holds the scores of a block of queries, in forward against all keys of their
-// row. Besides there are the packed operands, and in backward the sums of dK and dV of every query
-// head in fp32 (2 x H x S x E), which are added up at the end.
+// row. All threads share the packed operands and, in backward, the fp32 sums of dK and dV of every
+// query head (2 x H x S x E), which are added up at the end.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,7 +25,7 @@ namespace convoy::kernels::attention {
 inline constexpr int64_t kFewQueries = 8;
 
 struct Inputs {
-  at::Tensor q_THE;  // last dimension contiguous, here and in the rows
+  at::Tensor q_THE;  // last dimension contiguous, also of keys and values
   std::vector<CachedRow> rows;
   std::vector<int64_t> row_starts;  // where the queries of each row begin
   AttentionConfig config;
@@ -68,7 +68,8 @@ struct HeadTask {
 };
 std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads, int64_t least_queries = 1);
 
-// Work in the sense of simd/element.h: of the scores of all tasks, and of packing keys or values.
+// The work of the scores of all tasks, and the work of packing keys or values, in the unit of
+// simd/element.h.
 int64_t score_work(const Inputs& inputs, const std::vector<HeadTask>& tasks);
 int64_t packing_work(const Inputs& inputs, const std::vector<HeadTask>& tasks);
 

@@ -37,7 +37,7 @@ struct BitsandbytesWeight {
   at::Tensor absmax;                  // fp32 [blocks], uint8 where nested; Int8: fp32 [rows]
   // Defined only when scales are nested.
   at::Tensor nested_absmax;  // fp32 [ceil(blocks / 256)]
-  at::Tensor nested_offset;  // fp32 [1]: the mean that was taken off
+  at::Tensor nested_offset;  // fp32 [1]: the mean that was subtracted
   at::Tensor nested_table;   // fp32 [256], the same for every weight
 
   int64_t numel() const;

@@ -17,7 +17,7 @@ gpu::DecodeLaunch launch_of(const BitsandbytesWeight& weight, const at::Tensor& 
                                 .num_vectors = vectors_of({values}),
                                 .width = static_cast<uint64_t>(weight.shape.back())};
   if (weight.format.type == CodeType::Int8) {
-    // A vector has one absmax.
+    // All values of a vector must share one absmax.
     if (weight.shape.back() % elements_per_vector(values) != 0) launched.num_vectors = 0;
     return launched;
   }

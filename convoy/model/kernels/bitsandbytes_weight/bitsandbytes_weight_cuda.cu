@@ -20,7 +20,7 @@ CONVOY_DEVICE float absmax_of(const DecodeLaunch& launch, uint64_t block) {
          *launch.nested_offset;
 }
 
-// kCount neighbours from an even number on, or one.
+// kCount neighbouring values from an even index on, or a single value.
 template <int kCount>
 CONVOY_DEVICE void look_up(const DecodeLaunch& launch, uint64_t at, float (&values)[kCount]) {
   const float absmax = absmax_of(launch, at >> launch.block_bits);

@@ -18,8 +18,8 @@ struct DecodeLaunch {
   uint64_t count = 0;
   uint64_t num_vectors = 0;  // vectors of 16 bytes of values, from the first on
   uint64_t width = 0;        // 8 bits: values that share an absmax
-  uint32_t block_bits = 0;   // 4 bits: 2^block_bits values share one
-  float table[16] = {};      // 4 bits
+  uint32_t block_bits = 0;   // 4 bits: 2^block_bits values share an absmax
+  float table[16] = {};      // 4 bits: the values of the codes
 };
 
 }  // namespace convoy::kernels::gpu

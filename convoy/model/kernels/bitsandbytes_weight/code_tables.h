@@ -17,10 +17,11 @@ const NibbleTable& nf4_table();
 // to the largest one, which is 1.
 const NibbleTable& fp4_table();
 
-// A code of 8 bits is this many absmax: bitsandbytes' 1 / 127.
+// The value of code 1 in 8 bits, in units of absmax: bitsandbytes' 1 / 127.
 inline constexpr double kInt8Step = 7.874015718698502e-3;
 
-// fp32 [256], ascending: seven decades, the finer the larger (arXiv 1511.04561).
+// fp32 [256], ascending: seven decades, of which larger ones are divided more finely (arXiv
+// 1511.04561).
 enum class DynamicMap { Signed, Unsigned };
 at::Tensor dynamic_map(DynamicMap kind);
 

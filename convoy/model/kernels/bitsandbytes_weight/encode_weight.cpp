@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rounding as bitsandbytes' CPU code has it: a whole block is multiplied by 1 / absmax, the rest at
-// the end divided by it; a tie takes the lower number. Nested absmax: convoy/model/models/NOTES.md.
+// Rounds as bitsandbytes' CPU code does: a whole block is multiplied by 1 / absmax, an incomplete
+// last block is divided by absmax; a tie takes the lower number. Nested absmax:
+// convoy/model/models/NOTES.md.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
@@ -142,7 +143,7 @@ void require_finite(const at::Tensor& part) {
                     {.hint = "fetch the model again: it holds NaN or infinity"});
 }
 
-// bitsandbytes rounds to fp16 first.
+// bitsandbytes rounds the weight to fp16 first.
 void encode_int8(const at::Tensor& weight, BitsandbytesWeight& coded) {
   const int64_t rows_at_once = std::max<int64_t>(1, kElementsAtOnce / weight.size(1));
   for (int64_t row = 0; row < weight.size(0); row += rows_at_once) {
@@ -156,7 +157,7 @@ void encode_int8(const at::Tensor& weight, BitsandbytesWeight& coded) {
     const at::Tensor wide = half.to(at::kFloat);
     const at::Tensor largest = wide.abs().amax({1});
     coded.absmax.narrow(0, row, rows).copy_(largest);
-    // 127 / x is this in Python. A row of zeros has no scale.
+    // PyTorch computes 127 / x in Python in this way. A row of zeros has no scale.
     const at::Tensor scale = largest.reciprocal().mul_(127.0).masked_fill_(largest.eq(0), 0);
     coded.codes.narrow(0, row, rows).copy_(wide.mul(scale.unsqueeze(1)).round_());
   }

@@ -15,8 +15,8 @@
 namespace convoy::kernels {
 namespace {
 
-// Below as many channels one product over all of the kernel is cheaper than one for each of its
-// rows.
+// With fewer input channels than this, one product over the whole kernel is cheaper than one
+// product for each row of the kernel.
 constexpr int64_t kFewChannels = 32;
 
 // The layout of a batch's windows in a buffer.
@@ -39,7 +39,7 @@ struct Spacing {
     const int64_t channels = buffer.size(2);
     return buffer.as_strided({views(), kernel * channels}, {channels, 1});
   }
-  // A product over all views, as windows.
+  // The result of a product over all views, as windows.
   at::Tensor as_windows(const at::Tensor& product) const {
     const int64_t columns = product.size(1);
     return product.as_strided({windows, rows, columns}, {apart() * columns, columns, 1});
@@ -96,7 +96,7 @@ struct Norm {
   at::Tensor inverse_deviation_O;
 };
 
-// The statistics of the batch, which the running ones take up as torch's do.
+// The statistics of the batch, which also update the running statistics as in torch.
 Norm batch_norm(const at::Tensor& z_NLO, const ConvStageTensors& tensors,
                 const ConvStageOptions& options) {
   const at::Tensor found = norm_pool_ops(z_NLO.device()).statistics(z_NLO);
@@ -130,7 +130,7 @@ at::Tensor conv_stage(const at::Tensor& x_NLC, const ConvStageTensors& tensors,
       {{spacing.kernel_views(x_buffer), kernel_matrix(tensors.weight_OCK, options.bf16)}},
       {.wide = true});
   const at::Tensor z_NLO = spacing.as_windows(product);
-  // Without the bias: the norm takes a constant away, whatever it is.
+  // The bias is left out: the norm subtracts any constant.
   const Norm norm = options.training ? batch_norm(z_NLO, tensors, options)
                                      : Norm{tensors.running_mean_O - tensors.bias_O,
                                             (tensors.running_variance_O + options.epsilon).rsqrt()};

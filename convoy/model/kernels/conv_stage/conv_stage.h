@@ -12,9 +12,9 @@
 
 namespace convoy::kernels {
 
-// As torch.nn.Conv1d and BatchNorm1d have them; fp32.
+// The tensors of torch.nn.Conv1d and BatchNorm1d; fp32.
 struct ConvStageTensors {
-  at::Tensor weight_OCK;  // K odd; rows beyond the window's ends are zero
+  at::Tensor weight_OCK;  // K odd; the window is padded with rows of zeros
   at::Tensor bias_O;
   at::Tensor gain_O;
   at::Tensor shift_O;
@@ -24,7 +24,7 @@ struct ConvStageTensors {
 
 struct ConvStageOptions {
   Pool pool = Pool::Pairs;
-  // True: the norm uses the statistics of this batch, and the running statistics take them up.
+  // True: the norm uses the statistics of this batch, which also update the running statistics.
   // False: the norm uses the running statistics, and nothing is differentiable.
   bool training = false;
   bool bf16 = false;  // products of bf16 matrices, summed in fp32
@@ -33,9 +33,9 @@ struct ConvStageOptions {
 };
 
 // x [N, L, C] fp32 -> [N, L / 2, O] (Pool::Pairs) or [N, O] (Pool::Mean), fp32. Differentiable in x
-// and the first four tensors; the bias gets zeros, which is what a norm behind it leaves. On the
-// CPU equal inputs give equal bits for any number of threads. Throws StateError for shapes that do
-// not fit, and for a batch of one row where `training`.
+// and the first four tensors. The gradient of the bias is zero, because the norm that follows
+// removes it. On the CPU equal inputs give equal bits for any number of threads. Throws StateError
+// for shapes that do not fit, and for a batch of one row where `training`.
 at::Tensor conv_stage(const at::Tensor& x_NLC, const ConvStageTensors& tensors,
                       const ConvStageOptions& options);
 

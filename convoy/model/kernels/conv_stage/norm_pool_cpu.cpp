@@ -52,8 +52,8 @@ at::Tensor summed_in_order(const at::Tensor& parts_N2O) {
   return total;
 }
 
-// The first row is the origin: squares of distances to a row of the batch keep their digits,
-// wherever the mean is.
+// Sums distances to the first row and their squares: the squares keep their digits however large
+// the mean is.
 at::Tensor statistics(const at::Tensor& z_NLO) {
   const Windows windows(z_NLO);
   const int64_t channels = windows.shape.width;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each device implements these functions for conv_stage: batch norm, ReLU and pooling of what a
-// convolution gave. Everything is fp32. Shapes: N windows, L rows, O channels; rows of [N, L, O]
+// Each device implements these functions for conv_stage: batch norm, ReLU and pooling of the output
+// of a convolution. Everything is fp32. Shapes: N windows, L rows, O channels; rows of [N, L, O]
 // are contiguous, windows lie any distance apart.
 #pragma once
 

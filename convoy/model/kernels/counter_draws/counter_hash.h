@@ -17,10 +17,10 @@ constexpr CounterKey counter_key(uint64_t word) {
   return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)};
 }
 
-// Two rounds of a multiply-xorshift mixer, with the key before and between: the constants come from
-// the "lowbias32" search (C. Wellons, hash-prospector; bias 0.107). 32 bits wide, so that eight or
-// sixteen elements go through a vector unit at a time. Elements beyond 2^32 repeat with another
-// key.
+// Two rounds of a multiply-xorshift mixer, with the key mixed in before and between them: the
+// constants come from the "lowbias32" search (C. Wellons, hash-prospector; bias 0.107). 32 bits
+// wide, so that a vector unit hashes eight or sixteen elements at a time. Every 2^32 elements use
+// another key.
 constexpr uint32_t kMixFactor1 = 0x21f0aaadu;
 constexpr uint32_t kMixFactor2 = 0xd35a2d97u;
 

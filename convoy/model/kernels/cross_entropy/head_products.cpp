@@ -40,7 +40,7 @@ constexpr WideProducts kMixed = {mixed_product, add_mixed_product};
 
 int64_t up_to(int64_t count, int64_t step) { return (count + step - 1) / step; }
 
-// About as many in each chunk.
+// The rows of a chunk, so that all chunks have about the same size.
 int64_t rows_per_chunk(int64_t rows, int64_t vocab, int64_t least) {
   const int64_t most = std::clamp<int64_t>(
       std::max(kLogitsPerChunk / std::max<int64_t>(vocab, 1), least), 1, kMostRowsOfChunk);

@@ -12,13 +12,15 @@
 
 namespace convoy::kernels {
 
-// Allocates the requested gradients: the hidden states' without values, the weight's as zeros.
+// Allocates the requested gradients: the gradient of the hidden states without values, the gradient
+// of the weight with zeros.
 HeadLoss empty_head_loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                          WantedGradients wanted);
-// The same for add_product(): where there are rows, the weight's gradient is undefined until then.
+// The same for sums by WideProducts::add_product(): where there are rows, the gradient of the
+// weight is undefined until the first product.
 HeadLoss head_loss_to_add(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                           WantedGradients wanted);
-// Without values.
+// Allocates the losses without values.
 LabelLosses empty_label_losses(const at::Tensor& hidden_ND);
 
 // Products of two tensors of the model's type with sums and result in fp32.
@@ -28,12 +30,12 @@ struct WideProducts {
   void (*add_product)(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
 };
 
-// The fastest that the tensor's device has.
+// The fastest products of the tensor's device.
 const WideProducts& wide_products(const at::Tensor& tensor);
 
-// Rows with logits in memory at the same time. Their fp32 logits take 256 MiB; where the weight
-// trains, as much as its gradient, which is read and written for each chunk. They are at most
-// 4,096, in whole tiles of a GPU's products.
+// Rows with logits in memory at the same time. The fp32 logits of a chunk take 256 MiB. Where the
+// weight trains, they take at least as much as its gradient, which is read and written for each
+// chunk. A chunk has at most 4,096 rows, in whole tiles of a GPU's products.
 struct LogitChunk {
   int64_t begin;  // its first row
   int64_t count;

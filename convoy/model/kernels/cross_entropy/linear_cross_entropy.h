@@ -31,7 +31,7 @@ class LabelledTokens {
   const at::Tensor& tokens_N() const { return tokens_N_; }    // int64, ascending
   const at::Tensor& labels_N() const { return labels_N_; }    // int64
   const at::Tensor& weights_N() const { return weights_N_; }  // fp32; undefined: 1 for all
-  int64_t lowest() const { return lowest_; }                  // 0 where there is no label
+  int64_t lowest() const { return lowest_; }                  // the lowest label; 0 without labels
   int64_t highest() const { return highest_; }
 
  private:

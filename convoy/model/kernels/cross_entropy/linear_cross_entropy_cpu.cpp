@@ -119,8 +119,8 @@ class Head {
     });
   }
 
-  // grad_weight [V, D padded] = p^T hidden, added to what chunks before found. The vocabulary is
-  // split.
+  // grad_weight [V, D padded] = p^T hidden, added to the sums of earlier chunks. Tasks are parts of
+  // the vocabulary.
   void add_grad_weight(int64_t begin, int64_t count, float* grad_weight) {
     const int64_t padded = round_up(features_, kPanelColumns);
     const GemmShape packed_shape{.m = 0, .n = features_, .k = count};
@@ -140,7 +140,8 @@ class Head {
   }
 
  private:
-  // Into the cache in the order of memory; the product reads it in columns, at the pace of latency.
+  // Prefetches memory in its own order. The product accesses it in columns, which alone would take
+  // the memory's latency each time.
   static void fetch(const float* from, int64_t count) {
     constexpr int64_t kLineFloats = 16;
     for (int64_t at = 0; at < count; at += kLineFloats) __builtin_prefetch(from + at, 1, 2);
@@ -159,7 +160,7 @@ class Head {
           part(rows * kBlockColumns) {}
   };
 
-  // p lies in the logits, each row at the begin of its row.
+  // p lies in the memory of the logits, each row of p at the beginning of its row of logits.
   int64_t p_stride() const {
     return stride_ * static_cast<int64_t>(sizeof(float) / sizeof(Element));
   }

@@ -38,7 +38,7 @@ struct SoftmaxState {
   }
 };
 
-// And which logit is the first of the greatest.
+// Also the first of the greatest logits.
 struct LikeliestState {
   SoftmaxState softmax;
   int index;
@@ -124,7 +124,7 @@ CONVOY_DEVICE void judge(const CrossEntropyLaunch& launch) {
   }
 }
 
-// Through a factor on the GPU, rounded once.
+// The gradient times a factor that lies on the GPU. The product is rounded once.
 template <class From, class To>
 CONVOY_DEVICE void scale(const ScaleLaunch& launch) {
   const float factor = *launch.factor;

@@ -16,7 +16,8 @@ struct CrossEntropyLaunch {
   uint8_t* correct = nullptr;      // bool: the label has the first of the greatest logits
   uint64_t rows = 0;
   uint64_t vocab = 0;
-  uint32_t vectors = 0;  // kLogitsTogether divides the vocabulary, 16 the address
+  // Rows may be read by vectors: kLogitsTogether divides the vocabulary, 16 divides the address.
+  uint32_t vectors = 0;
 };
 
 // Neighbours that a thread takes at a time: two loads of 16 bytes under way.

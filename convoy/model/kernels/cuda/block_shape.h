@@ -11,8 +11,8 @@ inline constexpr uint32_t kBlockThreads = 256;
 inline constexpr uint32_t kWarpThreads = 32;
 inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpThreads;
 
-// Rows up to here are a warp's work, longer ones a block's: a warp takes 2 KiB of bf16 in four
-// loads.
+// The longest row that a warp computes alone; a block computes longer ones. A warp takes 2 KiB of
+// bf16 in four loads.
 inline constexpr uint64_t kLongestWarpRow = 1024;
 
 inline uint64_t blocks_for_rows(uint64_t rows, uint64_t width) {

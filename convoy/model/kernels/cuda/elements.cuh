@@ -24,7 +24,7 @@ using Words2 = uint32_t __attribute__((ext_vector_type(2)));
 CONVOY_DEVICE float as_float(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 CONVOY_DEVICE uint32_t as_bits(float value) { return __builtin_bit_cast(uint32_t, value); }
 
-// In the lower half. A NaN stays one: rounding could carry it to infinity.
+// The bits of bf16 in the lower half. A NaN stays a NaN: rounding its bits could give infinity.
 CONVOY_DEVICE uint32_t bf16_bits(float value) {
   constexpr uint32_t kNan = 0x7fc0;
   const uint32_t bits = as_bits(value);
@@ -71,8 +71,8 @@ CONVOY_DEVICE void store_words(void* to, const uint32_t (&words)[kWords]) {
   }
 }
 
-// kCount neighbours: 1, or as many as 8 bytes or a multiple of 16 hold, from an address that their
-// size or 16 divides.
+// Loads kCount neighbours: one element, 8 bytes, or a multiple of 16 bytes. The address is aligned
+// to an element, to 8 or to 16 bytes.
 template <int kCount>
 CONVOY_DEVICE void load(const float* from, float (&values)[kCount]) {
   if constexpr (kCount == 1) {

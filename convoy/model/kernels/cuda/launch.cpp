@@ -16,7 +16,7 @@
 namespace convoy::kernels {
 namespace {
 
-// Kernels by name: none is ever taken out, so finding one takes no lock.
+// Kernels by name. No kernel is ever taken out, so finding one takes no lock.
 class KnownKernels {
  public:
   KnownKernels() = default;
@@ -26,7 +26,7 @@ class KnownKernels {
     for (std::atomic<const Entry*>& place : places_) delete place.load();
   }
 
-  // Null: it was not added.
+  // Null: the kernel was not added.
   const nvidia::Kernel* find(std::string_view name) const {
     for (size_t place = first_place(name);; place = (place + 1) % kPlaces) {
       const Entry* const entry = places_[place].load(std::memory_order_acquire);
@@ -35,7 +35,7 @@ class KnownKernels {
     }
   }
 
-  // For one thread at a time, with a name that is not there yet.
+  // Called by one thread at a time, with a name that was not added before.
   const nvidia::Kernel& add(std::string_view name, const nvidia::Kernel& kernel) {
     CONVOY_INVARIANT(++count_ < kPlaces, "more than {} kernels", kPlaces - 1);
     size_t place = first_place(name);
@@ -94,7 +94,7 @@ class Gpu {
   std::mutex compiling_;
 };
 
-// For as long as the process: at its end the driver may be gone before us.
+// The GPUs of one driver. Thread-safe.
 class Gpus {
  public:
   // The driver is the one that LibTorch has open.
@@ -140,13 +140,14 @@ std::unique_ptr<Gpus> host_gpus;
 std::atomic<LaunchTaker> launch_taker{nullptr};
 
 Gpus& gpus_of_libtorch() {
+  // Never destroyed: when the process ends, the driver may be gone first.
   static Gpus& gpus = *new Gpus;
   return gpus;
 }
 
 void launch_on_gpu(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
                    const void* parameters) {
-  // A thread's context is its current device to LibTorch too.
+  // The current context of a thread is also its current device in LibTorch.
   const c10::DeviceGuard guard(on.device());
   const c10::Stream stream = c10::impl::VirtualGuardImpl(on.device().type()).getStream(on.device());
   gpus_of_libtorch().with(on.device().index(), kernel, [&](Gpu& gpu) {
@@ -216,7 +217,7 @@ void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks
 }
 
 int64_t blocks_at_once(const at::Tensor& on, std::string_view kernel) {
-  constexpr int64_t kOfH200 = 264;  // two on each of 132 multiprocessors, as of most kernels
+  constexpr int64_t kOfH200 = 264;  // two on each of 132 multiprocessors, as for most kernels
   if (on.is_privateuseone()) return kOfH200;
   const auto ask = [&](Gpu& gpu) { return static_cast<int64_t>(gpu.blocks_at_once(kernel)); };
   if (on.is_cpu()) return host_gpus->with(0, kernel, ask);

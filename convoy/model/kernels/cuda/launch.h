@@ -30,20 +30,19 @@ inline constexpr int64_t kVectorBytes = 16;
 bool fits_vectors(std::initializer_list<at::Tensor> tensors, int64_t width);
 
 int64_t elements_per_vector(const at::Tensor& tensor);
-// Whole vectors from the first element of all tensors on, which have one type and number of
-// elements; 0 where an address is not one of a vector.
+// The number of whole vectors in each tensor, all of one type and number of elements; 0 where an
+// address is not aligned to a vector.
 uint64_t vectors_of(std::initializer_list<at::Tensor> tensors);
 
 // Blocks for a kernel that takes `count` elements by for_elements(), `together` at a time.
 uint64_t blocks_for_elements(int64_t count, int64_t together);
 
-// Async. `parameters` is the one struct that the kernel takes; what its pointers name must be
-// tensors of the caller, which LibTorch frees in the order of the stream. The first launch of a
-// kernel compiles it. Throws DeviceError, and nvidia::DeviceMemory where there is no room for its
-// code.
+// Async. `parameters` is the one struct that the kernel takes. Its pointers must point into tensors
+// of the caller, which LibTorch frees in the order of the stream. The first launch of a kernel
+// compiles it. Throws DeviceError, and nvidia::DeviceMemory where there is no room for its code.
 //
-// `partly_moved`: bytes that the kernel moves of the memory behind a pointer, where that is not all
-// of it once. Only launches that are counted read it (take_launches).
+// `partly_moved`: the bytes that the kernel moves behind a pointer, for each pointer whose memory
+// is not moved exactly once as a whole. Only launches that are counted read it (take_launches).
 using PartlyMoved = std::vector<std::pair<const void*, int64_t>>;
 // add_moved_once: tensors that a kernel reads or writes. add_moved_twice: tensors that it reads and
 // writes. Undefined tensors are left out. Only needed for a tensor that is part of a larger memory,
@@ -53,8 +52,9 @@ void add_moved_twice(std::initializer_list<at::Tensor> tensors, PartlyMoved& mov
 void launch_bytes(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
                   std::span<const std::byte> parameters, const PartlyMoved& partly_moved = {});
 
-// Blocks of a kernel that the tensor's GPU holds at once; when launches are only counted, an H200's
-// number. Compiles the kernel if it was not started yet, and throws as a launch does.
+// The number of blocks of a kernel that the tensor's GPU holds at once; when launches are only
+// counted, the number of an H200. Compiles the kernel if it was not started yet, and throws as a
+// launch does.
 int64_t blocks_at_once(const at::Tensor& on, std::string_view kernel);
 
 template <class Parameters>
@@ -63,14 +63,14 @@ void launch(const at::Tensor& on, std::string_view kernel, uint64_t blocks,
   launch_bytes(on, kernel, blocks, std::as_bytes(std::span(&parameters, 1)), partly_moved);
 }
 
-// From here on kernels over tensors of LibTorch's PrivateUse1 go to `taker` (null: nowhere, they
-// throw), which runs none.
+// From here on launches of kernels over tensors of LibTorch's PrivateUse1 device are passed to
+// `taker`, which runs no kernel. Null: such launches throw.
 using LaunchTaker = void (*)(std::string_view kernel, std::span<const std::byte> parameters,
                              const PartlyMoved& partly_moved);
 void take_launches(LaunchTaker taker);
 
-// For tests: while it lives, kernels over CPU tensors go to this driver, which runs them on the
-// CPU.
+// For tests: while it lives, kernels over CPU tensors are passed to this driver, which runs them on
+// the CPU.
 class HostKernels {
  public:
   explicit HostKernels(const std::filesystem::path& driver_library);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products on the matrix units in bf16, sums in fp32 (sm_80 and newer). Lane l of a warp holds, of
-// A (16 x 16), rows l / 4 and 8 more; of B (16 x 8), column l / 4; of C (16 x 8), rows l / 4 and 8
-// more, columns l % 4 * 2 and one more. Which k a register stands for is up to the caller, as long
-// as A and B agree.
+// Products on the matrix units in bf16, sums in fp32 (sm_80 and newer). Lane l of a warp holds: of
+// A (16 x 16) the rows l / 4 and l / 4 + 8; of B (16 x 8) the column l / 4; of C (16 x 8) the rows
+// l / 4 and l / 4 + 8 of the columns l % 4 * 2 and l % 4 * 2 + 1. The caller chooses which k a
+// register stands for, as long as A and B agree.
 #pragma once
 
 #include "convoy/model/kernels/cuda/elements.cuh"
@@ -18,7 +18,8 @@ CONVOY_DEVICE uint32_t bf16_pair(float lower, float upper) {
   return both;
 }
 
-// C += A B. Registers of A: rows, rows + 8, then both again for another 8 of k; of B: k, k + 8.
+// C += A B. Registers of A: row l / 4, row l / 4 + 8, then both rows for another 8 of k. Registers
+// of B: the first 8 of k, the other 8 of k.
 CONVOY_DEVICE void multiply_add_tile(float (&c)[4], const uint32_t (&a)[4], uint32_t b_low,
                                      uint32_t b_high) {
   asm volatile(
@@ -28,7 +29,7 @@ CONVOY_DEVICE void multiply_add_tile(float (&c)[4], const uint32_t (&a)[4], uint
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
 }
 
-// Transposes 8 x 8 values in bf16, of which a lane holds row l / 4, columns l % 4 * 2 and one more.
+// Transposes 8 x 8 values in bf16. A lane holds row l / 4, columns l % 4 * 2 and l % 4 * 2 + 1.
 CONVOY_DEVICE uint32_t transposed(uint32_t pair) {
   const uint32_t lane = thread_of_block() % kWarpThreads, row = lane / 4, first = lane % 4 * 2;
   const auto of_row = [&](uint32_t from) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads that work on one row together. Sums go by shuffles within a warp, then through shared
-// memory in the order of warps, so they repeat bit for bit.
+// Threads that work on one row together. Sums are made by shuffles within a warp, then through
+// shared memory in the order of warps, so they repeat bit for bit.
 #pragma once
 
 #include "convoy/machine/nvidia/device_functions.cuh"
@@ -24,8 +24,8 @@ CONVOY_DEVICE float from_lane(float value, uint32_t lane) {
   return __nvvm_shfl_sync_idx_f32(~0u, value, static_cast<int>(lane), kWarpThreads - 1);
 }
 
-// `value.join(other)` over the lanes of a warp; all get the result. `Value` has across(distance)
-// too.
+// `value.join(other)` over the lanes of a warp; all get the result. `Value` needs a member
+// across(distance), its value in another lane.
 template <class Value>
 CONVOY_DEVICE Value joined_over_warp(Value value) {
   for (int distance = kWarpThreads / 2; distance > 0; distance /= 2)

@@ -14,7 +14,7 @@ namespace convoy::kernels {
 // Differentiable. `x` contiguous, fp32 or bf16; 0 <= p < 1.
 at::Tensor dropout(const at::Tensor& x, double p, uint64_t key);
 
-// The same unrecorded. The gradient of dropout() is drop() of the gradient.
+// dropout() without a record for autograd. The gradient of dropout() is drop() of the gradient.
 at::Tensor drop(const at::Tensor& x, double p, uint64_t key);
 
 }  // namespace convoy::kernels

@@ -22,7 +22,8 @@ class DynamicCode {
   const std::array<float, 256>& values() const { return values_; }
   // thresholds()[c]: the largest float that is code c or lower. Infinity at 255.
   const std::array<float, 256>& thresholds() const { return thresholds_; }
-  // The code with the value nearest to x in fp32; the lower one of two. `x` is not NaN.
+  // The code with the value nearest to x in fp32; of two equally near codes the lower one. `x` is
+  // not NaN.
   uint8_t nearest(float x) const {
     const uint8_t lowest = lowest_of_bucket(x);
     return static_cast<uint8_t>(lowest + (x > thresholds_[lowest] ? 1 : 0));

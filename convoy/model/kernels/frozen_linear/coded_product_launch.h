@@ -28,12 +28,12 @@ struct CodedProductLaunch {
   uint32_t groups = 0;            // for each output of Int4
   uint32_t output_warp_bits = 0;  // 2^bits warps of a block have outputs of their own
   uint32_t pass_bits = 0;         // 2^bits passes over the codes
-  float step = 1;                 // bytes: a code of 1 beside the scale
+  float step = 1;                 // bytes: the value of code 1, in units of the scale
   float table[16] = {};
 };
 
-// Rows of x go in tiles of 8, one, two or four of them in a pass over the codes. (Eight of bytes
-// took an H200 a sixth longer than two passes of four.)
+// Rows of x are divided into tiles of 8. A pass over the codes takes one, two or four tiles. (One
+// pass of eight tiles took an H200 a sixth longer than two passes of four, for codes of a byte.)
 inline constexpr uint32_t kTileRows = 8;
 inline constexpr uint32_t kMostRowTiles = 4;
 constexpr uint32_t row_tiles_of(uint32_t rows) {
@@ -42,8 +42,8 @@ constexpr uint32_t row_tiles_of(uint32_t rows) {
   return tiles;
 }
 
-// A warp's share of a product: tiles of the matrix units' 16 outputs, whose sums over the inputs
-// warps of the block share. Two tiles halve the reading of x, one gives more blocks work.
+// The tiles of 16 outputs that a warp computes with the matrix units; warps of a block share the
+// sum over the inputs. Two tiles halve the reading of x, one tile gives more blocks work.
 constexpr uint32_t output_tiles_of(uint32_t row_tiles) { return row_tiles == 1 ? 1 : 2; }
 constexpr uint32_t outputs_of_warp(uint32_t row_tiles) { return 16 * output_tiles_of(row_tiles); }
 

@@ -90,8 +90,8 @@ struct CodedVector {
   CONVOY_DEVICE static float factor(const CodedProductLaunch&, uint32_t) { return 1; }
 };
 
-// A pair is two bytes of a word that lie 16 bits apart. In bf16 128 + b for the low seven bits b is
-// 0x4300 | b, and what the sign takes off, 128 or 256, is 0x4300 | sign.
+// A pair is two bytes of a word that lie 16 bits apart. In bf16, 128 + b is 0x4300 | b for the low
+// seven bits b. The number to subtract, 128 or 256 by the sign, is 0x4300 | sign.
 struct ByteCodes : CodedVector {
   static constexpr int kInputs = 16;
 
@@ -114,11 +114,12 @@ struct ByteCodes : CodedVector {
   }
 };
 
-// Codes 0 to 15 stand for -8 to 7; in a word of eight, the two of a pair lie 16 bits apart.
+// Codes 0 to 15 stand for -8 to 7. In a word of eight codes, the two codes of a pair lie 16 bits
+// apart.
 struct GroupCodes : CodedVector {
   static constexpr int kInputs = 32;
   static constexpr int kScales = 1;
-  uint32_t scale, offset;  // twice each; before open() `scale` holds both
+  uint32_t scale, offset;  // each twice in a word; before open() `scale` holds both
 
   CONVOY_DEVICE static const void* scale_place(const CodedProductLaunch& launch,
                                                const Place& place) {
@@ -183,7 +184,7 @@ struct NestedCodes : TableCodes {
   }
 };
 
-// Codes of a warp that are under way: a lane reads only what it copied itself.
+// A warp's codes whose copies are under way: a lane reads only vectors that it copied itself.
 template <class Codes, int kRowTiles>
 struct Ring {
   static constexpr int kPieces = 2 * output_tiles_of(kRowTiles);
@@ -192,8 +193,8 @@ struct Ring {
   uint32_t scales[kSlots * Codes::kScales][kPieces][kWarpThreads];
 };
 
-// One warp's sums over a part of the inputs, of its outputs and kRowTiles * 8 rows. Lane l holds
-// the outputs l / 4 and 8 more of each tile, the rows l % 4 * 2 and one more.
+// One warp's sums over a part of the inputs, for its outputs and kRowTiles * 8 rows. Lane l holds
+// the outputs l / 4 and l / 4 + 8 of each tile, and the rows l % 4 * 2 and l % 4 * 2 + 1.
 template <class Codes, int kRowTiles>
 class WarpProduct {
  public:
@@ -202,7 +203,7 @@ class WarpProduct {
   static constexpr int kEights = Codes::kInputs / 8;  // inputs of a vector
   using OwnRing = Ring<Codes, kRowTiles>;
 
-  // Copies of the first steps begin.
+  // Starts the copies of the first steps.
   CONVOY_DEVICE WarpProduct(const CodedProductLaunch& launch, OwnRing& ring)
       : launch_(launch),
         ring_(ring),
@@ -218,7 +219,7 @@ class WarpProduct {
     for (int slot = 0; slot < OwnRing::kSlots; ++slot) copy_next(slot);
   }
 
-  // Outputs of a block, all rows of a pass.
+  // A task has the outputs of a block and all rows of a pass.
   CONVOY_DEVICE static uint32_t num_tasks(const CodedProductLaunch& launch) {
     const uint32_t warps =
         (launch.outputs + outputs_of_warp(kRowTiles) - 1) / outputs_of_warp(kRowTiles);
@@ -251,7 +252,8 @@ class WarpProduct {
   }
 
  private:
-  // A warp takes four vectors of each output at once: the lane's own, and the one that it reads.
+  // A warp takes four vectors of each output at once. wanted_vector() is the lane's own one;
+  // vector_of() is the vector that the lane reads, the last one where its own does not exist.
   CONVOY_DEVICE uint32_t wanted_vector(uint32_t chunk) const { return 4 * chunk + lane_ % 4; }
   CONVOY_DEVICE uint32_t vector_of(uint32_t chunk) const {
     return smaller(wanted_vector(chunk), launch_.inputs / Codes::kInputs - 1);
@@ -334,7 +336,7 @@ class WarpProduct {
   OwnRing& ring_;
   const uint32_t lane_, output_warp_, input_warp_, input_warps_, chunks_, tasks_;
   uint32_t ahead_task_, ahead_chunk_;  // where the next copies begin
-  uint32_t slot_ = 0;  // slot that is read next
+  uint32_t slot_ = 0;                  // slot that is read next
   float sums_[kOutputTiles][kRowTiles][4];
 };
 

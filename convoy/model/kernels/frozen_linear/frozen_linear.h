@@ -20,16 +20,16 @@ class PackedLinear;
 // them.
 class FrozenLinear {
  public:
-  // `weight_OI` fp32 or bf16, contiguous, must not change afterwards (its memory may go and come
-  // back around release_packed()); `bias_O` may be undefined.
+  // `weight_OI` fp32 or bf16, contiguous, must not change afterwards (its memory may be freed and
+  // restored around release_packed()); `bias_O` may be undefined.
   FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O);
 
-  // Holds no other copy of the weight. Products dequantise a part at a time, so that x, sums and
-  // result are as with a weight of its dtype.
+  // Holds no other copy of the weight. Products dequantise a part of it at a time. x, sums and
+  // result have the types that a plain weight of its dtype gives them.
   FrozenLinear(const IntegerWeight& weight, const at::Tensor& bias_O);
 
-  // The same for a quantised weight. Its tensors' memory may go and come back, too: they are read
-  // in each product and their values rounded at most once, to the type of x.
+  // The same for a weight in bitsandbytes' formats. The memory of its tensors may be freed and
+  // restored, too: each product reads them, and rounds their values at most once, to the type of x.
   FrozenLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O);
 
   // Frees the packed copy; the next product packs the weight's current values. A quantised or coded
@@ -42,13 +42,13 @@ class FrozenLinear {
   // The products alone, for ops that fuse more into them: x W^T + bias and grad W, plus `added`
   // where it is defined.
   at::Tensor product(const at::Tensor& x_TI, const ProductTerm& added = {}) const;
-  // `sum_TI`: what the gradient is added to, and what is then returned; undefined: nothing.
+  // `sum_TI`: the gradient is added to it, and it is returned; undefined: the gradient is returned.
   at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added = {},
                             const at::Tensor& sum_TI = {}) const;
 
-  // int64 [T]: the output that is largest once rounded to x's type, of the first `num_outputs`; the
-  // first of equal ones, -1 where it is not finite or one of them is NaN. On the CPU the product is
-  // never stored. Not differentiable.
+  // int64 [T]: for each token the index of the largest of the first `num_outputs` outputs, after
+  // rounding to x's type. The first of equal outputs; -1 where the largest is not finite or an
+  // output is NaN. On the CPU the product is never stored. Not differentiable.
   at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) const;
 
  private:

@@ -4,8 +4,8 @@
 namespace convoy::kernels {
 namespace {
 
-// The small product first: the large one adds itself to it while it writes, so that no pass over
-// the result does.
+// Computes the small product first. The large product adds to it while it writes, which saves a
+// pass over the result.
 class PlainLinear : public PackedLinear {
  public:
   PlainLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O)
@@ -30,7 +30,7 @@ class PlainLinear : public PackedLinear {
   std::optional<at::Tensor> bias_O_;
 };
 
-// The weight is dequantised for each product and forgotten.
+// The weight is dequantised again for each product.
 class PlainIntegerLinear : public PackedLinear {
  public:
   PlainIntegerLinear(const IntegerWeight& weight, const at::Tensor& bias_O)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products over packed panels. For few rows, as in generation, packing would cost as much as the
-// product: what they need is kept. For many it is packed as it is read, so that training holds a
-// weight once.
+// product, so the packed weight is kept. For many rows the weight is packed block by block while it
+// is read, so that training holds a weight only once.
 #include "convoy/model/kernels/frozen_linear/frozen_linear_ops.h"
 #include "convoy/model/kernels/integer_weight/integer_panels.h"
 #include "convoy/model/kernels/matrix_product/panel_product.h"

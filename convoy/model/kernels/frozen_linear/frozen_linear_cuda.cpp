@@ -13,19 +13,19 @@
 namespace convoy::kernels {
 namespace {
 
-// Each 32 rows are a pass over the codes: up to a byte a value, where decoding writes and reads two
-// in bf16 beside one pass.
+// A product with codes reads all codes, up to a byte a value, for each 32 rows. Decoding reads them
+// once, and writes and reads two bytes a value in bf16.
 constexpr int64_t kMostCodedRows = 128;
 // With more outputs, two of a block's warps share the rows that they read; with fewer there would
 // not be blocks enough.
 constexpr uint32_t kOutputsOfNarrowBlocks = 16'384;
 
-// A weight's codes as a product of few rows reads them.
+// The codes of a weight in the form that a product of few rows reads.
 struct ReadableCodes {
   const char* form;                 // names the kernels: coded_product_FORM_n
   int64_t vector_inputs;            // inputs that lie in 16 bytes
   std::vector<at::Tensor> tensors;  // codes first
-  gpu::CodedProductLaunch launch;   // without rows
+  gpu::CodedProductLaunch launch;   // the launch without rows of x
 };
 
 PartlyMoved moved_in(const ReadableCodes& codes, uint32_t passes) {
@@ -35,7 +35,7 @@ PartlyMoved moved_in(const ReadableCodes& codes, uint32_t passes) {
   return moved;
 }
 
-// Scales are read by words.
+// Scales are read by words of 4 bytes.
 bool fits_words(const at::Tensor& tensor) {
   return tensor.nbytes() % sizeof(uint32_t) == 0 &&
          reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % sizeof(uint32_t) == 0;

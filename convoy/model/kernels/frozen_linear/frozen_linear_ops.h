@@ -13,8 +13,9 @@
 
 namespace convoy::kernels {
 
-// A weight in the layout of the device's GEMM. Driven by one thread at a time. `added` is summed
-// where it is defined, and the whole is added to `sum`, and that returned, where there is one.
+// A weight in the layout of the device's GEMM. Driven by one thread at a time. If `added` is
+// defined, a product includes it. If `sum_TI` is defined, the product is added to it, and it is
+// returned.
 class PackedLinear {
  public:
   virtual ~PackedLinear() = default;
@@ -33,7 +34,7 @@ struct FrozenLinearOps {
   std::shared_ptr<PackedLinear> (*pack)(const at::Tensor& weight_OI, const at::Tensor& bias_O);
   std::shared_ptr<PackedLinear> (*pack_integer)(const IntegerWeight& weight,
                                                 const at::Tensor& bias_O);
-  // Reads the weight's tensors as they are when it multiplies.
+  // The packed weight reads the tensors of `weight` in each product.
   std::shared_ptr<PackedLinear> (*pack_bitsandbytes)(const BitsandbytesWeight& weight,
                                                      const at::Tensor& bias_O);
 };

@@ -6,7 +6,7 @@
 namespace convoy::kernels {
 namespace {
 
-// Our loops run over whole tensors: on CPUs no product leaves rows that lie apart.
+// The loops run over whole tensors, which are contiguous: on CPUs no product returns strided rows.
 at::Tensor run_forward(const at::Tensor& gate_rows, const at::Tensor& up_rows,
                        Activation activation) {
   const at::Tensor gate_TF = gate_rows.contiguous(), up_TF = up_rows.contiguous();

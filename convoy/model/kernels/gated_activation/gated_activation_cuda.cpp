@@ -21,7 +21,7 @@ void start(const char* kernel, const at::Tensor& gate_TF,
          blocks_for_elements(gate_TF.numel(), elements_per_vector(gate_TF)), launched);
 }
 
-// Rows that lie apart alike.
+// Both inputs have rows at the same stride.
 at::Tensor run_on_rows(const at::Tensor& gate_TF, const at::Tensor& up_TF, Activation activation) {
   const int64_t width = gate_TF.size(1), stride = gate_TF.stride(0);
   at::Tensor y_TF = at::empty(gate_TF.sizes(), gate_TF.options());

@@ -22,7 +22,7 @@ struct GeluTanh {
   CONVOY_DEVICE static float slope(float x) { return kRoot * (1 + 3 * kCubic * x * x); }
 };
 
-// Computed from |x|, so that nothing overflows and neither of the two is a difference.
+// Computed from |x|, so that nothing overflows and neither member is a difference.
 struct Sigmoid {
   float value, rest;  // rest = 1 - value
 

@@ -16,8 +16,8 @@ struct GatedActivationLaunch {
   void* grad_gate = nullptr;   // backward
   void* grad_up = nullptr;
   uint64_t count = 0;
-  uint64_t width = 0;        // forward: of a row of gate and up,
-  uint64_t between = 0;      // and the elements from its end to the next one
+  uint64_t width = 0;        // forward: elements of a row of gate and up
+  uint64_t between = 0;      // forward: elements between the end of a row and the next row
   uint64_t num_vectors = 0;  // 16 bytes each, from the first element on
   uint64_t gelu_tanh = 0;    // else silu
 };

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kWordCodes = 8;
 constexpr int64_t kVectorCodes = 32;
-// Codes widen to int32 on their way: never a whole weight at once.
+// Outputs that are converted at a time. Codes are widened to int32 meanwhile, so a whole weight
+// would take too much memory.
 constexpr int64_t kOutputsAtOnce = 4096;
 
 at::Tensor words_of(const at::Tensor& codes_OI) {

@@ -18,8 +18,8 @@ at::Tensor in_panels(const at::Tensor& of_ON) {
   return whole.view({-1, kPanelColumns, of_ON.size(1)}).transpose(1, 2).contiguous();
 }
 
-// Codes of a word go to bits `shift(place)` of it. One output panel at a time: codes widen to
-// int32.
+// Joins the codes of `per_word` inputs to a word, in which the code at `place` begins at bit
+// shift(place). One output panel at a time, because codes are widened to int32.
 template <class Shift>
 at::Tensor in_words(const at::Tensor& codes_OI, int64_t per_word, int32_t mask,
                     const Shift& shift) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A quantised weight as the right side of the CPU's products. Codes are multiplied as whole numbers
-// and their sums scaled, group by group, so nothing is rounded but what is stored, and rows where
-// the format says so. An element's sum
-// runs over k in one order whatever the other rows are. Copies share the memory.
+// and their sums scaled, group by group, so only the results that are stored are rounded, and rows
+// where the format says so. The sum of an element runs over k in one order whatever the other rows
+// are. Copies share the memory.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ class IntegerPanels {
   int64_t columns() const { return columns_; }  // O
   at::Tensor values() const;                    // [O, I] of the weight's dtype
 
-  // Sums of the inputs of each group, fp32 [rows, G], of which offsets take their part; undefined
-  // where there are none.
+  // Sums of the inputs of each group, fp32 [rows, G], by which offsets are multiplied; undefined
+  // where the format has no offsets.
   at::Tensor group_sums(const at::Tensor& a_MK) const;
 
   // The rows in blocks of 8 bits; undefined where products read their values.
@@ -43,8 +43,8 @@ class IntegerPanels {
     int64_t count = 0;
   };
 
-  // C [rows, round_up(columns, kPanelColumns)] = A W^T of the columns from `column`, a multiple of
-  // kPanelColumns, or C += it.
+  // C [rows, round_up(columns, kPanelColumns)] = A W^T, or C += A W^T, of the columns from `column`
+  // on, a multiple of kPanelColumns.
   template <class Element>
   void multiply(const Rows<Element>& rows, int64_t column, int64_t columns, float* c,
                 int64_t stride_c, bool accumulate, Scratch& scratch) const;
@@ -63,8 +63,8 @@ class IntegerPanels {
   int64_t words_per_panel_;
   at::Tensor words_;    // int32 [panels, words of k, 32]
   at::Tensor scales_;   // [panels, G, 32], fp32 for Int8 and else bf16
-  at::Tensor offsets_;  // the same, of Int4Zero
-  // The tensors' memory: asking a tensor for it takes a twentieth of a row's product.
+  at::Tensor offsets_;  // the same for Int4Zero; else undefined
+  // Addresses of the tensors' memory: asking a tensor for it takes a twentieth of a row's product.
   const uint32_t* codes_;
   const void* scale_values_;
   const at::BFloat16* offset_values_ = nullptr;

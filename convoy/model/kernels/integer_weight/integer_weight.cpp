@@ -57,7 +57,8 @@ Parts to_int4(const at::Tensor& wide_OI, const IntegerFormat& format) {
     scales = round_to_bf16(groups.amax({2}, true).sub_(lowest).div_(kLargestInt4 - kLowestInt4));
     offsets = round_to_bf16(lowest - scales * kLowestInt4);
   } else {
-    // The value that is largest by magnitude takes the lowest code, which has no counterpart.
+    // The value that is largest by magnitude takes the lowest code, which has no positive
+    // counterpart.
     const at::Tensor place = groups.abs().argmax(2, true);
     scales = round_to_bf16(groups.gather(2, place).div_(kLowestInt4));
   }

@@ -11,9 +11,10 @@
 namespace convoy::kernels {
 
 enum class WeightFormat {
-  Int8,      // codes -127 ... 127, one scale per output
-  Int4,      // codes -8 ... 7, one scale per group of inputs
-  Int4Zero,  // and an offset: from the lowest to the highest of a group
+  Int8,  // codes -127 ... 127, one scale per output
+  Int4,  // codes -8 ... 7, one scale per group of inputs
+  // Codes as in Int4, with a scale and an offset per group: from its lowest to its highest value.
+  Int4Zero,
 };
 
 // Form in which a product with the weight takes its rows.
@@ -32,7 +33,7 @@ struct IntegerWeight {
   IntegerFormat format;
   at::ScalarType dtype = at::kFloat;  // type of the original weight, and of x and y
   at::Tensor codes_OI;                // int8
-  at::Tensor scales_OG;               // fp32; of Int4 and Int4Zero numbers that bf16 holds
+  at::Tensor scales_OG;               // fp32; for Int4 and Int4Zero numbers that bf16 holds
   at::Tensor offsets_OG;              // the same; undefined unless Int4Zero
 
   // fp32 [O, I].

@@ -10,7 +10,7 @@
 
 namespace convoy::kernels {
 
-// Either may be the transposed view of a contiguous matrix: no copy is made of it.
+// Either matrix may be the transposed view of a contiguous matrix: no copy is made of it.
 struct ProductTerm {
   at::Tensor a_MK;
   at::Tensor b_KN;
@@ -32,7 +32,8 @@ at::Tensor matrix_product(const std::vector<ProductTerm>& terms,
 at::Tensor trained_linear(const at::Tensor& x, const at::Tensor& weight_OI,
                           const at::Tensor& bias_O);
 
-// The same of several weights at one x: its gradient is one sum, which no pass over it adds up.
+// The same for several weights and one x. The gradient of x is added up within the products, which
+// saves passes over it.
 struct TrainedMap {
   at::Tensor weight_OI;
   at::Tensor bias_O;

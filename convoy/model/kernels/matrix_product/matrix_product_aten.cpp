@@ -5,7 +5,7 @@
 namespace convoy::kernels {
 namespace {
 
-// cuBLAS writes one product of bf16 in fp32: it is not rounded in between.
+// cuBLAS can write a single product of bf16 in fp32, so the result is not rounded to bf16 before.
 bool is_written_wide(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
   return options.wide && terms.size() == 1 && !options.bias_N.defined() &&
          terms.front().a_MK.scalar_type() == at::kBFloat16 &&
@@ -32,7 +32,7 @@ at::Tensor written_wide(const ProductTerm& term, double factor) {
   return at::addmm_out(product, product, a_MK, b_KN, at::kFloat, /*beta=*/0, /*alpha=*/factor);
 }
 
-// The factor, and the stride of rows, are within the product.
+// The product itself applies the factor and writes rows with a stride.
 at::Tensor written(const ProductTerm& term, const ProductOptions& options) {
   const auto& [a_MK, b_KN] = term;
   at::Tensor product = options.into.defined()

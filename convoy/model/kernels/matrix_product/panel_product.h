@@ -32,7 +32,7 @@ struct BitsandbytesTerm {
   bool transposed = false;
 };
 
-// b is a matrix, of which a packed copy may be there, or quantised alone, or coded.
+// b is a plain matrix, perhaps with a packed copy, or a quantised weight, or a coded weight.
 struct PanelTerm {
   at::Tensor a_MK;  // rows contiguous
   at::Tensor b_KN;  // rows or columns contiguous
@@ -42,9 +42,9 @@ struct PanelTerm {
 };
 at::Tensor panel_product(const std::vector<PanelTerm>& terms, const ProductOptions& options = {});
 
-// The column of the largest element of each row of the product, of the first `num_columns`, once
-// rounded to the terms' type; the first of equal ones, -1 where it is not finite or one is NaN.
-// int64 [M]. The product itself never exists.
+// int64 [M]: for each row of the product the column of the largest of the first `num_columns`
+// elements, after rounding to the terms' type. The first of equal elements; -1 where the largest is
+// not finite or an element is NaN. The product itself never exists.
 at::Tensor panel_argmax(const std::vector<PanelTerm>& terms, const at::Tensor& bias_N,
                         int64_t num_columns);
 

@@ -26,15 +26,15 @@ class Kept {
   void release();
 
  private:
-  // Holds values alone, which keep their version: an output among them would hold its own node.
+  // Saves the tensor without its node: an output that was saved with its node would keep it alive.
   autograd::SavedVariable variable_;
   std::shared_ptr<Recomputed> recomputed_;  // null: the variable holds it
-  // The place of this tensor in the recomputed output.
+  // The sizes, strides and offset of this tensor in the recomputed output.
   std::vector<int64_t> sizes_, strides_;
   int64_t offset_ = 0;
 };
 
-// Driven by the threads of backward, as the nodes that use it.
+// Used by the threads that run backward.
 class Recomputed {
  public:
   Recomputed(const std::vector<at::Tensor>& from, RecomputedOutputs::Function function)
@@ -42,7 +42,7 @@ class Recomputed {
     for (const at::Tensor& tensor : from) from_.emplace_back(tensor);
   }
   void add_use() { ++uses_; }
-  // Kept until all have taken it.
+  // Returns the output, which is computed for the first use and kept until the last use took it.
   at::Tensor take() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!value_.defined()) {
@@ -70,7 +70,7 @@ thread_local RecomputedOutputs::Outputs* recomputed_outputs = nullptr;
 
 }  // namespace
 
-// By memory, which each holds until then so that no other tensor gets it.
+// Outputs by their memory. Each entry holds its tensor, so that no other tensor gets the memory.
 struct RecomputedOutputs::Outputs {
   struct Output {
     at::Tensor tensor;

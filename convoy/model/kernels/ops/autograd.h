@@ -30,8 +30,8 @@ struct Backward {
 };
 
 // While such an object lives, ops recorded on its thread do not keep the outputs that are added to
-// it, because these cost little beside a product. Backward computes such an output again, once for
-// all ops that need it.
+// the object: computing them costs little beside a product. Backward computes such an output again,
+// once for all ops that need it.
 class RecomputedOutputs {
  public:
   RecomputedOutputs();
@@ -39,8 +39,8 @@ class RecomputedOutputs {
   RecomputedOutputs(const RecomputedOutputs&) = delete;
   RecomputedOutputs& operator=(const RecomputedOutputs&) = delete;
 
-  // Call it before an op is recorded: its output is again(from). Without such an object on the
-  // thread nothing happens.
+  // Call it with the output of an op before the op is recorded; again(from) computes the output.
+  // Without a RecomputedOutputs on the thread nothing happens.
   using Function = std::function<at::Tensor(const std::vector<at::Tensor>& from)>;
   static void add(const at::Tensor& output, const std::vector<at::Tensor>& from, Function again);
   // Is `tensor` one of those outputs?

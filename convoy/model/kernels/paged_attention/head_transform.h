@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The steps of queries and keys between their products and attention: a norm over each head, then
-// the rotation of its position. Each is left out where its tensors are undefined. Shapes: T tokens,
-// H heads, E head features, P positions of the table.
+// the rotation by its position. A step is left out where its tensors are undefined. Shapes: T
+// tokens, H heads, E head features, P positions of the table.
 #pragma once
 
 #include <ATen/core/Tensor.h>

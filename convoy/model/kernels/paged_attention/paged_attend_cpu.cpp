@@ -2,10 +2,11 @@
 //
 // A unit of work has the query heads of one key/value head, of one or several new tokens of a row.
 // It goes through the row's keys split by split. A split begins at a multiple of kSplitKeys
-// whatever is computed beside it, has softmax sums of its own, and is merged into those before it
-// in order: so no bit depends on the batch, on the cut into units, or on which thread took a split.
-// Long units among few are shared out by split. Scores, sums and merging in fp32, weights rounded
-// to the model's type before the product with the values, as in packed_attention.
+// whatever is computed beside it and has softmax sums of its own, which are merged into the sums of
+// earlier splits in order: so no bit depends on the batch, on the division into units, or on which
+// thread computed a split. A unit with a large part of the work is divided among threads by split.
+// Scores, sums and merging in fp32, weights rounded to the model's type before the product with the
+// values, as in packed_attention.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +24,7 @@ namespace {
 constexpr int64_t kSplitKeys = 512;
 // Query rows of a unit where it has several tokens: what stays in the nearest cache.
 constexpr int64_t kUnitRows = 32;
-// A unit that is more than one part of this many, for each thread, is shared out.
+// A unit with more than 1 / (kUnitsPerThread * threads) of all work is divided among threads.
 constexpr int64_t kUnitsPerThread = 4;
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
@@ -52,11 +53,11 @@ struct Part {
   }
 };
 
-// The splits so far.
+// The merged results of the splits so far.
 struct Merged {
   std::vector<float> sums;
   std::vector<float> totals;
-  std::vector<float> largest;  // log_sum_exp of a split
+  std::vector<float> largest;  // largest log_sum_exp of the splits
 
   void restart(int64_t rows, int64_t padded_features) {
     sums.assign(rows * padded_features, 0.0f);
@@ -166,7 +167,7 @@ class Attention {
             .merged = {}};
   }
 
-  // The first `shared` units by split, the others whole.
+  // Computes the first `shared` units split by split, the others whole.
   void compute_in_parallel(int64_t shared, int64_t work_of_all) {
     struct Split {
       int64_t unit;
@@ -248,7 +249,7 @@ class Attention {
     const Stored* panels = nullptr;
     int64_t stride = 0;
   };
-  // As loops_.multiply.
+  // Has the arguments of loops_.multiply.
   void multiply(const Element* a, int64_t stride_a, const Panels& b, float* c, int64_t stride_c,
                 const GemmShape& shape, bool accumulate) const {
     if constexpr (kQuantised) {
@@ -261,7 +262,7 @@ class Attention {
     }
   }
 
-  // Scores of the keys [origin, end) to weights.
+  // Turns the scores of the keys [origin, end) into weights.
   void weigh(const Unit& unit, int64_t origin, int64_t end, Scratch<Element>& scratch,
              Part& part) const {
     const auto scale = static_cast<float>(config_.scale);
@@ -286,8 +287,8 @@ class Attention {
     }
   }
 
-  // Stored numbers are whole steps. Scales of keys go into the scores. Scales of values go into the
-  // weights, which replace the scores in the same memory.
+  // Stored numbers are codes. The scales of keys multiply the scores. The scales of values multiply
+  // the weights, which replace the scores in the same memory.
   void scale_weights(const Unit& unit, int64_t origin, int64_t end,
                      Scratch<Element>& scratch) const {
     for (int64_t key = origin; key < end; key += block_tokens_)

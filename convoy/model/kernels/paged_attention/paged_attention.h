@@ -26,7 +26,8 @@ at::Tensor transform_and_store(const at::Tensor& q_THE, const at::Tensor& k_TKE,
                                const PagedCache& cache, const PagedRows& rows);
 
 // Not differentiable. The new tokens' keys are stored already. Blocks that no query sees because of
-// the window may be kNoBlock. Throws StateError where a visible one is. Returns [T, H, E].
+// the window may be kNoBlock. Throws StateError where a block that a query sees is kNoBlock.
+// Returns [T, H, E].
 at::Tensor paged_attention(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
                            const AttentionConfig& config);
 

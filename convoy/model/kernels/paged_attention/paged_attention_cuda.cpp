@@ -22,7 +22,7 @@ bool fits_kernels(const PagedCache& cache) {
          cache.shape.head_dim <= gpu::kLargestHeadDim;
 }
 
-// Every head may be read by vectors.
+// `x_THE`, or a copy of it whose heads can all be read by vectors.
 at::Tensor with_vectors(const at::Tensor& x_THE) {
   const bool fits =
       fits_vectors({x_THE}, x_THE.stride(0)) && fits_vectors({x_THE}, x_THE.stride(1));
@@ -43,7 +43,7 @@ gpu::PagedPool pool_of(const PagedCache& cache) {
           .head_dim = static_cast<uint32_t>(cache.shape.head_dim)};
 }
 
-// Bytes that keys() keys and as many values take of the pool, where launches are counted.
+// Where launches are counted: the bytes of the pool that keys() keys and as many values take.
 template <class Keys>
 PartlyMoved moved_of_pool(const PagedCache& cache, const Keys& keys) {
   PartlyMoved moved;
@@ -150,8 +150,8 @@ DecodeKernel decode_kernel(const PagedCache& cache, int64_t group) {
   return {stored_kernel(fmt::format("paged_decode_{}", heads), cache), heads};
 }
 
-// Parts of tasks that are not whole, at most: each end of a share that cuts a task adds one, and
-// one more the first time that it cuts that task.
+// The most parts of tasks that are divided among shares: each boundary of shares inside a task adds
+// one part, and the first boundary inside a task adds one more.
 int64_t most_parts(int64_t shares, int64_t tasks) { return shares + std::min(shares, tasks); }
 
 void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
@@ -167,7 +167,7 @@ void decode(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& r
   const int64_t keys = rows.decode_keys(config.sliding_window);
   const int64_t most_steps = (keys / gpu::kKeyStep + 2 * num_rows) * tasks;
   const int64_t shares = std::min(most_steps, blocks_at_once(q, kernel.name));
-  // A step is not shared.
+  // One step is never divided, so shorter rows have no parts.
   const bool has_parts = rows.longest_decode_keys() > gpu::kKeyStep;
   const int64_t parts = has_parts ? 2 * shares * kernel.heads : 0;
   static_assert(sizeof(gpu::HeadParts) == 2 * sizeof(float));

@@ -247,7 +247,7 @@ CONVOY_DEVICE void decode(const PagedDecodeLaunch& launch) {
   for_parts(launch, [&](const Part& part) { attend_part<Element, Stored, kHeads>(launch, part); });
 }
 
-// A block takes one head of one row.
+// A block joins the parts of one head of one row.
 template <class Element>
 CONVOY_DEVICE void join_parts(const PagedDecodeLaunch& launch) {
   const RowTasks tasks = tasks_of(launch);
@@ -298,7 +298,7 @@ CONVOY_DEVICE uint32_t int8_bits(float value) {
   return whole != whole ? 0 : static_cast<uint32_t>(static_cast<int32_t>(whole)) & 0xff;
 }
 
-// The kElements of one head of a token that a lane holds, of the head_dim of its warp.
+// The kElements features that a lane holds of one head of a token; a warp holds the whole head.
 template <class Element>
 struct HeadPiece {
   const uint32_t head_dim;
@@ -310,7 +310,7 @@ struct HeadPiece {
     read(from, values);
   }
 
-  // Zeros beyond the head.
+  // Elements beyond the head become zeros.
   CONVOY_DEVICE void read(const Element* from, float (&to)[kElements]) const {
     Piece<Element> piece;
     piece.clear();
@@ -356,7 +356,7 @@ struct HeadPiece {
   CONVOY_DEVICE void write(Element* to) const {
     if (has_elements) store(to + element, values);
   }
-  // To `place` of the cache.
+  // Writes the elements to `place` of the cache.
   template <class Stored>
   CONVOY_DEVICE void write_stored(void* to, float* scales, uint64_t place) const {
     if constexpr (std::is_same_v<Stored, Int8>) {
@@ -378,7 +378,7 @@ struct HeadPiece {
   }
 };
 
-// Queries, keys and values of each token: a warp takes one head of one of them.
+// Queries, keys and values of each token: a warp takes one head of one query, key or value.
 template <class Element, class Stored>
 CONVOY_DEVICE void store_tokens(const PagedStoreLaunch& launch) {
   const PagedPool& pool = launch.pool;

@@ -9,9 +9,10 @@
 
 namespace convoy::kernels::gpu {
 
-// Keys that a block of threads takes at once: a step. All steps of all rows, the heads of each row
-// one after another, are dealt out in equal shares, so that no multiprocessor waits for another
-// one's long row. A row's head may so lie in several shares, of which each has one part.
+// The keys that a block of threads takes at once are a step. The steps of all rows, of each row
+// head by head, are divided into equal shares, so that no multiprocessor waits for one that has a
+// long row. The keys of a row's head may be divided among several shares: each share has one part
+// of them.
 inline constexpr uint32_t kKeyStep = 128;
 
 // Elements that a thread holds of each head.
@@ -25,7 +26,7 @@ struct DecodeRow {
   int32_t keys;
 };
 
-// The shares that have a part of a task: query heads of one kv head of a row.
+// The shares that have parts of a task. A task has query heads of one kv head of a row.
 struct HeadParts {
   uint32_t first_share;
   uint32_t count;
@@ -39,16 +40,18 @@ struct PagedPool {
   uint32_t block_tokens = 0;
   uint32_t kv_heads = 0;
   uint32_t head_dim = 0;
-  uint32_t unused = 0;  // launches are counted by the pointers in their bytes: none is left unset
+  // padding; launches are counted by the pointers in their bytes, so no byte may be left unset
+  uint32_t unused = 0;
 };
 
 struct PagedDecodeLaunch {
   PagedPool pool;
   const void* q = nullptr;
   void* out = nullptr;  // [tokens, heads, head_dim]
-  // Parts, two of each share at most: sums [shares, 2, task_heads, head_dim] without their divisor,
-  // then the largest score (base 2) and the divisor of each. The first of the two began in a share
-  // before, the second does not end in this one.
+  // Parts of divided tasks, two of each share at most: sums [shares, 2, task_heads, head_dim], not
+  // yet divided by the divisor, then the largest score (base 2) and the divisor of each. The first
+  // part continues a task of an earlier share. The second part begins a task, which a later share
+  // continues.
   float* partial_sums = nullptr;
   float* partial_tops = nullptr;
   float* partial_divisors = nullptr;
@@ -101,7 +104,7 @@ constexpr uint32_t first_step(uint32_t keys, uint32_t window) {
 constexpr uint32_t num_steps(uint32_t keys, uint32_t window) {
   return (keys + kKeyStep - 1) / kKeyStep - first_step(keys, window);
 }
-// Tasks of a row, kv head after kv head: chunks of the query heads of each.
+// The tasks of a row, kv head after kv head. A task has a chunk of the query heads of one kv head.
 struct RowTasks {
   uint32_t group, task_heads, chunks, count;
 

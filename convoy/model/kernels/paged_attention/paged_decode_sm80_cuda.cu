@@ -22,7 +22,7 @@ CONVOY_DEVICE uint32_t pair_of(const Piece<Int8>& piece, int pair) {
   return bf16_pair(piece.at(2 * pair), piece.at(2 * pair + 1));
 }
 
-// Features 2 * pair and one more of two tokens, by feature.
+// Features 2 * pair (`lower`) and 2 * pair + 1 (`upper`) of two tokens.
 CONVOY_DEVICE void interleave(const Piece<Bf16>& first, const Piece<Bf16>& second, int pair,
                               uint32_t& lower, uint32_t& upper) {
   const uint32_t a = first.words[pair], b = second.words[pair];
@@ -35,9 +35,10 @@ CONVOY_DEVICE void interleave(const Piece<Int8>& first, const Piece<Int8>& secon
   upper = bf16_pair(first.at(2 * pair + 1), second.at(2 * pair + 1));
 }
 
-// Sums of a warp over its keys. A lane has the heads `quarter` * 2 and one more; of scores the
-// keys `group` and 8 more of a tile; of sums, in the tile of the matrix units numbered
-// 4 * piece + pair, the features 64 * piece + 8 * group + 2 * pair and one more.
+// Sums of a warp over its keys. A lane has the heads `quarter` * 2 and `quarter` * 2 + 1. Its
+// scores belong to the keys `group` and `group` + 8 of a tile. Its sums in the tile of the matrix
+// units numbered 4 * piece + pair belong to the features 64 * piece + 8 * group + 2 * pair and the
+// next.
 template <class Stored, int kHeadDim>
 struct WarpAttention {
   // Pieces of a key that a lane holds, 8 features each.
@@ -169,7 +170,7 @@ struct WarpAttention {
     }
   }
 
-  // The divisors of all keys.
+  // Sums the divisors over all lanes' keys.
   CONVOY_DEVICE void join_lanes() {
 #pragma unroll
     for (float& divisor : divisors)
@@ -190,7 +191,7 @@ struct WarpAttention {
   }
 };
 
-// Shares of a block's warps.
+// The results of a block's warps for one part.
 template <int kHeadDim>
 struct WarpSums {
   static constexpr int kStride = kHeadDim + 4;  // spreads the heads over the banks

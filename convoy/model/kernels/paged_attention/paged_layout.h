@@ -22,7 +22,7 @@ class PagedLayout {
         key_panel_(round_up(shape.head_dim, kTogether) * kPanelColumns),
         value_panel_(shape.block_tokens * kPanelColumns) {}
 
-  // k that lie together.
+  // Number of successive k whose elements lie together.
   static constexpr int64_t kTogether = 4 / static_cast<int64_t>(sizeof(Stored));
 
   // Elements of one head of a block.
@@ -30,7 +30,7 @@ class PagedLayout {
   int64_t value_elements() const {
     return round_up(shape_.head_dim, kPanelColumns) / kPanelColumns * value_panel_;
   }
-  // From one panel to the next.
+  // Elements from one panel to the next.
   int64_t key_panel_stride() const { return key_panel_; }
   int64_t value_panel_stride() const { return value_panel_; }
 

@@ -44,7 +44,7 @@ size_t widest_of(const std::vector<PagedRow>& rows) {
   return widest;
 }
 
-// Row by row.
+// The block table, row by row.
 std::vector<int32_t> table_of(const std::vector<PagedRow>& rows, size_t width) {
   std::vector<int32_t> table;
   for (const PagedRow& row : rows) {
@@ -63,7 +63,7 @@ int64_t end_block_of(const std::vector<PagedRow>& rows) {
   return int64_t{highest} + 1;
 }
 
-// From here on up to the first new token all blocks are held.
+// The first place from which all blocks up to the first new token are held.
 int64_t first_held_place(const PagedRow& row, int64_t block_tokens) {
   int64_t place = (row.num_keys - row.num_queries) / block_tokens;
   while (place > 0 && row.blocks[place - 1] != kNoBlock) --place;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of a step of generation: how many new tokens each has, and which blocks of a paged cache
-// hold it. Made once per step on the host, for all layers that share a block table.
+// The rows of a step of generation: how many new tokens each row has, and which blocks of a paged
+// cache hold the row's tokens. Made once per step on the host, for all layers that share a block
+// table.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,18 +25,18 @@ struct PagedRow {
 
 // Rows of a step with several new tokens: pieces of prompts. Tensors are on the device.
 struct PrefillRows {
-  std::vector<int64_t> rows;       // their numbers in the step
-  std::vector<int64_t> starts{0};  // where a row's new tokens begin in tokens_P; last: their number
-  std::vector<int64_t> blocks;     // per row: how many of blocks_N
-  std::vector<int64_t> keys;       // per row: how many of the gathered tokens are keys
-  int64_t first_token = 0;         // in the step
-  bool is_contiguous = true;       // their new tokens follow each other in the step
+  std::vector<int64_t> rows;       // numbers of the rows in the step
+  std::vector<int64_t> starts{0};  // by row: first new token in tokens_P; last: number of tokens
+  std::vector<int64_t> blocks;     // by row: number of blocks in blocks_N
+  std::vector<int64_t> keys;       // by row: number of gathered tokens that are keys
+  int64_t first_token = 0;         // number of the first new token in the step
+  bool is_contiguous = true;       // the rows' new tokens follow each other in the step
   int64_t longest_queries = 0;
   int64_t longest_keys = 0;
-  at::Tensor tokens_P;      // int64: their new tokens in the step
-  at::Tensor blocks_N;      // int32: held blocks up to the last key, row by row
+  at::Tensor tokens_P;      // int64: numbers of the new tokens in the step
+  at::Tensor blocks_N;      // int32: blocks held up to the last key, row by row
   at::Tensor query_starts;  // int32 [rows + 1], here and below: cumulative lengths
-  at::Tensor key_starts;    // in the gathered tokens: whole blocks
+  at::Tensor key_starts;    // the same for the gathered tokens, which fill whole blocks
   at::Tensor used_keys;     // int32 [rows]
 
   bool empty() const { return rows.empty(); }
@@ -46,7 +47,7 @@ class PagedRows {
   PagedRows() : PagedRows({}, 1) {}
   // Throws StateError where a row's new tokens have no block. Async: nothing waits for the device.
   PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, at::Device device = at::kCPU);
-  // Puts its part into `upload`, which the caller sends. Tables and launches are sized for rows of
+  // Adds its tensors to `upload`, which the caller sends. Tables and launches are sized for rows of
   // `planned_keys` keys if no row has more. So they stay the same for steps of as many rows with
   // one new token each, until a row has more keys.
   PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, device::Upload& upload,
@@ -58,7 +59,8 @@ class PagedRows {
   int64_t block_tokens() const { return block_tokens_; }
   // All blocks have lower numbers.
   int64_t end_block() const { return end_block_; }
-  // The widest window with blocks for all its keys, at every row's first new token; INT64_MAX: any.
+  // The widest window for which each row holds the blocks of all keys that its first new token
+  // sees; INT64_MAX: any window.
   int64_t widest_window() const { return widest_window_; }
   // The positions of each row's new tokens in a packed batch.
   const RowIndex& queries() const { return queries_; }
@@ -68,7 +70,7 @@ class PagedRows {
   const at::Tensor& block_table_RN() const { return block_table_RN_; }
   // Rows of one new token, int32 [D, 3] on the device: token in the step, row, keys.
   const at::Tensor& decode_rows_D3() const { return decode_rows_D3_; }
-  // At most, of any such row and of all together.
+  // Upper bounds for rows of one new token: the keys of one row, and the keys of all these rows.
   int64_t longest_decode_keys() const { return longest_decode_keys_; }
   int64_t decode_keys(int64_t window) const;
   const PrefillRows& prefill() const { return prefill_; }

@@ -53,10 +53,10 @@ CONVOY_DEVICE float larger(float a, float b) { return a > b ? a : b; }
 struct Part {
   DecodeRow row;
   uint32_t kv_head, first_head, num_heads, first_key, end_key;
-  uint32_t place;  // where its sums lie among all parts' sums
-  bool is_whole;        // the row's keys are all here
+  uint32_t place;       // number of its sums among the sums of all parts
+  bool is_whole;        // all keys of the row are in this part
   uint64_t task_place;  // its task's number among the tasks of all rows
-  HeadParts of_task;    // without parts: the task began in a share before
+  HeadParts of_task;    // count 0: the task began in an earlier share
 };
 
 CONVOY_DEVICE uint32_t keys_of(const DecodeRow& row) { return static_cast<uint32_t>(row.keys); }
@@ -64,7 +64,7 @@ CONVOY_DEVICE RowTasks tasks_of(const PagedDecodeLaunch& launch) {
   return {launch.heads, launch.pool.kv_heads, launch.task_heads};
 }
 
-// Sums of the lanes up to each one.
+// The sum of `value` over the lanes up to and including this one.
 CONVOY_DEVICE uint32_t sum_to_lane(uint32_t value) {
   const uint32_t lane = thread_of_block() % kWarpThreads;
   for (uint32_t distance = 1; distance < kWarpThreads; distance *= 2) {
@@ -74,13 +74,13 @@ CONVOY_DEVICE uint32_t sum_to_lane(uint32_t value) {
   return value;
 }
 
-// The rows of a launch by the steps of one of their tasks. All threads of a block call its
-// functions together.
+// The numbers of steps of a launch's rows; a row counts the steps of one of its tasks. All threads
+// of a block call its functions together.
 class RowSteps {
  public:
   CONVOY_DEVICE explicit RowSteps(const PagedDecodeLaunch& launch, uint32_t (&ends)[kBlockThreads])
       : launch_(launch), ends_(ends) {
-    // Backwards: find() begins with the first rows.
+    // From the last rows to the first, because find() begins with the first rows.
     uint32_t first = (launch.num_rows + kBlockThreads - 1) / kBlockThreads * kBlockThreads;
     while (first > 0) {
       first -= kBlockThreads;
@@ -90,7 +90,7 @@ class RowSteps {
   }
   CONVOY_DEVICE uint32_t all() const { return all_; }
 
-  // The row that has step `step` < all(), and the steps before it.
+  // Sets `row` to the row that has step `step` < all(), and `before` to the steps before that row.
   CONVOY_DEVICE void find(uint32_t step, uint32_t& row, uint32_t& before) {
     row = before = 0;
     for (uint32_t ended = of_first_; before + ended <= step; ended = sum_rows(row)) {
@@ -130,15 +130,16 @@ class RowSteps {
   uint32_t all_ = 0, of_first_ = 0;  // steps: in all rows, in the first kBlockThreads rows
 };
 
-// Deals the shares of a block of threads out in parts. One thread does, ahead of the others: in
-// shared memory, so that nothing of it takes the registers of all.
+// Divides the shares of a block of threads into parts. One thread runs it, ahead of the others. Its
+// state is in shared memory, so that it takes no registers of all threads.
 struct Dealer {
-  static constexpr uint32_t kPlaces = 3;  // the part before may still be read while one is added
+  // the previous part may still be read while the next one is added
+  static constexpr uint32_t kPlaces = 3;
 
-  uint32_t all, share;  // steps: in all rows' tasks, in a share
-  uint32_t number, left;  // the current share, and the steps that are left in it
+  uint32_t all, share;    // steps: in all rows' tasks, in a share
+  uint32_t number, left;  // number of the current share, and the steps that are left in it
   uint32_t row, at;       // the next step: its row, and its number among all of that row
-  Part parts[kPlaces];    // without heads: there are no more
+  Part parts[kPlaces];    // a part without heads is the end
 
   CONVOY_DEVICE uint32_t steps_of_share() const {
     const uint32_t first = number * share;
@@ -183,8 +184,9 @@ struct Dealer {
   }
 };
 
-// body(part) for the parts of this block of threads. It has a barrier. The first part is found
-// while the kernels before this one still run: rows and their lengths were copied before the step.
+// Calls body(part) for the parts of this block of threads; `body` contains a barrier. The first
+// part is found while the kernels before this one still run: rows and their lengths were copied
+// before the step.
 template <class Body>
 CONVOY_DEVICE void for_parts(const PagedDecodeLaunch& launch, Body body) {
   CONVOY_SHARED uint32_t ends[kBlockThreads];
@@ -215,7 +217,8 @@ CONVOY_DEVICE void for_parts(const PagedDecodeLaunch& launch, Body body) {
       dealer.add_part(launch, next);
     }
     body(part);
-    asm volatile("" ::: "memory");  // clang takes a barrier for no access: the next read stays here
+    // clang does not take a barrier for a memory access: this keeps the next read behind it
+    asm volatile("" ::: "memory");
     place = next;
   }
 }
@@ -231,7 +234,7 @@ CONVOY_DEVICE uint64_t result_place(const PagedDecodeLaunch& launch, const Decod
   return (uint64_t{static_cast<uint32_t>(row.token)} * launch.heads + head) * launch.pool.head_dim;
 }
 
-// To the result where the part is whole, else to where paged_join finds it.
+// Writes to the result where the part is whole, else to where paged_join finds the sum.
 template <class Element>
 CONVOY_DEVICE void write_sum(const PagedDecodeLaunch& launch, const Part& part, uint32_t head,
                              uint32_t element, const PartSum& of) {

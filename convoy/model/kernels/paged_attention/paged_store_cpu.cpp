@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One task per (row, head) writes that row's new tokens in order. A product in bf16 over an odd
-// number of tokens reads one place beyond the last, with weight 0: so that place is zeroed, for
-// an earlier owner of the block may have left NaN there.
+// number of tokens reads one place beyond the last, with weight 0. That place is zeroed, because an
+// earlier owner of the block may have left NaN there.
 #include <cmath>
 #include <limits>
 
@@ -84,7 +84,7 @@ class Writer {
     return x_TKE.const_data_ptr<Element>() + token * x_TKE.stride(0) + kv_head * x_TKE.stride(1);
   }
 
-  // Both return the scale.
+  // write_key() and write_value() return the scale.
   float write_key(const Element* from, Stored* to, int64_t place) const {
     const Rounding<Element, Stored> rounding(from, shape_.head_dim);
     Stored* column = to + layout_.key_at(place, 0);

@@ -49,7 +49,7 @@ inline const OpTable& op_table(const at::Tensor& tensor) { return op_table(tenso
 // ATen calls alone: what runs on any device of LibTorch, and on CPU tensors in tests.
 const OpTable& aten_op_table();
 
-// Convoy's own kernels for CUDA, and ATen calls for the other ops. On CPU tensors in tests
+// Convoy's own kernels for CUDA, and ATen calls for the other ops. Tests use it on CPU tensors, too
 // (HostKernels).
 const OpTable& own_kernel_op_table();
 

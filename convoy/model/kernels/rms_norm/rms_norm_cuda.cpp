@@ -16,7 +16,7 @@ gpu::RmsNormLaunch launch_of(const at::Tensor& x, const at::Tensor& weight_D, No
           .scale_by_one_plus = order == NormOrder::ScaleByOnePlusThenCast};
 }
 
-// Takes the norm of x, or of x + added, which goes to `sum`.
+// Takes the norm of x, or of x + added, which is stored in `sum`.
 at::Tensor norm_of(const at::Tensor& x, const at::Tensor& added, const at::Tensor& sum,
                    const at::Tensor& weight_D, const at::Tensor& inverse_rms, double epsilon,
                    NormOrder order) {
@@ -48,7 +48,7 @@ AddedNorm run_add_forward(const at::Tensor& x, const at::Tensor& added, const at
   return {sum, norm_of(x, added, sum, weight_D, inverse_rms, epsilon, order)};
 }
 
-// Sums of parts of the rows, then of the parts: in an order that no GPU changes.
+// Sums parts of the rows, then the parts, in an order that is the same on every GPU.
 at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& weight_D,
                            gpu::RmsNormLaunch launched) {
   const uint64_t parts = (launched.rows + gpu::kNormRowsPerPart - 1) / gpu::kNormRowsPerPart;

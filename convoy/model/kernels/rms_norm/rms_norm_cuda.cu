@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of up to 1,024 elements are a warp's, longer ones a block's. Each is read twice, the second
-// time from cache: memory traffic is x and y once forward (and what is added, and the sum), and x,
-// the gradient, what else came back for x and the result once backward. The weight's gradient is a
-// kernel of its own that reads both once more: only full fine-tuning needs it. Sums in fp32.
+// A warp computes rows of up to 1,024 elements, a block longer ones. Each row is read twice, the
+// second time from cache. Memory traffic forward: x and y once (and `added` and `sum`). Memory
+// traffic backward: x, the gradient, `added` and the result once. The weight's gradient is a kernel
+// of its own that reads x and the gradient once more: only full fine-tuning needs it. Sums in fp32.
 // Reference: rms_norm_aten.cpp.
 
 #include "convoy/model/kernels/cuda/elements.cuh"
@@ -14,7 +14,7 @@
 namespace convoy::kernels::gpu {
 namespace {
 
-// body(first, Count<n>) over a row, its threads side by side.
+// Calls body(first) for a row, with neighbouring elements in neighbouring threads.
 template <class Team, int kCount, class Body>
 CONVOY_DEVICE void for_row(uint64_t width, Body body) {
   for (uint64_t at = Team::thread() * kCount; at < width; at += Team::kThreads * kCount) body(at);
@@ -50,7 +50,7 @@ CONVOY_DEVICE void norm_rows(const RmsNormLaunch& launch) {
       float x[kCount], scale[kCount];
       load(from + at, x);
       load(weight + at, scale);
-      for (int i = 0; i < kCount; ++i) 
+      for (int i = 0; i < kCount; ++i)
         x[i] = scaled_norm<Element>(x[i] * inverse, scale[i], launch.scale_by_one_plus != 0);
       store(to + at, x);
     });

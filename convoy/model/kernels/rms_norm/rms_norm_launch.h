@@ -19,8 +19,8 @@ struct RmsNormLaunch {
   const void* added = nullptr;
   void* sum = nullptr;
   const void* weight = nullptr;
-  const void* grad = nullptr;    // backward
-  float* inverse_rms = nullptr;  // per row; forward writes it, if it is there
+  const void* grad = nullptr;    // backward: the gradient of y
+  float* inverse_rms = nullptr;  // per row; forward writes it unless it is null
   void* result = nullptr;        // forward: y. backward: the gradient of x
   float* sums = nullptr;         // [parts, width], for the weight's gradient
   uint64_t rows = 0;

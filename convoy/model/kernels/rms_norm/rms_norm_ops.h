@@ -20,7 +20,7 @@ struct RmsNormOps {
                         const at::Tensor& inverse_rms, double epsilon, NormOrder order);
   AddedNorm (*add_forward)(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
                            const at::Tensor& inverse_rms, double epsilon, NormOrder order);
-  // `grad_x`, where it is defined, is added to the gradient of x: what else came back for it.
+  // `grad_x`, where it is defined, is the rest of the gradient of x, which is added to the result.
   NormGradients (*backward)(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
                             const at::Tensor& inverse_rms, const at::Tensor& grad_x,
                             NormOrder order, bool wants_weight);

@@ -13,7 +13,7 @@ namespace convoy::kernels {
 at::Tensor rope(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::Tensor& sin_PE,
                 const at::Tensor& positions_T);
 
-// The same of queries and keys, which have one dtype.
+// The same for queries and keys, which have one dtype.
 struct RotatedHeads {
   at::Tensor q_THE;
   at::Tensor k_TKE;

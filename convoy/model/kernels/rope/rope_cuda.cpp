@@ -13,7 +13,7 @@ bool fits(const at::Tensor& x_THE, int64_t half) {
          fits_vectors({x_THE}, x_THE.stride(1));
 }
 
-// One tensor or two.
+// `all`: one tensor or two.
 Tensors rotate_all(const Tensors& all, const at::Tensor& cos_PE, const at::Tensor& sin_PE,
                    const at::Tensor& positions_T, float direction) {
   const at::Tensor& first = all.front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The begins of the rows of a packed batch, on the host and on the device. Made once per batch, on
-// the host, so that no op waits for the device.
+// The first tokens of the rows of a packed batch, on the host and on the device. Made once per
+// batch, on the host, so that no op waits for the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +19,7 @@ class RowIndex {
   // `starts`: first token of each row, then the number of tokens T. Throws StateError when they do
   // not ascend from 0. Async: nothing waits for the device.
   explicit RowIndex(std::vector<int64_t> starts, at::Device device = at::kCPU);
-  // With its part of `upload`, which the caller sends.
+  // Adds its tensors to `upload`, which the caller sends.
   RowIndex(std::vector<int64_t> starts, device::Upload& upload);
 
   const std::vector<int64_t>& starts() const { return starts_; }

@@ -14,7 +14,8 @@ namespace convoy::kernels {
 void add_likeliest_tables(std::span<const SamplingRow> rows, device::Upload& upload,
                           SamplingTables& tables);
 
-// PickedTokens::sampled_RS from its first pair. `logits_RV`: as they came, fp32 or bf16. Async.
+// Returns PickedTokens::sampled_RS, of which `sampled_R2` has the first pair. `logits_RV`: the
+// logits before penalties, fp32 or bf16. Async.
 at::Tensor with_likeliest(const at::Tensor& sampled_R2, const at::Tensor& logits_RV,
                           const SamplingTables& tables);
 

@@ -7,14 +7,14 @@
 namespace convoy::kernels::sampler {
 namespace {
 
-// Sorting as many costs no more than a pass.
+// Sorting this many ids costs no more than a pass over the row.
 constexpr int64_t kFewIds = 128;
-// So many equal logits that no range has few of them are rare.
+// After this many passes only a row with very many equal logits has more ids in the range.
 constexpr int kMostPasses = 6;
 
 using Thresholds = std::array<float, kLogitThresholds>;
 
-// Rising, strictly between the ends where there is room.
+// In rising order, strictly between `from` and `to` where there is room.
 Thresholds between(float from, float to) {
   Thresholds made;
   for (int64_t index = 0; index < kLogitThresholds; ++index) {

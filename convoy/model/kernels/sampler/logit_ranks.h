@@ -19,7 +19,8 @@ struct WeighedLogits {
   std::span<const float> logits;
   std::span<const float> weights;
   float highest = 0;
-  float floor = 0;  // finite; ids below it have no weight, or there are none
+  // Finite; ids with a lower logit do not exist or have no weight.
+  float floor = 0;
 };
 
 // The ids from the most likely one down to this one; equal logits go by rising id.
@@ -47,15 +48,15 @@ class LogitRanks {
 
  private:
   struct Range {
-    float from = 0;    // the prefix to here is enough, or this is the floor
-    float below = 0;   // the prefix of what is not below this is not
+    float from = 0;    // the prefix down to this logit is enough, or this is the floor
+    float below = 0;   // the prefix down to this logit is not enough
     LogitMass before;  // mass of the logits that are not below `below`
   };
   Range narrow(const WeighedLogits& row, const Enough& enough);
-  // Ids with from <= logit < below, by falling likelihood; until the next call.
+  // Ids with from <= logit < below, by falling likelihood; valid until the next call.
   std::span<const int32_t> ordered(const WeighedLogits& row, float from, float below);
 
-  // Kept from row to row.
+  // Buffers that are used again for each row.
   std::vector<int32_t> found_;
   std::vector<float> logits_;  // logits of the range
   std::vector<float> weights_;

@@ -79,7 +79,7 @@ at::Tensor with_penalties(const at::Tensor& logits_RV, const SamplingTables& tab
   return logits_RV.flatten().index_copy(0, places_N, after_N).view(logits_RV.sizes());
 }
 
-// Each place once.
+// Adds addends_M to the logits at places_M, which are all different.
 at::Tensor added_at(const at::Tensor& logits_RV, const at::Tensor& places_M,
                     const at::Tensor& addends_M) {
   const at::Tensor flat = logits_RV.flatten();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Repetition penalties, and what is added to logits: biases, frequency and presence penalties.
+// Repetition penalties, and numbers that are added to logits: biases, frequency and presence
+// penalties.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -35,8 +36,8 @@ inline UnreadAddends unread_addends_of(const SamplingRow& row) {
 SamplingTables penalty_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                               device::Upload& upload);
 
-// `logits_RV` (fp32, contiguous) changed as `tables` say. The tensor itself where no row changes.
-// On any device. Async.
+// `logits_RV` (fp32, contiguous) with the changes of `tables`. Returns `logits_RV` itself where no
+// row changes. On any device. Async.
 at::Tensor penalised_logits(const at::Tensor& logits_RV, const SamplingTables& tables,
                             const at::Tensor& unread_ids);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Picks the next token of every row of logits. Rows do not see each other, so what one gets does
-// not depend on its neighbours. Random numbers are given, so an op is a pure function. Shapes: R
-// rows, V logits of a row.
+// Picks the next token of every row of logits. A row's token does not depend on the other rows.
+// Random numbers are given, so an op is a pure function. Shapes: R rows, V logits of a row.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -64,24 +63,26 @@ struct SampledToken {
   std::vector<TokenLogprob> likeliest;  // by falling likelihood, above 0
 };
 
-// Numbers of the rules of rows, on the device: made before the logits.
+// The numbers of the rows' rules on the device, made before the logits are known.
 struct SamplingTables {
   at::Tensor rules;  // in the form of the device's op
-  // Penalties of seen ids: their places in the logits, row by row. The ids of the last ones are
-  // unread: the op adds those at unread_places_U of `unread_ids`.
+  // Penalties of seen ids: their places in the logits, row by row. The last entries are for unread
+  // ids: they hold the row's first place, and the op adds the id at unread_places_U of
+  // `unread_ids`.
   at::Tensor seen_places_N;    // int64
   at::Tensor penalties_N;      // fp32
   at::Tensor unread_places_U;  // int64
-  // Additions: places in the logits as above, each once, and fp32 numbers. The first
+  // Additions: places in the logits, each of which occurs once, and fp32 numbers. The first
   // num_answer_places belong to ids that an answer has.
   at::Tensor added_places_M;  // int64
   at::Tensor addends_M;
   int64_t num_answer_places = 0;
-  // Where an answer's last id is unread: its place in `unread_ids` and the row's first place in the
-  // logits, and the addends of each time and of the first time.
+  // Rows whose answer has an unread last id: the place of the id in `unread_ids` and the row's
+  // first place in the logits; UnreadAddends::each and UnreadAddends::first.
   at::Tensor unread_added_W2;    // int64
   at::Tensor unread_addends_W2;  // fp32
-  // Rows with num_likeliest: their places, their numbers, and the largest number.
+  // Rows that want likeliest ids: their numbers, their num_likeliest, and the largest
+  // num_likeliest.
   at::Tensor asking_rows_A;     // int64
   at::Tensor num_likeliest_A1;  // int64
   int64_t most_likeliest = 0;
@@ -93,24 +94,25 @@ struct SamplingTables {
 
 // Picked tokens, which the host has not read.
 struct PickedTokens {
-  at::Tensor next_ids_R;  // int64; 0 in the place of kNoToken: input of the next pass
-  // int32: id, and the bits of its fp32 logprob; then such pairs of the row's most likely ids, as
-  // many as the largest num_likeliest, with kNoToken after the last of the row.
+  // int64; 0 in the place of kNoToken: input of the next pass
+  at::Tensor next_ids_R;
+  // int32: the id and the bits of its fp32 logprob, then the same for the row's most likely ids, as
+  // many as the largest num_likeliest. kNoToken follows the last id of a row.
   at::Tensor sampled_RS;
 };
 
-// With their part of `upload`, which the caller sends. Throws StateError on a rule out of range.
+// Adds the tables to `upload`, which the caller sends. Throws StateError on a rule out of range.
 SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                                     device::Upload& upload);
-// One per row of `logits_RV`: fp32 or bf16, rows contiguous; ids below `num_ids` may be picked, and
-// only they count. Sums in fp32 or wider. Async. Not differentiable.
+// Picks one token for each row of `logits_RV`: fp32 or bf16, rows contiguous. Only ids below
+// `num_ids` are considered. Sums in fp32 or wider. Async. Not differentiable.
 PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                          std::span<const SamplingRow> rows, const SamplingTables& tables,
                          const at::Tensor& unread_ids = {});
-// Takes PickedTokens::sampled_RS, copied to the host.
+// Reads PickedTokens::sampled_RS after it was copied to the host.
 std::vector<SampledToken> read_tokens(const at::Tensor& sampled_RS);
 
-// All of it. Blocks until the ids are on the host.
+// Makes the tables, picks the tokens and reads them. Blocks until the ids are on the host.
 std::vector<SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                         std::span<const SamplingRow> rows);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All rows together, each by its own rule. The rules travel in one copy. Rows are sorted only where
-// a row is cut by count or share; the result of the other rows is the same to the bit either way.
+// All rows together, each by its own rule. All rules are copied at once. Rows are sorted only where
+// a row has top-k or top-p; the result of the other rows is the same to the bit either way.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ SamplingTables make_aten_tables(std::span<const SamplingRow> rows, int64_t num_i
     const bool draws = rule.temperature != 0.0;
     values.push_back(draws ? rule.temperature : 1.0);
     values.push_back(static_cast<double>(rule.top_k == 0 ? num_ids : rule.top_k));
-    // A share that is reached but for the rounding of the sums is reached.
+    // A share that the sum misses only by rounding counts as reached.
     values.push_back(rule.top_p < 1 ? rule.top_p * (1 - 1e-12) : INFINITY);
     values.push_back(rule.min_p);
     values.push_back(row.uniform);
@@ -67,7 +67,7 @@ class Batch {
                        [&](const SamplingRow& row) { return holds(row.rule); });
   }
 
-  // Rows without temperature in a batch with one draw too; their result is not used.
+  // In a batch with one draw, rows without temperature draw too; their result is not used.
   at::Tensor draw(const at::Tensor& values_RV, const at::Tensor& rules_R6) const {
     const auto column = [&](Rule rule) { return rules_R6.narrow(1, rule, 1); };
     const at::Tensor wide_RV = values_RV.to(at::kDouble);

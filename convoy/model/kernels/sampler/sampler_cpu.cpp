@@ -2,7 +2,7 @@
 //
 // One thread per row. Weights are exp((logit - largest) / temperature) in fp32, their sums fp64. No
 // vocabulary is sorted: see logit_ranks.h. A row's passes stay in cache and take about a hundredth
-// of the product that made its logits, so few rows are not cut for more threads.
+// of the product that made its logits, so a row is not divided among threads.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -157,7 +157,7 @@ class RowSampler {
     size_t block = 0;
     while (block + 1 < block_sums_.size() && rest >= block_sums_[block])
       rest -= block_sums_[block++];
-    int64_t last = kNoToken;  // with a weight: what rounding leaves over goes to it
+    int64_t last = kNoToken;  // the last id with a weight, which takes what rounding leaves over
     for (auto id = static_cast<int64_t>(block) * kDrawBlock; id < num_ids_; ++id) {
       if (weights_[id] > 0) last = id;
       rest -= static_cast<double>(weights_[id]);

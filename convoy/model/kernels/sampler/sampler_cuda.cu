@@ -3,10 +3,11 @@
 // A block of threads picks the next token of one row, without a sort. Where the order of ids
 // counts, each thread takes a segment of neighbours, so that sums by id are scans over threads. A
 // cut (top-k, top-p) is a search for the lowest kept logit among ordered bit patterns: a pass over
-// the row tries kProbes of them, and does next to nothing for the logits below all. The search for
-// top-p begins where all lower ids together have less than it leaves out. Equal logits are kept by
-// rising id. The row stays in cache after the first pass. Weights are 2^(scale * (logit - largest))
-// in fp32, sums of a thread too, sums over threads fp64. Reference: sampler_aten.cpp.
+// the row tries kProbes patterns, and does next to nothing for the logits below all of them. The
+// search for top-p begins at a logit below which all ids together have less weight than top-p
+// leaves out. Equal logits are kept by rising id. The row stays in cache after the first pass.
+// Weights are 2^(scale * (logit - largest)) in fp32, sums of a thread too, sums over threads fp64.
+// Reference: sampler_aten.cpp.
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
@@ -17,7 +18,7 @@ namespace {
 
 constexpr int kProbes = 7;  // a pass leaves an eighth of the patterns
 
-// Rises with the number. Both zeros are one.
+// Bits whose order is the order of the numbers. Both zeros have the same bits.
 CONVOY_DEVICE uint32_t pattern_of(float value) {
   const uint32_t bits = as_bits(value + 0.0f);
   return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
@@ -26,7 +27,7 @@ CONVOY_DEVICE uint32_t pattern_of(float value) {
 struct Top {
   float value;
   uint32_t id;
-  float poison;  // NaN where a number is NaN, else 0 or NaN for infinite ones that are the largest
+  float poison;  // NaN where a number is NaN, else 0
 
   CONVOY_DEVICE void join(const Top& other) {
     const bool takes = other.value > value || (other.value == value && other.id < id);
@@ -75,9 +76,9 @@ struct Masses {
   }
 };
 
-// The likeliest ids of a row up to one of them.
+// A prefix of a row's ids by falling likelihood.
 struct Cut {
-  uint32_t pattern = 0;  // bits of the last kept logit; 0: all are kept
+  uint32_t pattern = 0;            // bits of the last kept logit; 0: all are kept
   uint32_t last_id = 0xffffffffu;  // last kept id among equal logits
 
   CONVOY_DEVICE bool keeps(uint32_t of, uint32_t id) const {
@@ -85,13 +86,14 @@ struct Cut {
   }
 };
 
-// The sums before a thread and up to its end, in the order of threads, and of all. The end of one
-// is what is before the next one, to the bit: a number below the total lies in one of them.
+// The sum of the threads before this one, the sum with this one, and the sum of all threads. `end`
+// of a thread equals `before` of the next one to the bit, so a number below the total lies between
+// `before` and `end` of one thread.
 struct Scan {
   double before, end, total;
 };
 
-// All threads of a block. Threads come in the order of ids: within a warp, then warps.
+// Called by all threads of a block. Threads come in the order of ids: within a warp, then warps.
 CONVOY_DEVICE Scan scan_block(double own) {
   CONVOY_SHARED double of_threads[kBlockThreads];
   CONVOY_SHARED double of_warps[kBlockWarps];
@@ -244,8 +246,8 @@ class RowSampler {
     return BlockTeam::joined(own);
   }
 
-  // The highest pattern from which on enough(count, weight) holds of what `cut` keeps, and what
-  // lies above it. 0 where it never holds.
+  // The highest pattern from which on the kept logits satisfy enough(count, weight), and the count
+  // and weight of the kept logits above it. Pattern 0 where no pattern does.
   struct Lowest {
     uint32_t pattern = 0, count_above = 0;
     float weight_above = 0;
@@ -339,7 +341,7 @@ class RowSampler {
     return as_float(pattern >> 31 != 0 ? pattern & 0x7fffffffu : ~pattern);
   }
 
-  // The id at rule_.uniform of the weights of those kept.
+  // The id at the share rule_.uniform of the weights of the kept ids.
   CONVOY_DEVICE uint32_t draw() {
     Cut cut;
     if (rule_.top_k > 0 && rule_.top_k < used_.ids) cut = likeliest(rule_.top_k);

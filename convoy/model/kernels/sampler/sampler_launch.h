@@ -15,7 +15,8 @@ struct SampleRule {
   float min_p = 0;
   uint32_t top_k = 0;  // 0: no cut
   uint32_t wants_logprob = 0;
-  // If all ids had this weight beside the largest one, they had half of what top_p leaves out.
+  // Where all ids have this weight relative to the largest one, they have half of what top_p leaves
+  // out.
   float least_log2_weight = 0;
   uint32_t unused = 0;
 };
@@ -30,12 +31,12 @@ struct SampleLaunch {
   const void* penalised = nullptr;  // `logits` where no row is penalised
   const SampleRule* rules = nullptr;
   SampledId* sampled = nullptr;
-  int64_t* next_ids = nullptr;  // the same ids; 0 where there is none
+  int64_t* next_ids = nullptr;  // the sampled ids; 0 where there is none
   int64_t row_stride = 0;       // for both kinds of logits
   uint32_t rows = 0;
   uint32_t ids = 0;
   uint32_t vectors = 0;  // every row may be read by vectors
-  uint32_t unused = 0;   // no byte is left unset, so that no pointer is seen in one
+  uint32_t unused = 0;   // padding: no byte is left unset, so that none looks like a pointer
 };
 
 }  // namespace convoy::kernels::gpu

@@ -4,8 +4,8 @@
 
 using Bytes16 = int8_t __attribute__((vector_size(16)));
 
-// Places of eight successive inputs, as the bytes of a word's nibbles stand: 0, 4, 1, 5 in the
-// lower halves, 2, 6, 3, 7 in the upper ones.
+// Eight successive inputs in the order of the nibbles of a word's bytes: 0, 4, 1, 5 in the lower
+// halves, 2, 6, 3, 7 in the upper halves.
 CONVOY_INLINE Bytes16 in_nibble_order(Bytes16 codes) {
   return __builtin_shuffle(codes, Bytes16{0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15});
 }
@@ -77,7 +77,7 @@ CONVOY_INLINE HalfSums half_sums(const BlockCodes& codes) {
   return {static_cast<int16_t>(both & 0xffff), both >> 16};
 }
 
-// What a block's sum of products with codes + kShift starts with.
+// The start of a block's sum of products with codes + kShift: it takes off the part of kShift.
 template <int bits>
 CONVOY_INLINE int32_t start_of(HalfSums sums) {
   constexpr int32_t kShift = BlockSums<bits>::kShift;

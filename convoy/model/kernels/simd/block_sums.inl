@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sums of products of a block's codes with a row's, four inputs of a column in each word.
-// BlockSums<bits>: kShift is added to codes so that they have no sign, and a row's block starts its
-// sum with what this adds too much. CONVOY_DOT_PRODUCTS: the CPU adds four products of bytes in one
-// instruction (VNNI).
+// BlockSums<bits>: kShift is added to codes so that they have no sign, and the sum of a row's block
+// starts with minus the excess that kShift adds. CONVOY_DOT_PRODUCTS: the CPU adds four products of
+// bytes in one instruction (VNNI).
 
 using RegisterShorts = int16_t __attribute__((vector_size(4 * kRegisterLanes)));
 #if CONVOY_SIMD_LEVEL >= 2
@@ -62,7 +62,8 @@ struct BlockSums {
 
 #elif CONVOY_SIMD_LEVEL >= 1
 
-// Codes without a sign by bytes with one, two neighbours added: each sum must fit 16 bits.
+// Products of codes without a sign and bytes with one, two neighbours added: each sum must fit 16
+// bits.
 CONVOY_INLINE RegisterShorts byte_pairs(RegisterWords codes, RegisterWords row) {
 #if CONVOY_SIMD_LEVEL >= 2
   return reinterpret_cast<RegisterShorts>(_mm512_maddubs_epi16(bits_of(codes), bits_of(row)));
@@ -116,7 +117,7 @@ struct BlockSums<8> {
 };
 
 // A lane of 16 bits adds up 16 products of a block. Codes with their shift make at most 16 x 15 x
-// 127, which fits, and so does what it starts with.
+// 127, which fits, and so does the start of the sum.
 template <>
 struct BlockSums<4> {
   static constexpr int32_t kShift = 8;
@@ -160,5 +161,6 @@ struct BlockSums {
 
 #endif
 
-// The start of nibbles is one number for each of the two lanes of a word where these have 16 bits.
+// The start of nibbles is one number for each of the two 16-bit lanes of a word, where sums have
+// such lanes.
 constexpr bool kPairedStart = CONVOY_SIMD_LEVEL >= 1 && !CONVOY_DOT_PRODUCTS;

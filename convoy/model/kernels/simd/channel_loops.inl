@@ -19,7 +19,7 @@ void shifted_sums(const float* z, const float* origin, float* sums, float* squar
   });
 }
 
-// A register of channels of one norm.
+// A register of channels of one norm's tensors.
 template <class Count>
 struct NormLanes {
   NormLanes(const ChannelNorm& norm, int64_t at, Count count)
@@ -59,7 +59,7 @@ void activate_mean(const float* z, const ChannelNorm& norm, float* y, RowShape s
   });
 }
 
-// Of a pair the larger one has the gradient, of equal ones the first.
+// The larger element of a pair gets the gradient; of equal elements the first one gets it.
 struct PairGradient {
   Floats first;
   Floats second;

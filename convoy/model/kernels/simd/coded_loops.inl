@@ -95,7 +95,7 @@ CONVOY_INLINE void store_pairs(float* to, Floats first, Floats second) {
   }
 #endif
 }
-// Of numbers that bf16 holds.
+// The same for numbers that bf16 holds without rounding.
 CONVOY_INLINE void store_pairs(c10::BFloat16* to, Floats first, Floats second) {
   const Words words =
       (words_of(first) >> 16) | (words_of(second) & 0xffff0000u);
@@ -133,7 +133,8 @@ CONVOY_INLINE Floats numbers_of(const Ints& codes) {
 
 template <class Element>
 void decode_bytes(const int8_t* codes, float absmax, Element* to, int64_t count) {
-  // bitsandbytes' 1 / 127; the product with absmax is rounded before it.
+  // bitsandbytes' 1 / 127. The product of code and absmax is rounded before it is multiplied by
+  // kStep.
   constexpr float kStep = 7.874015718698502e-3f;
   int64_t at = 0;
   for (; at + kLanes <= count; at += kLanes)

@@ -23,7 +23,7 @@ namespace {
 
 #if defined(__x86_64__)
 bool has_vnni_of_avx512() { return __builtin_cpu_supports("avx512vnni"); }
-// Compilers learnt its name late.
+// Read from cpuid, because compilers learnt the name of this feature late.
 bool has_vnni_of_avx2() {
   constexpr unsigned kAvxVnni = 1u << 4;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;

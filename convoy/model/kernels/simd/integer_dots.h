@@ -16,8 +16,8 @@ namespace convoy::kernels {
 // Inputs of a row that are rounded together.
 inline constexpr int64_t kRoundedInputs = 32;
 
-// x = scale * code; the scale is NaN where one x is no finite number. The order of the codes, and
-// what their sums start with, are known to the table that made them.
+// x = scale * code; the scale is NaN where an x is not finite. Only the table that made a block
+// knows the order of its codes and the start of its sums.
 struct RoundedBlock {
   float scale = 0;
   float sum = 0;  // sum of scale * code
@@ -41,7 +41,8 @@ struct IntegerDots {
   // magnitude / 127, codes are the nearest.
   void (*round_for_bytes)(const Element* values, int64_t count, RoundedBlock* blocks);
   void (*round_for_nibbles)(const Element* values, int64_t count, RoundedBlock* blocks);
-  // As SimdKernels::multiply_bytes and multiply_nibbles. `row_sums` of the groups are not read.
+  // The same as SimdKernels::multiply_bytes and multiply_nibbles. `row_sums` of the groups are not
+  // read.
   void (*multiply_bytes)(ByteRows a, CodedView b, const NibbleGroups& unused, float* c,
                          int64_t stride_c, GemmShape shape, bool accumulate);
   void (*multiply_nibbles)(ByteRows a, CodedView b, const NibbleGroups& groups, float* c,
@@ -51,7 +52,7 @@ struct IntegerDots {
 // Every table that this machine can run below the level of best_cpu_isa(), the fastest last.
 template <class Element>
 std::vector<const IntegerDots<Element>*> usable_integer_dots();
-// The last of them.
+// The fastest of them.
 template <class Element>
 const IntegerDots<Element>& integer_dots();
 

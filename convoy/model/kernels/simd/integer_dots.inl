@@ -11,7 +11,7 @@ constexpr int64_t kDotRows = 4;
 #else
 constexpr int64_t kDotRows = 2;
 #endif
-// Registers of a row whose sums are kept together: their totals are in memory.
+// Registers of columns whose sums are kept at a time, for each row; their totals are in memory.
 template <int64_t rows>
 constexpr int64_t kDotParts = rows == 1 && kRegistersOfRow >= 4 ? 4 : 2;
 

@@ -134,9 +134,9 @@ void multiply(const Element* a, int64_t stride_a, PackedView<Element> b, float* 
 }
 
 #if CONVOY_SIMD_LEVEL < 3
-// Without products of bf16 its numbers are widened for each product: beside as many rows as fill
-// the registers this takes longer than they do. So both sides are widened once, a part of k at a
-// time, whose panel stays in the nearest cache. The sums are the same to the bit.
+// CPUs without products of bf16 widen it for each product. For as many rows as fill the registers,
+// widening takes longer than the products. So both sides are widened once, a part of k at a time,
+// whose panel stays in the nearest cache. The sums are the same to the bit.
 constexpr int64_t kWidenedRows = 64;
 constexpr int64_t kWidenedInner = 256;
 constexpr int64_t kFewestWidened = kBlockRows + 2;
@@ -165,7 +165,7 @@ inline void widen_panel(const c10::BFloat16* panel, int64_t k, float* to) {
   }
 }
 
-// Rows from k on, in fp32: themselves, or in `widened`.
+// Rows in fp32 from k on: the rows themselves, or their copy in `widened`.
 struct FloatRows {
   const float* values;
   int64_t stride;
@@ -216,7 +216,7 @@ CONVOY_INLINE Words load_pairs(const float* first, const float*, float*) {
   return words_of(load(first));
 }
 
-// Columns of a panel or fewer, zero-padded.
+// Packs the columns of one panel, or fewer, and fills up with zeros.
 template <class From, class Element>
 void pack_panel_part(const From* b, int64_t stride, int64_t columns, int64_t k, Element* packed) {
   constexpr int64_t pair = kPair<Element>;
@@ -297,8 +297,8 @@ void transpose_plainly(const Element* from, int64_t stride, Span columns, Span r
 }
 
 #if CONVOY_SIMD_LEVEL >= 1
-// As many rows of words as a register has lanes become columns: each step exchanges halves of two
-// registers.
+// A square of words, as many rows as a register has lanes, is transposed: each step exchanges
+// halves of two registers.
 constexpr int64_t kSquare = kRegisterLanes;
 using SquareRow = int32_t __attribute__((vector_size(4 * kSquare)));
 template <int32_t half, int32_t... lanes>
@@ -367,7 +367,7 @@ void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* 
     for (int64_t word = 0; k < padded_k; ++word, k += pair)
       __builtin_memcpy(to + k * kPanelColumns, words + word, sizeof(SquareRow));
   }
-  // What no column of the last panel wrote.
+  // Fills with zeros what no column of the last panel wrote.
   const int64_t written = round_up(shape.n, kSquare) % kPanelColumns;
   if (written == 0) return;
   Element* last = packed + shape.n / kPanelColumns * kPanelColumns * padded_k;

@@ -25,7 +25,7 @@ CONVOY_INLINE RegisterFloats decode<4>(RegisterWords words, int place) {
 }
 #endif
 
-// What a row's two elements are multiplied by.
+// The factors of a row's two elements.
 struct FloatPair {
   RegisterFloats first;
   RegisterFloats second;
@@ -56,8 +56,8 @@ CONVOY_INLINE RegisterFloats multiply_pair(RegisterFloats c, const c10::BFloat16
       reinterpret_cast<__m512bh>(pair)));
 }
 CONVOY_INLINE RegisterWords as_bf16(RegisterWords pair) { return pair; }
-// The bytes of the bf16 of 0 to 127. The magnitude of -128 has the index of 0: it is no code of a
-// weight, and of keys and values neither.
+// The two bytes of the numbers 0 to 127 in bf16. -128, whose magnitude would have the index of 0,
+// is no code of a weight, a key or a value.
 struct ByteValues {
   uint8_t lower[128] = {};
   uint8_t upper[128] = {};
@@ -74,7 +74,7 @@ constexpr ByteValues make_byte_values() {
   return values;
 }
 constexpr ByteValues kByteValues = make_byte_values();
-// Where the bytes of a pair lie: in the lower ones of 64 codes, and from 64 on in the upper ones.
+// The places of a pair's bytes: the lower bytes in 64 codes, the upper bytes from 64 on.
 struct PairOrder {
   uint8_t order[64] = {};
 };
@@ -105,7 +105,8 @@ struct PairDecoder<c10::BFloat16, 8> {
                                     _mm512_loadu_si512(table + 64));
   }
 };
-// bf16 by nibble. The fifth bit of its index is the next nibble's, so it stands there twice.
+// bf16 by nibble. The fifth bit of the index belongs to the next nibble, so each value stands in
+// the table twice.
 constexpr uint16_t kNibbleValues[32] = {
     0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0xc100, 0xc0e0, 0xc0c0,
     0xc0a0, 0xc080, 0xc040, 0xc000, 0xbf80, 0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0,
@@ -121,8 +122,8 @@ struct PairDecoder<c10::BFloat16, 4> {
 };
 #endif
 
-// The hardware fetches a stream too late where products take longer than reading. `registers` of
-// codes, read `bytes` from now.
+// The hardware fetches a stream too late where products take longer than reading. Fetches
+// `registers` of codes that are read `bytes` from here.
 template <int64_t bytes, int64_t registers = kRegistersOfRow>
 CONVOY_INLINE void fetch_ahead(const uint32_t* codes) {
   constexpr int64_t kAhead = bytes / sizeof(uint32_t);
@@ -223,7 +224,7 @@ void unpack_codes(const uint32_t* codes, int64_t k, Element* panel) {
 }
 
 #if CONVOY_SIMD_LEVEL < 3
-// Rows of bf16 are widened as for their products.
+// bf16 rows are widened as for products of bf16.
 template <class Element>
 void multiply_unpacked_bytes(const Element* a, int64_t stride_a, CodedView b, float* c,
                              int64_t stride_c, GemmShape shape, bool accumulate) {
@@ -264,7 +265,7 @@ void multiply_unpacked_bytes(const Element* a, int64_t stride_a, CodedView b, fl
 }
 #endif
 
-// A block of rows or fewer decodes in registers. More unpack: the same bits.
+// A block of rows or fewer decodes in registers. More rows unpack the codes. The bits are the same.
 template <class Element>
 void multiply_bytes(const Element* a, int64_t stride_a, CodedView b, float* c, int64_t stride_c,
                     GemmShape shape, bool accumulate) {
@@ -289,8 +290,8 @@ CONVOY_INLINE RegisterFloats fused(RegisterFloats a, RegisterFloats b, RegisterF
 #endif
 }
 
-// The scales and offsets of a group for one register of columns. An element takes its offset's part
-// first, so that it has the same bits wherever its sum comes from.
+// The scales and offsets of a group for one register of columns. add() adds the offset's part
+// first, so that an element has the same bits wherever its sum comes from.
 struct GroupScale {
   CONVOY_INLINE GroupScale(const NibbleGroups& groups, int64_t group, int64_t part) {
     const int64_t at = group * kPanelColumns + part * kRegisterLanes;
@@ -407,8 +408,8 @@ inline void nibble_rows(int64_t count, const Element* a, int64_t stride_a, const
 }
 
 #if CONVOY_SIMD_LEVEL < 2
-// Few registers hold few rows, so decoding for each of their blocks took longer than products:
-// beside more rows a group is unpacked once. The same bits.
+// With few registers a block has few rows, so decoding for each block took longer than the
+// products. For more rows a group is unpacked once. The bits are the same.
 constexpr int64_t kFewestUnpackedRows = kBlockRows + 1;
 
 // Adds one group's part of the sums of some rows.

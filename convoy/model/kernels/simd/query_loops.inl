@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Few queries against many keys, read where they lie: the products of 16 keys are summed side by side and their lanes
-// added together at the end, so that no key costs a horizontal sum of its own. See vector16.inl.
+// Few queries against many keys, read where they lie: the products of 16 keys are summed side by
+// side and their lanes added together at the end, so that no key costs a horizontal sum of its own.
+// See vector16.inl.
 
 // Multiplies and adds kDotStep features.
 #if CONVOY_SIMD_LEVEL >= 3
@@ -26,7 +27,8 @@ CONVOY_INLINE Floats dot_step(Floats sums, const Element* a, const Element* b) {
 }
 #endif
 
-// Lane `i` of the result is the sum of the lanes of vectors[i]: each step adds halves of two vectors into one.
+// Lane `i` of the result is the sum of the lanes of vectors[i]: each step adds halves of two
+// vectors into one.
 #if CONVOY_SIMD_LEVEL >= 2
 template <int32_t half, int32_t... lanes>
 CONVOY_INLINE Floats fold_pair(Floats first, Floats second,
@@ -53,7 +55,8 @@ CONVOY_INLINE Floats sums_of_lanes(Floats* vectors) {
   return vectors[0];
 }
 #else
-// In the same order: the halves of a vector, then of these, down to four lanes, whose sums stand side by side.
+// In the same order: the halves of a vector are added, then the halves of the sum, down to four
+// lanes. The sums of four lanes stand side by side.
 using Quarter = float __attribute__((vector_size(16)));
 CONVOY_INLINE Quarter four_sums(const Floats& value) {
 #if CONVOY_SIMD_LEVEL == 1

@@ -31,8 +31,8 @@ struct NormParameters {
   bool scale_by_one_plus = false;  // Gemma's order; see NormOrder
 };
 
-// Few queries against the keys (or values) of a row. Strides in elements; scores and weights share
-// one.
+// Few queries against the keys (or values) of a row. Strides in elements; scores and weights have
+// the same stride.
 struct QueryShape {
   int64_t queries = 0;
   int64_t query_stride = 0;  // also of the sums
@@ -254,7 +254,7 @@ struct SimdKernels {
                          int64_t stride_c, GemmShape shape, bool accumulate);
   void (*unpack_bytes)(const uint32_t* codes, int64_t k, Element* panel);
   void (*unpack_nibbles)(const uint32_t* codes, int64_t k, Element* panel);
-  // The same of the sum over groups of scales * (A codes) + offsets * row_sums.
+  // The same for the sum over groups of scales * (A codes) + offsets * row_sums.
   void (*multiply_nibbles)(const Element* a, int64_t stride_a, CodedView b,
                            const NibbleGroups& groups, float* c, int64_t stride_c, GemmShape shape,
                            bool accumulate);

@@ -7,7 +7,7 @@
 // the same, unless a sum lies below the smallest normal number: a tile takes it for 0. See
 // tile_gemm.inl and quantized_loops.inl.
 
-// Rows whose panels are unpacked once, and k.
+// Rows that share an unpacked panel, and the number of its k.
 constexpr int64_t kCodedRows = 256;
 constexpr int64_t kCodedInner = 256;
 // k of few rows that are widened at a time: the codes of a panel are read in order.
@@ -20,7 +20,7 @@ alignas(64) constexpr float kNibbleValues[16] = {0.0f,  1.0f,  2.0f,  3.0f,  4.0
                                                  6.0f,  7.0f,  -8.0f, -7.0f, -6.0f, -5.0f,
                                                  -4.0f, -3.0f, -2.0f, -1.0f};
 
-// Codes of one column for successive k, the even of a pair and the odd one.
+// The values of one column's codes for successive k: at(words, place).
 template <int bits>
 struct WordValues;
 template <>
@@ -155,7 +155,7 @@ void multiply_bytes(const BFloat16* a, int64_t stride_a, CodedView b, float* c, 
   }
 }
 
-// The scales and offsets of a group for half a panel. An offset takes its part first.
+// The scales and offsets of a group for half a panel. add() adds the offset's part first.
 struct GroupScale {
   GroupScale(const NibbleGroups& groups, int64_t group, int64_t half)
       : scale(load(groups.scales + group * kPanelColumns + half)),
@@ -243,7 +243,7 @@ void add_panel(const BFloat16* packed, int64_t rows, const BFloat16* panel,
   }
 }
 
-// Whole groups stand in kCodedInner and in kWideInner.
+// kCodedInner and kWideInner are multiples of every group size.
 void multiply_nibbles(const BFloat16* a, int64_t stride_a, CodedView b, const NibbleGroups& groups,
                       float* c, int64_t stride_c, GemmShape shape, bool accumulate) {
   alignas(64) BFloat16 packed[kCodedRows * kCodedInner];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of bf16 on AMX: C [m, n] = A [m, k] B [k, n] over a packed B, in fp32. A tile of C has
-// 16 rows and 16 columns, one of A 16 rows and 32 k, one of B 32 k and 16 columns in the order of a
-// panel. Every row takes 32 k at a time, in one order, whatever stands beside it. See
+// 16 rows and 16 columns, a tile of A 16 rows and 32 k, a tile of B 32 k and 16 columns in the
+// order of a panel. Every row takes 32 k at a time, in one order, whatever rows are beside it. See
 // panel_gemm.inl.
 
 constexpr int64_t kTileRows = 16;
@@ -13,12 +13,13 @@ constexpr int64_t kPanelLineBytes = kPanelColumns * 2 * sizeof(BFloat16);  // on
 constexpr int64_t kPackedRows = 64;
 constexpr int64_t kPackedInner = 512;
 
-// The intrinsics do not say all that they read and write in memory.
+// The intrinsics do not tell the compiler all memory that they read and write.
 inline void finish_accesses() { asm volatile("" ::: "memory"); }
 
 // The shapes of a thread's tiles during one product: 0 to 3 for C, of which two have `upper` rows
-// and two `lower`; 4 and 5 for A; 6 and 7 for B. They stay behind it. oneDNN may set others between
-// two products, so the first block asks, which costs a fifteenth of setting them.
+// and two `lower`; 4 and 5 for A; 6 and 7 for B. They remain set after the product. oneDNN may set
+// others between two products, so the first block asks for the current shapes, which costs a
+// fifteenth of setting them.
 class TileShapes {
  public:
   void set(int64_t upper, int64_t lower) {

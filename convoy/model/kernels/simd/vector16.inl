@@ -5,11 +5,11 @@
 
 constexpr int64_t kLanes = 16;
 
-// Out of line these would pass vectors through memory.
+// Functions that are not inlined would pass vectors through memory.
 #undef CONVOY_INLINE
 #define CONVOY_INLINE inline __attribute__((always_inline))
 
-// What one register holds.
+// The number of floats in one register.
 #if CONVOY_SIMD_LEVEL >= 2
 constexpr int64_t kRegisterLanes = 16;
 #elif CONVOY_SIMD_LEVEL >= 1
@@ -34,7 +34,7 @@ using Words = WideValue<uint32_t, kLanes>;
 using Doubles = WideValue<double, kLanes>;
 #endif
 
-// function(register of each), side by side.
+// Applies `function` to one register of each argument after another.
 template <class Result, class Function, class... Wide>
 CONVOY_INLINE Result by_register(const Function& function, const Wide&... wide) {
   if constexpr (std::is_class_v<Result>)
@@ -52,7 +52,7 @@ CONVOY_INLINE Register load_register(const From* from) {
 }
 CONVOY_INLINE RegisterFloats load_wide(const c10::BFloat16* from) {
 #if CONVOY_SIMD_LEVEL == 1
-  // The compiler widens the halves of a register apart.
+  // The compiler would widen the two halves of a register separately.
   const auto words = reinterpret_cast<RegisterWords>(
       _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
 #else
@@ -90,7 +90,7 @@ CONVOY_INLINE void store_registers(void* to, const Wide& value) {
 }
 CONVOY_INLINE void store(float* to, const Floats& value) { store_registers(to, value); }
 
-// The same bits.
+// The bits of the floats as words, and the reverse.
 CONVOY_INLINE Words words_of(const Floats& value) {
   return by_register<Words>([](auto part) { return reinterpret_cast<RegisterWords>(part); }, value);
 }
@@ -101,7 +101,7 @@ CONVOY_INLINE Floats floats_of(const Words& value) {
 
 CONVOY_INLINE Floats all(float value) { return Floats{} + value; }
 
-// All bits of a lane where it holds.
+// Sets all bits of a lane where the comparison holds.
 CONVOY_INLINE Ints above(const Floats& a, const Floats& b) {
   return by_register<Ints>([](auto x, auto y) { return x > y; }, a, b);
 }
@@ -135,7 +135,7 @@ CONVOY_INLINE Doubles widened(const Floats& value) {
 #endif
 }
 
-// Round to nearest even in the upper halves of the words; NaN stays NaN.
+// Rounds to nearest even; the result is in the upper halves of the words. NaN stays NaN.
 CONVOY_INLINE Words rounded_words(const Floats& value) {
   return by_register<Words>(
       [](RegisterFloats part) {

@@ -10,7 +10,8 @@ constexpr int64_t kChunk = gpu::kSquaresChunk;
 
 int64_t chunks_of(const at::Tensor& tensor) { return (tensor.numel() + kChunk - 1) / kChunk; }
 
-// Tensors of one type into sums_C, from the place `first` on.
+// Writes the sums of tensors' chunks into sums_C, one tensor after another; one launch takes
+// tensors of one type.
 class ChunkSums {
  public:
   explicit ChunkSums(const at::Tensor& sums_C) : sums_C_(sums_C) {}

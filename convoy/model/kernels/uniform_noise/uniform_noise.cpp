@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's ops on every device: once a pass, over what a block of a model does a hundred times
-// more with.
+// LibTorch's ops on every device: the noise is added once a pass, and a single block of the model
+// computes a hundred times as much.
 #include "convoy/model/kernels/uniform_noise/uniform_noise.h"
 
 #include <ATen/ATen.h>
@@ -16,7 +16,7 @@
 namespace convoy::kernels {
 namespace {
 
-// Words are 64 bits wide on their way: no more of them at a time.
+// Elements that are made at a time: their words take 64 bits each meanwhile.
 constexpr int64_t kElementsAtATime = int64_t{1} << 22;
 
 at::Tensor magnitudes_T1(const RowIndex& rows, int64_t width, double alpha, at::Device device) {
