@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long work on the tensors of a model reports its progress.
+// The function by which long work on a model's tensors reports its progress.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace convoy::models {
 
-// Hears of each piece of work that is done.
+// Called after each piece of work.
 using Advance = std::function<void(int64_t done, int64_t total)>;
 
 }  // namespace convoy::models

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file is written in the order of its types, so that what lies beside codes comes before or long
-// after them: each weight is encoded once for these, which are kept, and once more when its codes
-// are written.
+// A file is written in the order of its types, so the tensors beside a weight's codes come before
+// or long after the codes. Each weight is encoded twice: once for those tensors, which are kept in
+// memory, and once more when its codes are written.
 #include "convoy/model/models/bitsandbytes_export.h"
 
 #include <ATen/ATen.h>
@@ -35,7 +35,7 @@ using ReadTensor = std::function<at::Tensor()>;
 constexpr int64_t kCodedPieceElements = int64_t{1} << 22;
 constexpr int64_t kMaxShardBytes = 5'000'000'000;
 
-// The tensors to write, and how far the work on them is.
+// The tensors to write, and the progress of the work.
 class Sources {
  public:
   Sources(std::string place, const Advance& advance)
@@ -76,7 +76,7 @@ class Sources {
          }});
   }
 
-  // As it is stored; floats are converted to `dtype`.
+  // Adds a tensor as it is stored; floats are converted to `dtype`.
   void add_copy(const std::string& name, const io::TensorView& view,
                 std::optional<at::ScalarType> dtype = {}) {
     const at::ScalarType own = device::tensor_dtype(view.dtype);
@@ -126,7 +126,7 @@ class Sources {
   std::vector<io::TensorSource> list_;
 };
 
-// config.json last, so that a folder that has one is a whole one.
+// Writes config.json last, so that a folder that has it is complete.
 void write_folder(const fs::path& folder, Sources& sources,
                   std::map<std::string, std::string> files) {
   io::write_model_weights(folder, sources.take(), kMaxShardBytes);
@@ -145,8 +145,8 @@ std::map<std::string, StoredCodes> codes_of(const io::ModelWeights& file, const 
   return found;
 }
 
-// The coding as the config.json of a whole checkpoint says it. Transformers goes by its modules'
-// names, and would make codes of each linear map that is not named there, the head's too.
+// The coding in the config.json of a whole checkpoint. Transformers identifies weights by its
+// modules' names, and would quantise each linear map that is not listed there, even the head.
 WeightCoding coding_of_whole(WeightCoding coding, const std::string& text_module,
                              const CheckpointRest& rest) {
   constexpr std::string_view kBody = "model.";
@@ -223,7 +223,7 @@ void write_decoded_model(const io::ModelFolder& source, const fs::path& folder,
   }
   if (!any) refuse_numbers(source.path().string());
   sources.add_all(rest.sources());
-  // A rest of another type leaves the source's type in config.json.
+  // When the rest has another type than the text model, config.json keeps the source's type.
   const bool is_all = dtype && one_dtype(sources.list()) == dtype;
   write_folder(folder, sources, model_files(source, extent, is_all ? dtype : std::nullopt));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Model folders and files of tensors from numbers to codes and back, one tensor at a time: neither
-// is ever whole in memory.
+// Quantises and dequantises model folders and files of tensors, one tensor at a time: neither the
+// source nor the result is ever whole in memory.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -26,15 +26,15 @@ namespace convoy::models {
 void write_bitsandbytes_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                               const WeightCoding& coding, const Advance& advance,
                               Extent extent = Extent::Whole);
-// The way back. `dtype`: the type of every weight of the text model; none: each weight gets its
-// original type, and tensors that are no codes stay as the source stores them. Throws ConfigError
-// where there are no codes.
+// Writes the model in numbers again. `dtype`: the type of every weight of the text model; none:
+// each weight gets its original type, and tensors that are no codes stay as the source stores them.
+// Throws ConfigError where there are no codes.
 void write_decoded_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                          std::optional<at::ScalarType> dtype, const Advance& advance,
                          Extent extent = Extent::Whole);
 
-// The same of a .safetensors file. Every tensor of floats that has elements is coded (int8: only
-// tensors of two dimensions), any other copied.
+// The same for a .safetensors file. Every tensor of floats that has elements is coded (int8: only
+// tensors of two dimensions), any other tensor is copied.
 void write_bitsandbytes_tensors(const std::filesystem::path& source,
                                 const std::filesystem::path& output,
                                 const kernels::BitsandbytesFormat& format, const Advance& advance);

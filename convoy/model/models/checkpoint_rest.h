@@ -30,16 +30,16 @@ class CheckpointRest {
   // Empty for a source that holds a text model alone. Throws DataError.
   CheckpointRest(const io::ModelFolder& source, Extent extent);
 
-  // The name to save a parameter of the text model by: that in the source.
+  // The name under which a parameter of the text model is saved: its name in the source.
   std::string saved_name(const std::string& parameter) const;
-  // The bytes of the source, which stays open for them. Not all are in memory at once.
+  // Reads the bytes of the source, which stays open. Not all tensors are in memory at once.
   std::vector<io::TensorSource> sources() const;
 
  private:
   std::shared_ptr<const CheckpointWeights> weights_;  // null: empty
 };
 
-// The type of all of them that are floats; none: there are several.
+// The type of all tensors of floats; none: they have several types.
 std::optional<at::ScalarType> one_dtype(const std::vector<io::TensorSource>& tensors);
 
 }  // namespace convoy::models

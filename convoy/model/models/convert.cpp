@@ -63,7 +63,7 @@ void convert_model(const io::ModelFolder& source, const std::filesystem::path& f
   const at::ScalarType named = dtype.value_or(weights->stored_dtype(parameters.front().name));
   std::map<std::string, std::string> files = model_files(source, Extent::TextAlone, named);
   io::write_model_weights(folder, std::move(tensors), max_shard_bytes);
-  // config.json last, so that a folder that has one is a whole one.
+  // Writes config.json last, so that a folder that has it is complete.
   const auto config = files.extract("config.json");
   for (const auto& [name, text] : files) write_file_atomic(folder / name, text);
   write_file_atomic(folder / "config.json", config.mapped());

@@ -30,7 +30,7 @@ constexpr const char* kCopiedFiles[] = {"tokenizer.json",
                                         "chat_template.json",
                                         "generation_config.json"};
 
-// Beside the tokenizer's, in a checkpoint that also sees.
+// Files of the processor beside the tokenizer's, in a checkpoint that also takes images.
 constexpr const char* kProcessorFiles[] = {"preprocessor_config.json", "processor_config.json",
                                            "video_preprocessor_config.json"};
 
@@ -62,7 +62,7 @@ std::map<std::string, size_t> units_by_parameter(nn::CausalLm& model) {
   return units;
 }
 
-// The unit is there while its tensor is written.
+// Holds the unit's values in memory while its tensor is written.
 io::TensorSource in_use(io::TensorSource source, nn::Residency* residency, size_t unit) {
   source.produce = [produce = std::move(source.produce), residency,
                     unit](const io::ByteSink& sink) {
@@ -166,7 +166,7 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                              model.residency(), unit));
   }
   if (!config.writes) {
-    // Behind the parameters, the rest changes neither their order nor their shards.
+    // Written after the parameters, the rest changes neither their order nor their shards.
     io::produce_model_weights(std::move(tensors), config.max_shard_bytes);
     return;
   }
@@ -175,7 +175,7 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
   std::map<std::string, std::string> files =
       model_files(source, config.extent, one_dtype(tensors), config.ends, config.chat_template);
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
-  // config.json last, so that a folder that has one is a whole one.
+  // Writes config.json last, so that a folder that has it is complete.
   const auto config_file = files.extract("config.json");
   for (const auto& [name, text] : files) write_file_atomic(folder / name, text);
   write_file_atomic(folder / "config.json", config_file.mapped());

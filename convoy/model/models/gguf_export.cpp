@@ -32,7 +32,8 @@ using architecture::RopeSpec;
 constexpr io::JsonLimits kTokenizerLimits = {.max_bytes = int64_t{128} << 20,
                                              .max_values = 16'000'000};
 
-// Layer i slides unless (i + 1) is a multiple of it. 0: no such number.
+// The number n such that layer i slides unless i + 1 is a multiple of n. 0: there is no such
+// number.
 int64_t sliding_pattern(const DecoderSpec& spec) {
   int64_t pattern = 0;
   for (int64_t layer = 0; layer < spec.num_layers() && pattern == 0; ++layer)
@@ -109,7 +110,7 @@ std::string rotation_refusal(const DecoderSpec& spec) {
   return "";
 }
 
-// Shapes that an architecture has in llama.cpp.
+// Why llama.cpp has no model of this shape in its architecture; empty: it has.
 std::string shape_refusal(const DecoderSpec& spec) {
   if (is_one_of(spec, {"olmo2", "phi3"}) && spec.num_heads * spec.head_dim != spec.hidden_size)
     return "llama.cpp needs heads that share hidden_size in this architecture";
@@ -118,7 +119,8 @@ std::string shape_refusal(const DecoderSpec& spec) {
   return "";
 }
 
-// The part of a longrope that the specification leaves out: Convoy computes no longer rows.
+// The part of a longrope that the specification leaves out, because Convoy does not compute longer
+// rows.
 struct LongRope {
   int64_t max_positions = 0;
   std::vector<double> divisors = {};  // for rows beyond the original positions
@@ -193,7 +195,7 @@ class ModelMetadata {
     metadata_.real(prefix_ + "attention.scale", spec_.attention_scale);
     metadata_.real(prefix_ + "embedding_scale", spec_.embedding_scale);
     metadata_.real(prefix_ + "residual_scale", spec_.residual_scale);
-    metadata_.real(prefix_ + "logit_scale", 1.0 / spec_.logit_scale);  // it divides
+    metadata_.real(prefix_ + "logit_scale", 1.0 / spec_.logit_scale);  // llama.cpp divides by it
   }
 
   void add_windows() {
@@ -264,7 +266,7 @@ class WeightWriter {
     sink(blocks);
   }
 
-  // Scales are halves, as f16 is.
+  // The scales of quantised types are f16, so these types have the range of f16.
   void refuse_lost(const Weight& weight, const at::Tensor& values) const {
     using gguf::TensorType;
     if (weight.type == TensorType::F32 || weight.type == TensorType::BF16) return;
@@ -309,7 +311,8 @@ std::vector<gguf::TensorToWrite> rope_tensors(const DecoderSpec& spec, const Lon
           divisor_tensor(gguf::kShortDivisors, floats(rope.divisors))};
 }
 
-// Names of types that were not what the rule wanted, with how many tensors.
+// Notices of tensors that are not written as the type that the rule wants: both types, and how many
+// tensors.
 std::vector<std::string> fallback_notices(
     const std::map<std::pair<gguf::TensorType, gguf::TensorType>, int64_t>& fallbacks) {
   std::vector<std::string> notices;
@@ -339,7 +342,7 @@ void add_weights(const gguf::Family& family, const DecoderSpec& spec, const Gguf
       weight.rows = parameter.shape[0];
       weight.row_values = parameter.shape[1];
     } else if (gguf::rows_of(family, parameter.name) != gguf::Rows::AsTheyAre) {
-      weight.rows = parameter.shape[0];  // a bias of rows that change their order
+      weight.rows = parameter.shape[0];  // a bias whose rows change their order
     } else {
       weight.row_values = parameter.shape[0];
     }

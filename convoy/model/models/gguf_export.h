@@ -17,14 +17,14 @@
 
 namespace convoy::models {
 
-// Elements of a weight from `begin` on, in row-major order, into `out`: flat and of fp32. By the
-// names that architecture::declare_parameters gives.
+// Reads elements of a weight from `begin` on, in row-major order, into `out`, which is flat and
+// fp32. `name`: as architecture::declare_parameters gives it.
 using ReadElements =
     std::function<void(const std::string& name, int64_t begin, const at::Tensor& out)>;
 
 struct GgufExport {
   gguf::FileType type;
-  std::vector<int32_t> ends = {};  // ends that stand before the source's
+  std::vector<int32_t> ends = {};  // end ids that are listed before the source's
   std::string name = {};           // general.name
   std::string chat_template = {};  // its text; empty: none
   std::function<void(int64_t done, int64_t total)> advance = [](int64_t, int64_t) {};

@@ -18,7 +18,8 @@ namespace convoy::models {
 // The format of the linear maps of a model's blocks. Embedding, norms and head are not quantised.
 struct WeightCoding {
   std::optional<kernels::BitsandbytesFormat> format = {};  // none: as the files have them
-  std::vector<std::string> skip_modules = {};  // stay whole: names, or their beginnings or ends
+  // Modules that are not quantised: names, or their beginnings or ends.
+  std::vector<std::string> skip_modules = {};
 };
 
 // The quantization_config of a folder with quantised weights; none when it has no such key. Throws

@@ -24,7 +24,7 @@ namespace convoy::models {
 // supported, and listing every tensor that is missing, unexpected or of another shape; all of it
 // before anything is allocated. Throws ConfigError for other dtypes. Weights that are stored as
 // codes, or that `coding` selects, are held as codes; only one weight at a time is whole, while it
-// is encoded. `advance` hears of each parameter that is read.
+// is encoded. `advance` is called after each parameter that is read.
 std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
                                              at::Device device = at::kCPU,
                                              const WeightCoding& coding = {},

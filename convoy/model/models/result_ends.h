@@ -14,16 +14,16 @@
 namespace convoy::models {
 
 struct ResultEnds {
-  std::vector<int32_t> ids = {};  // ends that stand before the ones that the source names
-  // The tokenizer's EOS in place of the source's: ids[0]. Empty: it stays.
+  std::vector<int32_t> ids = {};  // end ids that are listed before the source's
+  // The tokenizer's EOS that replaces the source's: ids[0] as text. Empty: the source's stays.
   std::string eos_token = {};
 };
 
 // The ids of `ends` that the files of `source` do not name.
 std::vector<int32_t> unnamed_ends(const io::ModelFolder& source, const ResultEnds& ends);
 
-// generation_config.json with the ends of `source` and the ids of `ends`, as transformers aligns
-// it: the new ones first. Nothing where the source names them all.
+// generation_config.json of `source` with its ends and the ids of `ends`: the ids of `ends` come
+// first, as in transformers. Nothing if the source needs no change.
 std::optional<std::string> generation_config_text(const io::ModelFolder& source,
                                                   const ResultEnds& ends);
 

@@ -15,7 +15,7 @@ namespace convoy::models {
 nn::ChannelPooling parse_channel_pooling(const std::string& name);  // throws ConfigError
 std::string channel_pooling_name(nn::ChannelPooling pooling);
 
-// config.json: the network, the names of channels and classes in their order.
+// The text of config.json: the network, and the names of channels and classes in their order.
 std::string signal_config_text(const nn::SignalClassifierSpec& spec,
                                const std::vector<std::string>& channel_names,
                                const std::vector<std::string>& class_names);

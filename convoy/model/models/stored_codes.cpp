@@ -76,7 +76,7 @@ int64_t divide_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
 }  // namespace
 
-// Takes apart what a file has under the names of one weight.
+// Reads all that a file has under the names of one weight.
 class StoredCodesReader {
  public:
   StoredCodesReader(const std::string& weight, const FindTensor& find, const std::string& place)
@@ -183,7 +183,7 @@ class StoredCodesReader {
       if (size > kMostElements / elements) fail("", "a weight of a sane size", codes_.shape_);
       elements *= size;
     }
-    // Whatever type the bytes are stored as.
+    // The bytes may be stored as any type.
     const io::TensorView* const packed = find_(weight_);
     const int64_t num_bytes = divide_up(elements, 2);
     if (packed == nullptr || std::ssize(packed->bytes) != num_bytes)

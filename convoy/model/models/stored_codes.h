@@ -35,8 +35,8 @@ class StoredCodes {
 
   kernels::BitsandbytesWeight read() const;
   const at::Tensor& nested_table() const { return nested_table_; }
-  // Elements of a part (BitsandbytesWeight::Part) from `begin` on into `out`: flat, as many as it
-  // has.
+  // Reads elements of a part (BitsandbytesWeight::Part) from `begin` on into `out`, a flat tensor,
+  // until it is full.
   void read_part(const std::string& suffix, int64_t begin, const at::Tensor& out) const;
 
  private:
@@ -46,7 +46,7 @@ class StoredCodes {
   std::vector<int64_t> shape_;
   at::ScalarType dtype_ = at::kFloat;
   std::vector<std::string> keys_;
-  std::map<std::string, io::TensorView> parts_;  // by suffix, but the offset
+  std::map<std::string, io::TensorView> parts_;  // by suffix; all parts but the offset
   at::Tensor nested_offset_;
   at::Tensor nested_table_;
   friend class StoredCodesReader;

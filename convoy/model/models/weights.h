@@ -30,7 +30,8 @@ class CheckpointWeights {
 
   // Reads a weight by a name that the model declares. Codes are decoded.
   at::Tensor read(const std::string& name, at::ScalarType dtype) const;
-  // Elements from `begin` on, in row-major order, into `out`: flat, of any float type and device.
+  // Reads elements from `begin` on, in row-major order, into `out`: flat, of any float type and
+  // device.
   void read_elements(const std::string& name, int64_t begin, const at::Tensor& out) const;
   // For a quantised weight: the type of the original weight.
   at::ScalarType stored_dtype(const std::string& name) const;

@@ -30,18 +30,19 @@ class TokenBatch {
   // row, then T. The tensors lie on `device`. Async.
   TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
              std::vector<int64_t> row_starts, at::Device device = at::kCPU);
-  // The same with its part of `upload`, which the caller sends.
+  // The same; the tensors are added to `upload`, which the caller sends.
   TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
              std::vector<int64_t> row_starts, device::Upload& upload);
 
-  // Other ids, int64 [T], which only the device has: all are in the model's vocabulary.
+  // Replaces the ids by int64 [T], which only the device has: all are in the model's vocabulary.
   void replace_ids(at::Tensor token_ids_T) { token_ids_T_ = std::move(token_ids_T); }
 
   const at::Tensor& token_ids_T() const { return token_ids_T_; }        // int64
   const at::Tensor& position_ids_T() const { return position_ids_T_; }  // int64
   const kernels::RowIndex& rows() const { return rows_; }
   int64_t num_tokens() const { return rows_.num_tokens(); }
-  int64_t lowest_id() const { return lowest_id_; }  // 0 without tokens, as the next two
+  // 0 without tokens; the same for highest_id() and last_position()
+  int64_t lowest_id() const { return lowest_id_; }
   int64_t highest_id() const { return highest_id_; }
   int64_t last_position() const { return last_position_; }
 
@@ -66,7 +67,8 @@ struct KvGeometry;
 enum class KeptInputs { OnDevice, OnHost };
 
 struct ForwardOptions {
-  // Generation: the batch is the new tokens of the cache's rows, which it stores and attends to.
+  // Generation: the batch has the new tokens of the cache's rows. The pass stores their keys and
+  // values in the cache and attends to all that it holds.
   const KvCache* cache = nullptr;
   Recompute recompute = Recompute::Nothing;
   KeptInputs kept_inputs = KeptInputs::OnDevice;
@@ -87,8 +89,8 @@ class CausalLm {
 
   // Every parameter once, in checkpoint order; a tied head is not listed.
   virtual std::vector<NamedTensor> parameters() = 0;
-  // The same parameters and the leaves of adapters, each in one unit, as they train by now; units
-  // in the order of their first use.
+  // The same parameters and the leaves of adapters, each in one unit, as trained or frozen at the
+  // time of the call; units in the order of their first use.
   virtual std::vector<Unit> units() = 0;
   // From now on the model notifies `residency` of each use of units(). `residency` outlives the
   // model's passes, backward included; null = no notices.
@@ -99,15 +101,15 @@ class CausalLm {
   // Linears inside the blocks in forward order; the head is not among them.
   virtual std::vector<Linear*> block_linears() = 0;
   // For inference, with codes or before quantize_blocks(), before or after adapters: linears of one
-  // input become one product where a device gains by it. Names and values of parameters stay. Not
-  // while the model has a residency.
+  // input become one product where a device gains by it. Names and values of parameters stay the
+  // same. Not while the model has a residency.
   virtual void join_projections() {}
-  // The kernel of attention without a cache, on GPUs; where it does not take a layer's heads,
-  // FlashAttention does.
+  // Selects the kernel of attention without a cache, on GPUs. FlashAttention computes layers whose
+  // heads the kernel does not take.
   virtual void use_attention(kernels::AttentionKernel /*kernel*/) {}
-  // Tables for so many positions now: no pass up to there makes others.
+  // Makes the tables of `num_positions` positions now, so that no pass within them makes any.
   virtual void prepare_positions(int64_t /*num_positions*/) {}
-  // All block_linears() in few bits: Linear::quantize().
+  // Quantises all block_linears(): Linear::quantize().
   virtual void quantize_blocks(const kernels::IntegerFormat& format) = 0;
   // Freezes or thaws every parameter; packed copies are dropped.
   virtual void set_requires_grad(bool requires_grad) = 0;

@@ -70,7 +70,8 @@ at::Tensor Decoder::query_scale(const at::Tensor& positions_T) const {
       .view({-1, 1, 1});
 }
 
-// The key of what a block draws is another one: adapters mix it with their own.
+// The key of the noise differs from the keys of blocks: adapters mix options.draw_key with words of
+// their own.
 at::Tensor Decoder::with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
                                const ForwardOptions& options) const {
   if (options.noise_alpha == 0 || !options.draw_key) return x_TD;
@@ -123,7 +124,7 @@ Residual Decoder::run_block(size_t index, const Residual& input, BlockBatch batc
   if (records && options.recompute == Recompute::Selective) recomputed.emplace();
   const bool recomputes = records && options.recompute == Recompute::Blocks;
   if (residency_ == nullptr && !recomputes) return block.forward(input, batch);
-  // A unit has one input and one output where backward meets it, recomputed or not.
+  // Backward sees one input and one output of a unit, whether the unit is recomputed or not.
   const at::Tensor x_TD = use.enter(input.sum());
   const auto run = [&block, batch](const at::Tensor& x) { return block.forward({x}, batch).sum(); };
   if (!recomputes) return {use.leave(run(x_TD))};
@@ -181,12 +182,13 @@ std::vector<Linear*> Decoder::block_linears() {
   return linears;
 }
 
-// On CPUs products take as long apart: nothing is started for them, and x stays in the cache.
+// Not on CPUs, where separate products take no longer: no kernels are started, and x stays in the
+// cache.
 void Decoder::join_projections() {
   CONVOY_INVARIANT(residency_ == nullptr, "projections are joined before a model is sharded");
   if (device().is_cpu()) return;
   for (DecoderBlock& block : blocks_) block.join_projections();
-  // Memory of the parts would stay with LibTorch in pieces that are too small for the next ones.
+  // LibTorch would keep the memory of the parts in pieces that are too small for later parts.
   if (device().is_cuda()) at::getDeviceAllocator(device().type())->emptyCache();
 }
 

@@ -105,11 +105,11 @@ DecoderBlock::Norm DecoderBlock::make_norm(const std::string& suffix, int64_t si
 
 at::Tensor DecoderBlock::normalise(const at::Tensor& x, const Norm& norm) const {
   if (!norm.weight.defined()) return x;
-  // A part of a joined product lies in strides.
+  // A part of a joined product has strided rows.
   return kernels::rms_norm(x.contiguous(), norm.weight, norm_epsilon_, norm_order_);
 }
 
-// The sum of a residual, and what the maps behind it read: its norm, or itself.
+// The sum of a residual, and the input of the maps that follow: the norm of the sum, or the sum.
 kernels::AddedNorm DecoderBlock::added(const Residual& residual, const Norm& norm) const {
   if (norm.weight.defined())
     return kernels::add_rms_norm(residual.x_TD, residual.added_TD, norm.weight, norm_epsilon_,
@@ -127,7 +127,7 @@ Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) c
   return {middle.sum, scaled(fed, residual_scale_)};
 }
 
-// Norms of queries and keys go with the rotation in one op unless something lies between them.
+// Queries and keys are normalised and rotated by one op unless something comes between.
 bool DecoderBlock::norms_apart(const BlockBatch& batch) const {
   return norm_over_heads_ || batch.feature_order.from_E.defined() ||
          batch.query_scale_T11.defined();
@@ -150,7 +150,7 @@ at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch)
   const at::Tensor unscaled_q_THE = heads(projected[0], query_norm_, batch),
                    k_TKE = heads(projected[1], key_norm_, batch),
                    v_TKE = projected[2].view({tokens, -1, head_dim_});
-  // The rotation keeps the factor.
+  // A rotation of scaled queries is the scaled rotation, so the factor may come first.
   const at::Tensor q_THE =
       batch.query_scale_T11.defined() ? unscaled_q_THE * batch.query_scale_T11 : unscaled_q_THE;
   kernels::HeadTransform transform{.norm_epsilon = norm_epsilon_, .norm_order = norm_order_};

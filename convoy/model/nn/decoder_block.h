@@ -61,7 +61,7 @@ class DecoderBlock {
   // Makes one product of the maps of queries, keys and values, and one of gate and up.
   void join_projections();
 
-  // Every linear map in few bits, joined ones as one.
+  // Quantises every linear map; maps that are joined are quantised as one.
   void quantize(const kernels::IntegerFormat& format);
 
   bool trains() const;                          // a parameter or an adapter in it requires grad
@@ -75,7 +75,7 @@ class DecoderBlock {
     std::string name;  // empty: this family has no such norm
     at::Tensor weight;
   };
-  // None where the suffix is empty.
+  // An empty norm where the suffix is empty.
   Norm make_norm(const std::string& suffix, int64_t size, const ParameterSource& source) const;
   Linear make_linear(const std::string& suffix, int64_t in, int64_t out, bool bias,
                      const ParameterSource& source) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that parameters have but do not hold yet: the parameters are tensors without memory
+// Values of parameters that have no memory yet: the parameters are tensors without memory
 // (device::tensor_without_memory), and a rank reads only the elements that it needs. So it never
 // holds another rank's elements.
 #pragma once
@@ -19,11 +19,11 @@ namespace convoy::nn {
 
 class DeferredValues {
  public:
-  // Writes the elements from `begin` on, in row-major order, into `out`: flat, as many as it has.
-  // Throws what reading throws.
+  // Writes the elements from `begin` on, in row-major order, into `out`, a flat tensor, until it is
+  // full. Throws the errors of reading.
   using Read = std::function<void(int64_t begin, const at::Tensor& out)>;
 
-  // From now on these are the values of `parameter`.
+  // From now on `read` gives the values of `parameter`.
   void set(const at::Tensor& parameter, Read read);
   bool contains(const at::Tensor& parameter) const;
   // `out` may be on any device and of any float type.
@@ -33,8 +33,8 @@ class DeferredValues {
   std::unordered_map<const c10::TensorImpl*, Read> reads_;
 };
 
-// Gives units memory and values while they are used, for what looks at weights before a strategy
-// has them. Not collective.
+// Gives units memory and values while they are used, for code that reads weights before a strategy
+// has taken them over. Not collective.
 class ReadOnUse : public Residency {
  public:
   // `values` outlives it.
@@ -46,7 +46,7 @@ class ReadOnUse : public Residency {
  private:
   struct State {
     std::vector<at::Tensor> deferred;
-    std::vector<Linear*> linears;  // their packed copies go with the values
+    std::vector<Linear*> linears;  // linears whose packed copies are released with the values
     int uses = 0;
   };
   const DeferredValues& values_;

@@ -9,7 +9,7 @@ namespace {
 // Number of tokens with logits in memory at a time.
 constexpr int64_t kChunkTokens = 256;
 
-// For a quantised head, which has no weight any more: through its product.
+// A quantised head has no weight any more, so its product gives the logits.
 kernels::TokenLosses quantized_token_losses(const Linear& head, const at::Tensor& hidden_TD,
                                             const kernels::LabelledTokens& labels) {
   const at::NoGradGuard no_grad;

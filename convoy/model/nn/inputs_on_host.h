@@ -19,9 +19,10 @@ class InputsOnHost {
  public:
   explicit InputsOnHost(at::Device device);
 
-  // Returns the number to take it by. Async: `x` must not be changed.
+  // Keeps `x` and returns its number for take(). Async: `x` must not be changed.
   size_t keep(const at::Tensor& x);
-  // Once, the last one first. Async: for work of the current stream.
+  // Takes the input back, once for each number, the last number first. Async: for work of the
+  // current stream.
   at::Tensor take(size_t number);
 
  private:

@@ -13,8 +13,8 @@ namespace {
 
 using Parts = const std::vector<Linear*>&;
 
-// The tensors one after another. Each becomes a view of the result, also where it is held
-// elsewhere.
+// The tensors one after another in one tensor. Each of `tensors` becomes a view of it, also where
+// other code holds the tensor.
 at::Tensor moved_together(const std::vector<at::Tensor>& tensors) {
   const at::Tensor whole = at::cat(tensors);
   int64_t begin = 0;
@@ -66,7 +66,7 @@ at::Tensor joined_biases(Parts parts) {
   return biases.empty() ? at::Tensor() : moved_together(biases);
 }
 
-// A tensor of the map's values.
+// The tensor that stores the map's values.
 const at::Tensor& stored(const Linear& linear) {
   return linear.is_bitsandbytes() ? linear.coded().codes : linear.weight();
 }
@@ -75,7 +75,7 @@ bool trains_its_weight(const Linear* part) {
   return part->adapter() == nullptr && part->weight().requires_grad();
 }
 
-// Empty where the parts have to go one by one.
+// Empty where the parts have to be computed one by one.
 std::vector<at::Tensor> recorded_together(const std::vector<const Linear*>& parts,
                                           const at::Tensor& x_TI, DrawKey draw_key) {
   if (std::all_of(parts.begin(), parts.end(), trains_its_weight)) {

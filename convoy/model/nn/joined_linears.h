@@ -23,7 +23,7 @@ class JoinedLinears {
   // quantised already or differ in form stay as they are. A second call does nothing.
   void join(const std::vector<Linear*>& parts);
 
-  // Each of them in few bits (Linear::quantize), joined ones as one map.
+  // Quantises the parts (Linear::quantize), joined ones as one map.
   void quantize(const std::vector<Linear*>& parts, const kernels::IntegerFormat& format);
 
   // The outputs of the parts at x_TI, through their adapters: [T, O] each, features side by side.

@@ -49,7 +49,7 @@ class KvCache {
   const std::vector<kernels::PagedRows>& rows() const { return rows_; }
 
   // Transforms q [T, H, E] and k [T, K, E] of the pass, stores k and v [T, K, E], then attends to
-  // all that its rows have stored: [T, H, E].
+  // all keys that the rows have stored: [T, H, E].
   at::Tensor attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,
                     const at::Tensor& v_TKE, const kernels::HeadTransform& transform,
                     const kernels::AttentionConfig& config) const;

@@ -32,16 +32,17 @@ class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
   virtual at::Tensor forward(const Linear& base, const at::Tensor& x, DrawKey draw_key) const = 0;
-  // The outputs of several adapted maps at one x, of which the first has this adapter: with fewer
-  // products and one sum as the gradient of x. Empty where these maps cannot go together.
+  // The outputs of several adapted maps at one x, with fewer products and one sum as the gradient
+  // of x. This adapter belongs to the first map. Empty where these maps cannot be computed
+  // together.
   virtual std::vector<at::Tensor> forward_together(const std::vector<const Linear*>& bases,
                                                    const at::Tensor& x, DrawKey draw_key) const;
-  // Is it the base map and a sum that depends on x alone? Then add_to() adds that, of x_TI [T, I],
-  // to the base map's y_TO; nothing is recorded for backward.
+  // Is the adapted map the base map plus a term that depends on x alone? Then add_to() adds this
+  // term for x_TI [T, I] to y_TO, the output of the base map; nothing is recorded for backward.
   virtual bool adds() const { return false; }
   virtual void add_to(const at::Tensor& y_TO, const at::Tensor& x_TI) const;
-  // A parameter of it requires grad. False lets recomputation skip blocks below the lowest one that
-  // trains.
+  // Does a parameter of the adapter require grad? False lets recomputation skip blocks below the
+  // lowest one that trains.
   virtual bool trains() const { return true; }
 };
 
@@ -67,12 +68,13 @@ class Linear {
   // inference.
   void quantize(const kernels::IntegerFormat& format);
   bool is_integer() const { return is_integer_; }
-  // A joined map has this one's values in few bits: from now on it has a shape and no product.
+  // Frees the values, which a joined map holds in few bits: from now on this map has a shape and
+  // computes no product.
   void leave_values_to_joined();
 
   // Takes codes for the weight, which must not train: weight() holds its shape and type alone.
   void set_bitsandbytes(kernels::BitsandbytesWeight weight);
-  // Takes what the codes stand for as its weight.
+  // Replaces the codes by the weight that they stand for.
   void decode();
   bool is_bitsandbytes() const { return coded_ != nullptr; }
   const kernels::BitsandbytesWeight& coded() const {

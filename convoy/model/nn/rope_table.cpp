@@ -120,7 +120,7 @@ void RopeTable::ensure(int64_t num_positions, at::Device device) {
   const int64_t rows = std::max({kFirstPositions, 2 * present, num_positions});
   const at::Tensor angles =
       at::arange(rows, at::kFloat).unsqueeze(1) * inverse_frequencies_E_.unsqueeze(0);
-  // The scale is not for features that stay.
+  // Features that are not rotated are not scaled either.
   const auto with_still = [&](const at::Tensor& rotated, double still) {
     return at::constant_pad_nd(rotated * scale_, {0, still_pairs_}, still).to(device);
   };

@@ -18,7 +18,7 @@ at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_
 // The kernels turn feature j with feature j + E/2. Heads whose pairs lie elsewhere, or of which a
 // part stays as it is, are put in this order first, queries and keys alike: scores are the same.
 struct FeatureOrder {
-  at::Tensor from_E;  // int64: the model's feature in each place; undefined: as they are
+  at::Tensor from_E;  // int64: the model's feature in each place; undefined: the order stays
   at::Tensor back_E;  // the reverse
 };
 FeatureOrder feature_order(const architecture::RopeSpec& spec, int64_t head_dim);

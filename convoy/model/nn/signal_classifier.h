@@ -31,7 +31,7 @@ class SignalClassifier {
   // encoder never trains.
   at::Tensor scores(const at::Tensor& x_NLC, SignalPass pass, DrawKey draw_key) const;
 
-  // Its parameters and running statistics stay as they are from now on.
+  // The encoder's parameters and running statistics do not change from now on.
   void freeze_encoder();
   bool encoder_is_frozen() const { return frozen_; }
 
@@ -39,7 +39,7 @@ class SignalClassifier {
   std::vector<NamedTensor> parameters() const;
   std::vector<NamedTensor> trained_parameters() const;
   std::vector<NamedTensor> buffers() const { return encoder_.buffers(); }
-  // As nn::CausalLm has them.
+  // The same as in nn::CausalLm.
   std::vector<Unit> units() const;
   void set_residency(Residency* residency) { residency_ = residency; }
   Residency* residency() const { return residency_; }

@@ -35,12 +35,12 @@ struct SignalEncoderSpec {
 
 // Options of a pass.
 struct SignalPass {
-  bool training = false;         // norms of the batch, which the running statistics take up
-  bool keeps_statistics = true;  // false: they stay as they are
+  bool training = false;         // batch norm by the batch, which updates the running statistics
+  bool keeps_statistics = true;  // false: the running statistics do not change
   bool bf16 = false;
 };
 
-// Makes a tensor of a name and shape; `fan_in`: terms of each sum that it is a factor of.
+// Makes a tensor of a name and shape. `fan_in`: the number of inputs of each output.
 using SignalSource = std::function<at::Tensor(const std::string& name,
                                               const std::vector<int64_t>& shape, int64_t fan_in)>;
 
@@ -58,7 +58,7 @@ class SignalEncoder {
   int64_t features() const;
   std::vector<NamedTensor> parameters() const;
   std::vector<NamedTensor> buffers() const;  // running statistics
-  // One for each stage, "encoder.0", as its parameters train by now.
+  // One unit for each stage, "encoder.0", as trained or frozen at the time of the call.
   std::vector<Unit> units() const;
   const SignalEncoderSpec& spec() const { return spec_; }
 

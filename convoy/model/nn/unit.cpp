@@ -8,7 +8,7 @@
 namespace convoy::nn {
 namespace {
 
-// The same values; `reached` runs when backward comes by.
+// Returns the same values; `reached` is called when backward arrives at them.
 at::Tensor told_in_backward(const at::Tensor& values, const char* op,
                             std::function<void()> reached) {
   if (!kernels::records_gradient({values})) return values;

@@ -37,7 +37,8 @@ class Residency {
   // The parameters of the unit hold their values from here on. Uses of one unit may overlap. May be
   // collective: all ranks use the same units in the same order.
   virtual void acquire(size_t unit) = 0;
-  // All ranks have to run every pass, backward included, even one without rows of its own.
+  // Are uses collective? Then all ranks have to run every pass, backward included, even a rank
+  // without rows of its own.
   virtual bool is_collective() const = 0;
   // The end of a use.
   virtual void release(size_t unit) = 0;

@@ -29,14 +29,14 @@ struct DtypeQuestion {
 struct DtypeChoice {
   std::string dtype = "bf16";  // fp32 or bf16
   std::string reason = {};     // "this CPU (avx2) ..."; empty = the user named it
-  // "bf16: this CPU (avx2) ...; --dtype fp32 for the other", of which `flag` is "--dtype ".
+  // "bf16: this CPU (avx2) ...; --dtype fp32 for the other". `flag`: "--dtype " in this example.
   std::string text(const std::string& flag) const;
   bool operator==(const DtypeChoice&) const = default;
 };
 
 DtypeChoice choose_dtype(const DtypeQuestion& question);
 
-// The question for a machine, without the memory of a work.
+// The question for a machine, without the memory that the work takes.
 DtypeQuestion dtype_question(const Machine& machine);
 
 // The type of a training on `machine`: what the settings name, else by the rule. `model` is empty

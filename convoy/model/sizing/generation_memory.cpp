@@ -78,8 +78,8 @@ int64_t kv_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_
   return rows.kv_bytes > 0 ? std::min(bytes, rows.kv_bytes) : bytes;
 }
 
-// Queries, keys, values and the feed-forward's maps of the tokens of a step, and the logits of the
-// rows that draw.
+// Queries, keys, values and the outputs of the feed-forward's maps for the tokens of a step, and
+// the logits of the rows that draw.
 int64_t step_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_t element_bytes) {
   const int64_t tokens =
       std::min(rows.step_tokens, std::max(rows.rows, rows.rows * rows.row_tokens));
@@ -134,7 +134,8 @@ GenerationMemory plan_generation(const DecoderSpec& model, const GenerationReque
     if (on_cpu) memory.packed_bytes = elements.head * element_bytes;
   } else {
     memory.weight_bytes = elements.all * element_bytes;
-    // Steps of single tokens are products of few rows: kernels/frozen_linear.
+    // Steps of single tokens are products of few rows, for which kernels/frozen_linear packs
+    // weights.
     if (on_cpu) memory.packed_bytes = (elements.of_blocks + elements.head) * element_bytes;
   }
   GenerationRows rows = request.rows;

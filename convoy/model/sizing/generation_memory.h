@@ -16,12 +16,12 @@ namespace convoy::sizing {
 struct GenerationRows {
   int64_t rows = 16;
   int64_t row_tokens = 0;     // the longest row: prompt and answer
-  int64_t step_tokens = 512;  // a step's, prompts and new tokens together
+  int64_t step_tokens = 512;  // tokens of a step, of prompts and answers together
   int64_t kv_blocks = 0;      // blocks of keys and values; 0 = enough for all rows
   int64_t kv_bytes = 0;       // bound of their bytes; 0 = none
   bool int8_kv = false;
   bool keeps_kv = true;    // false: texts are scored, and a layer's keys end with the layer
-  int64_t logit_rows = 0;  // rows of logits that lie together; 0 = one for each row
+  int64_t logit_rows = 0;  // rows of logits in memory together; 0 = one for each row
   bool operator==(const GenerationRows&) const = default;
 };
 
@@ -41,12 +41,13 @@ struct GenerationMemory {
   int64_t packed_bytes = 0;  // copies of weights, packed for products of few tokens
   int64_t kv_bytes = 0;      // keys and values of the longest rows
   int64_t step_bytes = 0;    // activations and logits of a step
-  // Whole weights of which `weights` are codes: where they are more than all that comes later.
+  // Whole weights while they are coded or quantised; counts where it is more than all that comes
+  // later.
   int64_t loading_bytes = 0;
 
   int64_t total_bytes() const;
-  // As the engine does where kv_blocks is auto: keys and values take at most half of what program
-  // and weights leave of `all_bytes`.
+  // Bounds the keys and values as the engine does where kv_blocks is auto: they take at most half
+  // of the bytes that program and weights leave of `all_bytes`.
   void bound_kv(int64_t all_bytes);
   // "1.3 GiB = 150 MiB program + 513 MiB weights + ..."; parts that are nothing are left out.
   std::string text() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The most operations per second that products of matrices were measured to reach on this machine,
-// kept for the user: what trainings are compared with. `convoy bench peak` measures.
+// The most operations per second that products of matrices reached in measurements on this machine,
+// kept for the user. Trainings are compared with it. `convoy bench peak` measures.
 #pragma once
 
 #include <filesystem>
@@ -30,7 +30,8 @@ std::filesystem::path peaks_file();
 // FLOP/s; nothing where it was not measured, or the file cannot be read.
 std::optional<double> known_peak(const std::filesystem::path& file, const PeakOwner& owner);
 
-// Unless a higher one is known: what ran beside a measurement made it slower. Throws IoError.
+// Stores a peak unless a higher one is stored: other work on the machine can only lower a
+// measurement. Throws IoError.
 void remember_peak(const std::filesystem::path& file, const PeakOwner& owner, double flops);
 
 }  // namespace convoy::sizing

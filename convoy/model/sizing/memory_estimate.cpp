@@ -103,7 +103,7 @@ int64_t norms_of_block(const DecoderSpec& model) {
   return norms;
 }
 
-// One unit's parts while its parameters come by.
+// The parts of one unit, to which its parameters are added one by one.
 struct GrowingUnit {
   ParameterPart quantized = {};
   ParameterPart plain = {};
@@ -138,7 +138,7 @@ class ShapeMaker {
     for (const ParameterDeclaration& parameter : declare_parameters(model)) add(parameter);
     close_unit();
     shape_.kept += (in_blocks_ + adapter_width_) / std::max<int64_t>(shape_.layers, 1);
-    // Inputs of norms that no other op keeps.
+    // Inputs of norms, which no other op keeps.
     if (model.query_key_norm)
       shape_.kept += (model.num_heads + model.num_kv_heads) * model.head_dim;
     shape_.at_work += dora_at_work_;

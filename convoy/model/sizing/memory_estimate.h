@@ -23,7 +23,7 @@ struct EstimateRequest {
   std::string dtype = "bf16";  // type of weights and activations: bf16 or fp32
   int64_t lora_rank = 32;
   bool dora = false;        // for lora and qlora
-  bool drops_dora = false;  // tuning.lora.dropout, of which DoRA keeps the inputs
+  bool drops_dora = false;  // tuning.lora.dropout is above 0, so DoRA keeps the dropped inputs
   // Endings of names; empty = all linear maps of blocks.
   std::vector<std::string> lora_targets = {};
   StateSharing sharing = {};
@@ -47,7 +47,8 @@ TrainingShape training_shape(const architecture::DecoderSpec& model,
 
 int64_t count_parameters(const architecture::DecoderSpec& model);
 
-// The least recomputation with which it fits (choose_recompute in memory_plan.h). Throws as below.
+// The least recomputation with which the training fits (choose_recompute in memory_plan.h). Throws
+// as below.
 architecture::Recompute choose_recompute(const architecture::DecoderSpec& model,
                                          const EstimateRequest& request, int64_t device_bytes);
 

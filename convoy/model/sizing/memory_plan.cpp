@@ -49,7 +49,7 @@ int64_t rows_of_logits(const TrainingShape& shape, int64_t tokens) {
 }
 
 bool keeps_packed_copies(const MemoryQuestion& question) {
-  constexpr int64_t kManyTokens = 256;  // kernels/frozen_linear packs as it reads from here on
+  constexpr int64_t kManyTokens = 256;  // from here on kernels/frozen_linear keeps no packed copy
   const int64_t least =
       question.least_batch_tokens > 0 ? question.least_batch_tokens : question.micro_batch_tokens;
   return least < kManyTokens;
@@ -114,7 +114,7 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
   const int owners = sharing.cuts_states ? question.ranks : 1;
   const bool on_cpu = question.shape.on_cpu;
   MemoryPlan plan{.program_bytes = question.program_bytes};
-  // One rank's gradients of one micro-batch are kept as they are made.
+  // One rank with one micro-batch a step keeps gradients in the type in which backward made them.
   const bool is_alone = sharing.strategy == "none" && !question.accumulates;
   std::vector<int64_t> gathered;
   std::vector<int64_t> packed;
@@ -150,17 +150,19 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
     plan.exchange_bytes += std::min(plan.gradient_bytes, question.bucket_bytes);
   const bool keeps_whole = sharing.cuts_states && !sharing.cuts_gradients && question.accumulates;
   if (keeps_whole) plan.gradient_bytes += sum_of_largest(whole_gradients, SIZE_MAX);
-  // Two under way, and the one that backward fills; over Gloo what comes in lies beside.
+  // The sums of two units are under way while backward fills a third; Gloo receives the two in
+  // buffers of their own.
   int64_t gradients_under_way = 0;
   if (sharing.cuts_states && !keeps_whole)
     gradients_under_way += sum_of_largest(whole_gradients, 3);
   if (exchanges_on_cpu && sharing.cuts_states)
     gradients_under_way += sum_of_largest(whole_gradients, 2);
   const int64_t freed = plan_activations(question, plan);
-  // The largest gradient, that of a tied head, leaves when backward has reached the embedding.
+  // The largest gradient, of a tied head, is sent when backward has reached the embedding, and so
+  // has freed activations.
   if (question.shape.tied_head) gradients_under_way -= std::min(gradients_under_way, freed);
   plan.exchange_bytes += gradients_under_way;
-  // Each takes the place of activations that backward has just freed.
+  // Each gradient takes memory of activations that backward has just freed.
   if (is_alone) plan.gradient_bytes = std::max<int64_t>(0, plan.gradient_bytes - freed);
   for (int64_t* part : {&plan.weight_bytes, &plan.packed_bytes, &plan.gradient_bytes,
                         &plan.optimizer_bytes, &plan.activation_bytes, &plan.head_bytes})

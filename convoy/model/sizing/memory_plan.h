@@ -22,12 +22,12 @@ struct MemoryPlan {
   int64_t program_bytes = 0;  // code, libraries, data: what the process held before the model
   int64_t weight_bytes = 0;   // values that stay
   int64_t packed_bytes = 0;   // copies of frozen weights, packed for products of few tokens
-  // fp32. Where nothing is summed, in the type of the weights, and only what is more than the
-  // activations that backward frees meanwhile.
+  // fp32. Where nothing is summed, gradients have the type of the weights, and only the part counts
+  // that exceeds the activations that backward frees meanwhile.
   int64_t gradient_bytes = 0;
   int64_t optimizer_bytes = 0;   // moments, and master weights where values are bf16
   int64_t exchange_bytes = 0;    // gathered units, gradients on their way between ranks
-  int64_t activation_bytes = 0;  // kept for backward, and what one block computes with
+  int64_t activation_bytes = 0;  // kept for backward, and the working memory of one block
   int64_t head_bytes = 0;        // logits and their gradients
 
   int64_t total_bytes() const;
@@ -50,10 +50,10 @@ struct MemoryQuestion {
   architecture::Recompute recompute = architecture::Recompute::Nothing;
   bool reshard_after_forward = true;
   int64_t prefetch_blocks = 0;  // 0: one on CPUs, else two
-  bool only_sharded = false;    // settings need a strategy that cuts states
+  bool only_sharded = false;    // the settings require a strategy that cuts states
   int replicas = 1;             // replicas of the model in this process (dp)
-  // Values of the optimizer: both moments of 256 elements, scales included; whether bf16 weights
-  // have fp32 masters; whether moments lie on the host, where the model does not.
+  // Settings of the optimizer: bytes of both moments of 256 elements, scales included; whether bf16
+  // weights have fp32 masters; whether moments lie on the host, where the model does not.
   int64_t moment_bytes_of_256 = 2048;
   bool has_masters = true;
   bool pages_moments = false;
@@ -62,18 +62,18 @@ struct MemoryQuestion {
   int64_t program_bytes = 0;
 };
 
-// The state that ranks share under a strategy: each holds a piece of the cut state, and all of the
-// rest.
+// The state that ranks share under a strategy: each rank holds a piece of the state that is cut,
+// and all of the other state.
 struct StateSharing {
   std::string strategy = "none";  // its name
-  bool spans_processes = false;   // else ranks are one, or threads of one process
+  bool spans_processes = false;   // false: one rank, or ranks that are threads of one process
   bool cuts_states = false;       // cuts the optimizer's states
-  bool cuts_gradients = false;    // after every micro-batch; else whole ones wait for the last one
+  bool cuts_gradients = false;    // cut after every micro-batch; else kept whole until the last one
   bool cuts_values = false;       // cuts the parameters
 };
 
-// The sharing of a row of a table of strategies, which stands in a layer that this one does not
-// include.
+// The sharing of a strategy in a table of strategies, which belongs to a layer that this one does
+// not include.
 template <class Strategy>
 StateSharing sharing_of(const Strategy& strategy) {
   return {.strategy = std::string(strategy.name),
@@ -90,11 +90,11 @@ std::vector<StateSharing> sharings_of(const Strategies& strategies) {
   return sharings;
 }
 
-// Under threads of one process (replicas) the bytes count the whole process.
+// When ranks are threads of one process (replicas), the bytes are the bytes of the whole process.
 MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing);
 
-// The least recomputation with which the plan leaves a tenth of `usable_bytes`: nothing where they
-// are unknown, whole blocks where none does.
+// The least recomputation with which the plan leaves a tenth of `usable_bytes`. Nothing is
+// recomputed if `usable_bytes` is unknown; whole blocks are if no plan leaves a tenth.
 architecture::Recompute choose_recompute(MemoryQuestion question, const StateSharing& sharing,
                                          int64_t usable_bytes);
 

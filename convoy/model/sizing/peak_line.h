@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The peak memory of a training step as a line over its tokens, through what was measured.
+// The peak memory of a training step as a line over its tokens, through measured peaks.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ struct MeasuredPeak {
 
 class PeakLine {
  public:
-  // `bytes_per_token`: by formula, until there are two points.
+  // `bytes_per_token`: by formula, used until there are two points.
   explicit PeakLine(double bytes_per_token) : formula_(bytes_per_token) {}
 
-  // The last one is where the line goes on from.
+  // The line continues from the peak that was added last.
   void add(MeasuredPeak peak) { peaks_.push_back(peak); }
   const std::vector<MeasuredPeak>& peaks() const { return peaks_; }
 
-  // From the largest that was measured on. The slope comes from there and from the largest of at
-  // most half its tokens: nearer ones would show noise.
+  // Continues from the last peak. The slope comes from that peak and the last one of at most half
+  // its tokens: nearer ones would show noise.
   int64_t predict(int64_t tokens) const;
   // The number of tokens up to which the line may be trusted: four times the measured number, or,
   // with one point, 1024.
   int64_t reach_tokens() const;
-  // The largest number of tokens, within that, whose peak stays within `allowed_bytes` by the line,
-  // or by the formula where it is steeper: below some size the peak does not grow, and the line is
-  // flat.
+  // The largest number of tokens, up to reach_tokens(), whose peak stays within `allowed_bytes` by
+  // the line, or by the formula where it is steeper: below some size the peak does not grow, and
+  // the line is flat.
   int64_t tokens_within(int64_t allowed_bytes) const;
-  // The same where each token more may cost a seventh more than that, and with one point half more.
+  // The same if each further token may cost a seventh more; with one point, half more.
   int64_t safe_tokens(int64_t allowed_bytes) const;
-  // By how much the points lie off the line through the first and the last, as a share of the
-  // last's bytes.
+  // The largest distance of a point from the line through the first and the last point, as a share
+  // of the last point's bytes.
   double curvature() const;
 
  private:

@@ -6,7 +6,7 @@
 namespace convoy::sizing {
 namespace {
 
-constexpr double kFlopsPerElement = 2;  // and token
+constexpr double kFlopsPerElement = 2;  // for each element and token
 
 // Pairs of queries and keys: each token sees itself and those before it, at most `window` with
 // itself.
@@ -21,7 +21,7 @@ double pairs(int64_t tokens, int64_t window) {
 
 double step_flops(const ProductWeights& weights, const AttentionShape& attention,
                   std::span<const int64_t> row_tokens, int64_t supervised_tokens) {
-  // Forward, and the gradient of the input in all; the gradient of the weight where it trains.
+  // Every weight: forward and the gradient of the input. A trained weight: also its own gradient.
   const double per_token =
       kFlopsPerElement * static_cast<double>(2 * weights.blocks + weights.trained_blocks +
                                              3 * weights.adapters - weights.without_input_gradient);

@@ -17,11 +17,11 @@ namespace convoy::sizing {
 struct ProductWeights {
   int64_t blocks = 0;          // all blocks together
   int64_t trained_blocks = 0;  // elements that train: their gradient is one product more
-  int64_t adapters = 0;        // LoRA's, beside the blocks; all train
+  int64_t adapters = 0;        // elements of LoRA's matrices, beside the blocks; all train
   int64_t head = 0;
   bool trains_head = false;
-  // Elements of the first block's frozen queries, keys and values. Its input needs no gradient
-  // where the embedding is frozen.
+  // Elements of the frozen queries, keys and values of the first block. The input of the first
+  // block needs no gradient where the embedding is frozen.
   int64_t without_input_gradient = 0;
 };
 

@@ -15,12 +15,13 @@ namespace convoy::sizing {
 EstimateRequest request_in(const settings::TrainSettings& settings, const Machine& machine,
                            const std::string& dtype);
 
-// Under parallel.strategy: auto, the first strategy that fits, as training takes it; the last where
-// none does.
+// Under parallel.strategy: auto, sets the first strategy that fits, which the training chooses too;
+// the last one where none fits.
 void choose_sharing(const architecture::DecoderSpec& model, const settings::TrainSettings& settings,
                     const Machine& machine, EstimateRequest& request);
 
-// Under `auto` the least recomputation that fits, of which request_in() takes the most.
+// Under gradient_checkpointing: auto, sets the least recomputation that fits; request_in() assumes
+// the most.
 void settle_recompute(const architecture::DecoderSpec& model,
                       const settings::TrainSettings& settings, int64_t device_bytes,
                       EstimateRequest& request);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sizes of a model that decide how much memory its training needs. Recipes count them on a
-// loaded model; decoder_shape.h derives them from a config.json.
+// loaded model; memory_estimate.h derives them from a config.json.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct TrainingShape {
 // the dropped inputs, which several maps of one input then cannot share.
 struct DoraWidths {
   int64_t kept = 0;
-  int64_t at_work = 0;  // gradients of the terms, while backward is in the map
+  int64_t at_work = 0;  // gradients of the terms, while backward computes the map
   // Bytes of the sum whose norms are taken, and of a copy of the weight when the weight is not
   // fp32.
   int64_t norm_bytes = 0;
