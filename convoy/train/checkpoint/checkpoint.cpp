@@ -66,7 +66,8 @@ std::string records_text(const io::SnapshotWriter& writer) {
   return io::Json{{"files", list}}.dump();
 }
 
-// Writing takes as long as it takes; a rank that has died ends this one by way of the launcher.
+// There is no time limit, because writing may take any time. If a rank has died, the launcher ends
+// this rank.
 void take_part(io::SnapshotWriter& writer, int rank, const PendingSave& save) {
   const fs::path file = writer.folder() / part_file(rank);
   for (std::chrono::milliseconds pause{1}; !fs::exists(file);
@@ -104,7 +105,7 @@ std::string current_failure() {
   }
 }
 
-// On every rank but the first.
+// Called on every rank but rank 0.
 void leave_part(const fs::path& folder, int rank,
                 const std::function<void(io::SnapshotWriter&)>& write) {
   require_folder(folder, rank);

@@ -32,7 +32,7 @@ struct Progress {
   std::optional<double> best_metric;
   int64_t best_step = 0;
   int64_t evaluations_without_improvement = 0;
-  bool evaluation_pending = false;  // due after this step, put off by a request to stop
+  bool evaluation_pending = false;  // due after this step, but put off by a request to stop
   bool operator==(const Progress&) const = default;
 };
 
@@ -49,7 +49,7 @@ using NamedTensors = std::map<std::string, at::Tensor>;
 
 // By group: "model", "adapter_model", "optimizer". On any device.
 struct TrainTensors {
-  std::map<std::string, NamedTensors> whole;  // rank 0's are written
+  std::map<std::string, NamedTensors> whole;  // written by rank 0
   // This rank's pieces of sharded tensors.
   std::map<std::string, std::vector<Piece>> pieces;
 };
@@ -66,12 +66,13 @@ using NamedFiles = std::map<std::string, std::string>;
 
 class CheckpointStore {
  public:
-  // `folder`: <run>/checkpoints. `keep`: beside best and last.
+  // `folder`: <run>/checkpoints. `keep`: number of checkpoints that are kept beside best and last.
   CheckpointStore(std::filesystem::path folder, int64_t keep);
 
   std::filesystem::path folder_of(int64_t step) const;  // the present or future folder
 
-  // The writer, once at start: removes what an interrupted save left. Throws IoError.
+  // Called once at start, by the process that writes: removes what an interrupted save left. Throws
+  // IoError.
   void prepare();
 
   // Writes `state`, whole `tensors` and `more_files` (adapter_config.json, trainer_state.json),
@@ -79,26 +80,26 @@ class CheckpointStore {
   // Throws IoError; then the older ones are untouched. Blocks.
   std::filesystem::path save(const TrainState& state, const TrainTensors& tensors, bool is_best,
                              const NamedFiles& more_files = {});
-  // The same on a thread of its own, with tensors that the device is done with. They may be changed
-  // once await_read() has returned, and this store used once wait() has.
+  // The same on a thread of its own. The device must be done with `tensors`, which may be changed
+  // once await_read() has returned. The store may be used again once wait() has returned.
   std::unique_ptr<PendingSave> start_save(TrainState state, TrainTensors tensors, bool is_best,
                                           NamedFiles more_files = {});
   // Collective until it returns. The same for sharded state, of which every rank writes its own
-  // pieces. Rank 0's `state` and `more_files` count; on other ranks wait() returns, with no folder,
-  // when their part is written. Where another rank does not see the folder its wait() throws
-  // IoError.
+  // pieces. Rank 0's `state` and `more_files` count. On other ranks wait() returns an empty path
+  // when their part is written; on a rank that does not see the folder it throws IoError.
   std::unique_ptr<PendingSave> start_save_together(comm::Group& group, TrainState state,
                                                    TrainTensors tensors, bool is_best,
                                                    NamedFiles more_files = {});
 
-  // Removes what is beyond `keep`, where that needs older checkpoints to be read. Throws IoError.
+  // Removes the remaining checkpoints beyond `keep`, after verifying newer ones by reading them.
+  // Throws IoError.
   void settle();
 
   // Empty when there is no checkpoint at all. Throws CheckpointError when there are some and none
   // is valid.
   std::optional<LoadedCheckpoint> load_newest();
   std::optional<LoadedCheckpoint> load_best();
-  std::optional<int64_t> newest_step() const;  // the newest of all that are there, not verified
+  std::optional<int64_t> newest_step() const;  // the newest checkpoint, which is not verified
 
  private:
   io::SnapshotStore store_;

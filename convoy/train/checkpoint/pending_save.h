@@ -25,7 +25,7 @@ class PendingSave {
   bool is_done() const;  // wait() will not block
   // Blocks until the saved tensors have been read, or will not be.
   void await_read() const { is_read_.wait(false); }
-  // Once. Blocks. Throws what writing threw.
+  // Returns the folder of the checkpoint. Call it once. Blocks. Throws what writing threw.
   std::filesystem::path wait() { return folder_.get(); }
 
   // For `write`.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's way through one collective: written to the flight record as it goes, and named by the
-// errors on the way.
+// The stages of one rank in one collective: written to the flight record, and named by errors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,8 +25,8 @@ std::string_view numbered_group(std::string_view name, int number);
 
 class CollectiveScope {
  public:
-  // Enters. The texts of `collective` are constants. `flight` and `waited_seconds`, to which the
-  // time in finish() is added, outlive this.
+  // Enters the collective. The texts of `collective` are constants. `flight` and `waited_seconds`,
+  // to which the time in finish() is added, outlive this.
   CollectiveScope(telemetry::FlightWriter& flight, std::atomic<double>& waited_seconds, int rank,
                   int size, telemetry::Collective collective);
 
@@ -47,7 +46,7 @@ class CollectiveScope {
     }
   }
 
-  // As run(), with a call that blocks until the collective is done.
+  // The same as run(), with a call that blocks until the collective is done.
   template <class Call>
   void finish(Call call) const {
     flight_->wait(number_);
@@ -57,8 +56,8 @@ class CollectiveScope {
     flight_->done(number_);
   }
 
-  // In place of finish() for a device, which waits while the host goes on. `call` lets it wait. The
-  // thread that watches the device reports the wait's begin and end.
+  // In place of finish() for a device, which waits while the host goes on: `call` makes the device
+  // wait. The thread that watches the device reports the wait's begin and end.
   template <class Call>
   void let_device_wait(Call call) const {
     flight_->trace_wait(number_);
@@ -71,7 +70,8 @@ class CollectiveScope {
     flight_->record_done(number_);
   }
 
-  // For a trace: whether there is one, and that the collective is done. From any thread.
+  // is_traced(): is there a trace? arrived(): reports to it that the collective is done. From any
+  // thread.
   bool is_traced() const { return flight_->traces(); }
   void arrived() const { flight_->arrived(number_); }
 

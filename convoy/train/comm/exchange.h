@@ -14,10 +14,10 @@
 
 namespace convoy::comm {
 
-// The words of all ranks, by rank, on their way.
+// An exchange under way of the words of all ranks.
 class WordExchange {
  public:
-  // Collective. As many words from each rank. `group` outlives this.
+  // Collective. Every rank brings the same number of words. `group` outlives this.
   WordExchange(Group& group, std::span<const int64_t> own);
   // Blocks. Call it once.
   std::vector<int64_t> wait();

@@ -34,10 +34,10 @@ class Work {
 };
 
 // Tensors are contiguous, of one dtype (fp32, bf16, int64) and shape on every rank. They lie on the
-// CPU or on the group's device; collectives of the device follow the work that its current stream
-// has so far, and work submitted after their wait() follows them. One that fails there has wrong
-// values, and every later call throws its CommError: so a figure that was read from the device
-// counts once a later call has returned.
+// CPU or on the group's device. A device's collectives run after the work that its current stream
+// has so far, and work submitted after their wait() runs after them. A collective that fails on the
+// device leaves wrong values, and every later call throws its CommError: so a figure that was read
+// from the device is valid only once a later call has returned.
 class Group {
  public:
   virtual ~Group() = default;
@@ -65,15 +65,15 @@ class Group {
   // Collective. The same without the time limit of collectives: for waits while one rank reads or
   // writes files.
   virtual void wait_for_all() { barrier(); }
-  // Blocks until every collective that was started on the device has run. Throws CommError. Before
-  // values are kept that collectives have brought: in a checkpoint.
+  // Blocks until every collective that was started on the device has run. Throws CommError. To call
+  // before values that collectives have brought are kept in a checkpoint.
   virtual void await_device() {}
   // Closes the connections so that peers fail at once instead of by timeout. Call when this rank
   // failed.
   virtual void abort() = 0;
-  // Collective over this whole group. Blocks. Ranks that bring the same `color` are a group of
-  // their own, in the same order. This group outlives it and takes it along in abort(); its
-  // wait_for_all() has the time limit of collectives. `name`: a constant text, for records.
+  // Collective over this whole group. Blocks. Ranks that bring the same `color` form a new group,
+  // in the same order. This group outlives the new one, and its abort() aborts it too. The new
+  // group's wait_for_all() has the time limit of collectives. `name`: a constant text, for records.
   virtual std::unique_ptr<Group> split(int color, std::string_view name) = 0;
   // The c10d backend beneath, for CPU tensors; null: there is none.
   virtual c10::intrusive_ptr<c10d::Backend> c10d_backend();
@@ -81,25 +81,25 @@ class Group {
   // least holds the others up.
   virtual double waited_seconds() const { return 0; }
 
-  // The sums.
+  // The collectives above with Reduction::Sum.
   std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor);
   std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own);
   // Collective. As wait() of a collective. `tensor` becomes the sum over ranks.
   void all_reduce_sum(at::Tensor tensor);
-  // The same of the collective above.
+  // Collective. start_all_gather() and wait().
   void all_gather(at::Tensor own, at::Tensor whole);
   // Collective. Blocks. True on every rank when it is true on any.
   bool any(bool value);
 };
 
-// Collective. Blocks until all ranks have joined, which must be within `timeout`, as every
-// collective must: let ranks that start at different times barrier->wait_for_all() before. World 1:
-// no connection is made. With a `device` that is not the CPU, collectives of its tensors go through
-// NCCL; ranks that are threads of one process use each other's memory. Every collective, joining
-// first, is written to the barrier's flight record. Throws CommError, DeviceError.
+// Collective. Blocks until all ranks have joined. Joining has the limit `timeout`, as has every
+// collective: let ranks that start at different times call barrier->wait_for_all() before. World 1:
+// no connection is made. With a `device` that is not the CPU, collectives of its tensors use NCCL;
+// ranks that are threads of one process use each other's memory. Every collective, joining first,
+// is written to the barrier's flight record. Throws CommError, DeviceError.
 std::unique_ptr<Group> join_group_at(std::shared_ptr<StoreBarrier> store_barrier,
                                      std::chrono::seconds timeout, at::Device device = at::kCPU);
-// The same with a barrier of its own, reached within `timeout`.
+// The same with a barrier of its own, which must be reached within `timeout`.
 std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
                                   telemetry::FlightWriter* flight = nullptr,
                                   at::Device device = at::kCPU);

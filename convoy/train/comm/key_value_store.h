@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The key-value store of a job's ranks with c10d's interface, whatever holds it: the coordinator of
-// several nodes, a file on one host, another launcher. For sources of this layer only: it brings
-// c10d's headers.
+// The key-value store of a job's ranks with c10d's interface. Its place may be the coordinator of
+// several nodes, a file on one host, or another launcher. Only for sources of this layer, because
+// it includes c10d's headers.
 #pragma once
 
 #include <chrono>

@@ -14,8 +14,9 @@ struct RankEnvironment {
   int local_rank = 0;
   int local_world = 1;
   int replicas = 1;  // ranks that are threads of this process; else 1
-  int group = 0;     // counts this process's groups with these ranks, in the order of joining
-  // CONVOY_FULL_WORLD_SIZE: for an elastic job with all its nodes; else `world`.
+  // number of this group among the process's groups of these ranks, in the order of joining
+  int group = 0;
+  // CONVOY_FULL_WORLD_SIZE: the world of an elastic job when all its nodes take part; else `world`.
   int full_world = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 29500;
@@ -26,12 +27,14 @@ struct RankEnvironment {
   // CONVOY_OWN_ADDRESS: the address by which other hosts reach this one; empty = the address of the
   // interface that routes to MASTER_ADDR.
   std::string own_address;
-  std::string gloo_interface;  // GLOO_SOCKET_IFNAME: the user's own choice; goes before both
-  std::string run_id;          // TORCHELASTIC_RUN_ID
+  // GLOO_SOCKET_IFNAME: the user's own choice; goes before both addresses
+  std::string gloo_interface;
+  std::string run_id;  // TORCHELASTIC_RUN_ID
   int restart_count = 0;
   // TORCHELASTIC_ERROR_FILE: where a failed rank leaves its error; empty = none.
   std::string error_file;
-  bool agent_hosts_store = false;  // TORCHELASTIC_USE_AGENT_STORE: rank 0 is a client too
+  // TORCHELASTIC_USE_AGENT_STORE: the agent hosts the store, so rank 0 is a client
+  bool agent_hosts_store = false;
 
   bool one_host() const { return local_world == world; }
 };

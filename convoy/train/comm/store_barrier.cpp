@@ -74,8 +74,8 @@ void StoreBarrier::await(const std::string& key) {
   }
 }
 
-// Rank 0 may keep the store: it must not go, let alone end, before the others have read what is
-// there.
+// Rank 0 may hold the store, so it must not go on, and perhaps end, before the other ranks have
+// read the values in it.
 void StoreBarrier::leave(const std::string& place) {
   const std::string left = place + "/left";
   if (rank() == 0)

@@ -30,8 +30,9 @@ class StoreBarrier {
   // for a wrong token.
   StoreBarrier(RankEnvironment environment, std::chrono::milliseconds reach_timeout,
                telemetry::FlightWriter* flight = nullptr);
-  // The barriers of `count` ranks that are threads of this process, by rank. `process`: its own
-  // place, of world 1. Rank 0 writes to `flight`, which outlives them; the others to nowhere.
+  // The barriers of `count` ranks that are threads of this process, by rank. `process`: the
+  // environment of the process, of world 1. Rank 0 writes to `flight`, which outlives them; the
+  // others to nowhere.
   static std::vector<std::shared_ptr<StoreBarrier>> of_threads(const RankEnvironment& process,
                                                                int count,
                                                                telemetry::FlightWriter& flight);
@@ -56,7 +57,7 @@ class StoreBarrier {
   // Reports that this rank has failed: ranks that wait for it here stop waiting. Never throws.
   void tell_failure(const std::string& sentence);
 
-  // For groups that are made here.
+  // For groups that join at this barrier.
   KeyValueStore& store() { return *store_; }
   telemetry::FlightWriter& flight() { return flight_; }
   const std::shared_ptr<ThreadTeam>& team() const { return team_; }  // null: ranks are processes

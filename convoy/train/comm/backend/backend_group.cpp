@@ -11,7 +11,7 @@
 namespace convoy::comm {
 namespace {
 
-// Numbers of any type, where nothing is added up.
+// The bytes of a tensor of any type, for collectives that add nothing up.
 at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.detach().view({-1}).view(at::kByte); }
 
 // A detached alias: c10d writes in place, which autograd's version checks must not see. Gloo adds
@@ -27,7 +27,8 @@ c10d::ReduceOp::RedOpType c10d_reduction(Reduction reduction) {
                                        : c10d::ReduceOp::MIN;
 }
 
-// Every rank sends each other one its piece, and reduces what it received in the order of ranks.
+// Every rank sends each other rank its piece, and reduces the received pieces in the order of
+// ranks.
 class ReduceScatterWork : public Work {
  public:
   // `received`: [ranks, elements of a piece].
@@ -123,7 +124,8 @@ std::vector<std::string> BackendGroup::all_gather_bytes(std::string_view bytes) 
   at::Tensor lengths = at::zeros({size_}, at::kLong);
   lengths[rank_] = static_cast<int64_t>(bytes.size());
   all_reduce_sum(lengths);
-  // Gloo gathers equal sizes: pad to the longest, and to one byte for it refuses none.
+  // Gloo gathers only texts of one size and none that is empty: pad to the longest, and to one
+  // byte.
   const int64_t padded_bytes = std::max<int64_t>(1, lengths.max().item<int64_t>());
   std::vector<at::Tensor> input = {at::zeros({padded_bytes}, at::kByte)};
   std::copy(bytes.begin(), bytes.end(), input[0].data_ptr<uint8_t>());

@@ -14,7 +14,8 @@ class BorrowedGroup : public BackendGroup {
   BorrowedGroup(c10::intrusive_ptr<c10d::Backend> backend, telemetry::FlightWriter& flight);
   ~BorrowedGroup() override;
 
-  // As the backend does: Gloo's cannot, and the others notice when this process ends.
+  // Aborts the backend, if it can be aborted. Gloo's cannot: the other ranks notice when this
+  // process ends.
   void abort() override;
   // Throws ConfigError: parts need the store that the backend's ranks met at.
   std::unique_ptr<Group> split(int color, std::string_view name) override;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The coordinator's key-value store with c10d's interface. The ranks of several nodes meet at it in
-// place of a TCPStore, which has no authentication and listens on every interface. Keys belong to
-// one attempt by themselves.
+// place of a TCPStore, which has no authentication and listens on every interface. The store itself
+// keeps the keys of different attempts apart.
 #pragma once
 
 #include <memory>

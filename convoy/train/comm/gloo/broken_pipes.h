@@ -10,8 +10,8 @@
 namespace convoy::comm {
 
 // While it lives SIGPIPE is blocked in this thread, and for ever in the threads started from it, so
-// that their writes fail with EPIPE. A SIGPIPE that came meanwhile is dropped. The process's own
-// handling of the signal stays as it is.
+// that their writes fail with EPIPE. A SIGPIPE that arrives meanwhile is dropped. The process's own
+// handling of the signal does not change.
 class BlockedBrokenPipes {
  public:
   BlockedBrokenPipes();

@@ -93,8 +93,8 @@ GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& pa
   whole_->parts_.push_back(this);
 }
 
-// A rank is connected as soon as its own connections stand. If it then ended, and took the store
-// along, others could not finish theirs: so none goes on before all are connected.
+// A rank is connected as soon as its own connections stand. If it then ended, and the store with
+// it, other ranks could not finish their connections: so no rank goes on before all are connected.
 void GlooGroup::join(const std::string& keys) {
   const SocketSet before = connected_sockets();
   backend_->group = connect(*store_barrier_, rank(), size(), keys, timeout_);
@@ -111,9 +111,9 @@ GlooGroup::~GlooGroup() {
   if (aborted_) leave_broken();
 }
 
-// Once in a while a thread of c10d's does not notice that its connection is shut and waits for its
-// send until the time limit, and the destructor of c10d's group for the thread. This rank is about
-// to end, which frees the group.
+// Sometimes a thread of c10d's does not notice that its connection is shut: it waits for its send
+// until the time limit, and the destructor of c10d's group waits for the thread. So the group is
+// not destroyed: this rank is about to end, which frees it.
 void GlooGroup::leave_broken() {
   shut_down(backend_->sockets);
   backend_->group.release();
@@ -141,9 +141,9 @@ c10d::Backend& GlooGroup::backend() { return *backend_->group; }
 
 c10::intrusive_ptr<c10d::Backend> GlooGroup::c10d_backend() { return backend_->group; }
 
-// Once in a while Gloo does not end a send whose connection is closed (UnboundBuffer::waitSend),
-// and the collective would stay until its time limit. A collective that is not done some seconds
-// after a peer is gone never will be.
+// Sometimes Gloo does not end a send whose connection is closed (UnboundBuffer::waitSend), and the
+// collective would wait until its time limit. So a collective that is not done some seconds after a
+// peer is gone counts as failed.
 void GlooGroup::await(c10d::Work& work) {
   constexpr std::chrono::milliseconds kLook{1000};
   constexpr int kLooks = 5;

@@ -21,14 +21,14 @@ SocketSet connected_sockets();
 // The sockets of `after` that are not in `before`.
 SocketSet new_sockets(const SocketSet& before, const SocketSet& after);
 
-// True when one of them is closed: its peer is gone, or this end gave it up.
+// True when one of the sockets is closed: its peer is gone, or this end shut it down.
 bool any_closed(const SocketSet& sockets);
 
 // Shuts down each socket that is still the one it was; both ends see the end of the stream. The
 // descriptors stay open.
 void shut_down(const SocketSet& sockets);
 
-// The numeric address of this end of them; empty where they have none in common.
+// The numeric address of this end of the sockets; empty where they have different ones.
 std::string local_address(const SocketSet& sockets);
 
 }  // namespace convoy::comm

@@ -49,7 +49,7 @@ void WatchedCollective::block(const c10::Stream& stream) {
   needed_ = std::move(needed);
 }
 
-// By the device's clock: the wait of the stream that needs it.
+// The time, by the device's clock, that the stream which needs the collective has waited for it.
 double WatchedCollective::waited_seconds() {
   if (!needed_ || !needed_->query()) return 0;
   return std::max(0.0, needed_->elapsedTime(done_) / 1e3);
@@ -137,7 +137,8 @@ void CollectiveWatch::fail(const std::exception_ptr& error) {
   fail_locked(error);
 }
 
-// Known before the device goes on without the collective: who sees its values sees the error too.
+// The error is known before the device goes on without the collective: a caller that sees wrong
+// values also sees the error.
 void CollectiveWatch::fail_locked(const std::exception_ptr& error) {
   if (failure_) return;
   failure_ = error;

@@ -47,14 +47,14 @@ class WatchedCollective {
   WatchedCollective& operator=(const WatchedCollective&) = delete;
 
   const CollectiveScope& scope() const { return scope_; }
-  c10::Event& ready() { return ready_; }  // its tensors are
+  c10::Event& ready() { return ready_; }  // recorded when its tensors are ready
   c10::Event& done() { return done_; }
-  // The work after it follows on `stream`, which has come to where it needs the tensors.
+  // Makes `stream`, which needs the tensors next, wait for the collective.
   void block(const c10::Stream& stream);
 
-  // By the watching thread. Throws the device's faults.
+  // Called by the watching thread. Throws the device's faults.
   bool has_ended();
-  // Throws std::runtime_error when it has run for longer than that.
+  // Throws std::runtime_error when the collective has run for longer than `limit`.
   void check_limit(std::chrono::milliseconds limit) const;
 
  private:
@@ -72,7 +72,7 @@ class WatchedCollective {
 
 class CollectiveWatch {
  public:
-  // `host`: what connects the ranks' hosts; outlives this.
+  // `host`: the group that connects the ranks' hosts; outlives this.
   CollectiveWatch(c10::Device device, std::chrono::milliseconds timeout, Group& host);
   ~CollectiveWatch();
   CollectiveWatch(const CollectiveWatch&) = delete;
@@ -88,7 +88,7 @@ class CollectiveWatch {
   void check();
   // Blocks until all collectives have ended; then as check().
   void await_all();
-  // Ends all groups by this error, if no other has.
+  // Ends all groups with this error, unless an earlier error has ended them.
   void fail(const std::exception_ptr& error);
 
  private:

@@ -80,7 +80,7 @@ void Communicator::run(const std::function<int(NcclCommunicator)>& call) {
   settle(result);
 }
 
-// A thread that does not come back must not keep the rank: its process is about to end.
+// Waits for NCCL's abort only for a while: it may never return, and the process is about to end.
 void Communicator::abort() {
   constexpr std::chrono::milliseconds kLongest{5000};
   NcclCommunicator handle = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's end of an NCCL communicator. Thread-safe: the rank's own thread drives it, and the one
-// that watches the device ends what that waits for. All throw std::runtime_error, with NCCL's
+// One rank's end of an NCCL communicator. Thread-safe: the rank's own thread drives it, and the
+// thread that watches the device may abort it. All functions throw std::runtime_error with NCCL's
 // reasons.
 #pragma once
 
@@ -30,7 +30,7 @@ class Communicator {
   void run(const std::function<int(NcclCommunicator)>& call);
   // Throws when NCCL has found a fault, such as a lost peer.
   void check() { state(); }
-  // Ends what is on the device. Returns in seconds, even if NCCL does not.
+  // Ends the work on the device. Returns in seconds, even if NCCL does not.
   void abort();
 
  private:

@@ -48,7 +48,7 @@ c10::Stream current_stream(at::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-// Before others where the GPU can choose: what waits for a collective is the end of the step.
+// A stream of high priority, because the end of a step waits for collectives.
 c10::Stream own_stream(at::Device device) {
   constexpr bool kHighPriority = true;
   return c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, kHighPriority);
@@ -71,7 +71,8 @@ class NcclGroup::DeviceWork : public Work {
 
  private:
   NcclGroup& group_;
-  // Their memory is not given to others before the current stream comes after the collective.
+  // Held so that LibTorch does not reuse their memory before the current stream waits for the
+  // collective.
   std::vector<at::Tensor> tensors_;
   std::shared_ptr<WatchedCollective> collective_;
 };
@@ -143,7 +144,8 @@ std::unique_ptr<Work> NcclGroup::start(const CollectiveScope& scope,
       communicator_.run(
           [&](NcclCommunicator handle) { return call(handle, stream_.native_handle()); });
       collective->done().record(stream_);
-      if (scope.is_traced()) {  // by the clock of the device: when it gets there
+      // by the clock of the device: when the device arrives here
+      if (scope.is_traced()) {
         const c10::impl::VirtualGuardImpl guard(device_.type());
         const c10::Stream current = guard.exchangeStream(stream_);
         scope.arrived();
@@ -152,7 +154,7 @@ std::unique_ptr<Work> NcclGroup::start(const CollectiveScope& scope,
     });
   } catch (const CommError&) {
     watch_->fail(std::current_exception());
-    watch_->check();  // throws the first error, which may be another
+    watch_->check();  // throws the first error, which may be an earlier one
   }
   watch_->add(communicator_, collective);
   return std::make_unique<DeviceWork>(*this, std::move(tensors), collective);

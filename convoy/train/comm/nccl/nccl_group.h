@@ -14,10 +14,10 @@
 namespace convoy::comm {
 
 // A collective of the device runs beside the work of the device's current stream. One thread
-// watches the collectives of a group and its parts, so that a lost peer ends them after `timeout`
-// from when the device has come to one, and the flight record names the collective that this rank's
-// device waits for. Joining, and what NCCL does for a collective before the device has it, have the
-// same limit. Sums are NCCL's: its order of summation and its rounding of bf16.
+// watches the collectives of a group and its parts. It ends a collective whose peer is lost when
+// `timeout` has passed since the device began it, and lets the flight record name the collective
+// that this rank's device waits for. Joining, and NCCL's work on a collective before the device has
+// it, have the same limit. Sums are NCCL's: its order of summation and its rounding of bf16.
 class NcclGroup : public Group {
  public:
   // `host` has the same ranks. `flight` outlives this. Collective. Blocks. Throws CommError.
