@@ -21,9 +21,10 @@ at::Tensor row_sums(const at::Tensor& values_T, const std::vector<int64_t>& star
 
 }  // namespace
 
-// The gradient of a loss in the log-probability of a row is a factor of the row's tokens. The head
-// gives those first, the loss the factors, and the head's loss with the factors as weights the
-// gradients: so logits are never kept, whatever the loss.
+// The gradient of a loss with respect to a token's log-probability is one factor for all tokens of
+// a row. The head first computes the log-probabilities, the loss then gives the factors, and the
+// head's loss with the factors as weights gives the gradients: so logits are never kept, whatever
+// the loss.
 MicroBatchLoss loss_of_answers(
     nn::CausalLm& model, const MicroBatch& micro_batch, const PassOptions& options,
     const std::function<AnswersLoss(const at::Tensor& log_probability_R)>& loss) {
@@ -52,7 +53,7 @@ MicroBatchLoss loss_of_answers(
   at::Tensor weights_N = at::cat(factors_T).index_select(0, batch.labels.tokens_N()).to(at::kFloat);
   const at::Tensor weighed =
       nn::head_loss(model, hidden_TD, batch.labels.weighted(std::move(weights_N)));
-  // Its gradients, with the value of the loss.
+  // The gradients of `weighed`, with the value of the loss.
   return {.sum = weighed.to(at::kDouble) + (found.sum.detach() - weighed.detach().to(at::kDouble)),
           .hits = {},
           .figures = found.figures};

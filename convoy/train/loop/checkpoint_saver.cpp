@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The thread that writes follows no stream of this one.
+// The thread that writes does not wait for any stream of this thread.
 void await_updates(at::Device device) {
   if (device.is_cpu()) return;
   c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();
@@ -35,7 +35,7 @@ checkpoint::TrainTensors CheckpointSaver::tensors_to_save() const {
     for (const parallel::ParameterShard& shard : shards)
       if (writes) pieces.push_back({shard.name, shard.shape, shard.begin, shard.value});
   }
-  // A forward pass changes them.
+  // A forward pass changes the buffers, so a save in the background gets copies.
   for (const nn::NamedTensor& buffer : parts_.buffers)
     tensors.whole["buffers"][buffer.name] = in_background_ ? buffer.value.clone() : buffer.value;
   if (shared) tensors.pieces["optimizer"];  // the file is there where this rank has no piece too
@@ -54,7 +54,7 @@ void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
   finish();
   if (!parts_.strategy.shares_state() && parts_.strategy.rank() != 0) return;
   parts_.flight.set_phase("save");
-  parts_.strategy.group().await_device();  // what a lost rank has not sent must not be saved
+  parts_.strategy.group().await_device();  // values that a lost rank has not sent must not be saved
   begun_ = Clock::now();
   checkpoint::TrainState state;
   state.progress = progress;

@@ -25,7 +25,7 @@ class CheckpointSaver {
   void before_update();
   // Called between steps: logs the checkpoints that were written meanwhile.
   void poll();
-  // Collective. Blocks until all that was begun is there.
+  // Collective. Blocks until every save that was begun has ended.
   void finish();
 
  private:

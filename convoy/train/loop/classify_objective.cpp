@@ -64,7 +64,7 @@ std::vector<WindowAnswer> answers(const nn::SignalClassifier& model,
   return found;
 }
 
-// A rank without windows joins the others' pass where that is collective.
+// A rank without windows joins the pass of the others if the pass is collective.
 void attend_pass(const nn::SignalClassifier& model, const data::SignalWindows& windows,
                  const ClassifyOptions& options) {
   if (model.residency() == nullptr || !model.residency()->is_collective()) return;

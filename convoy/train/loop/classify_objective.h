@@ -49,7 +49,7 @@ class ClassifyObjective : public TrainingObjective {
                     const data::EpochOrder& order, const data::SignalWindows& validation,
                     const ClassifyOptions& options, EpochListener listener = {});
 
-  // Before begin(): what memory() gave.
+  // Called before begin(), with the history that memory() returned.
   void remember(EpochHistory history) { history_ = std::move(history); }
   const EpochHistory& history() const { return history_; }
 
@@ -82,7 +82,7 @@ class ClassifyObjective : public TrainingObjective {
   ClassifyOptions options_;
   EpochListener listener_;
   EpochHistory history_;
-  Batch batch_;                              // the one taken last
+  Batch batch_;                              // the batch taken last
   std::optional<MadeAhead<Batch>> batches_;  // last: its thread uses all of the above
 };
 

@@ -22,7 +22,7 @@ double deciding_figure(const Evaluation& evaluation, const settings::TrainingSet
 
 bool record_evaluation(checkpoint::Progress& progress, double figure,
                        const settings::TrainingSettings& settings) {
-  // Turned so that smaller is better.
+  // The sign turns figures so that smaller ones are better.
   const double sign = settings.larger_is_better() ? -1 : 1;
   const double best =
       progress.best_metric ? sign * *progress.best_metric : std::numeric_limits<double>::infinity();

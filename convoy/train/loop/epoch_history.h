@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The results of each epoch of a run. Every rank keeps the same but for times; checkpoints hold it,
-// so that a run that went on in the middle of an epoch has the figures of the whole.
+// The results of each epoch of a run. Every rank keeps the same results except for times.
+// Checkpoints contain them, so that a run that is resumed within an epoch has the figures of the
+// whole epoch.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,10 @@ struct EpochRecord {
 class EpochHistory {
  public:
   void add(const StepOutcome& step);
-  // The epoch is over: its record, which epochs() has from now on.
+  // Ends the epoch and returns its record, which epochs() contains from now on.
   const EpochRecord& close(int64_t epoch, const std::optional<Evaluation>& evaluation);
   const std::vector<EpochRecord>& epochs() const { return epochs_; }
-  // Rows of all steps so far, of earlier processes too, by the time those steps took.
+  // Rows of all steps so far, divided by the time of those steps. Steps of earlier processes count.
   double samples_per_second() const;
 
   io::Json to_json() const;

@@ -23,7 +23,7 @@ double EvaluationFigures::token_accuracy() const {
 
 namespace {
 
-// A rank without rows joins the others' pass where that is collective.
+// A rank without rows joins the pass of the others if the pass is collective.
 void attend_pass(nn::CausalLm& model) {
   if (model.residency() == nullptr || !model.residency()->is_collective()) return;
   const at::NoGradGuard no_grad;
@@ -49,10 +49,10 @@ std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& d
     row.supervised_tokens = dataset.supervised_tokens(rows[index]);
     row.weight = dataset.loss_weight(rows[index]);
     const std::span<const float> weights = dataset.weights(rows[index]);
-    // One after the other: a sum over threads would depend on how many there are.
+    // Summed in order: a sum over threads would depend on the number of threads.
     const std::vector<int64_t>& starts = batch.tokens.rows().starts();
     for (int64_t t = starts[index]; t < starts[index + 1]; ++t) {
-      // A token's loss is at the place of the one before it.
+      // The loss of a token is at the place of the token before it.
       const auto target = static_cast<size_t>(t - starts[index]) + 1;
       const bool is_weighed = target < weights.size();
       row.nll += is_weighed ? static_cast<double>(weights[target]) * nll[t] : nll[t];
@@ -71,8 +71,8 @@ std::optional<std::vector<RowLoss>> losses_of_rows(nn::CausalLm& model,
   const int64_t num_rows = std::ssize(rows);
   std::vector<RowLoss> own;
   StopQuestion stop(group, stop_requested);
-  // As many turns on every rank, though the last ones have no rows for the last turn: all answer
-  // the same questions.
+  // All ranks have the same number of turns, so that all ask the same questions; the last ranks may
+  // have no rows in the last turn.
   for (int64_t turn = 0; turn < num_turns(num_rows, batch_size, group); ++turn) {
     std::vector<int64_t> of_turn = rows_of_turn(turn, batch_size, num_rows, group);
     for (int64_t& row : of_turn) row = rows[static_cast<size_t>(row)];

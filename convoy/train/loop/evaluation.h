@@ -39,7 +39,7 @@ std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& d
                                 const std::vector<int64_t>& rows);
 
 // Collective. Blocks. The figures of `rows` of the data set, in their order, on every rank: dealt
-// round robin to ranks, `batch_size` to a batch. The rest as below.
+// round robin to ranks, `batch_size` to a batch. The other arguments as in evaluate_loss().
 std::optional<std::vector<RowLoss>> losses_of_rows(
     nn::CausalLm& model, const data::TokenDataset& dataset, const std::vector<int64_t>& rows,
     int64_t batch_size, comm::Group& group, const std::function<bool()>& stop_requested,

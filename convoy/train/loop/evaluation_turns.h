@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Divides the rows of an evaluation among ranks, and lets them agree to leave it.
+// Divides the rows of an evaluation among ranks, and lets the ranks agree to stop it.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace convoy::train {
 
-// Turns of every rank for `num_rows`, `batch_size` to a batch: as many on each, though the last may
-// have no rows for some.
+// The turns of every rank for `num_rows`, `batch_size` to a batch: the same number on each, though
+// some ranks may have no rows in the last turn.
 int64_t num_turns(int64_t num_rows, int64_t batch_size, const comm::Group& group);
 
 // The rows of this rank's batch: dealt round robin; fewer or none at the end.

@@ -16,12 +16,12 @@ namespace convoy::train {
 
 class LanguageObjective : public TrainingObjective {
  public:
-  // All outlive it. `validation` may be empty; each part of a joined one has its own loss, too.
-  // `eval_batch_size`: rows.
+  // All arguments outlive it. `validation` may be empty; each part of a joined data set has its own
+  // loss, too. `eval_batch_size`: rows.
   LanguageObjective(nn::CausalLm& model, const data::BatchPlan& plan,
                     const data::TokenDataset& validation, int64_t eval_batch_size);
 
-  // From begin() on the totals of steps include their operations, too.
+  // The totals of steps from begin() on include the operations that `flops` counts.
   void count_flops(StepFlops flops) { flops_ = std::move(flops); }
 
   int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
@@ -44,7 +44,7 @@ class LanguageObjective : public TrainingObjective {
   int64_t eval_batch_size_;
   StepFlops flops_;
   std::optional<StepBatches> batches_;
-  std::optional<LabelledBatch> batch_;  // the one taken last
+  std::optional<LabelledBatch> batch_;  // the batch taken last
 };
 
 }  // namespace convoy::train

@@ -16,7 +16,7 @@
 
 namespace convoy::train {
 
-// One thread takes items. Items that were made and not taken are dropped with it.
+// One thread takes items. The destructor drops items that were made and not taken.
 template <class Item>
 class MadeAhead {
  public:

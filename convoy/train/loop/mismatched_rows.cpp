@@ -7,7 +7,7 @@
 namespace convoy::train {
 namespace {
 
-// Tokens before the answer, which is everything behind the prompt.
+// Tokens before the answer. The answer is everything behind the prompt.
 size_t prompt_tokens(const data::TokenDataset& dataset, int64_t row) {
   const auto mask = dataset.supervised(row);
   return static_cast<size_t>(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Learning from pairs of completions: a loss of objectives/pair_loss.h over the log-probabilities
-// of the model. Rows 2i and 2i + 1 of a data set are the chosen and the rejected one of pair i; its
-// figures count pairs.
+// of the model. Rows 2i and 2i + 1 of a data set are the chosen and the rejected completion of pair
+// i. Its figures count pairs.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@ namespace convoy::train {
 struct ReferenceScores {
   std::vector<double> train;
   std::vector<double> validation;
-  // The same behind its prompt for another answer (mismatched_rows.h), only for a task that
-  // estimates the divergence. An epoch has its own, by row; collective, asked as the epoch begins.
+  // Only for a task that estimates the divergence: the reference's log-probability of the
+  // mismatched answer behind each row's prompt (mismatched_rows.h), by row. Each epoch has its own
+  // mismatches. Collective; called as the epoch begins.
   std::function<std::vector<double>(int64_t epoch)> mismatched_of_epoch = {};
   std::vector<double> mismatched_validation = {};
 };
@@ -37,7 +38,7 @@ class PreferenceObjective : public TrainingObjective {
                       const data::TokenDataset& validation, int64_t eval_batch_size,
                       objectives::PairObjective loss, ReferenceScores reference);
 
-  // As of LanguageObjective.
+  // The same as LanguageObjective::count_flops().
   void count_flops(StepFlops flops) { flops_ = std::move(flops); }
 
   int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
@@ -54,7 +55,7 @@ class PreferenceObjective : public TrainingObjective {
   at::Device device() const override { return model_.device(); }
 
  private:
-  // Scores of rows of one data set: the first, third, ... and the others.
+  // Scores of rows of one data set: chosen for the even rows, rejected for the odd rows.
   struct Sides {
     objectives::CompletionScores chosen;
     objectives::CompletionScores rejected;
@@ -70,7 +71,7 @@ class PreferenceObjective : public TrainingObjective {
   ReferenceScores reference_;
   StepFlops flops_;
   std::optional<StepBatches> batches_;
-  std::optional<MicroBatch> batch_;  // the one taken last
+  std::optional<MicroBatch> batch_;  // the micro-batch taken last
 };
 
 }  // namespace convoy::train

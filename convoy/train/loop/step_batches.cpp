@@ -9,8 +9,8 @@
 namespace convoy::train {
 namespace {
 
-// Counts the totals of a step once, with its first micro-batch. Later the plan may hold another
-// epoch's order, since it keeps only one.
+// Counts the totals of a step once, with its first micro-batch: later the plan may hold the order
+// of another epoch, since it keeps only one order.
 class Preparation {
  public:
   Preparation(const data::BatchPlan& plan, int64_t rank, at::Device device, int64_t first_step,

@@ -31,8 +31,8 @@ class StepBatches {
   StepBatches(const data::BatchPlan& plan, int64_t rank, at::Device device, StepRange steps,
               const StepFlops& flops = {});
 
-  // The next one: grad_accum of each step. Blocks until it is prepared. Throws what preparing it
-  // threw.
+  // The next micro-batch: grad_accum of each step. Blocks until it is prepared. Throws what
+  // preparing it threw.
   MicroBatch take() { return batches_.take(); }
 
  private:

@@ -45,7 +45,7 @@ struct StepSums {
   at::Tensor figures;
 };
 
-// Collective. Sums over ranks in their order, so that every run has the same ones.
+// Collective. Sums over ranks in their order, so that every run has the same sums.
 std::vector<double> summed_over_ranks(comm::Group& group, const at::Tensor& own) {
   std::vector<int64_t> words(static_cast<size_t>(own.numel()));
   std::memcpy(words.data(), own.const_data_ptr<double>(), words.size() * sizeof(double));
@@ -77,7 +77,7 @@ class Loop {
     return progress_.step % steps_per_epoch_ == 0 || progress_.step == total_steps_;
   }
   bool is_due(const std::string& strategy, int64_t interval) const;
-  // A run may end within an epoch, which is its last then.
+  // The last epoch counts even if the run ends within it.
   int64_t epochs_begun() const {
     return (progress_.step + steps_per_epoch_ - 1) / steps_per_epoch_;
   }
@@ -114,8 +114,8 @@ bool Loop::is_due(const std::string& strategy, int64_t interval) const {
 void Loop::run_micro_batch(const MicroBatchPosition& micro_batch, StepSums& sums) {
   const nn::Residency* const residency = parts_.objective.residency();
   if (!micro_batch.has_rows && (residency == nullptr || !residency->is_collective())) return;
-  // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the
-  // same numbers for them.
+  // Micro-batches are numbered over all ranks in the order of the plan, so with another number of
+  // ranks the same micro-batch gets the same random numbers.
   const uint64_t key = device::draw_key(
       {.seed = settings_.seed,
        .epoch = micro_batch.position.epoch,
@@ -273,8 +273,8 @@ bool Loop::evaluate() {
   return record_evaluation(progress_, deciding, settings_.train);
 }
 
-// The evaluation and the checkpoint of the step that was just taken, and how the run ends by it, if
-// it does.
+// Runs the evaluation and the checkpoint that are due after a step. Returns how the run ends by
+// them, if it does.
 std::optional<LoopEnd> Loop::after_step() {
   check_weights_when_due(parts_.strategy, settings_.parallel.check_weights_every, progress_.step);
   bool is_best = false;
@@ -315,7 +315,7 @@ LoopResult Loop::run() {
   if (progress_.evaluation_pending)
     end = after_step();
   else if (progress_.step < total_steps_ && out_of_patience(progress_, settings_.train))
-    end = LoopEnd::EarlyStopped;  // killed while it wrote its result: the training had ended
+    end = LoopEnd::EarlyStopped;  // interrupted while it wrote its result: the training had ended
   while (!end && progress_.step < total_steps_) {
     train_step();
     saver_.poll();
@@ -324,8 +324,8 @@ LoopResult Loop::run() {
   saver_.finish();
   parts_.strategy.settle();
   parts_.flight.set_phase("end");
-  // Others must not end their process, and with it the launcher's patience, while rank 0 still
-  // writes.
+  // Other ranks must not end their processes while rank 0 still writes: the launcher would wait for
+  // rank 0 only a limited time.
   parts_.strategy.group().wait_for_all();
   return {.end = end.value_or(LoopEnd::Finished), .progress = progress_};
 }

@@ -38,8 +38,7 @@ struct LoopParts {
   telemetry::FlightWriter& flight;            // gets the step and the phase
   checkpoint::NamedFiles files_alongside;     // added to each checkpoint
   std::vector<nn::NamedTensor> buffers = {};  // the model's buffers, saved beside the parameters
-  // Set by a signal: the step is finished, an evaluation is not; the state is saved, the loop
-  // returns.
+  // Set by a signal: the loop finishes the step, but no evaluation, saves the state and returns.
   const std::atomic<bool>& stop_requested;
 };
 

@@ -26,7 +26,7 @@ struct StepTotals {
   int64_t tokens = 0;             // 0 where rows have none
   int64_t supervised_tokens = 0;  // 0 where rows have none
   double weight = 0;              // divides the step's sum of losses
-  double flops = -1;              // the model's products, over all ranks; below 0 = not counted
+  double flops = -1;  // operations of the model's products, over all ranks; below 0 = not counted
 };
 
 // One micro-batch of this rank, without its content.
@@ -54,7 +54,7 @@ struct PassOptions {
 struct MicroBatchLoss {
   at::Tensor sum;   // over the micro-batch, not divided; differentiable
   at::Tensor hits;  // number of rows answered rightly, int64; undefined: not counted
-  // Sums of further figures over the micro-batch, fp64, as many in each; undefined: none.
+  // Sums of further figures over the micro-batch, fp64, the same number in each; undefined: none.
   at::Tensor figures = {};
 };
 
@@ -81,20 +81,20 @@ class TrainingObjective {
  public:
   virtual ~TrainingObjective() = default;
 
-  // The same for every epoch.
+  // The number of steps, which is the same for every epoch.
   virtual int64_t steps_per_epoch() const = 0;
   virtual int64_t micro_batches_per_step() const = 0;
 
   // Prepares this rank's micro-batches of these steps from here on, while earlier ones train.
   virtual void begin(StepRange steps, int rank) = 0;
-  // The next one, in the order of the steps: micro_batches_per_step() of each. Blocks until it is
-  // prepared. It is the one of loss() until the next call. Throws what preparing it threw.
+  // The next micro-batch, in the order of the steps: micro_batches_per_step() of each. Blocks until
+  // it is prepared. loss() uses it until the next call. Throws what preparing it threw.
   virtual MicroBatchPosition take() = 0;
   // The loss of the micro-batch from take(). Without rows it is a value that adds nothing to the
   // sum, for strategies that need every rank in every pass.
   virtual MicroBatchLoss loss(const PassOptions& options) = 0;
-  // The number of MicroBatchLoss::figures, and what a step records of their sums over its global
-  // batch, by name.
+  // The number of MicroBatchLoss::figures, and the named figures that a step records from their
+  // sums over its global batch.
   virtual int64_t num_figures() const { return 0; }
   virtual std::map<std::string, double> step_figures(const std::vector<double>& /*sums*/) const {
     return {};
@@ -110,9 +110,9 @@ class TrainingObjective {
   virtual nn::Residency* residency() const = 0;
   virtual at::Device device() const = 0;
 
-  // The objective's state of a run beside its model, kept in checkpoints. step_done() is called
-  // after every step, epoch_done() at the end of every epoch, after its evaluation where one was
-  // due.
+  // The objective's own state of a run, kept in checkpoints beside the model. step_done() is called
+  // after every step; epoch_done() is called at the end of every epoch, after its evaluation where
+  // one was due.
   virtual void step_done(const StepOutcome&) {}
   virtual void epoch_done(int64_t /*epochs*/, const std::optional<Evaluation>&) {}
   virtual io::Json memory() const { return io::Json::object(); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Learning from single answers that are called good or bad: the loss of objectives/unpaired_loss.h.
-// For KTO all ranks together estimate before the first micro-batch of a step, over the step's
-// prompts with each other's answers, how far the model is from its reference. So the loss does not
+// For KTO all ranks together estimate how far the model is from its reference, before the first
+// micro-batch of a step, over the step's prompts with each other's answers. So the loss does not
 // depend on ranks and micro-batches.
 #pragma once
 
@@ -34,13 +34,13 @@ class UnpairedObjective : public TrainingObjective {
                     const data::TokenDataset& validation, UnpairedOptions options,
                     ReferenceScores reference, comm::Group& group);
 
-  // As of LanguageObjective.
+  // The same as LanguageObjective::count_flops().
   void count_flops(StepFlops flops) { flops_ = std::move(flops); }
 
   int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
   int64_t micro_batches_per_step() const override { return plan_.config().grad_accum; }
   void begin(StepRange steps, int rank) override;
-  // Collective for the first micro-batch of a step where it estimates.
+  // Collective for the first micro-batch of a step, if the objective estimates the divergence.
   MicroBatchPosition take() override;
   MicroBatchLoss loss(const PassOptions& options) override;
   int64_t num_figures() const override;
@@ -70,7 +70,7 @@ class UnpairedObjective : public TrainingObjective {
   comm::Group& group_;
   StepFlops flops_;
   std::optional<StepBatches> batches_;
-  std::optional<MicroBatch> batch_;  // the one taken last
+  std::optional<MicroBatch> batch_;  // the micro-batch taken last
   double divergence_ = 0;            // the KL estimate of its step; 0: there is none
   int64_t mismatched_epoch_ = -1;    // the epoch whose mismatched scores are here
   std::vector<double> mismatched_;

@@ -92,7 +92,7 @@ void check_weights(parallel::Strategy& strategy, int64_t step) {
   if (drifted.empty()) return;
   const std::vector<std::string> checksums =
       strategy.group().all_gather_bytes(parameter_checksums(shards));
-  // Only a rank with the same parts of parameters can name them.
+  // Only a rank with the same parts of parameters as the drifted rank knows the parameters' names.
   const auto self = static_cast<size_t>(strategy.rank());
   std::string name;
   if (!(words[self] == words[right[self]]))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that hold the same weights must go on holding the same bits. A rank that does not (memory
-// that flips bits, a device that computes wrongly, a collective that failed in silence) would train
-// on unseen and be saved or not by chance.
+// Ranks that hold the same weights must go on holding the same bits. A rank whose weights differ
+// (memory that flips bits, a device that computes wrongly, a collective that failed in silence)
+// would go on training unnoticed, and a checkpoint might hold its weights by chance.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace convoy::train {
 // every rank, naming the ranks that differ and the first parameter in which they do.
 void check_weights(parallel::Strategy& strategy, int64_t step);
 
-// The same every `interval` steps; never with 0, or where no two ranks hold the same.
+// Checks every `interval` steps. Does nothing if `interval` is 0, or if no two ranks hold the same
+// parts.
 void check_weights_when_due(parallel::Strategy& strategy, int64_t interval, int64_t step);
 
 }  // namespace convoy::train

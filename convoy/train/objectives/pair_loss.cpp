@@ -26,14 +26,14 @@ Tensor smoothed_logistic(const Tensor& x, double share) {
   return share == 0 ? loss : loss * (1 - share) - at::log_sigmoid(-x) * share;
 }
 
-// log(p / (1 - p)) of a probability that is given by its logarithm. 1 - p without the cancellation
-// of a p near 1; fp64 holds it well enough near 0.
+// log(p / (1 - p)) of a probability that is given by its logarithm. 1 - p is computed without
+// cancellation for p near 1; fp64 is precise enough near 0.
 Tensor log_odds(const Tensor& log_probability) {
   return log_probability - at::log(-at::expm1(log_probability));
 }
 
 bool means_of(const settings::TrainSettings& settings) {
-  if (!settings.task_facts().chooses_loss) return true;  // ORPO's probability of a token
+  if (!settings.task_facts().chooses_loss) return true;  // ORPO's mean probability of a token
   const std::string& asked = settings.preference.length_normalised;
   return asked == "true" ||
          (asked == "auto" && settings::pair_loss_named(settings.preference.loss).takes_means);
@@ -112,7 +112,7 @@ PairLosses PairObjective::losses(const CompletionScores& chosen,
   }
   losses.loss_P = compares_odds_ ? -settings_.beta * at::log_sigmoid(log_odds(p) - log_odds(q))
                                  : preference_losses(p, q);
-  // ORPO is a loss beside that of the chosen completion, of weight 1.
+  // ORPO adds its loss, times beta, to the loss of the chosen completion, which has weight 1.
   const double sft_weight = compares_odds_ ? 1 : settings_.sft_weight;
   if (sft_weight > 0) {
     losses.sft_P = sft_weight * mean_losses(chosen);

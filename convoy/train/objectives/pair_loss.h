@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Losses of pairs of completions, from the log-probabilities of both. Shapes: P pairs. All fp64, on
-// any device; nothing waits for it.
+// any device; no call waits for the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +16,7 @@ namespace convoy::objectives {
 // tokens.
 struct CompletionScores {
   at::Tensor log_probability_P;
-  at::Tensor reference_P;  // the same of the reference; undefined: there is none
+  at::Tensor reference_P;  // the same for the reference; undefined: there is none
   at::Tensor tokens_P;     // tokens of the completion
 };
 
@@ -25,7 +25,8 @@ struct PairLosses {
   // beta times the logarithm of the ratio to the reference; without one, of the probability itself.
   at::Tensor chosen_reward_P;
   at::Tensor rejected_reward_P;
-  at::Tensor sft_P;  // the part of `loss_P` that is the chosen completion's own; undefined: none
+  // the part of `loss_P` that is the chosen completion's own loss; undefined: none
+  at::Tensor sft_P;
 };
 
 // The loss of a task of pairs. The loss of a step is the mean over its pairs.

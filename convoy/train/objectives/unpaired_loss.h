@@ -13,7 +13,7 @@ namespace convoy::objectives {
 
 struct JudgedScores {
   at::Tensor log_probability_R;  // the completion after its prompt, a sum over its tokens
-  at::Tensor reference_R;        // the same of the reference
+  at::Tensor reference_R;        // the same for the reference
   at::Tensor is_good_R;          // bool
 };
 

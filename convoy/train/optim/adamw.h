@@ -31,9 +31,9 @@ struct OptimizedParameter {
   at::Tensor gradient;  // fp32 or bf16, contiguous, same shape; read by step()
   bool decays = true;
   double lr_factor = 1;  // multiplies the learning rate
-  // When `value` is a piece of a parameter: index of its first element there, for 8-bit moments a
-  // multiple of kernels::kMomentBlock, and number of elements of the parameter; 0 = as many as
-  // `value`.
+  // For a piece of a parameter. `begin`: index of the first element of `value` in the parameter,
+  // for 8-bit moments a multiple of kernels::kMomentBlock. `whole_numel`: number of elements of the
+  // parameter; 0 = as many as `value`.
   int64_t begin = 0;
   int64_t whole_numel = 0;
 };
@@ -54,7 +54,7 @@ struct NamedState {
 
 class AdamW {
  public:
-  // Throws StateError for a parameter whose type or layout is not as described.
+  // Throws StateError for a parameter whose type or layout is not allowed.
   AdamW(const AdamWConfig& config, std::vector<OptimizedParameter> parameters);
 
   // One update with gradient_scale * gradient (the clip coefficient, folded into the pass).

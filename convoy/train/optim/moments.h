@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which form AdamW keeps the two moments of a parameter, and where.
+// The form and the place in which AdamW keeps the two moments of a parameter.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -64,7 +64,7 @@ LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& set
       warmup_epochs_(settings.warmup_epochs),
       min_lr_(settings.min_lr),
       warmup_(settings.warmup) {
-  // The logarithm of one step is no divisor.
+  // log(1) = 0 would be a divisor.
   if (is_of_deepspeed()) warmup_steps_ = std::max<int64_t>(2, warmup_steps_);
   if (kind_ == Kind::CosineByEpoch)
     warmup_steps_ = std::llround(warmup_epochs_ * static_cast<double>(steps_per_epoch_));
@@ -134,8 +134,8 @@ bool LearningRateSchedule::is_of_deepspeed() const {
   return kind_ == Kind::WarmupLr || kind_ == Kind::WarmupDecayLr || kind_ == Kind::WarmupCosineLr;
 }
 
-// DeepSpeed's engine steps its scheduler behind the optimizer, from an iteration of -1 on: the
-// update that follows `step` others has the rate of iteration step - 1.
+// DeepSpeed's engine steps its scheduler after the optimizer, beginning with iteration -1. So the
+// update that follows `step` updates has the rate of iteration step - 1.
 double LearningRateSchedule::deepspeed(int64_t step) const {
   const bool is_cosine = kind_ == Kind::WarmupCosineLr;
   if (step == 0 && is_cosine) return 0.0;
