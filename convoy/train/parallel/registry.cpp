@@ -42,7 +42,7 @@ std::unique_ptr<Strategy> make_replicate(const StrategyInputs& inputs) {
   return std::make_unique<Replicate>(inputs.group);
 }
 
-// Gradients add up in fp32, so of that type they are sent as they are.
+// Gradients add up in fp32, so they need no other type to be sent in fp32.
 std::optional<at::ScalarType> wire_of(const settings::ParallelSettings& settings) {
   if (settings.gradient_dtype == "fp32") return std::nullopt;
   return device::parse_dtype(settings.gradient_dtype);

@@ -21,7 +21,7 @@ std::string description(const std::vector<nn::NamedTensor>& parameters) {
   return text;
 }
 
-// The first line in which the two differ, from each; "nothing" past the end of one.
+// The first line that differs, from `left` and from `right`; "nothing" past the end of a text.
 std::pair<std::string, std::string> first_difference(const std::string& left,
                                                      const std::string& right) {
   std::istringstream left_lines(left), right_lines(right);
@@ -56,7 +56,8 @@ void broadcast_values(comm::Group& group, const std::vector<nn::NamedTensor>& pa
     at::Tensor value = parameter.value.contiguous();
     group.broadcast(value, 0);
     if (value.is_same(parameter.value))
-      value.unsafeGetTensorImpl()->bump_version();  // a group writes past LibTorch's count
+      // a group writes without LibTorch's version counter
+      value.unsafeGetTensorImpl()->bump_version();
     else
       parameter.value.copy_(value);
   }

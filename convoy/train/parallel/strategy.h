@@ -63,8 +63,8 @@ class Strategy {
   // be changed in place; their storage may move in finish_gradients().
   virtual const std::vector<ParameterShard>& shards() const = 0;
 
-  // For how many ranks each element of a parameter is in a shard: all of them hold the same
-  // gradient for it. A sum over ranks of what shards add up to counts it as often.
+  // The number of ranks whose shards have each element of a parameter; all of them hold the same
+  // gradient for it. A sum over all ranks' shards counts an element as often.
   virtual int num_owners() { return world(); }
 
   // True on the one rank that writes shards into checkpoints, where several ranks hold the same.
@@ -73,8 +73,8 @@ class Strategy {
   // The object to notify of the use of units; null: none. Valid from prepare() on.
   virtual nn::Residency* residency() { return nullptr; }
 
-  // Every rank holds the values of all trained parameters between passes. Else they are only where
-  // residency() has been asked for them.
+  // Does every rank hold the values of all trained parameters between passes? Else it holds them
+  // only while residency() has acquired them.
   virtual bool values_are_whole() const { return true; }
 
   // Before the forward pass of each micro-batch. With Last, gradients may be sent while backward
@@ -91,14 +91,14 @@ class Strategy {
   // passes that notify residency() see them without settle().
   virtual void finish_step() = 0;
 
-  // After it the parameters hold their values for everything that does not notify residency(),
+  // After settle() the parameters hold their values for all code that does not notify residency(),
   // where values_are_whole(). Not collective.
   virtual void settle() {}
 
-  // The group behind it, for sums of metrics, stop votes and checkpoints.
+  // The group of the ranks, for sums of metrics, stop votes and checkpoints.
   virtual comm::Group& group() = 0;
 
-  // A rank holds parts of the training state only, so every rank saves and loads its own.
+  // Does each rank hold only parts of the training state? Then every rank saves and loads its own.
   bool shares_state() { return num_owners() < world() || !values_are_whole(); }
 
   int rank() { return group().rank(); }
@@ -108,12 +108,12 @@ class Strategy {
 // In the order of shards().
 std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards);
 
-// Each rank holds a part of the parameters' values only, so a model may come without memory.
+// Does each rank hold only a part of the parameters' values? Then a model may come without memory.
 bool shards_values(const settings::ParallelSettings& settings);
 
 // `settings.strategy`: auto = ddp with more than one rank, else none. Throws ConfigError: none with
-// more than one rank; settings that the strategy cannot honour. `ranks_of_node`: on each; 0 = all
-// ranks are on one. Collective.
+// more than one rank; settings that the strategy cannot honour. `ranks_of_node`: the number of
+// ranks on each node; 0 = all ranks are on one node. Collective.
 std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settings,
                                         comm::Group& group, int ranks_of_node = 0);
 

@@ -27,8 +27,8 @@ std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
                                                      const std::vector<nn::NamedTensor>& parameters,
                                                      const nn::DeferredValues* values = nullptr);
 
-// The position of a state of the optimizer: the shape of the part of it that all ranks together
-// hold, and the index in it, flattened, at which this rank's part begins.
+// The position of a state of the optimizer. `shape`: the shape of what all ranks together hold of
+// it. `begin`: the flattened index at which this rank's part begins.
 struct StateRange {
   std::vector<int64_t> shape;
   int64_t begin = 0;

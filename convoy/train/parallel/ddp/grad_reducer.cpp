@@ -26,7 +26,7 @@ std::vector<std::vector<size_t>> of_one_type(const std::vector<std::vector<size_
 
 struct GradReducer::Bucket {
   at::Tensor flat;
-  at::Tensor sent;  // `flat` as it travels; itself where the types are the same
+  at::Tensor sent;  // `flat` in the type that is sent; `flat` itself where the types are the same
   size_t members = 0;
   size_t pending = 0;  // members not yet ready
   std::unique_ptr<comm::Work> work;

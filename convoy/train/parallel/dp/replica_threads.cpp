@@ -13,7 +13,8 @@
 namespace convoy::parallel {
 namespace {
 
-// The first error; an error with a cause of its own goes before one that only reports a lost peer.
+// The first error. An error with a cause of its own takes precedence over an error that only
+// reports a lost peer.
 class FirstError {
  public:
   void take(std::exception_ptr error, bool is_consequence) {

@@ -18,9 +18,9 @@
 namespace convoy::parallel {
 
 // Runs `body` on `count` threads and waits for all of them. A body joins the group of its barrier,
-// and aborts it when it fails. Signals stay with the calling thread. `process`: the place of this
-// process, of world 1. Rethrows the error of the body that failed first, not the losses of a peer
-// that follow from it.
+// and aborts it when it fails. Signals stay with the calling thread. `process`: the environment of
+// this process, of world 1. Rethrows the error of the body that failed first, not the errors of
+// peers that lost it.
 void run_replicas(const comm::RankEnvironment& process, int count, telemetry::FlightWriter& flight,
                   const std::function<void(std::shared_ptr<comm::StoreBarrier>)>& body);
 

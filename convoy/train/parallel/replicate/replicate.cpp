@@ -19,7 +19,7 @@ void Replicate::prepare(std::vector<nn::Unit> units) {
   std::vector<at::Tensor> values;
   for (const nn::NamedTensor& parameter : trained_of(units)) {
     values.push_back(parameter.value);
-    // Gradients bring their memory with them, which none takes before.
+    // Each gradient of backward brings its own memory, so the shard has none before.
     shards_.push_back(whole_shard(
         parameter, device::tensor_without_memory(parameter.value.sizes(),
                                                  parameter.value.options().dtype(at::kFloat))));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `none`: one rank. Gradients are summed over micro-batches in fp32; an fp32 gradient, and any of a
-// step that has one micro-batch, is kept as autograd made it, so buffers exist only from backward
-// to the optimizer step.
+// `none`: one rank. Gradients are summed over micro-batches in fp32. An fp32 gradient is kept as
+// autograd made it, and so is every gradient of a step that has one micro-batch. So buffers exist
+// only from backward to the optimizer step.
 #pragma once
 
 #include "convoy/train/parallel/gradient_hooks.h"
@@ -25,7 +25,8 @@ class Replicate : public Strategy {
   void add(size_t index, at::Tensor gradient);
 
   comm::Group& group_;
-  // Whole parameters. The data of a gradient is changed, never the tensor: others hold it.
+  // Whole parameters. Only the data of a gradient is replaced, never the tensor, because others
+  // hold it.
   std::vector<ParameterShard> shards_;
   std::vector<bool> touched_;  // by parameter: it has a gradient of this step
   size_t micro_batches_ = 0;   // so far in this step

@@ -11,9 +11,10 @@
 namespace convoy::parallel {
 namespace {
 
-// Elements, from where parameters and pieces begin. A multiple of the blocks that share a scale in
-// 8-bit optimizer states and in quantised weights, so that no block lies on two ranks; and of any
-// type whole cache lines: kernels load vectors from the beginning of a parameter.
+// In elements; parameters and pieces begin at multiples. A multiple of the blocks that share a
+// scale in 8-bit optimizer states and in quantised weights, so that no block lies on two ranks. For
+// every type it is a multiple of whole cache lines, because kernels load vectors from the beginning
+// of a parameter.
 constexpr int64_t kAlignment = 256;
 
 int64_t aligned(int64_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters of one type laid one after another, so that they travel as one, and cut into as many
-// equal pieces as there are ranks: a parameter may lie across several.
+// Parameters of one type laid one after another, so that they are sent as one, and cut into as many
+// equal pieces as there are ranks: a parameter may lie across several pieces.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -47,20 +47,21 @@ class FlatParameters {
   int64_t piece_numel() const { return piece_numel_; }
 
   device::RefillableTensor& whole() { return whole_; }
-  // As for whole(): the parameters have memory with it. Throws ConfigError naming a parameter that
-  // was given other memory since.
+  // The same as for whole(), with which the parameters get and lose their memory. Throws
+  // ConfigError naming a parameter that was given other memory since.
   void take_memory();
   void release_memory();
-  // From here on a parameter that is used while it has no values throws a c10::Error of this text:
-  // without memory, or between hide() and show(), which leave the memory. Hidden at first.
+  // From here on a parameter that is used while it has no values throws a c10::Error of this text.
+  // It has no values without memory, and between hide() and show(), which keep the memory. Hidden
+  // at first.
   void withhold(const std::function<std::string(const std::string& name)>& error);
   void show() { lay_over(/*memory=*/true); }
   void hide() { lay_over(/*memory=*/false); }
   // Gives whole() memory and the values that the parameters had.
   void fill_whole();
-  // The same of one piece: [piece_numel()], in memory of its own.
+  // The same for one piece: [piece_numel()], in memory of its own.
   at::Tensor filled_piece(int piece) const;
-  // The values that the parameters had are no longer needed.
+  // Frees the values that the parameters had, which are no longer needed.
   void forget_values();
   at::Tensor piece_of_whole(int piece) const {
     return whole_.flat().narrow(0, piece * piece_numel_, piece_numel_);
@@ -77,7 +78,7 @@ class FlatParameters {
   std::vector<at::Tensor> values_;  // by range, flat; only ranges that had memory
   const nn::DeferredValues* deferred_;
   device::RefillableTensor whole_;
-  std::vector<at::Storage> withheld_;  // by range; empty: parameters are as whole() is
+  std::vector<at::Storage> withheld_;  // by range; empty: withhold() was not called
 };
 
 }  // namespace convoy::parallel

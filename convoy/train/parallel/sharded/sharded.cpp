@@ -17,7 +17,7 @@ namespace convoy::parallel {
 
 namespace {
 
-// Ranks of nodes of unlike sizes must not go on, each with a view of its own.
+// Nodes must have the same number of ranks: else each rank would see other groups.
 void require_equal_nodes(const ShardedConfig& config, comm::Group& group) {
   const std::string own = std::to_string(config.ranks_that_share);
   for (const std::string& other : group.all_gather_bytes(own))
@@ -28,7 +28,7 @@ void require_equal_nodes(const ShardedConfig& config, comm::Group& group) {
            .hint = "start as many ranks on every node, or shard over all"});
 }
 
-// Collective. Null: all ranks share.
+// Collective. Returns the group of the ranks that share one training state; null: all ranks share.
 std::unique_ptr<comm::Group> sharing_ranks(const ShardedConfig& config, comm::Group& group) {
   if (config.ranks_that_share == 0) return nullptr;
   require_equal_nodes(config, group);
@@ -131,7 +131,8 @@ void Sharded::finish_gradients() {
   CONVOY_INVARIANT(last_, "finish_gradients() without a last micro-batch");
   gradients_->end_pass();
   units_.end_pass();
-  // Units that no pass has used are still gathering, and the optimizer writes their pieces.
+  // Gathers of units that no pass has used are still running, and the optimizer writes the pieces
+  // that they read.
   units_.finish_gathers();
   last_ = false;
   if (to_host_) to_host_->synchronize();
@@ -148,7 +149,7 @@ void Sharded::bring_to_host(size_t flat) {
   stepped_gradients_[flat].copy_(own, /*non_blocking=*/true);
 }
 
-// Units that travel are gathered by the next pass. It waits for the other units where it uses them.
+// The next pass gathers units that travel, and waits for the other units where it uses them.
 void Sharded::finish_step() {
   for (size_t index = 0; index < trained_.size(); ++index)
     if (!values_[index].is_same(trained_[index]->own))
@@ -157,7 +158,8 @@ void Sharded::finish_step() {
     if (!flat->travels) units_.start_update(*flat);
   // The factors of all adapters are rounded by one call before the first unit is used.
   if (has_adapters_) settle();
-  // Their pieces were written: caches of values derived from them check the version.
+  // The optimizer wrote the parameters' pieces: caches of values derived from them check the
+  // version.
   for (const std::shared_ptr<FlatUnit>& flat : trained_)
     for (const FlatRange& range : flat->parameters.ranges())
       range.parameter.value.unsafeGetTensorImpl()->bump_version();

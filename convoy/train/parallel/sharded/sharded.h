@@ -32,14 +32,14 @@ struct ShardedConfig {
   int64_t smallest_elements = 0;
   // False: with Parameters a unit stays gathered from forward to the end of backward.
   bool reshard_after_forward = true;
-  size_t prefetch = 0;  // with Parameters: as for ShardedUnits
-  // Type in which gradients travel; none: as they are. They add up in fp32.
+  size_t prefetch = 0;  // with Parameters: see ShardedUnitsConfig::prefetch
+  // Type in which gradients are sent; none: their own. They add up in fp32.
   std::optional<at::ScalarType> wire = {};
-  // The state in the host's memory: optimizer states with gradients and values to step on, or the
-  // values themselves too. For devices other than the CPU.
+  // The state that lies in the host's memory: optimizer states with the gradients and values of the
+  // step, or the parameters' values themselves too. For devices other than the CPU.
   Offload offload = Offload::None;
-  // As many ranks in a row share one training state, and other rows hold replicas of it (hybrid
-  // shard); 0 = all ranks. Divides the number of ranks.
+  // So many successive ranks share one training state, and other ranks hold replicas of it (hybrid
+  // shard); 0 = all ranks share. Divides the number of ranks.
   int ranks_that_share = 0;
 };
 
@@ -79,11 +79,11 @@ class Sharded : public Strategy {
   ReplicatedBuffers buffers_;
   std::vector<std::shared_ptr<FlatUnit>> trained_;
   std::unique_ptr<ShardedGradients> gradients_;
-  // By flat unit: what the optimizer steps on, and by which gradients.
+  // By flat unit: the values that the optimizer changes, and their gradients.
   std::vector<at::Tensor> values_;
   std::vector<at::Tensor> stepped_gradients_;
   std::vector<ParameterShard> shards_;
-  std::optional<c10::Stream> to_host_;  // carries offloaded gradients, beside backward
+  std::optional<c10::Stream> to_host_;  // copies offloaded gradients, beside backward
   bool has_adapters_ = false;           // some unit's own weights are frozen
   bool last_ = false;                   // the running micro-batch is the step's last
 };

@@ -8,7 +8,8 @@
 namespace convoy::parallel {
 namespace {
 
-// Most whole gradients whose sum is under way. More would hold the memory that sharding saves.
+// The most whole gradients whose sums are under way. More would take the memory that sharding
+// saves.
 constexpr size_t kMostUnderWay = 2;
 
 // The type and place of a whole gradient: on the device that computes, even when this rank's piece

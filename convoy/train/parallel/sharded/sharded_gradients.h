@@ -33,8 +33,8 @@ class ShardedGradients {
   // `when_arrived`: sees each gradient that backward has made, before it is taken.
   using WhenArrived = std::function<void(const at::Tensor& gradient)>;
   // `flats` in the order in which a forward pass uses them: backward makes their gradients ready in
-  // the opposite one. Sums travel as `wire`, and add up in fp32 from pass to pass. `when_summed`:
-  // is called once own(flat) is what the step uses.
+  // the opposite order. Sums are sent as `wire`, and add up in fp32 from pass to pass.
+  // `when_summed` is called once own(flat) is the gradient of the step.
   ShardedGradients(const GradientRanks& ranks, std::vector<std::shared_ptr<FlatUnit>> flats,
                    std::optional<at::ScalarType> wire,
                    std::function<void(size_t flat)> when_summed = nullptr,
@@ -43,20 +43,20 @@ class ShardedGradients {
   // fp32 [elements of a piece], by flat: the sums over ranks and passes since the last reset.
   const at::Tensor& own(size_t flat) const { return slots_[flat].own; }
 
-  // Before a pass. Gradients are summed as backward makes them ready, and the whole ones are let
-  // go. All: once, in the last pass before the sums are used.
+  // Before a pass. Gradients are summed as backward makes them ready, and the whole gradients are
+  // freed. All: once, in the last pass before the sums are used.
   void begin_pass(GradientSums sums) { sums_ = sums; }
   // Collective when the pass sums: sends the gradients that are not sent yet, and zeros for absent
   // gradients. Work queued afterwards sees the sums in own().
   void end_pass();
-  // After the sums were used.
+  // Called after the sums were used.
   void reset();
 
  private:
   struct Slot {
     std::shared_ptr<FlatUnit> flat;
     at::Tensor whole = {};      // fp32, all pieces; undefined while there is no gradient
-    std::vector<bool> touched;  // by parameter, since `whole` is there
+    std::vector<bool> touched;  // by parameter, since `whole` is defined
     size_t arrived = 0;         // gradients of this pass
     at::Tensor own;
     bool summed = false;  // own holds a sum already

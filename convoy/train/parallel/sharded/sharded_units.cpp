@@ -11,7 +11,8 @@
 
 namespace convoy::parallel {
 
-// Their memory must not go before they have run; after an error of the group nothing runs.
+// Running collectives still use the memory, so they are awaited; after an error of the group none
+// runs.
 ShardedUnits::~ShardedUnits() {
   try {
     for (comm::Exchange<int64_t>& comparison : comparisons_) comparison.wait();
@@ -76,10 +77,10 @@ void ShardedUnits::compare(size_t unit) {
     comparisons_.emplace_back(group_, static_cast<int64_t>(unit));
 }
 
-// Gathers pair by their order alone. Ranks that have come to different units would go on with each
-// other's values where the sizes are equal, and Gloo would end the process where they are not. A
-// unit that is gathered ahead is compared meanwhile; only a gather that is awaited at once waits
-// for its comparison.
+// Gathers of different ranks are matched by their order alone. If ranks used different units, they
+// would go on with wrong values where the sizes are equal, and Gloo would end the process where the
+// sizes differ. The comparison of a unit that is gathered ahead runs meanwhile; only a gather that
+// is awaited at once waits for its comparison.
 void ShardedUnits::settle_comparisons() {
   for (comm::Exchange<int64_t>& comparison : std::exchange(comparisons_, {})) {
     const std::vector<int64_t> units = comparison.wait();

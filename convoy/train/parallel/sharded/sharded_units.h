@@ -22,8 +22,9 @@ namespace convoy::parallel {
 struct FlatUnit {
   size_t unit = 0;
   FlatParameters parameters;
-  at::Tensor own = {};   // this rank's piece of the values; on the host where that keeps it
-  bool travels = false;  // its memory comes and goes; else it is whole all the time
+  // This rank's piece of the values; if it travels, on the host with ShardedUnitsConfig::on_host.
+  at::Tensor own = {};
+  bool travels = false;  // it has memory only while it is used; else it is whole all the time
 };
 
 struct ShardedUnitsConfig {
@@ -43,13 +44,13 @@ class ShardedUnits : public nn::Residency {
  public:
   ShardedUnits(comm::Group& group, const ShardedUnitsConfig& config)
       : group_(group), config_(config), prefetch_(config.prefetch) {}
-  ~ShardedUnits() override;  // ends gathers of units that nothing has used
+  ~ShardedUnits() override;  // awaits gathers of units that nothing has used
   ShardedUnits(const ShardedUnits&) = delete;
   ShardedUnits& operator=(const ShardedUnits&) = delete;
 
   // Takes `parameters` of a unit over, if there are any. They travel when `may_travel` and there
-  // are at least `smallest_elements`. `values`: as for FlatParameters. Returns what they became, in
-  // pieces of one type.
+  // are at least `smallest_elements`. `values`: as for FlatParameters. Returns the flat units of
+  // the parameters, one for each type.
   std::vector<std::shared_ptr<FlatUnit>> add(size_t unit,
                                              const std::vector<nn::NamedTensor>& parameters,
                                              bool may_travel, int64_t smallest_elements,
@@ -59,10 +60,11 @@ class ShardedUnits : public nn::Residency {
   bool is_collective() const override { return config_.values_travel; }
   void acquire(size_t unit) override;
   void release(size_t unit) override;
-  // Whatever is still in use is no more: a pass is over.
+  // The pass is over: ends all uses of units.
   void end_pass();
 
-  // Begins to bring the pieces of one that does not travel to all ranks. Its unit's next use waits.
+  // Starts to gather the changed pieces of a flat unit that stays whole. The next use of its unit
+  // waits for them.
   void start_update(FlatUnit& flat);
   void finish_gathers();  // for all units
 
@@ -73,8 +75,8 @@ class ShardedUnits : public nn::Residency {
     std::vector<nn::Linear*> linears;
     std::vector<std::unique_ptr<comm::Work>> gathers;  // under way
     std::vector<at::Tensor> sent;                      // pieces of these gathers, on the device
-    bool whole = false;                                // or about to be
-    bool shown = false;                                // parameters that stay
+    bool whole = false;                                // or being gathered
+    bool shown = false;  // the parameters that stay in memory are shown
     int uses = 0;
   };
   State& state(size_t unit);
