@@ -14,6 +14,7 @@
 #include <torch/ordered_dict.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 
 namespace convoy {
 
+// All ranks must give the same options.
 struct DistributedDataParallelOptions {
   double bucket_cap_mb = 25;  // size of the buckets in which gradients are sent, in MiB
   // The buffers of rank 0 are sent to all ranks before a training forward pass, if the forward pass
@@ -36,6 +38,9 @@ struct DistributedDataParallelOptions {
   // .grad is a view of the memory that is sent. This saves one copy, but the next backward pass
   // changes a gradient that the program has kept.
   bool gradient_as_bucket_view = false;
+  // The type in which gradients are sent and added up. kBFloat16 halves the bytes of fp32, and
+  // rounds each gradient and each addition. Default: the type of each gradient.
+  std::optional<torch::ScalarType> gradient_dtype = std::nullopt;
 };
 
 // `Holder`: a module holder (as TORCH_MODULE defines them) or a shared_ptr to a module with
@@ -45,7 +50,8 @@ class DistributedDataParallel {
  public:
   // Collective. The module must be on group->device(). Its parameters and buffers get the values of
   // rank 0. Throws ConfigError when names, shapes or types differ between ranks, when nothing
-  // requires grad, and when the module or a part of it has a wrapper already.
+  // requires grad, when the module or a part of it has a wrapper already, when options differ
+  // between ranks, and when an option cannot be honoured.
   DistributedDataParallel(Holder module, std::shared_ptr<ProcessGroup> group,
                           const DistributedDataParallelOptions& options = {})
       : module_(std::move(module)),

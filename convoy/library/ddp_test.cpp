@@ -347,6 +347,61 @@ TEST(DistributedDataParallel, AveragesComplexGradients) {
   expect_all_well(start_ranks(2, "ComplexGradients"));
 }
 
+// A mean that bf16 does not hold; two ranks, so that the sum is rounded in one way.
+RANK_BODY(GradientsSentInAnotherType) {
+  const auto group = init();
+  const at::Tensor mean = at::tensor({2.0F, 1.0F / 3});
+  const at::Tensor rounded = mean.to(at::kBFloat16).to(at::kFloat);
+  ASSERT_FALSE(rounded.equal(mean));
+  const at::Tensor row = at::tensor({1.0F + 2.0F * static_cast<float>(group->rank()), 1.0F / 3});
+  for (const bool view : {false, true}) {
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      SCOPED_TRACE(fmt::format("bucket view {}, {}", view, c10::toString(type)));
+      torch::nn::Linear net(torch::nn::LinearOptions(2, 1).bias(false));
+      DistributedDataParallel model(net, group,
+                                    {.gradient_as_bucket_view = view, .gradient_dtype = type});
+      for (int pass = 0; pass < 2; ++pass) {  // the second sends during backward
+        model.zero_grad();
+        model(row.view({1, 2})).sum().backward();
+        EXPECT_TRUE(net->weight.grad().view({2}).equal(type == at::kFloat ? mean : rounded))
+            << net->weight.grad();
+      }
+    }
+  }
+}
+TEST(DistributedDataParallel, SendsGradientsInAnotherType) {
+  expect_all_well(start_ranks(2, "GradientsSentInAnotherType"));
+}
+
+RANK_BODY(DdpOptionsRefused) {
+  const auto group = init();
+  const auto expect_refused = [&](const std::string& words, auto net,
+                                  const DistributedDataParallelOptions& options) {
+    std::string found = "no refusal";
+    try {
+      DistributedDataParallel model(net, group, options);
+    } catch (const ConfigError& error) {
+      found = error.what();
+    }
+    EXPECT_NE(found.find(words), std::string::npos) << found;
+  };
+  expect_refused("is kFloat or kBFloat16, found Half", torch::nn::Linear(1, 1),
+                 {.gradient_dtype = at::kHalf});
+  std::optional<at::ScalarType> of_rank;
+  if (group->rank() == 1) of_rank = at::kBFloat16;
+  expect_refused("gradient_dtype as it is; rank 1 has", torch::nn::Linear(1, 1),
+                 {.gradient_dtype = of_rank});
+  struct WaveImpl : torch::nn::Module {
+    WaveImpl() { wave = register_parameter("wave", at::ones({2}, at::kComplexFloat)); }
+    at::Tensor forward(const at::Tensor& x) { return at::real(wave * x); }
+    at::Tensor wave;
+  };
+  expect_refused("wave is complex", std::make_shared<WaveImpl>(), {.gradient_dtype = at::kFloat});
+}
+TEST(DistributedDataParallel, OptionsThatCannotBeHonouredAreRefused) {
+  expect_all_well(start_ranks(2, "DdpOptionsRefused"));
+}
+
 TEST(DistributedDataParallel, NothingToTrainIsRefused) {
   EXPECT_THROW(DistributedDataParallel(torch::nn::Linear(1, 1), nullptr), ConfigError);
   const auto alone = init();

@@ -13,6 +13,7 @@
 #include "convoy/library/internal/coalesced.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/module_tree.h"
+#include "convoy/library/internal/option_checks.h"
 #include "convoy/library/internal/told_in_backward.h"
 #include "convoy/train/parallel/ddp/grad_reducer.h"
 #include "convoy/train/parallel/gradient_hooks.h"
@@ -20,6 +21,22 @@
 
 namespace convoy::detail {
 namespace {
+
+constexpr const char* kDdpOptions = "DistributedDataParallelOptions";
+
+// Collective.
+const DistributedDataParallelOptions& checked_options(const DistributedDataParallelOptions& options,
+                                                      ProcessGroup& group) {
+  require_same_options(
+      kDdpOptions,
+      fmt::format("bucket_cap_mb {}, broadcast_buffers {}, find_unused_parameters {}, "
+                  "gradient_as_bucket_view {}, gradient_dtype {}",
+                  options.bucket_cap_mb, options.broadcast_buffers, options.find_unused_parameters,
+                  options.gradient_as_bucket_view, gradient_dtype_text(options.gradient_dtype)),
+      group);
+  require_gradient_dtype(kDdpOptions, options.gradient_dtype);
+  return options;
+}
 
 int64_t bucket_bytes_of(const DistributedDataParallelOptions& options) {
   if (options.bucket_cap_mb <= 0)
@@ -41,7 +58,7 @@ struct Replication::State {
         const DistributedDataParallelOptions& ddp_options)
       : module(std::move(wrapped)),
         group(required(std::move(process_group))),
-        options(ddp_options),
+        options(checked_options(ddp_options, *group)),
         bucket_bytes(bucket_bytes_of(options)),
         parameters(parameters_of(*module)),
         buffers(tree_of(*module).buffers) {
@@ -51,6 +68,8 @@ struct Replication::State {
     if (parameters.empty())
       throw ConfigError("no parameter of the module requires grad: there is nothing to reduce",
                         {.hint = "use the module itself"});
+    if (options.gradient_dtype)
+      for (const nn::NamedTensor& parameter : parameters) require_real(kDdpOptions, parameter);
     world = at::full({}, static_cast<double>(group->size()), at::kDouble);
     arrived.assign(parameters.size(), false);
     used.assign(parameters.size(), false);
@@ -168,7 +187,8 @@ struct Replication::State {
     ranks().broadcast(order, 0);
     const int64_t* agreed = order.const_data_ptr<int64_t>();
     reducer = std::make_unique<parallel::GradReducer>(
-        ranks(), averages, std::vector<size_t>(agreed, agreed + order.numel()), bucket_bytes);
+        ranks(), averages, std::vector<size_t>(agreed, agreed + order.numel()), bucket_bytes,
+        options.gradient_dtype);
     arrivals.clear();
   }
 

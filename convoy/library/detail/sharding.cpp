@@ -11,6 +11,7 @@
 #include "convoy/library/fsdp.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/library/internal/module_tree.h"
+#include "convoy/library/internal/option_checks.h"
 #include "convoy/library/internal/pass_units.h"
 #include "convoy/library/internal/piece_tensor.h"
 #include "convoy/library/internal/sharding_options.h"
@@ -83,7 +84,7 @@ struct Sharding::State {
       throw ConfigError(
           "no parameter of the module requires grad: there is nothing to shard for training",
           {.hint = "use the module itself"});
-    if (options.gradient_dtype) require_real();
+    if (options.gradient_dtype) require_all_real();
     gradients = std::make_unique<parallel::ShardedGradients>(
         parallel::GradientRanks{.sharing = row(), .replicas = replicas.get()}, trained,
         options.gradient_dtype, nullptr,
@@ -147,15 +148,10 @@ struct Sharding::State {
     }
   }
 
-  void require_real() const {
+  void require_all_real() const {
     for (const auto& flat : trained)
       for (const parallel::FlatRange& range : flat->parameters.ranges())
-        if (range.parameter.value.is_complex())
-          throw ConfigError(
-              fmt::format("FullyShardedOptions::gradient_dtype: {} is complex, and its gradient "
-                          "would lose its imaginary part",
-                          range.parameter.name),
-              {.hint = "leave gradient_dtype out"});
+        require_real("FullyShardedOptions", range.parameter);
   }
 
   // The tensor that the optimizer steps: this rank's piece, or with offload a copy in the host's

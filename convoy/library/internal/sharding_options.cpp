@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "convoy/core/base/error.h"
 #include "convoy/library/internal/group_internal.h"
+#include "convoy/library/internal/option_checks.h"
 
 namespace convoy::detail {
 namespace {
+
+constexpr const char* kFsdpOptions = "FullyShardedOptions";
 
 std::string words_of(const FullyShardedOptions& options) {
   constexpr const char* kOffloads[] = {"None", "Optimizer", "Parameters"};
@@ -19,23 +19,13 @@ std::string words_of(const FullyShardedOptions& options) {
       "keep_whole_below {}, gradient_dtype {}",
       options.reshard_after_forward, options.prefetch_units,
       kOffloads[static_cast<size_t>(options.offload)], options.ranks_that_share,
-      options.keep_whole_below,
-      options.gradient_dtype ? c10::toString(*options.gradient_dtype) : "as it is");
-}
-
-void require_same_on_all_ranks(const FullyShardedOptions& options, ProcessGroup& group) {
-  const std::vector<std::string> all = ranks_of(group).all_gather_bytes(words_of(options));
-  for (size_t rank = 1; rank < all.size(); ++rank)
-    if (all[rank] != all[0])
-      throw ConfigError(fmt::format("FullyShardedOptions differ: rank 0 has {}; rank {} has {}",
-                                    all[0], rank, all[rank]),
-                        {.hint = "give all ranks the same options"});
+      options.keep_whole_below, gradient_dtype_text(options.gradient_dtype));
 }
 
 }  // namespace
 
 FullyShardedOptions checked_sharding(const FullyShardedOptions& options, ProcessGroup& group) {
-  require_same_on_all_ranks(options, group);
+  require_same_options(kFsdpOptions, words_of(options), group);
   if (options.prefetch_units < 0 || options.keep_whole_below < 0)
     throw ConfigError(
         fmt::format("FullyShardedOptions::prefetch_units and keep_whole_below must not be "
@@ -51,12 +41,7 @@ FullyShardedOptions checked_sharding(const FullyShardedOptions& options, Process
   if (options.offload != Offload::None && group.device().is_cpu())
     throw ConfigError("FullyShardedOptions::offload: the module is in the host's memory already",
                       {.hint = "offload is for GPUs: leave it out"});
-  if (options.gradient_dtype && *options.gradient_dtype != at::kFloat &&
-      *options.gradient_dtype != at::kBFloat16)
-    throw ConfigError(
-        fmt::format("FullyShardedOptions::gradient_dtype is kFloat or kBFloat16, found {}",
-                    c10::toString(*options.gradient_dtype)),
-        {.hint = "give one of these, or leave it out"});
+  require_gradient_dtype(kFsdpOptions, options.gradient_dtype);
   return options;
 }
 
