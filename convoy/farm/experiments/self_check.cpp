@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "convoy/core/base/counted.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/farm/experiments/ball/ball_workload.h"
 #include "convoy/farm/experiments/mf/mf_flags.h"
 #include "convoy/farm/experiments/mf/mf_workload.h"
@@ -238,8 +239,8 @@ class Checks {
   void run(const std::string& name, const std::function<Verdict()>& check) {
     const auto begin = std::chrono::steady_clock::now();
     const Verdict verdict = check();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    outcomes_.push_back({name, verdict.passed, verdict.detail, took.count()});
+    const double seconds = seconds_since(begin);
+    outcomes_.push_back({name, verdict.passed, verdict.detail, seconds});
     tell_(outcomes_.back());
   }
   std::vector<CheckOutcome> outcomes() && { return std::move(outcomes_); }

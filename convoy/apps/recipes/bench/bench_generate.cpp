@@ -7,6 +7,7 @@
 #include "convoy/apps/recipes/bench/bench_model.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/generate/engine/engine.h"
 #include "convoy/machine/device/rank_device.h"
 #include "convoy/machine/device/threads.h"
@@ -59,11 +60,11 @@ Json time_point(nn::CausalLm& model, const text::Tokenizer& tokenizer, int64_t b
                           .max_new_tokens = wanted_tokens(row, flags.new_tokens)});
     const auto start = std::chrono::steady_clock::now();
     const auto completions = generate::answer_all(engine, std::move(requests));
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    const double seconds = seconds_since(start);
     tokens = 0;
     for (const generate::Completion& completion : completions)
       tokens += static_cast<int64_t>(completion.token_ids.size());
-    rates.push_back(static_cast<double>(tokens) / elapsed.count());
+    rates.push_back(static_cast<double>(tokens) / seconds);
   }
   rates.erase(rates.begin());  // the first run packs weights and grows buffers
   std::sort(rates.begin(), rates.end());

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/seconds_since.h"
 #include "convoy/core/base/wall_clock.h"
 #include "convoy/machine/monitor/watch/machine_reading.h"
 
@@ -34,9 +35,8 @@ UsageCsv::UsageCsv(const std::filesystem::path& path)
 }
 
 void UsageCsv::add(std::span<const monitor::DeviceReading> devices, const UsageFigures& figures) {
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
   const std::string time =
-      monitor::seed_csv_time({.wall_ns = wall_clock_ns(), .elapsed_s = elapsed.count()});
+      monitor::seed_csv_time({.wall_ns = wall_clock_ns(), .elapsed_s = seconds_since(start_)});
   const std::string work = fmt::format(
       "{:.1f},{},{},{:.3f},{:.3f},{:.3f},{}", figures.tokens_per_second, figures.running,
       figures.waiting, figures.kv_use, figures.prefill_share, figures.decode_share, figures.leases);
