@@ -50,7 +50,9 @@ struct ClassifySettings {
           "do not train the encoder; auto = when encoder_path is given")
         .one_of({"auto", "true", "false"});
     visit("hidden_dims", hidden_dims, "widths of the head's layers before the last").at_least(1);
-    visit("dropout", dropout, "dropout behind each of them").at_least(0).at_most(0.99);
+    visit("dropout", dropout, "dropout after each of the head's layers before the last")
+        .at_least(0)
+        .at_most(0.99);
     visit("label_smoothing", label_smoothing, "share of each target spread over all classes")
         .at_least(0)
         .at_most(0.99);

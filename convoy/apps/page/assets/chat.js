@@ -1,9 +1,9 @@
 // --- questions to the model of a run, by OpenAI's API ---
 
-// By run: {turns: [{question, answers: {speaker: text}, failure}], stop: ends the answers that are under way, or null}.
+// By run: {turns: [{question, answers: {speaker: text}, failure}], stop: AbortController while answers arrive, or null}.
 const talks = {};
 
-// Each speaker goes on from its own answers; where the base was not asked, from those of the trained model.
+// The messages that a speaker gets: earlier turns with its own answers, or with the trained model's where it gave none.
 function messagesFor(turns, speaker, system) {
   const messages = system ? [{role: 'system', content: system}] : [];
   for (const {question, answers} of turns.filter(turn => !turn.failure))
@@ -105,7 +105,7 @@ function drawChat(run) {
     talk.turns.push(turn);
     text.value = '';
     list.append(turnOf(turn));
-    // Another run may be shown by then.
+    // The page may show another run when an answer arrives.
     const redraw = () => {
       if (shownTexts.chat === name)
         byId('chat').querySelector('.turns').lastChild?.replaceWith(turnOf(turn));
