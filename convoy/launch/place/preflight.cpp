@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "convoy/core/base/bytes_text.h"
+#include "convoy/core/base/cgroups.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/descriptor.h"
 #include "convoy/core/base/error.h"
@@ -78,29 +80,38 @@ Finding check_processes(const PreflightRequest& request) {
                       "raise it: ulimit -u 65536"});
 }
 
-// The pids controller counts threads too; containers often set it low. Reads only the cgroup of
-// this process, not those above it.
+// The limit of a control group on processes.
+struct GroupProcesses {
+  int64_t most = 0;
+  int64_t current = 0;  // groups below it count too
+  int64_t left() const { return most - current; }
+};
+
+// The limit that leaves the fewest processes. A container's limit may be on a group above its own.
+std::optional<GroupProcesses> tightest_group(const PreflightRequest& request) {
+  std::optional<GroupProcesses> tightest;
+  visit_cgroups("pids", {.sys = request.sys, .proc = request.proc},
+                [&](const fs::path& folder, bool /*unified*/) {
+                  GroupProcesses group;
+                  std::ifstream limit(folder / "pids.max");
+                  if (!(limit >> group.most)) return;  // "max" is no number
+                  std::ifstream(folder / "pids.current") >> group.current;
+                  if (!tightest || group.left() < tightest->left()) tightest = group;
+                });
+  return tightest;
+}
+
+// The pids controller counts threads too; containers often set it low.
 Finding check_cgroup_pids(const PreflightRequest& request) {
-  std::ifstream groups(request.proc / "self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const size_t second = line.find(':', line.find(':') + 1);
-    if (second == std::string::npos) continue;
-    const bool unified = line.find("::") != std::string::npos;
-    if (!unified && line.find(":pids:") == std::string::npos) continue;
-    fs::path folder = request.sys / "fs/cgroup" / (unified ? "" : "pids") /
-                      fs::path(line.substr(second + 1)).relative_path();
-    int64_t most = 0, current = 0;
-    if (!(std::ifstream(folder / "pids.max") >> most)) continue;  // "max" is no number
-    std::ifstream(folder / "pids.current") >> current;
-    const int64_t needed = int64_t{64} * request.num_ranks;
-    const std::string found =
-        fmt::format("the cgroup allows {} processes and threads, {} are in use", most, current);
-    if (most - current >= needed) return ok("cgroup_processes", found);
-    return {Severity::Warning, "cgroup_processes",
-            fmt::format("{}, about {} more are needed", found, needed),
-            "raise the container's limit (docker: --pids-limit, Kubernetes: podPidsLimit)"};
-  }
-  return ok("cgroup_processes", "no cgroup limit on processes");
+  const std::optional<GroupProcesses> group = tightest_group(request);
+  if (!group) return ok("cgroup_processes", "no cgroup limit on processes");
+  const int64_t needed = int64_t{64} * request.num_ranks;
+  const std::string found = fmt::format("the cgroup allows {} processes and threads, {} are in use",
+                                        group->most, group->current);
+  if (group->left() >= needed) return ok("cgroup_processes", found);
+  return {Severity::Warning, "cgroup_processes",
+          fmt::format("{}, about {} more are needed", found, needed),
+          "raise the container's limit (docker: --pids-limit, Kubernetes: podPidsLimit)"};
 }
 
 Finding check_locked_memory(const PreflightRequest& request) {

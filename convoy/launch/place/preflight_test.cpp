@@ -189,6 +189,29 @@ TEST(Preflight, CgroupLimitOnProcesses) {
   EXPECT_EQ(find(request, "cgroup_processes").severity, Severity::Ok);
 }
 
+TEST(Preflight, CgroupLimitAboveTheOwnGroup) {
+  const testing::TemporaryFolder root;
+  const fs::path slice = root / "sys/fs/cgroup/slice";
+  fs::create_directories(root / "proc/self");
+  fs::create_directories(slice / "pod");
+  std::ofstream(root / "proc/self/cgroup") << "0::/slice/pod\n";
+  std::ofstream(slice / "pod/pids.max") << "max\n";
+  std::ofstream(slice / "pids.max") << "1000\n";
+  std::ofstream(slice / "pids.current") << "900\n";
+  const PreflightRequest request = {.num_ranks = 4, .proc = root / "proc", .sys = root / "sys"};
+  const Finding above = find(request, "cgroup_processes");
+  EXPECT_EQ(above.severity, Severity::Warning);
+  EXPECT_TRUE(has(above.found, "allows 1000 processes and threads, 900 are in use")) << above.found;
+  // Its own limit is the lower number and leaves more.
+  std::ofstream(slice / "pod/pids.max") << "600\n";
+  std::ofstream(slice / "pod/pids.current") << "10\n";
+  const Finding both = find(request, "cgroup_processes");
+  EXPECT_EQ(both.severity, Severity::Warning);
+  EXPECT_TRUE(has(both.found, "allows 1000")) << both.found;
+  std::ofstream(slice / "pids.max") << "max\n";
+  EXPECT_EQ(find(request, "cgroup_processes").severity, Severity::Ok);
+}
+
 TEST(Preflight, SharedMemory) {
   EXPECT_EQ(find({.num_ranks = 2, .shared_memory = "/nowhere/shm"}, "shared_memory").severity,
             Severity::Warning);
