@@ -716,12 +716,7 @@ class AnswersTest(EngineCase):
             "--output",
             "answers.jsonl",
         )
-        kept = self.home / "answers.jsonl.partial" / "rank-0-0"
-        deadline = time.monotonic() + 60
-        while (
-            not kept.exists() or kept.read_bytes().count(b"\n") < 6
-        ) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        self.wait_for_lines(self.home / "answers.jsonl.partial" / "rank-0-0", 6)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         answered = set(server.answered)
@@ -730,6 +725,72 @@ class AnswersTest(EngineCase):
         self.generate(other, "--output", "answers.jsonl")
         self.assertFalse(answered & set(other.answered))
         self.assertEqual(len(self.rows("answers.jsonl")), 13)
+
+    def wait_for_lines(self, path, count):
+        deadline = time.monotonic() + 60
+        while (
+            not path.exists() or path.read_bytes().count(b"\n") < count
+        ) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    def test_a_signal_ends_an_output_that_keeps_nothing(self):
+        self.write_prompts()
+        server = self.server()
+        server.hold(1)
+        process = self.start(
+            "generate",
+            "--engine",
+            server.url,
+            "--engine-model",
+            "m",
+            "--prompts",
+            "rows.jsonl",
+            "--output",
+            "/dev/stdout",
+        )
+        deadline = time.monotonic() + 60
+        while not server.answered and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=60)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+
+    def test_paid_answers_are_kept_until_the_samples_are_written(self):
+        rows = [{"prompt": f"{n} + {n} =", "completion": "?"} for n in range(8)]
+        (self.home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+        def words(server):
+            return [
+                "eval",
+                "--engine",
+                server.url,
+                "--engine-model",
+                "m",
+                "--data",
+                "rows.jsonl",
+                "--generate",
+                "--output",
+                "results",
+            ]
+
+        server = self.server()
+        server.hold(7)
+        process = self.start(*words(server))
+        samples = self.home / "results" / "samples.jsonl"
+        self.wait_for_lines(self.home / "results" / "samples.jsonl.partial" / "rank-0-0", 8)
+        samples.mkdir()  # so they cannot be written
+        server.hold(None)
+        process.communicate(timeout=120)
+        self.assertNotEqual(process.returncode, 0)
+        samples.rmdir()
+        other = self.server()
+        self.run_convoy(*words(other))
+        self.assertFalse(other.answered)
+        self.assertEqual(len(self.rows("results/samples.jsonl")), 8)
 
     def test_eval_measures_answers(self):
         rows = [

@@ -25,7 +25,8 @@ struct ProgressOptions {
   ProgressStyle style = ProgressStyle::Auto;  // Auto: Bar on a terminal, else Lines
   ColorChoice color = ColorChoice::Auto;
   double line_seconds =
-      30;  // Lines: one line per max(line_seconds, 5 % of the work), and the first and last
+      30;  // Lines: the first and last, and one per max(line_seconds, 5 % of the work), where the
+           // latter takes at most max(20 line_seconds, 600 s)
   double quiet_seconds = 0;  // above 0: no bar before this time, no line before line_seconds
   std::function<double()> now_seconds{};  // a monotonic clock; empty = the system's
 };

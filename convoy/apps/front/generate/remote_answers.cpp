@@ -129,7 +129,8 @@ enum class Incomplete { Written, Unused };
 void with_kept_answers(const remote::Servers& servers, const RemotePrompts& prompts,
                        remote::RemoteQuestions questions, const std::string& path, const Log& log,
                        Incomplete incomplete, const std::function<void(const AnswerLines&)>& use) {
-  processes::SignalStream signals(processes::default_stop_signals());
+  // Without a journal a signal ends the process at once, as usual: there is nothing to keep.
+  std::optional<processes::SignalStream> signals;
   std::optional<io::AnswerJournal> journal;
   AnswerLines lines;
   if (io::AnswerJournal::is_kept_beside(path)) {
@@ -138,7 +139,8 @@ void with_kept_answers(const remote::Servers& servers, const RemotePrompts& prom
     questions.is_done = [&lines](int64_t prompt, int64_t sample) {
       return lines.contains({prompt, sample});
     };
-    questions.stop_wanted = [&signals] { return signals.asked_to_stop(); };
+    signals.emplace(processes::default_stop_signals());
+    questions.stop_wanted = [&signals] { return signals->asked_to_stop(); };
   }
   const auto kept = [&] {
     return fmt::format("{} kept in {}", counted(std::ssize(lines), "answer"),
@@ -320,10 +322,11 @@ int evaluate_remotely(const Context& context, const settings::RemoteSettings& re
                       Incomplete::Unused, [&](const AnswerLines& lines) {
                         for (const auto& [place, line] : lines)
                           score(place.first, Json::parse(line).at("completion"));
+                        // Before the kept answers are removed.
+                        evaluate::write_samples(samples_path, answered);
                       });
   }
   CONVOY_INVARIANT(std::ssize(answered) == std::ssize(samples) * num_answers, "answers are lost");
-  if (!flags.output_dir.empty()) evaluate::write_samples(samples_path, answered);
   scoring.report(context, answered);
   return 0;
 }

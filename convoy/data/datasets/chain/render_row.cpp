@@ -23,10 +23,8 @@ Json conversation_with_answer(const Sample& sample) {
   const bool is_chat =
       sample.kind == Sample::Kind::Chat || sample.kind == Sample::Kind::ChatPromptCompletion;
   if (is_chat && messages.size() > 1 && messages.back()["role"] == "assistant") return messages;
-  throw DataError(
-      fmt::format("row {}: wanted a conversation that ends with an assistant's turn",
-                  sample.index + 1),
-      {.file = sample.file, .line = sample.line, .hint = "add the answer, or leave the row out"});
+  throw DataError("wanted a conversation that ends with an assistant's turn",
+                  {.hint = "add the answer, or leave the row out"});
 }
 
 std::string trimmed_text(const std::string& text) { return std::string(trimmed(text, " \t\r\n")); }

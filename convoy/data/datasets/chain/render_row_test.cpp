@@ -42,5 +42,16 @@ TEST(RenderRow, RefusesAnAnswerThatIsNotLearntWhole) {
                DataError);
 }
 
+TEST(RenderRow, AnErrorNamesItsRowOnce) {
+  try {
+    rendered(turns({{"role", "user"}, {"content", "Ho"}}));
+    ADD_FAILURE();
+  } catch (const DataError& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("row 7: wanted a conversation that ends"), std::string::npos) << said;
+    EXPECT_EQ(said.find("row 7: row"), std::string::npos) << said;
+  }
+}
+
 }  // namespace
 }  // namespace convoy::data

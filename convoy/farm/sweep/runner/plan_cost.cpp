@@ -30,9 +30,8 @@ struct CellSet {
   std::vector<Cell> some;  // a few of the set's cells
   double work = 0;         // guesses, or steps, of all cells of the set
   int64_t steps = 0;       // steps of one cell
-  double foretold = 1;     // predicted seconds, in a unit that all sets share
+  double foretold = 1;     // predicted time of a guess relative to other sets; 1 for descents
   double rate = 0;         // work per second of all workers
-  double longest = 0;      // seconds of the longest part that one worker must compute
 };
 
 int64_t steps_of(const Cell& cell, const DescentSteps& steps) {

@@ -45,8 +45,8 @@ class HeadSums {
   HeadSums(const Inputs& inputs) : heads_(inputs.num_heads()), features_(inputs.q_THE.size(2)) {
     for (int64_t row = 0; row < inputs.num_rows(); ++row) {
       strides_.push_back(round_up(inputs.keys(row), kPanelColumns));
-      // Long rows need megabytes, and LibTorch's allocator keeps the memory of tensors from step to
-      // step.
+      // Tensors, because long rows need megabytes: device::MemoryBlockPool keeps the memory of
+      // tensors from step to step.
       buffers_.push_back(at::zeros({2, heads_, features_, strides_.back()}, at::kFloat));
     }
   }
