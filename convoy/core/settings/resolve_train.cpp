@@ -419,7 +419,7 @@ TrainDocuments read_train_documents(config::Sources sources) {
                                {"NCCL_TIMEOUT", "parallel.timeout_s"}};
   documents.sources = config::read_documents(config::list_fields(settings), sources);
   config::peek(config::list_fields(settings), documents.sources);
-  if (settings.parallel.strategy == "dp" && settings.parallel.replicas > 0)
+  if (settings.parallel.strategy == "dp" && settings.parallel.replicas >= 0)
     documents.launch_request.devices_of_rank = static_cast<int>(settings.parallel.replicas);
   return documents;
 }

@@ -213,6 +213,8 @@ Command models_merge_action() {
           "merged --quantization nf4 --base dequantized",
       .flags = {flags_of<settings::ModelSourceFlags>("Model"),
                 flags_of<settings::MergeFlags>("Result"), flags_of<launch::DeviceFlags>("Devices")},
+      .first_flags = {"model", "adapter", "output", "dtype", "base", "base-model", "data",
+                      "text-only", "quantization", "devices"},
       .run = run_merge};
 }
 
