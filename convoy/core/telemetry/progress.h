@@ -24,9 +24,9 @@ struct ProgressOptions {
   int descriptor = 2;
   ProgressStyle style = ProgressStyle::Auto;  // Auto: Bar on a terminal, else Lines
   ColorChoice color = ColorChoice::Auto;
-  double line_seconds =
-      30;  // Lines: the first and last, and one per max(line_seconds, 5 % of the work), where the
-           // latter takes at most max(20 line_seconds, 600 s)
+  // With lines: the first step, the last, and one per max(line_seconds, 5 % of the work), where the
+  // latter waits at most max(20 line_seconds, 600 s).
+  double line_seconds = 30;
   double quiet_seconds = 0;  // above 0: no bar before this time, no line before line_seconds
   std::function<double()> now_seconds{};  // a monotonic clock; empty = the system's
 };
