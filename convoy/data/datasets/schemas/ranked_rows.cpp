@@ -54,7 +54,7 @@ bool has_sides(const Json& row) {
   return row.is_object() && first_of(std::array{"chosen", "rejected"}, row) != nullptr;
 }
 
-// Where a row has its answers and their ranks or scores.
+// Names the columns of a row that hold its answers and their ranks or scores.
 struct RankedForm {
   const char* list = nullptr;    // column with the list
   const char* values = nullptr;  // column beside the list, or member of its entries

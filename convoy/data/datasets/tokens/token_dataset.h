@@ -76,7 +76,7 @@ class TokenDataset {
   struct Buffer;
   struct Joined;
 
-  // Where the row of a joined data set is stored.
+  // The place of a row: its buffer, and its number there. A joined data set has several buffers.
   struct Place {
     const Buffer& buffer;
     size_t row;

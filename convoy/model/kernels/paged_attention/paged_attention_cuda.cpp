@@ -43,7 +43,8 @@ gpu::PagedPool pool_of(const PagedCache& cache) {
           .head_dim = static_cast<uint32_t>(cache.shape.head_dim)};
 }
 
-// Where launches are counted: the bytes of the pool that keys() keys and as many values take.
+// Bytes that a launch reads of the pool, for devices that count launches: keys() keys, and as many
+// values.
 template <class Keys>
 PartlyMoved moved_of_pool(const PagedCache& cache, const Keys& keys) {
   PartlyMoved moved;

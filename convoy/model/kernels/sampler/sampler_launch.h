@@ -15,8 +15,8 @@ struct SampleRule {
   float min_p = 0;
   uint32_t top_k = 0;  // 0: no cut
   uint32_t wants_logprob = 0;
-  // Where all ids have this weight relative to the largest one, they have half of what top_p leaves
-  // out.
+  // A weight relative to the largest one. If every id had it, all ids together would have half of
+  // the probability that top_p leaves out.
   float least_log2_weight = 0;
   uint32_t unused = 0;
 };
