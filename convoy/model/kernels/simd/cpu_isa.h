@@ -18,10 +18,17 @@ enum class CpuIsa {
   Amx,         // and units that multiply tiles of bf16
 };
 
+// Sets of levels: bit i is level i.
+constexpr bool is_compiled(CpuIsa isa, unsigned compiled) {
+  return ((compiled >> static_cast<unsigned>(isa)) & 1U) != 0;
+}
+// Throws ConfigError for a level that is not among `compiled`.
+void require_compiled(CpuIsa isa, unsigned compiled);
+
 // The best level of this machine, or the lower one that CONVOY_CPU_LEVEL names. Thread-safe. Throws
-// ConfigError for a level that this machine lacks.
+// ConfigError for a level that this machine or this build lacks.
 CpuIsa best_cpu_isa();
-// Every level this machine can run, lowest first.
+// Every level that this machine can run and this build has, lowest first.
 std::vector<CpuIsa> usable_cpu_isas();
 std::string_view cpu_isa_name(CpuIsa isa);
 

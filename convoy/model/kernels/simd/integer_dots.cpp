@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/simd/integer_dots.h"
 
+#include "convoy/model/kernels/simd/compiled_levels.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -55,12 +57,17 @@ std::vector<const IntegerDots<Element>*> usable_integer_dots() {
   };
   const bool avx2 = best >= CpuIsa::Avx2;
   const bool avx512 = best >= CpuIsa::Avx512;
-  add(true, dots_baseline::kFloatDots, dots_baseline::kBfloat16Dots);
-  add(avx2, dots_avx2::kFloatDots, dots_avx2::kBfloat16Dots);
-  add(avx2 && has_vnni_of_avx2(), dots_avx2_vnni::kFloatDots, dots_avx2_vnni::kBfloat16Dots);
-  add(avx512, dots_avx512::kFloatDots, dots_avx512::kBfloat16Dots);
-  add(avx512 && has_vnni_of_avx512(), dots_avx512_vnni::kFloatDots,
-      dots_avx512_vnni::kBfloat16Dots);
+  if constexpr (is_compiled(CpuIsa::Baseline))
+    add(true, dots_baseline::kFloatDots, dots_baseline::kBfloat16Dots);
+  if constexpr (is_compiled(CpuIsa::Avx2)) {
+    add(avx2, dots_avx2::kFloatDots, dots_avx2::kBfloat16Dots);
+    add(avx2 && has_vnni_of_avx2(), dots_avx2_vnni::kFloatDots, dots_avx2_vnni::kBfloat16Dots);
+  }
+  if constexpr (is_compiled(CpuIsa::Avx512) || is_compiled(CpuIsa::Avx512Bf16)) {
+    add(avx512, dots_avx512::kFloatDots, dots_avx512::kBfloat16Dots);
+    add(avx512 && has_vnni_of_avx512(), dots_avx512_vnni::kFloatDots,
+        dots_avx512_vnni::kBfloat16Dots);
+  }
   return usable;
 }
 

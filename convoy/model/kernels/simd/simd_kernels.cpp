@@ -2,6 +2,7 @@
 #include "convoy/model/kernels/simd/simd_kernels.h"
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/simd/compiled_levels.h"
 
 namespace convoy::kernels {
 
@@ -23,43 +24,54 @@ namespace {
 
 void require_usable(CpuIsa isa) {
   CONVOY_INVARIANT(isa <= best_cpu_isa(), "this machine cannot run {}", cpu_isa_name(isa));
+  require_compiled(isa, kCompiledLevels);
+}
+
+// Without a fault in the tables no caller gets here.
+[[noreturn]] void refuse_level(CpuIsa isa) {
+  throw StateError(fmt::format("{} has no table of loops", cpu_isa_name(isa)));
 }
 
 }  // namespace
 
+// A table in a discarded branch needs no definition, so a build may leave its unit out.
 template <>
 const SimdKernels<float>& simd_kernels<float>(CpuIsa isa) {
   require_usable(isa);
-  switch (isa) {
-    case CpuIsa::Baseline:
-      break;
-    case CpuIsa::Avx2:
-      return avx2::kFloatTable;
-    case CpuIsa::Avx512:
-      return avx512::kFloatTable;
-    case CpuIsa::Avx512Bf16:
-    case CpuIsa::Amx:
-      return avx512_bf16::kFloatTable;
+  if constexpr (is_compiled(CpuIsa::Avx512Bf16)) {
+    if (isa >= CpuIsa::Avx512Bf16) return avx512_bf16::kFloatTable;
   }
-  return baseline::kFloatTable;
+  if constexpr (is_compiled(CpuIsa::Avx512)) {
+    if (isa == CpuIsa::Avx512) return avx512::kFloatTable;
+  }
+  if constexpr (is_compiled(CpuIsa::Avx2)) {
+    if (isa == CpuIsa::Avx2) return avx2::kFloatTable;
+  }
+  if constexpr (is_compiled(CpuIsa::Baseline)) {
+    if (isa == CpuIsa::Baseline) return baseline::kFloatTable;
+  }
+  refuse_level(isa);
 }
 
 template <>
 const SimdKernels<c10::BFloat16>& simd_kernels<c10::BFloat16>(CpuIsa isa) {
   require_usable(isa);
-  switch (isa) {
-    case CpuIsa::Baseline:
-      break;
-    case CpuIsa::Avx2:
-      return avx2::kBf16Table;
-    case CpuIsa::Avx512:
-      return avx512::kBf16Table;
-    case CpuIsa::Avx512Bf16:
-      return avx512_bf16::kBf16Table;
-    case CpuIsa::Amx:
-      return amx::bf16_table();
+  if constexpr (is_compiled(CpuIsa::Amx)) {
+    if (isa == CpuIsa::Amx) return amx::bf16_table();
   }
-  return baseline::kBf16Table;
+  if constexpr (is_compiled(CpuIsa::Avx512Bf16)) {
+    if (isa == CpuIsa::Avx512Bf16) return avx512_bf16::kBf16Table;
+  }
+  if constexpr (is_compiled(CpuIsa::Avx512)) {
+    if (isa == CpuIsa::Avx512) return avx512::kBf16Table;
+  }
+  if constexpr (is_compiled(CpuIsa::Avx2)) {
+    if (isa == CpuIsa::Avx2) return avx2::kBf16Table;
+  }
+  if constexpr (is_compiled(CpuIsa::Baseline)) {
+    if (isa == CpuIsa::Baseline) return baseline::kBf16Table;
+  }
+  refuse_level(isa);
 }
 
 }  // namespace convoy::kernels

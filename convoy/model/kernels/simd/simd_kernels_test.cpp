@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "convoy/core/base/error.h"
 #include "kernel_checks/op_check.h"
 
 namespace convoy::kernels {
@@ -36,6 +37,21 @@ void check_multiply(CpuIsa isa, GemmShape shape) {
   EXPECT_LT(testing::relative_error(c.slice(1, 0, shape.n), wanted),
             testing::tolerance(at::kFloat, shape.k))
       << cpu_isa_name(isa) << " " << shape.m << "x" << shape.n << "x" << shape.k;
+}
+
+TEST(SimdKernels, ABuildOfOneLevelSaysHowToGetTheOthers) {
+  constexpr unsigned kAvx2Alone = 2;
+  EXPECT_NO_THROW(require_compiled(CpuIsa::Avx2, kAvx2Alone));
+  for (const CpuIsa isa : {CpuIsa::Baseline, CpuIsa::Avx512, CpuIsa::Amx}) {
+    try {
+      require_compiled(isa, kAvx2Alone);
+      ADD_FAILURE() << cpu_isa_name(isa);
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.sentence(),
+                fmt::format("the loops of {} are needed, and this build has those of avx2 alone",
+                            cpu_isa_name(isa)));
+    }
+  }
 }
 
 TEST(SimdKernels, MultiplyOnEveryLevel) {
