@@ -27,8 +27,11 @@ enum class NumaBinding {
 NumaBinding numa_binding_of(const std::string& word);  // Throws ConfigError
 
 enum class ThreadRule {
-  OwnWorker,  // convoy-worker: usable CPUs / ranks, at least 1
-  Torchrun,   // foreign programs: 1 with several ranks, unless OMP_NUM_THREADS is set
+  // convoy-worker: the cores planned for the rank, divided among the ranks that share them. At most
+  // the rank's part of a CPU quota, at least 1.
+  OwnWorker,
+  // Foreign programs, as torchrun does: 1 with several ranks, else OMP_NUM_THREADS stays unset.
+  Torchrun,
 };
 
 // Set when this process is itself one of several ranks that an outer launcher started.
@@ -43,6 +46,7 @@ struct PlacementRequest {
   int first_rank = 0;                       // global rank of the first of them
   std::optional<AdoptedRank> adopted = {};  // if set, num_ranks is 1 and first_rank its rank
   NumaBinding binding = NumaBinding::None;
+  // Applies when the user asks for no number of threads and OMP_NUM_THREADS is unset.
   ThreadRule threads = ThreadRule::Torchrun;
   std::string omp_num_threads = {};  // from the environment; empty = unset
   int asked_threads = 0;             // threads of each rank that the user asks for; 0 = none

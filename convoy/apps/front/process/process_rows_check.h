@@ -13,9 +13,9 @@
 namespace convoy::apps {
 
 // Checks that each column named by settings or prompts occurs in some row of the data set, and that
-// some selected row is usable. Reads as few rows as needed, usually one. Returns the first prompt
-// as the model reads it; empty when no stage generates text. Throws DataError that names the
-// missing column.
+// some selected row is usable. Reads the first 100 rows, and further rows only until each column
+// was found and one selected row is usable. Returns the first prompt as the model reads it; empty
+// when no stage generates text. Throws DataError that names the missing column.
 std::optional<std::string> check_rows(const data::Dataset& dataset,
                                       const process::PipelinePlan& plan,
                                       const process::ModelFacts& facts);

@@ -21,8 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Number of sets of parameters that are measured for each kind of cell. The rate of another set is
-// derived from the nearest measured set.
+// Number of sets that are measured of guesses, and of descents.
 constexpr size_t kMostMeasured = 3;
 
 // The cells with equal method and parameters.
@@ -30,8 +29,8 @@ struct CellSet {
   std::vector<Cell> some;  // a few of the set's cells
   double work = 0;         // guesses, or steps, of all cells of the set
   int64_t steps = 0;       // steps of one cell
-  double foretold = 1;     // predicted time of a guess relative to other sets; 1 for descents
-  double rate = 0;         // work per second of all workers
+  double foretold = 1;     // predicted seconds of a guess; 1 for descents, which nothing predicts
+  double rate = 0;         // work per second of all workers together
 };
 
 int64_t steps_of(const Cell& cell, const DescentSteps& steps) {
@@ -124,7 +123,8 @@ double guess_rate(const CostEngine& engine, int64_t thread, const Cell& cell, do
   return static_cast<double>(done) / seconds_since(begin);
 }
 
-// Steps per second if the engine computes its number of cells together.
+// Steps per second of one worker, over all descents that it computes together. Takes more steps of
+// each descent until their time can be measured.
 double step_rate(const CostEngine& engine, const CellSet& set, const DescentSteps& steps,
                  double seconds) {
   for (int64_t count = 64;; count *= 4) {
@@ -140,8 +140,9 @@ double step_rate(const CostEngine& engine, const CellSet& set, const DescentStep
   }
 }
 
-// Measures some sets, evenly spread over their predicted costs. Another set gets the ratio of
-// measured to predicted rate from the nearest measured set.
+// Sets the rate of every set. `rate` measures kMostMeasured of them, evenly spread in the order of
+// their predicted costs. The rate of another set is its predicted rate times the ratio of measured
+// to predicted rate of the nearest measured set.
 void measure_sets(std::vector<CellSet>& sets, const std::function<double(const CellSet&)>& rate) {
   std::vector<size_t> order(sets.size());
   for (size_t at = 0; at < order.size(); ++at) order[at] = at;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Estimates the time that cells will take on this machine. It measures for a second or two: the
-// same guesses and the same descents, shortened, in as many processes as there will be workers.
+// Estimates the time that a plan will take on this machine. It computes a few guesses, and descents
+// of fewer steps, of some of the cells, and derives the time of all cells from their speed.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,21 @@
 namespace convoy::sweep {
 
 // The parameter that holds the number of steps of a workload's descents, and its value for cells
-// that do not name it. Empty: the cost of a cell cannot be measured without computing the cell.
+// that do not name it. Without a name a descent counts as one step, and measure_cost() must not get
+// descents: it could not shorten them.
 struct DescentSteps {
   std::string parameter;
   int64_t usual = 0;
 };
 
-// Workers of one kind. `measured` of them are timed at the same time, as a sample of all `workers`.
-// If this process has opened the GPU, only one of them is timed.
+// Workers of one kind: CPU processes, or GPUs.
 struct CostEngine {
   const Workload* workload = nullptr;
-  int64_t workers = 1;
-  int64_t measured = 1;
-  int64_t cells_together = 8;
+  int64_t workers = 1;         // workers of the whole run
+  int64_t measured = 1;        // CPU processes that are timed at once, as a sample of `workers`
+  int64_t cells_together = 8;  // descents that a worker computes at once
+  // The calling process has opened one of the GPUs. Its speed stands for every worker; `measured`
+  // is not read.
   bool is_gpu = false;
 };
 
@@ -46,8 +48,9 @@ struct PlanCost {
   double steps_per_second = 0;
 };
 
-// Blocks for about `seconds`. Starts processes, which have ended when it returns. Throws the errors
-// of the workloads, StateError if a workload throws in a started process, and IoError.
+// Blocks for about `seconds`, or longer when 64 steps of a descent take longer. CPU workers are
+// timed in processes, which have ended when it returns; a GPU in the calling thread. Throws the
+// errors of the workloads, StateError if a workload throws in a started process, and IoError.
 PlanCost measure_cost(const std::vector<PlannedCell>& cells, const DescentSteps& steps,
                       const std::vector<CostEngine>& engines, double seconds);
 
