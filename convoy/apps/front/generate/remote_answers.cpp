@@ -210,6 +210,91 @@ class ShownPrompts {
   bool has_messages_ = false;
 };
 
+// Throws ConfigError for flags of `convoy eval` that servers cannot honour.
+void check_evaluation(const settings::EvalFlags& flags) {
+  if (!flags.generate)
+    throw ConfigError("the loss needs the weights, which servers do not give",
+                      {.key = "--engine", .hint = "add --generate to measure answers alone"});
+  if (flags.data.empty())
+    throw ConfigError("wanted --data FILE with --engine",
+                      {.key = "--data", .hint = "such as --data rows.jsonl"});
+  config::refuse_without_effect(flags, {"split", "samples"}, "with --engine and --data");
+}
+
+// The rows of an evaluation.
+struct ReferenceRows {
+  RemotePrompts prompts;
+  std::vector<evaluate::ScoredAnswer> samples;  // by prompt; `pred` is empty
+};
+
+ReferenceRows read_reference_rows(const settings::EvalCall& call, const Log& log) {
+  const settings::EvalFlags& flags = call.flags;
+  settings::TrainSettings settings;
+  settings.data.template_kwargs = flags.template_kwargs;
+  const std::string bad_rows = flags.bad_rows.empty() ? settings.data.bad_rows : flags.bad_rows;
+  data::Question question;
+  data::EncodedRows rows(flags.data, data::SchemaConfig::from(settings.data, settings.task),
+                         data::bad_rows_named(bad_rows), data::RowUse::Learn,
+                         [&question](const data::Sample& sample) {
+                           question = data::split_answer(sample);
+                           return data::EncodedRow();
+                         });
+  ShownPrompts shown(call.model.model);
+  ReferenceRows read;
+  while ((flags.limit == 0 || std::ssize(read.samples) < flags.limit) && rows.next()) {
+    read.prompts.source_indices.push_back(std::ssize(read.samples));
+    read.prompts.prompts.push_back(remote::prompt_of(question.prompt));
+    read.samples.push_back(
+        {.input = shown.text(question.prompt), .pred = {}, .refs = {question.reference}});
+  }
+  rows.finish(log);
+  if (shown.has_messages())
+    log.warning(
+        "the inputs of metrics and samples are lists of messages; with --model DIR they "
+        "are texts by its chat template, as without --engine");
+  return read;
+}
+
+evaluate::ScoredAnswer with_answer(evaluate::ScoredAnswer sample, std::string text) {
+  sample.pred = std::move(text);
+  return sample;
+}
+
+// Asks the servers. Returns the samples with their answers, in the order of rows and of the answers
+// of a row. Throws what remote::refuse_failures() throws.
+std::vector<evaluate::ScoredAnswer> answered_rows(const remote::Servers& servers,
+                                                  const ReferenceRows& rows,
+                                                  const remote::RemoteQuestions& questions,
+                                                  const Log& log) {
+  std::map<io::AnswerJournal::Place, std::string> texts;
+  const auto failures =
+      remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
+        texts[{answer.prompt, answer.sample}] = answer.text.text;
+      });
+  if (!failures.empty()) remote::refuse_failures(failures, rows.prompts.source_indices);
+  std::vector<evaluate::ScoredAnswer> all;
+  for (auto& [place, text] : texts)
+    all.push_back(with_answer(rows.samples[static_cast<size_t>(place.first)], std::move(text)));
+  return all;
+}
+
+// As answered_rows(), and writes the samples to `path`. Answers are kept beside `path` until then.
+std::vector<evaluate::ScoredAnswer> written_answered_rows(const remote::Servers& servers,
+                                                          const ReferenceRows& rows,
+                                                          remote::RemoteQuestions questions,
+                                                          const std::filesystem::path& path,
+                                                          const Log& log) {
+  std::vector<evaluate::ScoredAnswer> all;
+  with_kept_answers(servers, rows.prompts, std::move(questions), path.string(), log,
+                    Incomplete::Unused, [&](const AnswerLines& lines) {
+                      for (const auto& [place, line] : lines)
+                        all.push_back(with_answer(rows.samples[static_cast<size_t>(place.first)],
+                                                  Json::parse(line).at("completion")));
+                      evaluate::write_samples(path, all);
+                    });
+  return all;
+}
+
 }  // namespace
 
 void check_remote_flags(const AnswerPlace& place, const settings::AnswerCall& call) {
@@ -264,69 +349,21 @@ int generate_remotely(const Context& context, const settings::RemoteSettings& re
 
 int evaluate_remotely(const Context& context, const settings::RemoteSettings& remote,
                       const settings::EvalCall& call) {
-  const settings::EvalFlags& flags = call.flags;
   const remote::Servers servers = remote::read_servers(remote, call.model.model);
-  if (!flags.generate)
-    throw ConfigError("the loss needs the weights, which servers do not give",
-                      {.key = "--engine", .hint = "add --generate to measure answers alone"});
-  if (flags.data.empty())
-    throw ConfigError("wanted --data FILE with --engine",
-                      {.key = "--data", .hint = "such as --data rows.jsonl"});
-  config::refuse_without_effect(flags, {"split", "samples"}, "with --engine and --data");
-  const Scoring scoring(call.metrics, servers.model, flags.output_dir);
+  check_evaluation(call.flags);
+  const Scoring scoring(call.metrics, servers.model, call.flags.output_dir);
   const Log log = context.log();
-  settings::TrainSettings settings;
-  settings.data.template_kwargs = flags.template_kwargs;
-  const std::string bad_rows = flags.bad_rows.empty() ? settings.data.bad_rows : flags.bad_rows;
-  data::Question question;
-  data::EncodedRows rows(flags.data, data::SchemaConfig::from(settings.data, settings.task),
-                         data::bad_rows_named(bad_rows), data::RowUse::Learn,
-                         [&question](const data::Sample& sample) {
-                           question = data::split_answer(sample);
-                           return data::EncodedRow();
-                         });
-  const std::filesystem::path samples_path =
-      std::filesystem::path(flags.output_dir) / "samples.jsonl";
-  ShownPrompts shown(call.model.model);
-  RemotePrompts prompts;
-  std::vector<evaluate::ScoredAnswer> samples;
-  while ((flags.limit == 0 || std::ssize(samples) < flags.limit) && rows.next()) {
-    prompts.source_indices.push_back(std::ssize(samples));
-    prompts.prompts.push_back(remote::prompt_of(question.prompt));
-    samples.push_back(
-        {.input = shown.text(question.prompt), .pred = {}, .refs = {question.reference}});
-  }
-  rows.finish(log);
-  if (shown.has_messages())
-    log.warning(
-        "the inputs of metrics and samples are lists of messages; with --model DIR they "
-        "are texts by its chat template, as without --engine");
-  remote::RemoteQuestions questions = questions_of(prompts.prompts, remote, call, log);
+  const ReferenceRows rows = read_reference_rows(call, log);
+  remote::RemoteQuestions questions = questions_of(rows.prompts.prompts, remote, call, log);
   questions.progress = {.label = "answer", .unit = "row"};
-  const int64_t num_answers = call.sampling.n;
-  std::vector<evaluate::ScoredAnswer> answered;
-  const auto score = [&](int64_t prompt, std::string text) {
-    answered.push_back(samples[static_cast<size_t>(prompt)]);
-    answered.back().pred = std::move(text);
-  };
-  if (flags.output_dir.empty()) {
-    std::map<io::AnswerJournal::Place, std::string> texts;
-    const auto failures =
-        remote::answer_remotely(servers, questions, log, [&](const RemoteAnswer& answer) {
-          texts[{answer.prompt, answer.sample}] = answer.text.text;
-        });
-    if (!failures.empty()) remote::refuse_failures(failures, prompts.source_indices);
-    for (auto& [place, text] : texts) score(place.first, std::move(text));
-  } else {
-    with_kept_answers(servers, prompts, std::move(questions), samples_path.string(), log,
-                      Incomplete::Unused, [&](const AnswerLines& lines) {
-                        for (const auto& [place, line] : lines)
-                          score(place.first, Json::parse(line).at("completion"));
-                        // Before the kept answers are removed.
-                        evaluate::write_samples(samples_path, answered);
-                      });
-  }
-  CONVOY_INVARIANT(std::ssize(answered) == std::ssize(samples) * num_answers, "answers are lost");
+  const std::vector<evaluate::ScoredAnswer> answered =
+      call.flags.output_dir.empty()
+          ? answered_rows(servers, rows, questions, log)
+          : written_answered_rows(servers, rows, std::move(questions),
+                                  std::filesystem::path(call.flags.output_dir) / "samples.jsonl",
+                                  log);
+  CONVOY_INVARIANT(std::ssize(answered) == std::ssize(rows.samples) * call.sampling.n,
+                   "answers are lost");
   scoring.report(context, answered);
   return 0;
 }
