@@ -345,6 +345,20 @@ nlohmann::json FineTune::conclude(const train::LoopResult& result,
   return figures;
 }
 
+// When the reference scores the rows. The scores need the model's loaded values, so they come
+// before the checkpoint's values and the strategy. Task kto scores pairs too, of each prompt with
+// another row's answer of its step: the pairs are known only when the step's size is, and a
+// measured size needs the prepared state. A run that measures has no checkpoint, and the
+// measurement changes no values, so the model then still has its loaded values.
+enum class ScoringTime { BeforeState, AfterBatch };
+
+ScoringTime scoring_time(const TrainingRun& run, const LanguageInput& input,
+                         const SettledBatch& batch) {
+  return must_measure(run, input) && batch.settings.estimates_divergence()
+             ? ScoringTime::AfterBatch
+             : ScoringTime::BeforeState;
+}
+
 ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpoint) {
   const LanguageInput input = find_language_input(run, base, std::move(checkpoint));
   SettledBatch batch = settled_batch(run, input);
@@ -352,32 +366,33 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpo
       agree(run, input.checkpoint, batch.stamp, [&] { return shared_inputs(run, input); });
   const std::unique_ptr<comm::Group> group = join(run, agreed);
   Underway underway{.settings = batch.settings, .model = base.model.get(), .group = group.get()};
-  const bool measures = must_measure(run, input);
-  const auto score = [&] { return reference_scores(run, input, batch, *group); };
-  std::optional<train::ReferenceScores> reference;
-  // Task kto pairs each prompt of a step with another row's answer, so the scores of these pairs
-  // wait until the step's size is measured.
-  const bool scores_last = measures && batch.settings.estimates_divergence();
-  if (!scores_last && !(reference = or_give_up(run, underway, score))) return ExitCode::Stopped;
-  if (scores_last)
-    or_give_up(run, underway, [&] {
+
+  const ScoringTime scoring = scoring_time(run, input, batch);
+  std::optional<train::ReferenceScores> reference;  // empty: the run was stopped
+  or_give_up(run, underway, [&] {
+    if (scoring == ScoringTime::BeforeState)
+      reference = reference_scores(run, input, batch, *group);
+    else  // a wrong reference ends the run now, not after the measurement
       require_tokenizer_of(batch.settings.preference.reference, input.base.tokenizer,
                            batch.settings.model.name);
-    });
+  });
+  if (scoring == ScoringTime::BeforeState && !reference) return ExitCode::Stopped;
+
   PreparedState prepared =
       or_give_up(run, underway, [&] { return prepare_state(run, input, batch.settings, *group); });
   underway.optimizer = &prepared.optimizer;
   const models::ResultEnds ends = result_ends(run, input);
   return or_give_up(run, underway, [&] {
-    if (measures) {
+    if (must_measure(run, input)) {
       std::optional<SettledBatch> measured = measured_batch(run, input, batch, prepared, *group);
       if (!measured) return ExitCode::Stopped;
       batch = std::move(*measured);
     }
-    if (scores_last) {
+    if (scoring == ScoringTime::AfterBatch) {
       prepared.strategy->settle();
-      device::forget_kept_tensor_memory();  // the search took as much as there was
-      if (!(reference = score())) return ExitCode::Stopped;
+      device::forget_kept_tensor_memory();  // the measurement took as much as there was
+      reference = reference_scores(run, input, batch, *group);
+      if (!reference) return ExitCode::Stopped;
     }
     return train_joined(FineTune{{.run = run,
                                   .settings = batch.settings,
