@@ -45,6 +45,12 @@ struct StepSums {
   at::Tensor figures;
 };
 
+// The figures that the ranks exchange at the end of a step.
+struct ExchangedFigures {
+  std::vector<RankFigures> ranks = {};
+  std::vector<double> others = {};  // the objective's own figures, summed over the ranks
+};
+
 // Collective. Sums over ranks in their order, so that every run has the same sums.
 std::vector<double> summed_over_ranks(comm::Group& group, const at::Tensor& own) {
   std::vector<int64_t> words(static_cast<size_t>(own.numel()));
@@ -86,8 +92,13 @@ class Loop {
   }
 
   void train_step();
+  StepTotals compute_gradients(StepSums& sums);
   void run_micro_batch(const MicroBatchPosition& micro_batch, StepSums& sums);
+  ExchangedFigures exchange_figures(const StepSums& sums);
   double gradient_norm(const std::vector<RankFigures>& ranks) const;
+  void require_finite(double loss, double grad_norm) const;
+  void update_parameters(double lr, double grad_norm);
+  void count_step(const StepTotals& totals);
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
   std::optional<LoopEnd> after_step();
@@ -146,14 +157,10 @@ double Loop::gradient_norm(const std::vector<RankFigures>& ranks) const {
   return std::sqrt(sum / owners);
 }
 
-void Loop::train_step() {
-  const auto start = Clock::now();
-  const double lr = parts_.schedule.at(progress_.step);
-
-  RankFigures own;
+// Runs the micro-batches of a step. Afterwards the shards' gradients are final. Returns the totals
+// of the step's global batch.
+StepTotals Loop::compute_gradients(StepSums& sums) {
   StepTotals totals;
-  const int64_t num_figures = parts_.objective.num_figures();
-  StepSums sums(parts_.objective.device(), num_figures);
   const int64_t grad_accum = parts_.objective.micro_batches_per_step();
   for (int64_t number = 0; number < grad_accum; ++number) {
     parts_.flight.set_phase("data");
@@ -166,12 +173,17 @@ void Loop::train_step() {
   }
   parts_.flight.set_phase("reduce");
   parts_.strategy.finish_gradients();
+  return totals;
+}
+
+// Collective. The one wait of a step for its device.
+ExchangedFigures Loop::exchange_figures(const StepSums& sums) {
   const at::Tensor squares =
       kernels::sum_of_squares(parallel::gradients_of(parts_.strategy.shards()));
-  // The one wait of a step for its device.
   const at::Tensor figures =
       at::cat({at::stack({sums.loss, sums.hits, squares.to(sums.loss.device())}), sums.figures})
           .cpu();
+  RankFigures own;
   own.loss_sum = figures[0].item<double>();
   own.hits = figures[1].item<double>();
   own.squares = figures[2].item<double>();
@@ -183,45 +195,71 @@ void Loop::train_step() {
   const double waited_seconds = parts_.strategy.group().waited_seconds();
   own.wait_seconds = waited_seconds - waited_seconds_;
   waited_seconds_ = waited_seconds;
-  const std::vector<RankFigures> ranks = comm::exchange(parts_.strategy.group(), own);
-  const double grad_norm = gradient_norm(ranks);
-  std::vector<double> figure_sums;
-  if (num_figures > 0)
-    figure_sums =
-        summed_over_ranks(parts_.strategy.group(), figures.narrow(0, 3, num_figures).contiguous());
+  ExchangedFigures exchanged{.ranks = comm::exchange(parts_.strategy.group(), own)};
+  const int64_t num_others = sums.figures.numel();
+  if (num_others > 0)
+    exchanged.others =
+        summed_over_ranks(parts_.strategy.group(), figures.narrow(0, 3, num_others).contiguous());
+  return exchanged;
+}
 
+// The metrics of a step that the ranks' figures hold. `weight`: the weight of the global batch.
+telemetry::StepMetrics metrics_of(const std::vector<RankFigures>& ranks, double weight) {
   telemetry::StepMetrics metrics;
-  double hits = 0;
   for (const RankFigures& rank : ranks) {
-    hits += rank.hits;
-    metrics.loss += rank.loss_sum / totals.weight;
-    metrics.rank_losses.push_back(rank.loss_sum / totals.weight *
-                                  static_cast<double>(ranks.size()));
+    metrics.loss += rank.loss_sum / weight;
+    metrics.rank_losses.push_back(rank.loss_sum / weight * static_cast<double>(ranks.size()));
     metrics.rank_memory_bytes.push_back(static_cast<int64_t>(rank.peak_bytes));
     metrics.rank_held_bytes.push_back(static_cast<int64_t>(rank.held_bytes));
     if (rank.reserved_bytes >= 0)
       metrics.rank_reserved_bytes.push_back(static_cast<int64_t>(rank.reserved_bytes));
     if (ranks.size() > 1) metrics.rank_wait_seconds.push_back(rank.wait_seconds);
-    stop_ = stop_ || rank.stop_requested > 0;
   }
-  if (!std::isfinite(metrics.loss) || !std::isfinite(grad_norm))
-    throw NumericError(fmt::format("loss {} and gradient norm {} at step {}: wanted finite figures",
-                                   metrics.loss, grad_norm, progress_.step + 1),
-                       {.hint = "lower train.learning_rate, or look at the rows of this step",
-                        .rank = parts_.strategy.rank(),
-                        .step = progress_.step + 1});
+  return metrics;
+}
+
+void Loop::require_finite(double loss, double grad_norm) const {
+  if (std::isfinite(loss) && std::isfinite(grad_norm)) return;
+  throw NumericError(fmt::format("loss {} and gradient norm {} at step {}: wanted finite figures",
+                                 loss, grad_norm, progress_.step + 1),
+                     {.hint = "lower train.learning_rate, or look at the rows of this step",
+                      .rank = parts_.strategy.rank(),
+                      .step = progress_.step + 1});
+}
+
+void Loop::update_parameters(double lr, double grad_norm) {
   parts_.flight.set_phase("optimize");
   saver_.before_update();
   parts_.optimizer.step(lr, optim::clip_coefficient(grad_norm, settings_.train.max_grad_norm));
   parts_.strategy.finish_step();
+}
 
+void Loop::count_step(const StepTotals& totals) {
   progress_.step += 1;
   progress_.epoch = progress_.step / steps_per_epoch_;
-  parts_.flight.set_step(progress_.step);
-  metrics.seconds = seconds_since(start);
-  metrics.tokens = totals.tokens;
-  progress_.tokens_seen += metrics.tokens;
+  progress_.tokens_seen += totals.tokens;
   progress_.supervised_tokens_seen += totals.supervised_tokens;
+  parts_.flight.set_step(progress_.step);
+}
+
+// Collective.
+void Loop::train_step() {
+  const auto start = Clock::now();
+  const double lr = parts_.schedule.at(progress_.step);
+  StepSums sums(parts_.objective.device(), parts_.objective.num_figures());
+  const StepTotals totals = compute_gradients(sums);
+  const ExchangedFigures figures = exchange_figures(sums);
+  double hits = 0;
+  for (const RankFigures& rank : figures.ranks) {
+    hits += rank.hits;
+    stop_ = stop_ || rank.stop_requested > 0;
+  }
+  telemetry::StepMetrics metrics = metrics_of(figures.ranks, totals.weight);
+  metrics.grad_norm = gradient_norm(figures.ranks);
+  require_finite(metrics.loss, metrics.grad_norm);
+  update_parameters(lr, metrics.grad_norm);
+  count_step(totals);
+  metrics.seconds = seconds_since(start);
   parts_.objective.step_done({.loss = metrics.loss,
                               .rows = totals.rows,
                               .hits = std::llround(hits),
@@ -231,11 +269,11 @@ void Loop::train_step() {
   metrics.step = progress_.step;
   metrics.epoch = epoch();
   metrics.learning_rate = lr;
-  metrics.grad_norm = grad_norm;
-  if (num_figures > 0) metrics.others = parts_.objective.step_figures(figure_sums);
+  if (!figures.others.empty()) metrics.others = parts_.objective.step_figures(figures.others);
   metrics.rows = totals.rows;
-  metrics.flops = totals.flops;
+  metrics.tokens = totals.tokens;
   metrics.supervised_tokens = totals.supervised_tokens;
+  metrics.flops = totals.flops;
   const device::RankMemory after = device::rank_memory(parts_.objective.device());
   metrics.memory_bytes = after.held_bytes;
   metrics.peak_memory_bytes = after.peak_bytes;
