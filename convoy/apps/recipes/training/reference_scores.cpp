@@ -11,11 +11,11 @@
 #include <set>
 #include <span>
 
+#include "convoy/apps/recipes/training/score_file.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/io/model_fingerprint.h"
-#include "convoy/core/io/safetensors.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/datasets/tokens/token_cache.h"
 #include "convoy/train/loop/evaluation.h"
@@ -24,11 +24,6 @@
 
 namespace convoy::recipes {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* kScores = "log_probabilities";
-constexpr double kNoScore = std::numeric_limits<double>::quiet_NaN();
 
 // The reference model during the lifetime of this object: the training's own model without its
 // adapter, that model with its adapter, or another model.
@@ -168,6 +163,14 @@ std::vector<double> of_rank_zero(comm::Group& group, const std::vector<double>& 
   return theirs;
 }
 
+std::vector<int64_t> rows_without_score(const std::vector<int64_t>& wanted,
+                                        const std::vector<double>& scores) {
+  std::vector<int64_t> rows;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(rows),
+               [&](int64_t row) { return std::isnan(scores[static_cast<size_t>(row)]); });
+  return rows;
+}
+
 class ScoringPass {
  public:
   struct KnownScores {
@@ -185,30 +188,21 @@ class ScoringPass {
         batch_rows_(rows_of_item_ *
                     std::max<int64_t>(1, settings.train.rows_of_evaluation_batch())) {}
 
-  // Scores `num_sets` sets one after the other, so that only one set is in memory at a time. Passes
-  // the scores of each set, by row of its data set, to `keep`. `name` ("train") names the sets for
-  // people. Returns false when the run was stopped.
+  // Collective. Scores `num_sets` sets one after the other, so that only one set is in memory at a
+  // time. Passes the scores of each set, by row of its data set, to `keep`. `name` ("train") names
+  // the sets for people. Returns false when the run was stopped.
   bool score_sets(const std::string& name, size_t num_sets,
                   const std::function<RowsToScore(size_t)>& set_of,
                   const std::function<void(KnownScores)>& keep) {
-    int64_t num_wanted = 0;
-    int64_t num_missing = 0;
-    for (size_t set = 0; set < num_sets; ++set) {
-      const RowsToScore rows = set_of(set);
-      num_wanted += std::ssize(rows.wanted);
-      num_missing += std::ssize(known_scores(rows, quiet_).missing);
-    }
-    run_.log.info(fmt::format(
-        "reference ({}): log-probabilities of {} of {}, {}", run_.settings.preference.reference,
-        counted(num_wanted / rows_of_item_, rows_of_item_ > 1 ? "pair" : "row"), name,
-        num_missing == 0 ? "all known"
-                         : fmt::format("{} computed now", num_missing / rows_of_item_)));
     std::optional<telemetry::Progress> progress;
-    if (num_missing > 0) progress.emplace(progress_options(name, num_missing));
+    if (group_.rank() == 0) {
+      const int64_t num_missing = announce(name, num_sets, set_of);
+      if (num_missing > 0) progress.emplace(progress_options(name, num_missing));
+    }
     int64_t done = 0;
     for (size_t set = 0; set < num_sets; ++set) {
       const RowsToScore rows = set_of(set);
-      KnownScores known = known_scores(rows, run_.log);
+      KnownScores known = known_scores(rows);
       const bool finished = compute(rows, known, [&](int64_t rows_done) {
         if (progress) progress->update({.done = done + rows_done});
       });
@@ -229,20 +223,44 @@ class ScoringPass {
   }
 
  private:
-  // `log` receives warnings about damaged files. It must outlive the result.
-  KnownScores known_scores(const RowsToScore& rows, const Log& log) {
+  // Rank 0 counts the rows of all sets, for people, and returns the number of rows to compute.
+  // It reads the files without a warning: known_scores() reads them again, and warns.
+  int64_t announce(const std::string& name, size_t num_sets,
+                   const std::function<RowsToScore(size_t)>& set_of) {
+    int64_t num_wanted = 0;
+    int64_t num_missing = 0;
+    for (size_t set = 0; set < num_sets; ++set) {
+      const RowsToScore rows = set_of(set);
+      num_wanted += std::ssize(rows.wanted);
+      const std::vector<double> kept = file_of(rows, quiet_).read(rows.dataset.num_rows());
+      num_missing += std::ssize(rows_without_score(rows.wanted, kept));
+    }
+    run_.log.info(fmt::format(
+        "reference ({}): log-probabilities of {} of {}, {}", run_.settings.preference.reference,
+        counted(num_wanted / rows_of_item_, rows_of_item_ > 1 ? "pair" : "row"), name,
+        num_missing == 0 ? "all known"
+                         : fmt::format("{} computed now", num_missing / rows_of_item_)));
+    return num_missing;
+  }
+
+  // Collective. The scores that rank 0's file keeps.
+  KnownScores known_scores(const RowsToScore& rows) {
     const int64_t num_rows = rows.dataset.num_rows();
     KnownScores known;
     if (group_.rank() == 0) {
-      const data::TokenCache cache(run_.settings.data.cache_dir, run_.log);
-      known.file.emplace(cache.folder(), key_of(rows), log);
+      known.file.emplace(file_of(rows, run_.log));
       known.scores = known.file->read(num_rows);
     }
     group_.wait_for_all();
     known.scores = of_rank_zero(group_, known.scores, num_rows);
-    std::copy_if(rows.wanted.begin(), rows.wanted.end(), std::back_inserter(known.missing),
-                 [&](int64_t row) { return std::isnan(known.scores[static_cast<size_t>(row)]); });
+    known.missing = rows_without_score(rows.wanted, known.scores);
     return known;
+  }
+
+  // `log` receives warnings about damage. It must outlive the result.
+  ScoreFile file_of(const RowsToScore& rows, const Log& log) {
+    const data::TokenCache cache(run_.settings.data.cache_dir, run_.log);
+    return {cache.folder(), key_of(rows), log};
   }
 
   // The key of a score file: a hash of everything that the scores depend on.
@@ -373,7 +391,7 @@ bool score_mismatches(ScoringPass& pass, const SettledBatch& batch,
                       train::ReferenceScores& scores) {
   if (!score_epochs(pass, batch, group, scores)) return false;
   const std::vector<int64_t> all = all_rows(validation);
-  scores.mismatched_validation.assign(all.size(), kNoScore);
+  scores.mismatched_validation.assign(all.size(), std::numeric_limits<double>::quiet_NaN());
   if (all.size() < 2) return true;
   auto found =
       pass.scores("val with other answers",
@@ -381,30 +399,6 @@ bool score_mismatches(ScoringPass& pass, const SettledBatch& batch,
   if (!found) return false;
   scores.mismatched_validation = std::move(*found);
   return true;
-}
-
-// Throws DataError for a damaged file.
-std::vector<double> scores_in(const io::SafetensorsFile& file, int64_t num_rows) {
-  std::vector<double> scores(static_cast<size_t>(num_rows));
-  const io::TensorView& stored = file.require(kScores);
-  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(scores));
-  const auto checksum = file.metadata().find("crc32c");
-  CONVOY_CHECK(stored.dtype == io::Dtype::F64 && stored.bytes.size() == bytes.size() &&
-                   checksum != file.metadata().end(),
-               DataError, "wanted {} scores", num_rows);
-  io::copy_bytes(stored, bytes);
-  CONVOY_CHECK(
-      checksum->second ==
-          fmt::format("{:08x}",
-                      crc32c({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0)),
-      DataError, "the checksum does not match");
-  return scores;
-}
-
-// Compares bits, so that NaN equals NaN.
-bool same_bits(const std::vector<double>& left, const std::vector<double>& right) {
-  return left.size() == right.size() &&
-         std::memcmp(left.data(), right.data(), left.size() * sizeof(double)) == 0;
 }
 
 }  // namespace
@@ -416,55 +410,6 @@ void require_tokenizer_of(const std::string& reference, const text::Tokenizer& o
   if (text::Tokenizer::load(folder.path()).content_hash() != own.content_hash())
     throw ConfigError(fmt::format("{} has another tokenizer than {}", reference, model),
                       {.key = "preference.reference", .hint = "name a model of the same tokens"});
-}
-
-ScoreFile::ScoreFile(const fs::path& folder, const std::string& key, const Log& log)
-    : path_(folder.empty() ? fs::path() : folder / (key + ".scores.safetensors")), log_(log) {}
-
-std::vector<double> ScoreFile::read(int64_t num_rows) const {
-  std::error_code ignored;
-  if (!path_.empty() && fs::exists(path_, ignored)) {
-    try {
-      return scores_in(io::SafetensorsFile(path_), num_rows);
-    } catch (const Error& error) {
-      log_.warning(
-          fmt::format("the scores of the reference in {} are damaged ({}) and are computed "
-                      "anew",
-                      path_.string(), error.what()));
-    }
-  }
-  return std::vector<double>(static_cast<size_t>(num_rows), kNoScore);
-}
-
-ScoreFile::Reader ScoreFile::reader(std::vector<double> scores) const {
-  std::error_code ignored;
-  const int64_t num_rows = std::ssize(scores);
-  if (!path_.empty() && fs::exists(path_, ignored)) {
-    try {
-      const auto file = std::make_shared<const io::SafetensorsFile>(path_);
-      if (same_bits(scores_in(*file, num_rows), scores))
-        return [file, num_rows] { return scores_in(*file, num_rows); };
-    } catch (const Error& error) {
-      log_.detail(fmt::format("the scores of the reference stay in memory: {}", error.what()));
-    }
-  }
-  return [scores = std::move(scores)] { return scores; };
-}
-
-void ScoreFile::write(const std::vector<double>& scores) const {
-  if (path_.empty()) return;
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(scores));
-  try {
-    fs::create_directories(path_.parent_path());
-    io::write_safetensors(
-        path_, {io::tensor_source(kScores, io::Dtype::F64, {std::ssize(scores)}, bytes)},
-        {{"crc32c",
-          fmt::format("{:08x}",
-                      crc32c({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, 0))}});
-  } catch (const std::exception& error) {
-    log_.warning(fmt::format("the scores of the reference are not kept in {}: {}", path_.string(),
-                             error.what()));
-  }
 }
 
 std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,

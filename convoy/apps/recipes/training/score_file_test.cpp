@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scores of a reference that are given back later than they were written. Whole runs:
+// Scores of a reference that are read later than they were written. Whole runs:
 // tests/resume/preference_test.cpp, tests/resume/unpaired_test.cpp.
-#include "convoy/apps/recipes/training/reference_scores.h"
+#include "convoy/apps/recipes/training/score_file.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::recipes {
@@ -49,6 +51,23 @@ TEST_F(ScoreFiles, StayInMemoryWhereNoFileHasThem) {
   EXPECT_EQ(file("others").reader(kScores)(), kScores);
   file("fewer").write({1});
   EXPECT_EQ(file("fewer").reader(kScores)(), kScores);
+}
+
+TEST_F(ScoreFiles, HaveNoScoreWhereTheyAreMissingDamagedOrOfOtherRows) {
+  const auto num_known = [&](const std::string& key) {
+    const std::vector<double> scores = file(key).read(3);
+    EXPECT_EQ(scores.size(), 3U);
+    return std::count_if(scores.begin(), scores.end(), [](double one) { return !std::isnan(one); });
+  };
+  EXPECT_EQ(num_known("missing"), 0);
+  file("kept").write(kScores);
+  EXPECT_EQ(num_known("kept"), 3);
+  file("fewer").write({1});
+  EXPECT_EQ(num_known("fewer"), 0);
+  std::string bytes = read_file(path("kept"));
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file_atomic(path("kept"), bytes);
+  EXPECT_EQ(num_known("kept"), 0);
 }
 
 TEST_F(ScoreFiles, GiveBackMissingScores) {
