@@ -8,11 +8,11 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/trimmed.h"
-#include "convoy/data/datasets/chats/chat_roles.h"
 #include "convoy/data/datasets/chats/readable_chat.h"
 #include "convoy/data/datasets/chats/unwritten.h"
 #include "convoy/data/datasets/encoding/policy_line.h"
 #include "convoy/data/datasets/masks/learnt_turns.h"
+#include "convoy/data/datasets/masks/turn_choice.h"
 #include "convoy/data/datasets/masks/turn_weights.h"
 
 namespace convoy::data {
@@ -75,12 +75,22 @@ size_t first_supervised(const EncodedRow& row) {
                              row.supervised.begin());
 }
 
-// Sets all weights except the last positive one to 0.
-void keep_last(std::vector<double>& weights) {
-  const auto last =
-      std::find_if(weights.rbegin(), weights.rend(), [](double weight) { return weight > 0; });
-  for (auto weight = last; weight != weights.rend(); ++weight)
-    if (weight != last) *weight = 0;
+RenderWhole whole_text_by(const text::ChatTemplate& chat_template) {
+  return [&chat_template](const ordered_json& messages, const ordered_json& variables) {
+    return chat_template.render(messages, variables, false).text;
+  };
+}
+
+void note_unwritten(EncodedRow& row, const Unwritten& unwritten) {
+  row.tools_unread = unwritten.tools;
+  row.documents_unread = unwritten.documents;
+  row.calls_unread = unwritten.calls;
+  row.reasoning_unread = unwritten.reasoning;
+}
+
+// Number of messages before the completion; 0 when the row marks none.
+size_t num_prompt_messages(const Sample& sample) {
+  return sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
 }
 
 // Sets the weight of the supervised tokens that `tokens` marks with 1.
@@ -235,15 +245,10 @@ EncodedRow SampleEncoder::encode_whole_completion(const Sample& sample) const {
   const ReadableChat chat = readable(sample, given, false);
   EncodedRow row{.ids = chat_encoding(chat.rendered.text).ids, .supervised = {}};
   row.own_bos = begins_with_bos(row.ids);
-  const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
-    return chat_template.render(others, variables, false).text;
-  };
-  const Unwritten unwritten = find_unwritten(whole, chat.messages, sample.variables,
-                                             chat.rendered.text, sample.messages.size());
-  row.tools_unread = unwritten.tools;
-  row.documents_unread = unwritten.documents;
-  row.calls_unread = unwritten.calls;
-  row.reasoning_unread = unwritten.reasoning;
+  const Unwritten unwritten =
+      find_unwritten(whole_text_by(chat_template), chat.messages, sample.variables,
+                     chat.rendered.text, sample.messages.size());
+  note_unwritten(row, unwritten);
   row.empty_answer = !unwritten.answers.empty();
   const ReadableChat prompt = readable(sample, sample.messages, true);
   row = supervised_from(std::move(row),
@@ -289,91 +294,52 @@ EncodedRow SampleEncoder::encode_judged(const Sample& sample) const {
   return row;
 }
 
-// True when the loss includes the message's role, either the role in the row or the role under
-// which the template knows it.
-bool SampleEncoder::learns(const ordered_json& given, const ReadableChat& chat,
-                           size_t message) const {
-  return supervision_.learns(role_of(given[message])) ||
-         supervision_.learns(role_of(chat.messages[message]));
+// A row of a chat in which the turns are supervised.
+EncodedRow SampleEncoder::row_of_turns(const Sample& sample, const LearntTurns& turns,
+                                       const text::Encoding& encoding) const {
+  EncodedRow row{.ids = encoding.ids,
+                 .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
+                 .source_index = sample.index,
+                 .own_bos = begins_with_bos(encoding.ids),
+                 .empty_answer = supervision_.empty_answers == EmptyAnswers::Skip &&
+                                 !turns.unwritten.answers.empty()};
+  note_unwritten(row, turns.unwritten);
+  return row;
 }
 
 EncodedRow SampleEncoder::encode_readable_chat(const Sample& sample, const ordered_json& given,
                                                const ReadableChat& chat) const {
   const text::ChatTemplate& chat_template = required(chat_template_);
-  const ordered_json& messages = chat.messages;
   if (learns_every_token()) {
-    const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
-      return chat_template.render(others, variables, false).text;
-    };
     const std::string& text = chat.rendered.text;
-    const Unwritten unwritten = find_unwritten(whole, messages, sample.variables, text, 0);
     EncodedRow row{.ids = chat_encoding(text).ids, .supervised = {}};
     row.own_bos = begins_with_bos(row.ids);
-    row.tools_unread = unwritten.tools;
-    row.documents_unread = unwritten.documents;
-    row.calls_unread = unwritten.calls;
-    row.reasoning_unread = unwritten.reasoning;
+    note_unwritten(row, find_unwritten(whole_text_by(chat_template), chat.messages,
+                                       sample.variables, text, 0));
     return supervised_from(std::move(row), 1, sample.index);
   }
-  size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
-  const bool only_last = supervision_.supervise == Supervise::Last;
-  // With Supervise::Last only the last supervised turn must be located.
-  if (only_last)
-    for (size_t index = messages.size(); index-- > first;)
-      if (learns(given, chat, index)) {
-        first = index;
-        break;
-      }
-  std::vector<std::string> roles = supervision_.roles;
-  for (size_t index = 0; index < messages.size(); ++index)
-    if (const std::string role = role_of(messages[index]);
-        learns(given, chat, index) && std::find(roles.begin(), roles.end(), role) == roles.end())
-      roles.push_back(role);
-  LearntTurns turns = find_learnt_turns(chat_template, chat, sample.variables, first, roles,
-                                        supervision_.empty_answers);
+  const TurnChoice choice =
+      turns_by_role(supervision_, given, chat.messages, num_prompt_messages(sample));
+  LearntTurns turns = find_learnt_turns(chat_template, chat, sample.variables, choice.first,
+                                        choice.roles, supervision_.empty_answers);
   std::erase_if(turns.spans, [&](const TurnSpan& span) {
-    return span.message >= 0 && !learns(given, chat, static_cast<size_t>(span.message));
+    return span.message >= 0 && !choice.is_located[static_cast<size_t>(span.message)];
   });
-  if (only_last && turns.spans.size() > 1)
+  if (supervision_.supervise == Supervise::Last && turns.spans.size() > 1)
     turns.spans.erase(turns.spans.begin(), std::prev(turns.spans.end()));
   const text::Encoding encoding = chat_encoding(turns.text);
   leave_out_end_of_conversation(turns, chat_template, chat, sample.variables, encoding, tokenizer_);
-  return {.ids = encoding.ids,
-          .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
-          .source_index = sample.index,
-          .own_bos = begins_with_bos(encoding.ids),
-          .empty_answer =
-              supervision_.empty_answers == EmptyAnswers::Skip && !turns.unwritten.answers.empty(),
-          .tools_unread = turns.unwritten.tools,
-          .documents_unread = turns.unwritten.documents,
-          .calls_unread = turns.unwritten.calls,
-          .reasoning_unread = turns.unwritten.reasoning};
+  return row_of_turns(sample, turns, encoding);
 }
 
 // A turn with a weight in the row gets that weight. The roles decide about all other turns.
 EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const ordered_json& given,
                                                const ReadableChat& chat) const {
-  const ordered_json& messages = chat.messages;
-  const bool learns_all = learns_every_token();
-  const size_t completion = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
-  std::vector<double> weights = turn_weights(given, [&](size_t index) {
-    return learns_all || (index >= completion && learns(given, chat, index));
-  });
-  if (supervision_.supervise == Supervise::Last) keep_last(weights);
-  // When every token is learnt, only turns with a weight other than 1 must be located.
-  const auto is_located = [&](size_t index) {
-    return learns_all ? weights[index] != 1 : weights[index] > 0;
-  };
-  size_t first = messages.size();
-  std::vector<std::string> roles;
-  for (size_t index = messages.size(); index-- > 0;) {
-    if (!is_located(index)) continue;
-    first = index;
-    const std::string role = role_of(messages[index]);
-    if (std::find(roles.begin(), roles.end(), role) == roles.end()) roles.push_back(role);
-  }
-  LearntTurns turns = find_learnt_turns(required(chat_template_), chat, sample.variables, first,
-                                        roles, supervision_.empty_answers);
+  const text::ChatTemplate& chat_template = required(chat_template_);
+  const WeightedTurnChoice choice =
+      turns_by_weight(supervision_, given, chat.messages, num_prompt_messages(sample));
+  LearntTurns turns = find_learnt_turns(chat_template, chat, sample.variables, choice.turns.first,
+                                        choice.turns.roles, supervision_.empty_answers);
   for (const TurnSpan& span : turns.spans)
     if (span.message < 0)
       throw DataError(
@@ -381,29 +347,23 @@ EncodedRow SampleEncoder::encode_weighted_chat(const Sample& sample, const order
           "generation %} span for each answer",
           {.hint = "put the tags around every answer, or leave the weights out"});
   std::erase_if(turns.spans, [&](const TurnSpan& span) {
-    return !is_located(static_cast<size_t>(span.message));
+    return !choice.turns.is_located[static_cast<size_t>(span.message)];
   });
-  std::erase_if(turns.unwritten.answers, [&](size_t index) { return !is_located(index); });
+  std::erase_if(turns.unwritten.answers,
+                [&](size_t index) { return !choice.turns.is_located[index]; });
   const text::Encoding encoding = chat_encoding(turns.text);
-  leave_out_end_of_conversation(turns, required(chat_template_), chat, sample.variables, encoding,
-                                tokenizer_);
-  EncodedRow row{.ids = encoding.ids,
-                 .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
-                 .source_index = sample.index,
-                 .own_bos = begins_with_bos(encoding.ids),
-                 .empty_answer = !learns_all && !turns.unwritten.answers.empty() &&
-                                 supervision_.empty_answers == EmptyAnswers::Skip,
-                 .tools_unread = turns.unwritten.tools,
-                 .documents_unread = turns.unwritten.documents,
-                 .calls_unread = turns.unwritten.calls,
-                 .reasoning_unread = turns.unwritten.reasoning,
-                 .own_weights = true};
-  if (learns_all) row = supervised_from(std::move(row), 1, sample.index);
-  for (const double weight : std::set(weights.begin(), weights.end())) {
+  leave_out_end_of_conversation(turns, chat_template, chat, sample.variables, encoding, tokenizer_);
+  EncodedRow row = row_of_turns(sample, turns, encoding);
+  row.own_weights = true;
+  if (learns_every_token()) {
+    row.empty_answer = false;
+    row = supervised_from(std::move(row), 1, sample.index);
+  }
+  for (const double weight : std::set(choice.weights.begin(), choice.weights.end())) {
     if (weight == 1) continue;
     LearntTurns alike = turns;
     std::erase_if(alike.spans, [&](const TurnSpan& span) {
-      return weights[static_cast<size_t>(span.message)] != weight;
+      return choice.weights[static_cast<size_t>(span.message)] != weight;
     });
     set_weight(row, mask_of(alike, encoding, tokenizer_, LearntEnds::Turn), weight);
   }
@@ -466,28 +426,7 @@ std::string SampleEncoder::render(const Sample& sample, bool add_generation_prom
 }
 
 std::string SampleEncoder::policy(const Sample& sample) const {
-  if (is_chat(sample)) require_ends(sample);
-  return policy_line(sample, encode(sample), tokenizer_, chat_template_, supervision_);
-}
-
-// Throws DataError when data.train_on_eos selects end tokens and the row has none. Otherwise the
-// setting would be ignored silently.
-void SampleEncoder::require_ends(const Sample& sample) const {
-  if (supervision_.ends == LearntEnds::Turn) return;
-  const auto mask_with = [&](LearntEnds ends) {
-    Supervision other = supervision_;
-    other.ends = ends;
-    return SampleEncoder(tokenizer_, chat_template_, other).encode(sample).supervised;
-  };
-  const std::vector<uint8_t> with_ends = mask_with(LearntEnds::Turn);
-  const bool learns = std::find(with_ends.begin(), with_ends.end(), 1) != with_ends.end();
-  if (learns && with_ends == mask_with(LearntEnds::None))
-    throw DataError(
-        "data.train_on_eos selects tokens that close turns, but no learnt turn of this row ends "
-        "with a special token",
-        {.file = sample.file,
-         .line = sample.line,
-         .hint = "leave data.train_on_eos out; `convoy data tokens --data` shows what is learnt"});
+  return policy_line(sample, tokenizer_, chat_template_, supervision_);
 }
 
 int64_t count_supervised(const EncodedRow& row) {

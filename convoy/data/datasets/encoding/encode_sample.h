@@ -17,6 +17,7 @@
 
 namespace convoy::data {
 
+struct LearntTurns;
 struct ReadableChat;
 
 struct Sample {
@@ -84,7 +85,8 @@ class SampleEncoder {
 
  private:
   EncodedRow encode_chat(const Sample& sample) const;
-  bool learns(const nlohmann::ordered_json& given, const ReadableChat& chat, size_t message) const;
+  EncodedRow row_of_turns(const Sample& sample, const LearntTurns& turns,
+                          const text::Encoding& encoding) const;
   EncodedRow encode_readable_chat(const Sample& sample, const nlohmann::ordered_json& given,
                                   const ReadableChat& chat) const;
   EncodedRow encode_weighted_chat(const Sample& sample, const nlohmann::ordered_json& given,
@@ -101,12 +103,10 @@ class SampleEncoder {
   text::Encoding chat_encoding(const std::string& text) const;
   bool begins_with_bos(const std::vector<int32_t>& ids) const;
   void append_eos(std::vector<int32_t>& ids) const;
+  bool learns_every_token() const { return supervision_.supervise == Supervise::All; }
 
   const text::Tokenizer& tokenizer_;
   const text::ChatTemplate* chat_template_;
-  bool learns_every_token() const { return supervision_.supervise == Supervise::All; }
-  void require_ends(const Sample& sample) const;
-
   Supervision supervision_;
 };
 

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <optional>
+
+#include "convoy/core/base/error.h"
 
 namespace convoy::data {
 namespace {
@@ -64,11 +67,33 @@ std::string mask_words(const Sample& sample, const text::ChatTemplate* chat_temp
       chat_template->has_generation_tags() ? "generation tags" : "prefix difference");
 }
 
+// Throws DataError when data.train_on_eos selects end tokens and the row has none. Otherwise the
+// setting would be ignored silently.
+void require_ends(const Sample& sample, const text::Tokenizer& tokenizer,
+                  const text::ChatTemplate* chat_template, const Supervision& supervision) {
+  if (supervision.ends == LearntEnds::Turn) return;
+  const auto mask_with = [&](LearntEnds ends) {
+    Supervision other = supervision;
+    other.ends = ends;
+    return SampleEncoder(tokenizer, chat_template, other).encode(sample).supervised;
+  };
+  const std::vector<uint8_t> with_ends = mask_with(LearntEnds::Turn);
+  const bool learns = std::find(with_ends.begin(), with_ends.end(), 1) != with_ends.end();
+  if (learns && with_ends == mask_with(LearntEnds::None))
+    throw DataError(
+        "data.train_on_eos selects tokens that close turns, but no learnt turn of this row ends "
+        "with a special token",
+        {.file = sample.file,
+         .line = sample.line,
+         .hint = "leave data.train_on_eos out; `convoy data tokens --data` shows what is learnt"});
+}
+
 }  // namespace
 
-std::string policy_line(const Sample& sample, const EncodedRow& row,
-                        const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
-                        const Supervision& supervision) {
+std::string policy_line(const Sample& sample, const text::Tokenizer& tokenizer,
+                        const text::ChatTemplate* chat_template, const Supervision& supervision) {
+  if (is_chat(sample)) require_ends(sample, tokenizer, chat_template, supervision);
+  const EncodedRow row = SampleEncoder(tokenizer, chat_template, supervision).encode(sample);
   std::string line = fmt::format("{}; {}{}; {}", bos_words(sample, row, tokenizer),
                                  eos_words(row, tokenizer), turn_end_words(sample, row, tokenizer),
                                  mask_words(sample, chat_template, supervision));

@@ -9,9 +9,9 @@
 
 namespace convoy::data {
 
-// The line for one row. `row`: the encoding of `sample`. A conversation needs a chat template.
-std::string policy_line(const Sample& sample, const EncodedRow& row,
-                        const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
-                        const Supervision& supervision);
+// Encodes `sample` and describes it. Throws DataError as SampleEncoder::encode() does, and when
+// data.train_on_eos selects end tokens that the chat template does not write.
+std::string policy_line(const Sample& sample, const text::Tokenizer& tokenizer,
+                        const text::ChatTemplate* chat_template, const Supervision& supervision);
 
 }  // namespace convoy::data
