@@ -56,6 +56,37 @@ std::string way_to_model(const std::string& name, const std::string& revision) {
   return fmt::format("download it with `{}`, or give another folder", command);
 }
 
+// Throws DataError for a name that is neither a folder nor a GGUF file, and cannot be a hub id.
+void refuse_other_names(const std::string& name, const std::string& revision) {
+  std::error_code ignored;
+  if (fs::exists(name, ignored))
+    throw DataError(
+        "wanted a model folder or a GGUF file, found another file",
+        {.file = name,
+         .hint = "name the folder that holds config.json, or a file that ends in .gguf"});
+  if (const size_t scheme = name.find("://"); scheme != std::string::npos) {
+    const size_t path = name.find('/', scheme + 3);
+    const std::string id = path == std::string::npos ? "" : name.substr(path + 1);
+    throw DataError("this is an address; a model is named by its folder or its hub id",
+                    {.file = name,
+                     .hint = looks_like_hub_id(id)
+                                 ? fmt::format("name it {}, after `{}`", id,
+                                               download_command(id, HubRepository::Model, revision))
+                                 : "download it, and name its folder"});
+  }
+  if (name.ends_with(".gguf"))
+    throw DataError("there is no such GGUF file",
+                    {.file = name,
+                     .hint = "name a file that is there, a folder with config.json, or a hub id "
+                             "ORG/NAME"});
+  if (!looks_like_hub_id(name))
+    throw DataError("there is no such model folder",
+                    {.file = name,
+                     .hint = missing_folder_hint(
+                         name, "config.json",
+                         "name a folder with config.json, a GGUF file, or a hub id ORG/NAME")});
+}
+
 [[noreturn]] void throw_pickle(const fs::path& file) {
   throw DataError("the weights are a pickle, which can run code and is never read",
                   {.file = file.string(),
@@ -95,32 +126,7 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
     folder.notices_ = folder.gguf_->notices();
     return folder;
   }
-  if (fs::exists(name, ignored))
-    throw DataError(
-        "wanted a model folder or a GGUF file, found another file",
-        {.file = name,
-         .hint = "name the folder that holds config.json, or a file that ends in .gguf"});
-  if (const size_t scheme = name.find("://"); scheme != std::string::npos) {
-    const size_t path = name.find('/', scheme + 3);
-    const std::string id = path == std::string::npos ? "" : name.substr(path + 1);
-    throw DataError("this is an address; a model is named by its folder or its hub id",
-                    {.file = name,
-                     .hint = looks_like_hub_id(id)
-                                 ? fmt::format("name it {}, after `{}`", id,
-                                               download_command(id, HubRepository::Model, revision))
-                                 : "download it, and name its folder"});
-  }
-  if (name.ends_with(".gguf"))
-    throw DataError("there is no such GGUF file",
-                    {.file = name,
-                     .hint = "name a file that is there, a folder with config.json, or a hub id "
-                             "ORG/NAME"});
-  if (!looks_like_hub_id(name))
-    throw DataError("there is no such model folder",
-                    {.file = name,
-                     .hint = missing_folder_hint(
-                         name, "config.json",
-                         "name a folder with config.json, a GGUF file, or a hub id ORG/NAME")});
+  refuse_other_names(name, revision);
   const fs::path cache = hub_cache_folder();
   const std::optional<HubSnapshot> snapshot = find_in_hub_cache(name, revision, cache);
   if (!snapshot)

@@ -143,6 +143,37 @@ bool Parser::starts_plain_mixed(const std::vector<Node>& factors) const {
          token(2).type == TokenType::Number;
 }
 
+// Reads the divisor of a quotient. In 1/2x it is 2, or 2x where divisors are wide.
+Node Parser::divisor() {
+  Node first = factor();
+  if (!starts_factor() || at_unit()) return first;
+  divides_product_ = true;
+  if (!wide_divisor_) return first;
+  std::vector<Node> divisors;
+  divisors.push_back(std::move(first));
+  while (starts_factor() && !at_unit() && !failed_) divisors.push_back(power());
+  return make_node(Kind::Product, std::move(divisors));
+}
+
+// Reads a factor that follows the others without a sign. A bracket makes a product: 2(1/2), (2)
+// 1/2. Without a bracket, 2 1/2 is a mixed number.
+void Parser::append_factor(std::vector<Node>& factors) {
+  const bool is_bracketed = at_bracket() || behind_bracket();
+  Node next = power();
+  const bool may_mix = !is_bracketed && is_integer(factors.back());
+  if (may_mix && next.kind == Kind::Percent &&
+      is_proper_fraction(next.children[0])) {  // a mixed percentage: 33 1/3 %
+    next.children[0] =
+        make_node(Kind::Sum, {std::move(factors.back()), std::move(next.children[0])});
+    factors.back() = std::move(next);
+  } else if (may_mix && is_proper_fraction(next)) {
+    Node mixed = make_node(Kind::Sum, {std::move(factors.back()), std::move(next)});
+    factors.back() = std::move(mixed);
+  } else {
+    factors.push_back(std::move(next));
+  }
+}
+
 Node Parser::product() {
   const Deeper deeper(*this);
   if (take("-")) return make_node(Kind::Negation, {product()});
@@ -164,16 +195,7 @@ Node Parser::product() {
     if (take("*")) {
       factors.push_back(factor());
     } else if (!starts_inverse_unit() && take("/")) {
-      Node below = factor();
-      if (starts_factor() && !at_unit()) {
-        divides_product_ = true;
-        if (wide_divisor_) {
-          std::vector<Node> divisors;
-          divisors.push_back(std::move(below));
-          while (starts_factor() && !at_unit() && !failed_) divisors.push_back(power());
-          below = make_node(Kind::Product, std::move(divisors));
-        }
-      }
+      Node below = divisor();
       Node above = whole();
       factors.clear();
       factors.push_back(make_node(Kind::Quotient, {std::move(above), std::move(below)}));
@@ -190,22 +212,7 @@ Node Parser::product() {
       Node part = make_node(Kind::Quotient, {std::move(above), number()});
       factors = {make_node(Kind::Sum, {std::move(factors.front()), std::move(part)})};
     } else if (starts_factor()) {
-      // A bracket makes a product: 2(1/2), (2) 1/2. Without a bracket, 2 1/2 is a mixed number.
-      const bool is_bracketed = at_bracket() || behind_bracket();
-      Node next = power();
-      if (is_bracketed) {
-        factors.push_back(std::move(next));
-      } else if (is_integer(factors.back()) && next.kind == Kind::Percent &&
-                 is_proper_fraction(next.children[0])) {  // a mixed percentage: 33 1/3 %
-        next.children[0] =
-            make_node(Kind::Sum, {std::move(factors.back()), std::move(next.children[0])});
-        factors.back() = std::move(next);
-      } else if (is_integer(factors.back()) && is_proper_fraction(next)) {
-        Node mixed = make_node(Kind::Sum, {std::move(factors.back()), std::move(next)});
-        factors.back() = std::move(mixed);
-      } else {
-        factors.push_back(std::move(next));
-      }
+      append_factor(factors);
     } else {
       break;
     }

@@ -53,6 +53,8 @@ class Parser {
   // Defined in expression_parser.cpp and function_parser.cpp:
   Node sum();
   Node product();
+  Node divisor();
+  void append_factor(std::vector<Node>& factors);
   Node factor();
   Node power();
   Node postfix(Node base);

@@ -139,6 +139,42 @@ data::TokenDataset first_rows(const data::TokenDataset& dataset, int64_t limit) 
   return data::TokenDataset::from_rows(rows);
 }
 
+// The split that `flags` selects, at most flags.limit of its rows or pairs.
+data::TokenDataset rows_to_evaluate(const data::EncodedSplits& splits, bool wants_val,
+                                    const settings::TrainSettings& settings,
+                                    const settings::EvalFlags& flags) {
+  data::TokenDataset dataset = wants_val ? splits.val : splits.test;
+  if (dataset.num_rows() == 0)
+    throw ConfigError(fmt::format("the config has no {} rows", flags.split),
+                      {.hint = wants_val ? "name a file with --data, or train with "
+                                           "data.split.val_ratio=0.1"
+                                         : "name a file with --data, take --split val, or train "
+                                           "with data.split.test_ratio=0.1"});
+  if (flags.limit > 0)
+    dataset = first_rows(dataset, settings::rows_of_item(settings.task_facts()) * flags.limit);
+  return dataset;
+}
+
+settings::SamplingFlags settled_sampling(const EvaluateRun& run, const OpenedModel& opened,
+                                         const Log& log) {
+  const settings::SamplingSources sources{.model = model_sampling(opened.folder)};
+  log.info(settings::sampling_line(run.sampling, sources));
+  return settings::settle_sampling(run.sampling, sources);
+}
+
+// The answers that are generated together, with room for the rows whose loss is computed together.
+sizing::GenerationRows answered_together(const EvaluateRun& run, const OpenedModel& opened,
+                                         const Questions& questions,
+                                         const settings::SamplingFlags& sampling,
+                                         const sizing::GenerationRows& scored) {
+  sizing::GenerationRows together =
+      rows_together(run.engine, opened.request.device, longest_row(questions.prompts, sampling));
+  together.rows = std::clamp<int64_t>(questions.size() * sampling.n, 1, together.rows);
+  together.step_tokens = std::max(together.step_tokens, scored.step_tokens);
+  together.logit_rows = std::max(together.rows, scored.logit_rows);
+  return together;
+}
+
 // Measures `samples`, adds the results to `figures`, and writes the requested files.
 void write_results(const EvaluateRun& run, const evaluate::TextMetrics& metrics,
                    const std::vector<evaluate::ScoredAnswer>& samples, nlohmann::json& figures) {
@@ -190,15 +226,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   const bool wants_val = flags.data.empty() && flags.split == "val";
   const data::EncodedSplits splits =
       encode(share, inputs, wants_val ? data::Splits::TrainAndVal : data::Splits::Test);
-  data::TokenDataset dataset = wants_val ? splits.val : splits.test;
-  if (dataset.num_rows() == 0)
-    throw ConfigError(fmt::format("the config has no {} rows", flags.split),
-                      {.hint = wants_val ? "name a file with --data, or train with "
-                                           "data.split.val_ratio=0.1"
-                                         : "name a file with --data, take --split val, or train "
-                                           "with data.split.test_ratio=0.1"});
-  if (flags.limit > 0)
-    dataset = first_rows(dataset, settings::rows_of_item(settings.task_facts()) * flags.limit);
+  const data::TokenDataset dataset = rows_to_evaluate(splits, wants_val, settings, flags);
   const int64_t loss_rows = engine.batch_size.value.value_or(kLossRows);  // rows or pairs
   if (compares) {
     say_generation_memory(
@@ -221,15 +249,8 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                        {.limit = flags.limit,
                         .rows = rows_of_split(settings.data, wants_val ? splits.val : splits.test)},
                        log);
-    const settings::SamplingSources sources{.model = model_sampling(opened.folder)};
-    log.info(settings::sampling_line(run.sampling, sources));
-    sampling = settings::settle_sampling(run.sampling, sources);
-    const sizing::GenerationRows scored = together;
-    together =
-        rows_together(engine, opened.request.device, longest_row(questions.prompts, sampling));
-    together.rows = std::clamp<int64_t>(questions.size() * sampling.n, 1, together.rows);
-    together.step_tokens = std::max(together.step_tokens, scored.step_tokens);
-    together.logit_rows = std::max(together.rows, scored.logit_rows);
+    sampling = settled_sampling(run, opened, log);
+    together = answered_together(run, opened, questions, sampling, together);
   }
   say_generation_memory(opened, engine, together, share.size(), log);
   const LoadedModel loaded = load_weights(std::move(opened), log);

@@ -251,77 +251,109 @@ std::vector<std::string> groups_of_cells(const SweepResults& results,
   return groups;
 }
 
-std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis) {
-  const std::set<std::string> others = grouping_names(results, axis);
-  const std::set<std::string> shown = shown_names(results, axis);
-  struct Collected {
-    SeedSummary summary;
-    std::vector<double> values, priors, curves;
-    std::vector<std::vector<double>> more;
-    int64_t guesses = 0, accepted = 0;
-  };
-  std::vector<Collected> all;
-  std::map<std::tuple<std::string, std::string, std::string>, size_t> places;
-  std::unordered_map<std::string, size_t> known;  // row number by method and parameters
-  const auto row_of = [&](const CellResult& cell) {
-    const auto axes = axes_of(cell.cell);
+namespace {
+
+// A row of the summary while its cells are collected.
+struct CollectedCells {
+  SeedSummary summary;
+  std::vector<double> values, priors, curves;
+  std::vector<std::vector<double>> more;  // by further metric
+  int64_t guesses = 0, accepted = 0;
+
+  void add(const CellResult& cell) {
+    if (cell.state == CellState::Value) {
+      values.push_back(cell.value);
+      for (size_t at = 0; at < more.size(); ++at) more[at].push_back(cell.metric(at + 1));
+    }
+    summary.values += cell.state == CellState::Value ? 1 : 0;
+    summary.failed += cell.state == CellState::Failed ? 1 : 0;
+    summary.censored += cell.state == CellState::Censored ? 1 : 0;
+    summary.partial += cell.state == CellState::Partial ? 1 : 0;
+    summary.former += cell.state == CellState::Former ? 1 : 0;
+    priors.push_back(cell.reference.prior_mean);
+    curves.push_back(cell.reference.curve);
+    guesses += cell.tally.guesses;
+    accepted += cell.tally.accepted;
+  }
+
+  SeedSummary summarised() && {
+    const SeedSummary::Spread first = spread_of(std::move(values));
+    summary.median = first.median;
+    summary.low = first.low;
+    summary.high = first.high;
+    for (std::vector<double>& of_metric : more)
+      summary.more.push_back(spread_of(std::move(of_metric)));
+    summary.prior_mean = median_of(priors);
+    summary.theory = median_of(curves);
+    summary.accepted_share =
+        guesses > 0 ? static_cast<double>(accepted) / static_cast<double>(guesses) : std::nan("");
+    return std::move(summary);
+  }
+};
+
+// Finds the row of a cell: cells of one method, group and value of the axis share a row.
+class SummaryRows {
+ public:
+  SummaryRows(const SweepResults& results, const std::string& axis)
+      : axis_(axis),
+        others_(grouping_names(results, axis)),
+        shown_(shown_names(results, axis)),
+        num_further_(results.metrics.size() - 1) {}
+
+  void add(const CellResult& cell) {
+    if (!are_alike(last_, cell.cell)) {
+      const auto [found, added] = known_.try_emplace(cell.cell.method + cell.cell.parameters.str());
+      if (added) found->second = row_of(cell.cell);
+      place_ = found->second;
+    }
+    last_ = &cell.cell;
+    rows_[place_].add(cell);
+  }
+
+  std::vector<SeedSummary> summarised() && {
+    std::vector<SeedSummary> summaries;
+    for (CollectedCells& row : rows_) summaries.push_back(std::move(row).summarised());
+    return summaries;
+  }
+
+ private:
+  // The number of the cell's row, which is added when it is new.
+  size_t row_of(const Cell& cell) {
+    const auto axes = axes_of(cell);
     SeedSummary key;
-    key.method = cell.cell.method;
-    if (axes.contains(axis)) key.axis = parameter_text(axes.at(axis));
-    key.group = group_text(axes, others);
-    for (const std::string& name : shown)
+    key.method = cell.method;
+    if (axes.contains(axis_)) key.axis = parameter_text(axes.at(axis_));
+    key.group = group_text(axes, others_);
+    for (const std::string& name : shown_)
       if (axes.contains(name)) key.others[name] = parameter_text(axes.at(name));
-    const auto [place, added] = places.try_emplace({key.method, key.group, key.axis}, all.size());
+    const auto [place, added] =
+        places_.try_emplace({key.method, key.group, key.axis}, rows_.size());
     if (added) {
-      const double number = number_parameter(cell.cell, axis);
-      key.position = std::isfinite(number) ? number : static_cast<double>(all.size());
-      all.emplace_back();
-      all.back().summary = key;
-      all.back().more.resize(results.metrics.size() - 1);
+      const double number = number_parameter(cell, axis_);
+      key.position = std::isfinite(number) ? number : static_cast<double>(rows_.size());
+      rows_.emplace_back();
+      rows_.back().summary = key;
+      rows_.back().more.resize(num_further_);
     }
     return place->second;
-  };
-  const auto known_row_of = [&](const CellResult& cell) {
-    const auto [found, added] = known.try_emplace(cell.cell.method + cell.cell.parameters.str());
-    if (added) found->second = row_of(cell);
-    return found->second;
-  };
-  const Cell* last = nullptr;
-  size_t place = 0;
-  for (const CellResult& cell : results.cells) {
-    if (!are_alike(last, cell.cell)) place = known_row_of(cell);
-    last = &cell.cell;
-    Collected& row = all[place];
-    if (cell.state == CellState::Value) {
-      row.values.push_back(cell.value);
-      for (size_t at = 0; at < row.more.size(); ++at) row.more[at].push_back(cell.metric(at + 1));
-    }
-    row.summary.values += cell.state == CellState::Value ? 1 : 0;
-    row.summary.failed += cell.state == CellState::Failed ? 1 : 0;
-    row.summary.censored += cell.state == CellState::Censored ? 1 : 0;
-    row.summary.partial += cell.state == CellState::Partial ? 1 : 0;
-    row.summary.former += cell.state == CellState::Former ? 1 : 0;
-    row.priors.push_back(cell.reference.prior_mean);
-    row.curves.push_back(cell.reference.curve);
-    row.guesses += cell.tally.guesses;
-    row.accepted += cell.tally.accepted;
   }
-  std::vector<SeedSummary> summaries;
-  for (Collected& row : all) {
-    const SeedSummary::Spread first = spread_of(std::move(row.values));
-    row.summary.median = first.median;
-    row.summary.low = first.low;
-    row.summary.high = first.high;
-    for (std::vector<double>& values : row.more)
-      row.summary.more.push_back(spread_of(std::move(values)));
-    row.summary.prior_mean = median_of(row.priors);
-    row.summary.theory = median_of(row.curves);
-    row.summary.accepted_share =
-        row.guesses > 0 ? static_cast<double>(row.accepted) / static_cast<double>(row.guesses)
-                        : std::nan("");
-    summaries.push_back(row.summary);
-  }
-  return summaries;
+
+  const std::string& axis_;
+  const std::set<std::string> others_, shown_;
+  const size_t num_further_;
+  std::vector<CollectedCells> rows_;
+  std::map<std::tuple<std::string, std::string, std::string>, size_t> places_;
+  std::unordered_map<std::string, size_t> known_;  // row number by method and parameters
+  const Cell* last_ = nullptr;
+  size_t place_ = 0;  // row of the last cell
+};
+
+}  // namespace
+
+std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis) {
+  SummaryRows rows(results, axis);
+  for (const CellResult& cell : results.cells) rows.add(cell);
+  return std::move(rows).summarised();
 }
 
 std::string counts_text(const SweepResults& results) {

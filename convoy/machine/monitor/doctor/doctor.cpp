@@ -100,6 +100,50 @@ void judge_peers(const PeerAccess& peers, std::vector<Finding>& findings) {
        ExitCode::Device});
 }
 
+Finding missing_devices(const DeviceFacts& facts) {
+  if (facts.mismatch)
+    return {FindingLevel::Blocking, "driver",
+            "the NVIDIA driver was updated under a running kernel module: their versions differ",
+            "reload the nvidia modules or reboot", ExitCode::Device};
+  return {FindingLevel::Note, "driver",
+          fmt::format("no GPU: {}; ranks compute on CPUs", facts.problem), ""};
+}
+
+Finding judge_driver(const DeviceFacts& facts, bool amd) {
+  if (amd)
+    return {FindingLevel::Warning, "driver",
+            fmt::format("{} of AMD: Convoy's own commands compute on CPUs here",
+                        counted(static_cast<int64_t>(facts.devices.size()), "GPU")),
+            "`convoy launch` starts programs of a ROCm PyTorch on them", ExitCode::Device};
+  return {
+      FindingLevel::Fine, "driver",
+      fmt::format(
+          "NVIDIA driver {}{}",
+          facts.versions.driver.empty() ? "of an unknown version" : facts.versions.driver,
+          facts.versions.cuda > 0 ? ", CUDA up to " + cuda_version_text(facts.versions.cuda) : "")};
+}
+
+void judge_architecture(const Device& device, std::vector<Finding>& findings) {
+  if (device.compute_major > 0 &&
+      (device.compute_major < 7 || (device.compute_major == 7 && device.compute_minor < 5)))
+    findings.push_back(
+        {FindingLevel::Warning, "architecture",
+         fmt::format("gpu{} ({}) has compute capability {}.{}; CUDA 13 begins at 7.5", device.gpu,
+                     device.name, device.compute_major, device.compute_minor),
+         "leave it out with --gpu-ids", ExitCode::Device});
+}
+
+Finding judge_activity_counters(const std::vector<MetricGap>& gaps) {
+  const auto gap = std::find_if(gaps.begin(), gaps.end(), [](const MetricGap& each) {
+    return each.metric == facts_of(Metric::SmActive).name;
+  });
+  if (gap == gaps.end())
+    return {FindingLevel::Fine, "gpm",
+            "the GPUs report the activity of their multiprocessors (GPM)"};
+  return {FindingLevel::Note, "gpm",
+          fmt::format("no activity of the multiprocessors: {}", gap->reason), ""};
+}
+
 }  // namespace
 
 std::vector<Finding> judge_devices(const DeviceFacts& facts) {
@@ -112,31 +156,11 @@ std::vector<Finding> judge_devices(const DeviceFacts& facts) {
          "replace it",
          ExitCode::Device});
   if (facts.devices.empty()) {
-    if (facts.mismatch)
-      findings.push_back(
-          {FindingLevel::Blocking, "driver",
-           "the NVIDIA driver was updated under a running kernel module: their versions differ",
-           "reload the nvidia modules or reboot", ExitCode::Device});
-    else
-      findings.push_back({FindingLevel::Note, "driver",
-                          fmt::format("no GPU: {}; ranks compute on CPUs", facts.problem), ""});
+    findings.push_back(missing_devices(facts));
     return findings;
   }
   const bool amd = facts.devices[0].vendor == Vendor::Amd;
-  if (amd)
-    findings.push_back({FindingLevel::Warning, "driver",
-                        fmt::format("{} of AMD: Convoy's own commands compute on CPUs here",
-                                    counted(static_cast<int64_t>(facts.devices.size()), "GPU")),
-                        "`convoy launch` starts programs of a ROCm PyTorch on them",
-                        ExitCode::Device});
-  else
-    findings.push_back(
-        {FindingLevel::Fine, "driver",
-         fmt::format(
-             "NVIDIA driver {}{}",
-             facts.versions.driver.empty() ? "of an unknown version" : facts.versions.driver,
-             facts.versions.cuda > 0 ? ", CUDA up to " + cuda_version_text(facts.versions.cuda)
-                                     : "")});
+  findings.push_back(judge_driver(facts, amd));
   const auto gpus = std::count_if(facts.devices.begin(), facts.devices.end(),
                                   [](const Device& device) { return !device.mig; });
   findings.push_back(
@@ -146,27 +170,10 @@ std::vector<Finding> judge_devices(const DeviceFacts& facts) {
   for (const std::string& note : facts.selection_notes)
     findings.push_back({FindingLevel::Warning, "visible-devices", note,
                         "correct or unset CUDA_VISIBLE_DEVICES", ExitCode::Usage});
-  for (const Device& device : facts.devices)
-    if (device.compute_major > 0 &&
-        (device.compute_major < 7 || (device.compute_major == 7 && device.compute_minor < 5)))
-      findings.push_back(
-          {FindingLevel::Warning, "architecture",
-           fmt::format("gpu{} ({}) has compute capability {}.{}; CUDA 13 begins at 7.5", device.gpu,
-                       device.name, device.compute_major, device.compute_minor),
-           "leave it out with --gpu-ids", ExitCode::Device});
+  for (const Device& device : facts.devices) judge_architecture(device, findings);
   for (const DeviceReading& reading : facts.readings) judge_gpu(reading, findings);
   judge_peers(facts.peers, findings);
-  if (!amd) {
-    const auto gap = std::find_if(facts.gaps.begin(), facts.gaps.end(), [](const MetricGap& each) {
-      return each.metric == facts_of(Metric::SmActive).name;
-    });
-    if (gap == facts.gaps.end())
-      findings.push_back({FindingLevel::Fine, "gpm",
-                          "the GPUs report the activity of their multiprocessors (GPM)"});
-    else
-      findings.push_back({FindingLevel::Note, "gpm",
-                          fmt::format("no activity of the multiprocessors: {}", gap->reason), ""});
-  }
+  if (!amd) findings.push_back(judge_activity_counters(facts.gaps));
   return findings;
 }
 
@@ -339,68 +346,70 @@ Finding judge_ended_run(const RunFacts& facts, const std::string& place) {
                       : fmt::format("{} does not run now and has not begun", facts.name)};
 }
 
+// `place`: "step 3 of 10".
+Finding judge_progress(const RunFacts& facts, const std::string& place) {
+  if (facts.step < 0)
+    return {FindingLevel::Note, "run",
+            fmt::format("{} runs and has not finished a step", facts.name), ""};
+  const double silent = facts.seconds_since_event;
+  // Evaluations and checkpoints take longer than steps.
+  const double patience = std::max(60.0, 10 * facts.step_seconds);
+  if (silent > patience)
+    return {
+        FindingLevel::Warning, "progress",
+        fmt::format("{} at {} has been silent for {}; a step takes {}", facts.name, place,
+                    telemetry::duration_text(silent), telemetry::duration_text(facts.step_seconds)),
+        "the launcher ends a rank that is stuck; `convoy runs tail` shows the "
+        "last events, logs/ the ranks' output",
+        ExitCode::PeerLost};
+  return {FindingLevel::Fine, "progress",
+          fmt::format("{} is at {}, {:.2f} s a step", facts.name, place, facts.step_seconds)};
+}
+
+// Judges how long ranks wait for each other. Needs several ranks.
+Finding judge_waits(const RunFacts& facts) {
+  const auto [least, most] =
+      std::minmax_element(facts.rank_wait_seconds.begin(), facts.rank_wait_seconds.end());
+  const double share = 100 * *most / facts.window_seconds,
+               own = 100 * *least / facts.window_seconds;
+  constexpr double kUnequal = 20;  // points of the time of a step
+  const auto slow = least - facts.rank_wait_seconds.begin();
+  if (share - own > kUnequal)
+    return {FindingLevel::Warning, "slow-rank",
+            fmt::format(
+                "the others wait for rank {}: it waits {:.0f} % of the time, they up to {:.0f} %",
+                slow, own, share),
+            "look at its device and host: `convoy gpus watch`, `convoy doctor` there",
+            ExitCode::PeerLost};
+  return {FindingLevel::Fine, "slow-rank",
+          fmt::format("ranks wait {:.0f} % to {:.0f} % of the time for each other", own, share)};
+}
+
+Finding judge_run_memory(MemoryFit fit, const std::string& words) {
+  const bool bad = fit == MemoryFit::Tight || fit == MemoryFit::TooMuch;
+  return {bad                         ? FindingLevel::Warning
+          : fit == MemoryFit::Unknown ? FindingLevel::Note
+                                      : FindingLevel::Fine,
+          "run-memory", words,
+          bad ? "a smaller train.batch_size, or train.gradient_checkpointing; "
+                "`convoy gpus memory` shows the ranks"
+              : ""};
+}
+
 }  // namespace
 
 std::vector<Finding> judge_run(const RunFacts& facts) {
-  std::vector<Finding> findings;
   const std::string place = facts.step < 0 ? "its start"
                             : facts.total_steps > 0
                                 ? fmt::format("step {} of {}", facts.step, facts.total_steps)
                                 : fmt::format("step {}", facts.step);
   if (!facts.held) return {judge_ended_run(facts, place)};
-  if (facts.step < 0) {
-    findings.push_back({FindingLevel::Note, "run",
-                        fmt::format("{} runs and has not finished a step", facts.name), ""});
-  } else {
-    const double silent = facts.seconds_since_event;
-    // Evaluations and checkpoints take longer than steps.
-    const double patience = std::max(60.0, 10 * facts.step_seconds);
-    if (silent > patience)
-      findings.push_back({FindingLevel::Warning, "progress",
-                          fmt::format("{} at {} has been silent for {}; a step takes {}",
-                                      facts.name, place, telemetry::duration_text(silent),
-                                      telemetry::duration_text(facts.step_seconds)),
-                          "the launcher ends a rank that is stuck; `convoy runs tail` shows the "
-                          "last events, logs/ the ranks' output",
-                          ExitCode::PeerLost});
-    else
-      findings.push_back(
-          {FindingLevel::Fine, "progress",
-           fmt::format("{} is at {}, {:.2f} s a step", facts.name, place, facts.step_seconds)});
-  }
-  if (facts.rank_wait_seconds.size() > 1 && facts.window_seconds > 0) {
-    const auto [least, most] =
-        std::minmax_element(facts.rank_wait_seconds.begin(), facts.rank_wait_seconds.end());
-    const double share = 100 * *most / facts.window_seconds,
-                 own = 100 * *least / facts.window_seconds;
-    constexpr double kUnequal = 20;  // points of the time of a step
-    const auto slow = least - facts.rank_wait_seconds.begin();
-    if (share - own > kUnequal)
-      findings.push_back(
-          {FindingLevel::Warning, "slow-rank",
-           fmt::format(
-               "the others wait for rank {}: it waits {:.0f} % of the time, they up to {:.0f} %",
-               slow, own, share),
-           "look at its device and host: `convoy gpus watch`, `convoy doctor` there",
-           ExitCode::PeerLost});
-    else
-      findings.push_back(
-          {FindingLevel::Fine, "slow-rank",
-           fmt::format("ranks wait {:.0f} % to {:.0f} % of the time for each other", own, share)});
-  }
+  std::vector<Finding> findings = {judge_progress(facts, place)};
+  if (facts.rank_wait_seconds.size() > 1 && facts.window_seconds > 0)
+    findings.push_back(judge_waits(facts));
   for (const std::string& warning : facts.warnings)
     findings.push_back({FindingLevel::Note, "warning", warning, ""});
-  if (facts.memory) {
-    const MemoryFit fit = facts.memory->fit;
-    const bool bad = fit == MemoryFit::Tight || fit == MemoryFit::TooMuch;
-    findings.push_back({bad                         ? FindingLevel::Warning
-                        : fit == MemoryFit::Unknown ? FindingLevel::Note
-                                                    : FindingLevel::Fine,
-                        "run-memory", facts.memory->words,
-                        bad ? "a smaller train.batch_size, or train.gradient_checkpointing; "
-                              "`convoy gpus memory` shows the ranks"
-                            : ""});
-  }
+  if (facts.memory) findings.push_back(judge_run_memory(facts.memory->fit, facts.memory->words));
   return findings;
 }
 

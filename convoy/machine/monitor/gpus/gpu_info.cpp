@@ -105,50 +105,70 @@ std::string gpu_info_text(const GpuInfo& info) {
   return text + host_text(info.host);
 }
 
-std::string gpu_info_json(const GpuInfo& info) {
-  using nlohmann::ordered_json;
-  const auto text_or_null = [](const std::string& text) {
-    return text.empty() ? ordered_json() : ordered_json(text);
-  };
-  const auto known = [](int64_t number, int64_t unknown) {
-    return number == unknown ? ordered_json() : ordered_json(number);
-  };
-  ordered_json gpus = ordered_json::array();
-  for (size_t at = 0; at < info.devices.size(); ++at) {
-    const Device& device = info.devices[at];
-    const DeviceReading& reading = info.readings[at];
-    ordered_json row = {
-        {"index", device.gpu},
-        {"label", reading.label()},
-        {"name", device.name},
-        {"uuid", device.uuid},
-        {"vendor", device.vendor == Vendor::Amd ? "amd" : "nvidia"},
-        {"pci_address", text_or_null(device.pci_address)},
-        {"numa_node", known(device.numa_node, -1)},
-        {"memory_mib", known(device.memory_bytes >> 20, 0)},
-        {"compute_capability",
-         device.compute_major > 0
-             ? ordered_json(fmt::format("{}.{}", device.compute_major, device.compute_minor))
-             : ordered_json()},
-        {"mig", device.mig},
-        {"problem", text_or_null(reading.problem)}};
-    for (const MetricFacts& facts : metric_table()) {
-      const auto& value = reading.values[facts.metric];
-      if (value) row["now"][facts.name] = *value;
-    }
-    gpus.push_back(std::move(row));
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? ordered_json() : ordered_json(text);
+}
+
+ordered_json number_or_null(int64_t number, int64_t unknown) {
+  return number == unknown ? ordered_json() : ordered_json(number);
+}
+
+ordered_json gpu_json(const Device& device, const DeviceReading& reading) {
+  ordered_json row = {
+      {"index", device.gpu},
+      {"label", reading.label()},
+      {"name", device.name},
+      {"uuid", device.uuid},
+      {"vendor", device.vendor == Vendor::Amd ? "amd" : "nvidia"},
+      {"pci_address", text_or_null(device.pci_address)},
+      {"numa_node", number_or_null(device.numa_node, -1)},
+      {"memory_mib", number_or_null(device.memory_bytes >> 20, 0)},
+      {"compute_capability",
+       device.compute_major > 0
+           ? ordered_json(fmt::format("{}.{}", device.compute_major, device.compute_minor))
+           : ordered_json()},
+      {"mig", device.mig},
+      {"problem", text_or_null(reading.problem)}};
+  for (const MetricFacts& facts : metric_table()) {
+    const auto& value = reading.values[facts.metric];
+    if (value) row["now"][facts.name] = *value;
   }
-  ordered_json broken = ordered_json::array();
-  for (const Nvml::Broken& each : info.broken)
-    broken.push_back({{"index", each.index}, {"reason", each.reason}});
+  return row;
+}
+
+ordered_json host_json(const HostFacts& host) {
   ordered_json nodes = ordered_json::array();
-  for (const NumaNode& node : info.host.nodes)
+  for (const NumaNode& node : host.nodes)
     nodes.push_back(
         {{"id", node.id},
          {"cpus", node.cpus},
          {"memory_mib", node.memory_mib ? ordered_json(*node.memory_mib) : ordered_json()},
          {"free_mib", node.free_mib ? ordered_json(*node.free_mib) : ordered_json()}});
-  const HostFacts& host = info.host;
+  return {{"cpu_model", text_or_null(host.cpu_model)},
+          {"sockets", host.sockets},
+          {"cores", number_or_null(host.cores, 0)},
+          {"cpus", host.cpus},
+          {"usable_cpus", host.usable_cpus},
+          {"memory_mib", host.memory_mib},
+          {"available_mib", host.available_mib},
+          {"usable_mib", number_or_null(host.usable_mib, 0)},
+          {"swap_mib", host.swap_mib},
+          {"numa_nodes", nodes}};
+}
+
+}  // namespace
+
+std::string gpu_info_json(const GpuInfo& info) {
+  ordered_json gpus = ordered_json::array();
+  for (size_t at = 0; at < info.devices.size(); ++at)
+    gpus.push_back(gpu_json(info.devices[at], info.readings[at]));
+  ordered_json broken = ordered_json::array();
+  for (const Nvml::Broken& each : info.broken)
+    broken.push_back({{"index", each.index}, {"reason", each.reason}});
   const ordered_json whole = {
       {"schema", "convoy.gpu_info.v1"},
       {"num_gpus", info.num_gpus},
@@ -159,17 +179,7 @@ std::string gpu_info_json(const GpuInfo& info) {
       {"driver", text_or_null(info.versions.driver)},
       {"nvml", text_or_null(info.versions.nvml)},
       {"cuda", text_or_null(cuda_version_text(info.versions.cuda))},
-      {"host",
-       {{"cpu_model", text_or_null(host.cpu_model)},
-        {"sockets", host.sockets},
-        {"cores", known(host.cores, 0)},
-        {"cpus", host.cpus},
-        {"usable_cpus", host.usable_cpus},
-        {"memory_mib", host.memory_mib},
-        {"available_mib", host.available_mib},
-        {"usable_mib", known(host.usable_mib, 0)},
-        {"swap_mib", host.swap_mib},
-        {"numa_nodes", nodes}}}};
+      {"host", host_json(info.host)}};
   return whole.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
