@@ -14,7 +14,7 @@
 #include "convoy/model/models/registry.h"
 #include "convoy/model/nn/cache_test.h"
 #include "convoy/train/comm/group.h"
-#include "convoy/train/loop/token_batch.h"
+#include "convoy/train/loop/labelled_batch.h"
 #include "convoy/train/optim/adamw.h"
 #include "convoy/train/optim/clip.h"
 #include "convoy/train/parallel/strategy.h"

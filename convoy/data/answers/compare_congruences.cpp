@@ -8,7 +8,7 @@
 #include <set>
 
 #include "convoy/data/answers/comparer.h"
-#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/evaluated_node.h"
 
 namespace convoy::answers {
 namespace {

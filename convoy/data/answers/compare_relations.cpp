@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "convoy/data/answers/comparer.h"
-#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/evaluated_node.h"
 #include "convoy/data/answers/real_set.h"
 
 namespace convoy::answers {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "convoy/data/answers/comparer.h"
-#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/evaluated_node.h"
 #include "convoy/data/answers/letters.h"
 #include "convoy/data/answers/phrases.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "convoy/data/answers/comparer.h"
-#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/evaluated_node.h"
 #include "convoy/data/answers/matrix.h"
 #include "convoy/data/answers/real_set.h"
 

@@ -8,7 +8,7 @@
 
 #include "convoy/data/answers/choice.h"
 #include "convoy/data/answers/comparer.h"
-#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/evaluated_node.h"
 #include "convoy/data/answers/extraction.h"
 #include "convoy/data/answers/letters.h"
 #include "convoy/data/answers/narrow.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/evaluated_node.h"
 #include "convoy/data/answers/letters.h"
 #include "convoy/data/answers/matrix.h"
 #include "convoy/data/answers/parser_state.h"

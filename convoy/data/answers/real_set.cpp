@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/evaluated_node.h"
 
 namespace convoy::answers {
 namespace {

@@ -13,7 +13,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/library/internal/device_streams.h"
 #include "convoy/library/internal/module_tree.h"
-#include "convoy/library/internal/replica_threads.h"
+#include "convoy/library/internal/permanent_threads.h"
 
 namespace convoy::detail {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/machine/nvidia/context.h"
+#include "convoy/machine/nvidia/cuda_context.h"
 
 namespace convoy::nvidia {
 

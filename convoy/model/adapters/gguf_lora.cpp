@@ -9,8 +9,8 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/gguf/decode.h"
-#include "convoy/core/io/gguf/family.h"
 #include "convoy/core/io/gguf/file.h"
+#include "convoy/core/io/gguf/gguf_family.h"
 #include "convoy/model/adapters/module_names.h"
 
 namespace convoy::adapters {

@@ -16,7 +16,7 @@
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/kernels/dropout/dropout.h"
 #include "convoy/model/nn/linear.h"
-#include "convoy/model/nn/recompute.h"
+#include "convoy/model/nn/recompute_in_backward.h"
 #include "kernel_checks/op_check.h"
 
 namespace convoy::adapters {

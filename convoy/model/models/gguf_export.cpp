@@ -14,8 +14,8 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/gguf/encode.h"
-#include "convoy/core/io/gguf/family.h"
-#include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/gguf/gguf_family.h"
+#include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/gguf/tokenizer_metadata.h"
 #include "convoy/core/io/gguf/writer.h"
 #include "convoy/model/architecture/families/decoder_config.h"

@@ -15,7 +15,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/io/gguf/decode.h"
 #include "convoy/core/io/gguf/encode.h"
-#include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/json_text.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/models/convert.h"

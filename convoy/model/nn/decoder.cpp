@@ -12,7 +12,7 @@
 #include "convoy/core/base/hash.h"
 #include "convoy/model/kernels/ops/autograd.h"
 #include "convoy/model/kernels/uniform_noise/uniform_noise.h"
-#include "convoy/model/nn/recompute.h"
+#include "convoy/model/nn/recompute_in_backward.h"
 
 namespace convoy::nn {
 namespace {

@@ -11,7 +11,7 @@
 #include "convoy/model/nn/decoder.h"
 #include "convoy/model/nn/kv_cache.h"
 #include "convoy/model/nn/linear.h"
-#include "convoy/model/nn/recompute.h"
+#include "convoy/model/nn/recompute_in_backward.h"
 #include "convoy/model/nn/rope_table.h"
 
 namespace convoy::nn {

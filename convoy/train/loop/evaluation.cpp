@@ -10,7 +10,7 @@
 #include "convoy/core/base/seconds_since.h"
 #include "convoy/model/nn/head_loss.h"
 #include "convoy/train/loop/evaluation_turns.h"
-#include "convoy/train/loop/token_batch.h"
+#include "convoy/train/loop/labelled_batch.h"
 
 namespace convoy::train {
 

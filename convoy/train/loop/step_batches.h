@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "convoy/data/datasets/batches/batch_plan.h"
+#include "convoy/train/loop/labelled_batch.h"
 #include "convoy/train/loop/made_ahead.h"
-#include "convoy/train/loop/token_batch.h"
 #include "convoy/train/loop/training_objective.h"
 
 namespace convoy::train {

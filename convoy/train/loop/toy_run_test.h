@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/model/nn/kv_cache.h"
+#include "convoy/train/loop/labelled_batch.h"
 #include "convoy/train/loop/language_objective.h"
-#include "convoy/train/loop/token_batch.h"
 #include "convoy/train/loop/train_loop.h"
 #include "convoy/train/parallel/trained_parameters.h"
 

@@ -30,7 +30,7 @@
 #include "convoy/machine/monitor/watch/device_sampler.h"
 #include "convoy/machine/monitor/watch/recorder.h"
 #include "convoy/machine/monitor/watch/screen.h"
-#include "convoy/machine/monitor/watch/summary.h"
+#include "convoy/machine/monitor/watch/watch_summary.h"
 #include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {

@@ -14,7 +14,7 @@
 #include "convoy/farm/process/parsing/wanted_columns.h"
 #include "convoy/farm/process/request_check.h"
 #include "convoy/farm/process/results/publish_rows.h"
-#include "convoy/farm/process/workers/memory_fit.h"
+#include "convoy/farm/process/workers/low_memory.h"
 
 namespace convoy::apps {
 namespace {

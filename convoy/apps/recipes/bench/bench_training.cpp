@@ -14,7 +14,7 @@
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/nn/head_loss.h"
 #include "convoy/train/comm/exchange.h"
-#include "convoy/train/loop/token_batch.h"
+#include "convoy/train/loop/labelled_batch.h"
 #include "convoy/train/optim/clip.h"
 #include "convoy/train/parallel/trained_parameters.h"
 

@@ -9,7 +9,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/io/gguf/encode.h"
-#include "convoy/core/io/gguf/family.h"
+#include "convoy/core/io/gguf/gguf_family.h"
 #include "convoy/core/io/gguf/writer.h"
 #include "convoy/machine/device/stored_tensor.h"
 #include "convoy/model/adapters/gguf_lora.h"

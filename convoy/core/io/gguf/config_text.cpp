@@ -10,7 +10,7 @@
 #include <set>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/gguf/tokenizer_text.h"
 #include "convoy/core/io/json_text.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "convoy/core/io/gguf/family.h"
 #include "convoy/core/io/gguf/file.h"
+#include "convoy/core/io/gguf/gguf_family.h"
 
 namespace convoy::gguf {
 

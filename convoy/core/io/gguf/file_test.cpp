@@ -12,7 +12,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/gguf/model.h"
 #include "convoy/core/io/gguf/pre_tokenizer.h"
-#include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/gguf/writer.h"
 #include "convoy/core/io/model_folder.h"
 #include "files/mutated_texts.h"

@@ -9,7 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/gguf/decode.h"
-#include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/gguf/tokenizer_text.h"
 
 namespace convoy::gguf {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "convoy/core/io/gguf/config_text.h"
-#include "convoy/core/io/gguf/family.h"
 #include "convoy/core/io/gguf/file.h"
+#include "convoy/core/io/gguf/gguf_family.h"
 #include "convoy/core/io/safetensors.h"
 
 namespace convoy::gguf {

@@ -9,7 +9,7 @@
 #include "convoy/machine/monitor/gpus/device_reader.h"
 #include "convoy/machine/monitor/host/host.h"
 #include "convoy/machine/monitor/watch/recorder.h"
-#include "convoy/machine/monitor/watch/summary.h"
+#include "convoy/machine/monitor/watch/watch_summary.h"
 
 namespace convoy::monitor {
 

@@ -15,7 +15,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/machine/monitor/watch/recorder.h"
 #include "convoy/machine/monitor/watch/screen.h"
-#include "convoy/machine/monitor/watch/summary.h"
+#include "convoy/machine/monitor/watch/watch_summary.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::monitor {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/machine/nvidia/context.h"
+#include "convoy/machine/nvidia/cuda_context.h"
 
 #include <array>
 

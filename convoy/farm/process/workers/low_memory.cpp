@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/farm/process/workers/memory_fit.h"
+#include "convoy/farm/process/workers/low_memory.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/model/nn/recompute.h"
+#include "convoy/model/nn/recompute_in_backward.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>

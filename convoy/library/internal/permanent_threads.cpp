@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/library/internal/replica_threads.h"
+#include "convoy/library/internal/permanent_threads.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/machine/monitor/watch/summary.h"
+#include "convoy/machine/monitor/watch/watch_summary.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/core/io/gguf/rope.h"
+#include "convoy/core/io/gguf/rope_divisors.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/core/io/gguf/family.h"
+#include "convoy/core/io/gguf/gguf_family.h"
 
 #include <array>
 #include <utility>

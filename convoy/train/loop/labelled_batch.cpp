@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/train/loop/token_batch.h"
+#include "convoy/train/loop/labelled_batch.h"
 
 #include <numeric>
 

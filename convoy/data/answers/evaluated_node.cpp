@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/data/answers/evaluate.h"
+#include "convoy/data/answers/evaluated_node.h"
 
 #include <limits>
 #include <numbers>
