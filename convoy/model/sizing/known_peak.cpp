@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/base/cpu_name.h"
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/json_member.h"
@@ -15,16 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("model name")) continue;
-    const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
 
 ordered_json records_in(const fs::path& file) {
   std::ifstream stream(file);

@@ -7,16 +7,11 @@ namespace convoy::train {
 
 LanguageObjective::LanguageObjective(nn::CausalLm& model, const data::BatchPlan& plan,
                                      const data::TokenDataset& validation, int64_t eval_batch_size)
-    : model_(model), plan_(plan), validation_(validation), eval_batch_size_(eval_batch_size) {}
-
-void LanguageObjective::begin(StepRange steps, int rank) {
-  batches_.emplace(plan_, rank, model_.device(), steps, flops_);
-}
+    : TextObjective(model, plan, validation), eval_batch_size_(eval_batch_size) {}
 
 MicroBatchPosition LanguageObjective::take() {
-  MicroBatch micro_batch = batches_->take();
+  MicroBatch micro_batch = take_batch();
   batch_ = std::move(micro_batch.batch);
-  micro_batch.place.has_rows = batch_->num_tokens() > 0;
   return micro_batch.place;
 }
 

@@ -70,9 +70,7 @@ PreferenceObjective::PreferenceObjective(nn::CausalLm& model, const data::BatchP
                                          const data::TokenDataset& validation,
                                          int64_t eval_batch_size, objectives::PairObjective loss,
                                          ReferenceScores reference)
-    : model_(model),
-      plan_(plan),
-      validation_(validation),
+    : TextObjective(model, plan, validation),
       eval_batch_size_(eval_batch_size),
       loss_(std::move(loss)),
       reference_(std::move(reference)) {
@@ -86,13 +84,8 @@ PreferenceObjective::PreferenceObjective(nn::CausalLm& model, const data::BatchP
       "{} and {} scores of the reference", reference_.train.size(), reference_.validation.size());
 }
 
-void PreferenceObjective::begin(StepRange steps, int rank) {
-  batches_.emplace(plan_, rank, model_.device(), steps, flops_);
-}
-
 MicroBatchPosition PreferenceObjective::take() {
-  batch_ = batches_->take();
-  batch_->place.has_rows = batch_->batch.num_tokens() > 0;
+  batch_ = take_batch();
   batch_->place.step.rows /= kRowsOfPair;
   batch_->place.step.weight = static_cast<double>(batch_->place.step.rows);
   return batch_->place;

@@ -10,11 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "convoy/data/datasets/batches/batch_plan.h"
-#include "convoy/model/nn/causal_lm.h"
 #include "convoy/train/loop/evaluation.h"
-#include "convoy/train/loop/step_batches.h"
-#include "convoy/train/loop/training_objective.h"
+#include "convoy/train/loop/text_objective.h"
 #include "convoy/train/objectives/pair_loss.h"
 
 namespace convoy::train {
@@ -30,7 +27,7 @@ struct ReferenceScores {
   std::vector<double> mismatched_validation = {};
 };
 
-class PreferenceObjective : public TrainingObjective {
+class PreferenceObjective : public TextObjective {
  public:
   // `model`, `plan` and `validation`, which may be empty, outlive it. `eval_batch_size`: pairs.
   // `reference` has every row that the steps of begin() read.
@@ -38,21 +35,12 @@ class PreferenceObjective : public TrainingObjective {
                       const data::TokenDataset& validation, int64_t eval_batch_size,
                       objectives::PairObjective loss, ReferenceScores reference);
 
-  // The same as LanguageObjective::count_flops().
-  void count_flops(StepFlops flops) { flops_ = std::move(flops); }
-
-  int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
-  int64_t micro_batches_per_step() const override { return plan_.config().grad_accum; }
-  void begin(StepRange steps, int rank) override;
   MicroBatchPosition take() override;
   MicroBatchLoss loss(const PassOptions& options) override;
   int64_t num_figures() const override;
   std::map<std::string, double> step_figures(const std::vector<double>& sums) const override;
-  bool has_validation() const override { return validation_.num_rows() > 0; }
   std::optional<Evaluation> evaluate(comm::Group& group,
                                      const std::function<bool()>& stop_requested) override;
-  nn::Residency* residency() const override { return model_.residency(); }
-  at::Device device() const override { return model_.device(); }
 
  private:
   // Scores of rows of one data set: chosen for the even rows, rejected for the odd rows.
@@ -63,14 +51,9 @@ class PreferenceObjective : public TrainingObjective {
   Sides sides_of(const data::TokenDataset& dataset, const std::vector<int64_t>& rows,
                  const at::Tensor& log_probability_R, const std::vector<double>& reference) const;
 
-  nn::CausalLm& model_;
-  const data::BatchPlan& plan_;
-  const data::TokenDataset& validation_;
   int64_t eval_batch_size_;
   objectives::PairObjective loss_;
   ReferenceScores reference_;
-  StepFlops flops_;
-  std::optional<StepBatches> batches_;
   std::optional<MicroBatch> batch_;  // the micro-batch taken last
 };
 

@@ -79,9 +79,7 @@ std::vector<int64_t> numbers_below(int64_t end) {
 UnpairedObjective::UnpairedObjective(nn::CausalLm& model, const data::BatchPlan& plan,
                                      const data::TokenDataset& validation, UnpairedOptions options,
                                      ReferenceScores reference, comm::Group& group)
-    : model_(model),
-      plan_(plan),
-      validation_(validation),
+    : TextObjective(model, plan, validation),
       options_(std::move(options)),
       reference_(std::move(reference)),
       group_(group) {
@@ -93,13 +91,8 @@ UnpairedObjective::UnpairedObjective(nn::CausalLm& model, const data::BatchPlan&
                    reference_.validation.size());
 }
 
-void UnpairedObjective::begin(StepRange steps, int rank) {
-  batches_.emplace(plan_, rank, model_.device(), steps, flops_);
-}
-
 MicroBatchPosition UnpairedObjective::take() {
-  batch_ = batches_->take();
-  batch_->place.has_rows = batch_->batch.num_tokens() > 0;
+  batch_ = take_batch();
   batch_->place.step.weight = static_cast<double>(batch_->place.step.rows);
   const data::StepPosition position = batch_->place.position;
   if (options_.estimates_divergence && batch_->place.number == 0)

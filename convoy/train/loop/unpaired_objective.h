@@ -10,11 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "convoy/data/datasets/batches/batch_plan.h"
-#include "convoy/model/nn/causal_lm.h"
 #include "convoy/train/loop/preference_objective.h"
-#include "convoy/train/loop/step_batches.h"
-#include "convoy/train/loop/training_objective.h"
+#include "convoy/train/loop/text_objective.h"
 #include "convoy/train/objectives/unpaired_loss.h"
 
 namespace convoy::train {
@@ -26,7 +23,7 @@ struct UnpairedOptions {
   int64_t eval_batch_size = 1;       // rows that are scored together
 };
 
-class UnpairedObjective : public TrainingObjective {
+class UnpairedObjective : public TextObjective {
  public:
   // `model`, `plan`, `validation`, which may be empty, and `group` outlive it. `reference` has
   // every row that the steps of begin() read, and their mismatched ones where it estimates.
@@ -34,22 +31,13 @@ class UnpairedObjective : public TrainingObjective {
                     const data::TokenDataset& validation, UnpairedOptions options,
                     ReferenceScores reference, comm::Group& group);
 
-  // The same as LanguageObjective::count_flops().
-  void count_flops(StepFlops flops) { flops_ = std::move(flops); }
-
-  int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
-  int64_t micro_batches_per_step() const override { return plan_.config().grad_accum; }
-  void begin(StepRange steps, int rank) override;
   // Collective for the first micro-batch of a step, if the objective estimates the divergence.
   MicroBatchPosition take() override;
   MicroBatchLoss loss(const PassOptions& options) override;
   int64_t num_figures() const override;
   std::map<std::string, double> step_figures(const std::vector<double>& sums) const override;
-  bool has_validation() const override { return validation_.num_rows() > 0; }
   std::optional<Evaluation> evaluate(comm::Group& group,
                                      const std::function<bool()>& stop_requested) override;
-  nn::Residency* residency() const override { return model_.residency(); }
-  at::Device device() const override { return model_.device(); }
 
  private:
   const std::vector<double>& mismatched_of(int64_t epoch);
@@ -62,14 +50,9 @@ class UnpairedObjective : public TrainingObjective {
                                      const at::Tensor& log_probability_R,
                                      const std::vector<double>& reference) const;
 
-  nn::CausalLm& model_;
-  const data::BatchPlan& plan_;
-  const data::TokenDataset& validation_;
   UnpairedOptions options_;
   ReferenceScores reference_;
   comm::Group& group_;
-  StepFlops flops_;
-  std::optional<StepBatches> batches_;
   std::optional<MicroBatch> batch_;  // the micro-batch taken last
   double divergence_ = 0;            // the KL estimate of its step; 0: there is none
   int64_t mismatched_epoch_ = -1;    // the epoch whose mismatched scores are here

@@ -35,11 +35,7 @@ int data_encode(Context& context, const std::vector<std::string>& arguments) {
   if (train.task_facts().data == settings::TaskData::Windows)
     throw ConfigError("windows of sensors have no tokens",
                       {.key = "task", .hint = "`convoy train` reads the windows itself"});
-  if (train.task_facts().data == settings::TaskData::Problems)
-    throw ConfigError("task rejection makes its rows in its rounds, from problems",
-                      {.key = "task",
-                       .hint = "`convoy train CONFIG --dry-run` looks at the problems; "
-                               "RUN/rounds/1/rows.jsonl holds the rows of round 1"});
+  refuse_problems(train);
   require_train_inputs(train);
   const auto folder = io::ModelFolder::open(train.model.name, train.model.revision).path();
   const text::Tokenizer tokenizer = text::Tokenizer::load(folder, train.data.eos_token);

@@ -57,6 +57,14 @@ config::Resolved read_train_config(settings::TrainSettings& train,
                         log, wanted);
 }
 
+void refuse_problems(const settings::TrainSettings& train) {
+  if (train.task_facts().data == settings::TaskData::Problems)
+    throw ConfigError("task rejection makes its rows in its rounds, from problems",
+                      {.key = "task",
+                       .hint = "`convoy train CONFIG --dry-run` looks at the problems; "
+                               "RUN/rounds/1/rows.jsonl holds the rows of round 1"});
+}
+
 std::string setting_of_flag(const std::string& flag) {
   if (!flag.starts_with("--")) return {};
   std::string name =

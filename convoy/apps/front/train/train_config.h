@@ -28,6 +28,9 @@ config::Resolved read_train_config(settings::TrainSettings& train,
                                    const std::string& preset, const Log& log,
                                    settings::Wanted wanted = settings::Wanted::Anything);
 
+// Throws ConfigError for task rejection: only its rounds make its rows.
+void refuse_problems(const settings::TrainSettings& train);
+
 // "run.yaml" for "CONFIG=run.yaml", as SFT-Play's make targets name the file; any other word
 // unchanged.
 std::string without_config_name(std::string word);

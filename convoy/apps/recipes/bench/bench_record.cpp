@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <fstream>
 #include <numeric>
 
+#include "convoy/core/base/cpu_name.h"
 #include "convoy/core/base/time_text.h"
 #include "convoy/core/base/usable_cpus.h"
 
@@ -23,10 +23,8 @@ double rounded(double value) { return std::round(value * 1e5) / 1e5; }
 double gigabytes(double bytes) { return rounded(bytes / 1e9); }
 
 std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "CPU";
+  const std::string name = cpu_name();
+  return name.empty() ? "CPU" : name;
 }
 
 Json device_info(const BenchRecord& record) {

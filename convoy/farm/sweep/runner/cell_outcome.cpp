@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <thread>
 
+#include "convoy/core/base/cpu_name.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/usable_cpus.h"
 
@@ -228,15 +228,8 @@ CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& recor
 }
 
 std::string device_name() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string model = "CPU";
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("model name")) continue;
-    const size_t colon = line.find(": ");
-    if (colon != std::string::npos) model = line.substr(colon + 2);
-    break;
-  }
-  return fmt::format("{}, {} of {} cores", model, usable_cpus(),
+  const std::string name = cpu_name();
+  return fmt::format("{}, {} of {} cores", name.empty() ? "CPU" : name, usable_cpus(),
                      std::thread::hardware_concurrency());
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "convoy/core/base/cpu_name.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/base/usable_cpus.h"
 #include "convoy/core/base/usable_memory.h"
@@ -39,23 +40,13 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-std::string cpu_model(const fs::path& proc) {
-  std::ifstream file(proc / "cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("model name")) continue;
-    const size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
-
 bool is_real(const DeviceSources& sources) { return sources.sys == "/sys"; }
 
 }  // namespace
 
 HostFacts read_host_facts(const DeviceSources& sources) {
   HostFacts facts;
-  facts.cpu_model = cpu_model(sources.proc);
+  facts.cpu_model = cpu_name(sources.proc);
   const std::vector<int> online = read_cpu_list(text_of(sources.sys / "devices/system/cpu/online"));
   facts.cpus = static_cast<int>(online.size());
   // Another host's files do not show what this process may use.

@@ -7,12 +7,11 @@
 
 namespace convoy::families {
 
-// Attention and feed-forward read the hidden states without a norm, and their outputs are
-// normalised.
-architecture::DecoderSpec read_olmo2_spec(const io::JsonReader& config) {
+architecture::DecoderSpec read_olmo_layers(const io::JsonReader& config,
+                                           const std::string& family) {
   refuse_unsupported(config);
   architecture::DecoderSpec spec;
-  spec.family = "olmo2";
+  spec.family = family;
   read_sizes(config,
              {.vocab_size = 50304, .num_heads = 32, .max_positions = 2048, .norm_epsilon = 1e-5},
              spec);
@@ -24,6 +23,11 @@ architecture::DecoderSpec read_olmo2_spec(const io::JsonReader& config) {
   spec.norms = architecture::kNormsAfter;
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   spec.tied_head = config.bool_or("tie_word_embeddings", false);
+  return spec;
+}
+
+architecture::DecoderSpec read_olmo2_spec(const io::JsonReader& config) {
+  architecture::DecoderSpec spec = read_olmo_layers(config, "olmo2");
   read_rope(config, spec);
   return spec;
 }

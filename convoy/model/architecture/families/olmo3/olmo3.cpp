@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/architecture/families/olmo3/olmo3.h"
 
-#include <cmath>
 #include <vector>
 
 #include "convoy/model/architecture/families/decoder_config.h"
+#include "convoy/model/architecture/families/olmo2/olmo2.h"
 
 namespace convoy::families {
 namespace {
@@ -23,20 +23,7 @@ std::vector<bool> read_olmo3_windows(const io::JsonReader& config, int64_t num_l
 // OLMo 2 with windows. Only layers without a window scale their rotation.
 architecture::DecoderSpec read_olmo3_spec(const io::JsonReader& config) {
   constexpr double kDefaultTheta = 5e5;
-  refuse_unsupported(config);
-  architecture::DecoderSpec spec;
-  spec.family = "olmo3";
-  read_sizes(config,
-             {.vocab_size = 50304, .num_heads = 32, .max_positions = 2048, .norm_epsilon = 1e-5},
-             spec);
-  spec.activation = read_activation(config, "hidden_act", "silu");
-  spec.qkv_bias = config.bool_or("attention_bias", false);
-  spec.attention_output_bias = spec.qkv_bias;
-  spec.query_key_norm = true;
-  spec.norm_over_heads = true;
-  spec.norms = architecture::kNormsAfter;
-  spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
-  spec.tied_head = config.bool_or("tie_word_embeddings", false);
+  architecture::DecoderSpec spec = read_olmo_layers(config, "olmo3");
   const double theta = config.double_or("rope_theta", kDefaultTheta, kLeastTheta, kMostTheta);
   spec.ropes =
       read_ropes_by_type(config, {.full_theta = theta, .sliding_theta = theta}, spec.max_positions);

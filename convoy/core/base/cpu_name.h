@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace convoy {
+
+// The kernel's name for the model of the first CPU, such as "AMD EPYC 9654"; empty when it has
+// none. `proc` exists for the files of another machine.
+std::string cpu_name(const std::filesystem::path& proc = "/proc");
+
+}  // namespace convoy
