@@ -114,7 +114,8 @@ TEST(SnapshotStore, RetentionKeepsBestLastAndEnoughValidOnes) {
   EXPECT_EQ(next_process.steps(), (std::vector<int64_t>{6, 7, 8}));
 }
 
-// A save may not read, and what was not read may be damaged: so nothing goes on its account.
+// A save does not read older snapshots. A snapshot that was never read may be damaged, so no other
+// one is removed in its favour.
 TEST(SnapshotStore, ASaveRemovesOnlyWhatProvedOnesReplace) {
   TemporaryFolder folder;
   SnapshotStore first_process(folder.path(), 2);

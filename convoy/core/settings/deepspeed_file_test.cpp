@@ -45,7 +45,7 @@ class DeepSpeedFile : public ::testing::Test {
             .environment = {{"DEEPSPEED_CONFIG", (folder_.path() / "ds.json").string()}}};
   }
 
-  // With the folder cut out of it.
+  // The message of the error, without the path of the folder.
   std::string error(const std::string& json, const std::string& yaml = "", int64_t ranks = 0) {
     try {
       read(json, yaml, ranks);

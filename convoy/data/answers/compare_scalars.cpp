@@ -194,7 +194,7 @@ Verdict Comparer::ratios(const Node& gold, const Node& prediction) {
   return all;
 }
 
-// Compares numbers of which one or both have a base. A missing base is accepted, two given bases
+// Compares two numbers. One or both have a base. A missing base is accepted, two given bases
 // must lead to the same value: 204_5 equals 204 and also 54 (in base 10). Only the question tells
 // which of these was wanted.
 Verdict Comparer::based(const Node& gold, const Node& prediction) {

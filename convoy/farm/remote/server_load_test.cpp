@@ -26,7 +26,7 @@ TEST(ServerLoad, DoublesUntilARefusalThenGrowsByOne) {
   }
   std::vector<ServerRequest> sent = fill(load, now += seconds(1));
   ASSERT_EQ(sent.size(), 128u);
-  // One round of refusals halves once, however many requests it takes.
+  // A round of refusals halves the limit once, whatever the number of refused requests.
   now += seconds(1);
   for (const ServerRequest& request : sent) load.suffer(request, Trouble::Busy, now);
   EXPECT_EQ(load.limit(0), 64);

@@ -13,7 +13,7 @@
 namespace convoy::generate {
 namespace {
 
-// Shares of the ids over many positions.
+// The share of each id among the samples of many positions.
 std::map<int64_t, double> shares(const std::vector<float>& logits, const Sampling& sampling,
                                  int draws = 20000) {
   std::vector<DrawPoint> points;

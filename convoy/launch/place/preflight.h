@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks made before a rank starts: ports, limits, shared memory, disk. Read-only but for a port
+// Checks made before a rank starts: ports, limits, shared memory, disk. Read-only, except a port
 // that is bound for a moment and a file made and removed in each folder.
 #pragma once
 

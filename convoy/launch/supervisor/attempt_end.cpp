@@ -21,8 +21,8 @@ namespace {
 // A rank that lost its peer may be seen before the peer that failed: other ends are awaited this
 // long.
 constexpr std::chrono::milliseconds kPeerLostWait{400};
-// The output of a rank that has ended is in the pipe already. Another process that keeps the pipe
-// open is waited for this long only.
+// The output of a rank that has ended is in the pipe already. If another process keeps the pipe
+// open, the launcher waits this long and no longer.
 constexpr std::chrono::milliseconds kOutputWait{200};
 // Ranks do not end in the same instant; after this time a notice names the ranks that are awaited.
 constexpr std::chrono::milliseconds kEarlyExitNotice{10'000};

@@ -221,8 +221,8 @@ TEST_F(Launcher, ErrorFileSpeaksForTheRank) {
 }
 
 TEST_F(Launcher, LostPeerIsNotTheRootCause) {
-  // Rank 0 sees the broken connection before rank 1 has ended: that one waits until the launcher
-  // has taken note of it.
+  // Rank 0 sees the broken connection and ends. Rank 1 ends only after the launcher has noticed
+  // the end of rank 0.
   const LaunchReport report =
       run(2,
           "if [ $RANK = 0 ]; then echo $$ > $HERE/zero; while [ ! -e $HERE/one ]; do sleep 0.01; "

@@ -136,7 +136,7 @@ std::string last_lines_text(int rank, const std::string& lines) {
   return fmt::format("rank {} failed first; its last lines:\n{}", rank, indented(lines));
 }
 
-// The output of the root cause, the most informative first.
+// The traces of the rank that failed first: its last lines, its error file and its log.
 std::string cause_text(const LaunchReport& report) {
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   std::string text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The addresses of the counting device. There is no memory behind them: no host address is one of
-// them, and what follows one faults.
+// The addresses of the counting device. They differ from all addresses of the host and have no
+// memory, so a read or write of the host faults.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>

@@ -229,7 +229,7 @@ TEST(Counting, BackwardOfAttentionIsFiveProductsForTwo) {
   EXPECT_EQ(backward[0].product.kind, ProductKind::AttentionBackward);
 }
 
-// By counting each pair: a query sees itself and so many keys before it.
+// Counts the pairs one by one: a query sees itself and at most `before` keys before it.
 TEST(Counting, AttentionOfAWindowSeesTheKeysInIt) {
   const auto bf16 = counted(at::kBFloat16);
   const at::Tensor starts = at::empty({2}, bf16.dtype(at::kInt));

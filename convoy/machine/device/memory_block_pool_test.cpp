@@ -85,7 +85,7 @@ TEST_F(BlockPoolTest, KeepingCostsNoPeakWhateverTheSizes) {
 }
 
 TEST_F(BlockPoolTest, WhatIsKeptIsNotMissedWhenMemoryEnds) {
-  pool_.give_back(pool_.take(90000));  // the peak allows to keep what follows
+  pool_.give_back(pool_.take(90000));  // raises the peak, so later blocks are kept
   void* used = pool_.take(30000);
   pool_.give_back(pool_.take(20000));
   limit_bytes = 70000;

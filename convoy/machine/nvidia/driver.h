@@ -15,7 +15,7 @@
 
 namespace convoy::nvidia {
 
-// The GPU, or this process's state on it, cannot be used any more: only another process can go on.
+// This process can no longer use the GPU. Another process may.
 class DeviceLost : public DeviceError {
  public:
   using DeviceError::DeviceError;

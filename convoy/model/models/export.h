@@ -29,7 +29,7 @@ struct ExportConfig {
   bool writes = true;
 };
 
-// `source`: the folder `model` was loaded from. Its config.json is kept but for dtype and
+// `source`: the folder `model` was loaded from. Its config.json is kept, except dtype and
 // architectures; tokenizer, chat template and generation config are copied. Where a text model is
 // nested in it (Gemma-3 4B and up), `extent` says whether the rest of the checkpoint is written
 // with it, under the names of the source and with the files of its processor, or the text model

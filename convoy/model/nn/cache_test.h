@@ -26,7 +26,7 @@ class GrowingCache {
   int64_t length(int64_t row) const { return rows_[static_cast<size_t>(row)].num_keys; }
   const nn::KvCache* cache() const { return &cache_; }
 
-  // The next pass: so many new tokens of each of these rows.
+  // Plans the next pass. `tokens_of_rows`: a row and the number of its new tokens.
   void grow(const std::vector<std::pair<int64_t, int64_t>>& tokens_of_rows) {
     std::vector<kernels::PagedRow> planned;
     for (const auto& [row, tokens] : tokens_of_rows) {

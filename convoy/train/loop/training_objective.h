@@ -68,7 +68,7 @@ struct Evaluation {
   std::map<std::string, double> others = {};  // further figures, by name
 };
 
-// The result of a step, the same on every rank but for the clock.
+// The result of a step. Only the seconds differ between ranks.
 struct StepOutcome {
   double loss = 0;
   int64_t rows = 0;

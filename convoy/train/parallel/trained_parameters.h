@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a model's units to an optimizer's parameters, by way of the strategy that sums their
-// gradients.
+// Hands a model's units to the strategy, which sums their gradients, and makes the parameters of
+// the optimizer.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,11 @@
 
 namespace convoy::parallel {
 
-// Collective: strategy.prepare() of the model's units, whose trained parameters get the names that
-// they have in `parameters`; the model then notifies the strategy of the units that it uses.
-// Returns the parameters that this rank optimizes, in the order of strategy.shards(); biases and
-// norms do not decay (optim::takes_weight_decay). `values`: the values of a model that came without
-// them, else null. Throws as prepare().
+// Collective. Calls strategy.prepare() with the model's units; trained parameters keep their names
+// in `parameters`. From then on the model notifies the strategy of the units that it uses. Returns
+// the parameters that this rank optimizes, in the order of strategy.shards(). Biases and norms do
+// not decay (optim::takes_weight_decay). `values`: the values of a model that was loaded without
+// values, else null. Throws what prepare() throws.
 std::vector<optim::OptimizedParameter> prepare_parameters(
     Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters,
     const nn::DeferredValues* values = nullptr);

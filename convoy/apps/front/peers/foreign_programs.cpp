@@ -46,7 +46,7 @@ std::string of_gpu_monitor(const std::string& name, const Words&) {
   return this_is_here(name, "convoy gpus watch");
 }
 
-// `watch -n 1 nvidia-smi`.
+// Advice for `watch -n 1 nvidia-smi`.
 std::string of_watch(const std::string& name, const Words& words) {
   const std::string seconds = word_behind(words, "-n");
   return this_is_here(name, seconds.empty()

@@ -101,7 +101,7 @@ TEST_F(ProcessCommand, FlagsBeatTheFileAlsoWhereTheyAreZeroOrTheDefault) {
   EXPECT_EQ(plan("generate.n=2 --num-examples 1")["requests_at_most"], 2 * (1 + 1 + 4));
 }
 
-// The guide's command lines as they are, but for the model and the start.
+// The guide's command lines; only the model and the start are replaced.
 TEST_F(ProcessCommand, TakesTheGuidesCommandLines) {
   const std::string cached = "hub/hub/datasets--AI-MO--NuminaMath-1.5/";
   write(cached + "refs/main", "abc");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that a worker of data processing will take.
+// Estimates the memory that a worker of data processing will take.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rank 0 of several on one host, of which the others are not there: their collectives of device
-// tensors are counted as NCCL would run them, beside the device's work.
+// The group of rank 0 on a host whose other ranks do not exist. Counts collectives of device
+// tensors as NCCL would run them, beside the device's work.
 #pragma once
 
 #include "convoy/train/comm/group.h"

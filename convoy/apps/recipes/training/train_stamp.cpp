@@ -36,7 +36,7 @@ void require_shape(const checkpoint::GroupReader& reader, const std::string& nam
                           {.file = reader.place(), .hint = "start anew with --resume never"});
 }
 
-// Shares and stop: together with the data they decide every row of the run.
+// The weights of the parts and the end of the mix. They and the data decide every row of the run.
 std::string mix_text(const data::MixConfig& mix) {
   std::string text = mix.stop == data::MixStop::AllExhausted ? "all_exhausted" : "first_exhausted";
   for (const data::MixPart& part : mix.parts) text += fmt::format(" {}:{}", part.name, part.weight);

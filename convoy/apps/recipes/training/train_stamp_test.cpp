@@ -45,7 +45,7 @@ checkpoint::Stamp stamp_of(const settings::TrainSettings& settings) {
   return stamp;
 }
 
-// Whatever is added to the settings: a run that goes on with another value says so.
+// Covers settings that are added later, too: a run that continues with another value says so.
 TEST(StampedSettings, EveryChangeIsSeen) {
   settings::TrainSettings settings;
   const checkpoint::Stamp before = stamp_of(settings);

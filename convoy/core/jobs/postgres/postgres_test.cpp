@@ -99,7 +99,7 @@ TEST_F(PostgresServer, ConnectsAgainAfterTheServerRestarts) {
                                       {.parameters = R"({"seed":2})"}};
   store->add(group, tasks);
   const std::vector<Lease> leases = store->claim({.group = group, .owner = "w"});
-  // Begun while the server is down: waits for it.
+  // Some of these calls begin while the server is down, and wait for it.
   const testing::TemporaryFolder folder;
   std::thread restart([&] {
     const auto end =

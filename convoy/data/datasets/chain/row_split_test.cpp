@@ -19,7 +19,7 @@ RowPass split_pass_of(const std::filesystem::path& path) {
   return {.dataset = find_dataset({.name = path.string()})};
 }
 
-// Rows of users 0 to 39, of a kind that one row in ten has.
+// Rows of users 0 to 40. One row in ten has the kind "rare".
 std::string user_rows(int count) {
   std::string bytes;
   for (int row = 0; row < count; ++row)

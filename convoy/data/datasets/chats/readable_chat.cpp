@@ -157,7 +157,7 @@ ordered_json with_call_types(const ordered_json& messages) {
 
 constexpr const char* kWriteAnObject = "write them as a JSON object, or as a text that holds one";
 
-// The hint for a message with arguments of which one is no object.
+// The hint for a message in which the arguments of a call are no object.
 std::string arguments_hint(const ordered_json& message) {
   const bool is_damaged =
       std::ranges::any_of(argument_texts(message), [](const std::string& arguments) {

@@ -27,14 +27,15 @@ enum class Losses {
   AllowInHistory,
 };
 
-// Keeps the given form when the template writes every text of it. Otherwise converts the contents
-// of as few roles as possible: a list of text parts becomes one string, joined by line breaks; a
-// string becomes a list of one part. Arguments of calls get the form that the template reads
-// (call_arguments.h). A turn that has only calls is tried with the content null, without a content,
-// and with the content "". The first of these that the template renders, and does not print as a
-// word, is used. Calls without a type get `function` when the template fails without a type. Throws
-// DataError when the template writes no form completely, when the template itself fails, and when
-// the role of a message is the only reason why the template refuses the conversation.
+// Keeps the given form when the template writes every text in that form. Otherwise converts the
+// contents of as few roles as possible: a list of text parts becomes one string, joined by line
+// breaks; a string becomes a list of one part. Arguments of calls get the form that the template
+// reads (call_arguments.h). A turn that has only calls is tried with the content null, without a
+// content, and with the content "". The first of these that the template renders, and does not
+// print as a word, is used. Calls without a type get `function` when the template fails without a
+// type. Throws DataError when the template writes no form completely, when the template itself
+// fails, and when the role of a message is the only reason why the template refuses the
+// conversation.
 ReadableChat readable_chat(const text::ChatTemplate& chat_template,
                            const nlohmann::ordered_json& messages,
                            const nlohmann::ordered_json& variables, bool add_generation_prompt,

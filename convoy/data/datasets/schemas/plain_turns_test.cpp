@@ -108,7 +108,7 @@ TEST(PlainTurns, SystemColumnsStandBesideConversations) {
   EXPECT_EQ(read(R"({"system":"S","messages":[{"role":"system","content":"T"},
                      {"role":"user","content":"q"}]})"),
             "row 7: ambiguous row: its system turn and its column with a system prompt differ");
-  // Two texts have no turn for it.
+  // A prompt and a completion as texts have no turn for a system prompt.
   EXPECT_EQ(unread_of(converted(R"({"system":"S","prompt":"p","completion":"c"})")), "system");
   const ConvertedRow prompt =
       convert_prompt({Json::parse(R"({"system":"S","prompt":"p"})"), "p.jsonl", 1, 0}, {});

@@ -100,7 +100,7 @@ bool is_missing(const Json& value) {
   return value.is_null() || (value.is_number_float() && std::isnan(value.get<double>()));
 }
 
-// The value as a number of which higher is better; empty when it is missing. Tables may hold
+// The value as a number, where a higher number is better; empty when it is missing. Tables may hold
 // numbers as texts.
 std::optional<double> worth_of(const Row& row, const RankedForm& form, const Json& value) {
   if (is_missing(value)) return std::nullopt;

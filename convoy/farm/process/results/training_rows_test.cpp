@@ -23,7 +23,7 @@ struct Sampled {
   std::string think = "";
 };
 
-// A row of the output whose first sample stands for it.
+// A row of the output. The first sample is the row's answer.
 Json row_with(const std::vector<Sampled>& samples) {
   Json row = {{"problem", "1 + 1?"},
               {"reasoning", nullptr},

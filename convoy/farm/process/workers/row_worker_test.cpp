@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 using RowWorker = LedgerTest;
 
-// Counts the requested texts, and stops the worker after so many.
+// Counts the requested texts, the finished ones, and the most that were unfinished at a time.
 class WatchedEngine : public NoopEngine {
  public:
   WatchedEngine() : NoopEngine({.batch = 8, .min_tokens = 1, .max_tokens = 9}) {}

@@ -45,7 +45,7 @@ TEST(JsonAnswer, OtherNumbersAreReadAsBefore) {
        {"{\"loss\": 1e}", "{\"loss\": 0x1}", "{\"loss\": 1e999x}", "{1e999: 1"})
     EXPECT_FALSE(json_line(line)) << line;
   EXPECT_EQ(failure_of(R"({"loss": "three"})").kind, "output");
-  // As a text too, which the writers of JSON make of it.
+  // Some writers of JSON write infinity as a text.
   EXPECT_TRUE(std::isnan(number_of(json_line(R"({"loss": "inf"})")->at("loss"), "loss")));
 }
 

@@ -37,7 +37,7 @@ TEST(WorkEstimates, LongDescentsAreLaidOutOverTheWorkers) {
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, {{.seconds = 0, .descents = 1}}), 180);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, {{.seconds = 45, .descents = 1}}), 135);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 1}, {{.seconds = 75, .descents = 1}}), 0);
-  // Two workers, one of which is done in 10 s: it takes the third.
+  // Two workers: the one that is done in 10 s takes the third descent.
   const std::vector<BusyWorker> two = {{.seconds = 50, .descents = 1},
                                        {.seconds = 20, .descents = 1}};
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 2}, two), 40);

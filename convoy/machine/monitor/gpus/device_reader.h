@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the current load of this host's GPUs. Each metric of each device is present or not by
-// itself: a metric that a driver refuses is left out from then on, with its reason, and the others
-// go on.
+// Reads the current load of this host's GPUs. A metric that a driver refuses
+// for a device is not read again, and its reason is kept. The other metrics are still read.
 #pragma once
 
 #include <chrono>

@@ -64,7 +64,7 @@ TEST(CsvV1, ARowPerDeviceAndOneOfTheHost) {
   const std::string csv =
       csv_header() + csv_rows(reading_of(1.5, {device}), {.run_id = "r", .host = "h", .rank = "3"});
   const auto lines = split(csv, '\n');
-  ASSERT_EQ(lines.size(), 4U);  // the last is what follows the line break
+  ASSERT_EQ(lines.size(), 4U);  // the last one is empty
   EXPECT_EQ(split(lines[0], ',').size(), split(lines[1], ',').size());
   EXPECT_EQ(split(lines[0], ',').size(), split(lines[2], ',').size());
   EXPECT_TRUE(lines[1].starts_with("2026-01-01T00:00:00.250Z,1.500,r,h,3,gpu0,GPU-1,H100,ok,97,"))

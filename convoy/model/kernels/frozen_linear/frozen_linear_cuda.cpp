@@ -164,7 +164,7 @@ std::shared_ptr<PackedLinear> pack_bitsandbytes(const BitsandbytesWeight& weight
   return std::make_shared<BitsandbytesLinear>(weight, bias_O);
 }
 
-// Int8 is bitsandbytes' format of 8 bits, but for the unit of its scales.
+// Int8 is bitsandbytes' format of 8 bits; only the unit of its scales differs.
 std::shared_ptr<PackedLinear> pack_integer(const IntegerWeight& weight, const at::Tensor& bias_O) {
   if (weight.format.weight != WeightFormat::Int8)
     return std::make_shared<GroupedLinear>(weight, bias_O);

@@ -165,8 +165,8 @@ std::vector<SamplingRow> spread_rows(const SamplingRule& rule, int64_t count,
   return rows;
 }
 
-// Numbers spread evenly over [0, 1) find each id as often as its share predicts, but for its two
-// ends.
+// Numbers spread evenly over [0, 1) find each id as often as its share predicts, except
+// at the two ends of its interval.
 TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
   constexpr int64_t kNumbers = 2000;
   for (const nlohmann::json& entry : golden()) {

@@ -9,7 +9,8 @@ constexpr int64_t kTileRows = 16;
 constexpr int64_t kTileColumns = 16;
 constexpr int64_t kTileInner = 32;
 constexpr int64_t kPanelLineBytes = kPanelColumns * 2 * sizeof(BFloat16);  // one line holds two k
-// Rows of A that are packed at a time, and k: a panel of so many k stays in the nearest cache.
+// Number of rows and of k of A that are packed at a time. A panel of kPackedInner k stays in the
+// nearest cache.
 constexpr int64_t kPackedRows = 64;
 constexpr int64_t kPackedInner = 512;
 

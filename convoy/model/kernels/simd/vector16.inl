@@ -226,8 +226,8 @@ CONVOY_INLINE double sum(Doubles value) {
   return lanes[0];
 }
 
-// fp32 sums of so many vectors go into fp64 ones: a sum that grows in fp32 loses terms that are
-// small beside it.
+// After this number of vectors an fp32 sum is added to an fp64 sum: a large fp32 sum loses small
+// terms.
 constexpr int64_t kVectorsPerSum = 64;
 // The sum of values(at, count) over `total` lanes.
 template <class Values>

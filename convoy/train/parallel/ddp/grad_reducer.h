@@ -6,7 +6,7 @@
 // Sent as bf16, a bucket takes half the bytes: each rank's sum over its own micro-batches is
 // rounded to bf16 once, and each addition on the way is rounded again. With N ranks an element is
 // off by at most N / 256 of the sum of its absolute values over ranks. All ranks get the same bits,
-// and go on in fp32.
+// as fp32 gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,8 +25,9 @@ class GradReducer {
  public:
   // `gradients`: tensors of the same shapes and types on every rank. Each keeps its values and
   // stays the same tensor, but its storage becomes part of its bucket's. `ready_order`: every index
-  // once, the same on every rank; buckets are sent in it. `wire`: the type in which buckets are
-  // sent and added up; none: their own. `bucket_bytes` counts the gradients in their own type.
+  // once, in the order in which gradients become ready; buckets are sent in this order, which is
+  // the same on every rank. `wire`: the type in which buckets are sent and added up; none: the
+  // gradients' own type. `bucket_bytes` counts the gradients in their own type.
   GradReducer(comm::Group& group, std::vector<at::Tensor> gradients,
               const std::vector<size_t>& ready_order, int64_t bucket_bytes,
               std::optional<at::ScalarType> wire = std::nullopt);
