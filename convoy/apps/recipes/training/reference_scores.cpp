@@ -5,12 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <memory>
-#include <numeric>
 #include <set>
-#include <span>
 
+#include "convoy/apps/recipes/training/rows_to_score.h"
 #include "convoy/apps/recipes/training/score_file.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
@@ -20,7 +18,6 @@
 #include "convoy/data/datasets/tokens/token_cache.h"
 #include "convoy/train/loop/evaluation.h"
 #include "convoy/train/loop/mismatched_rows.h"
-#include "convoy/train/loop/train_loop.h"
 
 namespace convoy::recipes {
 namespace {
@@ -113,43 +110,6 @@ nlohmann::json words_of(const TrainingRun& run, Reference& reference) {
     words["adapter"] = io::adapter_fingerprint(settings.tuning.lora.adapter);
   return words;
 }
-
-std::vector<int64_t> all_rows(const data::TokenDataset& dataset) {
-  std::vector<int64_t> all(static_cast<size_t>(dataset.num_rows()));
-  std::iota(all.begin(), all.end(), int64_t{0});
-  return all;
-}
-
-// The rows that the steps of the run read, in order.
-std::vector<int64_t> rows_of_steps(const TrainingRun& run, const LanguageInput& input,
-                                   const SettledBatch& batch) {
-  const data::BatchPlan& plan = batch.plan;
-  const int64_t steps = train::total_steps(batch.settings.train, plan.steps_per_epoch());
-  if (steps >= plan.steps_per_epoch() || must_measure(run, input)) return all_rows(plan.dataset());
-  std::set<int64_t> rows;
-  for (int64_t step = 0; step < steps; ++step)
-    for (int64_t micro_batch = 0; micro_batch < plan.config().grad_accum; ++micro_batch)
-      for (int64_t rank = 0; rank < plan.config().world_size; ++rank)
-        for (const int64_t row : plan.rows({0, step}, micro_batch, rank)) rows.insert(row);
-  return {rows.begin(), rows.end()};
-}
-
-// Rows to be scored: rows of a data set, or its prompts with answers of other rows.
-struct RowsToScore {
-  const data::TokenDataset& dataset;
-  std::vector<int64_t> wanted;  // rows of the data set
-  // Pairs of a prompt's row and the row of the answer to score with it; empty: each row has its own
-  // answer. Pairs of wanted rows have the order of `wanted`.
-  std::vector<train::Mismatch> mismatches = {};
-
-  std::string content_hash() const {
-    if (mismatches.empty()) return dataset.content_hash();
-    Sha256 hash;
-    hash.update(dataset.content_hash());
-    hash.update(std::as_bytes(std::span(mismatches)));
-    return hash.hex();
-  }
-};
 
 // Collective. Returns rank 0's `own` scores on every rank.
 std::vector<double> of_rank_zero(comm::Group& group, const std::vector<double>& own,
@@ -329,41 +289,6 @@ class ScoringPass {
   nlohmann::json words_;  // words_of(); null until rank 0 needs it
   const Log quiet_{LogLevel::Quiet};
 };
-
-// The prompts of an epoch, each with the other answer that its step pairs it with. `wanted` are the
-// rows of the steps that the run takes.
-RowsToScore lent_answers(const SettledBatch& batch, int64_t epoch) {
-  const data::BatchPlan& plan = batch.plan;
-  const int64_t of_epoch = plan.steps_per_epoch();
-  const int64_t steps = train::total_steps(batch.settings.train, of_epoch) - epoch * of_epoch;
-  RowsToScore rows{.dataset = plan.dataset(),
-                   .wanted = {},
-                   .mismatches = train::mismatches_of_steps(plan, epoch, 0, of_epoch)};
-  for (const train::Mismatch& mismatch :
-       train::mismatches_of_steps(plan, epoch, 0, std::min(of_epoch, steps)))
-    rows.wanted.push_back(mismatch.prompt);
-  return rows;
-}
-
-struct LentSets {
-  std::vector<int64_t> epoch_of_set;  // first epoch with the set; it has the most steps
-  std::vector<size_t> set_of_epoch;
-};
-
-// Epochs with equal pairs share a set. Without a shuffle all epochs have the same set.
-LentSets lent_sets(const SettledBatch& batch) {
-  const int64_t of_epoch = batch.plan.steps_per_epoch();
-  const int64_t steps = train::total_steps(batch.settings.train, of_epoch);
-  LentSets sets;
-  std::map<std::string, size_t> known;  // by content
-  for (int64_t epoch = 0; epoch * of_epoch < steps; ++epoch) {
-    const auto [set, is_new] =
-        known.emplace(lent_answers(batch, epoch).content_hash(), sets.epoch_of_set.size());
-    if (is_new) sets.epoch_of_set.push_back(epoch);
-    sets.set_of_epoch.push_back(set->second);
-  }
-  return sets;
-}
 
 // Scores the sets of all epochs. Only rank 0 keeps the scores, in score files if there are any.
 bool score_epochs(ScoringPass& pass, const SettledBatch& batch, comm::Group& group,
