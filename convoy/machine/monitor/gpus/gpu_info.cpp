@@ -7,6 +7,7 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/text_table.h"
+#include "convoy/machine/monitor/gpus/json_or_null.h"
 
 namespace convoy::monitor {
 namespace {
@@ -108,14 +109,6 @@ std::string gpu_info_text(const GpuInfo& info) {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json text_or_null(const std::string& text) {
-  return text.empty() ? ordered_json() : ordered_json(text);
-}
-
-ordered_json number_or_null(int64_t number, int64_t unknown) {
-  return number == unknown ? ordered_json() : ordered_json(number);
-}
 
 ordered_json gpu_json(const Device& device, const DeviceReading& reading) {
   ordered_json row = {

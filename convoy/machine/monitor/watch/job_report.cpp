@@ -9,6 +9,7 @@
 #include "convoy/core/base/json_member.h"
 #include "convoy/core/base/text_table.h"
 #include "convoy/core/telemetry/progress.h"
+#include "convoy/machine/monitor/gpus/json_or_null.h"
 
 namespace convoy::monitor {
 namespace {
@@ -30,10 +31,6 @@ std::optional<double> number(const ordered_json& value) {
 
 ordered_json known(const std::optional<double>& value) {
   return value ? ordered_json(*value) : ordered_json();
-}
-
-ordered_json text_or_null(const std::string& text) {
-  return text.empty() ? ordered_json() : ordered_json(text);
 }
 
 // The energy of the devices that the job computes on, or why it is not known.

@@ -8,6 +8,7 @@
 
 #include "convoy/core/base/csv_cell.h"
 #include "convoy/core/base/time_text.h"
+#include "convoy/machine/monitor/gpus/json_or_null.h"
 
 namespace convoy::monitor {
 namespace {
@@ -128,9 +129,6 @@ std::string seed_csv_rows(const MachineReading& reading) {
 
 std::string json_rows(const MachineReading& reading, const ReadingIdentity& identity) {
   using nlohmann::ordered_json;
-  const auto text_or_null = [](const std::string& text) {
-    return text.empty() ? ordered_json() : ordered_json(text);
-  };
   ordered_json begin = {{"schema", "convoy.monitor.v1"},  {"timestamp", utc_text(reading.wall_ns)},
                         {"elapsed_s", reading.elapsed_s}, {"run_id", text_or_null(identity.run_id)},
                         {"host", identity.host},          {"rank", text_or_null(identity.rank)}};

@@ -10,6 +10,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/wall_clock.h"
+#include "convoy/machine/monitor/gpus/json_or_null.h"
 
 namespace convoy::monitor {
 namespace {
@@ -99,9 +100,6 @@ void Recorder::write_meta(const DeviceReader& reader, const std::vector<HostGap>
                           const ordered_json& summary) {
   if (options_.output.empty() || options_.format == "prom") return;
   const NvmlVersions versions = reader.versions();
-  const auto text_or_null = [](const std::string& text) {
-    return text.empty() ? ordered_json() : ordered_json(text);
-  };
   ordered_json devices = ordered_json::array();
   for (const Device& device : reader.devices())
     devices.push_back({{"index", device.gpu},
