@@ -144,7 +144,7 @@ bool Parser::starts_plain_mixed(const std::vector<Node>& factors) const {
 }
 
 // Reads the divisor of a quotient. In 1/2x it is 2, or 2x where divisors are wide.
-Node Parser::divisor() {
+Node Parser::quotient_divisor() {
   Node first = factor();
   if (!starts_factor() || at_unit()) return first;
   divides_product_ = true;
@@ -195,7 +195,7 @@ Node Parser::product() {
     if (take("*")) {
       factors.push_back(factor());
     } else if (!starts_inverse_unit() && take("/")) {
-      Node below = divisor();
+      Node below = quotient_divisor();
       Node above = whole();
       factors.clear();
       factors.push_back(make_node(Kind::Quotient, {std::move(above), std::move(below)}));

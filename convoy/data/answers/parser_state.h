@@ -53,7 +53,7 @@ class Parser {
   // Defined in expression_parser.cpp and function_parser.cpp:
   Node sum();
   Node product();
-  Node divisor();
+  Node quotient_divisor();
   void append_factor(std::vector<Node>& factors);
   Node factor();
   Node power();
