@@ -10,8 +10,52 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/core/config/describe.h"
+
 namespace convoy::settings {
 namespace {
+
+constexpr std::string_view kSection = "preference.";
+
+bool judges(const TrainSettings& settings) {
+  return settings.task_facts().data == TaskData::Judged;
+}
+
+// Null: the task has one loss, which has no name, or learns from no preferences.
+const PairLossFacts* chosen_loss(const TrainSettings& settings) {
+  return settings.task_facts().chooses_loss ? &pair_loss_named(settings.preference.loss) : nullptr;
+}
+
+std::string reader_of_preferences(const TrainSettings& settings) {
+  const PairLossFacts* const loss = chosen_loss(settings);
+  return loss != nullptr ? fmt::format("loss {}", loss->name)
+                         : fmt::format("task {}", settings.task_facts().name);
+}
+
+// The settings of the section `preference` that neither the task nor its loss reads. The loss must
+// be one of the task.
+std::vector<std::string> unread_preferences(const TrainSettings& settings) {
+  std::vector<std::string> unread;
+  if (!learns_preferences(settings.task_facts())) {
+    TrainSettings usual;
+    for (const auto& [key, value] : config::assigned_values(config::list_fields(usual)))
+      if (key.starts_with(kSection)) unread.push_back(key);
+    return unread;
+  }
+  const PairLossFacts* const loss = chosen_loss(settings);
+  const bool chooses_loss = loss != nullptr;
+  const std::array<std::pair<const char*, bool>, 7> reads = {
+      {{"label_smoothing", chooses_loss && loss->smooths_labels},
+       {"target_margin", chooses_loss && loss->has_margin},
+       {"length_normalised", chooses_loss},
+       {"sft_weight", chooses_loss},
+       {"desirable_weight", judges(settings)},
+       {"undesirable_weight", judges(settings)},
+       {"reference", settings.has_reference()}}};
+  for (const auto& [key, is_read] : reads)
+    if (!is_read) unread.push_back(fmt::format("{}{}", kSection, key));
+  return unread;
+}
 
 class PreferenceCheck {
  public:
@@ -21,29 +65,15 @@ class PreferenceCheck {
 
   void run() const {
     const PreferenceSettings& preference = settings_.preference;
-    const PreferenceSettings usual;
-    const TaskFacts& task = settings_.task_facts();
     if (!has_loss_of_task()) return;
-    const PairLossFacts* const loss =
-        task.chooses_loss ? &pair_loss_named(preference.loss) : nullptr;
-    const std::string reader =
-        loss != nullptr ? fmt::format("loss {}", loss->name) : fmt::format("task {}", task.name);
-    const auto unread = [&](const char* key, bool is_set, bool is_read) {
-      if (is_set && !is_read)
-        refuse(fmt::format("preference.{}", key), fmt::format("{} does not read it", reader),
+    TrainSettings given = settings_;
+    TrainSettings usual;
+    const auto values = config::assigned_values(config::list_fields(given));
+    const auto defaults = config::assigned_values(config::list_fields(usual));
+    for (const std::string& key : unread_preferences(settings_))
+      if (values.at(key) != defaults.at(key))
+        refuse(key, fmt::format("{} does not read it", reader_of_preferences(settings_)),
                "remove it");
-    };
-    unread("label_smoothing", preference.label_smoothing > 0,
-           loss != nullptr && loss->smooths_labels);
-    unread("target_margin", preference.target_margin != usual.target_margin,
-           loss != nullptr && loss->has_margin);
-    unread("length_normalised", preference.length_normalised != usual.length_normalised,
-           task.chooses_loss);
-    unread("sft_weight", preference.sft_weight > 0, task.chooses_loss);
-    unread("desirable_weight", preference.desirable_weight != usual.desirable_weight, is_judged());
-    unread("undesirable_weight", preference.undesirable_weight != usual.undesirable_weight,
-           is_judged());
-    unread("reference", preference.reference != usual.reference, settings_.has_reference());
     if (preference.reference == "start" && settings_.has_reference() &&
         settings_.tuning.lora.adapter.empty())
       refuse("preference.reference",
@@ -53,7 +83,7 @@ class PreferenceCheck {
   }
 
  private:
-  bool is_judged() const { return settings_.task_facts().data == TaskData::Judged; }
+  bool is_judged() const { return judges(settings_); }
 
   void refuse(const std::string& key, const std::string& reason, const std::string& hint) const {
     errors_.add(ConfigError(fmt::format("{}: {}", key, reason), resolved_.location(key, hint)));
@@ -115,6 +145,18 @@ class PreferenceCheck {
 void check_preference(const TrainSettings& settings, const config::Resolved& resolved,
                       config::ErrorList& errors) {
   PreferenceCheck(settings, resolved, errors).run();
+}
+
+void warn_of_unread_preferences(const TrainSettings& settings, config::Resolved& resolved) {
+  const auto is_written = [](const config::ResolvedValue& value) {
+    return value.origin != "default" && !value.origin.starts_with("preset ");
+  };
+  const std::vector<config::ResolvedValue>& values = resolved.values();
+  if (2 * std::count_if(values.begin(), values.end(), is_written) > std::ssize(values)) return;
+  for (const std::string& key : unread_preferences(settings))
+    if (is_written(resolved.value(key)))
+      resolved.warn(fmt::format("{}: {} has no effect: {} does not read it",
+                                resolved.value(key).origin, key, reader_of_preferences(settings)));
 }
 
 }  // namespace convoy::settings

@@ -13,4 +13,9 @@ namespace convoy::settings {
 void check_preference(const TrainSettings& settings, const config::Resolved& resolved,
                       config::ErrorList& errors);
 
+// Warns of settings that a source gives with their default values and that neither the task nor its
+// loss reads. Other values are refused. Says nothing where sources give most settings, as a run's
+// own configuration does. Call it after the checks.
+void warn_of_unread_preferences(const TrainSettings& settings, config::Resolved& resolved);
+
 }  // namespace convoy::settings

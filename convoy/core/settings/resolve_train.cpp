@@ -438,6 +438,7 @@ config::Resolved resolve_documents(TrainSettings& settings, TrainDocuments docum
   fall_back_to_the_loss(settings.train, resolved);
   fall_back_to_tensorboard(settings.logging, resolved);
   warn_of_idle_early_stop(settings, resolved);
+  warn_of_unread_preferences(settings, resolved);
   decide_split(settings, resolved);
   return resolved;
 }

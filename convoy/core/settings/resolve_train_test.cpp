@@ -480,6 +480,22 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
             "preference.reference: loss simpo does not read it (remove it)");
 }
 
+TEST(TrainSettings, APreferenceWrittenWithItsDefaultThatNothingReadsIsWarnedOf) {
+  const auto warned = [](const std::vector<std::string>& assignments) {
+    TrainSettings settings;
+    return fmt::format("{}", fmt::join(warnings_of(settings, assignments), "; "));
+  };
+  constexpr auto kMargin = "preference.target_margin=0.5";
+  EXPECT_EQ(warned({"task=dpo", kMargin}),
+            "command line: preference.target_margin has no effect: loss sigmoid does not read it");
+  EXPECT_EQ(warned({"task=kto", kMargin}),
+            "command line: preference.target_margin has no effect: task kto does not read it");
+  EXPECT_EQ(warned({"preference.beta=0.1"}),
+            "command line: preference.beta has no effect: task sft does not read it");
+  EXPECT_EQ(warned({"task=dpo", "preference.loss=simpo", kMargin, "preference.beta=0.1"}), "");
+  EXPECT_EQ(warned({"task=dpo"}), "");
+}
+
 // Its own word is `auto`, so the file that a run writes reads back for every task.
 TEST(TrainSettings, TheFileOfARunOfPreferencesReadsBackTheSame) {
   const std::filesystem::path file = std::filesystem::temp_directory_path() /
@@ -488,7 +504,7 @@ TEST(TrainSettings, TheFileOfARunOfPreferencesReadsBackTheSame) {
     TrainSettings settings;
     write_file_atomic(file, resolve_train(settings, {.overrides = {task}}).yaml());
     TrainSettings again;
-    EXPECT_NO_THROW(resolve_train(again, {.file = file})) << task;
+    EXPECT_TRUE(resolve_train(again, {.file = file}).warnings().empty()) << task;
     EXPECT_EQ(again.preference.loss, settings.preference.loss);
   }
   std::filesystem::remove(file);
