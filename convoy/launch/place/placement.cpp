@@ -2,6 +2,7 @@
 #include "convoy/launch/place/placement.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -57,19 +58,33 @@ class Planner {
       return bound ? spread_over_nodes(machine_, ranks_on_host_)
                    : std::vector<int>(static_cast<size_t>(ranks_on_host_), kUnknownNode);
     std::vector<int> nodes;
+    std::vector<int> unbound;
     for (int rank = 0; rank < ranks_on_host_; ++rank) {
       int node = device_of(rank)->numa_node;
       // On a machine with one node, kernels report node -1 for every slot.
       if (machine_.socket_of_node.count(node) == 0) node = kUnknownNode;
       if (node == kUnknownNode && machine_.socket_of_node.size() == 1)
         node = machine_.socket_of_node.begin()->first;
-      if (node == kUnknownNode && bound)
-        placement_.notes.push_back(
-            fmt::format("local rank {} is not bound: the NUMA node of {} is not known", rank,
-                        device_of(rank)->pci_address));
+      if (node == kUnknownNode && bound) unbound.push_back(rank);
       nodes.push_back(node);
     }
+    const bool is_first = !request_.adopted || request_.adopted->local_rank == 0;
+    if (!unbound.empty() && is_first) note_unbound(unbound);
     return nodes;
+  }
+
+  // One note for the host, as one for each rank would hide the others. When another launcher
+  // started the ranks, the first of them notes it.
+  void note_unbound(const std::vector<int>& local_ranks) {
+    std::vector<std::string> devices;
+    for (const int rank : local_ranks)
+      if (const std::string& address = device_of(rank)->pci_address;
+          std::find(devices.begin(), devices.end(), address) == devices.end())
+        devices.push_back(address);
+    const bool is_one = local_ranks.size() == 1;
+    placement_.notes.push_back(fmt::format(
+        "local rank{} {} {} not bound: the NUMA node of {} is not known", is_one ? "" : "s",
+        fmt::join(local_ranks, ", "), is_one ? "is" : "are", fmt::join(devices, ", ")));
   }
 
   RankPlacement place(int local_rank, int rank, const std::vector<std::vector<int>>& shares,

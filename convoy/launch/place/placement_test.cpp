@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/launch/place/placement.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -228,7 +229,22 @@ TEST(NumaBinding, WhatCanNotBeDoneIsNamed) {
   const Placement unknown = plan_placement({.num_ranks = 1, .binding = NumaBinding::Node},
                                            gpus_on({-1}), read_big(all_of_big()));
   EXPECT_FALSE(unknown.ranks[0].bind);
-  EXPECT_NE(unknown.notes.at(0).find("not bound"), std::string::npos);
+  EXPECT_NE(unknown.notes.at(0).find("local rank 0 is not bound"), std::string::npos);
+  const Placement many =
+      plan_placement({.num_ranks = 3, .binding = NumaBinding::Node}, gpus_on({-1, 0, -1}), machine);
+  ASSERT_EQ(many.notes.size(), 1u) << fmt::format("{}", fmt::join(many.notes, "; "));
+  EXPECT_NE(many.notes[0].find("local ranks 0, 2 are not bound"), std::string::npos)
+      << many.notes[0];
+  const auto notes_of_adopted = [&](int local_rank) {
+    return plan_placement({.num_ranks = 1,
+                           .first_rank = local_rank,
+                           .adopted = AdoptedRank{local_rank, 3},
+                           .binding = NumaBinding::Node},
+                          gpus_on({-1, 0, -1}), machine)
+        .notes.size();
+  };
+  EXPECT_EQ(notes_of_adopted(0), 1u);
+  EXPECT_EQ(notes_of_adopted(1), 0u);
   EXPECT_THROW(numa_binding_of("nodes"), ConfigError);
   EXPECT_EQ(numa_binding_of("core-complex"), NumaBinding::CoreComplex);
 }
