@@ -180,6 +180,36 @@ TEST_F(Pieces, WhatIsMissingIsNamed) {
   EXPECT_THROW(GroupReader(folder_.path(), "optimizer"), CheckpointError);
 }
 
+TEST_F(Pieces, ADamagedListOfPiecesIsNamedWithItsFile) {
+  const fs::path file = folder_ / "optimizer-00001-of-00001.safetensors";
+  write(20);
+  const std::string whole = read_file(file);
+  const auto refusal_with = [&](const std::string& from, const std::string& to) {
+    std::string damaged = whole;
+    const size_t at = damaged.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    damaged.replace(at, from.size(), to);
+    write_file_atomic(file, damaged);
+    try {
+      GroupReader(folder_.path(), "optimizer");
+      return std::string("accepted");
+    } catch (const CheckpointError& error) {
+      return error.sentence();
+    }
+  };
+  // Each damage keeps the length, so the file itself stays a whole safetensors file.
+  for (const auto& [from, to] :
+       {std::pair{"\\\"shape\\\":[5,4]", "\\\"shape\\\":[5,{]"},
+        {"\\\"shape\\\":[5,4]", "\\\"shape\\\":false"},
+        {"\\\"shape\\\":[5,4]", "\\\"shapo\\\":[5,4]"},
+        {"{\\\"shape\\\":[5,4],\\\"begin\\\":0}", "[\\\"shape\\\",[5,4],\\\"begin\\\",0]"}}) {
+    const std::string refusal = refusal_with(from, to);
+    EXPECT_NE(refusal.find("optimizer-00001-of-00001.safetensors"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("the list of its pieces is damaged"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("resume from an older checkpoint"), std::string::npos) << refusal;
+  }
+}
+
 // Two ranks save a piece each; returns what each of them met, by rank.
 std::vector<std::string> save_together(const fs::path& folder,
                                        const std::vector<at::Tensor>& values) {

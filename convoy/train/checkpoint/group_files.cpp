@@ -85,17 +85,20 @@ void GroupReader::add_pieces(const io::SafetensorsFile& file) {
         "the file does not name the tensors of its pieces",
         {.file = place,
          .hint = "resume from an older checkpoint, or start anew with --resume never"});
-  const io::Json list = io::parse_json(listed->second, place);
-  for (const io::TensorView& view : file.tensors()) {
-    if (!list.contains(view.name))
-      throw CheckpointError(
-          fmt::format("`{}` is a piece of no tensor", view.name),
-          {.file = place,
-           .hint = "resume from an older checkpoint, or start anew with --resume never"});
-    const io::JsonReader piece(list.at(view.name), place);
-    Entry& entry = entries_[view.name];
-    entry.shape = list.at(view.name).at("shape").get<std::vector<int64_t>>();
-    entry.parts.push_back({piece.require_int("begin", 0, INT64_MAX), view.num_elements(), &view});
+  try {
+    const io::JsonReader list(io::parse_json(listed->second, place), place);
+    for (const io::TensorView& view : file.tensors()) {
+      const io::JsonReader piece = list.require_object(view.name);
+      if (!piece.has("shape")) piece.fail("shape", "wanted the sizes of the tensor, found nothing");
+      Entry& entry = entries_[view.name];
+      entry.shape = piece.ints_or_empty("shape", 0, INT64_MAX);
+      entry.parts.push_back({piece.require_int("begin", 0, INT64_MAX), view.num_elements(), &view});
+    }
+  } catch (const DataError& error) {
+    throw CheckpointError(
+        fmt::format("the list of its pieces is damaged: {}", error.what()),
+        {.file = place,
+         .hint = "resume from an older checkpoint, or start anew with --resume never"});
   }
 }
 
