@@ -16,6 +16,7 @@ using architecture::ParameterDeclaration;
 namespace {
 
 constexpr int64_t kGeneratedFloatBytes = 4;
+constexpr int64_t kScaleBytes = 4;      // fp32
 constexpr int64_t kKvBlockTokens = 32;  // a block of the engine
 
 // Elements of a model, by their kind.
@@ -24,10 +25,11 @@ struct Elements {
   int64_t of_blocks = 0;  // in linear maps of blocks
   int64_t head = 0;
   int64_t rows_of_blocks = 0;  // outputs of those maps
+  int64_t rows_of_head = 0;
 };
 
 Elements elements_of(const DecoderSpec& model) {
-  Elements elements{.head = model.vocab_size * model.hidden_size};
+  Elements elements{.head = model.vocab_size * model.hidden_size, .rows_of_head = model.vocab_size};
   for (const ParameterDeclaration& parameter : architecture::declare_parameters(model)) {
     int64_t count = 1;
     for (const int64_t size : parameter.shape) count *= size;
@@ -43,20 +45,22 @@ Elements elements_of(const DecoderSpec& model) {
 int64_t coded_bytes(const Elements& elements, const GenerationRequest& request) {
   constexpr int64_t kBlock = 64;
   if (request.quantization == "int8")
-    return elements.of_blocks + elements.rows_of_blocks * kGeneratedFloatBytes;
+    return elements.of_blocks + elements.rows_of_blocks * kScaleBytes;
   const int64_t scales = elements.of_blocks / kBlock;
-  return elements.of_blocks / 2 + (request.double_quant ? scales : scales * kGeneratedFloatBytes);
+  return elements.of_blocks / 2 + (request.double_quant ? scales : scales * kScaleBytes);
 }
 
-// Codes of 8 bits share a scale by output; codes of 4 bits share scale and offset by 32 inputs.
+// Codes of 8 bits share a scale in fp32 by output; codes of 4 bits share scale and offset, each in
+// bf16, by 32 inputs. The head is in 8 bits.
 void add_integer_weights(const Elements& elements, const GenerationRequest& request,
                          int64_t element_bytes, bool tied, GenerationMemory& memory) {
   constexpr int64_t kGroup = 32;
   const int64_t whole = elements.all - elements.of_blocks - (tied ? 0 : elements.head);
   const int64_t of_blocks = request.weights == "int4"
                                 ? elements.of_blocks / 2 + elements.of_blocks / kGroup * 4
-                                : elements.of_blocks;
-  memory.weight_bytes = whole * element_bytes + of_blocks + elements.head;
+                                : elements.of_blocks + elements.rows_of_blocks * kScaleBytes;
+  memory.weight_bytes =
+      whole * element_bytes + of_blocks + elements.head + elements.rows_of_head * kScaleBytes;
   memory.loading_bytes = elements.all * element_bytes;
 }
 
@@ -70,9 +74,8 @@ int64_t kv_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_
       tokens = std::min(tokens, layer.sliding_window + rows.step_tokens);
     int64_t blocks = rows.rows * ((tokens + kKvBlockTokens - 1) / kKvBlockTokens);
     if (rows.kv_blocks > 0) blocks = std::min(blocks, rows.kv_blocks);
-    const int64_t value_bytes = rows.int8_kv
-                                    ? values + 2 * model.num_kv_heads * kGeneratedFloatBytes
-                                    : values * element_bytes;
+    const int64_t value_bytes =
+        rows.int8_kv ? values + 2 * model.num_kv_heads * kScaleBytes : values * element_bytes;
     bytes += blocks * kKvBlockTokens * value_bytes;
   }
   return rows.kv_bytes > 0 ? std::min(bytes, rows.kv_bytes) : bytes;

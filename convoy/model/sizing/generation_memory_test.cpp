@@ -35,7 +35,8 @@ TEST(GenerationMemory, CountsWhatAnEngineHolds) {
   EXPECT_EQ(memory.packed_bytes, 0);
   EXPECT_EQ(memory.kv_bytes, 2 * 128 * 28 * 2 * 4 * 128 * 2);  // blocks of 32 tokens
   request.rows.int8_kv = true;
-  EXPECT_LT(plan_generation(*model, request).kv_bytes, memory.kv_bytes * 6 / 10);
+  // A byte for each of 128 values and 4 bytes for their scale.
+  EXPECT_EQ(plan_generation(*model, request).kv_bytes, 2 * 128 * 28 * 2 * 4 * (128 + 4));
   request.rows.kv_bytes = 1000;
   EXPECT_EQ(plan_generation(*model, request).kv_bytes, 1000);
   request.hardware = Hardware::Cpu;
@@ -46,6 +47,14 @@ TEST(GenerationMemory, CountsWhatAnEngineHolds) {
   request.weights = "int4";
   memory = plan_generation(*model, request);
   EXPECT_LT(memory.weight_bytes, weights / 2);
+  request.weights = "int8";
+  const int64_t of_int8 = plan_generation(*model, request).weight_bytes;
+  // Outputs of query, key, value, output, gate, up and down maps, and of the head.
+  const int64_t rows = 28 * (3584 + 512 + 512 + 3584 + 18944 + 18944 + 3584) + 152064;
+  const int64_t codes = int64_t{28} * 3584 * (3584 + 512 + 512 + 3584 + 3 * 18944) + 152064 * 3584;
+  const int64_t others = count_parameters(*model) - codes;
+  EXPECT_EQ(of_int8, codes + 4 * rows + 2 * others);
+  request.weights = "int4";
   // All weights are there before they are codes.
   EXPECT_EQ(memory.total_bytes(), weights);
   EXPECT_NE(memory.text().find("whole weights while they are read"), std::string::npos);
