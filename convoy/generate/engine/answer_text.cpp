@@ -39,11 +39,15 @@ std::optional<FinishReason> AnswerText::take(int32_t token) {
 
 std::optional<size_t> AnswerText::find_stop() const {
   if (stop_.empty()) return {};
-  // A new stop string can only lie at the end of the text, so only the last tokens are decoded.
-  // Each visible token gives at least one byte.
-  const size_t tail = std::min(tokens_.size(), longest_stop_bytes_ + 8);
-  const std::string end = tokenizer_.decode(
-      {tokens_.end() - static_cast<ptrdiff_t>(tail), tokens_.end()}, skips_special_);
+  // A new stop string can only lie at the end of the text, so only the last tokens are decoded: as
+  // many as give its bytes, however many of them are hidden.
+  const size_t enough_bytes = longest_stop_bytes_ + 8;
+  size_t tail = std::min(tokens_.size(), enough_bytes);
+  std::string end = decode(tokens_.size() - tail, tokens_.size());
+  while (end.size() < enough_bytes && tail < tokens_.size()) {
+    tail = std::min(tokens_.size(), 2 * tail);
+    end = decode(tokens_.size() - tail, tokens_.size());
+  }
   const bool may_hold = std::any_of(stop_.begin(), stop_.end(), [&](const std::string& stop) {
     return end.find(stop) != std::string::npos;
   });
