@@ -146,17 +146,19 @@ std::unordered_map<nn::Linear*, size_t> units_by_linear(nn::CausalLm& model) {
 [[noreturn]] void refuse_no_module(const LoraConfig& config,
                                    const std::vector<std::string>& modules) {
   LoraConfig whole = config;
-  const auto targets_any = [&] {
-    return std::ranges::any_of(modules,
-                               [&](const std::string& module) { return whole.targets(module); });
+  const auto num_targets = [&] {
+    return std::ranges::count_if(modules,
+                                 [&](const std::string& module) { return whole.targets(module); });
   };
   whole.exclude_names.clear();
   whole.exclude_pattern.clear();
-  if (targets_any())
-    throw ConfigError("exclude_modules leaves out every module that target_modules names",
-                      {.key = "exclude_modules", .hint = "leave fewer modules out"});
+  if (const auto count = num_targets(); count > 0)
+    throw ConfigError(
+        fmt::format("exclude_modules leaves out every module that target_modules names: all {}",
+                    count),
+        {.key = "exclude_modules", .hint = "leave fewer modules out"});
   whole.layers_to_transform.clear();
-  if (targets_any())
+  if (num_targets() > 0)
     throw ConfigError(
         "no module that target_modules names lies in the layers to transform",
         {.key = "layers_to_transform",
