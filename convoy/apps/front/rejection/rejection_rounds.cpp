@@ -156,9 +156,10 @@ double worked_seconds(const std::filesystem::path& events) {
   if (!std::filesystem::exists(events)) return sum;  // the disk was full
   std::optional<double> before;
   for (const Json& row : telemetry::read_events(events)) {
-    const double time = row.at("time").get<double>();
-    if (before && row.at("event") != "start") sum += time - *before;
-    before = time;
+    const auto time = row.find("time");
+    if (time == row.end() || !time->is_number()) continue;  // a line that someone added
+    if (before && row["event"] != "start") sum += time->get<double>() - *before;
+    before = time->get<double>();
   }
   return sum;
 }

@@ -85,6 +85,7 @@ TEST(RejectionRounds, WorkIsCountedWithoutTheTimeBetweenStarts) {
                     "{\"event\":\"step\",\"time\":13.0,\"step\":1}\n"
                     "{\"event\":\"start\",\"time\":100.0,\"resume_step\":1}\n"
                     "{\"event\":\"step\",\"time\":104.5,\"step\":2}\n"
+                    "{\"event\":\"note\"}\n"
                     "{\"event\":\"end\",\"time\":105.0,\"status\":\"finished\"}\n");
   EXPECT_DOUBLE_EQ(worked_seconds(events), 8);
 }
