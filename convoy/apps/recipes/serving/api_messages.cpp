@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/io/json_text.h"
 
 namespace convoy::recipes {
@@ -57,6 +58,15 @@ void read_tool_calls(Json& calls, const std::string& place) {
     read_tool_call(calls[at], fmt::format("{}[{}]", place, at));
 }
 
+// Roles are the template's. But a role in capitals, such as `User`, is none: templates that write
+// any role, as ChatML's do, would write it, and the model would see a role that it never learnt.
+void check_role(const std::string& role, const std::string& place) {
+  for (const std::string_view known :
+       {"system", "developer", "user", "assistant", "tool", "function"})
+    if (role != known && lower_case(role) == known)
+      refuse_message(place, fmt::format("must be \"{}\", found \"{}\"", known, role));
+}
+
 // The content may be a text or a list of text parts. Null: the turn has tool calls and no content.
 void check_content(const Json* content, const std::string& place) {
   if (content == nullptr || content->is_string()) return;
@@ -104,6 +114,7 @@ void check_fields(const Json& message, const std::string& place) {
 Json read_message(const Json& given, const std::string& place) {
   if (!given.is_object() || !given.value("role", Json()).is_string())
     refuse_message(place + ".role", "must be a string");
+  check_role(given["role"].get<std::string>(), place + ".role");
   check_fields(given, place);
   Json message = Json::object();
   for (const auto& [name, value] : given.items())

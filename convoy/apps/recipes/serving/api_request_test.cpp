@@ -310,6 +310,10 @@ TEST(ApiRequest, RefusesWhatItDoesNotServe) {
   expect_refused(ApiKind::Chat, R"({"model":"m"})", "messages");
   expect_refused(ApiKind::Chat, R"({"model":"m","messages":[{"content":"a"}]})",
                  "messages[0].role");
+  for (const std::string role : {"User", "SYSTEM", "Assistant"})
+    expect_refused(ApiKind::Chat,
+                   R"({"model":"m","messages":[{"role":")" + role + R"(","content":"a"}]})",
+                   "messages[0].role");
   for (const std::string name :
        {"tools", "tool_choice", "functions", "audio", "store", "prediction", "parallel_tool_calls"})
     expect_refused(ApiKind::Chat, chat_with("\"" + name + "\":\"x\""), name);
