@@ -20,6 +20,11 @@
 
 namespace convoy::kernels::reference {
 
+// x under a soft cap; x itself where there is none.
+inline at::Tensor soft_cap(const at::Tensor& x, double cap) {
+  return cap > 0 ? (x / cap).tanh() * cap : x;
+}
+
 // One row whose queries are the last q_THE.size(0) positions of its keys.
 inline at::Tensor row_attention(const at::Tensor& q_THE, const at::Tensor& k_SKE,
                                 const at::Tensor& v_SKE, const AttentionConfig& config) {
@@ -28,7 +33,8 @@ inline at::Tensor row_attention(const at::Tensor& q_THE, const at::Tensor& k_SKE
   const int64_t group = q_THE.size(1) / std::max<int64_t>(k_SKE.size(1), 1);
   at::Tensor k_HSE = k_SKE.repeat_interleave(group, 1).transpose(0, 1);
   at::Tensor v_HSE = v_SKE.repeat_interleave(group, 1).transpose(0, 1);
-  at::Tensor scores_HTS = at::matmul(q_THE.transpose(0, 1), k_HSE.transpose(1, 2)) * config.scale;
+  at::Tensor scores_HTS = soft_cap(
+      at::matmul(q_THE.transpose(0, 1), k_HSE.transpose(1, 2)) * config.scale, config.score_cap);
   at::Tensor query_T1 = at::arange(keys - queries, keys, at::kLong).unsqueeze(1);
   at::Tensor key_1S = at::arange(keys, at::kLong).unsqueeze(0);
   at::Tensor hidden_TS = key_1S > query_T1;
@@ -53,9 +59,10 @@ inline at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_
 }
 
 inline at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                       const at::Tensor& labels_T) {
-  return at::cross_entropy_loss(at::matmul(hidden_TD, weight_VD.t()), labels_T, {},
-                                at::Reduction::Sum, kIgnoredLabel);
+                                       const at::Tensor& labels_T, double logit_cap = 0,
+                                       at::Reduction::Reduction reduction = at::Reduction::Sum) {
+  return at::cross_entropy_loss(soft_cap(at::matmul(hidden_TD, weight_VD.t()), logit_cap), labels_T,
+                                {}, reduction, kIgnoredLabel);
 }
 
 inline at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,

@@ -52,6 +52,9 @@ class Journey {
     options.into = there(options.into);
     return options;
   }
+  kernels::OutputHead there(const kernels::OutputHead& head) {
+    return {there(head.weight_VD), head.logit_cap};
+  }
   kernels::HeadTargets there(const kernels::HeadTargets& targets) {
     return {there(targets.labels_N), there(targets.weights_N)};
   }
@@ -214,6 +217,7 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(cross_entropy.loss);
   CONVOY_REMOTE(cross_entropy.scaled);
   CONVOY_REMOTE(cross_entropy.label_losses);
+  CONVOY_REMOTE(cross_entropy.capped_logits);
   CONVOY_REMOTE(matrix_product.product);
   CONVOY_REMOTE(frozen_linear.pack);
   CONVOY_REMOTE(frozen_linear.pack_integer);

@@ -279,7 +279,7 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
                 .drawing = std::move(drawing),
                 .draw = {}};
   if (last.size() < ids.size()) inputs.drawing_R = upload.add(last);
-  if (!points.empty()) inputs.draw.emplace(model_.head(), pickable_ids_, points, upload);
+  if (!points.empty()) inputs.draw.emplace(model_, pickable_ids_, points, upload);
   inputs.unread_tokens_U = upload.add(inputs.unread.tokens);
   inputs.unread_places_U = upload.add(inputs.unread.places);
   return inputs;

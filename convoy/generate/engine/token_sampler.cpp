@@ -8,6 +8,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear.h"
+#include "convoy/model/nn/head_loss.h"
 
 namespace convoy::generate {
 namespace {
@@ -65,10 +66,10 @@ std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, in
   return kernels::sample_tokens(logits_RV, num_ids, rows);
 }
 
-TokenDraw::TokenDraw(const nn::Linear& head, int64_t num_ids, const std::vector<DrawPoint>& points,
+TokenDraw::TokenDraw(nn::CausalLm& model, int64_t num_ids, const std::vector<DrawPoint>& points,
                      device::Upload& upload)
-    : head_(head), num_ids_(num_ids) {
-  const bool keeps_no_logits = upload.device().is_cpu() && !head.trains();
+    : model_(model), num_ids_(num_ids) {
+  const bool keeps_no_logits = upload.device().is_cpu() && !model.head().trains();
   for (size_t row = 0; row < points.size(); ++row) {
     const kernels::SamplingRow rule = sampling_row(points[row]);
     const bool is_likeliest = keeps_no_logits && wants_likeliest_alone(rule);
@@ -87,10 +88,11 @@ void TokenDraw::pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids) 
   };
   kernels::PickedTokens picked;
   if (!drawn_.empty())
-    picked =
-        kernels::pick_tokens(head_.forward(of(drawn_N_)), num_ids_, rows_, tables_, unread_ids);
+    picked = kernels::pick_tokens(nn::head_logits(model_, of(drawn_N_)), num_ids_, rows_, tables_,
+                                  unread_ids);
   if (!likeliest_.empty()) {
-    const at::Tensor ids = head_.frozen().argmax(of(likeliest_L_), num_ids_);
+    // A soft cap keeps the order of logits.
+    const at::Tensor ids = model_.head().frozen().argmax(of(likeliest_L_), num_ids_);
     const at::Tensor sampled_L2 = at::stack({ids, at::zeros_like(ids)}, 1).to(at::kInt);
     if (drawn_.empty()) {
       picked = {.next_ids_R = ids.clamp_min(0), .sampled_RS = sampled_L2};

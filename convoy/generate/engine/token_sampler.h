@@ -13,7 +13,7 @@
 
 #include "convoy/machine/device/transfer.h"
 #include "convoy/model/kernels/sampler/sampler.h"
-#include "convoy/model/nn/linear.h"
+#include "convoy/model/nn/causal_lm.h"
 
 namespace convoy::generate {
 
@@ -47,14 +47,14 @@ struct DrawPoint {
 std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                                  const std::vector<DrawPoint>& points);
 
-// Draws tokens from hidden states, which `head` turns into logits, in two steps: the constructor
-// prepares the tables that the draw needs on the device, pick() draws. When only the likeliest
-// token is requested, CPUs never store logits.
+// Draws tokens from hidden states, which the model's head turns into logits, in two steps: the
+// constructor prepares the tables that the draw needs on the device, pick() draws. When only the
+// likeliest token is requested, CPUs never store logits.
 class TokenDraw {
  public:
   // Adds its tables to `upload`, which the caller sends. The ids in `points` must stay valid until
   // pick().
-  TokenDraw(const nn::Linear& head, int64_t num_ids, const std::vector<DrawPoint>& points,
+  TokenDraw(nn::CausalLm& model, int64_t num_ids, const std::vector<DrawPoint>& points,
             device::Upload& upload);
 
   // Async. hidden_RD has one row per point.
@@ -62,7 +62,7 @@ class TokenDraw {
   const kernels::PickedTokens& picked() const { return picked_; }  // after pick()
 
  private:
-  const nn::Linear& head_;
+  nn::CausalLm& model_;
   int64_t num_ids_;
   std::vector<kernels::SamplingRow> rows_;  // the rows in `drawn_`
   kernels::SamplingTables tables_;

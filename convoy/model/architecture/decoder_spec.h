@@ -117,6 +117,10 @@ struct DecoderSpec {
   int64_t query_growth_positions = 1;
   double residual_scale = 1.0;  // multiplies the outputs of attention and feed-forward
   double logit_scale = 1.0;  // multiplies the head's input, so it applies to all losses and draws
+  // Soft caps: x becomes cap * tanh(x / cap). 0: none. One caps attention's scaled scores, before
+  // the mask, the other logits.
+  double score_cap = 0.0;
+  double logit_cap = 0.0;
   bool tied_head = false;
 
   std::vector<RopeSpec> ropes;

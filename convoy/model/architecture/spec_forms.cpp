@@ -51,6 +51,8 @@ Words map_words(const DecoderSpec& spec) {
           {spec.embedding_scale != 1.0, "a scale of embeddings"},
           {spec.residual_scale != 1.0, "a scale of residuals"},
           {spec.logit_scale != 1.0, "a scale of logits"},
+          {spec.score_cap != 0.0, "a soft cap on attention scores"},
+          {spec.logit_cap != 0.0, "a soft cap on logits"},
           {spec.query_growth != 0.0, "queries that grow with their position"}};
 }
 

@@ -86,6 +86,9 @@ class CausalLm {
   // Output head [V, D]: the embedding itself when tied.
   virtual Linear& head() = 0;
   virtual bool head_is_tied() const = 0;
+  // Soft caps, as in DecoderSpec; 0: none. head_loss.h applies the one of logits.
+  virtual double logit_cap() const { return 0; }
+  virtual double score_cap() const { return 0; }
 
   // Every parameter once, in checkpoint order; a tied head is not listed.
   virtual std::vector<NamedTensor> parameters() = 0;

@@ -29,6 +29,8 @@ class Decoder final : public CausalLm {
   at::Tensor hidden_states(const TokenBatch& batch, const ForwardOptions& options) override;
   Linear& head() override { return head_; }
   bool head_is_tied() const override { return spec_.tied_head; }
+  double logit_cap() const override { return spec_.logit_cap; }
+  double score_cap() const override { return spec_.score_cap; }
 
   std::vector<NamedTensor> parameters() override;
   std::vector<Unit> units() override;

@@ -53,6 +53,7 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
       head_dim_(spec.head_dim),
       norm_epsilon_(spec.norm_epsilon),
       attention_scale_(spec.attention_scale),
+      score_cap_(spec.score_cap),
       residual_scale_(spec.residual_scale),
       norm_order_(kernel_of(spec.norm_order)),
       norm_over_heads_(spec.norm_over_heads),
@@ -166,6 +167,7 @@ at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch)
 
   const kernels::AttentionConfig config{.scale = attention_scale_,
                                         .sliding_window = layer_.sliding_window,
+                                        .score_cap = score_cap_,
                                         .kernel = batch.attention};
   const auto attend_in_rows = [&] {
     const auto [turned_q_THE, turned_k_TKE] = kernels::transformed_heads(q_THE, k_TKE, transform);

@@ -94,6 +94,7 @@ class DecoderBlock {
   int64_t head_dim_;
   double norm_epsilon_;
   double attention_scale_;
+  double score_cap_;
   double residual_scale_;
   kernels::NormOrder norm_order_;
   bool norm_over_heads_;

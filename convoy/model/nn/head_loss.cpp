@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kChunkTokens = 256;
 
 // A quantised head has no weight any more, so its product gives the logits.
-kernels::TokenLosses quantized_token_losses(const Linear& head, const at::Tensor& hidden_TD,
+kernels::TokenLosses quantized_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
                                             const kernels::LabelledTokens& labels) {
   const at::NoGradGuard no_grad;
   const at::TensorOptions options = hidden_TD.options();
@@ -20,7 +20,8 @@ kernels::TokenLosses quantized_token_losses(const Linear& head, const at::Tensor
     const int64_t count = std::min(kChunkTokens, labels.num_labels() - first);
     const at::Tensor tokens_N = labels.tokens_N().narrow(0, first, count);
     const at::Tensor labels_N = labels.labels_N().narrow(0, first, count);
-    const at::Tensor logits_NV = head.forward(hidden_TD.index_select(0, tokens_N)).to(at::kFloat);
+    const at::Tensor logits_NV =
+        head_logits(model, hidden_TD.index_select(0, tokens_N)).to(at::kFloat);
     losses.nll_T.index_copy_(0, tokens_N,
                              at::cross_entropy_loss(logits_NV, labels_N, {}, at::Reduction::None));
     losses.correct_T.index_copy_(0, tokens_N, logits_NV.argmax(1).eq(labels_N));
@@ -30,18 +31,22 @@ kernels::TokenLosses quantized_token_losses(const Linear& head, const at::Tensor
 
 }  // namespace
 
+at::Tensor head_logits(CausalLm& model, const at::Tensor& hidden_TD) {
+  return kernels::capped_logits(model.head().forward(hidden_TD), model.logit_cap());
+}
+
 // Its backward scales what forward computed: the weight is not read there.
 at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
                      const kernels::LabelledTokens& labels) {
   const UnitUse use = model.use_head();
-  return kernels::linear_cross_entropy(hidden_TD, model.head().weight(), labels);
+  return kernels::linear_cross_entropy(hidden_TD, model.head().weight(), labels, model.logit_cap());
 }
 
 kernels::TokenLosses head_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
                                        const kernels::LabelledTokens& labels) {
   const UnitUse use = model.use_head();
-  if (model.head().is_integer()) return quantized_token_losses(model.head(), hidden_TD, labels);
-  return kernels::linear_token_losses(hidden_TD, model.head().weight(), labels);
+  if (model.head().is_integer()) return quantized_token_losses(model, hidden_TD, labels);
+  return kernels::linear_token_losses(hidden_TD, model.head().weight(), labels, model.logit_cap());
 }
 
 }  // namespace convoy::nn

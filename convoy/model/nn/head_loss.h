@@ -8,6 +8,10 @@
 
 namespace convoy::nn {
 
+// The logits [T, V] of the model's head under its soft cap: fp32 where it has one, else in the type
+// of the hidden states. Not differentiable under a cap.
+at::Tensor head_logits(CausalLm& model, const at::Tensor& hidden_TD);
+
 // kernels::linear_cross_entropy() with the model's head.
 at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
                      const kernels::LabelledTokens& labels);

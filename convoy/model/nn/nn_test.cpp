@@ -9,6 +9,7 @@
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
 #include "convoy/model/kernels/rope/rope.h"
 #include "convoy/model/nn/decoder.h"
+#include "convoy/model/nn/head_loss.h"
 #include "convoy/model/nn/kv_cache.h"
 #include "convoy/model/nn/linear.h"
 #include "convoy/model/nn/recompute_in_backward.h"
@@ -151,6 +152,56 @@ TEST(Decoder, AnUnrotatedLayerDoesNotSeePositions) {
   const auto none = architecture::kNoRope;
   EXPECT_TRUE(at::equal(last_logits(none, {0, 1, 2}), last_logits(none, {0, 9, 30})));
   EXPECT_FALSE(at::allclose(last_logits(0, {0, 1, 2}), last_logits(0, {0, 9, 30})));
+}
+
+Decoder capped_decoder(double score_cap, double logit_cap) {
+  architecture::DecoderSpec spec = small_spec();
+  spec.attention_scale = 4;
+  spec.score_cap = score_cap;
+  spec.logit_cap = logit_cap;
+  at::manual_seed(3);
+  return Decoder(spec,
+                 [](const architecture::ParameterDeclaration& p) { return at::randn(p.shape); });
+}
+
+TEST(Decoder, ASoftCapOnScoresIsThatOfItsAttention) {
+  const auto states = [](double score_cap) {
+    return capped_decoder(score_cap, 0).hidden_states(small_batch(), {});
+  };
+  const at::Tensor free = states(0), capped = states(0.5);
+  EXPECT_FALSE(at::allclose(capped, free, 1e-3, 1e-3));
+  EXPECT_TRUE(at::allclose(states(1e6), free, 1e-4, 1e-4));
+  // A row of one token has one weight, which is 1.
+  EXPECT_TRUE(at::allclose(capped[3], free[3]));
+}
+
+// Losses, figures of labels and gradients come from the capped logits.
+TEST(HeadLoss, IsThatOfLogitsUnderTheModelsSoftCap) {
+  constexpr double kCap = 0.8;
+  Decoder model = capped_decoder(0, kCap);
+  const at::Tensor hidden = at::randn({6, 8});
+  const std::vector<int64_t> labels = {3, 10, kernels::kIgnoredLabel, 0, 7, 3};
+  const kernels::LabelledTokens labelled(labels);
+  const at::Tensor weight = model.head().weight();
+  const auto logits_of = [&](const at::Tensor& states) {
+    return (at::matmul(states, weight.t().to(states.scalar_type())) / kCap).tanh() * kCap;
+  };
+  const auto losses_of = [&](const at::Tensor& states) {
+    return at::cross_entropy_loss(logits_of(states), at::tensor(labels), {}, at::Reduction::None,
+                                  kernels::kIgnoredLabel);
+  };
+  EXPECT_TRUE(at::allclose(head_logits(model, hidden), logits_of(hidden), 1e-5, 1e-6));
+  EXPECT_LE(head_logits(model, hidden * 100).abs().max().item<double>(), kCap + 1e-6);
+  const at::Tensor ours = hidden.clone().requires_grad_(true);
+  const at::Tensor theirs = hidden.to(at::kDouble).requires_grad_(true);
+  const at::Tensor loss = head_loss(model, ours, labelled);
+  const at::Tensor wanted = losses_of(theirs).sum();
+  EXPECT_NEAR(loss.item<double>(), wanted.item<double>(), 1e-4);
+  loss.backward();
+  wanted.backward();
+  EXPECT_TRUE(at::allclose(ours.grad().to(at::kDouble), theirs.grad(), 1e-4, 1e-5));
+  const kernels::TokenLosses tokens = head_token_losses(model, hidden, labelled);
+  EXPECT_TRUE(at::allclose(tokens.nll_T, losses_of(hidden), 1e-5, 1e-5));
 }
 
 TEST(RopeTable, GrowingKeepsTheAngles) {

@@ -20,6 +20,9 @@ struct AttentionConfig {
   double scale = 1.0;
   // Above 0: query i sees keys i - window + 1 ... i (Hugging Face's rule).
   int64_t sliding_window = 0;
+  // Above 0: a scaled score s becomes score_cap * tanh(s / score_cap), before the mask (Gemma 2).
+  // GPUs compute such scores blockwise, whatever `kernel` says.
+  double score_cap = 0;
   AttentionKernel kernel = AttentionKernel::Flash;
 };
 

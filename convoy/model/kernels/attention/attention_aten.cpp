@@ -59,9 +59,10 @@ at::Tensor keys_of(const at::Tensor& x_SKE, const AttentionBlock& block) {
   return x_SKE.narrow(0, block.first_key, block.num_keys).transpose(0, 1).to(at::kFloat);
 }
 
-// scale * q k^T, -inf where a query does not see a key: [K, G * n, S].
+// scale * q k^T under the soft cap, -inf where a query does not see a key: [K, G * n, S]. With a
+// cap, `slope` (may be null) receives its slope at each score.
 at::Tensor scores_of(const at::Tensor& q_KNE, const at::Tensor& k_KSE, const AttentionBlock& block,
-                     const AttentionConfig& config) {
+                     const AttentionConfig& config, at::Tensor* slope = nullptr) {
   const auto integers = q_KNE.options().dtype(at::kLong);
   const at::Tensor query = at::arange(block.position, block.position + block.count, integers);
   const at::Tensor key = at::arange(block.first_key, block.first_key + block.num_keys, integers);
@@ -69,6 +70,11 @@ at::Tensor scores_of(const at::Tensor& q_KNE, const at::Tensor& k_KSE, const Att
   at::Tensor hidden = distance.lt(0);
   if (config.sliding_window > 0) hidden = hidden.logical_or(distance.ge(config.sliding_window));
   at::Tensor scores = at::bmm(q_KNE, k_KSE.transpose(1, 2)).mul_(config.scale);
+  if (config.score_cap > 0) {
+    scores.div_(config.score_cap).tanh_();
+    if (slope != nullptr) *slope = scores.square().neg_().add_(1.0);
+    scores.mul_(config.score_cap);
+  }
   scores.view({scores.size(0), -1, block.count, block.num_keys}).masked_fill_(hidden, -INFINITY);
   return scores;
 }
@@ -108,10 +114,12 @@ void row_backward(const at::Tensor& grad_THE, const at::Tensor& q_THE, const Cac
     const at::Tensor k_KSE = keys_of(row.k_SKE, block);
     const at::Tensor sums =
         log_sum_exp.narrow(2, block.begin, block.count).reshape({key_heads, -1, 1});
-    const at::Tensor p = scores_of(q_KNE, k_KSE, block, config).sub_(sums).exp_();
+    at::Tensor slope;
+    const at::Tensor p = scores_of(q_KNE, k_KSE, block, config, &slope).sub_(sums).exp_();
     const at::Tensor delta = grad_KNE.mul(of_block(out_THE)).sum({-1}, true);
     at::Tensor grad_scores = at::bmm(grad_KNE, keys_of(row.v_SKE, block).transpose(1, 2));
     grad_scores.sub_(delta).mul_(p).mul_(config.scale);
+    if (slope.defined()) grad_scores.mul_(slope);
     gradients.v_KSE.narrow(1, block.first_key, block.num_keys)
         .add_(at::bmm(p.transpose(1, 2), grad_KNE));
     gradients.k_KSE.narrow(1, block.first_key, block.num_keys)

@@ -2,7 +2,7 @@
 //
 // Attention by batched products, a block of queries at a time, so that no more than the scores of
 // one block exist. Runs on any device, and computes what a device's own kernels do not accept: some
-// types and head widths.
+// types and head widths, and soft caps.
 #pragma once
 
 #include "convoy/model/kernels/attention/attention_ops.h"

@@ -2,9 +2,9 @@
 //
 // Backward from the log-sum-exp of forward (arXiv 2205.14135): weights P are computed again block
 // by block. With dP = dO V^T and delta = rowsum(dO * O): dS = scale P (dP - delta), dQ = dS K, dK =
-// dS^T Q, dV = P^T dO. The last two are computed transposed, [E, S], because then P and dS are
-// packed as they lie; each query head has its own sums, added in head order at the end, so results
-// do not depend on the number of threads.
+// dS^T Q, dV = P^T dO. Under a soft cap dS is multiplied by its slope, 1 - tanh^2. The last two are
+// computed transposed, [E, S], because then P and dS are packed as they lie; each query head has
+// its own sums, added in head order at the end, so results do not depend on the number of threads.
 #include "convoy/model/kernels/attention/attention_tasks.h"
 #include "convoy/model/kernels/simd/element.h"
 
@@ -170,10 +170,16 @@ class HeadBackward {
       const KeyRange seen = visible_keys(query, config_);
       const int64_t from = std::clamp<int64_t>(seen.begin - block.first, 0, block.width);
       const int64_t to = std::clamp<int64_t>(seen.end - block.first, from, block.width);
-      loops_.attention_weights_backward(scratch_.scores.data() + index * block.padded,
-                                        scratch_.grad_weights.data() + index * block.padded, from,
-                                        to, block.padded, static_cast<float>(config_.scale),
-                                        log_sum_exp_[query], scratch_.deltas[index]);
+      float* scores = scratch_.scores.data() + index * block.padded;
+      float* grad_weights = scratch_.grad_weights.data() + index * block.padded;
+      const auto scale = static_cast<float>(config_.scale);
+      if (config_.score_cap == 0)
+        loops_.attention_weights_backward(scores, grad_weights, from, to, block.padded, scale,
+                                          log_sum_exp_[query], scratch_.deltas[index]);
+      else
+        loops_.capped_weights_backward(scores, grad_weights, from, to, block.padded,
+                                       {scale, static_cast<float>(config_.score_cap)},
+                                       log_sum_exp_[query], scratch_.deltas[index]);
     }
   }
 

@@ -2,8 +2,8 @@
 //
 // LibTorch's own kernels over packed rows: FlashAttention-2 or cuDNN's for bf16, the
 // memory-efficient kernel of xFormers for fp32, each with cumulative lengths. Inputs that they
-// refuse (heads wider than 256, widths that 8 does not divide, fp32 with a window) are computed
-// blockwise.
+// refuse (heads wider than 256, widths that 8 does not divide, fp32 with a window, soft caps on
+// scores) are computed blockwise.
 #include "convoy/model/kernels/attention/attention_cuda.h"
 
 #include "convoy/model/kernels/attention/attention_aten.h"
@@ -16,7 +16,7 @@ constexpr int64_t kCausalFromTopLeft = 1;  // sdp::CustomMaskType::CausalFromTop
 
 bool takes_efficient(const at::Tensor& q_THE, const AttentionConfig& config) {
   return q_THE.scalar_type() == at::kFloat && q_THE.size(2) % 8 == 0 &&
-         config.sliding_window == 0 && q_THE.size(0) > 0;
+         config.sliding_window == 0 && config.score_cap == 0 && q_THE.size(0) > 0;
 }
 
 // [T, K, E] -> [1, T, H, E]: the efficient kernel does not support groups.
@@ -34,7 +34,7 @@ AttentionOutput forward(const at::Tensor& q_THE, const at::Tensor& k_TKE, const 
                         const RowIndex& rows, const AttentionConfig& config) {
   if (takes_cudnn(q_THE, config)) return cudnn_forward(q_THE, k_TKE, v_TKE, rows, config);
   const at::Tensor& starts = rows.device_starts();
-  if (takes_flash(q_THE)) {
+  if (takes_flash(q_THE, config)) {
     auto [out, log_sum_exp, random_state, unused, mask] = at::_flash_attention_forward(
         q_THE, k_TKE, v_TKE, starts, starts, rows.longest(), rows.longest(), 0.0, true, false,
         config.scale, flash_window(config));
@@ -59,7 +59,7 @@ AttentionGradients backward(const at::Tensor& grad_THE, const at::Tensor& q_THE,
     return cudnn_backward(grad_THE, q_THE, k_TKE, v_TKE, output, rows, config);
   const at::Tensor& starts = rows.device_starts();
   const std::vector<at::Tensor>& saved = output.for_backward;
-  if (takes_flash(q_THE)) {
+  if (takes_flash(q_THE, config)) {
     auto [q, k, v] = at::_flash_attention_backward(
         grad_THE, q_THE, k_TKE, v_TKE, output.out_THE, saved[0], starts, starts, rows.longest(),
         rows.longest(), 0.0, true, saved[1], saved[2], config.scale, flash_window(config));
@@ -79,9 +79,9 @@ AttentionGradients backward(const at::Tensor& grad_THE, const at::Tensor& q_THE,
 
 }  // namespace
 
-bool takes_flash(const at::Tensor& q_THE) {
-  return !q_THE.is_cpu() && q_THE.scalar_type() == at::kBFloat16 && q_THE.size(2) % 8 == 0 &&
-         q_THE.size(2) <= 256 && q_THE.size(0) > 0;
+bool takes_flash(const at::Tensor& q_THE, const AttentionConfig& config) {
+  return config.score_cap == 0 && !q_THE.is_cpu() && q_THE.scalar_type() == at::kBFloat16 &&
+         q_THE.size(2) % 8 == 0 && q_THE.size(2) <= 256 && q_THE.size(0) > 0;
 }
 
 std::optional<int64_t> flash_window(const AttentionConfig& config) {

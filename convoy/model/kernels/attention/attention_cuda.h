@@ -13,8 +13,8 @@
 namespace convoy::kernels {
 
 // True for a tensor with tokens, in bf16, on a GPU or on the device that counts a GPU's work, whose
-// heads have at most 256 features, a multiple of 8.
-bool takes_flash(const at::Tensor& q_THE);
+// heads have at most 256 features, a multiple of 8. LibTorch's kernel has no soft cap on scores.
+bool takes_flash(const at::Tensor& q_THE, const AttentionConfig& config);
 
 // Keys before the query's own that it sees; std::nullopt: all.
 std::optional<int64_t> flash_window(const AttentionConfig& config);

@@ -42,7 +42,7 @@ std::optional<at::Tensor> if_defined(const at::Tensor& tensor) {
 }  // namespace
 
 bool takes_cudnn(const at::Tensor& q_THE, const AttentionConfig& config) {
-  return config.kernel == AttentionKernel::Cudnn && takes_flash(q_THE) &&
+  return config.kernel == AttentionKernel::Cudnn && takes_flash(q_THE, config) &&
          q_THE.size(2) <= kWidestCudnnHead && config.sliding_window == 0;
 }
 

@@ -42,8 +42,9 @@ void attend(const Inputs& inputs, const Output& output, HeadTask kv, FewQueriesS
     shape.key_stride = v.stride;
     for (int64_t head = 0; head < group; ++head) {
       float* scores = scratch.scores.data() + head * keys;
+      const float scale = cap_scores(scores, seen, inputs.config);
       scratch.totals[head] = simd_kernels<float>().attention_weights(
-          scores, scores, 0, seen, seen, static_cast<float>(inputs.config.scale),
+          scores, scores, 0, seen, seen, scale,
           log_sum_exp + (kv.head * group + head) * output.log_sum_exp_HT.stride(0) + token);
     }
     loops.query_sums(scratch.scores.data(), v.at(range.begin), scratch.sums.data(), shape);

@@ -56,10 +56,11 @@ void attend_block(const Head<Element>& head, const AttentionConfig& config, Pack
                  {count, width, head.features}, false);
   for (int64_t query = 0; query < count; ++query) {
     const KeyRange range = visible_keys(position + query, config);
-    scratch.sums[query] = loops.attention_weights(
-        scratch.scores.data() + query * padded, scratch.weights.data() + query * padded,
-        range.begin - first, range.end - first, padded, static_cast<float>(config.scale),
-        head.log_sum_exp + begin + query);
+    float* scores = scratch.scores.data() + query * padded;
+    const float scale = cap_scores(scores + range.begin - first, range.end - range.begin, config);
+    scratch.sums[query] = loops.attention_weights(scores, scratch.weights.data() + query * padded,
+                                                  range.begin - first, range.end - first, padded,
+                                                  scale, head.log_sum_exp + begin + query);
   }
   loops.multiply(scratch.weights.data(), padded, v.from(0, first), scratch.out.data(),
                  padded_features, {count, head.features, width}, false);

@@ -60,6 +60,16 @@ inline KeyRange visible_keys(int64_t position, const AttentionConfig& config) {
   return {begin, position + 1};
 }
 
+// Caps the scores of visible keys in place if the model does. Returns the factor that is left for
+// attention_weights().
+inline float cap_scores(float* scores, int64_t count, const AttentionConfig& config) {
+  const auto scale = static_cast<float>(config.scale);
+  if (config.score_cap == 0) return scale;
+  simd_kernels<float>().soft_cap(scores, scores, count,
+                                 {scale, static_cast<float>(config.score_cap)});
+  return 1.0f;
+}
+
 // (row, head) pairs of rows of at least `least_queries`, longest rows first, so that threads end
 // together.
 struct HeadTask {

@@ -77,10 +77,15 @@ const WideProducts& wide_products(const at::Tensor& tensor) {
   return takes_cuda_ops(tensor.device()) ? kMixed : kWidened;
 }
 
-void for_logit_chunks(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+at::Tensor capped_by_ops(const at::Tensor& logits, double logit_cap) {
+  return logits.to(at::kFloat).div_(logit_cap).tanh_().mul_(logit_cap);
+}
+
+void for_logit_chunks(const at::Tensor& hidden_ND, const OutputHead& head,
                       const at::Tensor& labels_N, WantedGradients wanted,
                       const std::function<void(LogitChunk& chunk)>& body) {
   const WideProducts& products = wide_products(hidden_ND);
+  const at::Tensor& weight_VD = head.weight_VD;
   const int64_t most =
       rows_per_chunk(hidden_ND.size(0), weight_VD.size(0), wanted.weight ? weight_VD.size(1) : 0);
   for (int64_t begin = 0; begin < hidden_ND.size(0); begin += most) {
@@ -91,6 +96,7 @@ void for_logit_chunks(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                      .hidden_CD = hidden_CD,
                      .labels_C = labels_N.narrow(0, begin, count),
                      .logits_CV = products.multiply(hidden_CD, weight_VD.t())};
+    if (head.logit_cap > 0) chunk.logits_CV = capped_by_ops(chunk.logits_CV, head.logit_cap);
     body(chunk);
   }
 }

@@ -44,8 +44,11 @@ struct LogitChunk {
   at::Tensor logits_CV;  // fp32; may be overwritten
 };
 
-// Calls `body` for every chunk in turn.
-void for_logit_chunks(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+// logit_cap * tanh(logits / logit_cap) by LibTorch's ops, in the memory of fp32 logits.
+at::Tensor capped_by_ops(const at::Tensor& logits, double logit_cap);
+
+// Calls `body` for every chunk in turn. Logits are capped where the head caps them.
+void for_logit_chunks(const at::Tensor& hidden_ND, const OutputHead& head,
                       const at::Tensor& labels_N, WantedGradients wanted,
                       const std::function<void(LogitChunk& chunk)>& body);
 

@@ -58,7 +58,7 @@ LabelledTokens LabelledTokens::weighted(at::Tensor weights_N) const {
 }
 
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const LabelledTokens& labels) {
+                                const LabelledTokens& labels, double logit_cap) {
   check_inputs(hidden_TD, weight_VD, labels);
   const bool records = records_gradient({hidden_TD, weight_VD});
   const WantedGradients wants = {.hidden = records && hidden_TD.requires_grad(),
@@ -67,7 +67,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& w
   const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
   const HeadLoss head =
       cross_entropy_ops(hidden_TD.device())
-          .loss(hidden_ND, weight_VD, {labels.labels_N(), labels.weights_N()}, wants);
+          .loss(hidden_ND, {weight_VD, logit_cap}, {labels.labels_N(), labels.weights_N()}, wants);
   if (!records) return head.loss;
   return with_backward(
       head.loss, {.op = "linear_cross_entropy",
@@ -88,17 +88,23 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& w
 }
 
 TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const LabelledTokens& labels) {
+                                const LabelledTokens& labels, double logit_cap) {
   check_inputs(hidden_TD, weight_VD, labels);
   const at::NoGradGuard no_grad;
   const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
-  const LabelLosses found =
-      cross_entropy_ops(hidden_TD.device()).label_losses(hidden_ND, weight_VD, labels.labels_N());
+  const LabelLosses found = cross_entropy_ops(hidden_TD.device())
+                                .label_losses(hidden_ND, {weight_VD, logit_cap}, labels.labels_N());
   const auto spread = [&](const at::Tensor& values_N) {
     return at::zeros({labels.num_tokens()}, values_N.options())
         .index_copy_(0, labels.tokens_N(), values_N);
   };
   return {.nll_T = spread(found.nll_N), .correct_T = spread(found.correct_N)};
+}
+
+at::Tensor capped_logits(const at::Tensor& logits, double logit_cap) {
+  if (logit_cap == 0) return logits;
+  const at::NoGradGuard no_grad;
+  return cross_entropy_ops(logits.device()).capped_logits(logits, logit_cap);
 }
 
 }  // namespace convoy::kernels

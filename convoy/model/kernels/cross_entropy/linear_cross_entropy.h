@@ -46,9 +46,9 @@ class LabelledTokens {
 // Sum over supervised tokens of -log softmax(hidden @ weight^T)[label], each times the token's
 // weight, fp32 scalar; differentiable in hidden and, if it requires grad, in weight. Tokens without
 // a label cost nothing. Logits and sums in fp32. Gradients are computed during forward and only
-// scaled in backward, so nothing of size T x V is kept.
+// scaled in backward, so nothing of size T x V is kept. `logit_cap`: as in capped_logits().
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const LabelledTokens& labels);
+                                const LabelledTokens& labels, double logit_cap = 0);
 
 struct TokenLosses {
   at::Tensor nll_T;      // fp32, 0 where ignored
@@ -56,6 +56,11 @@ struct TokenLosses {
 };
 // Not differentiable and not weighed: the figures of evaluation and scoring.
 TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const LabelledTokens& labels);
+                                const LabelledTokens& labels, double logit_cap = 0);
+
+// The logits of a model with a soft cap (Gemma 2) from the products of its head: logit_cap *
+// tanh(logits / logit_cap), fp32, so that logits which differ in bf16 stay in their order. Where
+// logit_cap is 0, the logits as they are. May write into `logits`; not differentiable.
+at::Tensor capped_logits(const at::Tensor& logits, double logit_cap);
 
 }  // namespace convoy::kernels

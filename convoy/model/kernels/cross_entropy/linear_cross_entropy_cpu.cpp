@@ -2,8 +2,9 @@
 //
 // Per chunk of supervised rows: logits = hidden W^T in fp32 (a thread per range of vocabulary
 // panels), log-sum-exp and softmax in fp32, then d_hidden = p W and, if requested, d_weight += p^T
-// hidden, with p rounded to the model's type in the place of the logits. The weight is packed block
-// by block as it is read, so it exists only once in memory.
+// hidden, with p rounded to the model's type in the place of the logits. Logits under a soft cap
+// are capped block by block behind the product; p is multiplied by the slope, which they give. The
+// weight is packed block by block as it is read, so it exists only once in memory.
 #include <numeric>
 
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
@@ -45,11 +46,12 @@ int64_t rows_per_chunk(int64_t rows, int64_t vocab) {
 template <class Element>
 class Head {
  public:
-  Head(const at::Tensor& hidden_ND, const at::Tensor& weight_VD)
+  Head(const at::Tensor& hidden_ND, const OutputHead& head)
       : hidden_(hidden_ND.const_data_ptr<Element>()),
-        weight_(weight_VD.const_data_ptr<Element>()),
-        features_(weight_VD.size(1)),
-        vocab_(weight_VD.size(0)),
+        weight_(head.weight_VD.const_data_ptr<Element>()),
+        features_(head.weight_VD.size(1)),
+        vocab_(head.weight_VD.size(0)),
+        logit_cap_(static_cast<float>(head.logit_cap)),
         chunk_rows_(rows_per_chunk(hidden_ND.size(0), vocab_)),
         stride_(logit_stride(vocab_)),
         logits_(at::empty({chunk_rows_ * stride_}, at::kFloat)) {}
@@ -70,6 +72,7 @@ class Head {
         loops_.multiply(hidden_ + begin * features_, features_,
                         {packed->data(), panel_elements<Element>(features_)}, logits(0) + first,
                         stride_, shape, false);
+        cap_logits(first, shape);
       };
     });
   }
@@ -82,8 +85,8 @@ class Head {
     float p_of_label = 0;
     float_loops_.softmax_row(&of_label, &p_of_label, 1, log_sum_exp);
     // In place: the loop writes no further than it has read.
-    loops_.softmax_row(values, p(row), vocab_, log_sum_exp);
-    p(row)[label] = static_cast<Element>(p_of_label - 1.0f);
+    store_softmax(values, p(row), log_sum_exp);
+    p(row)[label] = static_cast<Element>((p_of_label - 1.0f) * slope_at(of_label));
     return static_cast<double>(log_sum_exp) - static_cast<double>(of_label);
   }
 
@@ -92,8 +95,8 @@ class Head {
     float* values = logits(row);
     const float log_sum_exp = loops_.log_sum_exp(values, vocab_, nullptr);
     const float of_label = values[label];
-    float_loops_.softmax_row(values, values, vocab_, log_sum_exp);
-    values[label] -= 1.0f;
+    store_softmax(values, values, log_sum_exp);
+    values[label] -= slope_at(of_label);
     loops_.round_row(values, p(row), vocab_, weight);
     return static_cast<double>(weight) *
            (static_cast<double>(log_sum_exp) - static_cast<double>(of_label));
@@ -140,6 +143,28 @@ class Head {
   }
 
  private:
+  void cap_logits(int64_t first, const GemmShape& shape) {
+    if (logit_cap_ == 0) return;
+    for (int64_t row = 0; row < shape.m; ++row)
+      float_loops_.soft_cap(logits(row) + first, logits(row) + first, shape.n,
+                            {.scale = 1, .cap = logit_cap_});
+  }
+
+  // softmax of a row, times the slope of the soft cap at each logit.
+  template <class To>
+  void store_softmax(const float* values, To* to, float log_sum_exp) const {
+    const SimdKernels<To>& loops = simd_kernels<To>();
+    if (logit_cap_ == 0)
+      loops.softmax_row(values, to, vocab_, log_sum_exp);
+    else
+      loops.capped_softmax_row(values, to, vocab_, log_sum_exp, logit_cap_);
+  }
+  float slope_at(float logit) const {
+    if (logit_cap_ == 0) return 1.0f;
+    const float share = logit / logit_cap_;
+    return 1.0f - share * share;
+  }
+
   // Prefetches memory in its own order. The product accesses it in columns, which alone would take
   // the memory's latency each time.
   static void fetch(const float* from, int64_t count) {
@@ -197,13 +222,15 @@ class Head {
   const Element* weight_;
   int64_t features_;
   int64_t vocab_;
+  float logit_cap_;  // 0: none
   int64_t chunk_rows_;
   int64_t stride_;
   at::Tensor logits_;
 };
 
-HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const HeadTargets& targets,
-              WantedGradients wanted) {
+HeadLoss loss(const at::Tensor& hidden_ND, const OutputHead& output_head,
+              const HeadTargets& targets, WantedGradients wanted) {
+  const at::Tensor& weight_VD = output_head.weight_VD;
   const int64_t tokens = hidden_ND.size(0);
   const int64_t features = weight_VD.size(1);
   HeadLoss result;
@@ -216,7 +243,7 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const He
   std::vector<double> losses(tokens);
   with_element(hidden_ND, "linear_cross_entropy", [&](auto element) {
     using Element = decltype(element);
-    Head<Element> head(hidden_ND, weight_VD);
+    Head<Element> head(hidden_ND, output_head);
     const int64_t* labels = targets.labels_N.const_data_ptr<int64_t>();
     const float* weights =
         targets.weights_N.defined() ? targets.weights_N.const_data_ptr<float>() : nullptr;
@@ -257,25 +284,26 @@ at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::Scal
   return result;
 }
 
-LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+LabelLosses label_losses(const at::Tensor& hidden_ND, const OutputHead& output_head,
                          const at::Tensor& labels_N) {
   const int64_t tokens = hidden_ND.size(0);
+  const int64_t vocab = output_head.weight_VD.size(0);
   LabelLosses result{.nll_N = at::empty({tokens}, at::kFloat),
                      .correct_N = at::empty({tokens}, at::kBool)};
   const int64_t* labels = labels_N.const_data_ptr<int64_t>();
   float* nll = result.nll_N.mutable_data_ptr<float>();
   bool* correct = result.correct_N.mutable_data_ptr<bool>();
   with_element(hidden_ND, "linear_token_losses", [&](auto element) {
-    Head<decltype(element)> head(hidden_ND, weight_VD);
+    Head<decltype(element)> head(hidden_ND, output_head);
     for (int64_t begin = 0; begin < tokens; begin += head.chunk_rows()) {
       const int64_t count = std::min(head.chunk_rows(), tokens - begin);
       head.compute_logits(begin, count);
-      for_rows(count, weight_VD.size(0), [&](int64_t first, int64_t end) {
+      for_rows(count, vocab, [&](int64_t first, int64_t end) {
         for (int64_t row = first; row < end; ++row) {
           const int64_t label = labels[begin + row];
           int64_t likeliest = 0;
           const float total =
-              simd_kernels<float>().log_sum_exp(head.logits(row), weight_VD.size(0), &likeliest);
+              simd_kernels<float>().log_sum_exp(head.logits(row), vocab, &likeliest);
           nll[begin + row] = total - head.logits(row)[label];
           correct[begin + row] = likeliest == label;
         }
@@ -285,8 +313,18 @@ LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_V
   return result;
 }
 
+at::Tensor capped_logits(const at::Tensor& logits, double logit_cap) {
+  const at::Tensor capped = logits.to(at::kFloat).contiguous();
+  auto* const values = capped.mutable_data_ptr<float>();
+  for_rows(capped.numel(), 1, [&](int64_t begin, int64_t end) {
+    simd_kernels<float>().soft_cap(values + begin, values + begin, end - begin,
+                                   {.scale = 1, .cap = static_cast<float>(logit_cap)});
+  });
+  return capped;
+}
+
 }  // namespace
 
-const CrossEntropyOps kCrossEntropyCpu = {loss, scaled, label_losses};
+const CrossEntropyOps kCrossEntropyCpu = {loss, scaled, label_losses, capped_logits};
 
 }  // namespace convoy::kernels

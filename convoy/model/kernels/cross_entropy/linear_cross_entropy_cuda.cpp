@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chunks of rows as in linear_cross_entropy_aten.cpp; between the products one kernel makes losses
-// and gradients, in the place of the logits.
+// and gradients, in the place of the logits. A soft cap is applied before by LibTorch's ops; the
+// kernel multiplies the gradients by its slope.
 #include "convoy/model/kernels/cross_entropy/head_products.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_launch.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
@@ -31,8 +32,9 @@ at::Tensor gradients_in(const at::Tensor& logits_CV, at::ScalarType type) {
   return type == at::kFloat ? logits_CV : logits_CV.view(type).narrow(1, 0, logits_CV.size(1));
 }
 
-HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const HeadTargets& targets,
+HeadLoss loss(const at::Tensor& hidden_ND, const OutputHead& head, const HeadTargets& targets,
               WantedGradients wanted) {
+  const at::Tensor& weight_VD = head.weight_VD;
   const WideProducts& products = wide_products(hidden_ND);
   const at::ScalarType type = hidden_ND.scalar_type();
   HeadLoss result = head_loss_to_add(hidden_ND, weight_VD, wanted);
@@ -40,10 +42,11 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const He
   const bool differentiates = wanted.hidden || wanted.weight;
   const std::string kernel =
       differentiates ? kernel_name("cross_entropy_gradient", type) : "label_losses";
-  for_logit_chunks(hidden_ND, weight_VD, targets.labels_N, wanted, [&](LogitChunk& chunk) {
+  for_logit_chunks(hidden_ND, head, targets.labels_N, wanted, [&](LogitChunk& chunk) {
     gpu::CrossEntropyLaunch launched = launch_of(chunk, nll_N);
     if (targets.weights_N.defined())
       launched.weights = targets.weights_N.const_data_ptr<float>() + chunk.begin;
+    if (head.logit_cap > 0) launched.inverse_cap = static_cast<float>(1.0 / head.logit_cap);
     launch(chunk.logits_CV, kernel, static_cast<uint64_t>(chunk.count), launched,
            differentiates ? moved_for_gradients(chunk.logits_CV, type) : PartlyMoved{});
     const at::Tensor grad_CV = gradients_in(chunk.logits_CV, type);
@@ -75,10 +78,10 @@ at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::Scal
   return result;
 }
 
-LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+LabelLosses label_losses(const at::Tensor& hidden_ND, const OutputHead& head,
                          const at::Tensor& labels_N) {
   const LabelLosses result = empty_label_losses(hidden_ND);
-  for_logit_chunks(hidden_ND, weight_VD, labels_N, {}, [&](LogitChunk& chunk) {
+  for_logit_chunks(hidden_ND, head, labels_N, {}, [&](LogitChunk& chunk) {
     gpu::CrossEntropyLaunch launched = launch_of(chunk, result.nll_N);
     launched.correct =
         reinterpret_cast<uint8_t*>(result.correct_N.mutable_data_ptr<bool>()) + chunk.begin;
@@ -89,6 +92,6 @@ LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_V
 
 }  // namespace
 
-const CrossEntropyOps kCrossEntropyCuda = {loss, scaled, label_losses};
+const CrossEntropyOps kCrossEntropyCuda = {loss, scaled, label_losses, capped_by_ops};
 
 }  // namespace convoy::kernels

@@ -83,8 +83,9 @@ CONVOY_DEVICE float nll_of(const SoftmaxState& state, float logit_of_label) {
 // A tile of the row is read by all threads before any writes: gradients of bf16 lie where logits of
 // this tile and earlier ones lay.
 template <class Element, int kCount>
-CONVOY_DEVICE void store_gradients(float* row, uint64_t vocab, uint64_t label, float weight,
-                                   const SoftmaxState& state) {
+CONVOY_DEVICE void store_gradients(float* row, const CrossEntropyLaunch& launch, uint64_t label,
+                                   float weight, const SoftmaxState& state) {
+  const uint64_t vocab = launch.vocab;
   const float scale = quotient(weight, state.sum);
   auto* to = reinterpret_cast<Element*>(row);
   for (uint64_t tile = 0; tile < vocab; tile += kBlockThreads * kCount) {
@@ -93,8 +94,11 @@ CONVOY_DEVICE void store_gradients(float* row, uint64_t vocab, uint64_t label, f
     if (at < vocab) load(row + at, x);
     if (sizeof(Element) < sizeof(float)) wait_for_block();
     if (at >= vocab) continue;
-    for (int i = 0; i < kCount; ++i)
+    for (int i = 0; i < kCount; ++i) {
+      const float share = x[i] * launch.inverse_cap;
       x[i] = exponential(x[i] - state.max) * scale - (at + i == label ? weight : 0.0f);
+      if (launch.inverse_cap > 0) x[i] *= 1.0f - share * share;
+    }
     store(to + at, x);
   }
 }
@@ -108,7 +112,7 @@ CONVOY_DEVICE void differentiate(const CrossEntropyLaunch& launch) {
     const auto state = state_of<SoftmaxState, kCount>(logits, launch.vocab);
     if (BlockTeam::thread() == 0) launch.nll[row] = nll_of(state, logit_of_label);
     const float weight = launch.weights == nullptr ? 1.0f : launch.weights[row];
-    store_gradients<Element, kCount>(logits, launch.vocab, label, weight, state);
+    store_gradients<Element, kCount>(logits, launch, label, weight, state);
   }
 }
 

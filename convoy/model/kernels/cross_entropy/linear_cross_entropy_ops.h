@@ -13,6 +13,11 @@ struct WantedGradients {
   bool weight = false;
 };
 
+struct OutputHead {
+  at::Tensor weight_VD;
+  double logit_cap = 0;  // above 0: a logit z is logit_cap * tanh(z / logit_cap)
+};
+
 struct HeadTargets {
   at::Tensor labels_N;
   at::Tensor weights_N;  // fp32 weights of the tokens' losses; undefined: 1 for all
@@ -30,13 +35,15 @@ struct LabelLosses {
 };
 
 struct CrossEntropyOps {
-  HeadLoss (*loss)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
-                   const HeadTargets& targets, WantedGradients wanted);
+  HeadLoss (*loss)(const at::Tensor& hidden_ND, const OutputHead& head, const HeadTargets& targets,
+                   WantedGradients wanted);
   // factor (a scalar on the device) * gradient, of `dtype`. The product is rounded once: a factor
   // rounded to the type of a bf16 gradient would bias every gradient.
   at::Tensor (*scaled)(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype);
-  LabelLosses (*label_losses)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+  LabelLosses (*label_losses)(const at::Tensor& hidden_ND, const OutputHead& head,
                               const at::Tensor& labels_N);
+  // capped_logits() for a cap above 0.
+  at::Tensor (*capped_logits)(const at::Tensor& logits, double logit_cap);
 };
 
 const CrossEntropyOps& cross_entropy_ops(at::Device device);  // chosen by registry/op_table.cpp

@@ -140,6 +140,65 @@ TEST_F(LinearCrossEntropyOfAMillionIds, ChunksOfTheTableForDevicesAddUp) {
   EXPECT_LT(found.grad_weight, 1e-3);
 }
 
+constexpr double kCap = 2.5;  // logits of the sizes below are up to about 15
+
+testing::OpErrors capped_errors_of(int64_t tokens, int64_t vocab, at::ScalarType dtype,
+                                   const at::Tensor& weights, double expected_cap) {
+  const at::Tensor labels = labels_of(tokens, vocab);
+  const auto op = [&](const Tensors& in) {
+    return linear_cross_entropy(in[0], in[1], labelled(labels, weights), kCap);
+  };
+  const auto reference = [&](const Tensors& in) {
+    const at::Tensor losses =
+        reference::linear_cross_entropy(in[0], in[1], labels, expected_cap, at::Reduction::None);
+    return (weights.defined() ? losses * weights.to(at::kDouble) : losses).sum();
+  };
+  return testing::compare(
+      op, reference,
+      {testing::sample({tokens, 19}, dtype, 1), testing::sample({vocab, 19}, dtype, 2)});
+}
+
+TEST(LinearCrossEntropy, EqualsReferenceUnderASoftCap) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (int64_t tokens : {1, 5, 700}) {
+      const at::Tensor weights = testing::sample({tokens}, at::kFloat, 3).abs().add_(0.1);
+      for (int64_t vocab : {2, 33, 300}) {
+        for (const at::Tensor& of_tokens : {at::Tensor(), weights})
+          EXPECT_LT(capped_errors_of(tokens, vocab, dtype, of_tokens, kCap).worst(),
+                    testing::tolerance(dtype, 700))
+              << tokens << " " << vocab << " " << dtype << " weighed " << of_tokens.defined();
+      }
+    }
+    for (const double planted : {0.0, 2.6})
+      EXPECT_GT(capped_errors_of(40, 33, dtype, {}, planted).worst(), testing::tolerance(dtype, 40))
+          << planted;
+  }
+}
+
+// Logits of 400 and -400 under a cap of 2 are 2 and -2, and move no more.
+TEST(LinearCrossEntropy, ACapBoundsLogitsAndStopsTheirGradients) {
+  const at::Tensor hidden = at::full({1, 4}, 10.0).requires_grad_(true);
+  const at::Tensor weight =
+      at::cat({at::full({1, 4}, 10.0), at::full({1, 4}, -10.0)}).requires_grad_(true);
+  const at::Tensor label = at::tensor({int64_t{1}}, at::kLong);
+  const at::Tensor loss = linear_cross_entropy(hidden, weight, labelled(label), 2.0);
+  EXPECT_NEAR(loss.item<double>(), std::log1p(std::exp(4.0)), 1e-5);
+  loss.backward();
+  EXPECT_LT(hidden.grad().abs().max().item<double>(), 1e-4);
+  EXPECT_LT(weight.grad().abs().max().item<double>(), 1e-4);
+}
+
+TEST(LinearCrossEntropy, CappedLogitsAreWideAndKeepTheirOrder) {
+  const at::Tensor logits = at::linspace(-90, 90, 4002).view({3, -1}).to(at::kBFloat16);
+  const at::Tensor wanted = reference::soft_cap(logits.to(at::kDouble), 30.0);
+  const at::Tensor found = capped_logits(logits.clone(), 30.0);
+  EXPECT_EQ(found.scalar_type(), at::kFloat);
+  EXPECT_LT(testing::relative_error(found, wanted), 1e-6);
+  EXPECT_TRUE(at::equal(found.diff().gt(0), logits.to(at::kFloat).diff().gt(0)));
+  EXPECT_TRUE(at::equal(capped_logits(logits.to(at::kFloat), 30.0), found));
+  EXPECT_TRUE(capped_logits(logits, 0.0).is_same(logits));
+}
+
 // LibTorch's loss of each token times the token's weight.
 TEST(LinearCrossEntropy, WeightsMultiplyTheLossOfTheirToken) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
@@ -185,13 +244,15 @@ TEST(LinearCrossEntropy, AWeightOfOneChangesNothing) {
 TEST(LinearCrossEntropy, BitsDoNotDependOnThreads) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "LibTorch's products may depend on them";
   const int before = at::get_num_threads();
-  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+  for (const auto& [dtype, cap] : std::vector<std::pair<at::ScalarType, double>>{
+           {at::kFloat, 0.0}, {at::kBFloat16, 0.0}, {at::kBFloat16, kCap}}) {
     Tensors first;
     for (const int threads : {1, 2, 5}) {
       at::set_num_threads(threads);
       const at::Tensor hidden = testing::sample({100, 70}, dtype, 1).requires_grad_(true);
       const at::Tensor weight = testing::sample({600, 70}, dtype, 2).requires_grad_(true);
-      const at::Tensor loss = linear_cross_entropy(hidden, weight, labelled(labels_of(100, 600)));
+      const at::Tensor loss =
+          linear_cross_entropy(hidden, weight, labelled(labels_of(100, 600)), cap);
       const Tensors found = torch::autograd::grad({loss}, {hidden, weight});
       if (first.empty()) first = found;
       EXPECT_TRUE(at::equal(found[0], first[0]) && at::equal(found[1], first[1])) << threads;
@@ -254,12 +315,14 @@ TEST(LinearCrossEntropy, NeverHoldsAllLogits) {
 }
 
 TEST(LinearTokenLosses, EqualReference) {
-  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+  for (const auto& [dtype, cap] : std::vector<std::pair<at::ScalarType, double>>{
+           {at::kFloat, 0.0}, {at::kBFloat16, 0.0}, {at::kFloat, kCap}, {at::kBFloat16, kCap}}) {
     const at::Tensor hidden = testing::sample({600, 19}, dtype, 1);
     const at::Tensor weight = testing::sample({77, 19}, dtype, 2);
     const at::Tensor labels = labels_of(600, 77);
-    const TokenLosses found = linear_token_losses(hidden, weight, labelled(labels));
-    const at::Tensor logits = at::matmul(hidden.to(at::kDouble), weight.to(at::kDouble).t());
+    const TokenLosses found = linear_token_losses(hidden, weight, labelled(labels), cap);
+    const at::Tensor logits =
+        reference::soft_cap(at::matmul(hidden.to(at::kDouble), weight.to(at::kDouble).t()), cap);
     const at::Tensor wanted =
         at::cross_entropy_loss(logits, labels, {}, at::Reduction::None, kIgnoredLabel);
     EXPECT_LT(testing::relative_error(found.nll_T, wanted), testing::tolerance(at::kFloat, 77));

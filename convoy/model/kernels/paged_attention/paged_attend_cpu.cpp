@@ -265,7 +265,6 @@ class Attention {
   // Turns the scores of the keys [origin, end) into weights.
   void weigh(const Unit& unit, int64_t origin, int64_t end, Scratch<Element>& scratch,
              Part& part) const {
-    const auto scale = static_cast<float>(config_.scale);
     const int64_t width = end - origin;
     for (int64_t row = 0; row < rows_of(unit); ++row) {
       float* scores = scratch.scores.get() + row * split_keys_;
@@ -277,7 +276,10 @@ class Attention {
         std::fill_n(scores, width, 0.0f);
         std::fill_n(weights, width, Element(0.0f));
         part.log_sum_exp[row] = kNothing;
-      } else if (kQuantised) {
+        continue;
+      }
+      const float scale = attention::cap_scores(scores + from, to - from, config_);
+      if (kQuantised) {
         part.totals[row] = simd_kernels<float>().attention_weights(scores, scores, from, to, width,
                                                                    scale, &part.log_sum_exp[row]);
       } else {

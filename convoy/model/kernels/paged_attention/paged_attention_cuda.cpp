@@ -2,7 +2,8 @@
 //
 // Rows of one new token take our decode kernel, pieces of prompts LibTorch's FlashAttention-2 over
 // gathered blocks. The cache has the layout of paged_attention_aten.cpp, so heads that the kernels
-// do not take (features that 8 does not divide, more than 256) go there.
+// do not take (features that 8 does not divide, more than 256) go there, as do scores under a soft
+// cap.
 #include <numbers>
 
 #include "convoy/model/kernels/attention/attention_cuda.h"
@@ -230,7 +231,7 @@ void prefill(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& 
   const int64_t tokens = prefill.starts.back();
   const at::Tensor q_PHE = prefill.is_contiguous ? q_THE.narrow(0, prefill.first_token, tokens)
                                                  : q_THE.index_select(0, prefill.tokens_P);
-  const at::Tensor found_PHE = takes_flash(q_PHE)
+  const at::Tensor found_PHE = takes_flash(q_PHE, config)
                                    ? prefill_by_flash(q_PHE, cache, prefill, config)
                                    : paged::attend_prefill(q_PHE, cache, rows, config);
   if (prefill.is_contiguous)
@@ -241,7 +242,8 @@ void prefill(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& 
 
 at::Tensor attend(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
                   const AttentionConfig& config) {
-  if (!fits_kernels(cache)) return kPagedAttentionAten.attend(q_THE, cache, rows, config);
+  if (!fits_kernels(cache) || config.score_cap > 0)
+    return kPagedAttentionAten.attend(q_THE, cache, rows, config);
   const at::Tensor out_THE = at::empty(q_THE.sizes(), q_THE.options());
   decode(q_THE, cache, rows, config, out_THE);
   prefill(q_THE, cache, rows, config, out_THE);

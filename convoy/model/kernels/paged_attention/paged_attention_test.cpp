@@ -166,6 +166,14 @@ const std::vector<PagedCase>& paged_cases() {
       // Several parts of a row.
       {.heads = {2, 1, 16}, .tokens = {1200, 90}, .chunk = 500, .layout = {}},
       {.heads = {2, 1, 16}, .tokens = {1300}, .chunk = 400, .config = {0.25, 700}, .layout = {128}},
+      // Under soft caps.
+      {.heads = {}, .tokens = {70, 5, 33}, .chunk = 1, .config = {0.25, 0, 1.5}, .layout = {}},
+      {.heads = {8, 2, 64},
+       .tokens = {300, 64},
+       .chunk = 130,
+       .config = {0.125, 37, 0.8},
+       .layout = {}},
+      {.heads = {2, 1, 16}, .tokens = {1200}, .chunk = 500, .config = {0.25, 0, 1.0}, .layout = {}},
   };
   return all;
 }
@@ -187,7 +195,8 @@ TEST(PagedAttention, EqualsReference) {
           EXPECT_LT(error_of(rows, row, found[row], element, of.config),
                     testing::tolerance(dtype, 256))
               << dtype << " row of " << of.tokens[row] << " in chunks of " << of.chunk << " window "
-              << of.config.sliding_window << " int8 " << (element == CacheElement::Int8);
+              << of.config.sliding_window << " cap " << of.config.score_cap << " int8 "
+              << (element == CacheElement::Int8);
       }
     }
   }
@@ -237,6 +246,8 @@ TEST(PagedAttention, PlantedErrorsAreSeen) {
               testing::tolerance(dtype, 256));
     EXPECT_GT(error_of(rows, 0, found, CacheElement::Model, {0.28, 0}),
               testing::tolerance(dtype, 256));
+    EXPECT_GT(error_of(rows, 0, found, CacheElement::Model, {0.25, 0, 3}),
+              testing::tolerance(dtype, 256));
   }
 }
 
@@ -272,8 +283,9 @@ TEST(PagedAttention, BitsDependOnTheRowAlone) {
   const int threads_before = at::get_num_threads();
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     for (const auto element : {CacheElement::Model, CacheElement::Int8}) {
-      for (const int64_t window : {0, 45, 600}) {
-        const AttentionConfig config{.scale = 0.25, .sliding_window = window};
+      for (const auto& [window, cap] :
+           std::vector<std::pair<int64_t, double>>{{0, 0.0}, {45, 0.0}, {600, 0.0}, {45, 1.5}}) {
+        const AttentionConfig config{.scale = 0.25, .sliding_window = window, .score_cap = cap};
         const Heads heads{6, 2, 24};
         const Row row = make_row(1100, heads, dtype, 1);
         const at::Tensor alone = Rows({row}, config, {.element = element}).run(1)[0];

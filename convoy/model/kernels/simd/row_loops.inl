@@ -154,6 +154,31 @@ inline void attention_weights_backward(float* scores, float* grad_p, int64_t beg
   clear_outside(grad_p, begin, end, width);
 }
 
+// cap * tanh(scale * x / cap).
+inline void soft_cap(const float* from, float* to, int64_t total, SoftCap parameters) {
+  const float inner = parameters.scale / parameters.cap;
+  for_lanes(total, [&](int64_t at, auto count) {
+    const Floats share = hyperbolic_tangent(load_lanes(from + at, count) * inner);
+    store_lanes(to + at, share * parameters.cap, count);
+  });
+}
+
+inline void capped_weights_backward(float* scores, float* grad_p, int64_t begin, int64_t end,
+                                    int64_t width, SoftCap parameters, float log_sum_exp,
+                                    float delta) {
+  const float inner = parameters.scale / parameters.cap;
+  for_lanes(end - begin, [&](int64_t at, auto count) {
+    const Floats share = hyperbolic_tangent(load_lanes(scores + begin + at, count) * inner);
+    const Floats p = exponential(share * parameters.cap - log_sum_exp);
+    const Floats incoming = load_lanes(grad_p + begin + at, count);
+    store_lanes(scores + begin + at, p, count);
+    store_lanes(grad_p + begin + at,
+                p * (incoming - delta) * (1.0f - share * share) * parameters.scale, count);
+  });
+  clear_outside(scores, begin, end, width);
+  clear_outside(grad_p, begin, end, width);
+}
+
 template <class Element>
 float dot(const Element* a, const Element* b, int64_t total) {
   Floats products{};
@@ -217,6 +242,16 @@ template <class Element>
 void softmax_row(const float* logits, Element* grad, int64_t total, float log_sum_exp) {
   for_lanes(total, [&](int64_t at, auto count) {
     store_lanes(grad + at, exponential(load_lanes(logits + at, count) - log_sum_exp), count);
+  });
+}
+template <class Element>
+void capped_softmax_row(const float* logits, Element* grad, int64_t total, float log_sum_exp,
+                        float cap) {
+  const float inner = 1.0f / cap;
+  for_lanes(total, [&](int64_t at, auto count) {
+    const Floats logit = load_lanes(logits + at, count);
+    const Floats share = logit * inner;
+    store_lanes(grad + at, exponential(logit - log_sum_exp) * (1.0f - share * share), count);
   });
 }
 

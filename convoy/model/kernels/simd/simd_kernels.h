@@ -31,6 +31,12 @@ struct NormParameters {
   bool scale_by_one_plus = false;  // Gemma's order; see NormOrder
 };
 
+// x becomes cap * tanh(scale * x / cap), which lies between -cap and cap.
+struct SoftCap {
+  float scale = 1;
+  float cap = 1;  // above 0
+};
+
 // Few queries against the keys (or values) of a row. Strides in elements; scores and weights have
 // the same stride.
 struct QueryShape {
@@ -177,6 +183,12 @@ struct SimdKernels {
   // (grad_p - delta); both 0 outside begin <= i < end, below `width`.
   void (*attention_weights_backward)(float* scores, float* grad_p, int64_t begin, int64_t end,
                                      int64_t width, float scale, float log_sum_exp, float delta);
+  // `to` may be `from`.
+  void (*soft_cap)(const float* from, float* to, int64_t count, SoftCap parameters);
+  // attention_weights_backward() for weights that were made of soft_cap() of the scores.
+  void (*capped_weights_backward)(float* scores, float* grad_p, int64_t begin, int64_t end,
+                                  int64_t width, SoftCap parameters, float log_sum_exp,
+                                  float delta);
 
   // scores[query][key] = queries[query] . keys[key], over rows `strides` apart.
   void (*query_scores)(const Element* queries, const Element* keys, float* scores,
@@ -197,6 +209,9 @@ struct SimdKernels {
   float (*log_sum_exp)(const float* logits, int64_t count, int64_t* largest);
   // grad[i] = exp(logits[i] - log_sum_exp); the caller subtracts 1 at the label.
   void (*softmax_row)(const float* logits, Element* grad, int64_t count, float log_sum_exp);
+  // The same times 1 - (logits[i] / cap)^2, the slope of the soft cap that gave the logits.
+  void (*capped_softmax_row)(const float* logits, Element* grad, int64_t count, float log_sum_exp,
+                             float cap);
 
   LogitRange (*logit_range)(const Element* logits, int64_t count);
   LargestLogit (*largest_logit)(const Element* logits, int64_t count);

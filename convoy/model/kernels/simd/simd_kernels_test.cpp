@@ -402,6 +402,79 @@ TEST(SimdKernels, ExponentialOnEveryLevel) {
   }
 }
 
+at::Tensor soft_cap_of(const at::Tensor& x, SoftCap parameters) {
+  const double cap = parameters.cap;
+  return (x.to(at::kDouble) * (parameters.scale / cap)).tanh() * cap;
+}
+
+// Numbers whose tanh is nearly their own, nearly 1 and everything between.
+TEST(SimdKernels, SoftCapOnEveryLevel) {
+  const at::Tensor x = at::cat({at::linspace(-700, 700, 4001), at::linspace(-30, 30, 2003),
+                                at::logspace(-30, 0, 301), at::tensor({0.0f, -0.0f})});
+  constexpr SoftCap kParameters{.scale = 0.75f, .cap = 50.0f};
+  const at::Tensor wanted = soft_cap_of(x, kParameters);
+  for (CpuIsa isa : usable_cpu_isas()) {
+    const auto& loops = simd_kernels<float>(isa);
+    const at::Tensor y = at::empty_like(x);
+    loops.soft_cap(x.const_data_ptr<float>(), y.mutable_data_ptr<float>(), x.numel(), kParameters);
+    const at::Tensor error = (y.to(at::kDouble) - wanted).abs() / wanted.abs().clamp_min(1e-37);
+    EXPECT_LT(error.max().item<double>(), 5e-7) << cpu_isa_name(isa);
+    EXPECT_LE(y.abs().max().item<float>(), 50.0f);
+    at::Tensor in_place = x.clone();
+    loops.soft_cap(in_place.const_data_ptr<float>(), in_place.mutable_data_ptr<float>(), x.numel(),
+                   kParameters);
+    EXPECT_TRUE(at::equal(in_place, y));
+    const at::Tensor ends = at::tensor({INFINITY, -INFINITY, NAN});
+    loops.soft_cap(ends.const_data_ptr<float>(), ends.mutable_data_ptr<float>(), 3, kParameters);
+    EXPECT_EQ(ends[0].item<float>(), 50.0f);
+    EXPECT_EQ(ends[1].item<float>(), -50.0f);
+    EXPECT_TRUE(ends[2].isnan().item<bool>());
+  }
+}
+
+template <class Element>
+void check_capped_softmax(CpuIsa isa) {
+  constexpr float kCap = 3.0f, kLogSumExp = 4.5f;
+  const at::Tensor logits = soft_cap_of(testing::sample({101}, at::kFloat, 1) * 4, {.cap = kCap});
+  const at::Tensor narrow = logits.to(at::kFloat);
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const at::Tensor found = at::empty({101}, dtype);
+  simd_kernels<Element>(isa).capped_softmax_row(
+      narrow.const_data_ptr<float>(), found.mutable_data_ptr<Element>(), 101, kLogSumExp, kCap);
+  const at::Tensor wanted = (logits - kLogSumExp).exp() * (1 - (logits / kCap).square());
+  EXPECT_LT(testing::relative_error(found, wanted), testing::tolerance(dtype, 1))
+      << cpu_isa_name(isa);
+}
+
+TEST(SimdKernels, GradientsThroughSoftCapsOnEveryLevel) {
+  constexpr int64_t kBegin = 5, kEnd = 71, kWidth = 96;
+  constexpr SoftCap kParameters{.scale = 0.5f, .cap = 1.5f};
+  constexpr float kDelta = 0.3f;
+  const at::Tensor raw = testing::sample({kWidth}, at::kFloat, 1) * 3;
+  const at::Tensor incoming = testing::sample({kWidth}, at::kFloat, 2);
+  const at::Tensor capped = soft_cap_of(raw, kParameters).slice(0, kBegin, kEnd);
+  const double log_sum_exp = capped.logsumexp({0}).item<double>();
+  const at::Tensor p = (capped - log_sum_exp).exp();
+  const at::Tensor slope = 1 - (capped / double{kParameters.cap}).square();
+  const at::Tensor gradient = p * (incoming.to(at::kDouble).slice(0, kBegin, kEnd) - kDelta) *
+                              slope * double{kParameters.scale};
+  for (CpuIsa isa : usable_cpu_isas()) {
+    check_capped_softmax<float>(isa);
+    check_capped_softmax<at::BFloat16>(isa);
+    const at::Tensor scores = raw.clone(), grad = incoming.clone();
+    simd_kernels<float>(isa).capped_weights_backward(
+        scores.mutable_data_ptr<float>(), grad.mutable_data_ptr<float>(), kBegin, kEnd, kWidth,
+        kParameters, static_cast<float>(log_sum_exp), kDelta);
+    EXPECT_LT(testing::relative_error(scores.slice(0, kBegin, kEnd), p), 1e-6) << cpu_isa_name(isa);
+    EXPECT_LT(testing::relative_error(grad.slice(0, kBegin, kEnd), gradient), 1e-6)
+        << cpu_isa_name(isa);
+    for (const at::Tensor& row : {scores, grad}) {
+      EXPECT_EQ(row.slice(0, 0, kBegin).abs().max().item<float>(), 0.0f);
+      EXPECT_EQ(row.slice(0, kEnd).abs().max().item<float>(), 0.0f);
+    }
+  }
+}
+
 TEST(SimdKernels, RoundingToBf16EqualsLibTorch) {
   const at::Tensor x = at::cat(
       {testing::sample({1000}, at::kFloat, 1) * 1e3,

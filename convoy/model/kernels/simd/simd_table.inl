@@ -14,6 +14,8 @@ constexpr SimdKernels<Element> make_table() {
   table.gated_gelu_tanh_backward = gated_backward<Element, gelu_tanh>;
   table.attention_weights = attention_weights<Element>;
   table.attention_weights_backward = attention_weights_backward;
+  table.soft_cap = soft_cap;
+  table.capped_weights_backward = capped_weights_backward;
   table.query_scores = query_scores<Element>;
   table.query_sums = query_sums<Element>;
   table.dot = dot<Element>;
@@ -23,6 +25,7 @@ constexpr SimdKernels<Element> make_table() {
   table.blend_rows = blend_rows;
   table.log_sum_exp = log_sum_exp;
   table.softmax_row = softmax_row<Element>;
+  table.capped_softmax_row = capped_softmax_row<Element>;
   table.logit_range = logit_range<Element>;
   table.largest_logit = largest_logit<Element>;
   table.weigh_logits = weigh_logits;

@@ -279,6 +279,21 @@ CONVOY_INLINE Floats exponential(const Floats& x) {
 
 CONVOY_INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exponential(-x)); }
 
+// tanh as in Cephes' tanhf: a polynomial near 0, where 1 - 2 / (exp(2 |x|) + 1) would lose digits;
+// relative error below 2^-22.
+CONVOY_INLINE Floats hyperbolic_tangent(const Floats& x) {
+  const Floats size = larger(x, -x);
+  const Floats square = x * x;
+  Floats poly = all(-5.70498872745e-3f);
+  poly = poly * square + 2.06390887954e-2f;
+  poly = poly * square - 5.37397155531e-2f;
+  poly = poly * square + 1.33314422036e-1f;
+  poly = poly * square - 3.33332819422e-1f;
+  const Floats near = poly * square * x + x;
+  const Floats far = 1.0f - 2.0f / (exponential(2.0f * size) + 1.0f);
+  return chosen(above(size, all(0.625f)), chosen(above(all(0.0f), x), -far, far), near);
+}
+
 CONVOY_INLINE Floats root(const Floats& x) {
 #if CONVOY_SIMD_LEVEL >= 2
   return reinterpret_cast<Floats>(_mm512_maskz_sqrt_ps(0xffff, reinterpret_cast<__m512>(x)));
