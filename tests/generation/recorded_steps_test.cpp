@@ -92,5 +92,27 @@ TEST_F(RecordedSteps, GiveTheTokensOfStepsByThemselves) {
   }
 }
 
+// Its attention takes the rows' lengths from the host, which a recording would keep.
+TEST_F(RecordedSteps, AreNotMadeUnderASoftCapOnScores) {
+  const std::filesystem::path golden = example("../tests/golden/train");
+  const auto model =
+      models::load_causal_lm(io::ModelFolder::open((golden / "gemma2").string()), at::kFloat);
+  const text::Tokenizer tokenizer = text::Tokenizer::load(golden / "tokenizer");
+  const auto answered = [&](bool records) {
+    generate::Engine engine(
+        *model, tokenizer,
+        {.max_rows = 2, .longest_row_tokens = 100, .reads_late = true, .records_steps = records});
+    std::vector<generate::Request> asked;
+    for (const int32_t id : {20, 30})
+      asked.push_back({.prompt = {id, 7, id}, .sampling = {.temperature = 0}, .max_new_tokens = 9});
+    auto found = generate::answer_all(engine, asked);
+    EXPECT_EQ(engine.figures().recorded_steps, 0);
+    return found;
+  };
+  const auto wanted = answered(false), found = answered(true);
+  for (size_t row = 0; row < wanted.size(); ++row)
+    EXPECT_EQ(found[row].token_ids, wanted[row].token_ids) << row;
+}
+
 }  // namespace
 }  // namespace convoy

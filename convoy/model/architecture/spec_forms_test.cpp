@@ -32,6 +32,10 @@ TEST(SpecForms, SayWhatSetsAModelApart) {
             (Forms{"rotation `linear`", "norms of queries and keys",
                    "norms before and after attention and feed-forward", "norms times 1 + weight",
                    "GELU", "a scale of embeddings"}));
+  EXPECT_EQ(
+      forms_of_golden("gemma2"),
+      (Forms{"norms before and after attention and feed-forward", "norms times 1 + weight", "GELU",
+             "a scale of embeddings", "a soft cap on attention scores", "a soft cap on logits"}));
   EXPECT_EQ(forms_of_golden("glm"),
             (Forms{"a part of each head is rotated", "neighbouring features are rotated",
                    "fused gate_up_proj", "biases of queries, keys and values"}));

@@ -65,13 +65,30 @@ bool has_lost_windows(const DecoderSpec& spec) {
   return slides(spec) && is_one_of(spec, {"mistral", "phi3"});
 }
 
-std::string gemma_refusal(const DecoderSpec& spec) {
-  constexpr int64_t kLayersOf27B = 62;
+bool is_gemma(const DecoderSpec& spec) { return is_one_of(spec, {"gemma2", "gemma3"}); }
+
+std::string gemma_scale_refusal(const DecoderSpec& spec, int64_t layers_of_27b) {
   const int64_t divisor =
-      spec.num_layers() == kLayersOf27B ? spec.hidden_size / spec.num_heads : spec.head_dim;
-  if (std::fabs(spec.attention_scale * std::sqrt(static_cast<double>(divisor)) - 1) > 1e-6)
-    return fmt::format("llama.cpp divides queries by the root of {}, not by query_pre_attn_scalar",
-                       divisor);
+      spec.num_layers() == layers_of_27b ? spec.hidden_size / spec.num_heads : spec.head_dim;
+  if (std::fabs(spec.attention_scale * std::sqrt(static_cast<double>(divisor)) - 1) <= 1e-6)
+    return "";
+  return fmt::format("llama.cpp divides queries by the root of {}, not by query_pre_attn_scalar",
+                     divisor);
+}
+
+std::string gemma2_refusal(const DecoderSpec& spec) {
+  if (std::string refusal = gemma_scale_refusal(spec, 46); !refusal.empty()) return refusal;
+  if (spec.score_cap == 0 || spec.logit_cap == 0)
+    return "llama.cpp has soft caps on scores and logits in this architecture, and this model not";
+  for (int64_t layer = 0; layer < spec.num_layers(); ++layer)
+    if ((spec.layers[layer].sliding_window > 0) != (layer % 2 == 0))
+      return "llama.cpp lets every second layer slide from the first on, and this model others";
+  return "";
+}
+
+std::string gemma3_refusal(const DecoderSpec& spec) {
+  if (std::string refusal = gemma_scale_refusal(spec, 62); !refusal.empty()) return refusal;
+  if (spec.logit_cap != 0) return "llama.cpp has no soft cap on logits in this architecture";
   if (spec.ropes[1].kind != RopeKind::Default)
     return "llama.cpp does not scale the rotation of sliding layers";
   if (slides(spec) && sliding_pattern(spec) == 0)
@@ -92,7 +109,7 @@ bool is_usual_yarn(const DecoderSpec& spec) {
   const RopeSpec& rope = spec.ropes.front();
   const RopeSpec usual;
   const double scale = rope.factor <= 1 ? 1.0 : 0.1 * std::log(rope.factor) + 1.0;
-  return spec.family != "gemma3" && rope.beta_fast == usual.beta_fast &&
+  return !is_gemma(spec) && rope.beta_fast == usual.beta_fast &&
          rope.beta_slow == usual.beta_slow && rope.whole_features &&
          std::abs(rope.table_scale - scale) < 1e-6;
 }
@@ -182,6 +199,7 @@ class ModelMetadata {
       number("rope.scaling.original_context_length", rope.original_max_positions);
       metadata_.real(prefix_ + "rope.scaling.attn_factor", rope.table_scale);
     }
+    if (spec_.family == "gemma2") add_gemma2();
     if (spec_.family == "gemma3") add_windows();
     if (spec_.family == "phi3")  // 0 says that there is none
       number("attention.sliding_window", spec_.layers.front().sliding_window);
@@ -196,6 +214,12 @@ class ModelMetadata {
     metadata_.real(prefix_ + "embedding_scale", spec_.embedding_scale);
     metadata_.real(prefix_ + "residual_scale", spec_.residual_scale);
     metadata_.real(prefix_ + "logit_scale", 1.0 / spec_.logit_scale);  // llama.cpp divides by it
+  }
+
+  void add_gemma2() {
+    metadata_.real(prefix_ + "attn_logit_softcapping", spec_.score_cap);
+    metadata_.real(prefix_ + "final_logit_softcapping", spec_.logit_cap);
+    number("attention.sliding_window", spec_.layers.front().sliding_window);
   }
 
   void add_windows() {
@@ -394,11 +418,11 @@ std::vector<int32_t> ends_in_order(const io::ModelFolder& source, std::vector<in
 std::string gguf_refusal(const DecoderSpec& spec) {
   if (has_lost_biases(spec)) return "llama.cpp has no biases in this architecture";
   const bool has_gelu = spec.activation == architecture::Activation::GeluTanh;
-  if (has_gelu != (spec.family == "gemma3"))
-    return "llama.cpp has another activation in this architecture";
+  if (has_gelu != is_gemma(spec)) return "llama.cpp has another activation in this architecture";
   if (std::string refusal = rotation_refusal(spec); !refusal.empty()) return refusal;
   if (std::string refusal = shape_refusal(spec); !refusal.empty()) return refusal;
-  if (spec.family == "gemma3") return gemma_refusal(spec);
+  if (spec.family == "gemma2") return gemma2_refusal(spec);
+  if (spec.family == "gemma3") return gemma3_refusal(spec);
   if (slides(spec) && !has_lost_windows(spec))
     return "llama.cpp has no sliding windows in this architecture";
   if (spec.family == "smollm3") return smollm3_refusal(spec);

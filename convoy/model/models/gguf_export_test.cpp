@@ -108,6 +108,8 @@ void expect_same_spec(const DecoderSpec& found, const DecoderSpec& wanted) {
   EXPECT_EQ(found.attention_scale, wanted.attention_scale);
   EXPECT_EQ(found.residual_scale, wanted.residual_scale);
   EXPECT_EQ(found.logit_scale, wanted.logit_scale);
+  EXPECT_EQ(found.score_cap, wanted.score_cap);
+  EXPECT_EQ(found.logit_cap, wanted.logit_cap);
   EXPECT_EQ(found.tied_head, wanted.tied_head);
   EXPECT_TRUE(found.ropes == wanted.ropes);
   ASSERT_EQ(found.layers.size(), wanted.layers.size());
@@ -118,6 +120,7 @@ void expect_same_spec(const DecoderSpec& found, const DecoderSpec& wanted) {
 }
 
 TEST_F(Gguf, KeepsEveryFamily) {
+  const io::Json gemma2 = {{"query_pre_attn_scalar", 14}};
   const io::Json gemma = {{"query_pre_attn_scalar", 10}};
   for (const auto& [name, changes] :
        std::vector<std::pair<std::string, io::Json>>{{"llama", io::Json::object()},
@@ -126,6 +129,7 @@ TEST_F(Gguf, KeepsEveryFamily) {
                                                      {"qwen2", io::Json::object()},
                                                      {"qwen3", io::Json::object()},
                                                      {"qwen3-yarn", io::Json::object()},
+                                                     {"gemma2", gemma2},
                                                      {"gemma3", gemma},
                                                      {"gemma3-nested", gemma},
                                                      {"smollm3", io::Json::object()},
@@ -141,7 +145,7 @@ TEST_F(Gguf, KeepsEveryFamily) {
     expect_same_spec(families::read_decoder_spec(io::ModelFolder::open(file().string())),
                      families::read_decoder_spec(source));
     // Gemma's norms are stored as 1 + w.
-    expect_same_weights(source, name.starts_with("gemma3") ? 2e-7 : 0);
+    expect_same_weights(source, name.starts_with("gemma") ? 2e-7 : 0);
   }
 }
 
@@ -192,6 +196,21 @@ TEST_F(Gguf, GraniteHasItsScalesAndItsRowsInTheFilesOrder) {
   const auto found = written.stored(*written.find_tensor("blk.1.attn_q.weight"));
   ASSERT_EQ(found.size(), wanted.nbytes());
   EXPECT_EQ(std::memcmp(found.data(), wanted.const_data_ptr(), found.size()), 0);
+}
+
+// llama.cpp's keys of the soft caps; its own values stand for absent ones.
+TEST_F(Gguf, Gemma2HasItsSoftCapsAndFourNorms) {
+  write(model("gemma2", {{"query_pre_attn_scalar", 14}}), "f32");
+  const gguf::File written(file());
+  EXPECT_EQ(written.text("general.architecture"), "gemma2");
+  EXPECT_EQ(written.real("gemma2.attn_logit_softcapping"), 2.5);
+  EXPECT_EQ(written.real("gemma2.final_logit_softcapping"), 6.0);
+  EXPECT_EQ(written.integer("gemma2.attention.sliding_window", 0, 99), 7);
+  EXPECT_EQ(names_in_layer(written),
+            (std::set<std::string>{
+                "attn_norm.weight", "attn_q.weight", "attn_k.weight", "attn_v.weight",
+                "attn_output.weight", "post_attention_norm.weight", "ffn_norm.weight",
+                "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight", "post_ffw_norm.weight"}));
 }
 
 TEST_F(Gguf, SeedOssNamesItsSecondNormByAttention) {
@@ -296,7 +315,22 @@ TEST_F(Gguf, WhatAnArchitectureLacksIsRefused) {
            {"seed_oss", {{"attention_out_bias", true}}, "no biases"},
            {"granite", {{"hidden_act", "gelu_pytorch_tanh"}}, "another activation"},
            {"granite", {{"rope_parameters", longrope}}, "only for Phi"},
-           {"glm4", {{"rope_parameters", linear}}, "scales no rotation"}}) {
+           {"glm4", {{"rope_parameters", linear}}, "scales no rotation"},
+           {"gemma2", io::Json::object(), "divides queries by the root of 14"},
+           {"gemma2",
+            {{"query_pre_attn_scalar", 14}, {"final_logit_softcapping", nullptr}},
+            "has soft caps on scores and logits"},
+           {"gemma2",
+            {{"query_pre_attn_scalar", 14}, {"attn_logit_softcapping", nullptr}},
+            "has soft caps on scores and logits"},
+           {"gemma2",
+            {{"query_pre_attn_scalar", 14},
+             {"layer_types", {"full_attention", "sliding_attention", "full_attention"}}},
+            "every second layer"},
+           {"gemma2-untied", io::Json::object(), "no biases"},
+           {"gemma3",
+            {{"query_pre_attn_scalar", 10}, {"final_logit_softcapping", 30.0}},
+            "no soft cap on logits"}}) {
     EXPECT_NE(refusal(name, changes).find(reason), std::string::npos)
         << name << ": " << refusal(name, changes);
   }

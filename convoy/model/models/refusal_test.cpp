@@ -95,7 +95,13 @@ TEST(ConfigRefusal, MathsThatNoFamilyHas) {
   expect_config_refused("llama", "partial_rotary_factor", 0.5);
   expect_config_refused("llama", "quantization_config", {{"quant_method", "bitsandbytes"}});
   expect_config_refused("gemma3", "attn_logit_softcapping", 50.0);
-  expect_config_refused("gemma3", "final_logit_softcapping", 30.0);
+  expect_config_refused("llama", "final_logit_softcapping", 30.0);
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"})
+    for (const io::Json& value : {io::Json(0), io::Json(-30.0), io::Json("30"), io::Json(true)})
+      expect_config_refused("gemma2", key, value);
+  expect_config_refused("gemma3", "final_logit_softcapping", 0);
+  expect_config_refused("gemma2", "sliding_window", io::Json());
+  expect_config_refused("gemma2", "use_bidirectional_attention", true);
   expect_config_refused("gemma3", "use_bidirectional_attention", true);
   expect_config_refused("gemma3", "layer_types",
                         {"full_attention", "chunked", "full_attention", "full_attention"});
@@ -193,6 +199,25 @@ TEST(ConfigDefaults, AreThoseOfTransformers) {
   const architecture::DecoderSpec window = spec_with("smollm3-window", "layer_types", absent);
   EXPECT_EQ(window.layers[0].sliding_window, 6);
   EXPECT_EQ(window.layers[1].sliding_window, 0);
+}
+
+TEST(ConfigDefaults, SoftCapsOfGemma) {
+  const io::Json absent(io::Json::value_t::discarded), none;
+  const architecture::DecoderSpec capped = spec_with("gemma2", "query_pre_attn_scalar", absent);
+  EXPECT_EQ(capped.score_cap, 2.5);
+  EXPECT_EQ(capped.logit_cap, 6.0);
+  EXPECT_EQ(capped.attention_scale, 1.0 / 16);
+  EXPECT_EQ(spec_with("gemma2", "attn_logit_softcapping", absent).score_cap, 50.0);
+  EXPECT_EQ(spec_with("gemma2", "attn_logit_softcapping", none).score_cap, 0.0);
+  EXPECT_EQ(spec_with("gemma2", "final_logit_softcapping", absent).logit_cap, 30.0);
+  EXPECT_EQ(spec_with("gemma2", "final_logit_softcapping", none).logit_cap, 0.0);
+  EXPECT_EQ(spec_with("gemma3", "final_logit_softcapping", none).logit_cap, 0.0);
+  EXPECT_EQ(spec_with("gemma3", "final_logit_softcapping", absent).logit_cap, 0.0);
+  EXPECT_EQ(spec_with("gemma3", "final_logit_softcapping", 25).logit_cap, 25.0);
+  const architecture::DecoderSpec windows = spec_with("gemma2", "layer_types", absent);
+  EXPECT_EQ(windows.layers[0].sliding_window, 7);
+  EXPECT_EQ(windows.layers[1].sliding_window, 0);
+  EXPECT_EQ(spec_with("gemma2", "sliding_window", absent).layers[2].sliding_window, 4096);
 }
 
 TEST(ConfigDefaults, GraniteScalesNothingAndSeedOssHasBiases) {

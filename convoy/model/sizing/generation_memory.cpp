@@ -92,6 +92,19 @@ int64_t step_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int6
   return tokens * width * element_bytes + logit_rows * model.vocab_size * kGeneratedFloatBytes;
 }
 
+// GPUs compute attention under a soft cap row by row (kernels/attention/attention_aten.h): scores
+// and weights of a block of queries in fp32, and the row's keys and values, gathered and in fp32.
+int64_t capped_attention_bytes(const DecoderSpec& model, const GenerationRows& rows,
+                               int64_t element_bytes) {
+  constexpr int64_t kQueryBlock = 512;
+  if (model.score_cap == 0) return 0;
+  const int64_t queries = std::min({kQueryBlock, rows.step_tokens, rows.row_tokens});
+  const int64_t scores = 2 * model.num_heads * queries * kGeneratedFloatBytes;
+  const int64_t keys =
+      2 * model.num_kv_heads * model.head_dim * (element_bytes + kGeneratedFloatBytes);
+  return rows.row_tokens * (scores + keys);
+}
+
 }  // namespace
 
 int64_t GenerationMemory::total_bytes() const {
@@ -145,6 +158,7 @@ GenerationMemory plan_generation(const DecoderSpec& model, const GenerationReque
   if (model.max_positions > 0) rows.row_tokens = std::min(rows.row_tokens, model.max_positions);
   memory.kv_bytes = kv_bytes_of(model, rows, element_bytes);
   memory.step_bytes = step_bytes_of(model, rows, element_bytes);
+  if (!on_cpu) memory.step_bytes += capped_attention_bytes(model, rows, element_bytes);
   return memory;
 }
 

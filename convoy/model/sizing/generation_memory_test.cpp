@@ -60,5 +60,19 @@ TEST(GenerationMemory, CountsWhatAnEngineHolds) {
   EXPECT_NE(memory.text().find("whole weights while they are read"), std::string::npos);
 }
 
+// A GPU holds the scores of 512 queries of one row, twice, and its keys and values.
+TEST(GenerationMemory, CountsTheScoresOfAttentionUnderASoftCap) {
+  auto model = *known_model("google/gemma-2-2b");
+  GenerationRequest request{.rows = {.rows = 2, .row_tokens = 1000}, .hardware = Hardware::Gpu};
+  const int64_t capped = plan_generation(model, request).step_bytes;
+  model.score_cap = 0;
+  EXPECT_EQ(capped - plan_generation(model, request).step_bytes,
+            1000 * (2 * 8 * 512 * 4 + 2 * 4 * 256 * (2 + 4)));
+  request.hardware = Hardware::Cpu;
+  const int64_t on_cpu = plan_generation(model, request).step_bytes;
+  model.score_cap = 50;
+  EXPECT_EQ(plan_generation(model, request).step_bytes, on_cpu);
+}
+
 }  // namespace
 }  // namespace convoy::sizing

@@ -29,6 +29,9 @@ constexpr std::array kModels{
     KnownModel{"llama-3.2-1b", "llama", 2048, 8192, 16, 32, 8, 64, 128256, true},
     KnownModel{"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, false},
     KnownModel{"llama-3.1-70b", "llama", 8192, 28672, 80, 64, 8, 128, 128256, false},
+    KnownModel{"gemma-2-2b", "gemma2", 2304, 9216, 26, 8, 4, 256, 256000, true, 8192},
+    KnownModel{"gemma-2-9b", "gemma2", 3584, 14336, 42, 16, 8, 256, 256000, true, 8192},
+    KnownModel{"gemma-2-27b", "gemma2", 4608, 36864, 46, 32, 16, 128, 256000, true, 8192},
     KnownModel{"gemma-3-27b", "gemma3", 5376, 21504, 62, 32, 16, 128, 262208, true},
     KnownModel{"olmo-2-1124-7b", "olmo2", 4096, 11008, 32, 32, 32, 128, 100352, false, 4096},
     KnownModel{"olmo-2-1124-13b", "olmo2", 5120, 13824, 40, 40, 40, 128, 100352, false, 4096},
@@ -57,10 +60,15 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   spec.max_positions = model.positions;
   spec.tied_head = model.tied_head;
   const bool is_olmo = spec.family == "olmo2";
+  const bool is_gemma = spec.family.starts_with("gemma");
   spec.qkv_bias = spec.family == "qwen2" || spec.family == "seed_oss";
   spec.query_key_norm = spec.family == "gemma3" || is_olmo;
   spec.norm_over_heads = is_olmo;
-  if (spec.family == "gemma3") spec.norms = architecture::kNormsAround;
+  if (is_gemma) spec.norms = architecture::kNormsAround;
+  if (spec.family == "gemma2") {
+    spec.score_cap = 50;
+    spec.logit_cap = 30;
+  }
   if (is_olmo) spec.norms = architecture::kNormsAfter;
   spec.fused_qkv = spec.family == "phi3";
   spec.fused_gate_up = spec.fused_qkv;

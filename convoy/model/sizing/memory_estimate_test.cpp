@@ -15,10 +15,15 @@ namespace {
 
 // The counts of the hub's pages, in billions.
 TEST(KnownModels, HaveTheParametersOfTheHub) {
-  const std::pair<const char*, double> models[] = {
-      {"Qwen/Qwen2.5-0.5B-Instruct", 0.494},         {"Qwen/Qwen2.5-7B", 7.616},
-      {"Qwen/Qwen2.5-14B-Instruct", 14.770},         {"meta-llama/Llama-3.1-8B", 8.030},
-      {"meta-llama/Llama-3.1-70B-Instruct", 70.554}, {"google/gemma-3-27b-it", 27.009}};
+  const std::pair<const char*, double> models[] = {{"Qwen/Qwen2.5-0.5B-Instruct", 0.494},
+                                                   {"Qwen/Qwen2.5-7B", 7.616},
+                                                   {"Qwen/Qwen2.5-14B-Instruct", 14.770},
+                                                   {"meta-llama/Llama-3.1-8B", 8.030},
+                                                   {"meta-llama/Llama-3.1-70B-Instruct", 70.554},
+                                                   {"google/gemma-3-27b-it", 27.009},
+                                                   {"google/gemma-2-2b-it", 2.614},
+                                                   {"google/gemma-2-9b", 9.242},
+                                                   {"google/gemma-2-27b-it", 27.227}};
   for (const auto& [name, billions] : models) {
     const auto model = known_model(name);
     ASSERT_TRUE(model.has_value()) << name;

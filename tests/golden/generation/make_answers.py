@@ -34,6 +34,8 @@ MODELS = {
     "olmo3": 12,
     "phi3": 13,
     "glm4": 14,
+    "gemma2": 15,
+    "gemma2-untied": 16,
 }
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4

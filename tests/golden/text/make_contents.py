@@ -3,7 +3,7 @@
 
 usage: python make_contents.py      (writes contents.json beside itself; needs transformers 5, jinja2)
 
-The templates idefics3, llava_next, phi3, gptoss, gemma4, lfm2, qwen2_5, glm4moe and deepseekv3 are TRL's (trl/chat_templates, Apache-2.0).
+The templates idefics3, llava_next, phi3, gptoss, gemma (Gemma 1 and 2), gemma4, lfm2, qwen2_5, glm4moe and deepseekv3 are TRL's (trl/chat_templates, Apache-2.0).
 """
 
 import copy
@@ -24,6 +24,7 @@ TEMPLATES = [
     "qwen2_5",
     "glm4moe",
     "deepseekv3",
+    "gemma",
 ]
 NOON = datetime.datetime(2024, 5, 1, 12, 0, 0)
 TOKENS = {

@@ -53,7 +53,8 @@ constexpr std::array kRefused = {
     "each lacks, and which family comes nearest",
     "pickled weights (.bin, .pth): converted once with save_pretrained(safe_serialization=True)",
     "a model's own Python code (auto_map, trust_remote_code): never run",
-    "forms that a family lacks, such as soft caps: named by their key of config.json",
+    "forms that a family lacks, such as an output gate of attention: named by their key of "
+    "config.json",
     "vision and audio parts: only the language model of a nested checkpoint is read"};
 
 nlohmann::ordered_json list_as_json() {

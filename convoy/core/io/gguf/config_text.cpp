@@ -25,6 +25,8 @@ constexpr int64_t kMostLayers = 1000;
 constexpr int64_t kMostContext = int64_t{1} << 31;
 
 constexpr const char* kOriginalLength = "rope.scaling.original_context_length";
+constexpr const char* kScoreCap = "attn_logit_softcapping";
+constexpr const char* kLogitCap = "final_logit_softcapping";
 constexpr const char* kAttnFactor = "rope.scaling.attn_factor";
 
 // Keys after "llama." that are used, or that repeat what other keys say.
@@ -53,8 +55,8 @@ constexpr std::array kReadKeys = {"block_count",
                                   "tensor_data_layout",
                                   "use_parallel_residual",
                                   "pooling_type",
-                                  "final_logit_softcapping",
-                                  "attn_logit_softcapping",
+                                  kScoreCap,
+                                  kLogitCap,
                                   "expert_count",
                                   "expert_used_count",
                                   "logit_scale",
@@ -89,13 +91,14 @@ class Config {
                {"rms_norm_eps", number("attention.layer_norm_rms_epsilon")},
                {"tie_word_embeddings", find_("output.weight") == nullptr},
                {"torch_dtype", "float32"}};
-    const bool is_gemma = family_.architecture == "gemma3";
+    const bool is_gemma = family_.norms_plus_one;
     config_[is_gemma ? "hidden_activation" : "hidden_act"] =
         is_gemma ? "gelu_pytorch_tanh" : "silu";
     config_["attention_bias"] = find_("blk.0.attn_q.bias") != nullptr;
     config_["mlp_bias"] = find_("blk.0.ffn_gate.bias") != nullptr;
     add_tokens();
-    if (is_gemma) add_gemma();
+    if (family_.architecture == "gemma2") add_gemma2();
+    if (family_.architecture == "gemma3") add_gemma3();
     if (family_.architecture == "granite") add_granite();
     if (family_.architecture == "phi3") add_phi();
     if (family_.rotates_part) config_["partial_rotary_factor"] = rotated_share();
@@ -136,8 +139,9 @@ class Config {
     for (const char* name : {"expert_count", "expert_used_count"})
       refuse_unless(file_.integer(key(name), 0, kMostSize).value_or(0) == 0, name,
                     "mixtures of experts are not supported");
-    for (const char* name : {"attn_logit_softcapping", "final_logit_softcapping",
-                             "attention.max_alibi_bias", "attention.clamp_kqv"})
+    std::vector<const char*> others = {"attention.max_alibi_bias", "attention.clamp_kqv"};
+    if (family_.architecture != "gemma2") others.insert(others.end(), {kScoreCap, kLogitCap});
+    for (const char* name : others)
       refuse_unless(file_.real(key(name)).value_or(0) == 0, name, "is not supported");
     if (family_.architecture == "granite")
       refuse_unless(file_.truth(key("rope.scaling.finetuned")).value_or(true),
@@ -191,13 +195,27 @@ class Config {
     config_["eos_token_id"] = eos ? Json(*eos) : Json();
   }
 
-  void add_gemma() {
-    // Only the 27B model divides by a number other than head_dim.
-    constexpr int64_t kLayersOf27B = 62;
-    const int64_t scalar = sizes_.num_layers == kLayersOf27B
-                               ? whole("embedding_length", kMostSize) / sizes_.num_heads
-                               : sizes_.head_dim;
-    config_["query_pre_attn_scalar"] = scalar;
+  // llama.cpp divides queries by the root of head_dim, in the 27B models of another number.
+  int64_t gemma_scalar(int64_t layers_of_27b) const {
+    return sizes_.num_layers == layers_of_27b
+               ? whole("embedding_length", kMostSize) / sizes_.num_heads
+               : sizes_.head_dim;
+  }
+
+  // Absent keys have llama.cpp's values, which the published models have too.
+  void add_gemma2() {
+    config_["query_pre_attn_scalar"] = gemma_scalar(46);
+    config_["attn_logit_softcapping"] = file_.real(key(kScoreCap)).value_or(50.0);
+    config_["final_logit_softcapping"] = file_.real(key(kLogitCap)).value_or(30.0);
+    config_["sliding_window"] = window() > 0 ? window() : 4096;
+    Json types = Json::array();
+    for (int64_t layer = 0; layer < sizes_.num_layers; ++layer)
+      types.push_back(layer % 2 == 0 ? "sliding_attention" : "full_attention");
+    config_["layer_types"] = types;
+  }
+
+  void add_gemma3() {
+    config_["query_pre_attn_scalar"] = gemma_scalar(62);
     config_["rope_local_base_freq"] = file_.real(key("rope.freq_base_swa")).value_or(10000.0);
     const int64_t pattern =
         file_.integer(key("attention.sliding_window_pattern"), 1, kMostSize).value_or(6);

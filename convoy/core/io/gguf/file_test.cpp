@@ -314,6 +314,31 @@ TEST(GgufFile, GranitesScalesAreReadAndOthersRefused) {
             std::string::npos);
 }
 
+TEST(GgufFile, SoftCapsOfGemma2AreReadAndOthersRefused) {
+  const auto none = [](Metadata&) {};
+  const nlohmann::json usual = nlohmann::json::parse(config_with("gemma2", none));
+  EXPECT_EQ(usual["attn_logit_softcapping"], 50.0);  // llama.cpp's values where the keys are absent
+  EXPECT_EQ(usual["final_logit_softcapping"], 30.0);
+  EXPECT_EQ(usual["sliding_window"], 4096);
+  EXPECT_EQ(usual["query_pre_attn_scalar"], 16);
+  EXPECT_EQ(usual["hidden_activation"], "gelu_pytorch_tanh");
+  EXPECT_EQ(usual["layer_types"][0], "sliding_attention");
+  const auto told = [](Metadata& metadata) {
+    metadata.real("gemma2.attn_logit_softcapping", 20);
+    metadata.real("gemma2.final_logit_softcapping", 0.1);
+    metadata.number("gemma2.attention.sliding_window", 8);
+  };
+  const nlohmann::json config = nlohmann::json::parse(config_with("gemma2", told));
+  EXPECT_EQ(config["attn_logit_softcapping"], 20.0);
+  EXPECT_EQ(config["final_logit_softcapping"], 0.1);
+  EXPECT_EQ(config["sliding_window"], 8);
+  const auto capped = [](Metadata& metadata) {
+    metadata.real("gemma3.final_logit_softcapping", 30);
+  };
+  EXPECT_NE(config_with("gemma3", capped).find("final_logit_softcapping: is not supported"),
+            std::string::npos);
+}
+
 TEST(GgufFile, Olmo3AndFactorsWithoutDivisorsAreRefused) {
   const auto window = [](Metadata& metadata) {
     metadata.number("olmo2.attention.sliding_window", 4096);

@@ -7,7 +7,7 @@
 namespace convoy::gguf {
 namespace {
 
-constexpr std::array<Family, 12> kKnownFamilies = {{
+constexpr std::array<Family, 13> kKnownFamilies = {{
     {.architecture = "llama",
      .model_type = "llama",
      .class_name = "LlamaForCausalLM",
@@ -18,6 +18,11 @@ constexpr std::array<Family, 12> kKnownFamilies = {{
      .permuted = true},
     {.architecture = "qwen2", .model_type = "qwen2", .class_name = "Qwen2ForCausalLM"},
     {.architecture = "qwen3", .model_type = "qwen3", .class_name = "Qwen3ForCausalLM"},
+    {.architecture = "gemma2",
+     .model_type = "gemma2",
+     .class_name = "Gemma2ForCausalLM",
+     .norms_plus_one = true,
+     .norms = NormNames::Around},
     {.architecture = "gemma3",
      .model_type = "gemma3_text",
      .class_name = "Gemma3ForCausalLM",

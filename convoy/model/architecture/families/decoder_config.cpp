@@ -31,11 +31,11 @@ int64_t int_or_required(const io::JsonReader& config, const std::string& key, in
 struct KeyOfForm {
   const char* key;
   const char* words;
-  const char* nearest;  // model_type of the nearest family, which lacks the form
+  const char* nearest;  // model_type of the nearest family
 };
 constexpr std::array kKeysOfForms{
-    KeyOfForm{"attn_logit_softcapping", "soft caps on attention scores", "gemma3_text"},
-    KeyOfForm{"final_logit_softcapping", "soft caps on logits", "gemma3_text"},
+    KeyOfForm{"attn_logit_softcapping", "soft caps on attention scores", "gemma2"},
+    KeyOfForm{"final_logit_softcapping", "soft caps on logits", "gemma2"},
     KeyOfForm{"use_bidirectional_attention", "attention that looks ahead", "gemma3_text"},
     KeyOfForm{"use_mrope", "rotation by places in an image", "qwen2"},
     KeyOfForm{"attn_output_gate", "an output gate of attention", "qwen3"}};
@@ -47,21 +47,33 @@ void refuse_partial_rotation(const io::JsonReader& reader) {
   }
 }
 
-}  // namespace
-
-void refuse_unsupported(const io::JsonReader& config) {
-  refuse_unsupported_but_partial_rotation(config);
-  refuse_partial_rotation(config);
-}
-
-void refuse_unsupported_but_partial_rotation(const io::JsonReader& config) {
+void refuse_forms(const io::JsonReader& config, std::initializer_list<std::string_view> known) {
   for (const KeyOfForm& form : kKeysOfForms)
-    if (config.has(form.key) && *config.find(form.key) != false)
+    if (std::find(known.begin(), known.end(), form.key) == known.end() && config.has(form.key) &&
+        *config.find(form.key) != false)
       refuse_form(config, form.key, form.words, take_nearest(form.nearest));
   for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"})
     if (const io::Json* const count = config.find(key);
         count != nullptr && count->is_number() && count->get<double>() > 1)
       refuse_form(config, key, "a mixture of experts", "take a dense model of this family");
+}
+
+}  // namespace
+
+void refuse_unsupported(const io::JsonReader& config,
+                        std::initializer_list<std::string_view> known) {
+  refuse_forms(config, known);
+  refuse_partial_rotation(config);
+}
+
+void refuse_unsupported_but_partial_rotation(const io::JsonReader& config) {
+  refuse_forms(config, {});
+}
+
+double read_soft_cap(const io::JsonReader& config, const std::string& key, double fallback) {
+  constexpr double kLeastCap = 1e-3, kMostCap = 1e9;
+  if (config.find(key) == nullptr) return fallback;
+  return config.has(key) ? config.require_double(key, kLeastCap, kMostCap) : 0.0;
 }
 
 architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,

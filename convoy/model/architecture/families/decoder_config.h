@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convoy/core/io/json_reader.h"
@@ -14,9 +16,14 @@
 
 namespace convoy::families {
 
-// Settings that change the maths and that no family here has (soft caps, experts, ...).
-void refuse_unsupported(const io::JsonReader& config);
+// Settings that change the maths and that the family lacks (experts, output gates, ...). `known`:
+// keys among them that the family has.
+void refuse_unsupported(const io::JsonReader& config,
+                        std::initializer_list<std::string_view> known = {});
 void refuse_unsupported_but_partial_rotation(const io::JsonReader& config);
+
+// A soft cap: `fallback` where the key is absent, 0 (none) where it is null.
+double read_soft_cap(const io::JsonReader& config, const std::string& key, double fallback = 0.0);
 
 architecture::Activation read_activation(const io::JsonReader& config, const std::string& key,
                                          const std::string& fallback);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "convoy/model/architecture/families/gemma2/gemma2.h"
 #include "convoy/model/architecture/families/gemma3/gemma3.h"
 #include "convoy/model/architecture/families/glm/glm.h"
 #include "convoy/model/architecture/families/granite/granite.h"
@@ -31,6 +32,8 @@ constexpr std::array kFamilies{
     Family{"qwen2", "Qwen2ForCausalLM", read_qwen2_spec, TextModel::Whole,
            "Qwen2, Qwen2.5; DeepSeek-R1-Distill-Qwen"},
     Family{"qwen3", "Qwen3ForCausalLM", read_qwen3_spec, TextModel::Whole, "Qwen3 (dense)"},
+    Family{"gemma2", "Gemma2ForCausalLM", read_gemma2_spec, TextModel::Whole,
+           "Gemma 2 2B, 9B, 27B"},
     Family{"gemma3_text", "Gemma3ForCausalLM", read_gemma3_spec, TextModel::Whole,
            "Gemma 3 270M, 1B"},
     Family{"gemma3", "Gemma3ForCausalLM", read_nested_gemma3_spec, TextModel::Nested,

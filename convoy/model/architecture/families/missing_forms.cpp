@@ -20,13 +20,12 @@ constexpr const char* kDeltaNet = "Gated DeltaNet layers, an output gate of atte
 constexpr const char* kDeltaNetExperts =
     "Gated DeltaNet layers, an output gate of attention, a mixture of experts";
 constexpr const char* kGemma4 =
-    "a soft cap on logits, two head sizes in one model, keys that are values or are shared by "
-    "layers, embeddings for each layer, a mixture of experts (26B-A4B)";
+    "two head sizes in one model, keys that are values or are shared by layers, embeddings for "
+    "each "
+    "layer, a mixture of experts (26B-A4B)";
 constexpr const char* kGemma3n =
-    "a soft cap on logits, keys and values shared by layers, embeddings for each layer, several "
-    "streams of hidden states";
-constexpr const char* kGlimmer =
-    "a soft cap on logits, an output gate of attention, norms without a weight";
+    "keys and values shared by layers, embeddings for each layer, several streams of hidden states";
+constexpr const char* kGlimmer = "an output gate of attention, norms without a weight";
 constexpr const char* kStateSpace = "state-space layers in place of attention";
 constexpr const char* kMamba2 = "Mamba-2 layers";
 constexpr const char* kMamba2Experts = "Mamba-2 layers, a mixture of experts";
@@ -55,8 +54,6 @@ constexpr std::array kMissingTypes{
     MissingType{"gemma4_unified_text", "Gemma 4", kGemma4, "gemma3"},
     MissingType{"gemma3n", "Gemma 3n E2B, E4B", kGemma3n, "gemma3"},
     MissingType{"gemma3n_text", "Gemma 3n E2B, E4B", kGemma3n, "gemma3"},
-    MissingType{"gemma2", "Gemma 2 2B, 9B, 27B", "soft caps on attention scores and on logits",
-                "gemma3"},
     MissingType{"gemma", "Gemma 2B, 7B", kReader, "gemma3"},
     MissingType{"muse_glimmer", "Muse Glimmer 30B", kGlimmer, "olmo3"},
     MissingType{"muse_glimmer_text", "Muse Glimmer 30B", kGlimmer, "olmo3"},

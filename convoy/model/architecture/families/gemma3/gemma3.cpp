@@ -23,7 +23,8 @@ std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_
 }  // namespace
 
 architecture::DecoderSpec read_gemma3_spec(const io::JsonReader& config) {
-  refuse_unsupported(config);
+  // transformers reads attn_logit_softcapping for this family, and does not apply it.
+  refuse_unsupported(config, {"final_logit_softcapping"});
   architecture::DecoderSpec spec;
   spec.family = "gemma3";
   // config.json of the 4B and larger models omits these sizes, so transformers' defaults apply.
@@ -42,6 +43,7 @@ architecture::DecoderSpec read_gemma3_spec(const io::JsonReader& config) {
   spec.attention_output_bias = spec.qkv_bias;
   spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden_size));
   spec.attention_scale = 1.0 / std::sqrt(config.double_or("query_pre_attn_scalar", 256, 1e-3, 1e9));
+  spec.logit_cap = read_soft_cap(config, "final_logit_softcapping");
   spec.tied_head = config.bool_or("tie_word_embeddings", true);
   spec.ropes = read_ropes_by_type(
       config,
