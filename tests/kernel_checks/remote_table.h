@@ -39,6 +39,10 @@ class Journey {
   kernels::AttentionOutput there(const kernels::AttentionOutput& output) {
     return {there(output.out_THE), there(output.for_backward)};
   }
+  kernels::DeltaRuleTensors there(const kernels::DeltaRuleTensors& of) {
+    return {there(of.q_TKE), there(of.k_TKE), there(of.v_THF), there(of.log_decay_TH),
+            there(of.beta_TH)};
+  }
   kernels::ProductTerm there(const kernels::ProductTerm& term) {
     return {there(term.a_MK), there(term.b_KN)};
   }
@@ -128,6 +132,12 @@ inline kernels::AttentionOutput back(kernels::AttentionOutput output) {
 inline kernels::AttentionGradients back(const kernels::AttentionGradients& of) {
   return {back(of.q_THE), back(of.k_TKE), back(of.v_TKE)};
 }
+inline kernels::DeltaRuleTensors back(const kernels::DeltaRuleTensors& of) {
+  return {back(of.q_TKE), back(of.k_TKE), back(of.v_THF), back(of.log_decay_TH), back(of.beta_TH)};
+}
+inline kernels::ShortConvolutionGradients back(const kernels::ShortConvolutionGradients& of) {
+  return {back(of.x_TC), back(of.weight_CW)};
+}
 inline kernels::HeadLoss back(const kernels::HeadLoss& of) {
   return {back(of.loss), back(of.hidden_ND), back(of.weight_VD)};
 }
@@ -208,6 +218,12 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(rope.rotate_both);
   CONVOY_REMOTE(gated_activation.forward);
   CONVOY_REMOTE(gated_activation.backward);
+  CONVOY_REMOTE(gated_delta_rule.forward);
+  CONVOY_REMOTE(gated_delta_rule.backward);
+  CONVOY_REMOTE(gated_delta_rule.advance);
+  CONVOY_REMOTE(short_convolution.forward);
+  CONVOY_REMOTE(short_convolution.backward);
+  CONVOY_REMOTE(short_convolution.advance);
   CONVOY_REMOTE(attention.forward);
   CONVOY_REMOTE(attention.backward);
   CONVOY_REMOTE(paged_attention.make_cache);

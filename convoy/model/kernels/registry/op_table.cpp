@@ -14,6 +14,8 @@ const OpTable& cpu_op_table() {
   static const OpTable table = {.rms_norm = kRmsNormCpu,
                                 .rope = kRopeCpu,
                                 .gated_activation = kGatedActivationCpu,
+                                .gated_delta_rule = kGatedDeltaRuleCpu,
+                                .short_convolution = kShortConvolutionCpu,
                                 .attention = kAttentionCpu,
                                 .paged_attention = kPagedAttentionCpu,
                                 .cross_entropy = kCrossEntropyCpu,
@@ -41,6 +43,8 @@ const OpTable& aten_op_table() {
   static const OpTable table = {.rms_norm = kRmsNormAten,
                                 .rope = kRopeAten,
                                 .gated_activation = kGatedActivationAten,
+                                .gated_delta_rule = kGatedDeltaRuleAten,
+                                .short_convolution = kShortConvolutionAten,
                                 .attention = kAttentionAten,
                                 .paged_attention = kPagedAttentionAten,
                                 .cross_entropy = kCrossEntropyAten,
@@ -103,6 +107,12 @@ const RmsNormOps& rms_norm_ops(at::Device device) { return op_table(device).rms_
 const RopeOps& rope_ops(at::Device device) { return op_table(device).rope; }
 const GatedActivationOps& gated_activation_ops(at::Device device) {
   return op_table(device).gated_activation;
+}
+const GatedDeltaRuleOps& gated_delta_rule_ops(at::Device device) {
+  return op_table(device).gated_delta_rule;
+}
+const ShortConvolutionOps& short_convolution_ops(at::Device device) {
+  return op_table(device).short_convolution;
 }
 const AttentionOps& attention_ops(at::Device device) { return op_table(device).attention; }
 const PagedAttentionOps& paged_attention_ops(at::Device device) {

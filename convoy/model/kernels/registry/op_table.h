@@ -16,11 +16,13 @@
 #include "convoy/model/kernels/dropout/dropout_ops.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear_ops.h"
 #include "convoy/model/kernels/gated_activation/gated_activation_ops.h"
+#include "convoy/model/kernels/gated_delta_rule/gated_delta_rule_ops.h"
 #include "convoy/model/kernels/matrix_product/matrix_product_ops.h"
 #include "convoy/model/kernels/paged_attention/paged_attention_ops.h"
 #include "convoy/model/kernels/rms_norm/rms_norm_ops.h"
 #include "convoy/model/kernels/rope/rope_ops.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
+#include "convoy/model/kernels/short_convolution/short_convolution_ops.h"
 #include "convoy/model/kernels/sum_of_squares/sum_of_squares_ops.h"
 
 namespace convoy::kernels {
@@ -29,6 +31,8 @@ struct OpTable {
   RmsNormOps rms_norm;
   RopeOps rope;
   GatedActivationOps gated_activation;
+  GatedDeltaRuleOps gated_delta_rule;
+  ShortConvolutionOps short_convolution;
   AttentionOps attention;
   PagedAttentionOps paged_attention;
   CrossEntropyOps cross_entropy;

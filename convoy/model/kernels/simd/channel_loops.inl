@@ -163,3 +163,38 @@ void mean_gradient(const float* grad, const float* z, const ChannelNorm& norm,
     }
   });
 }
+
+template <class Input, class Count>
+CONVOY_INLINE Floats sum_of_taps(const ConvolutionTaps<Input>& taps, int64_t at, Count count) {
+  Floats sum{};
+  for (int64_t tap = 0; tap < taps.taps; ++tap)
+    sum += load_lanes(taps.weight + tap * taps.weight_stride + at, count) *
+           load_lanes(taps.inputs[tap] + at, count);
+  return sum;
+}
+
+template <class Input, class Element, bool activates>
+void convolve(const ConvolutionTaps<Input>& taps, Element* y) {
+  for_lanes(taps.channels, [&](int64_t at, auto count) {
+    const Floats sum = sum_of_taps(taps, at, count);
+    if constexpr (activates)
+      store_lanes(y + at, sum * sigmoid(sum), count);
+    else
+      store_lanes(y + at, sum, count);
+  });
+}
+
+template <class Element>
+void convolve_silu_backward(const ConvolutionTaps<Element>& taps, const Element* grad,
+                            float* grad_sum, float* grad_weight) {
+  for_lanes(taps.channels, [&](int64_t at, auto count) {
+    const Floats slope = silu(sum_of_taps(taps, at, count)).slope;
+    const Floats of_sum = load_lanes(grad + at, count) * slope;
+    store_lanes(grad_sum + at, of_sum, count);
+    for (int64_t tap = 0; tap < taps.taps; ++tap) {
+      float* to = grad_weight + tap * taps.weight_stride + at;
+      store_lanes(to, load_lanes(to, count) + of_sum * load_lanes(taps.inputs[tap] + at, count),
+                  count);
+    }
+  });
+}

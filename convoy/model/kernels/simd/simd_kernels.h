@@ -100,6 +100,39 @@ struct LogitMass {
   double weight = 0;
 };
 
+// Successive tokens of one head for the gated delta rule: queries and keys in rows of `features`,
+// products q . k, decays and betas by token.
+struct DeltaRuleTokens {
+  const float* q_TE = nullptr;
+  const float* k_TE = nullptr;
+  const float* query_keys_T = nullptr;
+  const float* decays_T = nullptr;
+  const float* betas_T = nullptr;
+  int64_t tokens = 0;
+  int64_t features = 0;
+};
+
+// kPanelColumns columns of their values and results, and of the head's state [features, columns].
+struct DeltaRuleColumns {
+  const float* v_TF = nullptr;
+  int64_t v_stride = 0;
+  float* out_TF = nullptr;
+  int64_t out_stride = 0;
+  float* state = nullptr;
+  int64_t state_stride = 0;
+};
+
+// One token of a causal convolution by channel: its input at each tap, and the weight by tap in
+// rows `weight_stride` apart.
+template <class Input>
+struct ConvolutionTaps {
+  const Input* const* inputs = nullptr;  // [taps]
+  const float* weight = nullptr;
+  int64_t weight_stride = 0;
+  int64_t taps = 0;
+  int64_t channels = 0;
+};
+
 // Codes of a quantised weight in panels of words [k of a word, kPanelColumns], each of successive k
 // of a column: four signed bytes, none of them -128, or eight signed nibbles with even k in the
 // lower half.
@@ -196,6 +229,19 @@ struct SimdKernels {
   // out[query][width] = sum over keys of weights[query][key] * values[key].
   void (*query_sums)(const float* weights, const Element* values, float* out,
                      const QueryShape& shape);
+
+  // For each token S <- decay S + k (beta change)^T with change = v - decay k^T S, and out = q^T S.
+  void (*delta_rule)(const DeltaRuleTokens& tokens, const DeltaRuleColumns& columns);
+  // The same without queries; `out` receives each token's change.
+  void (*delta_rule_changes)(const DeltaRuleTokens& tokens, const DeltaRuleColumns& columns);
+
+  // y = silu(sum over taps of weight * input).
+  void (*convolve_silu)(const ConvolutionTaps<Element>& taps, Element* y);
+  // From the gradient of y that of the sum; adds its products with the inputs to
+  // `grad_weight`, in rows `weight_stride` apart.
+  void (*convolve_silu_backward)(const ConvolutionTaps<Element>& taps, const Element* grad,
+                                 float* grad_sum, float* grad_weight);
+  void (*convolve)(const ConvolutionTaps<float>& taps, Element* y);  // the sum alone
 
   float (*dot)(const Element* a, const Element* b, int64_t count);
   void (*round_row)(const float* from, Element* to, int64_t count, float factor);

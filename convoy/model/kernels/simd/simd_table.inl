@@ -44,6 +44,11 @@ constexpr SimdKernels<Element> make_table() {
   table.mean_gradient_sums = mean_gradient_sums;
   table.pairs_gradient = pairs_gradient;
   table.mean_gradient = mean_gradient;
+  table.delta_rule = delta_rule<true>;
+  table.delta_rule_changes = delta_rule<false>;
+  table.convolve_silu = convolve<Element, Element, true>;
+  table.convolve_silu_backward = convolve_silu_backward<Element>;
+  table.convolve = convolve<float, Element, false>;
   table.pack_rows = pack_rows_from<Element, Element>;
   table.pack_columns = pack_columns<Element>;
   table.pack_float_rows = pack_rows_from<float, Element>;
