@@ -67,8 +67,9 @@ inline at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Te
 
 inline at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
                                    Activation activation) {
-  at::Tensor activated =
-      activation == Activation::Silu ? at::silu(gate_TF) : at::gelu(gate_TF, "tanh");
+  const at::Tensor activated = activation == Activation::Silu       ? at::silu(gate_TF)
+                               : activation == Activation::GeluTanh ? at::gelu(gate_TF, "tanh")
+                                                                    : at::sigmoid(gate_TF);
   return activated * up_TF;
 }
 

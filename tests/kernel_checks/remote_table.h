@@ -137,6 +137,8 @@ inline kernels::DeltaRuleTensors back(const kernels::DeltaRuleTensors& of) {
 }
 inline kernels::ShortConvolutionGradients back(const kernels::ShortConvolutionGradients& of) {
   return {back(of.x_TC), back(of.weight_CW)};
+inline kernels::DeltaGates back(const kernels::DeltaGates& of) {
+  return {back(of.log_decay_TH), back(of.beta_TH)};
 }
 inline kernels::HeadLoss back(const kernels::HeadLoss& of) {
   return {back(of.loss), back(of.hidden_ND), back(of.weight_VD)};
@@ -224,6 +226,7 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(short_convolution.forward);
   CONVOY_REMOTE(short_convolution.backward);
   CONVOY_REMOTE(short_convolution.advance);
+  CONVOY_REMOTE(delta_gates.forward);
   CONVOY_REMOTE(attention.forward);
   CONVOY_REMOTE(attention.backward);
   CONVOY_REMOTE(paged_attention.make_cache);

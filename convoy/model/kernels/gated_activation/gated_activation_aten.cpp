@@ -5,7 +5,28 @@ namespace convoy::kernels {
 namespace {
 
 at::Tensor activate(const at::Tensor& gate, Activation activation) {
-  return activation == Activation::Silu ? at::silu(gate) : at::gelu(gate, "tanh");
+  switch (activation) {
+    case Activation::Silu:
+      return at::silu(gate);
+    case Activation::GeluTanh:
+      return at::gelu(gate, "tanh");
+    case Activation::Sigmoid:
+      break;
+  }
+  return at::sigmoid(gate);
+}
+
+at::Tensor gate_gradient(const at::Tensor& grad_activated, const at::Tensor& gate,
+                         Activation activation) {
+  switch (activation) {
+    case Activation::Silu:
+      return at::silu_backward(grad_activated, gate);
+    case Activation::GeluTanh:
+      return at::gelu_backward(grad_activated, gate, "tanh");
+    case Activation::Sigmoid:
+      break;
+  }
+  return at::sigmoid_backward(grad_activated, at::sigmoid(gate));
 }
 
 at::Tensor run_forward(const at::Tensor& gate_TF, const at::Tensor& up_TF, Activation activation) {
@@ -19,10 +40,7 @@ GatedActivationGradients run_backward(const at::Tensor& grad_TF, const at::Tenso
   const at::Tensor grad = grad_TF.to(at::kFloat);
   const at::Tensor gate = gate_TF.to(at::kFloat);
   const at::Tensor grad_activated = grad * up_TF.to(at::kFloat);
-  const at::Tensor grad_gate = activation == Activation::Silu
-                                   ? at::silu_backward(grad_activated, gate)
-                                   : at::gelu_backward(grad_activated, gate, "tanh");
-  return {grad_gate.to(gate_TF.scalar_type()),
+  return {gate_gradient(grad_activated, gate, activation).to(gate_TF.scalar_type()),
           activate(gate, activation).mul_(grad).to(up_TF.scalar_type())};
 }
 

@@ -6,6 +6,34 @@
 namespace convoy::kernels {
 namespace {
 
+template <class Element>
+auto forward_loop(Activation activation) {
+  const auto& loops = simd_kernels<Element>();
+  switch (activation) {
+    case Activation::Silu:
+      return loops.gated_silu;
+    case Activation::GeluTanh:
+      return loops.gated_gelu_tanh;
+    case Activation::Sigmoid:
+      break;
+  }
+  return loops.gated_sigmoid;
+}
+
+template <class Element>
+auto backward_loop(Activation activation) {
+  const auto& loops = simd_kernels<Element>();
+  switch (activation) {
+    case Activation::Silu:
+      return loops.gated_silu_backward;
+    case Activation::GeluTanh:
+      return loops.gated_gelu_tanh_backward;
+    case Activation::Sigmoid:
+      break;
+  }
+  return loops.gated_sigmoid_backward;
+}
+
 // The loops run over whole tensors, which are contiguous: on CPUs no product returns strided rows.
 at::Tensor run_forward(const at::Tensor& gate_rows, const at::Tensor& up_rows,
                        Activation activation) {
@@ -13,8 +41,7 @@ at::Tensor run_forward(const at::Tensor& gate_rows, const at::Tensor& up_rows,
   at::Tensor y_TF = at::empty(gate_TF.sizes(), gate_TF.options());
   with_element(gate_TF, "gated_activation", [&](auto element) {
     using Element = decltype(element);
-    const auto& loops = simd_kernels<Element>();
-    const auto loop = activation == Activation::Silu ? loops.gated_silu : loops.gated_gelu_tanh;
+    const auto loop = forward_loop<Element>(activation);
     const auto* gate = gate_TF.const_data_ptr<Element>();
     const auto* up = up_TF.const_data_ptr<Element>();
     auto* y = y_TF.mutable_data_ptr<Element>();
@@ -31,9 +58,7 @@ GatedActivationGradients run_backward(const at::Tensor& grad_TF, const at::Tenso
                                      at::empty(up_TF.sizes(), up_TF.options())};
   with_element(grad_TF, "gated_activation", [&](auto element) {
     using Element = decltype(element);
-    const auto& loops = simd_kernels<Element>();
-    const auto loop =
-        activation == Activation::Silu ? loops.gated_silu_backward : loops.gated_gelu_tanh_backward;
+    const auto loop = backward_loop<Element>(activation);
     const auto* grad = grad_TF.const_data_ptr<Element>();
     const auto* gate = gate_TF.const_data_ptr<Element>();
     const auto* up = up_TF.const_data_ptr<Element>();

@@ -11,7 +11,7 @@ gpu::GatedActivationLaunch launch_of(const at::Tensor& gate_TF, const at::Tensor
   return {.gate = gate_TF.const_data_ptr(),
           .up = up_TF.const_data_ptr(),
           .count = static_cast<uint64_t>(gate_TF.numel()),
-          .gelu_tanh = activation == Activation::GeluTanh};
+          .activation = static_cast<uint64_t>(activation)};
 }
 
 void start(const char* kernel, const at::Tensor& gate_TF,

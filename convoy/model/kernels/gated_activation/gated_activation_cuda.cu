@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both activations are x * sigmoid(k(x)): k(x) = x for silu, and since 1 + tanh(u) = 2 sigmoid(2
+// silu and gelu_tanh are x * sigmoid(k(x)): k(x) = x for silu, and since 1 + tanh(u) = 2 sigmoid(2
 // u), for gelu_tanh k(x) = 2 sqrt(2 / pi) (x + 0.044715 x^3). Each input is read and each result
 // written once. Reference: gated_activation_aten.cpp.
 #include "convoy/model/kernels/cuda/elements.cuh"
@@ -9,18 +9,6 @@
 
 namespace convoy::kernels::gpu {
 namespace {
-
-struct Silu {
-  CONVOY_DEVICE static float k(float x) { return x; }
-  CONVOY_DEVICE static float slope(float) { return 1; }
-};
-
-struct GeluTanh {
-  static constexpr float kRoot = 1.5957691216f;  // 2 sqrt(2 / pi)
-  static constexpr float kCubic = 0.044715f;
-  CONVOY_DEVICE static float k(float x) { return kRoot * (x + kCubic * x * x * x); }
-  CONVOY_DEVICE static float slope(float x) { return kRoot * (1 + 3 * kCubic * x * x); }
-};
 
 // Computed from |x|, so that nothing overflows and neither member is a difference.
 struct Sigmoid {
@@ -34,6 +22,35 @@ struct Sigmoid {
   }
 };
 
+// The value of an activation and its derivative.
+struct Activated {
+  float value, slope;
+};
+
+struct Silu {
+  CONVOY_DEVICE static Activated at(float x) {
+    const Sigmoid s(x);
+    return {x * s.value, s.value + x * s.value * s.rest};
+  }
+};
+
+struct GeluTanh {
+  static constexpr float kRoot = 1.5957691216f;  // 2 sqrt(2 / pi)
+  static constexpr float kCubic = 0.044715f;
+  CONVOY_DEVICE static Activated at(float x) {
+    const Sigmoid s(kRoot * (x + kCubic * x * x * x));
+    const float inner_slope = kRoot * (1 + 3 * kCubic * x * x);
+    return {x * s.value, s.value + x * s.value * s.rest * inner_slope};
+  }
+};
+
+struct PlainSigmoid {
+  CONVOY_DEVICE static Activated at(float x) {
+    const Sigmoid s(x);
+    return {s.value, s.value * s.rest};
+  }
+};
+
 template <class Element, class Activation>
 CONVOY_DEVICE void activate(const GatedActivationLaunch& launch) {
   for_elements<kPerLoad<Element>>(launch.count, launch.num_vectors, [&](uint64_t at, auto count) {
@@ -42,8 +59,7 @@ CONVOY_DEVICE void activate(const GatedActivationLaunch& launch) {
     const uint64_t place = launch.between == 0 ? at : at + at / launch.width * launch.between;
     load(static_cast<const Element*>(launch.gate) + place, gate);
     load(static_cast<const Element*>(launch.up) + place, up);
-    for (int i = 0; i < kCount; ++i)
-      gate[i] = gate[i] * Sigmoid(Activation::k(gate[i])).value * up[i];
+    for (int i = 0; i < kCount; ++i) gate[i] = Activation::at(gate[i]).value * up[i];
     store(static_cast<Element*>(launch.y) + at, gate);
   });
 }
@@ -57,10 +73,9 @@ CONVOY_DEVICE void differentiate(const GatedActivationLaunch& launch) {
     load(static_cast<const Element*>(launch.up) + at, up);
     load(static_cast<const Element*>(launch.grad) + at, grad);
     for (int i = 0; i < kCount; ++i) {
-      const float x = gate[i];
-      const Sigmoid s(Activation::k(x));
-      gate[i] = grad[i] * up[i] * (s.value + x * s.value * s.rest * Activation::slope(x));
-      up[i] = grad[i] * x * s.value;
+      const Activated activated = Activation::at(gate[i]);
+      gate[i] = grad[i] * up[i] * activated.slope;
+      up[i] = grad[i] * activated.value;
     }
     store(static_cast<Element*>(launch.grad_gate) + at, gate);
     store(static_cast<Element*>(launch.grad_up) + at, up);
@@ -69,18 +84,23 @@ CONVOY_DEVICE void differentiate(const GatedActivationLaunch& launch) {
 
 }  // namespace
 
+// By the numbers of kernels::Activation.
 #define CONVOY_GATED_ACTIVATION(Element, type)                                              \
   CONVOY_KERNEL void gated_activation_##type(const GatedActivationLaunch launch) {          \
-    if (launch.gelu_tanh)                                                                   \
+    if (launch.activation == 0)                                                             \
+      activate<Element, Silu>(launch);                                                      \
+    else if (launch.activation == 1)                                                        \
       activate<Element, GeluTanh>(launch);                                                  \
     else                                                                                    \
-      activate<Element, Silu>(launch);                                                      \
+      activate<Element, PlainSigmoid>(launch);                                              \
   }                                                                                         \
   CONVOY_KERNEL void gated_activation_backward_##type(const GatedActivationLaunch launch) { \
-    if (launch.gelu_tanh)                                                                   \
+    if (launch.activation == 0)                                                             \
+      differentiate<Element, Silu>(launch);                                                 \
+    else if (launch.activation == 1)                                                        \
       differentiate<Element, GeluTanh>(launch);                                             \
     else                                                                                    \
-      differentiate<Element, Silu>(launch);                                                 \
+      differentiate<Element, PlainSigmoid>(launch);                                         \
   }
 
 CONVOY_GATED_ACTIVATION(float, fp32)

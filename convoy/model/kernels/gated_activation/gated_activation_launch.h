@@ -19,7 +19,7 @@ struct GatedActivationLaunch {
   uint64_t width = 0;        // forward: elements of a row of gate and up
   uint64_t between = 0;      // forward: elements between the end of a row and the next row
   uint64_t num_vectors = 0;  // 16 bytes each, from the first element on
-  uint64_t gelu_tanh = 0;    // else silu
+  uint64_t activation = 0;   // the number of an Activation
 };
 
 }  // namespace convoy::kernels::gpu

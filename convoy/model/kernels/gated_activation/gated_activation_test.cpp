@@ -23,7 +23,7 @@ testing::OpErrors gated_errors_of(at::IntArrayRef sizes, at::ScalarType dtype,
 
 TEST(GatedActivation, EqualsReference) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    for (auto activation : {Activation::Silu, Activation::GeluTanh}) {
+    for (auto activation : {Activation::Silu, Activation::GeluTanh, Activation::Sigmoid}) {
       for (const std::vector<int64_t>& sizes :
            std::vector<std::vector<int64_t>>{{0, 8}, {1, 1}, {7, 33}, {64, 1408}}) {
         EXPECT_LT(gated_errors_of(sizes, dtype, activation, activation).worst(),
@@ -37,6 +37,8 @@ TEST(GatedActivation, EqualsReference) {
 TEST(GatedActivation, TheOtherActivationIsSeen) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     EXPECT_GT(gated_errors_of({7, 33}, dtype, Activation::Silu, Activation::GeluTanh).worst(),
+              testing::tolerance(dtype, 1));
+    EXPECT_GT(gated_errors_of({7, 33}, dtype, Activation::Sigmoid, Activation::Silu).worst(),
               testing::tolerance(dtype, 1));
   }
 }

@@ -16,6 +16,7 @@ const OpTable& cpu_op_table() {
                                 .gated_activation = kGatedActivationCpu,
                                 .gated_delta_rule = kGatedDeltaRuleCpu,
                                 .short_convolution = kShortConvolutionCpu,
+                                .delta_gates = kDeltaGatesCpu,
                                 .attention = kAttentionCpu,
                                 .paged_attention = kPagedAttentionCpu,
                                 .cross_entropy = kCrossEntropyCpu,
@@ -45,6 +46,7 @@ const OpTable& aten_op_table() {
                                 .gated_activation = kGatedActivationAten,
                                 .gated_delta_rule = kGatedDeltaRuleAten,
                                 .short_convolution = kShortConvolutionAten,
+                                .delta_gates = kDeltaGatesAten,
                                 .attention = kAttentionAten,
                                 .paged_attention = kPagedAttentionAten,
                                 .cross_entropy = kCrossEntropyAten,
@@ -114,6 +116,7 @@ const GatedDeltaRuleOps& gated_delta_rule_ops(at::Device device) {
 const ShortConvolutionOps& short_convolution_ops(at::Device device) {
   return op_table(device).short_convolution;
 }
+const DeltaGatesOps& delta_gates_ops(at::Device device) { return op_table(device).delta_gates; }
 const AttentionOps& attention_ops(at::Device device) { return op_table(device).attention; }
 const PagedAttentionOps& paged_attention_ops(at::Device device) {
   return op_table(device).paged_attention;

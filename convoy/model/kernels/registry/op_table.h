@@ -13,6 +13,7 @@
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight_ops.h"
 #include "convoy/model/kernels/conv_stage/norm_pool_ops.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
+#include "convoy/model/kernels/delta_gates/delta_gates_ops.h"
 #include "convoy/model/kernels/dropout/dropout_ops.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear_ops.h"
 #include "convoy/model/kernels/gated_activation/gated_activation_ops.h"
@@ -33,6 +34,7 @@ struct OpTable {
   GatedActivationOps gated_activation;
   GatedDeltaRuleOps gated_delta_rule;
   ShortConvolutionOps short_convolution;
+  DeltaGatesOps delta_gates;
   AttentionOps attention;
   PagedAttentionOps paged_attention;
   CrossEntropyOps cross_entropy;

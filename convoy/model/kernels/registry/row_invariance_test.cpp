@@ -6,6 +6,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include "convoy/model/kernels/delta_gates/delta_gates.h"
 #include "convoy/model/kernels/gated_activation/gated_activation.h"
 #include "convoy/model/kernels/matrix_product/matrix_product.h"
 #include "convoy/model/kernels/registry/op_table.h"
@@ -52,13 +53,27 @@ TEST_F(RowInvariance, OfNorms) {
 
 TEST_F(RowInvariance, OfGatedActivations) {
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
-    for (const Activation activation : {Activation::Silu, Activation::GeluTanh})
+    for (const Activation activation :
+         {Activation::Silu, Activation::GeluTanh, Activation::Sigmoid})
       check(
           [&](const at::Tensor& x) {
             return gated_activation(x.slice(1, 0, 333).contiguous(), x.slice(1, 333).contiguous(),
                                     activation);
           },
           testing::sample({70, 666}, dtype, 1));
+  }
+}
+
+TEST_F(RowInvariance, OfTheGatesOfTheDeltaRule) {
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor a_log = testing::sample({7}, dtype, 2),
+                     dt_bias = testing::sample({7}, dtype, 3);
+    check(
+        [&](const at::Tensor& x) {
+          const DeltaGates gates = delta_gates(x.slice(1, 0, 7), x.slice(1, 7), a_log, dt_bias);
+          return at::cat({gates.log_decay_TH, gates.beta_TH}, 1);
+        },
+        testing::sample({70, 14}, dtype, 1));
   }
 }
 

@@ -72,7 +72,7 @@ void rotate(const Element* x, const float* cos, const float* sin, Element* y, in
   });
 }
 
-// Both activations are gate * sigmoid(u); `slope` is d(act)/d(gate).
+// silu and gelu_tanh are gate * sigmoid(u); `slope` is d(act)/d(gate).
 struct ActivationValue {
   Floats value;
   Floats slope;
@@ -89,6 +89,10 @@ CONVOY_INLINE ActivationValue gelu_tanh(Floats gate) {
   const Floats s = sigmoid(gate * (1.0f + kCubic * square) * kTwoRootTwoOverPi);
   const Floats inner_slope = (1.0f + 3.0f * kCubic * square) * kTwoRootTwoOverPi;
   return {gate * s, s + gate * s * (1.0f - s) * inner_slope};
+}
+CONVOY_INLINE ActivationValue plain_sigmoid(Floats gate) {
+  const Floats s = sigmoid(gate);
+  return {s, s * (1.0f - s)};
 }
 
 // What `act` gives is rounded to Element before the product, as a composition of two ops would.

@@ -203,10 +203,13 @@ struct SimdKernels {
 
   void (*gated_silu)(const Element* gate, const Element* up, Element* y, int64_t count);
   void (*gated_gelu_tanh)(const Element* gate, const Element* up, Element* y, int64_t count);
+  void (*gated_sigmoid)(const Element* gate, const Element* up, Element* y, int64_t count);
   void (*gated_silu_backward)(const Element* grad, const Element* gate, const Element* up,
                               Element* grad_gate, Element* grad_up, int64_t count);
   void (*gated_gelu_tanh_backward)(const Element* grad, const Element* gate, const Element* up,
                                    Element* grad_gate, Element* grad_up, int64_t count);
+  void (*gated_sigmoid_backward)(const Element* grad, const Element* gate, const Element* up,
+                                 Element* grad_gate, Element* grad_up, int64_t count);
 
   // weights[i] = exp(scale * scores[i] - max) for begin <= i < end, 0 elsewhere below `width`;
   // returns the sum. log_sum_exp = log(sum exp(scale * scores)).

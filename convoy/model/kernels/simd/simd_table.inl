@@ -10,8 +10,10 @@ constexpr SimdKernels<Element> make_table() {
   table.rotate = rotate<Element>;
   table.gated_silu = gated<Element, silu>;
   table.gated_gelu_tanh = gated<Element, gelu_tanh>;
+  table.gated_sigmoid = gated<Element, plain_sigmoid>;
   table.gated_silu_backward = gated_backward<Element, silu>;
   table.gated_gelu_tanh_backward = gated_backward<Element, gelu_tanh>;
+  table.gated_sigmoid_backward = gated_backward<Element, plain_sigmoid>;
   table.attention_weights = attention_weights<Element>;
   table.attention_weights_backward = attention_weights_backward;
   table.soft_cap = soft_cap;
