@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/architecture/decoder_spec.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace convoy::architecture {
@@ -15,8 +16,9 @@ class LayerList {
     declared_.push_back({prefix_ + suffix + ".weight", {out, in}});
     if (bias) declared_.push_back({prefix_ + suffix + ".bias", {out}});
   }
-  void norm(const std::string& suffix, int64_t size) {
-    declared_.push_back({prefix_ + suffix + ".weight", {size}});
+  void norm(const std::string& suffix, int64_t size) { other(suffix + ".weight", {size}); }
+  void other(const std::string& suffix, std::vector<int64_t> shape) {
+    declared_.push_back({prefix_ + suffix, std::move(shape)});
   }
 
  private:
@@ -24,32 +26,63 @@ class LayerList {
   std::string prefix_;
 };
 
-void declare_layer(const DecoderSpec& spec, LayerList list) {
-  const int64_t hidden = spec.hidden_size;
+void declare_attention(const DecoderSpec& spec, LayerList& list) {
   const int64_t query = spec.num_heads * spec.head_dim;
   const int64_t key = spec.num_kv_heads * spec.head_dim;
   for (const StoredMap& map : query_key_value_maps(spec))
-    list.linear(map.suffix, hidden, map.out, spec.qkv_bias);
-  list.linear("self_attn.o_proj", query, hidden, spec.attention_output_bias);
+    list.linear(map.suffix, spec.hidden_size, map.out, spec.qkv_bias);
+  list.linear("self_attn.o_proj", query, spec.hidden_size, spec.attention_output_bias);
+  if (!spec.query_key_norm) return;
+  list.norm("self_attn.q_norm", spec.norm_over_heads ? query : spec.head_dim);
+  list.norm("self_attn.k_norm", spec.norm_over_heads ? key : spec.head_dim);
+}
+
+void declare_delta_net(const DecoderSpec& spec, LayerList& list) {
+  const DeltaNetSpec& sizes = spec.delta_net;
+  for (const StoredMap& map : delta_net_maps(spec))
+    list.linear(map.suffix, spec.hidden_size, map.out, false);
+  list.linear("linear_attn.out_proj", sizes.value_width(), spec.hidden_size, false);
+  list.other("linear_attn.conv1d.weight", {sizes.conv_channels(), 1, sizes.conv_width});
+  list.other("linear_attn.dt_bias", {sizes.num_value_heads});
+  list.other("linear_attn.A_log", {sizes.num_value_heads});
+  list.norm("linear_attn.norm", sizes.value_head_dim);
+}
+
+void declare_layer(const DecoderSpec& spec, const LayerSpec& layer, LayerList list) {
+  if (layer.mixer == TokenMixer::GatedDeltaNet)
+    declare_delta_net(spec, list);
+  else
+    declare_attention(spec, list);
   for (const StoredMap& map : gate_up_maps(spec))
-    list.linear(map.suffix, hidden, map.out, spec.ffn_bias);
-  list.linear("mlp.down_proj", spec.ffn_size, hidden, spec.ffn_bias);
-  if (spec.query_key_norm) {
-    list.norm("self_attn.q_norm", spec.norm_over_heads ? query : spec.head_dim);
-    list.norm("self_attn.k_norm", spec.norm_over_heads ? key : spec.head_dim);
-  }
+    list.linear(map.suffix, spec.hidden_size, map.out, spec.ffn_bias);
+  list.linear("mlp.down_proj", spec.ffn_size, spec.hidden_size, spec.ffn_bias);
   for (const std::string* suffix : {&spec.norms.before_attention, &spec.norms.after_attention,
                                     &spec.norms.before_ffn, &spec.norms.after_ffn})
-    if (!suffix->empty()) list.norm(*suffix, hidden);
+    if (!suffix->empty()) list.norm(*suffix, spec.hidden_size);
 }
 
 }  // namespace
+
+int64_t DecoderSpec::num_layers_with(TokenMixer mixer) const {
+  return std::count_if(layers.begin(), layers.end(),
+                       [mixer](const LayerSpec& layer) { return layer.mixer == mixer; });
+}
 
 std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec) {
   const int64_t query = spec.num_heads * spec.head_dim;
   const int64_t key = spec.num_kv_heads * spec.head_dim;
   if (spec.fused_qkv) return {{"self_attn.qkv_proj", query + 2 * key}};
-  return {{"self_attn.q_proj", query}, {"self_attn.k_proj", key}, {"self_attn.v_proj", key}};
+  return {{"self_attn.q_proj", spec.attention_gate ? 2 * query : query},
+          {"self_attn.k_proj", key},
+          {"self_attn.v_proj", key}};
+}
+
+std::vector<StoredMap> delta_net_maps(const DecoderSpec& spec) {
+  const DeltaNetSpec& sizes = spec.delta_net;
+  return {{"linear_attn.in_proj_qkv", sizes.conv_channels()},
+          {"linear_attn.in_proj_z", sizes.value_width()},
+          {"linear_attn.in_proj_b", sizes.num_value_heads},
+          {"linear_attn.in_proj_a", sizes.num_value_heads}};
 }
 
 std::vector<StoredMap> gate_up_maps(const DecoderSpec& spec) {
@@ -61,7 +94,7 @@ std::vector<ParameterDeclaration> declare_parameters(const DecoderSpec& spec) {
   std::vector<ParameterDeclaration> declared{
       {"model.embed_tokens.weight", {spec.vocab_size, spec.hidden_size}}};
   for (size_t index = 0; index < spec.layers.size(); ++index)
-    declare_layer(spec, LayerList(declared, static_cast<int64_t>(index)));
+    declare_layer(spec, spec.layers[index], LayerList(declared, static_cast<int64_t>(index)));
   declared.push_back({"model.norm.weight", {spec.hidden_size}});
   if (!spec.tied_head) declared.push_back({"lm_head.weight", {spec.vocab_size, spec.hidden_size}});
   return declared;

@@ -74,10 +74,30 @@ inline const BlockNorms kNormsAfter = {
 
 inline constexpr int64_t kNoRope = -1;
 
+// The part of a block in which tokens read other tokens.
+enum class TokenMixer { Attention, GatedDeltaNet };
+
 struct LayerSpec {
+  TokenMixer mixer = TokenMixer::Attention;
+  // The next two are attention's.
   int64_t rope = 0;  // index into DecoderSpec::ropes, or kNoRope: queries and keys are not rotated
   // 0: full attention; else the number of keys that a query sees, its own key included.
   int64_t sliding_window = 0;
+};
+
+// Sizes of Gated DeltaNet (arXiv 2412.06464), alike in all its layers. A key head serves
+// num_value_heads / num_key_heads value heads that follow one another.
+struct DeltaNetSpec {
+  int64_t num_key_heads = 0;
+  int64_t num_value_heads = 0;
+  int64_t key_head_dim = 0;
+  int64_t value_head_dim = 0;
+  int64_t conv_width = 0;  // tokens that the short convolution reads, the token itself among them
+
+  int64_t key_width() const { return num_key_heads * key_head_dim; }
+  int64_t value_width() const { return num_value_heads * value_head_dim; }
+  int64_t conv_channels() const { return 2 * key_width() + value_width(); }
+  bool operator==(const DeltaNetSpec&) const = default;
 };
 
 struct DecoderSpec {
@@ -106,6 +126,9 @@ struct DecoderSpec {
   bool fused_gate_up = false;  // gate_up_proj
   bool qkv_bias = false;
   bool attention_output_bias = false;
+  // The outputs of attention are multiplied by the sigmoid of a gate. q_proj has, for each head,
+  // its query and then its gate.
+  bool attention_gate = false;
   bool ffn_bias = false;
   Activation activation = Activation::Silu;
 
@@ -125,7 +148,9 @@ struct DecoderSpec {
 
   std::vector<RopeSpec> ropes;
   std::vector<LayerSpec> layers;
+  DeltaNetSpec delta_net = {};  // sizes of the layers with Gated DeltaNet
   int64_t num_layers() const { return static_cast<int64_t>(layers.size()); }
+  int64_t num_layers_with(TokenMixer mixer) const;
 };
 
 // A linear map of a block as it is stored.
@@ -133,8 +158,10 @@ struct StoredMap {
   const char* suffix;  // "self_attn.q_proj"
   int64_t out = 0;
 };
-// The maps of attention's input and of the feed-forward's, in the order of their outputs.
+// The maps of attention's input, of Gated DeltaNet's and of the feed-forward's, in the order of
+// their outputs.
 std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec);
+std::vector<StoredMap> delta_net_maps(const DecoderSpec& spec);
 std::vector<StoredMap> gate_up_maps(const DecoderSpec& spec);
 
 struct ParameterDeclaration {

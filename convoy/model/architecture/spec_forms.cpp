@@ -42,7 +42,9 @@ Words norm_words(const DecoderSpec& spec) {
 }
 
 Words map_words(const DecoderSpec& spec) {
-  return {{spec.fused_qkv, "fused qkv_proj"},
+  return {{spec.num_layers_with(TokenMixer::GatedDeltaNet) > 0, "layers of Gated DeltaNet"},
+          {spec.attention_gate, "an output gate of attention"},
+          {spec.fused_qkv, "fused qkv_proj"},
           {spec.fused_gate_up, "fused gate_up_proj"},
           {spec.qkv_bias, "biases of queries, keys and values"},
           {spec.attention_output_bias, "a bias of attention's output"},

@@ -208,6 +208,32 @@ TEST(WholeCheckpointOfATiedHead, LeavesACopyOfTheHeadOut) {
   EXPECT_EQ(written.count("language_model.lm_head.weight"), 0U);
 }
 
+// The tower is called `visual`, and beside it lies a head for further tokens.
+TEST(WholeCheckpointOfQwen35, IsWhatItWasButForTheText) {
+  const TemporaryFolder place;
+  const io::ModelFolder folder =
+      io::ModelFolder::open(testing::golden_model("qwen3_5-nested").string());
+  const auto model = load_causal_lm(folder, at::kFloat);
+  {
+    const at::NoGradGuard no_grad;
+    for (const nn::NamedTensor& parameter : model->parameters()) {
+      at::Tensor value = parameter.value;
+      value.add_(0.25);
+    }
+  }
+  export_model(*model, folder, place / "written", {});
+  const Tensors before = read_tensors(testing::golden_model("qwen3_5-nested")),
+                after = read_tensors(place / "written");
+  ASSERT_EQ(after.size(), before.size());
+  int64_t others = 0;
+  for (const auto& [name, value] : before) {
+    const bool is_other = name.starts_with("model.visual.") || name.starts_with("mtp.");
+    others += is_other;
+    EXPECT_TRUE(after.at(name).equal(is_other ? value : value + 0.25)) << name;
+  }
+  EXPECT_EQ(others, 2);
+}
+
 TEST(WholeCheckpointOfText, IsTheTextModel) {
   const io::ModelFolder folder = io::ModelFolder::open(testing::golden_model("gemma3").string());
   EXPECT_FALSE(holds_more_than_text(folder));

@@ -246,7 +246,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"glm", "config.v4.json"}, Case{"glm4"}, Case{"glm4", "config.v4.json"},
         Case{"ministral3"}, Case{"ministral3", "config.v4.json"}, Case{"ministral3-nested"},
         Case{"gemma2"}, Case{"gemma2", "config.v4.json"}, Case{"gemma2-untied"},
-        Case{"gemma2-untied", "config.v4.json"}),
+        Case{"gemma2-untied", "config.v4.json"}, Case{"qwen3_5"}, Case{"qwen3_5", "config.v4.json"},
+        Case{"qwen3_5-tied"}, Case{"qwen3_5-tied", "config.v4.json"}, Case{"qwen3_5-nested"}),
     [](const auto& param_info) {
       std::string name =
           param_info.param.name + (param_info.param.config_file == "config.json" ? "_v5" : "_v4");

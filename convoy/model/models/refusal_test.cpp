@@ -267,6 +267,31 @@ TEST(ConfigDefaults, Phi3AndGlmRotateAPartOfEachHead) {
   EXPECT_NE(copy.refusal().find("partial_rotary_factor"), std::string::npos);
 }
 
+TEST(ConfigDefaults, Qwen35HasAttentionInEveryFourthLayer) {
+  using architecture::TokenMixer;
+  const io::Json absent(io::Json::value_t::discarded);
+  const architecture::DecoderSpec usual = spec_with("qwen3_5", "layer_types", absent);
+  EXPECT_EQ(usual.num_layers_with(TokenMixer::GatedDeltaNet), 3);
+  EXPECT_TRUE(usual.layers[3].mixer == TokenMixer::Attention);
+  EXPECT_EQ(usual.ropes.at(0).rotated_features, 4);  // a quarter of 16
+  EXPECT_EQ(spec_with("qwen3_5", "rope_parameters", absent).ropes.at(0).rotated_features, 4);
+  EXPECT_EQ(spec_with("qwen3_5", "linear_conv_kernel_dim", absent).delta_net.conv_width, 4);
+  EXPECT_EQ(spec_with("qwen3_5-nested", "tie_word_embeddings", true).tied_head, true);
+  const io::Json types = {"linear_attention", "sliding_attention", "full_attention",
+                          "full_attention"};
+  const io::Json recurrent(4, "linear_attention");
+  for (const auto& [key, value] :
+       std::vector<std::pair<const char*, io::Json>>{{"layer_types", types},
+                                                     {"layer_types", recurrent},
+                                                     {"layer_types", {"full_attention"}},
+                                                     {"attn_output_gate", false},
+                                                     {"hidden_act", "gelu_pytorch_tanh"},
+                                                     {"linear_num_value_heads", 5},
+                                                     {"linear_key_head_dim", 0},
+                                                     {"num_experts", 8}})
+    expect_config_refused("qwen3_5", key, value);
+}
+
 TEST(ConfigDefaults, Ministral3GrowsItsQueriesAndMistral3HoldsEither) {
   const io::Json absent(io::Json::value_t::discarded);
   const architecture::DecoderSpec usual = spec_with("ministral3", "rope_parameters", absent);

@@ -20,9 +20,12 @@ bool is_computed(const std::string& name) { return name.ends_with(".rotary_emb.i
 
 // The model's own name of a tensor in the files; "" for one of another part of the checkpoint.
 std::string own_name(const std::string& name, families::TextModel layout) {
+  // Qwen's head that predicts further tokens, which transformers leaves out too.
+  if (name.starts_with("mtp.")) return "";
   if (layout == families::TextModel::Whole) return name;
-  for (const std::string_view other : {"vision_tower.", "multi_modal_projector.",
-                                       "model.vision_tower.", "model.multi_modal_projector."}) {
+  for (const std::string_view other :
+       {"vision_tower.", "multi_modal_projector.", "model.vision_tower.",
+        "model.multi_modal_projector.", "visual.", "model.visual."}) {
     if (name.starts_with(other)) return "";
   }
   constexpr std::string_view kOuter = "language_model.";

@@ -19,7 +19,8 @@ class GrowingCache {
   GrowingCache(const nn::CausalLm& model, int64_t num_rows, int64_t num_blocks = 16)
       : device_(model.device()),
         cache_(model.kv_geometry(), kBlockTokens,
-               std::vector<int64_t>(nn::layer_groups(model.kv_geometry()).size(), num_blocks)),
+               std::vector<int64_t>(nn::layer_groups(model.kv_geometry()).size(), num_blocks),
+               kernels::CacheElement::Model, num_rows),
         rows_(static_cast<size_t>(num_rows)),
         next_block_(static_cast<int32_t>(num_blocks) - 1) {}
 
@@ -29,8 +30,10 @@ class GrowingCache {
   // Plans the next pass. `tokens_of_rows`: a row and the number of its new tokens.
   void grow(const std::vector<std::pair<int64_t, int64_t>>& tokens_of_rows) {
     std::vector<kernels::PagedRow> planned;
+    std::vector<nn::StateSlot> states;
     for (const auto& [row, tokens] : tokens_of_rows) {
       kernels::PagedRow& grown = rows_[static_cast<size_t>(row)];
+      states.push_back({.slot = row, .begins = grown.num_keys == 0});
       grown.num_queries = tokens;
       grown.num_keys += tokens;
       while (static_cast<int64_t>(grown.blocks.size()) * kBlockTokens < grown.num_keys)
@@ -40,7 +43,7 @@ class GrowingCache {
     std::vector<kernels::PagedRows> by_group;
     for (int64_t group = 0; group < cache_.num_groups(); ++group)
       by_group.emplace_back(planned, kBlockTokens, device_);
-    cache_.set_rows(std::move(by_group));
+    cache_.set_rows(std::move(by_group), states);
   }
 
  private:

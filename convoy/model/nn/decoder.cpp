@@ -207,19 +207,23 @@ void Decoder::set_requires_grad(bool requires_grad) {
 }
 
 int64_t Decoder::matmul_parameters() const {
-  const int64_t attention =
-      spec_.hidden_size * spec_.head_dim * (2 * spec_.num_heads + 2 * spec_.num_kv_heads);
-  const int64_t ffn = 3 * spec_.hidden_size * spec_.ffn_size;
-  return num_layers() * (attention + ffn) + spec_.hidden_size * spec_.vocab_size;
+  int64_t weights = spec_.hidden_size * spec_.vocab_size;
+  for (const architecture::ParameterDeclaration& parameter :
+       architecture::declare_parameters(spec_))
+    if (parameter.name.starts_with("model.layers.") && parameter.shape.size() == 2)
+      weights += parameter.shape[0] * parameter.shape[1];
+  return weights;
 }
 
 KvGeometry Decoder::kv_geometry() const {
   KvGeometry geometry{.num_kv_heads = spec_.num_kv_heads,
                       .head_dim = spec_.head_dim,
                       .windows = {},
+                      .delta_net = spec_.delta_net,
                       .options = embedding_VD_.options()};
   for (const architecture::LayerSpec& layer : spec_.layers)
-    geometry.windows.push_back(layer.sliding_window);
+    geometry.windows.push_back(
+        layer.mixer == architecture::TokenMixer::GatedDeltaNet ? kHasState : layer.sliding_window);
   return geometry;
 }
 

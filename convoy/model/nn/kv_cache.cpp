@@ -17,12 +17,23 @@ kernels::PagedShape paged_shape(const KvGeometry& geometry, int64_t block_tokens
           .head_dim = geometry.head_dim};
 }
 
+std::vector<bool> layers_with_state(const KvGeometry& geometry) {
+  std::vector<bool> has_state;
+  for (const int64_t window : geometry.windows) has_state.push_back(window == kHasState);
+  return has_state;
+}
+
 }  // namespace
+
+bool KvGeometry::has_states() const {
+  return std::find(windows.begin(), windows.end(), kHasState) != windows.end();
+}
 
 std::vector<KvLayerGroup> layer_groups(const KvGeometry& geometry) {
   std::vector<KvLayerGroup> groups;
   for (size_t layer = 0; layer < geometry.windows.size(); ++layer) {
     const int64_t window = geometry.windows[layer];
+    if (window == kHasState) continue;
     auto found = std::find_if(groups.begin(), groups.end(), [&](const KvLayerGroup& group) {
       return group.window_tokens == window;
     });
@@ -40,8 +51,15 @@ int64_t kv_block_bytes(const KvGeometry& geometry, const KvLayerGroup& group, in
                                     element);
 }
 
+int64_t state_bytes(const KvGeometry& geometry) {
+  const std::vector<bool> has_state = layers_with_state(geometry);
+  return recurrent_state_bytes(
+      geometry.delta_net, std::count(has_state.begin(), has_state.end(), true), geometry.options);
+}
+
 KvCache::KvCache(const KvGeometry& geometry, int64_t block_tokens,
-                 const std::vector<int64_t>& num_blocks, kernels::CacheElement element)
+                 const std::vector<int64_t>& num_blocks, kernels::CacheElement element,
+                 int64_t num_states)
     : block_tokens_(block_tokens), layers_(geometry.windows.size()) {
   const std::vector<KvLayerGroup> groups = layer_groups(geometry);
   num_groups_ = static_cast<int64_t>(groups.size());
@@ -54,12 +72,17 @@ KvCache::KvCache(const KvGeometry& geometry, int64_t block_tokens,
           kernels::make_paged_cache(paged_shape(geometry, block_tokens, num_blocks[group]),
                                     geometry.options, element)};
   }
+  if (geometry.has_states())
+    states_ = RecurrentStates(geometry.delta_net, layers_with_state(geometry), num_states,
+                              geometry.options);
 }
 
-void KvCache::set_rows(std::vector<kernels::PagedRows> rows_by_group) {
+void KvCache::set_rows(std::vector<kernels::PagedRows> rows_by_group,
+                       const std::vector<StateSlot>& states) {
   CONVOY_INVARIANT(static_cast<int64_t>(rows_by_group.size()) == num_groups_,
                    "rows of {} groups for a cache of {}", rows_by_group.size(), num_groups_);
   rows_ = std::move(rows_by_group);
+  if (!states_.empty()) states_.set_rows(states);
 }
 
 at::Tensor KvCache::attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,

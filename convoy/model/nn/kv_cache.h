@@ -12,15 +12,23 @@
 #include <vector>
 
 #include "convoy/model/kernels/paged_attention/paged_attention.h"
+#include "convoy/model/nn/recurrent_states.h"
 
 namespace convoy::nn {
 
-// The values that a model stores of each token.
+// In place of a window: the layer stores no keys and values, it has a state of each row.
+inline constexpr int64_t kHasState = -1;
+
+// The values that a model stores of each token, and of each row.
 struct KvGeometry {
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
-  std::vector<int64_t> windows;  // by layer: keys that a query sees, itself among them; 0 = all
-  at::TensorOptions options;     // element type and device
+  // by layer: keys that a query sees, itself among them; 0 = all; or kHasState
+  std::vector<int64_t> windows;
+  architecture::DeltaNetSpec delta_net = {};  // sizes of the layers that have a state
+  at::TensorOptions options;                  // element type and device
+
+  bool has_states() const;
 };
 
 // Layers that see the same keys: a row has one table of blocks for all of them.
@@ -28,25 +36,32 @@ struct KvLayerGroup {
   int64_t window_tokens = 0;
   std::vector<int64_t> layers;
 };
-// By window, in the order of their first layers.
+// By window, in the order of their first layers, without the layers that have a state.
 std::vector<KvLayerGroup> layer_groups(const KvGeometry& geometry);
 
 // Bytes of one block in all layers of a group.
 int64_t kv_block_bytes(const KvGeometry& geometry, const KvLayerGroup& group, int64_t block_tokens,
                        kernels::CacheElement element);
 
+// Bytes of the state of one row in all layers that have one.
+int64_t state_bytes(const KvGeometry& geometry);
+
 class KvCache {
  public:
-  // `num_blocks`: by layer group. Memory is taken as blocks are written.
+  // `num_blocks`: by layer group. Memory is taken as blocks are written. `num_states`: rows whose
+  // states are kept.
   KvCache(const KvGeometry& geometry, int64_t block_tokens, const std::vector<int64_t>& num_blocks,
-          kernels::CacheElement element = kernels::CacheElement::Model);
+          kernels::CacheElement element = kernels::CacheElement::Model, int64_t num_states = 0);
 
   int64_t block_tokens() const { return block_tokens_; }
   int64_t num_groups() const { return num_groups_; }
 
-  // The rows of the next pass, by group: the same rows with other blocks.
-  void set_rows(std::vector<kernels::PagedRows> rows_by_group);
+  // The rows of the next pass, by group: the same rows with other blocks. `states` has the slots of
+  // the same rows, for a model that has_states().
+  void set_rows(std::vector<kernels::PagedRows> rows_by_group,
+                const std::vector<StateSlot>& states = {});
   const std::vector<kernels::PagedRows>& rows() const { return rows_; }
+  const RecurrentStates& states() const { return states_; }
 
   // Transforms q [T, H, E] and k [T, K, E] of the pass, stores k and v [T, K, E], then attends to
   // all keys that the rows have stored: [T, H, E].
@@ -63,6 +78,7 @@ class KvCache {
   int64_t num_groups_;
   std::vector<Layer> layers_;
   std::vector<kernels::PagedRows> rows_;
+  RecurrentStates states_;
 };
 
 }  // namespace convoy::nn

@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM
 HERE = pathlib.Path(__file__).parent
 ROWS = (40, 13)
 PROMPT, NEW = 9, 16
+MARGIN = 1e-4  # between the two best logits of each greedy token
 
 LLAMA3 = dict(
     factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16
@@ -677,13 +678,94 @@ MODELS = {
         dict(rope_theta=10000.0, rope_scaling=dict(rope_type="linear", factor=4.0)),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
     ),
+    # As published: three layers of Gated DeltaNet before each layer of attention. Value heads that key heads serve by
+    # threes.
+    "qwen3_5": (
+        dict(
+            model_type="qwen3_5_text",
+            architectures=["Qwen3_5ForCausalLM"],
+            hidden_size=30,
+            intermediate_size=42,
+            num_hidden_layers=4,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=16,
+            vocab_size=113,
+            max_position_embeddings=256,
+            rms_norm_eps=1e-6,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            attention_bias=False,
+            linear_num_key_heads=2,
+            linear_num_value_heads=6,
+            linear_key_head_dim=10,
+            linear_value_head_dim=7,
+            linear_conv_kernel_dim=4,
+            pad_token_id=0,
+            rope_parameters=dict(
+                rope_type="default",
+                rope_theta=10000000.0,
+                partial_rotary_factor=0.25,
+                mrope_interleaved=True,
+                mrope_section=[1, 1, 0],
+            ),
+        ),
+        dict(
+            rope_theta=10000000.0,
+            rope_scaling=None,
+            layer_types=None,
+            full_attention_interval=4,
+            attn_output_gate=True,
+        ),
+        {},
+    ),
+    # Its other values: a tied head, biases of attention, as many key heads as value heads, an own order of layers.
+    "qwen3_5-tied": (
+        dict(
+            model_type="qwen3_5_text",
+            architectures=["Qwen3_5ForCausalLM"],
+            hidden_size=28,
+            intermediate_size=38,
+            num_hidden_layers=3,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            head_dim=12,
+            vocab_size=107,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=True,
+            attention_bias=True,
+            linear_num_key_heads=3,
+            linear_num_value_heads=3,
+            linear_key_head_dim=6,
+            linear_value_head_dim=9,
+            linear_conv_kernel_dim=3,
+            layer_types=["full_attention", "linear_attention", "linear_attention"],
+            pad_token_id=0,
+            rope_parameters=dict(
+                rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.5
+            ),
+        ),
+        dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
+        dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+    ),
 }
+# New tokens of the greedy continuation, where they are more than NEW.
+NEW_BY_MODEL = {"qwen3_5": 200}
 
 # Checkpoints that also see, made of a model above: (model, model_type, class)
 NESTED = {
     "gemma3-nested": ("gemma3", "gemma3", "Gemma3ForConditionalGeneration"),
     "ministral3-nested": ("ministral3", "mistral3", "Mistral3ForConditionalGeneration"),
+    "qwen3_5-nested": ("qwen3_5", "qwen3_5", "Qwen3_5ForConditionalGeneration"),
 }
+
+
+def norm_centre(model, name):
+    """The weight at which the norm only normalises."""
+    is_zero_centred = model.config.model_type.startswith(("gemma", "qwen3_5"))
+    return 0.0 if is_zero_centred and ".linear_attn." not in name else 1.0
 
 
 def randomise(model, seed):
@@ -693,9 +775,7 @@ def randomise(model, seed):
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator)
             if "norm" in name:
-                parameter.copy_(
-                    0.3 * noise + (0.0 if model.config.model_type.startswith("gemma") else 1.0)
-                )
+                parameter.copy_(0.3 * noise + norm_centre(model, name))
             elif parameter.dim() == 1:
                 parameter.copy_(0.3 * noise)
             elif "embed" in name:
@@ -723,10 +803,13 @@ def evaluate(model, rows):
     return torch.cat(logits), loss.item(), norms
 
 
-def greedy(model, prompt):
+def greedy(model, prompt, tokens):
     ids = prompt
-    for _ in range(NEW):
-        ids = torch.cat([ids, model(input_ids=ids[None]).logits[0, -1].argmax()[None]])
+    for _ in range(tokens):
+        logits = model(input_ids=ids[None]).logits[0, -1]
+        best = logits.topk(2).values
+        assert best[0] - best[1] > MARGIN, "rounding may change the continuation: take another seed"
+        ids = torch.cat([ids, logits.argmax()[None]])
     return ids[len(prompt) :]
 
 
@@ -756,7 +839,7 @@ def make(name, seed):
     model = load(folder)
     logits, loss, norms = evaluate(model, rows)
     with torch.no_grad():
-        continuation = greedy(model, rows[0][:PROMPT])
+        continuation = greedy(model, rows[0][:PROMPT], NEW_BY_MODEL.get(name, NEW))
     save_file(
         {"row_0": rows[0], "row_1": rows[1], "logits": logits, "greedy": continuation},
         folder / "golden.safetensors",
@@ -780,7 +863,7 @@ def check_v4(folder, rows, logits):
 
 
 def make_nested(name):
-    """As the checkpoints of Gemma-3 4B and larger and of Mistral3: under text_config, beside a vision tower."""
+    """As the checkpoints of Gemma-3 4B and larger, of Mistral3 and of Qwen3.5: under text_config, beside a vision tower."""
     text_name, model_type, architecture = NESTED[name]
     folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -802,12 +885,15 @@ def make_nested(name):
         )
         + "\n"
     )
-    tensors = {
-        "language_model." + k: v
-        for k, v in load_file(HERE / text_name / "model.safetensors").items()
-    }
-    tensors["vision_tower.vision_model.embeddings.weight"] = torch.zeros(2, 3)
-    tensors["multi_modal_projector.mm_soft_emb_norm.weight"] = torch.zeros(4)
+    text_tensors = load_file(HERE / text_name / "model.safetensors")
+    if model_type == "qwen3_5":
+        tensors = {k.replace("model.", "model.language_model.", 1): v for k, v in text_tensors.items()}
+        tensors["model.visual.patch_embed.proj.weight"] = torch.zeros(2, 3)
+        tensors["mtp.norm.weight"] = torch.zeros(4)
+    else:
+        tensors = {"language_model." + k: v for k, v in text_tensors.items()}
+        tensors["vision_tower.vision_model.embeddings.weight"] = torch.zeros(2, 3)
+        tensors["multi_modal_projector.mm_soft_emb_norm.weight"] = torch.zeros(4)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     for file in ("golden.json", "golden.safetensors"):
         shutil.copy(HERE / text_name / file, folder / file)

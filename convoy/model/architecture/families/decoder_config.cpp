@@ -29,7 +29,7 @@ int64_t int_or_required(const io::JsonReader& config, const std::string& key, in
 
 // A key of config.json that requests an unsupported form by any value except null and false.
 struct KeyOfForm {
-  const char* key;
+  std::string_view key;
   const char* words;
   const char* nearest;  // model_type of the nearest family
 };
@@ -38,36 +38,39 @@ constexpr std::array kKeysOfForms{
     KeyOfForm{"final_logit_softcapping", "soft caps on logits", "gemma2"},
     KeyOfForm{"use_bidirectional_attention", "attention that looks ahead", "gemma3_text"},
     KeyOfForm{"use_mrope", "rotation by places in an image", "qwen2"},
-    KeyOfForm{"attn_output_gate", "an output gate of attention", "qwen3"}};
+    KeyOfForm{kOutputGate, "an output gate of attention", "qwen3"}};
 
 void refuse_partial_rotation(const io::JsonReader& reader) {
-  if (reader.double_or("partial_rotary_factor", 1.0, 0.0, 1.0) != 1.0) {
-    refuse_form(reader, "partial_rotary_factor", "a rotation of a part of each head",
-                "take a model of a family that has it: phi3, glm, glm4");
+  const std::string key(kPartialRotation);
+  if (reader.double_or(key, 1.0, 0.0, 1.0) != 1.0) {
+    refuse_form(reader, key, "a rotation of a part of each head",
+                "take a model of a family that has it: phi3, glm, glm4, qwen3_5_text");
   }
-}
-
-void refuse_forms(const io::JsonReader& config, std::initializer_list<std::string_view> known) {
-  for (const KeyOfForm& form : kKeysOfForms)
-    if (std::find(known.begin(), known.end(), form.key) == known.end() && config.has(form.key) &&
-        *config.find(form.key) != false)
-      refuse_form(config, form.key, form.words, take_nearest(form.nearest));
-  for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"})
-    if (const io::Json* const count = config.find(key);
-        count != nullptr && count->is_number() && count->get<double>() > 1)
-      refuse_form(config, key, "a mixture of experts", "take a dense model of this family");
 }
 
 }  // namespace
 
-void refuse_unsupported(const io::JsonReader& config,
-                        std::initializer_list<std::string_view> known) {
-  refuse_forms(config, known);
-  refuse_partial_rotation(config);
-}
+void refuse_unsupported(const io::JsonReader& config) { refuse_unsupported_but(config, {}); }
 
 void refuse_unsupported_but_partial_rotation(const io::JsonReader& config) {
-  refuse_forms(config, {});
+  refuse_unsupported_but(config, {kPartialRotation});
+}
+
+void refuse_unsupported_but(const io::JsonReader& config,
+                            std::initializer_list<std::string_view> keys_of_forms) {
+  const auto is_there = [&](std::string_view key) {
+    return std::find(keys_of_forms.begin(), keys_of_forms.end(), key) != keys_of_forms.end();
+  };
+  for (const KeyOfForm& form : kKeysOfForms) {
+    const std::string key(form.key);
+    if (!is_there(key) && config.has(key) && *config.find(key) != false)
+      refuse_form(config, key, form.words, take_nearest(form.nearest));
+  }
+  for (const char* key : {"num_experts", "num_local_experts", "n_routed_experts"})
+    if (const io::Json* const count = config.find(key);
+        count != nullptr && count->is_number() && count->get<double>() > 1)
+      refuse_form(config, key, "a mixture of experts", "take a dense model of this family");
+  if (!is_there(kPartialRotation)) refuse_partial_rotation(config);
 }
 
 double read_soft_cap(const io::JsonReader& config, const std::string& key, double fallback) {
@@ -289,16 +292,17 @@ void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
 void read_partial_rope(const io::JsonReader& config, const PartialRotation& partial,
                        architecture::DecoderSpec& spec) {
   constexpr double kDefaultTheta = 10000.0;
-  constexpr const char* kShare = "partial_rotary_factor";
+  const std::string share_key(kPartialRotation);
   architecture::RopeSpec rope = rope_of(config, spec.max_positions, kDefaultTheta, read_rule);
-  double share = config.double_or(kShare, partial.usual_share, 0.0, 1.0);
+  double share = config.double_or(share_key, partial.usual_share, 0.0, 1.0);
   for (const char* const key : {"rope_scaling", "rope_parameters"})
-    if (const auto rule = config.optional_object(key)) share = rule->double_or(kShare, share, 0, 1);
+    if (const auto rule = config.optional_object(key))
+      share = rule->double_or(share_key, share, 0, 1);
   rope.rotated_features = static_cast<int64_t>(static_cast<double>(spec.head_dim) * share);
   rope.neighbours = partial.neighbours;
   if (rope.rotated_features < 2 || rope.rotated_features % 2 != 0)
-    config.fail(kShare, fmt::format("leaves {} of a head's {} features to be rotated in pairs",
-                                    rope.rotated_features, spec.head_dim));
+    config.fail(share_key, fmt::format("leaves {} of a head's {} features to be rotated in pairs",
+                                       rope.rotated_features, spec.head_dim));
   check_divisors(config, rope, rope.rotated_features);
   bound_positions(rope, spec);
   spec.ropes = {rope};

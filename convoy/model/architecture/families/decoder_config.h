@@ -16,11 +16,15 @@
 
 namespace convoy::families {
 
-// Settings that change the maths and that the family lacks (experts, output gates, ...). `known`:
-// keys among them that the family has.
-void refuse_unsupported(const io::JsonReader& config,
-                        std::initializer_list<std::string_view> known = {});
+inline constexpr std::string_view kPartialRotation = "partial_rotary_factor";
+inline constexpr std::string_view kOutputGate = "attn_output_gate";
+
+// Settings that change the maths and that no family here has (experts, ...), or that the family
+// lacks. The last one is for a family that has the forms which `keys_of_forms` request.
+void refuse_unsupported(const io::JsonReader& config);
 void refuse_unsupported_but_partial_rotation(const io::JsonReader& config);
+void refuse_unsupported_but(const io::JsonReader& config,
+                            std::initializer_list<std::string_view> keys_of_forms);
 
 // A soft cap: `fallback` where the key is absent, 0 (none) where it is null.
 double read_soft_cap(const io::JsonReader& config, const std::string& key, double fallback = 0.0);

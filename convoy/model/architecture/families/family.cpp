@@ -18,6 +18,7 @@
 #include "convoy/model/architecture/families/phi3/phi3.h"
 #include "convoy/model/architecture/families/qwen2/qwen2.h"
 #include "convoy/model/architecture/families/qwen3/qwen3.h"
+#include "convoy/model/architecture/families/qwen3_5/qwen3_5.h"
 #include "convoy/model/architecture/families/seed_oss/seed_oss.h"
 #include "convoy/model/architecture/families/smollm3/smollm3.h"
 
@@ -34,6 +35,10 @@ constexpr std::array kFamilies{
     Family{"qwen3", "Qwen3ForCausalLM", read_qwen3_spec, TextModel::Whole, "Qwen3 (dense)"},
     Family{"gemma2", "Gemma2ForCausalLM", read_gemma2_spec, TextModel::Whole,
            "Gemma 2 2B, 9B, 27B"},
+    Family{"qwen3_5_text", "Qwen3_5ForCausalLM", read_qwen3_5_spec, TextModel::Whole,
+           "Qwen3.5, Qwen3.6 (dense, text alone)"},
+    Family{"qwen3_5", "Qwen3_5ForCausalLM", read_nested_qwen3_5_spec, TextModel::Nested,
+           "Qwen3.5, Qwen3.6 (dense; their language model)", "qwen3_5_text"},
     Family{"gemma3_text", "Gemma3ForCausalLM", read_gemma3_spec, TextModel::Whole,
            "Gemma 3 270M, 1B"},
     Family{"gemma3", "Gemma3ForCausalLM", read_nested_gemma3_spec, TextModel::Nested,

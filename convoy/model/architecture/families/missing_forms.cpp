@@ -16,9 +16,11 @@ constexpr const char* kExperts = "a mixture of experts";
 constexpr const char* kLatent = "a mixture of experts, multi-head latent attention";
 constexpr const char* kSparseLatent =
     "a mixture of experts, multi-head latent attention that chooses its keys";
-constexpr const char* kDeltaNet = "Gated DeltaNet layers, an output gate of attention";
-constexpr const char* kDeltaNetExperts =
-    "Gated DeltaNet layers, an output gate of attention, a mixture of experts";
+constexpr const char* kFusedDeltaNetExperts =
+    "Gated DeltaNet layers with fused maps, a mixture of experts";
+constexpr const char* kOtherDeltaNet =
+    "Gated DeltaNet layers with a map for queries, keys and values each, norms in other places by "
+    "layer";
 constexpr const char* kGemma4 =
     "two head sizes in one model, keys that are values or are shared by layers, embeddings for "
     "each "
@@ -38,13 +40,11 @@ constexpr const char* kEncoder = "attention that looks ahead";
 
 // Types of one kind stand together.
 constexpr std::array kMissingTypes{
-    MissingType{"qwen3_5", "Qwen3.5 and Qwen3.6, dense", kDeltaNet, "qwen3"},
-    MissingType{"qwen3_5_text", "Qwen3.5 and Qwen3.6, dense", kDeltaNet, "qwen3"},
-    MissingType{"qwen3_5_moe", "Qwen3.5 and Qwen3.6 35B-A3B and up", kDeltaNetExperts, "qwen3"},
-    MissingType{"qwen3_5_moe_text", "Qwen3.5 and Qwen3.6 35B-A3B and up", kDeltaNetExperts,
-                "qwen3"},
-    MissingType{"qwen3_next", "Qwen3-Next 80B-A3B, Qwen3-Coder-Next", kDeltaNetExperts, "qwen3"},
-    MissingType{"olmo_hybrid", "OLMo Hybrid 7B", "Gated DeltaNet layers", "olmo3"},
+    MissingType{"qwen3_5_moe", "Qwen3.5 and Qwen3.6 35B-A3B and up", kExperts, "qwen3_5"},
+    MissingType{"qwen3_5_moe_text", "Qwen3.5 and Qwen3.6 35B-A3B and up", kExperts, "qwen3_5"},
+    MissingType{"qwen3_next", "Qwen3-Next 80B-A3B, Qwen3-Coder-Next", kFusedDeltaNetExperts,
+                "qwen3_5"},
+    MissingType{"olmo_hybrid", "OLMo Hybrid 7B", kOtherDeltaNet, "olmo3"},
     MissingType{"kimi_linear", "Kimi Linear 48B-A3B",
                 "Kimi Delta Attention layers, a mixture of experts, multi-head latent attention",
                 "qwen3"},

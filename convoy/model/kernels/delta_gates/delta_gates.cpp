@@ -20,7 +20,7 @@ std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& grads,
   if (grads[0].defined()) {
     const at::Tensor step_TH = saved[0].to(at::kFloat) + saved[3].to(at::kFloat);
     const at::Tensor rate_H = saved[2].to(at::kFloat).exp();
-    const at::Tensor grad_TH = -grads[0] * rate_H;  // of the softplus
+    const at::Tensor grad_TH = -grads[0] * rate_H;  // the gradient of the softplus
     const at::Tensor grad_step_TH = grad_TH * step_TH.sigmoid();
     gradients[0] = grad_step_TH.to(dtype);
     gradients[2] = (grad_TH * at::softplus(step_TH)).sum(0).to(dtype);

@@ -16,8 +16,8 @@ struct DeltaGates {
   at::Tensor beta_TH;       // fp32
 };
 
-// Differentiable in all four; saves only its inputs. All have one dtype, fp32 or bf16. a and b may be
-// columns of a wider tensor.
+// Differentiable in all four; saves only its inputs. All have one dtype, fp32 or bf16. a and b may
+// be columns of a wider tensor.
 DeltaGates delta_gates(const at::Tensor& a_TH, const at::Tensor& b_TH, const at::Tensor& a_log_H,
                        const at::Tensor& dt_bias_H);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// act(gate) * up, the middle of a gated feed-forward block (arXiv 2002.05202) and the output gate of
-// attention (Sigmoid).
+// act(gate) * up, the middle of a gated feed-forward block (arXiv 2002.05202) and the output gate
+// of attention (Sigmoid).
 #pragma once
 
 #include <ATen/core/Tensor.h>

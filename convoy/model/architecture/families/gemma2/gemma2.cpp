@@ -33,7 +33,7 @@ void read_windows(const io::JsonReader& config, architecture::DecoderSpec& spec)
 }  // namespace
 
 architecture::DecoderSpec read_gemma2_spec(const io::JsonReader& config) {
-  refuse_unsupported(config, {kScoreCap, kLogitCap});
+  refuse_unsupported_but(config, {kScoreCap, kLogitCap});
   architecture::DecoderSpec spec;
   spec.family = "gemma2";
   read_sizes(config,

@@ -24,7 +24,7 @@ std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_
 
 architecture::DecoderSpec read_gemma3_spec(const io::JsonReader& config) {
   // transformers reads attn_logit_softcapping for this family, and does not apply it.
-  refuse_unsupported(config, {"final_logit_softcapping"});
+  refuse_unsupported_but(config, {"final_logit_softcapping"});
   architecture::DecoderSpec spec;
   spec.family = "gemma3";
   // config.json of the 4B and larger models omits these sizes, so transformers' defaults apply.

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/nn/attention.h"
+
+#include "convoy/model/kernels/attention/attention.h"
+#include "convoy/model/nn/spec_kernels.h"
+
+namespace convoy::nn {
+namespace {
+
+std::vector<int64_t> query_key_value_widths(const architecture::DecoderSpec& spec) {
+  const int64_t query = spec.num_heads * spec.head_dim;
+  const int64_t key = spec.num_kv_heads * spec.head_dim;
+  return {query, key, key};
+}
+
+}  // namespace
+
+// Members are built in the order of their declaration, which is the order of the checkpoint.
+Attention::Attention(const architecture::DecoderSpec& spec, int64_t index,
+                     const BlockSource& source)
+    : index_(index),
+      layer_(spec.layers[index]),
+      head_dim_(spec.head_dim),
+      norm_epsilon_(spec.norm_epsilon),
+      attention_scale_(spec.attention_scale),
+      score_cap_(spec.score_cap),
+      norm_order_(kernel_of(spec.norm_order)),
+      norm_over_heads_(spec.norm_over_heads),
+      has_gate_(spec.attention_gate),
+      query_key_value_(source.projections(architecture::query_key_value_maps(spec),
+                                          spec.hidden_size, spec.qkv_bias,
+                                          query_key_value_widths(spec))),
+      output_(source.linear("self_attn.o_proj", spec.num_heads * spec.head_dim, spec.hidden_size,
+                            spec.attention_output_bias)) {
+  if (!spec.query_key_norm) return;
+  const int64_t heads_together = spec.norm_over_heads ? spec.num_heads : 1;
+  const int64_t kv_heads_together = spec.norm_over_heads ? spec.num_kv_heads : 1;
+  query_norm_ = source.norm("self_attn.q_norm", heads_together * spec.head_dim);
+  key_norm_ = source.norm("self_attn.k_norm", kv_heads_together * spec.head_dim);
+}
+
+// x itself without a norm.
+at::Tensor Attention::normalise(const at::Tensor& x, const BlockParameter& norm) const {
+  if (!norm.value.defined()) return x;
+  // A part of a joined product has strided rows.
+  return kernels::rms_norm(x.contiguous(), norm.value, norm_epsilon_, norm_order_);
+}
+
+// Queries and keys are normalised and rotated by one op unless something comes between.
+bool Attention::norms_apart(const BlockBatch& batch) const {
+  return norm_over_heads_ || batch.feature_order.from_E.defined() ||
+         batch.query_scale_T11.defined();
+}
+
+at::Tensor Attention::in_heads(const at::Tensor& projected) const {
+  return projected.view({projected.size(0), -1, head_dim_});
+}
+
+// Heads as the rotation takes them.
+at::Tensor Attention::heads(const at::Tensor& x_THE, const BlockParameter& norm,
+                            const BlockBatch& batch) const {
+  if (!norms_apart(batch)) return x_THE;
+  const at::Tensor normed_THE = norm_over_heads_
+                                    ? normalise(x_THE.flatten(1), norm).view(x_THE.sizes())
+                                    : normalise(x_THE, norm);
+  return in_order(normed_THE, batch.feature_order);
+}
+
+at::Tensor Attention::forward(const at::Tensor& x_TD, const BlockBatch& batch) const {
+  const std::vector<at::Tensor> projected = query_key_value_.forward(x_TD, batch.draw_key);
+  const int64_t tokens = x_TD.size(0);
+  at::Tensor q_THE, gate_THE;
+  if (has_gate_) {
+    const at::Tensor both_THE = projected[0].view({tokens, -1, 2 * head_dim_});
+    q_THE = both_THE.narrow(2, 0, head_dim_).contiguous();
+    gate_THE = both_THE.narrow(2, head_dim_, head_dim_);
+  } else {
+    q_THE = in_heads(projected[0]);
+  }
+  const at::Tensor out_THE =
+      attend(heads(q_THE, query_norm_, batch), heads(in_heads(projected[1]), key_norm_, batch),
+             in_heads(projected[2]), batch);
+  const at::Tensor out_TD = out_THE.reshape({tokens, -1});
+  if (!has_gate_) return output_.forward(out_TD, batch.draw_key);
+  const at::Tensor gate_TD = gate_THE.reshape({tokens, -1});
+  return output_.forward(kernels::gated_activation(gate_TD, out_TD, kernels::Activation::Sigmoid),
+                         batch.draw_key);
+}
+
+at::Tensor Attention::attend(const at::Tensor& unscaled_q_THE, const at::Tensor& k_TKE,
+                             const at::Tensor& v_TKE, const BlockBatch& batch) const {
+  // A rotation of scaled queries is the scaled rotation, so the factor may come first.
+  const at::Tensor q_THE =
+      batch.query_scale_T11.defined() ? unscaled_q_THE * batch.query_scale_T11 : unscaled_q_THE;
+  kernels::HeadTransform transform{.norm_epsilon = norm_epsilon_, .norm_order = norm_order_};
+  if (!norms_apart(batch)) {
+    transform.query_norm_E = query_norm_.value;
+    transform.key_norm_E = key_norm_.value;
+  }
+  if (layer_.rope != architecture::kNoRope) {
+    transform.cos_PE = batch.cos_PE;
+    transform.sin_PE = batch.sin_PE;
+    transform.positions_T = batch.position_ids_T;
+  }
+  const kernels::AttentionConfig config{.scale = attention_scale_,
+                                        .sliding_window = layer_.sliding_window,
+                                        .score_cap = score_cap_,
+                                        .kernel = batch.attention};
+  if (batch.cache) return batch.cache->attend(index_, q_THE, k_TKE, v_TKE, transform, config);
+  const auto [turned_q_THE, turned_k_TKE] = kernels::transformed_heads(q_THE, k_TKE, transform);
+  return kernels::packed_attention(turned_q_THE, turned_k_TKE, v_TKE, batch.rows, config);
+}
+
+void Attention::quantize(const kernels::IntegerFormat& format) {
+  query_key_value_.quantize(format);
+  output_.quantize(format);
+}
+
+bool Attention::trains() const {
+  return query_key_value_.trains() || output_.trains() || query_norm_.trains() ||
+         key_norm_.trains();
+}
+
+void Attention::visit(const LinearVisitor& linear, const ParameterVisitor& parameter) {
+  query_key_value_.visit(linear);
+  linear(output_);
+  visit_parameter(query_norm_, parameter);
+  visit_parameter(key_norm_, parameter);
+}
+
+}  // namespace convoy::nn

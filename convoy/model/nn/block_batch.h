@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data of a batch that the parts of a block need beside the hidden states.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "convoy/model/nn/causal_lm.h"
+#include "convoy/model/nn/kv_cache.h"
+#include "convoy/model/nn/rope_table.h"
+
+namespace convoy::nn {
+
+// Copied into the graph when blocks are recomputed.
+struct BlockBatch {
+  at::Tensor cos_PE;  // undefined, as sin_PE, in a layer that does not rotate
+  at::Tensor sin_PE;
+  FeatureOrder feature_order = {};
+  at::Tensor query_scale_T11 = {};  // undefined: 1
+  at::Tensor position_ids_T;
+  kernels::RowIndex rows;
+  DrawKey draw_key = {};
+  const KvCache* cache = nullptr;
+  kernels::AttentionKernel attention = kernels::AttentionKernel::Flash;
+};
+
+}  // namespace convoy::nn

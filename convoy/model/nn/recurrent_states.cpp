@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/model/nn/recurrent_states.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::nn {
+
+int64_t recurrent_state_bytes(const architecture::DeltaNetSpec& sizes, int64_t num_layers,
+                              const at::TensorOptions& options) {
+  const int64_t tails = sizes.conv_channels() * (sizes.conv_width - 1);
+  const int64_t states = sizes.num_value_heads * sizes.key_head_dim * sizes.value_head_dim;
+  constexpr int64_t kStateBytes = 4;
+  return num_layers *
+         (tails * static_cast<int64_t>(options.dtype().itemsize()) + states * kStateBytes);
+}
+
+RecurrentStates::RecurrentStates(const architecture::DeltaNetSpec& sizes,
+                                 const std::vector<bool>& has_state, int64_t num_slots,
+                                 const at::TensorOptions& options)
+    : num_slots_(num_slots), layers_(has_state.size()) {
+  for (size_t layer = 0; layer < has_state.size(); ++layer) {
+    if (!has_state[layer]) continue;
+    layers_[layer] = {
+        at::zeros({num_slots, sizes.conv_channels(), sizes.conv_width - 1}, options),
+        at::zeros({num_slots, sizes.num_value_heads, sizes.key_head_dim, sizes.value_head_dim},
+                  options.dtype(at::kFloat))};
+  }
+}
+
+void RecurrentStates::set_rows(const std::vector<StateSlot>& rows) {
+  slots_.clear();
+  for (const StateSlot& row : rows) {
+    CONVOY_INVARIANT(row.slot >= 0 && row.slot < num_slots_, "slot {} of {}", row.slot, num_slots_);
+    slots_.push_back(row.slot);
+    if (!row.begins) continue;
+    for (const Layer& layer : layers_) {
+      if (!layer.delta_states_SHEF.defined()) continue;
+      layer.conv_tails_SCV.select(0, row.slot).zero_();
+      layer.delta_states_SHEF.select(0, row.slot).zero_();
+    }
+  }
+}
+
+}  // namespace convoy::nn
