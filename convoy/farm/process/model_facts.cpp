@@ -32,7 +32,12 @@ int64_t encoded_bytes(int64_t parameters, const settings::ProcessModelSettings& 
 
 void read_shape(const io::ModelFolder& folder, ModelFacts& facts) {
   const architecture::DecoderSpec spec = families::read_decoder_spec(folder);
-  facts.layers = spec.num_layers();
+  facts.layers = spec.num_layers_with(architecture::TokenMixer::Attention);
+  const int64_t recurrent = spec.num_layers_with(architecture::TokenMixer::GatedDeltaNet);
+  const architecture::DeltaNetSpec& sizes = spec.delta_net;
+  facts.tail_values_per_row = recurrent * sizes.conv_channels() * (sizes.conv_width - 1);
+  facts.state_values_per_row =
+      recurrent * sizes.num_value_heads * sizes.key_head_dim * sizes.value_head_dim;
   facts.kv_values_per_token = 2 * facts.layers * spec.num_kv_heads * spec.head_dim;
   facts.positions = spec.max_positions;
   for (const architecture::LayerSpec& layer : spec.layers) {
@@ -97,6 +102,7 @@ settings::ModelSampling sampling_of_folder(const std::string& folder) {
 scheduler::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,
                                                 const settings::ProcessModelSettings& model) const {
   constexpr int64_t kProgramBytes = int64_t{400} << 20;
+  constexpr int64_t kStateBytes = 4;
   // The cache has one scale of two bytes per 128 int8 values, or per 32 int4 values.
   return {.program_bytes = kProgramBytes,
           .weight_bytes = model.encodes() ? (parameters - block_parameters) * bytes_per_value +
@@ -108,6 +114,8 @@ scheduler::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,
           .int4_weight_bytes = parameters / 2 + parameters / 16,
           .kv_bytes_per_token = kv_values_per_token * bytes_per_value,
           .int8_kv_bytes_per_token = kv_values_per_token + kv_values_per_token / 16,
+          .state_bytes_per_row =
+              tail_values_per_row * bytes_per_value + state_values_per_row * kStateBytes,
           .step_bytes_per_token = layers == 0 ? 0 : 64 * kv_values_per_token / layers,
           .block_tokens = kKvBlockTokens};
 }

@@ -30,9 +30,12 @@ struct ModelFacts {
   // are stored without codes. 0: the weights are not quantised.
   int64_t stored_code_bytes = 0;
   int64_t whole_parameters = 0;
-  int64_t layers = 0;
+  int64_t layers = 0;               // layers that store keys and values
   int64_t kv_values_per_token = 0;  // number of key and value elements in all layers
-  int64_t positions = 0;            // length of the longest text, in tokens
+  // Of a row, in all layers with a recurrence: elements in the model's type, and in fp32.
+  int64_t tail_values_per_row = 0;
+  int64_t state_values_per_row = 0;
+  int64_t positions = 0;      // length of the longest text, in tokens
   int64_t window_tokens = 0;  // smallest attention window of any layer; 0 = no layer has a window
 
   // The memory that one engine needs. It computes in `bytes_per_value` bytes: 2 for bf16, 4 for

@@ -69,6 +69,7 @@ int64_t kv_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_
   int64_t bytes = 0;
   const int64_t values = 2 * model.num_kv_heads * model.head_dim;
   for (const architecture::LayerSpec& layer : model.layers) {
+    if (layer.mixer == architecture::TokenMixer::GatedDeltaNet) continue;
     int64_t tokens = rows.row_tokens;
     if (layer.sliding_window > 0)
       tokens = std::min(tokens, layer.sliding_window + rows.step_tokens);
@@ -81,13 +82,26 @@ int64_t kv_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_
   return rows.kv_bytes > 0 ? std::min(bytes, rows.kv_bytes) : bytes;
 }
 
+// Tails of convolutions in the model's type, and states in fp32.
+int64_t state_bytes_of(const DecoderSpec& model, const GenerationRows& rows,
+                       int64_t element_bytes) {
+  if (!rows.keeps_kv) return 0;
+  const architecture::DeltaNetSpec& sizes = model.delta_net;
+  const int64_t of_layer =
+      sizes.conv_channels() * (sizes.conv_width - 1) * element_bytes +
+      sizes.num_value_heads * sizes.key_head_dim * sizes.value_head_dim * kGeneratedFloatBytes;
+  return rows.rows * model.num_layers_with(architecture::TokenMixer::GatedDeltaNet) * of_layer;
+}
+
 // Queries, keys, values and the outputs of the feed-forward's maps for the tokens of a step, and
 // the logits of the rows that draw.
 int64_t step_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_t element_bytes) {
   const int64_t tokens =
       std::min(rows.step_tokens, std::max(rows.rows, rows.rows * rows.row_tokens));
+  const int64_t recurrent = 2 * model.delta_net.conv_channels() + 3 * model.delta_net.value_width();
   const int64_t width =
-      3 * model.ffn_size + 4 * model.hidden_size + 2 * model.num_kv_heads * model.head_dim;
+      std::max(3 * model.ffn_size + 2 * model.num_kv_heads * model.head_dim, recurrent) +
+      4 * model.hidden_size;
   const int64_t logit_rows = rows.logit_rows > 0 ? rows.logit_rows : rows.rows;
   return tokens * width * element_bytes + logit_rows * model.vocab_size * kGeneratedFloatBytes;
 }
@@ -108,17 +122,17 @@ int64_t capped_attention_bytes(const DecoderSpec& model, const GenerationRows& r
 }  // namespace
 
 int64_t GenerationMemory::total_bytes() const {
-  const int64_t later = weight_bytes + packed_bytes + kv_bytes + step_bytes;
+  const int64_t later = weight_bytes + packed_bytes + kv_bytes + state_bytes + step_bytes;
   return program_bytes + std::max(later, loading_bytes);
 }
 
 void GenerationMemory::bound_kv(int64_t all_bytes) {
-  const int64_t left = std::max<int64_t>(all_bytes - program_bytes - weight_bytes, 0);
+  const int64_t left = std::max<int64_t>(all_bytes - program_bytes - weight_bytes - state_bytes, 0);
   kv_bytes = std::min(kv_bytes, left / 2);
 }
 
 std::string GenerationMemory::text() const {
-  const int64_t later = weight_bytes + packed_bytes + kv_bytes + step_bytes;
+  const int64_t later = weight_bytes + packed_bytes + kv_bytes + state_bytes + step_bytes;
   std::string text = bytes_text(total_bytes());
   const char* sign = " = ";
   const auto add = [&](const char* name, int64_t bytes) {
@@ -133,6 +147,7 @@ std::string GenerationMemory::text() const {
   add("weights", weight_bytes);
   add("packed copies", packed_bytes);
   add("keys and values", kv_bytes);
+  add("states of rows", state_bytes);
   add("a step", step_bytes);
   return text;
 }
@@ -157,6 +172,7 @@ GenerationMemory plan_generation(const DecoderSpec& model, const GenerationReque
   GenerationRows rows = request.rows;
   if (model.max_positions > 0) rows.row_tokens = std::min(rows.row_tokens, model.max_positions);
   memory.kv_bytes = kv_bytes_of(model, rows, element_bytes);
+  memory.state_bytes = state_bytes_of(model, rows, element_bytes);
   memory.step_bytes = step_bytes_of(model, rows, element_bytes);
   if (!on_cpu) memory.step_bytes += capped_attention_bytes(model, rows, element_bytes);
   return memory;

@@ -74,5 +74,26 @@ TEST(GenerationMemory, CountsTheScoresOfAttentionUnderASoftCap) {
   EXPECT_EQ(plan_generation(model, request).step_bytes, on_cpu);
 }
 
+TEST(GenerationMemory, CountsStatesInPlaceOfKeys) {
+  auto model = known_model("qwen/qwen2.5-7b-instruct");
+  ASSERT_TRUE(model);
+  const GenerationRequest request{.rows = {.rows = 3, .row_tokens = 100},
+                                  .hardware = Hardware::Gpu};
+  const GenerationMemory before = plan_generation(*model, request);
+  EXPECT_EQ(before.state_bytes, 0);
+  for (size_t layer = 0; layer < 21; ++layer)
+    model->layers[layer].mixer = architecture::TokenMixer::GatedDeltaNet;
+  model->delta_net = {.num_key_heads = 2,
+                      .num_value_heads = 4,
+                      .key_head_dim = 8,
+                      .value_head_dim = 16,
+                      .conv_width = 4};
+  const GenerationMemory after = plan_generation(*model, request);
+  EXPECT_EQ(after.kv_bytes, before.kv_bytes / 4);  // 7 of 28 layers
+  // By row and layer: three inputs of 96 channels in bf16, and 4 states in fp32.
+  EXPECT_EQ(after.state_bytes, 3 * 21 * (3 * 96 * 2 + 4 * 8 * 16 * 4));
+  EXPECT_NE(after.text().find("states of rows"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace convoy::sizing

@@ -80,21 +80,6 @@ bool is_target(const std::string& name, const EstimateRequest& request) {
              request.lora_targets.end();
 }
 
-// The first of several maps at one input, which is kept once.
-bool is_first_of_attention(const std::string& linear) {
-  return linear == "q_proj" || linear == "qkv_proj";
-}
-bool is_first_of_ffn(const std::string& linear) {
-  return linear == "gate_proj" || linear == "gate_up_proj";
-}
-
-// The inputs of these maps are outputs of norms and activations.
-bool follows_norm_or_activation(const std::string& linear, const DecoderSpec& model) {
-  if (is_first_of_attention(linear)) return !model.norms.before_attention.empty();
-  if (is_first_of_ffn(linear)) return !model.norms.before_ffn.empty();
-  return linear == "down_proj";
-}
-
 int64_t norms_of_block(const DecoderSpec& model) {
   int64_t norms = 0;
   for (const std::string* name : {&model.norms.before_attention, &model.norms.after_attention,
@@ -129,7 +114,6 @@ class ShapeMaker {
                .hidden = model.hidden_size,
                .vocab = model.vocab_size,
                .kept = norms_of_block(model) * model.hidden_size,
-               .at_work = (model.fused_gate_up ? 5 : 3) * model.ffn_size + 2 * model.hidden_size,
                .element_bytes = request.dtype == "bf16" ? 2 : 4,
                .head_elements = model.vocab_size * model.hidden_size,
                .trains_head = full_,
@@ -138,9 +122,10 @@ class ShapeMaker {
     for (const ParameterDeclaration& parameter : declare_parameters(model)) add(parameter);
     close_unit();
     shape_.kept += (in_blocks_ + adapter_width_) / std::max<int64_t>(shape_.layers, 1);
-    // Inputs of norms, which no other op keeps.
-    if (model.query_key_norm)
-      shape_.kept += (model.num_heads + model.num_kv_heads) * model.head_dim;
+    shape_.at_work = (model.fused_gate_up ? 5 : 3) * model.ffn_size + 2 * model.hidden_size;
+    if (model.num_layers_with(architecture::TokenMixer::GatedDeltaNet) > 0)
+      shape_.at_work =
+          std::max(shape_.at_work, delta_net_at_work(model.delta_net, shape_.element_bytes));
     shape_.at_work += dora_at_work_;
     if (!request.dora) shape_.recomputed = recomputed_ / std::max<int64_t>(shape_.layers, 1);
   }
@@ -188,11 +173,13 @@ void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration&
   const int64_t out = weight.shape[0];
   const int64_t in = weight.shape[1];
   const int64_t whole_bytes = count(weight) * shape_.element_bytes;
-  if (is_first_of_attention(name) || is_first_of_ffn(name) || name == "o_proj" ||
-      name == "down_proj")
-    in_blocks_ += in;
-  if (name != "o_proj" && name != "down_proj") in_blocks_ += out;
-  if (follows_norm_or_activation(name, model_)) recomputed_ += in;
+  const MapWidths widths = widths_around(name, out, in);
+  in_blocks_ += widths.kept;
+  // Inputs of norms, which no other op keeps. With an output gate half of the queries' map is the
+  // gate; the gated output is as wide.
+  if (model_.query_key_norm && (name == "q_proj" || name == "k_proj")) in_blocks_ += out;
+  if (!is_first_map(name) || !model_.norms.before_attention.empty())
+    recomputed_ += widths.recomputed;
   if (quantizes_) {
     unit_.quantized.elements += count(weight);
     unit_.quantized.bytes += quantized_bytes(weight, request_);
@@ -208,9 +195,8 @@ void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration&
 }
 
 void ShapeMaker::add_dora(const std::string& name, int64_t out, int64_t in) {
-  const bool shares_input = name == "k_proj" || name == "v_proj" || name == "up_proj";
-  const DoraWidths widths =
-      dora_widths(out, in, request_.drops_dora && shares_input, shape_.element_bytes, quantizes_);
+  const DoraWidths widths = dora_widths(out, in, request_.drops_dora && shares_its_input(name),
+                                        shape_.element_bytes, quantizes_);
   unit_.adapter.elements += out;
   unit_.adapter.bytes = unit_.adapter.elements * kEstimateFloatBytes;
   adapter_width_ += widths.kept;
@@ -219,6 +205,35 @@ void ShapeMaker::add_dora(const std::string& name, int64_t out, int64_t in) {
 }
 
 }  // namespace
+
+bool is_first_map(std::string_view map) {
+  return map == "q_proj" || map == "qkv_proj" || map == "in_proj_qkv" || map == "gate_proj" ||
+         map == "gate_up_proj";
+}
+
+bool shares_its_input(std::string_view map) {
+  return map == "k_proj" || map == "v_proj" || map == "up_proj" || map == "in_proj_z" ||
+         map == "in_proj_b" || map == "in_proj_a";
+}
+
+MapWidths widths_around(std::string_view map, int64_t out, int64_t in) {
+  // The convolution keeps its input, and the delta rule the convolution's output.
+  if (map == "in_proj_qkv") return {.kept = in + 2 * out, .recomputed = in};
+  // As wide as the output gate are the outputs of the delta rule and of its norm.
+  if (map == "in_proj_z") return {.kept = 3 * out, .recomputed = out};
+  // A gate is kept as the map gives it, and in fp32.
+  if (map == "in_proj_b" || map == "in_proj_a") return {.kept = 3 * out};
+  if (is_first_map(map)) return {.kept = in + out, .recomputed = in};
+  if (map == "down_proj" || map == "out_proj") return {.kept = in, .recomputed = in};
+  return {.kept = map == "o_proj" ? in : out};
+}
+
+int64_t delta_net_at_work(const architecture::DeltaNetSpec& sizes, int64_t element_bytes) {
+  constexpr int64_t kChunkTokens = 64;  // kernels::kDeltaRuleChunk
+  const int64_t states = sizes.num_value_heads * sizes.key_head_dim * sizes.value_head_dim *
+                         kEstimateFloatBytes / (kChunkTokens * element_bytes);
+  return 2 * sizes.conv_channels() + 2 * sizes.value_width() + states;
+}
 
 DoraWidths dora_widths(int64_t out, int64_t in, bool own_input, int64_t weight_element_bytes,
                        bool coded) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convoy/model/architecture/decoder_spec.h"
@@ -44,6 +45,24 @@ struct EstimateRequest {
 
 TrainingShape training_shape(const architecture::DecoderSpec& model,
                              const EstimateRequest& request);
+
+// Elements that ops keep of each token until backward, around a linear map of a block ("q_proj").
+struct MapWidths {
+  int64_t kept = 0;
+  // of those, outputs of norms and activations, which are computed again with Recompute::Selective;
+  // counted where a norm precedes the maps of queries and of the gate
+  int64_t recomputed = 0;
+};
+MapWidths widths_around(std::string_view map, int64_t out, int64_t in);
+
+// Is it the first of several maps at one input, which is kept once?
+bool is_first_map(std::string_view map);
+// Does it read the input of another map before it?
+bool shares_its_input(std::string_view map);
+
+// Elements of each token that backward of a block of Gated DeltaNet has at work: gradients, and the
+// states at the beginnings of chunks in fp32.
+int64_t delta_net_at_work(const architecture::DeltaNetSpec& sizes, int64_t element_bytes);
 
 int64_t count_parameters(const architecture::DecoderSpec& model);
 

@@ -19,6 +19,12 @@ double pairs(int64_t tokens, int64_t window) {
 
 }  // namespace
 
+int64_t recurrent_elements(const architecture::DeltaNetSpec& sizes) {
+  constexpr int64_t kStateProducts = 3;
+  return sizes.conv_channels() * sizes.conv_width +
+         kStateProducts * sizes.num_value_heads * sizes.key_head_dim * sizes.value_head_dim;
+}
+
 double step_flops(const ProductWeights& weights, const AttentionShape& attention,
                   std::span<const int64_t> row_tokens, int64_t supervised_tokens) {
   // Every weight: forward and the gradient of the input. A trained weight: also its own gradient.
@@ -35,7 +41,10 @@ double step_flops(const ProductWeights& weights, const AttentionShape& attention
   }
   // Scores and the sum of values: two products forward, and two gradients of each.
   constexpr double kAttentionProducts = 6;
-  return per_token * tokens + per_label * static_cast<double>(supervised_tokens) +
+  constexpr double kRecurrentProducts = 3;  // forward, and two gradients
+  const double recurrent =
+      kRecurrentProducts * kFlopsPerElement * static_cast<double>(attention.recurrent) * tokens;
+  return per_token * tokens + recurrent + per_label * static_cast<double>(supervised_tokens) +
          kAttentionProducts * kFlopsPerElement * static_cast<double>(attention.width) * seen;
 }
 

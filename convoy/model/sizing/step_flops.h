@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "convoy/model/architecture/decoder_spec.h"
+
 namespace convoy::sizing {
 
 // Elements of matrices that activations are multiplied with.
@@ -20,15 +22,23 @@ struct ProductWeights {
   int64_t adapters = 0;        // elements of LoRA's matrices, beside the blocks; all train
   int64_t head = 0;
   bool trains_head = false;
-  // Elements of the frozen queries, keys and values of the first block. The input of the first
-  // block needs no gradient where the embedding is frozen.
+  // Elements of the frozen maps that read the input of the first block (queries, keys and values).
+  // This input needs no gradient where the embedding is frozen.
   int64_t without_input_gradient = 0;
 };
 
 struct AttentionShape {
-  int64_t width = 0;                  // heads x head size
-  std::vector<int64_t> windows = {};  // by layer: keys that a query sees; 0 = all before it
+  int64_t width = 0;  // heads x head size
+  // by layer with attention: keys that a query sees; 0 = all before it
+  std::vector<int64_t> windows = {};
+  // Elements of the states and convolutions of recurrent layers that each token is multiplied with,
+  // all layers together, once for each product.
+  int64_t recurrent = 0;
 };
+
+// The elements of AttentionShape::recurrent in one layer of Gated DeltaNet: the short convolution,
+// and three products of the state, which read and change it token by token.
+int64_t recurrent_elements(const architecture::DeltaNetSpec& sizes);
 
 // `row_tokens`: the tokens of each row of the global batch. `supervised_tokens`: the supervised
 // tokens of all rows; the head is computed for these alone.

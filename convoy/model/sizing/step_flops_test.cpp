@@ -31,5 +31,15 @@ TEST(StepFlops, AttentionSeesWhatLiesBeforeInItsRow) {
   EXPECT_EQ(step_flops({}, attention, kRows, 4), 12.0 * 16 * (6 + 15 + 5 + 9));
 }
 
+TEST(StepFlops, RecurrencesTakeThreeProductsOfTheirStateForEachToken) {
+  const architecture::DeltaNetSpec sizes{.num_key_heads = 2,
+                                         .num_value_heads = 4,
+                                         .key_head_dim = 3,
+                                         .value_head_dim = 5,
+                                         .conv_width = 4};
+  EXPECT_EQ(recurrent_elements(sizes), (2 * 2 * 3 + 4 * 5) * 4 + 3 * 4 * 3 * 5);
+  EXPECT_EQ(step_flops({}, {.recurrent = 100}, kRows, 4), 2.0 * 3 * 100 * 8);
+}
+
 }  // namespace
 }  // namespace convoy::sizing

@@ -7,11 +7,11 @@
 #include "convoy/apps/recipes/bench/measured_ops.h"
 #include "convoy/apps/recipes/bench/predicted_model.h"
 #include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/training/step_flops.h"
 #include "convoy/core/base/error.h"
 #include "convoy/generate/engine/engine.h"
 #include "convoy/machine/counting/counting_device.h"
 #include "convoy/machine/device/dtype.h"
-#include "convoy/model/sizing/step_flops.h"
 
 namespace convoy::recipes {
 namespace {
@@ -121,9 +121,7 @@ double least_flops(const architecture::DecoderSpec& spec, nn::CausalLm& model,
   weights.trained_blocks = weights.blocks;
   weights.head = spec.vocab_size * spec.hidden_size;
   weights.trains_head = true;
-  sizing::AttentionShape attention{.width = model.attention_width()};
-  for (const architecture::LayerSpec& layer : spec.layers)
-    attention.windows.push_back(layer.sliding_window);
+  const sizing::AttentionShape attention = attention_shape(model);
   const auto forward = [&](int64_t tokens, int64_t drawn) {
     const std::vector<int64_t> rows(static_cast<size_t>(flags.rows), tokens);
     return sizing::step_flops(weights, attention, rows, drawn) / 3;
@@ -144,6 +142,7 @@ double least_weight_bytes(const architecture::DecoderSpec& spec, const BenchPred
 }
 
 // Bytes if each key and value that the rows see is read once. For a prefill, all that it stores.
+// States are read, and written.
 double least_kv_bytes(const nn::CausalLm& model, const BenchPredictFlags& flags) {
   const nn::KvGeometry geometry = model.kv_geometry();
   const kernels::PagedShape shape{
@@ -155,11 +154,12 @@ double least_kv_bytes(const nn::CausalLm& model, const BenchPredictFlags& flags)
       static_cast<double>(shape.block_tokens);
   double tokens = 0;
   for (const int64_t window : geometry.windows) {
+    if (window == nn::kHasState) continue;
     const int64_t seen =
         flags.decode && window > 0 ? std::min(window, flags.context) : row_tokens(flags);
     tokens += static_cast<double>(flags.rows * seen);
   }
-  return tokens * token_bytes;
+  return tokens * token_bytes + static_cast<double>(2 * flags.rows * nn::state_bytes(geometry));
 }
 
 nlohmann::ordered_json description(const BenchPredictFlags& flags) {

@@ -11,7 +11,9 @@
 #include "convoy/data/datasets/batches/batch_plan.h"
 #include "convoy/data/datasets/batches/effective_batch.h"
 #include "convoy/machine/device/memory.h"
+#include "convoy/model/nn/kv_cache.h"
 #include "convoy/model/nn/linear.h"
+#include "convoy/model/sizing/memory_estimate.h"
 #include "convoy/train/loop/train_loop.h"
 #include "convoy/train/parallel/strategy.h"
 
@@ -68,8 +70,9 @@ int64_t norms_of_block(nn::CausalLm& model) {
   });
 }
 
-// Counts the tensors that the ops of model/nn/decoder_block.cpp save: the inputs of its norms, the
-// input of each linear layer, queries, keys and values as attention reads them, gate and up.
+// Counts the tensors that the ops of a block (model/nn/decoder_block.h) save: the inputs of its
+// norms, the input of each linear layer, queries, keys and values as attention reads them, gate and
+// up.
 void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape& shape) {
   const int64_t blocks = std::max<int64_t>(model.num_layers(), 1);
   int64_t kept = norms_of_block(model) * model.hidden_size();
@@ -83,25 +86,23 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   for (const nn::Linear* linear : model.block_linears()) {
     const std::string& name = linear->name();
     const auto is = [&](const char* end) { return name.ends_with(end); };
-    const bool is_first =
-        is(".q_proj") || is(".qkv_proj") || is(".gate_proj") || is(".gate_up_proj");
-    if (is_first || is(".o_proj") || is(".down_proj")) in_blocks += linear->in_features();
-    if (is_first || is(".k_proj") || is(".v_proj") || is(".up_proj"))
-      in_blocks += linear->out_features();
+    const std::string_view map = std::string_view(name).substr(name.rfind('.') + 1);
+    const sizing::MapWidths of_map =
+        sizing::widths_around(map, linear->out_features(), linear->in_features());
+    in_blocks += of_map.kept;
     // The norms of queries and keys save their inputs, which no other op saves.
     if (query_key_norm && (is(".q_proj") || is(".k_proj"))) in_blocks += linear->out_features();
     if (is(".down_proj")) ffn = std::max(ffn, linear->in_features());
-    if (is(".down_proj") || (norms_inputs && is_first))
-      of_norms_and_activations += linear->in_features();
+    if (norms_inputs || !sizing::is_first_map(map)) of_norms_and_activations += of_map.recomputed;
     for (const nn::NamedTensor& leaf : linear->adapter_leaves()) {
       if (leaf.value.dim() == 2) {
         rank += std::min(leaf.value.size(0), leaf.value.size(1)) / 2;
         continue;
       }
       // This leaf is DoRA's magnitude, the only one with one dimension.
-      const bool shares_input = is(".k_proj") || is(".v_proj") || is(".up_proj");
       const sizing::DoraWidths widths = sizing::dora_widths(
-          linear->out_features(), linear->in_features(), adapter_dropout && shares_input,
+          linear->out_features(), linear->in_features(),
+          adapter_dropout && sizing::shares_its_input(map),
           static_cast<int64_t>(linear->weight().element_size()), linear->is_bitsandbytes());
       in_blocks += widths.kept;
       dora_at_work = std::max(dora_at_work, widths.at_work);
@@ -112,7 +113,12 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   shape.kept = kept;
   // When gate and up are one stored layer, both are copied out of its output.
   const int64_t ffn_widths = has_parameter(model, ".gate_up_proj.weight") ? 5 : 3;
-  shape.at_work = ffn_widths * ffn + 2 * model.hidden_size() + dora_at_work;
+  shape.at_work = ffn_widths * ffn + 2 * model.hidden_size();
+  const nn::KvGeometry geometry = model.kv_geometry();
+  if (geometry.has_states())
+    shape.at_work =
+        std::max(shape.at_work, sizing::delta_net_at_work(geometry.delta_net, shape.element_bytes));
+  shape.at_work += dora_at_work;
   // DoRA's ops save their input, so with DoRA nothing is recomputed.
   if (dora_at_work == 0) shape.recomputed = of_norms_and_activations / blocks;
 }

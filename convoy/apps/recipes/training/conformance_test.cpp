@@ -57,7 +57,14 @@ std::unique_ptr<nn::CausalLm> make_model(at::ScalarType dtype) {
   spec.tied_head = true;
   spec.attention_scale = 1 / std::sqrt(8.0);
   spec.ropes = {architecture::RopeSpec{}};
-  spec.layers.assign(2, architecture::LayerSpec{});
+  spec.layers = {architecture::LayerSpec{},
+                 architecture::LayerSpec{.mixer = architecture::TokenMixer::GatedDeltaNet}};
+  spec.attention_gate = true;
+  spec.delta_net = {.num_key_heads = 2,
+                    .num_value_heads = 4,
+                    .key_head_dim = 6,
+                    .value_head_dim = 5,
+                    .conv_width = 3};
   at::manual_seed(3);
   return std::make_unique<nn::Decoder>(
       spec, [&](const architecture::ParameterDeclaration& declared) {

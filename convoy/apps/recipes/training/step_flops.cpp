@@ -5,12 +5,34 @@
 
 #include "convoy/model/nn/kv_cache.h"
 #include "convoy/model/sizing/known_peak.h"
-#include "convoy/model/sizing/step_flops.h"
 
 namespace convoy::recipes {
 
-train::StepFlops step_flops_of(nn::CausalLm& model, const adapters::LoraModel* lora) {
+namespace {
+
+bool reads_first_input(const nn::Linear& map) {
+  const std::string& name = map.name();
+  if (!name.starts_with("model.layers.0.")) return false;
+  for (const char* end : {".q_proj", ".k_proj", ".v_proj", ".qkv_proj"})
+    if (name.ends_with(end)) return true;
+  return name.find(".in_proj_") != std::string::npos;
+}
+
+}  // namespace
+
+sizing::AttentionShape attention_shape(const nn::CausalLm& model) {
   const nn::KvGeometry kv = model.kv_geometry();
+  sizing::AttentionShape shape{.width = model.attention_width()};
+  for (const int64_t window : kv.windows) {
+    if (window == nn::kHasState)
+      shape.recurrent += sizing::recurrent_elements(kv.delta_net);
+    else
+      shape.windows.push_back(window);
+  }
+  return shape;
+}
+
+train::StepFlops step_flops_of(nn::CausalLm& model, const adapters::LoraModel* lora) {
   sizing::ProductWeights weights;
   weights.head = model.hidden_size() * model.vocab_size();
   weights.blocks = model.matmul_parameters() - weights.head;
@@ -18,13 +40,14 @@ train::StepFlops step_flops_of(nn::CausalLm& model, const adapters::LoraModel* l
     weights.trained_blocks = weights.blocks;
     weights.trains_head = true;
   } else {
-    weights.without_input_gradient =
-        model.hidden_size() * (model.attention_width() + 2 * kv.num_kv_heads * kv.head_dim);
+    for (const nn::Linear* map : model.block_linears())
+      if (reads_first_input(*map))
+        weights.without_input_gradient += map->in_features() * map->out_features();
     for (const nn::NamedTensor& parameter : lora->parameters())
       // DoRA's magnitudes are no matrices.
       if (parameter.value.dim() == 2) weights.adapters += parameter.value.numel();
   }
-  const sizing::AttentionShape attention{.width = model.attention_width(), .windows = kv.windows};
+  const sizing::AttentionShape attention = attention_shape(model);
   return [weights, attention](const std::vector<int64_t>& row_tokens, int64_t supervised_tokens) {
     return sizing::step_flops(weights, attention, row_tokens, supervised_tokens);
   };

@@ -7,9 +7,13 @@
 
 #include "convoy/model/adapters/lora_model.h"
 #include "convoy/model/nn/causal_lm.h"
+#include "convoy/model/sizing/step_flops.h"
 #include "convoy/train/loop/step_batches.h"
 
 namespace convoy::recipes {
+
+// The attention and the recurrences of a model, for FLOP counts.
+sizing::AttentionShape attention_shape(const nn::CausalLm& model);
 
 // `lora`: the adapter that is trained beside the model's frozen weights; null: the model itself is
 // trained.

@@ -97,6 +97,14 @@ TEST(FitMemory, QuantisedWeightsStayAsTheyAreHeld) {
             int64_t{3'400'000'000} + 2 * int64_t{1'090'616'512});
 }
 
+TEST(FitMemory, CountsTheStatesOfRows) {
+  settings::ProcessSettings settings = within(12);
+  ModelFacts facts = seven_billion();
+  facts.tail_values_per_row = 100;
+  facts.state_values_per_row = 1000;
+  EXPECT_EQ(facts.memory_needs(2, settings.model).state_bytes_per_row, 100 * 2 + 1000 * 4);
+}
+
 TEST(FitMemory, SaysWhenNothingFits) {
   for (const auto& [gib, budget] : {std::pair(2.0, "2.00 GiB"), std::pair(0.001, "1 MiB")}) {
     settings::ProcessSettings settings = within(gib);
