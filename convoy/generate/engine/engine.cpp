@@ -23,6 +23,7 @@ EngineConfig completed(EngineConfig config, const nn::CausalLm& model,
                        const text::Tokenizer& tokenizer) {
   if (config.longest_row_tokens <= 0) config.longest_row_tokens = model.max_positions();
   config.longest_row_tokens = std::min(config.longest_row_tokens, model.max_positions());
+  if (model.kv_geometry().has_states()) config.shares_prefixes = false;
   if (const auto eos = tokenizer.eos_id()) config.end_ids.push_back(*eos);
   return config;
 }
@@ -57,7 +58,8 @@ Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConf
                   .step_tokens = config_.prefill_chunk,
                   .shares_prefixes = config_.shares_prefixes,
                   .groups = groups_}),
-      cache_(model.kv_geometry(), kBlockTokens, sizes(groups_), config_.kv_element) {}
+      cache_(model.kv_geometry(), kBlockTokens, sizes(groups_), config_.kv_element,
+             config_.max_rows) {}
 
 Engine::~Engine() = default;
 
@@ -199,7 +201,7 @@ bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
     const auto begin = std::chrono::steady_clock::now();
     upload.send();
     inputs.replace_unread_ids(unread_ids);
-    cache_.set_rows(std::move(inputs.paged));
+    cache_.set_rows(std::move(inputs.paged), inputs.states);
     run(inputs.batch, inputs.drawing_R, inputs.draw, unread_ids);
     costs_.add_launches(seconds_since(begin));
   }
@@ -243,6 +245,7 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
   std::vector<std::shared_ptr<Row>> drawing;
   std::vector<DrawPoint> points;
   std::vector<std::vector<kernels::PagedRow>> rows(groups_.size());
+  std::vector<nn::StateSlot> states;
   for (const scheduler::PlannedRow& planned : plan) {
     const std::shared_ptr<Row>& row = rows_.at(planned.number);
     const std::vector<int32_t>& tokens = scheduler_.tokens(planned.number);
@@ -256,6 +259,7 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
       positions.push_back(position);
     }
     starts.push_back(std::ssize(ids));
+    states.push_back({.slot = planned.slot, .begins = planned.begin == 0});
     if (planned.draws) {
       last.push_back(starts.back() - 1);
       drawing.push_back(row);
@@ -272,6 +276,7 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
     paged.emplace_back(std::move(of_group), kBlockTokens, upload, planned_keys);
   Inputs inputs{.batch = nn::TokenBatch(ids, positions, std::move(starts), upload),
                 .paged = std::move(paged),
+                .states = std::move(states),
                 .unread = std::move(unread),
                 .unread_tokens_U = {},
                 .unread_places_U = {},

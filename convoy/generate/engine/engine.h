@@ -42,13 +42,14 @@ struct EngineConfig {
   int64_t longest_row_tokens = 0;  // prompt and answer; 0: as many as the model's positions
   int64_t kv_memory_bytes = 0;     // limit of the KV cache if `kv_blocks` is 0; 0: no limit
   kernels::CacheElement kv_element = kernels::CacheElement::Model;
+  // Without effect on a model with recurrent layers: the state at the end of a prefix is not kept.
   bool shares_prefixes = true;
   // True: the tokens of a step are read after the next step was started. Empty: true on GPUs only.
   // The tokens of steps that all ranks take together are always read at once.
   std::optional<bool> reads_late = {};
   // True: steps of single tokens are recorded and then started as a whole (device::DeviceGraph).
   // Empty: true on CUDA devices that can record. Steps are never recorded with adapters to serve,
-  // or with a model whose weights are loaded and released.
+  // with a model whose weights are loaded and released, or with one that has recurrent layers.
   std::optional<bool> records_steps = {};
   adapters::ServedAdapters* adapters = nullptr;  // adapters of this model; outlives the engine
   std::vector<int32_t> end_ids = {};  // besides the tokenizer's eos: families::end_token_ids

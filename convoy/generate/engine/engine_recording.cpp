@@ -30,6 +30,8 @@ bool Engine::can_record() const {
   if (config_.adapters != nullptr || model_.residency() != nullptr || !reads_late()) return false;
   // Attention under a soft cap takes the rows' lengths from the host, which a recording would keep.
   if (model_.score_cap() > 0) return false;
+  // The host tells a pass the slots of its states.
+  if (!cache_.states().empty()) return false;
   const at::Device device = model_.device();
   return config_.records_steps.value_or(device.is_cuda() &&
                                         device::DeviceGraph::problem(device).empty());

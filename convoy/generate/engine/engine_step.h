@@ -38,6 +38,7 @@ struct UnreadIds {
 struct Engine::Inputs {
   nn::TokenBatch batch;
   std::vector<kernels::PagedRows> paged;  // by layer group
+  std::vector<nn::StateSlot> states;      // by row
   UnreadIds unread;
   at::Tensor unread_tokens_U, unread_places_U;
   at::Tensor drawing_R;  // indices of the last tokens of rows that draw; undefined: all tokens

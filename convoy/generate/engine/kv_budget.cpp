@@ -36,12 +36,14 @@ std::vector<scheduler::LayerGroup> kv_blocks(const nn::KvGeometry& geometry,
       if (group.window_tokens == 0) group.num_blocks = budget.blocks;
     return groups;
   }
+  const int64_t states = geometry.has_states() ? budget.max_rows * nn::state_bytes(geometry) : 0;
+  const int64_t limit = std::max<int64_t>(budget.memory_bytes - states, 1);
   int64_t bytes = 0;
   for (size_t group = 0; group < groups.size(); ++group)
     bytes += groups[group].num_blocks *
              nn::kv_block_bytes(geometry, layers[group], budget.block_tokens, budget.element);
-  if (budget.memory_bytes == 0 || bytes <= budget.memory_bytes) return groups;
-  const double share = static_cast<double>(budget.memory_bytes) / static_cast<double>(bytes);
+  if (budget.memory_bytes == 0 || bytes <= limit) return groups;
+  const double share = static_cast<double>(limit) / static_cast<double>(bytes);
   for (scheduler::LayerGroup& group : groups)
     group.num_blocks =
         std::max<int64_t>(static_cast<int64_t>(share * static_cast<double>(group.num_blocks)), 1);

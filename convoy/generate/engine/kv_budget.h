@@ -17,7 +17,7 @@ struct KvBudget {
   int64_t longest_row_tokens = 0;  // prompt and answer
   int64_t step_tokens = 512;
   int64_t blocks = 0;        // blocks of layers that see all keys; 0: as many as all rows may need
-  int64_t memory_bytes = 0;  // limit of all blocks together; 0: no limit
+  int64_t memory_bytes = 0;  // limit of all blocks and states together; 0: no limit
   kernels::CacheElement element = kernels::CacheElement::Model;
 };
 

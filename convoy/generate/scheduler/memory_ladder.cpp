@@ -25,11 +25,13 @@ int64_t blocks_of(const MemoryNeeds& needs, int64_t tokens) {
   return (tokens + needs.block_tokens - 1) / needs.block_tokens;
 }
 
-int64_t bytes_without_kv(const MemoryNeeds& needs, const Storage& storage, int64_t step_tokens) {
+int64_t bytes_without_kv(const MemoryNeeds& needs, const Storage& storage, int64_t rows,
+                         int64_t step_tokens) {
   const int64_t weights = storage.int4_weights   ? needs.int4_weight_bytes
                           : storage.int8_weights ? needs.int8_weight_bytes
                                                  : needs.weight_bytes;
-  return needs.program_bytes + weights + step_tokens * needs.step_bytes_per_token;
+  return needs.program_bytes + weights + rows * needs.state_bytes_per_row +
+         step_tokens * needs.step_bytes_per_token;
 }
 
 int64_t block_bytes(const MemoryNeeds& needs, const Storage& storage) {
@@ -49,8 +51,8 @@ std::optional<MemoryLadderPlan> fit(const MemoryNeeds& needs, const MemoryReques
   plan.int8_kv = storage.int8_kv;
   plan.int8_weights = storage.int8_weights;
   plan.int4_weights = storage.int4_weights;
-  plan.bytes =
-      bytes_without_kv(needs, storage, step_tokens) + plan.kv_blocks * block_bytes(needs, storage);
+  plan.bytes = bytes_without_kv(needs, storage, rows, step_tokens) +
+               plan.kv_blocks * block_bytes(needs, storage);
   if (plan.bytes > request.budget_bytes) return std::nullopt;
   return plan;
 }
@@ -145,8 +147,9 @@ MemoryLadderPlan climb_down(const MemoryNeeds& needs, const MemoryRequest& reque
     if (auto plan = lower(Rung::Int4Weights)) return *plan;
   }
   MemoryLadderPlan none;
-  none.bytes = bytes_without_kv(needs, storage, std::min(kLeastStepTokens, request.step_tokens)) +
-               blocks_of(needs, request.row_tokens) * block_bytes(needs, storage);
+  none.bytes =
+      bytes_without_kv(needs, storage, 1, std::min(kLeastStepTokens, request.step_tokens)) +
+      blocks_of(needs, request.row_tokens) * block_bytes(needs, storage);
   return none;
 }
 

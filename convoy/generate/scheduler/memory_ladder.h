@@ -20,6 +20,7 @@ struct MemoryNeeds {
   int64_t int4_weight_bytes = 0;
   int64_t kv_bytes_per_token = 0;  // for all layers together
   int64_t int8_kv_bytes_per_token = 0;
+  int64_t state_bytes_per_row = 0;   // for all layers with a recurrence together
   int64_t step_bytes_per_token = 0;  // activations and logits of one token of a step
   int64_t block_tokens = 16;
 };

@@ -48,6 +48,16 @@ TEST(MemoryLadder, StaysWithinTheBudgetOnEveryRung) {
   }
 }
 
+TEST(MemoryLadder, RowsHaveTheirStatesBesideTheirKeys) {
+  MemoryNeeds needs = kNeeds;
+  needs.state_bytes_per_row = kUnit / 2;
+  const MemoryLadderPlan with = climb_down(needs, request(21)),
+                         without = climb_down(kNeeds, request(21));
+  EXPECT_EQ(with.rung, Rung::All);
+  EXPECT_EQ(with.bytes - without.bytes, 8 * kUnit / 2);
+  EXPECT_EQ(climb_down(needs, request(20.9)).rung, Rung::FewerRows);
+}
+
 TEST(MemoryLadder, KeepsAsManyBlocksAsTheBudgetHas) {
   const MemoryLadderPlan plan = climb_down(kNeeds, request(12));
   EXPECT_EQ(plan.rung, Rung::Recompute);

@@ -2,6 +2,7 @@
 #include "convoy/generate/scheduler/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 
@@ -29,6 +30,7 @@ void check(const SchedulerConfig& config) {
 struct Scheduler::Row {
   int64_t number = 0;
   std::vector<int32_t> tokens;
+  int64_t slot = -1;  // while the row runs
   int64_t priority = 0;
   int64_t arrival = 0;
   int64_t most_tokens = 0;
@@ -58,6 +60,7 @@ struct Scheduler::Row {
 Scheduler::Scheduler(SchedulerConfig config) : config_(std::move(config)) {
   check(config_);
   for (const LayerGroup& group : config_.groups) groups_.emplace_back(group, config_.block_tokens);
+  for (int64_t slot = config_.max_rows; slot-- > 0;) free_slots_.push_back(slot);
 }
 
 Scheduler::~Scheduler() = default;
@@ -105,9 +108,14 @@ void Scheduler::remove(int64_t number) {
     waiting_.erase({gone.place(), &gone});
     waiting_by_arrival_.erase({gone.arrival, &gone});
   }
-  for (size_t group = 0; group < groups_.size(); ++group)
-    groups_[group].release(gone.tables[group]);
+  release(gone);
   rows_.erase(number);
+}
+
+// Frees the blocks and the slot of a row.
+void Scheduler::release(Row& row) {
+  for (size_t group = 0; group < groups_.size(); ++group) groups_[group].release(row.tables[group]);
+  if (row.slot >= 0) free_slots_.push_back(std::exchange(row.slot, -1));
 }
 
 void Scheduler::draw(int64_t number) {
@@ -135,8 +143,7 @@ std::optional<int64_t> Scheduler::cached_tokens(int64_t number) const { return r
 void Scheduler::take_out_complete() {
   std::erase_if(running_, [&](Row* row) {
     if (row->num_tokens() < row->most_tokens) return false;
-    for (size_t group = 0; group < groups_.size(); ++group)
-      groups_[group].release(row->tables[group]);
+    release(*row);
     row->state = Row::State::IsComplete;
     return true;
   });
@@ -154,7 +161,7 @@ void Scheduler::sort_running() {
 }
 
 void Scheduler::put_back(Row& row) {
-  for (size_t group = 0; group < groups_.size(); ++group) groups_[group].release(row.tables[group]);
+  release(row);
   row.computed = 0;
   row.published = 0;
   wait(row);
@@ -204,8 +211,11 @@ PlannedRow Scheduler::advance(Row& row, int64_t end) {
   for (size_t group = 0; group < groups_.size(); ++group)
     groups_[group].extend(row.tables[group], end);
   if (config_.shares_prefixes) publish(row, end);
-  const PlannedRow planned{
-      .number = row.number, .begin = row.computed, .end = end, .draws = end == row.num_tokens()};
+  const PlannedRow planned{.number = row.number,
+                           .begin = row.computed,
+                           .end = end,
+                           .draws = end == row.num_tokens(),
+                           .slot = row.slot};
   row.computed = end;
   return planned;
 }
@@ -293,6 +303,8 @@ void Scheduler::admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens) {
     if (!row.cached) row.cached = row.computed;
     row.state = Row::State::Runs;
     running_.push_back(&row);
+    row.slot = free_slots_.back();
+    free_slots_.pop_back();
     const int64_t tokens = std::min(row.pending(), prompt_tokens);
     prompt_tokens -= tokens;
     plan.push_back(advance(row, row.computed + tokens));

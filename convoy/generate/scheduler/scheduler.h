@@ -42,13 +42,15 @@ struct Request {
   int64_t adapter = 0;      // rows of different adapters share no prefix
 };
 
-// Tokens `begin` to `end` - 1 of a row. `draws`: these are the row's last tokens, so the step draws
-// a new token.
+// Tokens `begin` to `end` - 1 of a row. `slot`: the row's place below max_rows while it runs, for
+// what a model keeps of a row beside its blocks. `draws`: these are the row's last tokens, so the
+// step draws a new token.
 struct PlannedRow {
   int64_t number = 0;
   int64_t begin = 0;
   int64_t end = 0;
   bool draws = false;
+  int64_t slot = 0;
 };
 
 struct SchedulerFigures {
@@ -113,6 +115,7 @@ class Scheduler {
   bool has_room(const Row& row, int64_t shared) const;
   bool make_room(size_t row, int64_t end);
   void put_back(Row& row);
+  void release(Row& row);
   void undo_step();
   PlannedRow advance(Row& row, int64_t end);
   void publish(Row& row, int64_t end);
@@ -125,6 +128,7 @@ class Scheduler {
   std::vector<LayerBlocks> groups_;
   std::unordered_map<int64_t, std::unique_ptr<Row>> rows_;
   std::vector<Row*> running_;
+  std::vector<int64_t> free_slots_;
   std::set<std::pair<Place, Row*>> waiting_;
   std::set<std::pair<int64_t, Row*>> waiting_by_arrival_;
   bool step_is_open_ = false;  // planned and not finished

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The scheduler drives a cache that is simulated: each slot holds the hash of the tokens up to its
-// own, so what a row would read from a wrong, stale or shared slot is found at once.
+// own, so what a row would read from a wrong, stale or shared slot is found at once. So do
+// the states of rows, which no prefix shares.
 #include "convoy/generate/scheduler/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,10 @@ bool ends_text(Reading reading, int32_t token) { return reading == Reading::Late
 class SimulatedEngine {
  public:
   explicit SimulatedEngine(SchedulerConfig config, Reading reading = Reading::Now)
-      : config_(config), reading_(reading), scheduler_(config) {
+      : config_(config),
+        reading_(reading),
+        scheduler_(config),
+        states_(static_cast<size_t>(config.max_rows), 0) {
     for (const LayerGroup& group : config.groups)
       slots_.emplace_back(static_cast<size_t>(group.num_blocks * config.block_tokens), 0);
   }
@@ -145,9 +149,16 @@ class SimulatedEngine {
     int64_t prompt_tokens = 0;
     int64_t decoding = 0;
     std::set<const uint64_t*> written;
+    std::set<int64_t> slots;
     for (const PlannedRow& row : plan) {
       const auto hashes = prefixes(row.number);
       EXPECT_EQ(row.draws, row.end == static_cast<int64_t>(hashes.size()));
+      EXPECT_TRUE(slots.insert(row.slot).second) << "two rows have one state";
+      uint64_t& state = states_.at(static_cast<size_t>(row.slot));
+      if (row.begin > 0 && !config_.shares_prefixes) {
+        EXPECT_EQ(state, hashes[row.begin - 1]);
+      }
+      state = hashes[row.end - 1];
       (row.end - row.begin > 1 ? prompt_tokens : decoding) += row.end - row.begin;
       for (size_t group = 0; group < slots_.size(); ++group) {
         for (int64_t position = row.begin; position < row.end; ++position) {
@@ -190,6 +201,7 @@ class SimulatedEngine {
   std::map<int64_t, int32_t> unread_;  // tokens that only the device has
   std::vector<int64_t> finished_;      // finished in this step
   std::vector<std::vector<uint64_t>> slots_;
+  std::vector<uint64_t> states_;  // by slot of a row
   std::map<int64_t, Limit> limits_;
   std::map<int64_t, Tokens> texts_;
   std::vector<std::vector<PlannedRow>> plans_;

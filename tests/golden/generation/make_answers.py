@@ -36,6 +36,8 @@ MODELS = {
     "glm4": 14,
     "gemma2": 15,
     "gemma2-untied": 16,
+    "qwen3_5": 15,
+    "qwen3_5-tied": 16,
 }
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4
