@@ -28,7 +28,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "models"))
 from make_models import COMMON, MODELS, randomise  # noqa: E402
 
-FAMILIES = ("llama", "qwen2", "qwen3", "gemma3", "mistral", "smollm3", "phi3", "gemma2")
+FAMILIES = (
+    "llama",
+    "qwen2",
+    "qwen3",
+    "gemma3",
+    "mistral",
+    "smollm3",
+    "phi3",
+    "gemma2",
+    "qwen3_5",
+)
 MODEL_OF = {"phi3": "phi3-window"}  # the one that rotates alike at any length
 FUSED = {"phi3": ("qkv_proj", "qkv_proj", "gate_up_proj")}  # in place of q_proj, v_proj, up_proj
 STEPS, WARMUP, BATCH, ACCUMULATION, CLIP = 12, 2, 2, 2, 1.0
