@@ -45,9 +45,9 @@ void require_lora(const gguf::File& file) {
 }
 
 const gguf::Family& family_of(const gguf::File& file, const std::string& model_type) {
-  const gguf::Family* const family = gguf::family_of_model_type(model_type);
   const std::string found = file.require_text(kArchitectureKey);
-  if (family == nullptr || found != family->architecture)
+  const gguf::Family* const family = gguf::family_of(found, model_type);
+  if (family == nullptr)
     refuse(file, kArchitectureKey,
            fmt::format("the adapter belongs to a model of the architecture `{:.60}`, and the base "
                        "is of the family {}",

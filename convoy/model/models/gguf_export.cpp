@@ -57,12 +57,12 @@ bool is_one_of(const DecoderSpec& spec, std::initializer_list<std::string_view> 
 bool has_lost_biases(const DecoderSpec& spec) {
   if (is_one_of(spec, {"llama", "granite"})) return false;
   return spec.attention_output_bias || spec.ffn_bias ||
-         (spec.qkv_bias && !is_one_of(spec, {"qwen2", "seed_oss", "glm4"}));
+         (spec.qkv_bias && !is_one_of(spec, {"qwen2", "seed_oss", "glm", "glm4"}));
 }
 
 // Windows that llama.cpp leaves out, which a notice says.
 bool has_lost_windows(const DecoderSpec& spec) {
-  return slides(spec) && is_one_of(spec, {"mistral", "phi3"});
+  return slides(spec) && is_one_of(spec, {"mistral", "ministral3", "phi3"});
 }
 
 bool is_gemma(const DecoderSpec& spec) { return is_one_of(spec, {"gemma2", "gemma3"}); }
@@ -104,14 +104,28 @@ std::string smollm3_refusal(const DecoderSpec& spec) {
   return "";
 }
 
-// llama.cpp computes bounds and scale of YaRN by itself: true where these are the same.
+std::string olmo3_refusal(const DecoderSpec& spec) {
+  if (spec.ropes[1].kind != RopeKind::Default)
+    return "llama.cpp does not scale the rotation of sliding layers";
+  if (spec.ropes[1].theta != spec.ropes[0].theta)
+    return "llama.cpp rotates all layers of this architecture by one rope_theta";
+  return "";
+}
+
+bool has_usual_scale(const RopeSpec& rope) {
+  const double scale = rope.factor <= 1 ? 1.0 : 0.1 * std::log(rope.factor) + 1.0;
+  return std::abs(rope.table_scale - scale) < 1e-6;
+}
+
+// llama.cpp computes bounds and scale of YaRN by itself: true where these are the same. For
+// Ministral 3 it reads the bounds, and whether there is a scale.
 bool is_usual_yarn(const DecoderSpec& spec) {
   const RopeSpec& rope = spec.ropes.front();
   const RopeSpec usual;
-  const double scale = rope.factor <= 1 ? 1.0 : 0.1 * std::log(rope.factor) + 1.0;
-  return !is_gemma(spec) && rope.beta_fast == usual.beta_fast &&
-         rope.beta_slow == usual.beta_slow && rope.whole_features &&
-         std::abs(rope.table_scale - scale) < 1e-6;
+  if (is_gemma(spec) || !rope.whole_features) return false;
+  if (spec.family == "ministral3") return has_usual_scale(rope) || rope.table_scale == 1.0;
+  return rope.beta_fast == usual.beta_fast && rope.beta_slow == usual.beta_slow &&
+         has_usual_scale(rope);
 }
 
 std::string rotation_refusal(const DecoderSpec& spec) {
@@ -122,16 +136,18 @@ std::string rotation_refusal(const DecoderSpec& spec) {
     return "llama.cpp has Llama 3's rotation only in its own architecture and Granite's";
   if (kind == RopeKind::LongRope && spec.family != "phi3")
     return "Convoy writes longrope only for Phi";
-  if (kind != RopeKind::Default && kind != RopeKind::LongRope && is_one_of(spec, {"phi3", "glm4"}))
+  if (kind != RopeKind::Default && kind != RopeKind::LongRope &&
+      is_one_of(spec, {"phi3", "glm", "glm4"}))
     return "llama.cpp's converter scales no rotation of this architecture by such a rule";
   return "";
 }
 
 // Why llama.cpp has no model of this shape in its architecture; empty: it has.
 std::string shape_refusal(const DecoderSpec& spec) {
-  if (is_one_of(spec, {"olmo2", "phi3"}) && spec.num_heads * spec.head_dim != spec.hidden_size)
+  if (is_one_of(spec, {"olmo2", "olmo3", "phi3", "glm"}) &&
+      spec.num_heads * spec.head_dim != spec.hidden_size)
     return "llama.cpp needs heads that share hidden_size in this architecture";
-  if (spec.family == "olmo2" && spec.tied_head)
+  if (is_one_of(spec, {"olmo2", "olmo3"}) && spec.tied_head)
     return "llama.cpp has no head that is the embedding in this architecture";
   return "";
 }
@@ -201,6 +217,8 @@ class ModelMetadata {
     }
     if (spec_.family == "gemma2") add_gemma2();
     if (spec_.family == "gemma3") add_windows();
+    if (spec_.family == "olmo3") list_windows();
+    if (spec_.family == "ministral3") add_query_growth();
     if (spec_.family == "phi3")  // 0 says that there is none
       number("attention.sliding_window", spec_.layers.front().sliding_window);
     if (spec_.family == "granite") add_scales();
@@ -222,15 +240,42 @@ class ModelMetadata {
     number("attention.sliding_window", spec_.layers.front().sliding_window);
   }
 
+  // As the converter writes them: every layer by itself.
+  void list_windows() {
+    if (!slides(spec_)) return;
+    add_window();
+    std::vector<bool> sliding;
+    for (const LayerSpec& layer : spec_.layers) sliding.push_back(layer.sliding_window > 0);
+    metadata_.truths(prefix_ + "attention.sliding_window_pattern", sliding);
+  }
+
+  // The length that YaRN stretches is also the length after which the factor of queries grows.
+  void add_query_growth() {
+    const RopeSpec& rope = spec_.ropes.front();
+    if (rope.kind == RopeKind::Yarn) {
+      metadata_.real(prefix_ + "rope.scaling.yarn_beta_fast", rope.beta_fast);
+      metadata_.real(prefix_ + "rope.scaling.yarn_beta_slow", rope.beta_slow);
+      if (!has_usual_scale(rope)) metadata_.real(prefix_ + "rope.scaling.yarn_log_multiplier", 1.0);
+    } else if (spec_.query_growth > 0) {
+      number("rope.scaling.original_context_length", spec_.query_growth_positions);
+    }
+    if (spec_.query_growth > 0)
+      metadata_.real(prefix_ + "attention.temperature_scale", spec_.query_growth);
+  }
+
+  void add_window() {
+    for (const LayerSpec& layer : spec_.layers) {
+      if (layer.sliding_window == 0) continue;
+      number("attention.sliding_window", layer.sliding_window);
+      return;
+    }
+  }
+
   void add_windows() {
     metadata_.real(prefix_ + "rope.freq_base_swa", spec_.ropes[1].theta);
     if (!slides(spec_)) return;
     constexpr int64_t kUsualPattern = 6;
-    for (const LayerSpec& layer : spec_.layers) {
-      if (layer.sliding_window == 0) continue;
-      number("attention.sliding_window", layer.sliding_window);
-      break;
-    }
+    add_window();
     const int64_t pattern = sliding_pattern(spec_);
     if (pattern != kUsualPattern) number("attention.sliding_window_pattern", pattern);
   }
@@ -423,6 +468,7 @@ std::string gguf_refusal(const DecoderSpec& spec) {
   if (std::string refusal = shape_refusal(spec); !refusal.empty()) return refusal;
   if (spec.family == "gemma2") return gemma2_refusal(spec);
   if (spec.family == "gemma3") return gemma3_refusal(spec);
+  if (spec.family == "olmo3") return olmo3_refusal(spec);
   if (slides(spec) && !has_lost_windows(spec))
     return "llama.cpp has no sliding windows in this architecture";
   if (spec.family == "smollm3") return smollm3_refusal(spec);
@@ -432,8 +478,7 @@ std::string gguf_refusal(const DecoderSpec& spec) {
 std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadElements& read,
                                      const std::filesystem::path& path, const GgufExport& options) {
   const DecoderSpec spec = families::read_decoder_spec(source);
-  const gguf::Family* const family =
-      gguf::family_of_model_type(source.config().require_string("model_type"));
+  const gguf::Family* const family = gguf::family_of_model_type(spec.family);
   const std::string refusal = family == nullptr
                                   ? "Convoy has no names in GGUF for the tensors of this family"
                                   : gguf_refusal(spec);

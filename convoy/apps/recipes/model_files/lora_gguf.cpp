@@ -50,8 +50,7 @@ void refuse_others(const LoadedModel& loaded) {
 
 const gguf::Family& family_of_base(const io::ModelFolder& base,
                                    const architecture::DecoderSpec& spec) {
-  const gguf::Family* const family =
-      gguf::family_of_model_type(base.config().require_string("model_type"));
+  const gguf::Family* const family = gguf::family_of_model_type(spec.family);
   const std::string refusal = family == nullptr
                                   ? "Convoy has no names in GGUF for the tensors of this family"
                                   : models::gguf_refusal(spec);
@@ -69,8 +68,7 @@ void convert_lora_gguf(const std::filesystem::path& path, const io::ModelFolder&
   const architecture::DecoderSpec spec = families::read_decoder_spec(base);
   family_of_base(base, spec);  // refuses others
   const adapters::ModuleNames names = adapters::names_in_whole(spec.text_module);
-  adapters::GgufLora lora =
-      adapters::read_gguf_lora(path, base.config().require_string("model_type"), spec.head_dim);
+  adapters::GgufLora lora = adapters::read_gguf_lora(path, spec.family, spec.head_dim);
   std::vector<io::TensorSource> tensors;
   for (const nn::NamedTensor& tensor : lora.tensors)
     tensors.push_back(device::tensor_source(

@@ -28,6 +28,13 @@ constexpr const char* kOriginalLength = "rope.scaling.original_context_length";
 constexpr const char* kScoreCap = "attn_logit_softcapping";
 constexpr const char* kLogitCap = "final_logit_softcapping";
 constexpr const char* kAttnFactor = "rope.scaling.attn_factor";
+constexpr const char* kWindow = "attention.sliding_window";
+constexpr const char* kWindowPattern = "attention.sliding_window_pattern";
+constexpr const char* kQueryGrowth = "attention.temperature_scale";
+constexpr const char* kYarnBetaFast = "rope.scaling.yarn_beta_fast";
+constexpr const char* kYarnBetaSlow = "rope.scaling.yarn_beta_slow";
+constexpr const char* kYarnAttnFactor = "rope.scaling.yarn_attn_factor";
+constexpr const char* kYarnLogMultiplier = "rope.scaling.yarn_log_multiplier";
 
 // Keys after "llama." that are used, or that repeat what other keys say.
 constexpr std::array kReadKeys = {"block_count",
@@ -39,8 +46,9 @@ constexpr std::array kReadKeys = {"block_count",
                                   "attention.key_length",
                                   "attention.value_length",
                                   "attention.layer_norm_rms_epsilon",
-                                  "attention.sliding_window",
-                                  "attention.sliding_window_pattern",
+                                  kWindow,
+                                  kWindowPattern,
+                                  kQueryGrowth,
                                   "attention.causal",
                                   "rope.freq_base",
                                   "rope.freq_base_swa",
@@ -49,6 +57,10 @@ constexpr std::array kReadKeys = {"block_count",
                                   "rope.scaling.factor",
                                   kAttnFactor,
                                   kOriginalLength,
+                                  kYarnBetaFast,
+                                  kYarnBetaSlow,
+                                  kYarnAttnFactor,
+                                  kYarnLogMultiplier,
                                   "rope.scaling.finetuned",
                                   "rope.scale_linear",
                                   "vocab_size",
@@ -106,7 +118,10 @@ class Config {
       config_["no_rope_layer_interval"] = 4;  // fixed, as in llama.cpp
       config_["use_sliding_window"] = false;
     }
+    if (family_.model_type == "mistral") config_["sliding_window"] = Json();
     add_rope();
+    if (family_.model_type == "olmo3") add_olmo3();
+    if (family_.model_type == "ministral3") add_query_growth();
     return config_.dump(2) + "\n";
   }
 
@@ -152,8 +167,6 @@ class Config {
         refuse_unless(!file_.real(key(name)), name, "is not supported for this architecture");
     refuse_unless(find_(kShortDivisors) != nullptr || file_.real(key(kAttnFactor)).value_or(1) == 1,
                   kAttnFactor, "is supported with longrope's divisors alone; it must be 1");
-    refuse_unless(family_.architecture != "olmo2" || window() == 0, "attention.sliding_window",
-                  "OLMo 3, which has windows, is not supported in this form");
     refuse_unless(file_.truth(key("attention.causal")).value_or(true), "attention.causal",
                   "only models that look back are supported");
     refuse_unless(!file_.truth(key("use_parallel_residual")).value_or(false),
@@ -184,8 +197,31 @@ class Config {
     const double share = count / features;
     return share * features < count ? std::nextafter(share, 1.0) : share;
   }
-  int64_t window() const {
-    return file_.integer(key("attention.sliding_window"), 0, kMostContext).value_or(0);
+  int64_t window() const { return file_.integer(key(kWindow), 0, kMostContext).value_or(0); }
+
+  // layer_types of a model with windows. The file lists the layers that slide, or says that every
+  // so-many-th does not. `usual`: that number where the file says neither.
+  Json types_of_layers(int64_t usual) const {
+    const List* const listed = listed_windows();
+    const int64_t pattern =
+        listed == nullptr ? file_.integer(key(kWindowPattern), 1, kMostSize).value_or(usual) : 0;
+    Json types = Json::array();
+    for (int64_t layer = 0; layer < sizes_.num_layers; ++layer) {
+      const bool slides = listed == nullptr ? (layer + 1) % pattern != 0
+                                            : listed->integers[static_cast<size_t>(layer)] != 0;
+      types.push_back(slides ? "sliding_attention" : "full_attention");
+    }
+    return types;
+  }
+  const List* listed_windows() const {
+    const auto found = file_.metadata().find(key(kWindowPattern));
+    if (found == file_.metadata().end()) return nullptr;
+    const List* const listed = std::get_if<List>(&found->second);
+    refuse_unless(
+        listed == nullptr || static_cast<int64_t>(listed->integers.size()) >= sizes_.num_layers,
+        kWindowPattern,
+        fmt::format("lists fewer than {} layers, as many as there are", sizes_.num_layers));
+    return listed;
   }
 
   void add_tokens() {
@@ -217,15 +253,37 @@ class Config {
   void add_gemma3() {
     config_["query_pre_attn_scalar"] = gemma_scalar(62);
     config_["rope_local_base_freq"] = file_.real(key("rope.freq_base_swa")).value_or(10000.0);
-    const int64_t pattern =
-        file_.integer(key("attention.sliding_window_pattern"), 1, kMostSize).value_or(6);
     const bool slides = window() > 0;
     config_["sliding_window"] = slides ? window() : 4096;
-    Json types = Json::array();
-    for (int64_t layer = 0; layer < sizes_.num_layers; ++layer)
-      types.push_back(slides && (layer + 1) % pattern != 0 ? "sliding_attention"
-                                                           : "full_attention");
-    config_["layer_types"] = types;
+    config_["layer_types"] = slides
+                                 ? types_of_layers(6)
+                                 : Json(std::vector<std::string>(
+                                       static_cast<size_t>(sizes_.num_layers), "full_attention"));
+  }
+
+  // Only layers without a window scale their rotation. By layer type, because transformers gives
+  // sliding layers another theta where config.json names one for the whole model.
+  void add_olmo3() {
+    config_["sliding_window"] = window();
+    config_["layer_types"] = types_of_layers(4);
+    const Json theta = config_["rope_theta"];
+    Json full = config_.value("rope_scaling", Json{{"rope_type", "default"}});
+    full["rope_theta"] = theta;
+    const Json sliding = {
+        {"rope_type", "default"},
+        {"rope_theta", file_.real(key("rope.freq_base_swa")).value_or(theta.get<double>())}};
+    config_["rope_parameters"] = {{"full_attention", full}, {"sliding_attention", sliding}};
+    config_.erase("rope_theta");
+    config_.erase("rope_scaling");
+  }
+
+  // The rule is written whatever it is: without one, transformers takes a YaRN of its own.
+  void add_query_growth() {
+    if (!config_.contains("rope_scaling")) config_["rope_scaling"] = {{"rope_type", "default"}};
+    Json& rule = config_["rope_scaling"];
+    rule["llama_4_scaling_beta"] = number(kQueryGrowth);
+    rule["original_max_position_embeddings"] = file_.integer(key(kOriginalLength), 1, kMostContext)
+                                                   .value_or(whole("context_length", kMostContext));
   }
 
   // A scale of 0 means that there is no scale, as in llama.cpp.
@@ -295,8 +353,18 @@ class Config {
                   fmt::format("`{:.60}` is not supported; linear and yarn are", kind));
     config_["rope_scaling"] = {{"rope_type", kind.empty() ? "linear" : kind}, {"factor", factor}};
     if (kind != "yarn") return;
+    Json& rule = config_["rope_scaling"];
     const auto original = file_.integer(key(kOriginalLength), 1, kMostContext);
-    if (original) config_["rope_scaling"]["original_max_position_embeddings"] = *original;
+    if (original) rule["original_max_position_embeddings"] = *original;
+    // llama.cpp's converter writes these, which llama.cpp reads only in some architectures.
+    for (const auto& [name, own] :
+         {std::pair(kYarnBetaFast, "beta_fast"), std::pair(kYarnBetaSlow, "beta_slow"),
+          std::pair(kYarnAttnFactor, "attention_factor")})
+      if (const auto value = file_.real(key(name))) rule[own] = *value;
+    const double multiplier = file_.real(key(kYarnLogMultiplier)).value_or(0);
+    if (multiplier == 0) return;
+    rule["mscale"] = 1.0;  // llama.cpp takes it for 1 too
+    rule["mscale_all_dim"] = multiplier;
   }
 
   std::optional<Llama3Rope> told_rope() const {
@@ -353,6 +421,20 @@ int64_t same_in_all_layers(const File& file, const std::string& key, int64_t mos
   return *different.begin();
 }
 
+// Null: there is no such family.
+const Family* family_of_file(const File& file, const std::string& architecture) {
+  const Family* usual = nullptr;
+  for (const Family& family : families()) {
+    if (family.architecture != architecture) continue;
+    if (family.told_by.empty()) {
+      if (usual == nullptr) usual = &family;
+    } else if (file.real(architecture + "." + std::string(family.told_by)).value_or(0) != 0) {
+      return &family;
+    }
+  }
+  return usual;
+}
+
 }  // namespace
 
 const Family& require_family(const File& file) {
@@ -367,7 +449,7 @@ const Family& require_family(const File& file) {
                                    "`convoy models convert FILE.gguf FOLDER --base MODEL` makes a "
                                    "PEFT adapter of it"
                                  : "name a model's GGUF file"});
-  if (const Family* const family = family_of_architecture(architecture)) return *family;
+  if (const Family* const family = family_of_file(file, architecture)) return *family;
   std::set<std::string_view> known;
   for (const Family& family : families()) known.insert(family.architecture);
   throw DataError(fmt::format("general.architecture: `{:.60}` is not supported; there are {}",

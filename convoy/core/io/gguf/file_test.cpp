@@ -339,11 +339,62 @@ TEST(GgufFile, SoftCapsOfGemma2AreReadAndOthersRefused) {
             std::string::npos);
 }
 
-TEST(GgufFile, Olmo3AndFactorsWithoutDivisorsAreRefused) {
-  const auto window = [](Metadata& metadata) {
-    metadata.number("olmo2.attention.sliding_window", 4096);
+TEST(GgufFile, WindowsTellOlmo3FromOlmo2) {
+  const auto config_of = [](const std::function<void(Metadata&)>& change) {
+    return nlohmann::json::parse(config_with("olmo2", [&](Metadata& metadata) {
+      metadata.number("olmo2.attention.sliding_window", 7);
+      change(metadata);
+    }));
   };
-  EXPECT_NE(config_with("olmo2", window).find("OLMo 3"), std::string::npos);
+  // Without a pattern, every fourth layer has no window.
+  const nlohmann::json usual = config_of([](Metadata&) {});
+  EXPECT_EQ(usual["model_type"], "olmo3");
+  EXPECT_EQ(usual["sliding_window"], 7);
+  EXPECT_EQ(usual["layer_types"], nlohmann::json::array({"sliding_attention"}));
+  EXPECT_EQ(usual["rope_parameters"]["sliding_attention"]["rope_theta"],
+            usual["rope_parameters"]["full_attention"]["rope_theta"]);
+  const nlohmann::json listed = config_of([](Metadata& metadata) {
+    metadata.truths("olmo2.attention.sliding_window_pattern", {false});
+  });
+  EXPECT_EQ(listed["layer_types"], nlohmann::json::array({"full_attention"}));
+  EXPECT_NE(config_with("olmo2",
+                        [](Metadata& metadata) {
+                          metadata.number("olmo2.attention.sliding_window", 7);
+                          metadata.truths("olmo2.attention.sliding_window_pattern", {});
+                        })
+                .find("lists fewer than 1 layers"),
+            std::string::npos);
+  const auto none = [](Metadata& metadata) {
+    metadata.number("olmo2.attention.sliding_window", 0);
+  };
+  EXPECT_EQ(nlohmann::json::parse(config_with("olmo2", none))["model_type"], "olmo2");
+}
+
+// llama.cpp's converter gives Mistral Small 3.1 the architecture of Ministral 3.
+TEST(GgufFile, GrowingQueriesTellMinistral3FromMistral) {
+  const nlohmann::json mistral = nlohmann::json::parse(config_with("mistral3", [](Metadata&) {}));
+  EXPECT_EQ(mistral["model_type"], "mistral");
+  EXPECT_TRUE(mistral["sliding_window"].is_null());
+  const nlohmann::json ministral =
+      nlohmann::json::parse(config_with("mistral3", [](Metadata& metadata) {
+        metadata.real("mistral3.attention.temperature_scale", 0.1);
+        metadata.text("mistral3.rope.scaling.type", "yarn");
+        metadata.real("mistral3.rope.scaling.factor", 16);
+        metadata.number("mistral3.rope.scaling.original_context_length", 16384);
+        metadata.real("mistral3.rope.scaling.yarn_beta_fast", 30);
+        metadata.real("mistral3.rope.scaling.yarn_log_multiplier", 1);
+      }));
+  EXPECT_EQ(ministral["model_type"], "ministral3");
+  EXPECT_EQ(ministral["rope_scaling"], (nlohmann::json{{"rope_type", "yarn"},
+                                                       {"factor", 16.0},
+                                                       {"original_max_position_embeddings", 16384},
+                                                       {"beta_fast", 30.0},
+                                                       {"mscale", 1.0},
+                                                       {"mscale_all_dim", 1.0},
+                                                       {"llama_4_scaling_beta", 0.1}}));
+}
+
+TEST(GgufFile, FactorsWithoutDivisorsAreRefused) {
   const auto factor = [](Metadata& metadata) {
     metadata.real("phi3.rope.scaling.attn_factor", 1.25);
   };

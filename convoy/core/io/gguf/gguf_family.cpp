@@ -7,7 +7,7 @@
 namespace convoy::gguf {
 namespace {
 
-constexpr std::array<Family, 13> kKnownFamilies = {{
+constexpr std::array<Family, 17> kKnownFamilies = {{
     {.architecture = "llama",
      .model_type = "llama",
      .class_name = "LlamaForCausalLM",
@@ -16,6 +16,16 @@ constexpr std::array<Family, 13> kKnownFamilies = {{
      .model_type = "mistral",
      .class_name = "MistralForCausalLM",
      .permuted = true},
+    // Files of Mistral Small 3.1, whose converter knows only Ministral's architecture.
+    {.architecture = "mistral3",
+     .model_type = "mistral",
+     .class_name = "MistralForCausalLM",
+     .permuted = true},
+    {.architecture = "mistral3",
+     .model_type = "ministral3",
+     .class_name = "Ministral3ForCausalLM",
+     .permuted = true,
+     .told_by = "attention.temperature_scale"},
     {.architecture = "qwen2", .model_type = "qwen2", .class_name = "Qwen2ForCausalLM"},
     {.architecture = "qwen3", .model_type = "qwen3", .class_name = "Qwen3ForCausalLM"},
     {.architecture = "gemma2",
@@ -49,17 +59,28 @@ constexpr std::array<Family, 13> kKnownFamilies = {{
      .model_type = "olmo2",
      .class_name = "Olmo2ForCausalLM",
      .norms = NormNames::Around},
+    {.architecture = "olmo2",
+     .model_type = "olmo3",
+     .class_name = "Olmo3ForCausalLM",
+     .norms = NormNames::Around,
+     .told_by = "attention.sliding_window"},
     {.architecture = "phi3",
      .model_type = "phi3",
      .class_name = "Phi3ForCausalLM",
-     .fused = true,
+     .fused_qkv = true,
+     .fused_gate_up = true,
      .rotates_part = true},
     // Not permuted: GLM rotates neighbours in transformers too.
+    {.architecture = "chatglm",
+     .model_type = "glm",
+     .class_name = "GlmForCausalLM",
+     .fused_gate_up = true,
+     .rotates_part = true},
     {.architecture = "glm4",
      .model_type = "glm4",
      .class_name = "Glm4ForCausalLM",
      .norms = NormNames::GlmsAround,
-     .fused = true,
+     .fused_gate_up = true,
      .rotates_part = true},
 }};
 
@@ -78,9 +99,9 @@ constexpr std::array<NamePair, 10> kInLayers = {{{"input_layernorm", "attn_norm"
                                                  {"mlp.gate_proj", "ffn_gate"},
                                                  {"mlp.up_proj", "ffn_up"},
                                                  {"mlp.down_proj", "ffn_down"}}};
-// Searched before kInLayers, where ffn_up is only the second map of the feed-forward.
-constexpr std::array<NamePair, 2> kFusedMaps = {
-    {{"self_attn.qkv_proj", "attn_qkv"}, {"mlp.gate_up_proj", "ffn_up"}}};
+// Both are searched before kInLayers, where ffn_up is only the second map of the feed-forward.
+constexpr std::array<NamePair, 1> kFusedQkv = {{{"self_attn.qkv_proj", "attn_qkv"}}};
+constexpr std::array<NamePair, 1> kFusedGateUp = {{{"mlp.gate_up_proj", "ffn_up"}}};
 constexpr std::array<NamePair, 1> kNormBeforeFfn = {{{"post_attention_layernorm", "ffn_norm"}}};
 constexpr std::array<NamePair, 3> kNormsAround = {
     {{"post_attention_layernorm", "post_attention_norm"},
@@ -115,8 +136,10 @@ std::optional<std::string_view> look_up(std::span<const NamePair> names, std::st
 
 std::optional<std::string_view> look_up_in_layer(const Family& family, std::string_view name,
                                                  const Side& side) {
-  if (family.fused)
-    if (const auto found = look_up(kFusedMaps, name, side)) return found;
+  if (family.fused_qkv)
+    if (const auto found = look_up(kFusedQkv, name, side)) return found;
+  if (family.fused_gate_up)
+    if (const auto found = look_up(kFusedGateUp, name, side)) return found;
   if (const auto found = look_up(norms_of(family), name, side)) return found;
   return look_up(kInLayers, name, side);
 }
@@ -145,15 +168,15 @@ std::optional<std::string> translated(const Family& family, std::string_view nam
 
 std::span<const Family> families() { return kKnownFamilies; }
 
-const Family* family_of_architecture(std::string_view architecture) {
-  for (const Family& family : kKnownFamilies)
-    if (family.architecture == architecture) return &family;
-  return nullptr;
-}
-
 const Family* family_of_model_type(std::string_view model_type) {
   for (const Family& family : kKnownFamilies)
     if (family.model_type == model_type) return &family;
+  return nullptr;
+}
+
+const Family* family_of(std::string_view architecture, std::string_view model_type) {
+  for (const Family& family : kKnownFamilies)
+    if (family.architecture == architecture && family.model_type == model_type) return &family;
   return nullptr;
 }
 

@@ -28,15 +28,20 @@ struct Family {
   bool permuted = false;
   bool norms_plus_one = false;  // Gemma: the file holds 1 + w
   NormNames norms = NormNames::BeforeFfn;
-  bool fused = false;         // gate and up are one map; in Phi also queries, keys and values
-  bool rotates_part = false;  // partial_rotary_factor says how much of a head
+  bool fused_qkv = false;      // queries, keys and values are one map
+  bool fused_gate_up = false;  // gate and up are one map
+  bool rotates_part = false;   // partial_rotary_factor says how much of a head
+  // Two families may share an architecture. Then only files of this one have this key, after the
+  // architecture's name, with a number other than 0. Empty: any file.
+  std::string_view told_by = {};
 };
 
 std::span<const Family> families();
-// Finds a family by general.architecture. Null: there is none.
-const Family* family_of_architecture(std::string_view architecture);
-// Finds a family by config.json's model_type. Several families may share an architecture.
+// Finds the family as which a model is written, by the model_type of its language model; gemma3 is
+// one too. Null: there is none.
 const Family* family_of_model_type(std::string_view model_type);
+// Finds the family of a file whose base has this model_type. Null: there is none.
+const Family* family_of(std::string_view architecture, std::string_view model_type);
 
 // "blk.3.attn_q.weight" for "model.layers.3.self_attn.q_proj.weight", and the reverse. Returns
 // nullopt for a name that the family does not have.

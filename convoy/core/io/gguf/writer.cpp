@@ -68,6 +68,12 @@ void Metadata::texts(const std::string& key, const std::vector<std::string>& val
   for (const std::string& value : values) append_text(bytes_, value);
 }
 
+void Metadata::truths(const std::string& key, const std::vector<bool>& values) {
+  begin(key, kListType);
+  append_list(bytes_, kTruthType, values.size());
+  for (const bool value : values) append_unsigned(bytes_, value ? 1 : 0, 1);
+}
+
 void Metadata::numbers(const std::string& key, const std::vector<int64_t>& values) {
   begin(key, kListType);
   append_list(bytes_, kInt32Type, values.size());

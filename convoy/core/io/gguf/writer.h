@@ -23,6 +23,7 @@ class Metadata {
   void real(const std::string& key, double value);     // float32
   void truth(const std::string& key, bool value);
   void texts(const std::string& key, const std::vector<std::string>& values);
+  void truths(const std::string& key, const std::vector<bool>& values);
   void numbers(const std::string& key, const std::vector<int64_t>& values);  // int32
   void reals(const std::string& key, const std::vector<double>& values);     // float32
 
