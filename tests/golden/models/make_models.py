@@ -2,8 +2,9 @@
 """Makes the tiny models of this folder and what transformers computes with them.
 
 Per model: config.json in transformers 5 style, config.v4.json in the older style, the weights, golden.safetensors
-(input ids of two rows, their logits, a greedy continuation of the first) and golden.json (summed loss and the norm of
-its gradient by parameter). Odd sizes on purpose. Run: python make_models.py [NAME...]
+(input ids of two rows, their logits, a greedy continuation of the first), golden.json (summed loss and the norm of
+its gradient by parameter) and bf16.safetensors (the logits with weights and activations in bf16). Odd sizes on purpose.
+Run: python make_models.py [NAME...], or python make_models.py --bf16 [NAME...] to make the last of these alone.
 """
 
 import json
@@ -784,9 +785,9 @@ def randomise(model, seed):
                 parameter.copy_(noise * 1.2 / parameter.shape[1] ** 0.5)
 
 
-def load(folder):
+def load(folder, dtype=torch.float32):
     return AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="eager"
+        folder, dtype=dtype, attn_implementation="eager"
     ).eval()
 
 
@@ -849,6 +850,16 @@ def make(name, seed):
         + "\n"
     )
     check_v4(folder, rows, logits)
+    make_bf16(name)
+
+
+def make_bf16(name):
+    folder = HERE / name
+    golden = load_file(folder / "golden.safetensors")
+    model = load(folder, torch.bfloat16)
+    with torch.no_grad():
+        logits = [model(input_ids=golden[row][None]).logits[0] for row in ("row_0", "row_1")]
+    save_file({"logits": torch.cat(logits)}, folder / "bf16.safetensors")
 
 
 def check_v4(folder, rows, logits):
@@ -895,14 +906,18 @@ def make_nested(name):
         tensors["vision_tower.vision_model.embeddings.weight"] = torch.zeros(2, 3)
         tensors["multi_modal_projector.mm_soft_emb_norm.weight"] = torch.zeros(4)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    for file in ("golden.json", "golden.safetensors"):
+    for file in ("golden.json", "golden.safetensors", "bf16.safetensors"):
         shutil.copy(HERE / text_name / file, folder / file)
 
 
 if __name__ == "__main__":
+    names = [word for word in sys.argv[1:] if word != "--bf16"]
     for number, model_name in enumerate(MODELS):
-        if model_name in (sys.argv[1:] or MODELS):
-            make(model_name, number)
+        if model_name in (names or MODELS):
+            if "--bf16" in sys.argv:
+                make_bf16(model_name)
+            else:
+                make(model_name, number)
     for model_name in NESTED:
-        if model_name in (sys.argv[1:] or NESTED):
+        if model_name in (names or NESTED):
             make_nested(model_name)
