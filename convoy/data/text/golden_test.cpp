@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -15,6 +16,7 @@
 #include "convoy/data/text/chat_template.h"
 #include "convoy/data/text/tokenizer.h"
 #include "files/source_folder.h"
+#include "files/temporary_folder.h"
 
 namespace convoy::text {
 namespace {
@@ -113,6 +115,46 @@ TEST(ChatTemplateGolden, MatchesTransformers) {
   }
   EXPECT_GE(rendered, 60);
   EXPECT_GE(refused, 1);
+}
+
+// Texts and what is learnt of them, thinking of earlier turns too (tests/golden/text/make_trl.py).
+TEST(ChatTemplateGolden, TrlsTrainingTemplatesMatchTransformers) {
+  constexpr int64_t kNoonOfGolden = 1'714'564'800;  // 2024-05-01 12:00:00 UTC
+  const testing::TemporaryFolder folder;
+  const ordered_json data = golden("trl.json");
+  std::map<std::string, ChatTemplate> templates;
+  for (const auto& [name, source] : data["templates"].items()) {
+    const fs::path path = folder / (name + ".jinja");
+    write_file_atomic(path, source.get<std::string>());
+    ChatTemplate loaded = *ChatTemplate::load(source_folder() / "examples/tally-3m", path);
+    loaded.clock().stop_at(kNoonOfGolden);
+    EXPECT_TRUE(loaded.has_generation_tags()) << name;
+    templates.emplace(name, std::move(loaded));
+  }
+  int rendered = 0, refused = 0;
+  for (const auto& row : data["rows"]) {
+    const auto name = row["template"].get<std::string>(), kind = row["case"].get<std::string>();
+    SCOPED_TRACE(name + ": " + kind);
+    const auto render = [&] {
+      return templates.at(name).render(data["chats"][kind], row["variables"],
+                                       row["add_generation_prompt"].get<bool>());
+    };
+    if (row.contains("error")) {
+      ++refused;
+      EXPECT_THROW(render(), DataError);
+      continue;
+    }
+    ++rendered;
+    const RenderedChat found = render();
+    EXPECT_EQ(found.text, row["text"].get<std::string>());
+    std::vector<std::string> learnt;
+    for (const auto& [begin, end] : found.generation_spans)
+      learnt.push_back(
+          found.text.substr(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+    EXPECT_EQ(learnt, row["learnt"].get<std::vector<std::string>>());
+  }
+  EXPECT_GT(rendered, 400);
+  EXPECT_GT(refused, 10);
 }
 
 TEST(ChatTemplateGolden, VariablesOfTheUserAreThoseOfApplyChatTemplate) {
