@@ -40,6 +40,10 @@ bool is_variable(const std::string& name) {
          std::all_of(name.begin(), name.end(), may_stand);
 }
 
+bool are_objects(const nlohmann::ordered_json& items) {
+  return std::all_of(items.begin(), items.end(), [](const auto& item) { return item.is_object(); });
+}
+
 }  // namespace
 
 std::optional<std::string> template_kwargs_problem(const nlohmann::ordered_json& kwargs) {
@@ -56,11 +60,11 @@ std::optional<std::string> template_kwargs_problem(const nlohmann::ordered_json&
   const auto tools = kwargs.find("tools");
   if (tools != kwargs.end() && !tools->is_null() && !tools->is_array())
     return fmt::format("wanted a list as `tools`, found a JSON {}", tools->type_name());
+  if (tools != kwargs.end() && !are_objects(*tools))
+    return "wanted a list of objects as `tools`: the schemas of functions";
   const auto documents = kwargs.find("documents");
   const bool given = documents != kwargs.end() && !documents->is_null();
-  if (given && !(documents->is_array() &&
-                 std::all_of(documents->begin(), documents->end(),
-                             [](const auto& document) { return document.is_object(); })))
+  if (given && !(documents->is_array() && are_objects(*documents)))
     return "wanted a list of objects such as {title, text} as `documents`";
   return std::nullopt;
 }

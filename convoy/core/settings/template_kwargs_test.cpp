@@ -22,6 +22,7 @@ TEST(TemplateKwargs, NamesAreVariablesOfATemplate) {
 TEST(TemplateKwargs, WhatTheCommandDecidesIsRefused) {
   EXPECT_TRUE(template_kwargs_problem({{"add_generation_prompt", true}}));
   EXPECT_TRUE(template_kwargs_problem({{"tools", "search"}}));
+  EXPECT_TRUE(template_kwargs_problem({{"tools", {"search"}}}));
   EXPECT_TRUE(template_kwargs_problem({{"documents", {1}}}));
   EXPECT_FALSE(template_kwargs_problem({{"tools", ordered_json::array()}, {"documents", nullptr}}));
 }

@@ -236,6 +236,7 @@ TEST_F(TurnWeights, OtherKeysThatNothingReadsAreNamed) {
   using Keys = std::vector<std::string>;
   const std::string row = chat(R"(, "country": "IT", "tags": [], "name": "x", "url": null)", "");
   EXPECT_EQ(encoded(row).keys_unread, Keys{"country"});
+  EXPECT_EQ(encoded(chat(R"(, "text": "more")", "")).keys_unread, Keys{"text"});
   const char* const reading =
       "{% for m in messages %}{{ m.country }}{{ m.content }}{% endfor %}"
       "{% if add_generation_prompt %}>{% endif %}";

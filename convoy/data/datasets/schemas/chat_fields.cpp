@@ -40,10 +40,11 @@ bool is_list_of_objects(const Json& value) {
          std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_object(); });
 }
 
-// The known keys of turns and of parts of a content: OpenAI's format, and thoughts.
-constexpr std::array<std::string_view, 10> kTurnKeys = {
-    "role", "content", "tool_calls",        "tool_call_id", "name",
-    "type", "text",    "reasoning_content", "thinking",     "reasoning"};
+// The known keys of turns: OpenAI's format, and thoughts.
+constexpr std::array<std::string_view, 9> kTurnKeys = {
+    "role", "content",           "tool_calls", "tool_call_id", "name",
+    "type", "reasoning_content", "thinking",   "reasoning"};
+constexpr std::array<std::string_view, 2> kTextPartKeys = {"type", "text"};
 constexpr std::array<std::string_view, 2> kShareGptKeys = {"from", "value"};
 
 constexpr const char* kLossMask = "loss_mask";
@@ -69,6 +70,14 @@ void fill_arguments(Json& message) {
     if (!function.is_object() || !function.contains("name")) continue;
     if (function.value("arguments", Json()).is_null()) function["arguments"] = Json::object();
   }
+}
+
+// A list of objects, which a file may hold as one JSON text or as a list of JSON texts.
+Json decoded_objects(const Json& column) {
+  Json list = as_list_of_structs(decoded_column(column));
+  if (list.is_array())
+    for (Json& item : list) item = decoded_column(item);
+  return list;
 }
 
 bool calls_tools(const Json& message) {
@@ -228,9 +237,16 @@ Json RowFields::checked_message(const Json& message, std::string_view where) {
   Json checked = Json::object();
   // An empty list of calls means that there are no calls, but some templates only test whether the
   // key exists.
-  for (const auto& [key, value] : message.items())
-    if (!value.is_null() && !(key == "tool_calls" && is_absent(value)))
-      checked[key] = key == "tool_calls" || key == "content" ? as_list_of_structs(value) : value;
+  for (const auto& [key, value] : message.items()) {
+    Json member = key == "tool_calls" ? decoded_objects(value)
+                  : key == "content"  ? as_list_of_structs(value)
+                                      : value;
+    if (!member.is_null() && !(key == "tool_calls" && is_absent(member)))
+      checked[key] = std::move(member);
+  }
+  if (const auto calls = checked.find("tool_calls");
+      calls != checked.end() && !is_list_of_objects(*calls))
+    fail(fmt::format("wanted a list of objects as `tool_calls` at {}", where));
   fill_arguments(checked);
   check_content(checked, where);
   settle_weight(checked, where);
@@ -276,7 +292,7 @@ void RowFields::check_content(Json& message, std::string_view where) {
       if (is_turn_weight_key(key) && !value.is_null())
         fail(fmt::format("a part of the `content` at {} has `{}`, but a turn is learnt as a whole",
                          where, key));
-    note_further_keys(part, kTurnKeys);
+    note_further_keys(part, kTextPartKeys);
     part["text"] = cut(part["text"].get<std::string>());
   }
 }
@@ -357,7 +373,7 @@ Json RowFields::template_variables(const Json& of_run, Texts texts) const {
     if (column == nullptr || (texts == Texts::InColumns &&
                               !is_list_of_objects(as_list_of_structs(decoded_column(*column)))))
       continue;
-    Json value = as_list_of_structs(parsed_or_null(key));
+    Json value = decoded_objects(parsed_or_null(key));
     if (value.is_null()) continue;
     if (own.contains(key))
       fail(fmt::format("`{}` is a column and one of the `chat_template_kwargs`", key),

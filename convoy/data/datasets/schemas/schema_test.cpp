@@ -173,7 +173,28 @@ TEST(Schema, ToolsMayBeAListOrAJsonString) {
             "f");
   EXPECT_TRUE(sample_of(std::string(R"({"tools":"",)") + tail).variables["tools"].is_null());
   expect_error(std::string(R"({"tools":"[{",)") + tail, "the string under `tools` is no JSON");
+  EXPECT_EQ(sample_of(std::string(R"({"tools":["{\"name\":\"f\"}"],)") + tail)
+                .variables["tools"][0]["name"],
+            "f");
   expect_error(std::string(R"({"tools":{"a":1},)") + tail, "wanted a list as `tools`");
+  expect_error(std::string(R"({"tools":["f"],)") + tail, "wanted a list of objects as `tools`");
+}
+
+TEST(Schema, CallsMayBeAListOrAJsonText) {
+  const auto row_with = [](const std::string& calls) {
+    return R"({"messages":[{"role":"user","content":"u"},{"role":"assistant","content":"a",)"
+           R"("tool_calls":)" +
+           calls + "}]}";
+  };
+  for (const char* const calls :
+       {R"([{"function":{"name":"f"}}])", R"("[{\"function\":{\"name\":\"f\"}}]")",
+        R"(["{\"function\":{\"name\":\"f\"}}"])"})
+    EXPECT_EQ(sample_of(row_with(calls)).messages[1]["tool_calls"],
+              Json::parse(R"([{"function":{"name":"f","arguments":{}}}])"))
+        << calls;
+  EXPECT_FALSE(sample_of(row_with(R"("[]")")).messages[1].contains("tool_calls"));
+  for (const char* const calls : {R"("f")", R"({"function":{"name":"f"}})", "[1]", "7"})
+    expect_error(row_with(calls), "wanted a list of objects as `tool_calls` at messages[1]");
 }
 
 TEST(Schema, MessagesAreChecked) {
@@ -199,11 +220,11 @@ TEST(Schema, PromptCompletionIsTwoStringsOrTwoLists) {
   EXPECT_EQ(plain.kind, Sample::Kind::PromptCompletion);
   EXPECT_EQ(plain.prompt + plain.completion, "pc");
   const Sample chat = sample_of(
-      R"({"prompt":[{"role":"user","content":"u"}],"completion":[{"role":"assistant","content":"a"}],"tools":"[1]"})");
+      R"({"prompt":[{"role":"user","content":"u"}],"completion":[{"role":"assistant","content":"a"}],"tools":"[{}]"})");
   EXPECT_EQ(chat.kind, Sample::Kind::ChatPromptCompletion);
   EXPECT_EQ(turns_of(chat), "user=u;");
   EXPECT_EQ(chat.completion_messages[0]["content"], "a");
-  EXPECT_EQ(chat.variables["tools"][0], 1);
+  EXPECT_EQ(chat.variables["tools"][0], Json::object());
   expect_error(R"({"prompt":"p","completion":[{"role":"assistant","content":"a"}]})",
                "two strings, or as two lists");
 }
