@@ -210,6 +210,22 @@ TEST_F(Rows, DocumentsThatARenderedTextLeavesOutAreNamed) {
   expect(outcome, 0, "does not write the thoughts");
 }
 
+TEST_F(Rows, ATextThatTheTemplateReplacesIsNamedWithoutCallingItLost) {
+  const std::string rows = write("spaced.jsonl", R"({"question":"1 + 1?","answer":"just 2"})"
+                                                 "\n");
+  const auto shown_by = [&](const std::string& filter) {
+    const std::string file =
+        write("filter.jinja", "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content|" +
+                                  filter + " }}<|im_end|>\n{% endfor %}");
+    return run("data tokens", fmt::format("--data {} --chat-template {}", rows, file));
+  };
+  const Outcome replaced = shown_by("replace(' ', '_')");
+  expect(replaced, 0, "does not write the text of 1 row as it is in the row");
+  EXPECT_EQ(replaced.output.find("lost"), std::string::npos) << replaced.output;
+  for (const char* const filter : {"upper", "urlencode", "tojson"})
+    EXPECT_EQ(shown_by(filter).output.find("does not write"), std::string::npos) << filter;
+}
+
 // Uses the template of Qwen3, in which `enable_thinking: false` makes an empty thought.
 TEST_F(Rows, TemplateVariablesOfRowAndRun) {
   const std::string plain = R"({"messages":[{"role":"user","content":"a"}])";

@@ -209,6 +209,9 @@ EncodedRow noting_losses(EncodedRow row, const Sample& sample, const ReadableCha
   row.text_unread = cut.others;
   for (const std::string& key : sample.further_keys)
     if (is_unread(key, sample, chat, chat_template)) row.keys_unread.push_back(key);
+  for (const auto& [name, value] : sample.variables.items())
+    if (name != "tools" && name != "documents" && !chat_template.mentions(name))
+      row.variables_unread.push_back(name);
   return row;
 }
 

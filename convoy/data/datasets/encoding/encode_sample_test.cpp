@@ -340,6 +340,19 @@ TEST_F(TallyChat, DocumentsAndReasoningThatTheTemplateDoesNotWriteAreTold) {
   EXPECT_EQ(told(documents, "{{ m.reasoning_content }}"), "-- -- ");
 }
 
+TEST_F(TallyChat, VariablesThatTheTemplateDoesNotHaveAreTold) {
+  const auto chat_template =
+      TemplateFile(
+          "{% if enable_thinking %}think{% endif %}{% for m in messages %}<|im_start|>"
+          "{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}"
+          "<|im_start|>assistant\n{% endif %}")
+          .load(model_);
+  Sample sample = chat_sample(turns_);
+  sample.variables = {{"enable_thinking", false}, {"enable_thinkng", false}};
+  const EncodedRow row = SampleEncoder(tokenizer_, &chat_template, Supervision()).encode(sample);
+  EXPECT_EQ(row.variables_unread, std::vector<std::string>{"enable_thinkng"});
+}
+
 TEST_F(TallyChat, PartsAreJoinedWhereTheTemplateReadsOnlyTexts) {
   const auto parts = [](const std::string& first, const std::string& second) {
     return ordered_json::array(

@@ -114,6 +114,7 @@ TEST(EncodeSplits, WhatTheTemplateLeavesOutIsAWarningOfTheFile) {
       "\n";
   example.data.train_path = example.folder.write("tools.jsonl", good + tools + tools).string();
   example.data.test_path = example.data.train_path;
+  example.data.template_kwargs.json = R"({"enable_thinkng": false})";
   const EncodedSplits splits = example.encode(512);
   EXPECT_EQ(splits.train.num_rows(), 1);
   const std::string warnings = fmt::format("{}", fmt::join(splits.reports[0].warnings, "\n"));
@@ -121,6 +122,7 @@ TEST(EncodeSplits, WhatTheTemplateLeavesOutIsAWarningOfTheFile) {
        {"the chat template does not write the `tools` of 2 rows, the first is row 2 on line 2",
         "does not write the `tool_calls` of 2 rows, the first is row 2 on line 2: they are not "
         "learnt",
+        "the chat template has no variable `enable_thinkng` (in 3 rows), which has no effect",
         "2 rows have an empty answer, the first is row 2 on line 2"})
     EXPECT_NE(warnings.find(wanted), std::string::npos) << warnings;
   example.data.empty_answers = "learn";

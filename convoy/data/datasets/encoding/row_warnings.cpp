@@ -69,6 +69,7 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   if (!sample.beside_prompt.empty()) beside_prompt[sample.beside_prompt].add(sample);
   for (const std::string& key : sample.weight_like) weight_like[key].add(sample);
   for (const std::string& key : row.keys_unread) keys_unread[key].add(sample);
+  for (const std::string& name : row.variables_unread) variables_unread[name].add(sample);
   if (row.crosses_seam) seams.add(sample);
   add_repeated_prompt(sample);
 }
@@ -90,6 +91,7 @@ void RowLosses::add(const RowLosses& later) {
   for (const auto& [key, tally] : later.beside_prompt) beside_prompt[key].add(tally);
   for (const auto& [key, tally] : later.weight_like) weight_like[key].add(tally);
   for (const auto& [key, tally] : later.keys_unread) keys_unread[key].add(tally);
+  for (const auto& [name, tally] : later.variables_unread) variables_unread[name].add(tally);
   seams.add(later.seams);
   pairs_with_prompt.add(later.pairs_with_prompt);
   answers_with_prompt.add(later.answers_with_prompt);
@@ -113,7 +115,11 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
   unwritten(losses.calls_unread, "`tool_calls`", "they are not learnt");
   unwritten(losses.reasoning_unread, "thoughts (reasoning_content, thinking)",
             "they are not learnt");
-  unwritten(losses.text_unread, "whole text", "the rest is lost");
+  if (const RowTally& tally = losses.text_unread; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "the chat template does not write the text of {} as it is in the row, {}: it leaves out or "
+        "replaces a part; where that is not wanted, set data.template_path to another template",
+        counted(tally.rows, "row"), place_of(tally)));
   for (const auto& [key, tally] : losses.beside_prompt)
     warnings.push_back(
         fmt::format("{} `{}` beside `prompt`, {}: `prompt` is read; leave one of them out",
@@ -131,6 +137,13 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
         counted(std::ssize(losses.keys_unread), "key", "keys"), list_of_keys(losses.keys_unread),
         losses.keys_unread.size() == 1 ? "it" : "them",
         losses.keys_unread.size() == 1 ? "it" : "them"));
+  if (!losses.variables_unread.empty())
+    warnings.push_back(fmt::format(
+        "the chat template has no {} {}, which {} no effect; correct or leave out {} in "
+        "data.template_kwargs (--template-kwargs) or chat_template_kwargs",
+        losses.variables_unread.size() == 1 ? "variable" : "variables",
+        list_of_keys(losses.variables_unread), losses.variables_unread.size() == 1 ? "has" : "have",
+        losses.variables_unread.size() == 1 ? "the name" : "the names"));
   if (const RowTally& tally = losses.empty_answers; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",

@@ -45,6 +45,8 @@ struct RowLosses {
   RowTally answers_cut;                           // rows in which truncation left nothing to learn
   RowTally sides_equal;                           // pairs that differ only in tokens that were cut
   RowTally texts_cut;                             // plain texts that truncation cut
+  // By name: EncodedRow::variables_unread.
+  std::map<std::string, RowTally> variables_unread;
 
   void add(const Sample& sample, const EncodedRow& row);
   // Counts only repeats_prompt(), for which the sample alone is enough.

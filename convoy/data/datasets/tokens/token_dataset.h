@@ -28,6 +28,7 @@ struct EncodedRow {
   bool reasoning_unread = false;
   bool text_unread = false;                   // a part of a message's text is not written
   std::vector<std::string> keys_unread = {};  // keys of Sample::further_keys that are not written
+  std::vector<std::string> variables_unread = {};  // Sample::variables that the template lacks
   // True when a token crosses the boundary between prompt and completion. This token is learnt.
   bool crosses_seam = false;
   bool own_weights = false;  // the row's own turn weights decide what is learnt
