@@ -13,7 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/io/safetensors.h"
 #include "convoy/generate/engine/engine.h"
+#include "convoy/machine/device/stored_tensor.h"
 #include "convoy/model/adapters/lora_model.h"
 #include "convoy/model/kernels/integer_weight/integer_weight.h"
 #include "convoy/model/models/registry.h"
@@ -255,6 +257,66 @@ TEST_P(FewBits, LossesOfAQuantisedHeadAreThoseOfItsLogits) {
 
 INSTANTIATE_TEST_SUITE_P(Models, FewBits, ::testing::Values("llama", "gemma2"),
                          [](const auto& tested) { return std::string(tested.param); });
+
+// As transformers continues rows of their last length: tests/golden/models/make_models.py.
+TEST(LongRope, ARowThatMayGrowBeyondTheOriginalPositionsAnswersAsTransformersDoes) {
+  const auto model = models::load_causal_lm(
+      io::ModelFolder::open(golden("models/phi3-long").string()), at::kFloat);
+  const io::SafetensorsFile wanted(golden("models/phi3-long/golden.safetensors"));
+  const at::Tensor row_T = device::copy_to_tensor(wanted.require("row_0")).to(at::kInt);
+  const at::Tensor greedy_T = device::copy_to_tensor(wanted.require("greedy")).to(at::kInt);
+  constexpr int64_t kPromptTokens = 9;  // golden.json has it
+  const auto ids = [](const at::Tensor& ids_T) {
+    const int32_t* const first = ids_T.const_data_ptr<int32_t>();
+    return std::vector<int32_t>(first, first + ids_T.numel());
+  };
+  const auto tokenizer = word_tokenizer(model->vocab_size());
+  Engine engine(*model, tokenizer, {});
+  const auto found = answer_all(engine, {{.prompt = ids(row_T.narrow(0, 0, kPromptTokens)),
+                                          .sampling = {.temperature = 0},
+                                          .max_new_tokens = greedy_T.numel()}});
+  EXPECT_EQ(found[0].token_ids, ids(greedy_T));
+}
+
+// The limit of a row's tokens decides before its first token, and rows that are rotated otherwise
+// share no prefix.
+TEST(LongRope, RowsDoNotDependOnNeighboursOfTheOtherRotation) {
+  const testing::TemporaryFolder folder;
+  fs::copy(golden("models/phi3-long"), folder.path(), fs::copy_options::recursive);
+  nlohmann::json changed =
+      nlohmann::json::parse(std::ifstream(golden("models/phi3-long/config.json")));
+  changed["original_max_position_embeddings"] = 48;
+  changed["max_position_embeddings"] = 128;
+  std::ofstream(folder / "config.json") << changed;
+  const auto model =
+      models::load_causal_lm(io::ModelFolder::open(folder.path().string()), at::kFloat);
+  const auto tokenizer = word_tokenizer(model->vocab_size());
+  std::vector<int32_t> prompt;
+  for (int32_t token = 0; token < 40; ++token) prompt.push_back(3 + token * 37 % 100);
+  std::vector<Request> requests;
+  for (const int64_t tokens : {8, 30, 8, 30})
+    requests.push_back({.prompt = prompt,
+                        .sampling = {.temperature = 0},
+                        .max_new_tokens = tokens,
+                        .wants_logprobs = true});
+  std::vector<Completion> alone;
+  for (const Request& request : requests) {
+    Engine engine(*model, tokenizer, {});
+    alone.push_back(answer_all(engine, {request})[0]);
+  }
+  EXPECT_NE(alone[0].logprobs[0], alone[1].logprobs[0]);
+  for (const EngineConfig& config :
+       {EngineConfig{.max_rows = 1}, EngineConfig{.max_rows = 4, .prefill_chunk = 11}}) {
+    Engine engine(*model, tokenizer, config);
+    const auto together = answer_all(engine, requests);
+    for (size_t row = 0; row < requests.size(); ++row) {
+      EXPECT_EQ(together[row].token_ids, alone[row].token_ids) << row;
+      EXPECT_EQ(together[row].logprobs, alone[row].logprobs) << row;
+    }
+    EXPECT_EQ(together[1].cached_tokens, 0);
+    EXPECT_GT(together[3].cached_tokens, 0);
+  }
+}
 
 // Each request names its adapter or none, all in one batch.
 TEST(Served, AdaptersOfABatchAnswerAsMergedOnesDo) {

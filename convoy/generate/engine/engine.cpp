@@ -45,6 +45,11 @@ std::vector<int64_t> sizes(const std::vector<scheduler::LayerGroup>& groups) {
   return num_blocks;
 }
 
+// Rows share a prefix if its keys are the same: of one adapter and of one rotation.
+int64_t prefix_space(int64_t adapter, bool has_long_rotation) {
+  return 2 * adapter + (has_long_rotation ? 1 : 0);
+}
+
 }  // namespace
 
 Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConfig config)
@@ -91,14 +96,16 @@ void Engine::submit(Request request) {
     step_kinds_.clear();  // their tables have too few positions
   }
   const int64_t number = request.number;
+  const int64_t first_position = model_.first_position(most_tokens);
   scheduler_.add({.number = number,
                   .prompt = std::exchange(request.prompt, {}),
                   .most_tokens = most_tokens,
                   .priority = request.priority,
-                  .adapter = request.adapter});
+                  .prefix_space = prefix_space(request.adapter, first_position > 0)});
   AnswerText answer(tokenizer_, config_.end_ids, request, most_tokens - tokens);
   rows_.emplace(number, std::make_shared<Row>(Row{.request = std::move(request),
                                                   .prompt_tokens = tokens,
+                                                  .first_position = first_position,
                                                   .answer = std::move(answer),
                                                   .logprobs = {},
                                                   .likeliest = {}}));
@@ -256,7 +263,7 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
         unread.places.push_back(row->unread_place);
       }
       ids.push_back(is_unread ? 0 : tokens[static_cast<size_t>(position)]);
-      positions.push_back(position);
+      positions.push_back(row->first_position + position);
     }
     starts.push_back(std::ssize(ids));
     states.push_back({.slot = planned.slot, .begins = planned.begin == 0});

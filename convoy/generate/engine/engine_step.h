@@ -12,6 +12,7 @@ namespace convoy::generate {
 struct Engine::Row {
   Request request;  // without the prompt, which the scheduler keeps
   int64_t prompt_tokens = 0;
+  int64_t first_position = 0;  // CausalLm::first_position() of its longest possible length
   AnswerText answer;
   std::vector<float> logprobs;
   std::vector<std::vector<kernels::TokenLogprob>> likeliest;

@@ -17,9 +17,9 @@ PrefixKey first_words(Sha256& hash) {
 
 }  // namespace
 
-PrefixKey root_key(int64_t adapter) {
+PrefixKey root_key(int64_t space) {
   Sha256 hash;
-  hash.update(std::as_bytes(std::span(&adapter, 1)));
+  hash.update(std::as_bytes(std::span(&space, 1)));
   return first_words(hash);
 }
 

@@ -17,9 +17,9 @@ namespace convoy::scheduler {
 // 128 bits of a SHA-256: two prefixes never share a key.
 using PrefixKey = std::array<uint64_t, 2>;
 
-// The parent of the key of a row's first block. The root key differs by adapter, so rows of
-// different adapters share no blocks.
-PrefixKey root_key(int64_t adapter);
+// The parent of the key of a row's first block. The root key differs by space, so rows of different
+// spaces share no blocks.
+PrefixKey root_key(int64_t space);
 PrefixKey next_key(const PrefixKey& parent, std::span<const int32_t> tokens);
 
 class PrefixIndex {

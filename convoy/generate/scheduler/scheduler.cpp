@@ -89,7 +89,7 @@ void Scheduler::add(Request request) {
   added->priority = request.priority;
   added->arrival = arrivals_++;
   added->tables.resize(groups_.size());
-  added->root = root_key(request.adapter);
+  added->root = root_key(request.prefix_space);
   const auto [place, is_new] = rows_.emplace(request.number, std::move(added));
   CONVOY_INVARIANT(is_new, "there is a request {} already", request.number);
   wait(*place->second);

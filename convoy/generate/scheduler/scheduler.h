@@ -37,9 +37,9 @@ struct SchedulerConfig {
 struct Request {
   int64_t number = 0;  // unique among the unfinished requests
   std::vector<int32_t> prompt = {};
-  int64_t most_tokens = 0;  // prompt and answer
-  int64_t priority = 0;     // higher goes first
-  int64_t adapter = 0;      // rows of different adapters share no prefix
+  int64_t most_tokens = 0;   // prompt and answer
+  int64_t priority = 0;      // higher goes first
+  int64_t prefix_space = 0;  // rows of different spaces share no prefix
 };
 
 // Tokens `begin` to `end` - 1 of a row. `slot`: the row's place below max_rows while it runs, for

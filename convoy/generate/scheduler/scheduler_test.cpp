@@ -53,7 +53,7 @@ class SimulatedEngine {
                     .prompt = std::move(prompt),
                     .most_tokens = most,
                     .priority = priority,
-                    .adapter = adapter});
+                    .prefix_space = adapter});
   }
 
   void cancel(int64_t number) {

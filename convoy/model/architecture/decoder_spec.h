@@ -19,15 +19,17 @@ struct RopeSpec {
   // Llama3 only: wavelengths between original/high and original/low are blended.
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
-  int64_t original_max_positions = 8192;  // Llama3, Yarn
+  int64_t original_max_positions = 8192;  // Llama3, Yarn, LongRope
   // Yarn only (arXiv 2309.00071): features that turn more than beta_fast times within the original
   // positions keep their angles, those below beta_slow are stretched by `factor`.
   double beta_fast = 32.0;
   double beta_slow = 1.0;
   bool whole_features = true;  // feature indices at the bounds are rounded outwards
   double table_scale = 1.0;    // multiplies cosines and sines: sharpens attention over long texts
-  // LongRope only (arXiv 2402.13753): the divisor of each pair's frequency.
+  // LongRope only (arXiv 2402.13753): the divisor of each pair's frequency, in rows of up to
+  // original_max_positions tokens and in longer ones.
   std::vector<double> divisors = {};
+  std::vector<double> long_divisors = {};
   int64_t rotated_features = 0;  // number of rotated features, the first of a head; 0: all
   // pairs are features 2i and 2i + 1; else i and i + half of the rotated features
   bool neighbours = false;
@@ -70,6 +72,12 @@ inline const BlockNorms kNormsAfter = {
     .after_attention = "post_attention_layernorm",
     .before_ffn = "",
     .after_ffn = "post_feedforward_layernorm",
+};
+inline const BlockNorms kGlmsNormsAround = {
+    .before_attention = "input_layernorm",
+    .after_attention = "post_self_attn_layernorm",
+    .before_ffn = "post_attention_layernorm",
+    .after_ffn = "post_mlp_layernorm",
 };
 
 inline constexpr int64_t kNoRope = -1;

@@ -152,41 +152,15 @@ std::string shape_refusal(const DecoderSpec& spec) {
   return "";
 }
 
-// The part of a longrope that the specification leaves out, because Convoy does not compute longer
-// rows.
-struct LongRope {
-  int64_t max_positions = 0;
-  std::vector<double> divisors = {};  // for rows beyond the original positions
-};
-
-LongRope read_long_rope(const io::JsonReader& config, const RopeSpec& rope) {
-  LongRope found{.max_positions =
-                     config.require_int("max_position_embeddings", 1, families::kMostPositions)};
-  const bool is_newer = config.has("rope_parameters");
-  const io::JsonReader rule = config.require_object(is_newer ? "rope_parameters" : "rope_scaling");
-  const io::Json* const numbers = rule.find("long_factor");
-  if (numbers != nullptr && numbers->is_array())
-    for (const io::Json& number : *numbers)
-      if (number.is_number()) found.divisors.push_back(number.get<double>());
-  if (found.divisors.size() != rope.divisors.size())
-    rule.fail("long_factor",
-              fmt::format("wanted {} numbers, as many as short_factor has", rope.divisors.size()));
-  return found;
-}
-
 // The model as metadata, under the keys of its architecture.
 class ModelMetadata {
  public:
-  ModelMetadata(const gguf::Family& family, const DecoderSpec& spec, const LongRope& long_rope,
-                gguf::Metadata& metadata)
-      : prefix_(std::string(family.architecture) + "."),
-        spec_(spec),
-        long_rope_(long_rope),
-        metadata_(metadata) {}
+  ModelMetadata(const gguf::Family& family, const DecoderSpec& spec, gguf::Metadata& metadata)
+      : prefix_(std::string(family.architecture) + "."), spec_(spec), metadata_(metadata) {}
 
   void add() {
     number("block_count", spec_.num_layers());
-    number("context_length", std::max(spec_.max_positions, long_rope_.max_positions));
+    number("context_length", spec_.max_positions);
     number("embedding_length", spec_.hidden_size);
     number("feed_forward_length", spec_.ffn_size);
     number("attention.head_count", spec_.num_heads);
@@ -282,7 +256,6 @@ class ModelMetadata {
 
   std::string prefix_;
   const DecoderSpec& spec_;
-  const LongRope& long_rope_;
   gguf::Metadata& metadata_;
 };
 
@@ -362,7 +335,7 @@ gguf::TensorToWrite divisor_tensor(const char* name, std::vector<float> divisors
           }};
 }
 
-std::vector<gguf::TensorToWrite> rope_tensors(const DecoderSpec& spec, const LongRope& long_rope) {
+std::vector<gguf::TensorToWrite> rope_tensors(const DecoderSpec& spec) {
   const RopeSpec& rope = spec.ropes.front();
   if (rope.kind == RopeKind::Llama3)
     return {
@@ -376,7 +349,7 @@ std::vector<gguf::TensorToWrite> rope_tensors(const DecoderSpec& spec, const Lon
   const auto floats = [](const std::vector<double>& numbers) {
     return std::vector<float>(numbers.begin(), numbers.end());
   };
-  return {divisor_tensor(gguf::kLongDivisors, floats(long_rope.divisors)),
+  return {divisor_tensor(gguf::kLongDivisors, floats(rope.long_divisors)),
           divisor_tensor(gguf::kShortDivisors, floats(rope.divisors))};
 }
 
@@ -501,17 +474,14 @@ std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadEl
   metadata.number("general.file_type", options.type.number);
   if (gguf::info_of(options.type.usual).block_values > 1)
     metadata.number("general.quantization_version", 2);
-  const LongRope long_rope = spec.ropes.front().kind == RopeKind::LongRope
-                                 ? read_long_rope(source.config(), spec.ropes.front())
-                                 : LongRope{};
-  ModelMetadata(*family, spec, long_rope, metadata).add();
+  ModelMetadata(*family, spec, metadata).add();
   for (std::string& notice :
        gguf::add_tokenizer(tokenizer_files(source, options), spec.vocab_size, metadata))
     notices.push_back(std::move(notice));
 
   const auto work = std::make_shared<Work>(Work{.advance = options.advance});
   const auto writer = std::make_shared<const WeightWriter>(read, options, work);
-  std::vector<gguf::TensorToWrite> tensors = rope_tensors(spec, long_rope);
+  std::vector<gguf::TensorToWrite> tensors = rope_tensors(spec);
   add_weights(*family, spec, options, writer, tensors, notices);
   work->total = static_cast<int64_t>(tensors.size());
   gguf::write_file(path, metadata, tensors);

@@ -126,9 +126,10 @@ TEST_P(GoldenModel, CachedDecodingEqualsTheFullForward) {
     std::vector<int64_t> positions;
     std::vector<std::pair<int64_t, int64_t>> grown;
     for (size_t i = 0; i < who.size(); ++i) {
+      const at::Tensor& row = rows_[who[i]];
       const int64_t begin = cache.length(who[i]);
-      parts.push_back(rows_[who[i]].narrow(0, begin, tokens[i]));
-      positions.push_back(begin);
+      parts.push_back(row.narrow(0, begin, tokens[i]));
+      positions.push_back(model_->first_position(row.size(0)) + begin);
       grown.emplace_back(who[i], tokens[i]);
     }
     const nn::TokenBatch batch = make_batch(parts, positions);
@@ -149,9 +150,10 @@ TEST_P(GoldenModel, CachedDecodingEqualsTheFullForward) {
 TEST_P(GoldenModel, GreedyContinuationEqualsTransformers) {
   testing::GrowingCache cache(*model_, 1);
   at::Tensor pending = rows_[0].narrow(0, 0, figures_.at("prompt_tokens").get<int64_t>());
+  const int64_t first = model_->first_position(pending.size(0) + greedy_.size(0));
   std::vector<int64_t> found;
   while (static_cast<int64_t>(found.size()) < greedy_.size(0)) {
-    const nn::TokenBatch batch = make_batch({pending}, {cache.length(0)});
+    const nn::TokenBatch batch = make_batch({pending}, {first + cache.length(0)});
     cache.grow({{0, pending.size(0)}});
     const at::Tensor logits = logits_of(*model_, batch, {.cache = cache.cache()});
     pending = logits[-1].argmax().view({1});
@@ -250,10 +252,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"granite", "config.v4.json"}, Case{"seed_oss"}, Case{"seed_oss", "config.v4.json"},
         Case{"olmo2"}, Case{"olmo2", "config.v4.json"}, Case{"olmo3"},
         Case{"olmo3", "config.v4.json"}, Case{"phi3"}, Case{"phi3", "config.v4.json"},
-        Case{"phi3-window"}, Case{"phi3-window", "config.v4.json"}, Case{"glm"},
-        Case{"glm", "config.v4.json"}, Case{"glm4"}, Case{"glm4", "config.v4.json"},
-        Case{"ministral3"}, Case{"ministral3", "config.v4.json"}, Case{"ministral3-nested"},
-        Case{"gemma2"}, Case{"gemma2", "config.v4.json"}, Case{"gemma2-untied"},
+        Case{"phi3-window"}, Case{"phi3-window", "config.v4.json"}, Case{"phi3-long"},
+        Case{"phi3-long", "config.v4.json"}, Case{"glm"}, Case{"glm", "config.v4.json"},
+        Case{"glm4"}, Case{"glm4", "config.v4.json"}, Case{"ministral3"},
+        Case{"ministral3", "config.v4.json"}, Case{"ministral3-nested"}, Case{"gemma2"},
+        Case{"gemma2", "config.v4.json"}, Case{"gemma2-untied"},
         Case{"gemma2-untied", "config.v4.json"}, Case{"qwen3_5"}, Case{"qwen3_5", "config.v4.json"},
         Case{"qwen3_5-tied"}, Case{"qwen3_5-tied", "config.v4.json"}, Case{"qwen3_5-nested"}),
     [](const auto& param_info) {

@@ -251,11 +251,14 @@ TEST(ConfigDefaults, Phi3AndGlmRotateAPartOfEachHead) {
   const io::Json absent(io::Json::value_t::discarded);
   const architecture::DecoderSpec phi3 = spec_with("phi3", "sliding_window", 5);
   EXPECT_EQ(phi3.ropes.at(0).rotated_features, 6);
-  EXPECT_EQ(phi3.max_positions, 128);  // the original ones: its rule is longrope
+  EXPECT_EQ(phi3.max_positions, 256);
+  EXPECT_EQ(phi3.ropes.at(0).original_max_positions, 128);
   EXPECT_EQ(phi3.layers.back().sliding_window, 5);
   EXPECT_EQ(spec_with("phi3-window", "sliding_window", nullptr).layers.front().sliding_window, 0);
   // Beside the rule, it goes before the rule's own.
-  EXPECT_EQ(spec_with("phi3", "original_max_position_embeddings", 48).max_positions, 48);
+  EXPECT_EQ(
+      spec_with("phi3", "original_max_position_embeddings", 48).ropes.at(0).original_max_positions,
+      48);
   const architecture::DecoderSpec glm = spec_with("glm4", "rope_parameters", absent);
   EXPECT_EQ(glm.ropes.at(0).rotated_features, glm.head_dim / 2);
   EXPECT_TRUE(glm.ropes.at(0).neighbours);
@@ -347,20 +350,29 @@ TEST(ConfigRefusal, DynamicRotationIsThePlainOneAndItsFactorIsRequired) {
   expect_config_refused("llama", "rope_parameters", {{"rope_type", "dynamic"}, {"factor", 0}});
 }
 
-// Its rows end at the original positions, where the rule changes.
-TEST(ConfigRefusal, LongRopeTakesTheShortFactors) {
+TEST(ConfigRefusal, LongRopeHasTwoListsOfNumbers) {
   io::Json rule = {{"rope_type", "longrope"},
                    {"rope_theta", 100.0},
                    {"original_max_position_embeddings", 32},
                    {"short_factor", {1.0, 1.5, 2.0, 2.5, 3.0}},
                    {"long_factor", {1.0, 2.0, 4.0, 8.0, 16.0}}};
   const architecture::DecoderSpec spec = spec_with("llama", "rope_parameters", rule);
-  EXPECT_EQ(spec.max_positions, 32);
+  EXPECT_EQ(spec.max_positions, 128);
   EXPECT_EQ(spec.ropes.at(0).divisors, (std::vector<double>{1.0, 1.5, 2.0, 2.5, 3.0}));
+  EXPECT_EQ(spec.ropes.at(0).long_divisors, (std::vector<double>{1.0, 2.0, 4.0, 8.0, 16.0}));
   EXPECT_NEAR(spec.ropes.at(0).table_scale, std::sqrt(1.0 + std::log(4.0) / std::log(32.0)), 1e-9);
   io::Json short_of_one = rule;
   short_of_one["long_factor"].erase(0);
   expect_config_refused("llama", "rope_parameters", short_of_one);
+  io::Json negative = rule;
+  negative["long_factor"][0] = -1.0;
+  expect_config_refused("llama", "rope_parameters", negative);
+  io::Json growing = {{"rope_type", "longrope"},
+                      {"llama_4_scaling_beta", 0.1},
+                      {"original_max_position_embeddings", 32},
+                      {"short_factor", io::Json::array({1, 1, 1, 1, 1, 1, 1})},
+                      {"long_factor", io::Json::array({1, 1, 1, 1, 1, 1, 1})}};
+  expect_config_refused("ministral3", "rope_parameters", growing);
   const io::Json by_type = {{"full_attention", rule}, {"sliding_attention", rule}};
   expect_config_refused("gemma3", "rope_parameters", by_type);
   for (const io::Json& wrong :

@@ -26,8 +26,8 @@ namespace convoy::nn {
 // computed here, once, so that no pass waits for the device.
 class TokenBatch {
  public:
-  // `ids` and `positions` (0-based within each row) of all rows; `row_starts`: first token of each
-  // row, then T. The tensors lie on `device`. Async.
+  // `ids` and `positions` of all rows; `row_starts`: first token of each row, then T. A row's first
+  // position is 0, with a cache CausalLm::first_position(). The tensors lie on `device`. Async.
   TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
              std::vector<int64_t> row_starts, at::Device device = at::kCPU);
   // The same; the tensors are added to `upload`, which the caller sends.
@@ -123,6 +123,10 @@ class CausalLm {
   virtual int64_t vocab_size() const = 0;
   virtual int64_t num_layers() const = 0;
   virtual int64_t max_positions() const = 0;
+  // The position of the first token, in batches with a cache, of a row that has at most
+  // `row_tokens` tokens in the end. Other than 0 only where long rows rotate by a rule of their own
+  // (longrope). Rows with different first positions share no keys.
+  virtual int64_t first_position(int64_t /*row_tokens*/) const { return 0; }
   virtual const std::string& family() const = 0;  // "qwen2", "llama", ...
   // As DecoderSpec::text_module.
   virtual std::string text_module() const { return {}; }

@@ -10,6 +10,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/machine/device/transfer.h"
 #include "convoy/model/kernels/ops/autograd.h"
 #include "convoy/model/kernels/uniform_noise/uniform_noise.h"
 #include "convoy/model/nn/recompute_in_backward.h"
@@ -70,6 +71,17 @@ at::Tensor Decoder::query_scale(const at::Tensor& positions_T) const {
       .view({-1, 1, 1});
 }
 
+// The places of whole rows in the tables, [T].
+at::Tensor Decoder::table_positions(const TokenBatch& batch) const {
+  const kernels::RowIndex& rows = batch.rows();
+  if (first_position(rows.longest()) == 0) return batch.position_ids_T();
+  std::vector<int64_t> first_T;
+  for (int64_t row = 0; row < rows.num_rows(); ++row)
+    first_T.insert(first_T.end(), static_cast<size_t>(rows.length(row)),
+                   first_position(rows.length(row)));
+  return batch.position_ids_T() + device::to_device(std::span<const int64_t>(first_T), device());
+}
+
 // The key of the noise differs from the keys of blocks: adapters mix options.draw_key with words of
 // their own.
 at::Tensor Decoder::with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
@@ -83,10 +95,14 @@ at::Tensor Decoder::with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
 at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions& options) {
   check_token_ids(batch, spec_.vocab_size);
   const at::AutoGradMode gradients(at::GradMode::is_enabled() && options.cache == nullptr);
-  prepare_positions(batch.last_position() + 1);
-
   BlockBatch shared;
-  shared.position_ids_T = batch.position_ids_T();
+  if (options.cache == nullptr) {
+    prepare_positions(batch.last_position() + 1);
+    shared.position_ids_T = table_positions(batch);
+  } else {
+    for (RopeTable& table : rope_tables_) table.ensure(batch.last_position() + 1, device());
+    shared.position_ids_T = batch.position_ids_T();
+  }
   shared.query_scale_T11 = query_scale(batch.position_ids_T());
   shared.rows = batch.rows();
   shared.draw_key = options.draw_key;
@@ -192,8 +208,14 @@ void Decoder::join_projections() {
   if (device().is_cuda()) at::getDeviceAllocator(device().type())->emptyCache();
 }
 
+// All layers share a rotation that has two rules.
+int64_t Decoder::first_position(int64_t row_tokens) const {
+  return rope_tables_.empty() ? 0 : rope_tables_.front().first_position(row_tokens);
+}
+
 void Decoder::prepare_positions(int64_t num_positions) {
-  for (RopeTable& table : rope_tables_) table.ensure(num_positions, device());
+  for (RopeTable& table : rope_tables_)
+    table.ensure(table.first_position(num_positions) + num_positions, device());
 }
 
 void Decoder::quantize_blocks(const kernels::IntegerFormat& format) {

@@ -49,6 +49,7 @@ class Decoder final : public CausalLm {
   int64_t vocab_size() const override { return spec_.vocab_size; }
   int64_t num_layers() const override { return static_cast<int64_t>(spec_.layers.size()); }
   int64_t max_positions() const override { return spec_.max_positions; }
+  int64_t first_position(int64_t row_tokens) const override;
   const std::string& family() const override { return spec_.family; }
   std::string text_module() const override { return spec_.text_module; }
   int64_t matmul_parameters() const override;
@@ -58,6 +59,7 @@ class Decoder final : public CausalLm {
  private:
   at::Tensor embed(const at::Tensor& token_ids_T) const;
   at::Tensor query_scale(const at::Tensor& positions_T) const;
+  at::Tensor table_positions(const TokenBatch& batch) const;
   at::Tensor with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
                         const ForwardOptions& options) const;
   Residual run_block(size_t index, const Residual& input, BlockBatch batch,

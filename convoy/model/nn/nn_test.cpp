@@ -274,11 +274,73 @@ TEST(RopeTable, LongRopeDividesEachFrequency) {
   const architecture::RopeSpec spec{.kind = architecture::RopeKind::LongRope,
                                     .theta = 100.0,
                                     .divisors = {1.0, 4.0},
+                                    .long_divisors = {2.0, 8.0},
                                     .rotated_features = 4};
   const at::Tensor found = inverse_frequencies(spec, 6);
   EXPECT_EQ(found.size(0), 2);
   EXPECT_FLOAT_EQ(found[0].item<float>(), 1.0f);
   EXPECT_FLOAT_EQ(found[1].item<float>(), 0.025f);  // 1 / (4 * 100^(1/2))
+}
+
+architecture::DecoderSpec longrope_spec() {
+  architecture::DecoderSpec spec = small_spec();
+  spec.ropes.front() = {.kind = architecture::RopeKind::LongRope,
+                        .theta = 100.0,
+                        .original_max_positions = 4,
+                        .divisors = {1.0, 4.0},
+                        .long_divisors = {2.0, 8.0}};
+  return spec;
+}
+
+TEST(RopeTable, LongRopesLongerRowsHaveAnglesOfTheirOwn) {
+  const architecture::RopeSpec spec = longrope_spec().ropes.front();
+  RopeTable table(spec, 4);
+  EXPECT_EQ(table.first_position(4), 0);
+  EXPECT_EQ(table.first_position(5), 4);
+  table.ensure(10);
+  EXPECT_FLOAT_EQ(table.sin()[3][0].item<float>(), std::sin(3.0f));
+  for (const int64_t position : {0, 3, 5}) {
+    const auto at = static_cast<float>(position);
+    EXPECT_FLOAT_EQ(table.sin()[4 + position][0].item<float>(), std::sin(at / 2));
+    EXPECT_FLOAT_EQ(table.sin()[4 + position][1].item<float>(), std::sin(at / 80));
+  }
+  const at::Tensor before = table.cos().clone();
+  table.ensure(3000);
+  EXPECT_TRUE(at::equal(table.cos().narrow(0, 0, before.size(0)), before));
+  RopeTable plain(architecture::RopeSpec{}, 4);
+  EXPECT_EQ(plain.first_position(1 << 20), 0);
+}
+
+// The rule is each row's own: neighbours in a pack change nothing, and a row within the original
+// positions is the row of a model that has the first divisors alone.
+TEST(Decoder, LongRopesRowsDoNotDependOnTheirNeighbours) {
+  const auto make = [](const architecture::DecoderSpec& spec) {
+    at::manual_seed(3);
+    return Decoder(
+        spec, [](const architecture::ParameterDeclaration& p) { return at::randn(p.shape) * 0.3; });
+  };
+  architecture::DecoderSpec all_short = longrope_spec(), all_long = longrope_spec();
+  all_short.ropes.front().long_divisors = all_short.ropes.front().divisors;
+  all_long.ropes.front().divisors = all_long.ropes.front().long_divisors;
+  Decoder model = make(longrope_spec()), of_short = make(all_short), of_long = make(all_long);
+  const at::NoGradGuard no_gradients;
+  const std::vector<int64_t> ids = {1, 5, 3, 2, 4, 7, 1, 2, 9, 6, 5, 3, 8};
+  const std::vector<int64_t> positions = {0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 0, 1, 2};
+  const at::Tensor packed_TD = model.hidden_states(TokenBatch(ids, positions, {0, 4, 10, 13}), {});
+  const auto alone = [&](Decoder& of, size_t begin, size_t end) {
+    const std::span<const int64_t> all(ids), places(positions);
+    return of.hidden_states(
+        TokenBatch(all.subspan(begin, end - begin), places.subspan(begin, end - begin),
+                   {0, static_cast<int64_t>(end - begin)}),
+        {});
+  };
+  for (const auto& [begin, end, of] :
+       {std::tuple{0, 4, &of_short}, std::tuple{4, 10, &of_long}, std::tuple{10, 13, &of_short}}) {
+    const at::Tensor row_TD = packed_TD.narrow(0, begin, end - begin);
+    EXPECT_TRUE(at::equal(row_TD, alone(model, begin, end))) << begin;
+    EXPECT_TRUE(at::equal(row_TD, alone(*of, begin, end))) << begin;
+  }
+  EXPECT_FALSE(at::allclose(alone(model, 4, 10), alone(of_short, 4, 10)));
 }
 
 // Pairs of neighbours are pairs half a head apart of a model whose rows lie in that order.

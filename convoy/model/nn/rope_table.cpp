@@ -55,23 +55,31 @@ int64_t rotated_features(const architecture::RopeSpec& spec, int64_t head_dim) {
   return spec.rotated_features > 0 ? spec.rotated_features : head_dim;
 }
 
+at::Tensor wavelengths_of(const architecture::RopeSpec& spec, int64_t head_dim) {
+  const int64_t features = rotated_features(spec, head_dim);
+  return at::pow(spec.theta, at::arange(0, features, 2, at::kLong).to(at::kFloat) /
+                                 static_cast<double>(features));
+}
+
+// "longrope": every pair has a divisor of its own.
+at::Tensor stretch_longrope(const architecture::RopeSpec& spec, const std::vector<double>& divisors,
+                            int64_t head_dim) {
+  return 1.0 / (at::tensor(divisors, at::kFloat) * wavelengths_of(spec, head_dim));
+}
+
 }  // namespace
 
 at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_dim) {
-  const int64_t features = rotated_features(spec, head_dim);
-  const at::Tensor exponents =
-      at::arange(0, features, 2, at::kLong).to(at::kFloat) / static_cast<double>(features);
-  const at::Tensor wavelengths = at::pow(spec.theta, exponents);
-  const at::Tensor frequencies = 1.0 / wavelengths;
+  const at::Tensor frequencies = 1.0 / wavelengths_of(spec, head_dim);
   switch (spec.kind) {
     case architecture::RopeKind::Linear:
       return frequencies / spec.factor;
     case architecture::RopeKind::Llama3:
       return stretch_llama3(frequencies, spec);
     case architecture::RopeKind::Yarn:
-      return stretch_yarn(frequencies, spec, features);
+      return stretch_yarn(frequencies, spec, rotated_features(spec, head_dim));
     case architecture::RopeKind::LongRope:
-      return 1.0 / (at::tensor(spec.divisors, at::kFloat) * wavelengths);
+      return stretch_longrope(spec, spec.divisors, head_dim);
     case architecture::RopeKind::Default:
       break;
   }
@@ -110,22 +118,35 @@ at::Tensor in_order(const at::Tensor& x_THE, const FeatureOrder& order) {
 
 RopeTable::RopeTable(const architecture::RopeSpec& spec, int64_t head_dim)
     : inverse_frequencies_E_(inverse_frequencies(spec, head_dim)),
+      long_frequencies_E_(spec.kind == architecture::RopeKind::LongRope
+                              ? stretch_longrope(spec, spec.long_divisors, head_dim)
+                              : at::Tensor()),
+      original_positions_(spec.original_max_positions),
       scale_(spec.table_scale),
       still_pairs_((head_dim - rotated_features(spec, head_dim)) / 2),
       order_(feature_order(spec, head_dim)) {}
+
+at::Tensor RopeTable::angles(int64_t num_positions) const {
+  const auto turned = [](int64_t positions, const at::Tensor& frequencies_E) {
+    return at::arange(positions, at::kFloat).unsqueeze(1) * frequencies_E.unsqueeze(0);
+  };
+  if (!long_frequencies_E_.defined() || num_positions <= original_positions_)
+    return turned(num_positions, inverse_frequencies_E_);
+  return at::cat({turned(original_positions_, inverse_frequencies_E_),
+                  turned(num_positions - original_positions_, long_frequencies_E_)});
+}
 
 void RopeTable::ensure(int64_t num_positions, at::Device device) {
   const int64_t present = cos_PE_.defined() ? cos_PE_.size(0) : 0;
   if (num_positions <= present && cos_PE_.device() == device) return;
   const int64_t rows = std::max({kFirstPositions, 2 * present, num_positions});
-  const at::Tensor angles =
-      at::arange(rows, at::kFloat).unsqueeze(1) * inverse_frequencies_E_.unsqueeze(0);
+  const at::Tensor angles_PE = angles(rows);
   // Features that are not rotated are not scaled either.
   const auto with_still = [&](const at::Tensor& rotated, double still) {
     return at::constant_pad_nd(rotated * scale_, {0, still_pairs_}, still).to(device);
   };
-  cos_PE_ = with_still(angles.cos(), 1.0);
-  sin_PE_ = with_still(angles.sin(), 0.0);
+  cos_PE_ = with_still(angles_PE.cos(), 1.0);
+  sin_PE_ = with_still(angles_PE.sin(), 0.0);
   if (!order_.from_E.defined()) return;
   order_ = {order_.from_E.to(device), order_.back_E.to(device)};
 }

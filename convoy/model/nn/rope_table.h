@@ -12,7 +12,8 @@
 
 namespace convoy::nn {
 
-// fp32, one for each pair of features that rotates; [E/2] where all of them do.
+// fp32, one for each pair of features that rotates; [E/2] where all of them do. LongRope: the
+// frequencies of rows within the original positions.
 at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_dim);
 
 // The kernels turn feature j with feature j + E/2. Heads whose pairs lie elsewhere, or of which a
@@ -30,6 +31,13 @@ class RopeTable {
  public:
   RopeTable(const architecture::RopeSpec& spec, int64_t head_dim);
 
+  // Where in the tables a row begins that has `row_tokens` tokens in the end: 0, or for LongRope's
+  // longer rows behind the angles of the original positions, where their own angles lie.
+  int64_t first_position(int64_t row_tokens) const {
+    return long_frequencies_E_.defined() && row_tokens > original_positions_ ? original_positions_
+                                                                             : 0;
+  }
+
   // Tables of at least `num_positions` rows on `device`; grown by doubling, so a long context costs
   // only what is used of it. Computed on the host: every device has the same angles.
   void ensure(int64_t num_positions, at::Device device = at::kCPU);
@@ -38,7 +46,11 @@ class RopeTable {
   const FeatureOrder& order() const { return order_; }  // on the device of the tables
 
  private:
+  at::Tensor angles(int64_t num_positions) const;  // [P, pairs that rotate]
+
   at::Tensor inverse_frequencies_E_;
+  at::Tensor long_frequencies_E_;  // LongRope alone
+  int64_t original_positions_;
   double scale_;
   int64_t still_pairs_;  // features that stay, as pairs of angle 0
   FeatureOrder order_;

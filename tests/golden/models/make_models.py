@@ -751,6 +751,41 @@ MODELS = {
         dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
     ),
+    # Its first row is longer than the original positions, its second is not.
+    "phi3-long": (
+        dict(
+            model_type="phi3",
+            architectures=["Phi3ForCausalLM"],
+            hidden_size=30,
+            intermediate_size=36,
+            num_hidden_layers=2,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            vocab_size=109,
+            max_position_embeddings=64,
+            original_max_position_embeddings=16,
+            rms_norm_eps=1e-5,
+            hidden_act="silu",
+            tie_word_embeddings=False,
+            sliding_window=None,
+            pad_token_id=0,
+            rope_parameters=dict(
+                rope_type="longrope",
+                rope_theta=100.0,
+                partial_rotary_factor=0.6,
+                short_factor=[1.0, 1.3, 2.5],
+                long_factor=[1.5, 4.0, 16.0],
+            ),
+        ),
+        dict(
+            rope_theta=100.0,
+            partial_rotary_factor=0.6,
+            rope_scaling=dict(
+                type="longrope", short_factor=[1.0, 1.3, 2.5], long_factor=[1.5, 4.0, 16.0]
+            ),
+        ),
+        {},
+    ),
 }
 # New tokens of the greedy continuation, where they are more than NEW.
 NEW_BY_MODEL = {"qwen3_5": 200}
@@ -804,6 +839,7 @@ def evaluate(model, rows):
     return torch.cat(logits), loss.item(), norms
 
 
+<<<<<<< HEAD
 def greedy(model, prompt, tokens):
     ids = prompt
     for _ in range(tokens):
@@ -811,6 +847,13 @@ def greedy(model, prompt, tokens):
         best = logits.topk(2).values
         assert best[0] - best[1] > MARGIN, "rounding may change the continuation: take another seed"
         ids = torch.cat([ids, logits.argmax()[None]])
+=======
+def greedy(model, prompt):
+    """Every pass has the length of the last one, which decides between the factors of longrope."""
+    ids = torch.cat([prompt, prompt.new_zeros(NEW)])
+    for end in range(len(prompt), len(ids)):
+        ids[end] = model(input_ids=ids[None]).logits[0, end - 1].argmax()
+>>>>>>> c2e46c19 (Rotate rows beyond the original positions by longrope's long factors)
     return ids[len(prompt) :]
 
 

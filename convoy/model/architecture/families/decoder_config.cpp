@@ -150,8 +150,22 @@ void read_yarn(const io::JsonReader& parameters, int64_t max_positions,
     rope.table_scale = parameters.require_double("attention_factor", 0.0, 1e6);
 }
 
-// Reads the short factors, which hold for rows of up to the original positions. As in transformers,
-// a factor that is absent is the ratio of the two lengths.
+std::vector<double> read_divisors(const io::JsonReader& parameters, const char* key) {
+  const io::Json* const factors = parameters.find(key);
+  if (factors == nullptr || !factors->is_array() || factors->empty())
+    parameters.fail(key, "must be a list of numbers");
+  std::vector<double> divisors;
+  for (const io::Json& factor : *factors) {
+    const double divisor = factor.is_number() ? factor.get<double>() : 0.0;
+    if (!(divisor >= 1e-6 && divisor <= 1e6))
+      parameters.fail(key, "must hold numbers from 1e-6 to 1e6");
+    divisors.push_back(divisor);
+  }
+  return divisors;
+}
+
+// As in transformers, a factor that is absent is the ratio of the two lengths, and one scale holds
+// for both lists of divisors.
 void read_longrope(const io::JsonReader& parameters, int64_t max_positions,
                    architecture::RopeSpec& rope) {
   rope.kind = architecture::RopeKind::LongRope;
@@ -163,17 +177,9 @@ void read_longrope(const io::JsonReader& parameters, int64_t max_positions,
   const double usual =
       rope.factor <= 1 ? 1.0 : std::sqrt(1.0 + std::log(rope.factor) / std::log(original));
   rope.table_scale = parameters.double_or("attention_factor", usual, 0.0, 1e6);
-  const io::Json* const factors = parameters.find("short_factor");
-  if (factors == nullptr || !factors->is_array() || factors->empty())
-    parameters.fail("short_factor", "must be a list of numbers");
-  for (const io::Json& factor : *factors) {
-    const double divisor = factor.is_number() ? factor.get<double>() : 0.0;
-    if (!(divisor >= 1e-6 && divisor <= 1e6))
-      parameters.fail("short_factor", "must hold numbers from 1e-6 to 1e6");
-    rope.divisors.push_back(divisor);
-  }
-  const io::Json* const others = parameters.find("long_factor");
-  if (others == nullptr || !others->is_array() || others->size() != factors->size())
+  rope.divisors = read_divisors(parameters, "short_factor");
+  rope.long_divisors = read_divisors(parameters, "long_factor");
+  if (rope.long_divisors.size() != rope.divisors.size())
     parameters.fail("long_factor", "must be a list as long as short_factor");
 }
 
@@ -267,9 +273,7 @@ void check_divisors(const io::JsonReader& config, const architecture::RopeSpec& 
                             rope.divisors.size(), pairs));
 }
 
-void bound_positions(const architecture::RopeSpec& rope, architecture::DecoderSpec& spec) {
-  if (rope.kind == architecture::RopeKind::LongRope)
-    spec.max_positions = std::min(spec.max_positions, rope.original_max_positions);
+void raise_positions(const architecture::RopeSpec& rope, architecture::DecoderSpec& spec) {
   if (rope.kind != architecture::RopeKind::Yarn) return;
   // Users who add YaRN to a published config.json leave max_position_embeddings as it was.
   const double stretched = rope.factor * static_cast<double>(rope.original_max_positions);
@@ -285,7 +289,7 @@ void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
   const architecture::RopeSpec rope =
       rope_of(config, spec.max_positions, default_theta, read_rope_rule);
   check_divisors(config, rope, spec.head_dim);
-  bound_positions(rope, spec);
+  raise_positions(rope, spec);
   spec.ropes = {rope};
 }
 
@@ -304,7 +308,7 @@ void read_partial_rope(const io::JsonReader& config, const PartialRotation& part
     config.fail(share_key, fmt::format("leaves {} of a head's {} features to be rotated in pairs",
                                        rope.rotated_features, spec.head_dim));
   check_divisors(config, rope, rope.rotated_features);
-  bound_positions(rope, spec);
+  raise_positions(rope, spec);
   spec.ropes = {rope};
 }
 

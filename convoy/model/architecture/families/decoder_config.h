@@ -52,9 +52,7 @@ architecture::RopeSpec read_rope_rule(const io::JsonReader& parameters, double f
                                       int64_t max_positions);
 
 // Sets `spec.ropes` to the one rule of all layers: rope_theta + rope_scaling, or rope_parameters.
-// YaRN also raises `spec.max_positions`, which must be set. LongRope lowers it to the original
-// positions: longer rows have another rule, by which keys in the cache would be rotated
-// differently.
+// YaRN also raises `spec.max_positions`, which must be set.
 void read_rope(const io::JsonReader& config, architecture::DecoderSpec& spec,
                double default_theta = 10000.0);
 

@@ -31,10 +31,7 @@ architecture::DecoderSpec read_glm_spec(const io::JsonReader& config) {
 architecture::DecoderSpec read_glm4_spec(const io::JsonReader& config) {
   architecture::DecoderSpec spec = read_glm_spec(config);
   spec.family = "glm4";
-  spec.norms = {.before_attention = "input_layernorm",
-                .after_attention = "post_self_attn_layernorm",
-                .before_ffn = "post_attention_layernorm",
-                .after_ffn = "post_mlp_layernorm"};
+  spec.norms = architecture::kGlmsNormsAround;
   return spec;
 }
 

@@ -56,6 +56,10 @@ architecture::DecoderSpec read_ministral3_spec(const io::JsonReader& given) {
   spec.tied_head = config.bool_or("tie_word_embeddings", false);
   read_query_growth(config, spec);
   read_rope(config, spec);
+  if (spec.query_growth > 0 && spec.ropes.front().kind == architecture::RopeKind::LongRope)
+    refuse_form(config, config.has("rope_parameters") ? "rope_parameters" : "rope_scaling",
+                "longrope beside queries that grow",
+                "take a model of this family that rotates otherwise");
   const int64_t window = config.optional_int("sliding_window", 1, kMostPositions).value_or(0);
   for (architecture::LayerSpec& layer : spec.layers) layer.sliding_window = window;
   return spec;
