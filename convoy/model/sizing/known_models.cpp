@@ -12,31 +12,78 @@ namespace convoy::sizing {
 namespace {
 
 struct KnownModel {
-  const char* name;  // the beginning of its hub ids, without the organisation
+  const char* name;  // the beginning of its hub ids, without the organisation; the first that fits
   const char* family;
   int64_t hidden, ffn, layers, heads, kv_heads, head_dim, vocab;
   bool tied_head;
   int64_t positions = 131072;
+  bool is_whole_name = false;  // longer names are other models
 };
 
 constexpr std::array kModels{
     KnownModel{"qwen2.5-0.5b", "qwen2", 896, 4864, 24, 14, 2, 64, 151936, true, 32768},
     KnownModel{"qwen2.5-1.5b", "qwen2", 1536, 8960, 28, 12, 2, 128, 151936, true, 32768},
+    KnownModel{"qwen2.5-3b", "qwen2", 2048, 11008, 36, 16, 2, 128, 151936, true, 32768},
     KnownModel{"qwen2.5-7b", "qwen2", 3584, 18944, 28, 28, 4, 128, 152064, false, 32768},
     KnownModel{"qwen2.5-14b", "qwen2", 5120, 13824, 48, 40, 8, 128, 152064, false, 32768},
     KnownModel{"qwen2.5-32b", "qwen2", 5120, 27648, 64, 40, 8, 128, 152064, false, 32768},
+    KnownModel{"qwen2.5-72b", "qwen2", 8192, 29568, 80, 64, 8, 128, 152064, false, 32768},
+    KnownModel{"qwen3-0.6b-base", "qwen3", 1024, 3072, 28, 16, 8, 128, 151936, true, 32768},
+    KnownModel{"qwen3-0.6b", "qwen3", 1024, 3072, 28, 16, 8, 128, 151936, true, 40960},
+    KnownModel{"qwen3-1.7b-base", "qwen3", 2048, 6144, 28, 16, 8, 128, 151936, true, 32768},
+    KnownModel{"qwen3-1.7b", "qwen3", 2048, 6144, 28, 16, 8, 128, 151936, true, 40960},
+    KnownModel{"qwen3-4b-base", "qwen3", 2560, 9728, 36, 32, 8, 128, 151936, true, 32768},
+    KnownModel{"qwen3-4b-instruct-2507", "qwen3", 2560, 9728, 36, 32, 8, 128, 151936, true, 262144},
+    KnownModel{"qwen3-4b-thinking-2507", "qwen3", 2560, 9728, 36, 32, 8, 128, 151936, true, 262144},
+    KnownModel{"qwen3-4b", "qwen3", 2560, 9728, 36, 32, 8, 128, 151936, true, 40960},
+    KnownModel{"qwen3-8b-base", "qwen3", 4096, 12288, 36, 32, 8, 128, 151936, false, 32768},
+    KnownModel{"qwen3-8b", "qwen3", 4096, 12288, 36, 32, 8, 128, 151936, false, 40960},
+    KnownModel{"qwen3-14b-base", "qwen3", 5120, 17408, 40, 40, 8, 128, 151936, false, 32768},
+    KnownModel{"qwen3-14b", "qwen3", 5120, 17408, 40, 40, 8, 128, 151936, false, 40960},
+    KnownModel{"qwen3-32b", "qwen3", 5120, 25600, 64, 64, 8, 128, 151936, false, 40960},
+    KnownModel{"smollm3-3b", "smollm3", 2048, 11008, 36, 16, 4, 128, 128256, true, 65536},
     KnownModel{"smollm2-135m", "llama", 576, 1536, 30, 9, 3, 64, 49152, true},
     KnownModel{"llama-3.2-1b", "llama", 2048, 8192, 16, 32, 8, 64, 128256, true},
+    KnownModel{"llama-3.2-3b", "llama", 3072, 8192, 28, 24, 8, 128, 128256, true},
     KnownModel{"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, false},
     KnownModel{"llama-3.1-70b", "llama", 8192, 28672, 80, 64, 8, 128, 128256, false},
     KnownModel{"gemma-2-2b", "gemma2", 2304, 9216, 26, 8, 4, 256, 256000, true, 8192},
     KnownModel{"gemma-2-9b", "gemma2", 3584, 14336, 42, 16, 8, 256, 256000, true, 8192},
     KnownModel{"gemma-2-27b", "gemma2", 4608, 36864, 46, 32, 16, 128, 256000, true, 8192},
+    KnownModel{"llama-3.3-70b", "llama", 8192, 28672, 80, 64, 8, 128, 128256, false},
+    KnownModel{"mistral-small-24b", "mistral", 5120, 32768, 40, 32, 8, 128, 131072, false, 32768},
+    KnownModel{"mistral-small-3.1-24b", "mistral", 5120, 32768, 40, 32, 8, 128, 131072, false},
+    KnownModel{"mistral-small-3.2-24b", "mistral", 5120, 32768, 40, 32, 8, 128, 131072, false},
+    KnownModel{"ministral-3-3b", "ministral3", 3072, 9216, 26, 32, 8, 128, 131072, true, 262144},
+    KnownModel{"ministral-3-8b", "ministral3", 4096, 14336, 34, 32, 8, 128, 131072, false, 262144},
+    KnownModel{"ministral-3-14b", "ministral3", 5120, 16384, 40, 32, 8, 128, 131072, false, 262144},
+    KnownModel{"granite-3.0-2b", "granite", 2048, 8192, 40, 32, 8, 64, 49155, true, 4096},
+    KnownModel{"granite-3.1-2b", "granite", 2048, 8192, 40, 32, 8, 64, 49155, true},
+    KnownModel{"granite-3.2-2b", "granite", 2048, 8192, 40, 32, 8, 64, 49155, true},
+    KnownModel{"granite-3.3-2b", "granite", 2048, 8192, 40, 32, 8, 64, 49159, true},
+    KnownModel{"granite-3.0-8b", "granite", 4096, 12800, 40, 32, 8, 128, 49155, true, 4096},
+    KnownModel{"granite-3.1-8b", "granite", 4096, 12800, 40, 32, 8, 128, 49155, true},
+    KnownModel{"granite-3.2-8b", "granite", 4096, 12800, 40, 32, 8, 128, 49155, true},
+    KnownModel{"granite-3.3-8b", "granite", 4096, 12800, 40, 32, 8, 128, 49159, true},
+    KnownModel{"glm-4-9b-0414", "glm4", 4096, 13696, 40, 32, 2, 128, 151552, false, 32768},
+    KnownModel{"gemma-3-1b", "gemma3", 1152, 6912, 26, 4, 1, 256, 262144, true, 32768},
+    KnownModel{"gemma-3-4b", "gemma3", 2560, 10240, 34, 8, 4, 256, 262208, true},
+    KnownModel{"gemma-3-12b", "gemma3", 3840, 15360, 48, 16, 8, 256, 262208, true},
     KnownModel{"gemma-3-27b", "gemma3", 5376, 21504, 62, 32, 16, 128, 262208, true},
+    KnownModel{"olmo-2-0425-1b", "olmo2", 2048, 8192, 16, 16, 16, 128, 100352, false, 4096},
     KnownModel{"olmo-2-1124-7b", "olmo2", 4096, 11008, 32, 32, 32, 128, 100352, false, 4096},
     KnownModel{"olmo-2-1124-13b", "olmo2", 5120, 13824, 40, 40, 40, 128, 100352, false, 4096},
     KnownModel{"olmo-2-0325-32b", "olmo2", 5120, 27648, 64, 40, 8, 128, 100352, false, 4096},
+    KnownModel{"olmo-3-1025-7b", "olmo3", 4096, 11008, 32, 32, 32, 128, 100278, false, 65536},
+    KnownModel{"olmo-3-7b", "olmo3", 4096, 11008, 32, 32, 32, 128, 100278, false, 65536},
+    KnownModel{"olmo-3-1125-32b", "olmo3", 5120, 27648, 64, 40, 8, 128, 100278, false, 65536},
+    KnownModel{"olmo-3-32b", "olmo3", 5120, 27648, 64, 40, 8, 128, 100278, false, 65536},
+    KnownModel{"olmo-3.1-32b", "olmo3", 5120, 27648, 64, 40, 8, 128, 100278, false, 65536},
     KnownModel{"phi-3-mini-4k", "phi3", 3072, 8192, 32, 32, 32, 96, 32064, false, 4096},
+    KnownModel{"phi-4-mini-instruct", "phi3", 3072, 8192, 32, 24, 8, 128, 200064, true},
+    KnownModel{"phi-4-mini-reasoning", "phi3", 3072, 8192, 32, 24, 8, 128, 200064, true},
+    KnownModel{"phi-4-reasoning", "phi3", 5120, 17920, 40, 40, 10, 128, 100352, false, 32768},
+    KnownModel{"phi-4", "phi3", 5120, 17920, 40, 40, 10, 128, 100352, false, 16384, true},
     KnownModel{"seed-oss-36b", "seed_oss", 5120, 27648, 64, 80, 8, 128, 155136, false, 524288},
 };
 
@@ -59,10 +106,10 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   spec.head_dim = model.head_dim;
   spec.max_positions = model.positions;
   spec.tied_head = model.tied_head;
-  const bool is_olmo = spec.family == "olmo2";
   const bool is_gemma = spec.family.starts_with("gemma");
+  const bool is_olmo = spec.family == "olmo2" || spec.family == "olmo3";
   spec.qkv_bias = spec.family == "qwen2" || spec.family == "seed_oss";
-  spec.query_key_norm = spec.family == "gemma3" || is_olmo;
+  spec.query_key_norm = spec.family == "gemma3" || spec.family == "qwen3" || is_olmo;
   spec.norm_over_heads = is_olmo;
   if (is_gemma) spec.norms = architecture::kNormsAround;
   if (spec.family == "gemma2") {
@@ -71,7 +118,9 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   }
   if (is_olmo) spec.norms = architecture::kNormsAfter;
   spec.fused_qkv = spec.family == "phi3";
-  spec.fused_gate_up = spec.fused_qkv;
+  const bool is_glm = spec.family == "glm4";
+  if (is_glm) spec.norms = architecture::kGlmsNormsAround;
+  spec.fused_gate_up = spec.fused_qkv || is_glm;
   spec.layers.resize(static_cast<size_t>(model.layers));
   return spec;
 }
@@ -82,7 +131,8 @@ std::optional<architecture::DecoderSpec> known_model(const std::string& hub_id) 
   const std::string name = lower_name(hub_id);
   for (const KnownModel& model : kModels) {
     const std::string_view known = model.name;
-    if (name == known || name.starts_with(std::string(known) + "-")) return spec_of(model);
+    if (name == known || (!model.is_whole_name && name.starts_with(std::string(known) + "-")))
+      return spec_of(model);
   }
   return std::nullopt;
 }

@@ -15,15 +15,35 @@ namespace {
 
 // The counts of the hub's pages, in billions.
 TEST(KnownModels, HaveTheParametersOfTheHub) {
-  const std::pair<const char*, double> models[] = {{"Qwen/Qwen2.5-0.5B-Instruct", 0.494},
-                                                   {"Qwen/Qwen2.5-7B", 7.616},
-                                                   {"Qwen/Qwen2.5-14B-Instruct", 14.770},
-                                                   {"meta-llama/Llama-3.1-8B", 8.030},
-                                                   {"meta-llama/Llama-3.1-70B-Instruct", 70.554},
-                                                   {"google/gemma-3-27b-it", 27.009},
-                                                   {"google/gemma-2-2b-it", 2.614},
-                                                   {"google/gemma-2-9b", 9.242},
-                                                   {"google/gemma-2-27b-it", 27.227}};
+  const std::pair<const char*, double> models[] = {
+      {"Qwen/Qwen2.5-0.5B-Instruct", 0.494},
+      {"Qwen/Qwen2.5-7B", 7.616},
+      {"Qwen/Qwen2.5-14B-Instruct", 14.770},
+      {"meta-llama/Llama-3.1-8B", 8.030},
+      {"meta-llama/Llama-3.1-70B-Instruct", 70.554},
+      {"google/gemma-3-27b-it", 27.009},
+      {"google/gemma-2-2b-it", 2.614},
+      {"google/gemma-2-9b", 9.242},
+      {"google/gemma-2-27b-it", 27.227},
+      {"Qwen/Qwen2.5-3B", 3.086},
+      {"Qwen/Qwen2.5-72B-Instruct", 72.706},
+      {"Qwen/Qwen3-0.6B", 0.596},
+      {"Qwen/Qwen3-1.7B-Base", 1.721},
+      {"Qwen/Qwen3-4B-Instruct-2507", 4.022},
+      {"Qwen/Qwen3-8B", 8.191},
+      {"Qwen/Qwen3-14B", 14.768},
+      {"Qwen/Qwen3-32B", 32.762},
+      {"HuggingFaceTB/SmolLM3-3B", 3.075},
+      {"meta-llama/Llama-3.2-3B", 3.213},
+      {"microsoft/phi-4", 14.660},
+      {"microsoft/Phi-4-mini-instruct", 3.836},
+      {"ibm-granite/granite-3.3-2b-instruct", 2.534},
+      {"ibm-granite/granite-3.1-8b-base", 8.171},
+      {"mistralai/Mistral-Small-24B-Base-2501", 23.572},
+      {"allenai/OLMo-2-0425-1B", 1.485},
+      {"google/gemma-3-1b-it", 1.000},
+      {"allenai/Olmo-3-7B-Think", 7.298},
+      {"allenai/Olmo-3-1125-32B", 32.234}};
   for (const auto& [name, billions] : models) {
     const auto model = known_model(name);
     ASSERT_TRUE(model.has_value()) << name;
@@ -34,6 +54,9 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
                                                     {"allenai/OLMo-2-1124-13B", 13.7},
                                                     {"allenai/OLMo-2-0325-32B", 32.2},
                                                     {"microsoft/Phi-3-mini-4k-instruct", 3.8},
+                                                    {"zai-org/GLM-4-9B-0414", 9.4},
+                                                    {"mistralai/Ministral-3-3B-Base-2512", 3.4},
+                                                    {"mistralai/Ministral-3-14B-Base-2512", 13.5},
                                                     {"ByteDance-Seed/Seed-OSS-36B-Instruct", 36.2}};
   for (const auto& [name, billions] : rounded) {
     const auto model = known_model(name);
@@ -44,6 +67,10 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
   EXPECT_FALSE(known_model("microsoft/Phi-3-mini-128k-instruct").has_value());
   EXPECT_EQ(known_model("microsoft/Phi-3-mini-4k-instruct")->max_positions, 4096);
   EXPECT_EQ(known_model("Qwen/Qwen2.5-7B")->max_positions, 32768);
+  EXPECT_EQ(known_model("Qwen/Qwen3-8B-Base")->max_positions, 32768);
+  EXPECT_EQ(known_model("microsoft/Phi-4-reasoning-plus")->max_positions, 32768);
+  EXPECT_FALSE(known_model("microsoft/Phi-4-multimodal-instruct").has_value());
+  EXPECT_FALSE(known_model("microsoft/Phi-4-mini-flash-reasoning").has_value());
   EXPECT_FALSE(known_model("someone/qwen2.5-7bx").has_value());
 }
 

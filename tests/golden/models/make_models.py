@@ -839,21 +839,14 @@ def evaluate(model, rows):
     return torch.cat(logits), loss.item(), norms
 
 
-<<<<<<< HEAD
 def greedy(model, prompt, tokens):
-    ids = prompt
-    for _ in range(tokens):
-        logits = model(input_ids=ids[None]).logits[0, -1]
+    """Every pass has the length of the last one, which decides between the factors of longrope."""
+    ids = torch.cat([prompt, prompt.new_zeros(tokens)])
+    for end in range(len(prompt), len(ids)):
+        logits = model(input_ids=ids[None]).logits[0, end - 1]
         best = logits.topk(2).values
         assert best[0] - best[1] > MARGIN, "rounding may change the continuation: take another seed"
-        ids = torch.cat([ids, logits.argmax()[None]])
-=======
-def greedy(model, prompt):
-    """Every pass has the length of the last one, which decides between the factors of longrope."""
-    ids = torch.cat([prompt, prompt.new_zeros(NEW)])
-    for end in range(len(prompt), len(ids)):
-        ids[end] = model(input_ids=ids[None]).logits[0, end - 1].argmax()
->>>>>>> c2e46c19 (Rotate rows beyond the original positions by longrope's long factors)
+        ids[end] = logits.argmax()
     return ids[len(prompt) :]
 
 
