@@ -243,6 +243,10 @@ checkpoint::NamedFiles FineTune::files_alongside() const {
   }
   if (!state.strategy->values_are_whole()) return {};  // pieces make no model folder
   // The group's file has the text model alone.
+  if (models::holds_more_than_text(base.folder) && !settings.train.export_text_only)
+    run.log.info(fmt::format("checkpoints hold the text model alone, without the rest of {}{}",
+                             base.folder.path().string(),
+                             settings.train.export_model ? "; the result is whole" : ""));
   return models::model_files(base.folder, models::Extent::TextAlone, device::parse_dtype(run.dtype),
                              ends, base.given_template);
 }

@@ -16,6 +16,7 @@
 #include <stdexcept>
 
 #include "convoy/apps/recipes/loaded_model.h"
+#include "convoy/apps/recipes/model_files/merge_adapter.h"
 #include "convoy/apps/recipes/model_test.h"
 #include "convoy/core/telemetry/runs/run_folder.h"
 #include "convoy/core/telemetry/runs/run_history.h"
@@ -238,6 +239,41 @@ TEST_F(NestedFineTuned, FullTrainingKeepsTheRestOfTheCheckpoint) {
   EXPECT_EQ(alone.size(), before.size() - 2);
   for (const auto& [name, value] : alone)
     EXPECT_TRUE(after.at("language_model." + name).equal(value)) << name;
+}
+
+// They are models of the text, which every command takes; the result alone is whole.
+TEST_F(NestedFineTuned, ItsCheckpointsHoldTheTextAlone) {
+  config_["tuning"]["mode"] = "full";
+  config_["train"]["save_strategy"] = "steps";
+  config_["train"]["save_steps"] = 2;
+  EXPECT_EQ(train(), ExitCode::Done);
+  const fs::path last = run() / "checkpoints/last";
+  EXPECT_EQ(io::read_json_file(last / "config.json")["model_type"], "gemma3_text");
+  const Tensors result = read_tensors(run() / "model/model.safetensors");
+  const LoadedModel loaded =
+      load_model({.name = last.string(), .dtype = "fp32"}, Log(LogLevel::Quiet));
+  const auto parameters = loaded.model->parameters();
+  EXPECT_EQ(parameters.size() + 2, result.size());
+  for (const nn::NamedTensor& parameter : parameters)
+    EXPECT_TRUE(parameter.value.equal(result.at("language_model." + parameter.name)))
+        << parameter.name;
+
+  // An adapter of the whole model, or of the text alone, merges into either to the same weights.
+  const auto merged = [&](const fs::path& base, const char* name) {
+    settings::ModelSourceFlags source;
+    source.model = base.string();
+    source.adapter = (golden_folder() / "train/gemma3/lora").string();
+    settings::MergeFlags flags;
+    flags.output = (folder_ / name).string();
+    flags.text_only = true;
+    merge_adapter(source, flags, {}, Log(LogLevel::Quiet));
+    return read_tensors(fs::path(flags.output) / "model.safetensors");
+  };
+  const Tensors of_checkpoint = merged(last, "of-checkpoint");
+  const Tensors of_result = merged(run() / "model", "of-result");
+  ASSERT_EQ(of_checkpoint.size(), of_result.size());
+  for (const auto& [name, value] : of_result)
+    EXPECT_TRUE(of_checkpoint.at(name).equal(value)) << name;
 }
 
 TEST_F(FineTuned, AResultIsUsedWithTheTemplateOfItsTraining) {
