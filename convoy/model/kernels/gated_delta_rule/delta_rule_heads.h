@@ -50,8 +50,8 @@ struct TokenRange {
 // Rows with tokens, the longest first, so that threads end together.
 std::vector<int64_t> rows_by_length(const RowIndex& rows);
 
-// Vectors [count, E] of one head divided by their length sqrt(sum of squares + 1e-6), times `scale`;
-// `inverse_lengths` [count] may be null.
+// Vectors [count, E] of one head divided by their length sqrt(sum of squares + 1e-6), times
+// `scale`; `inverse_lengths` [count] may be null.
 template <class Element>
 void unit_vectors(const at::Tensor& x_TKE, TokenRange tokens, int64_t head, float scale,
                   float* to_TE, float* inverse_lengths);
