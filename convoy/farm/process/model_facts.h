@@ -32,7 +32,7 @@ struct ModelFacts {
   int64_t whole_parameters = 0;
   int64_t layers = 0;               // layers that store keys and values
   int64_t kv_values_per_token = 0;  // number of key and value elements in all layers
-  // Of a row, in all layers with a recurrence: elements in the model's type, and in fp32.
+  // Elements that a row keeps in all layers with a recurrence: in the model's type, and in fp32.
   int64_t tail_values_per_row = 0;
   int64_t state_values_per_row = 0;
   int64_t positions = 0;      // length of the longest text, in tokens

@@ -29,7 +29,7 @@ struct StateSlot {
 
 class RecurrentStates {
  public:
-  RecurrentStates() = default;  // of a model without such layers
+  RecurrentStates() = default;  // for a model without such layers
   // `has_state`: by layer.
   RecurrentStates(const architecture::DeltaNetSpec& sizes, const std::vector<bool>& has_state,
                   int64_t num_slots, const at::TensorOptions& options);
