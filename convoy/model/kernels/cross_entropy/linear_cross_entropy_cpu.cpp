@@ -313,7 +313,7 @@ LabelLosses label_losses(const at::Tensor& hidden_ND, const OutputHead& output_h
   return result;
 }
 
-at::Tensor capped_logits(const at::Tensor& logits, double logit_cap) {
+at::Tensor capped_by_loops(const at::Tensor& logits, double logit_cap) {
   const at::Tensor capped = logits.to(at::kFloat).contiguous();
   auto* const values = capped.mutable_data_ptr<float>();
   for_rows(capped.numel(), 1, [&](int64_t begin, int64_t end) {
@@ -325,6 +325,6 @@ at::Tensor capped_logits(const at::Tensor& logits, double logit_cap) {
 
 }  // namespace
 
-const CrossEntropyOps kCrossEntropyCpu = {loss, scaled, label_losses, capped_logits};
+const CrossEntropyOps kCrossEntropyCpu = {loss, scaled, label_losses, capped_by_loops};
 
 }  // namespace convoy::kernels
