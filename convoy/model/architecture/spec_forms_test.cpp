@@ -41,10 +41,10 @@ TEST(SpecForms, SayWhatSetsAModelApart) {
                    "fused gate_up_proj", "biases of queries, keys and values"}));
   EXPECT_EQ(forms_of_golden("phi3"), (Forms{"rotation `longrope`", "a part of each head is rotated",
                                             "fused qkv_proj", "fused gate_up_proj"}));
-  EXPECT_EQ(forms_of_golden("qwen3_5-nested"),
-            (Forms{"a part of each head is rotated", "norms of queries and keys",
-                   "norms times 1 + weight", "layers of Gated DeltaNet",
-                   "an output gate of attention"}));
+  EXPECT_EQ(
+      forms_of_golden("qwen3_5-nested"),
+      (Forms{"a part of each head is rotated", "norms of queries and keys",
+             "norms times 1 + weight", "layers of Gated DeltaNet", "an output gate of attention"}));
 }
 
 }  // namespace
