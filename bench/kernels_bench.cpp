@@ -7,14 +7,18 @@
 #include <benchmark/benchmark.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <numeric>
+
 #include "convoy/model/kernels/adamw/adamw_update.h"
 #include "convoy/model/kernels/attention/attention.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear.h"
 #include "convoy/model/kernels/gated_activation/gated_activation.h"
+#include "convoy/model/kernels/gated_delta_rule/gated_delta_rule.h"
 #include "convoy/model/kernels/paged_attention/paged_attention.h"
 #include "convoy/model/kernels/rms_norm/rms_norm.h"
 #include "convoy/model/kernels/sampler/sampler.h"
+#include "convoy/model/kernels/short_convolution/short_convolution.h"
 
 namespace convoy::kernels {
 namespace {
@@ -160,6 +164,55 @@ void gated(benchmark::State& state) {
   }
 }
 BENCHMARK(gated)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+// Linear attention of 16 heads of 128 features over rows of 512 tokens, or a step of generation of
+// range(1) rows.
+constexpr int64_t kLinearHeads = 16;
+constexpr int64_t kLinearFeatures = 128;
+
+void delta_rule(benchmark::State& state) {
+  const auto options = at::TensorOptions().dtype(dtype_of(state));
+  const auto heads = [&] {
+    return at::randn({kTokens, kLinearHeads, kLinearFeatures}, options).requires_grad_(true);
+  };
+  const at::Tensor q = heads(), k = heads(), v = heads(), grad = at::randn_like(v);
+  const at::Tensor decay = at::rand({kTokens, kLinearHeads}).mul_(-0.5).requires_grad_(true);
+  const at::Tensor beta = at::rand({kTokens, kLinearHeads}).requires_grad_(true);
+  const RowIndex rows({0, kTokens / 2, kTokens});
+  for (auto unused : state)
+    benchmark::DoNotOptimize(torch::autograd::grad({gated_delta_rule(q, k, v, decay, beta, rows)},
+                                                   {q, k, v, decay, beta}, {grad}));
+}
+BENCHMARK(delta_rule)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+void delta_rule_step(benchmark::State& state) {
+  const at::NoGradGuard no_grad;
+  const int64_t count = state.range(1);
+  const auto options = at::TensorOptions().dtype(dtype_of(state));
+  const at::Tensor q = at::randn({count, kLinearHeads, kLinearFeatures}, options);
+  const at::Tensor decay = at::rand({count, kLinearHeads}).mul_(-0.5);
+  const at::Tensor states = at::randn({count, kLinearHeads, kLinearFeatures, kLinearFeatures});
+  std::vector<int64_t> starts(count + 1);
+  std::iota(starts.begin(), starts.end(), 0);
+  const RowIndex rows(starts);
+  for (auto unused : state)
+    benchmark::DoNotOptimize(
+        gated_delta_rule_with_state(q, q, q, decay, decay.neg(), rows, states));
+}
+BENCHMARK(delta_rule_step)->ArgsProduct({{0, 1}, {1, 8}})->UseRealTime();
+
+void short_convolutions(benchmark::State& state) {
+  const auto options = at::TensorOptions().dtype(dtype_of(state));
+  const int64_t channels = 3 * kLinearHeads * kLinearFeatures;
+  const at::Tensor x = at::randn({kTokens, channels}, options).requires_grad_(true);
+  const at::Tensor weight = at::randn({channels, 4}, options).requires_grad_(true);
+  const at::Tensor grad = at::randn_like(x);
+  const RowIndex rows({0, kTokens / 2, kTokens});
+  for (auto unused : state)
+    benchmark::DoNotOptimize(
+        torch::autograd::grad({short_convolution(x, weight, rows)}, {x, weight}, {grad}));
+}
+BENCHMARK(short_convolutions)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 // Generation. range(0): rows; a product of few rows is bound by the weight's bytes.
 enum Weight { kBf16, kInt8, kInt4, kInt4Zero };

@@ -118,7 +118,7 @@ struct HeadTile {
   std::vector<float> grad_rows;     // [E, 2 * kTile]: of q, then of k where k_i reads a state
   std::vector<float> grad_columns;  // [E, kTile]: of k where k_j is written into the state
   float grad_betas[kTile];
-  double grad_last = 0;  // gradient of G_last that the state behind the tile gives
+  double grad_last = 0;  // gradient of G_last, from the state behind the tile
 };
 
 // A row-major operand of kPanelColumns columns is a packed one.

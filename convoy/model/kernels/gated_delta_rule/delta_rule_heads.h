@@ -23,7 +23,7 @@ struct Shape {
   int64_t key_heads = 0;
   int64_t key_features = 0;    // E
   int64_t value_features = 0;  // F
-  int64_t panels = 0;          // panels of columns of a state
+  int64_t panels = 0;          // a state in groups of kPanelColumns columns
 
   explicit Shape(const DeltaRuleTensors& inputs)
       : heads(inputs.v_THF.size(1)),

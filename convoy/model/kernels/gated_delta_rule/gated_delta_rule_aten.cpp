@@ -24,7 +24,7 @@ struct ChunkTable {
   int64_t tokens_of_chunk = 0;
   std::vector<int64_t> begins;  // first chunk of each step, then the number of chunks N
   at::Tensor tokens_NC;         // T at places without a token
-  at::Tensor places_T;          // place of each token among the N * C
+  at::Tensor places_T;          // each token's place among N * C
   std::vector<int64_t> order;   // rows, longest first
 
   int64_t steps() const { return static_cast<int64_t>(begins.size()) - 1; }
