@@ -186,7 +186,6 @@ void delta_rule(benchmark::State& state) {
 BENCHMARK(delta_rule)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void delta_rule_step(benchmark::State& state) {
-  const at::NoGradGuard no_grad;
   const int64_t count = state.range(1);
   const auto options = at::TensorOptions().dtype(dtype_of(state));
   const at::Tensor q = at::randn({count, kLinearHeads, kLinearFeatures}, options);

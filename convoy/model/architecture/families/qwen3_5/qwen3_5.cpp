@@ -52,14 +52,14 @@ std::vector<TokenMixer> read_mixers(const io::JsonReader& config, int64_t num_la
 }
 
 architecture::DeltaNetSpec read_delta_net(const io::JsonReader& config) {
-  constexpr int64_t kMostHeads = 4096;
-  constexpr int64_t kMostHeadDim = 4096;
+  constexpr int64_t kMostDeltaHeads = 4096;
+  constexpr int64_t kMostDeltaHeadDim = 4096;
   constexpr int64_t kMostConvWidth = 64;
   const architecture::DeltaNetSpec sizes{
-      .num_key_heads = config.int_or("linear_num_key_heads", 16, 1, kMostHeads),
-      .num_value_heads = config.int_or("linear_num_value_heads", 32, 1, kMostHeads),
-      .key_head_dim = config.int_or("linear_key_head_dim", 128, 1, kMostHeadDim),
-      .value_head_dim = config.int_or("linear_value_head_dim", 128, 1, kMostHeadDim),
+      .num_key_heads = config.int_or("linear_num_key_heads", 16, 1, kMostDeltaHeads),
+      .num_value_heads = config.int_or("linear_num_value_heads", 32, 1, kMostDeltaHeads),
+      .key_head_dim = config.int_or("linear_key_head_dim", 128, 1, kMostDeltaHeadDim),
+      .value_head_dim = config.int_or("linear_value_head_dim", 128, 1, kMostDeltaHeadDim),
       .conv_width = config.int_or("linear_conv_kernel_dim", 4, 1, kMostConvWidth)};
   if (sizes.num_value_heads % sizes.num_key_heads != 0)
     config.fail("linear_num_value_heads",
