@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "convoy/core/base/files.h"
-#include "convoy/core/io/gguf/family.h"
+#include "convoy/core/io/gguf/gguf_family.h"
 #include "convoy/core/io/json_text.h"
 #include "files/source_folder.h"
 
