@@ -137,6 +137,7 @@ inline kernels::DeltaRuleTensors back(const kernels::DeltaRuleTensors& of) {
 }
 inline kernels::ShortConvolutionGradients back(const kernels::ShortConvolutionGradients& of) {
   return {back(of.x_TC), back(of.weight_CW)};
+}
 inline kernels::DeltaGates back(const kernels::DeltaGates& of) {
   return {back(of.log_decay_TH), back(of.beta_TH)};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/simd/cpu_isa.h"
 
+#include <string>
+
 #include "convoy/core/base/cpu_level_limit.h"
 #include "convoy/core/base/error.h"
 #include "convoy/model/kernels/simd/compiled_levels.h"
@@ -20,12 +22,13 @@ CpuIsa compiled_level(CpuIsa isa) {
 
 void require_compiled(CpuIsa isa, unsigned compiled) {
   if (is_compiled(isa, compiled)) return;
-  std::vector<std::string_view> names;
+  std::string names;
   for (const CpuIsa level : kLevels) {
-    if (is_compiled(level, compiled)) names.push_back(cpu_isa_name(level));
+    if (is_compiled(level, compiled))
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", cpu_isa_name(level));
   }
   throw ConfigError(fmt::format("the loops of {} are needed, and this build has those of {} alone",
-                                cpu_isa_name(isa), fmt::join(names, ", ")),
+                                cpu_isa_name(isa), names),
                     {.hint = "run `./run build`: it compiles the loops of every CPU"});
 }
 
