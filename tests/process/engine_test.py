@@ -217,6 +217,42 @@ class RowsTest(EngineCase):
             self.assertEqual({row["state"] for row in self.rows(f"{status}.jsonl")}, {"ok"})
             self.assertEqual(set(server.answered.values()), {1})
 
+    def test_a_row_that_alone_is_missing_is_its_error(self):
+        """As routers answer for one prompt; the same command goes on after it."""
+        for status in (404, 501):
+            server = self.server(
+                lambda _, body: (
+                    (status, "no such page") if "7 + 7" in TextServer.prompt_of(body) else None
+                )
+            )
+            for _ in range(2):
+                self.process(server, f"{status}.jsonl", "--limit", 12, "--stages", "generate")
+                rows = self.rows(f"{status}.jsonl")
+                self.assertEqual(
+                    [n for n, row in enumerate(rows) if row["state"] == "engine_error"], [7]
+                )
+                self.assertIn(
+                    f"refuses it with status {status}: no such page", rows[7]["metadata"]["error"]
+                )
+            self.assertEqual(set(server.answered.values()), {1})
+
+    def test_an_account_without_credit_ends_the_run_at_once(self):
+        poor = [True]
+        server = self.server(
+            lambda number, _: (
+                (402, "Insufficient credits") if number >= 10 and poor[0] else None
+            )
+        )
+        said = self.process(server, "out.jsonl", "--stages", "generate", code=2)
+        self.assertIn("status 402: Insufficient credits", said)
+        self.assertIn("add credit, then run the same command again", said)
+        self.assertLessEqual(len(server.bodies), 24)  # no text is asked for twice
+        poor.clear()
+        poor.append(False)
+        self.process(server, "out.jsonl", "--stages", "generate")
+        self.assertEqual(len(self.rows()), 24)
+        self.assertEqual(set(server.answered.values()), {1})
+
     def test_a_server_with_the_newer_name_of_the_limit_gets_it(self):
         words = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
         newer = self.server(lambda _, body: (400, words) if "max_tokens" in body else None)

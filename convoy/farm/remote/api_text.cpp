@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/base/utf8.h"
 
@@ -104,9 +105,10 @@ std::string call_text(const ordered_json& call) {
 }
 
 // The text of a message. The reasoning parsers of vLLM and SGLang and DeepSeek's service put
-// thoughts into `reasoning_content` or `reasoning`. Returns nullopt if the message holds nothing
-// that the model wrote.
-std::optional<std::string> chat_text(const ordered_json& message) {
+// thoughts into `reasoning_content` or `reasoning`. Thoughts without an answer are closed only if
+// `ended`: the server says that the text ended by itself. Returns nullopt if the message holds
+// nothing that the model wrote.
+std::optional<std::string> chat_text(const ordered_json& message, bool ended) {
   Said said;
   if (const ordered_json* const content = member(message, "content")) add_content(*content, said);
   if (said.text.empty()) said.text = text_or_empty(message, "refusal");
@@ -120,7 +122,7 @@ std::optional<std::string> chat_text(const ordered_json& message) {
   if (const ordered_json* const call = member(message, "function_call")) add_call(*call);
   if (said.thought.empty() && said.text.empty() && !said.has_text) return std::nullopt;
   if (said.thought.empty()) return said.text;
-  return "<think>" + said.thought + (said.text.empty() ? "" : "</think>" + said.text);
+  return "<think>" + said.thought + (said.text.empty() && !ended ? "" : "</think>" + said.text);
 }
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
@@ -244,17 +246,16 @@ ApiAnswer read_api_text(std::string_view body) {
   if (!has_choice) return read;
   const ordered_json& choice = choices->front();
   const ordered_json* const message = member(choice, "message");
+  const std::string reason = text_or_empty(choice, "finish_reason");
+  const std::string low = lower_case(reason);  // some services write "STOP" or "MAX_TOKENS"
+  const bool ended = !low.empty() && !is_cut(low);
   std::optional<std::string> text;
   if (message != nullptr && message->is_object())
-    text = chat_text(*message);
+    text = chat_text(*message, ended);
   else if (choice.contains("text"))
-    text = chat_text({{"content", choice["text"]}});
+    text = chat_text({{"content", choice["text"]}}, ended);
   else
     return read;
-  const std::string reason = text_or_empty(choice, "finish_reason");
-  std::string low = reason;  // some services write "STOP" or "MAX_TOKENS"
-  for (char& letter : low)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   if (is_broken_off(low) && text.value_or("").empty()) return read;
   TextResult result{.finish = is_cut(low) ? TextFinish::Length : TextFinish::Stop,
                     .other_finish = is_cut(low) && !is_limit(low) ? reason : "",

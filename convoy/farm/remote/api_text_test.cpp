@@ -108,7 +108,14 @@ TEST(ApiText, PutsAThoughtBeforeItsText) {
   const auto text = [](const std::string& message) { return with_message(message).text->text; };
   EXPECT_EQ(text(R"({"reasoning_content":"one and one","content":"2"})"),
             "<think>one and one</think>2");
-  EXPECT_EQ(text(R"({"reasoning":"one and","content":null})"), "<think>one and");
+  // The server says that the text ended by itself, or that a limit cut it.
+  EXPECT_EQ(text(R"({"reasoning":"one and one","content":null})"), "<think>one and one</think>");
+  EXPECT_EQ(text(R"({"reasoning_content":"one and one","content":""})"),
+            "<think>one and one</think>");
+  const std::string thoughts = R"({"reasoning":"one and","content":null})";
+  EXPECT_EQ(with_message(thoughts, "length").text->text, "<think>one and");
+  EXPECT_EQ(with_message(thoughts, "").text->text, "<think>one and");
+  EXPECT_EQ(with_message(thoughts, "STOP").text->text, "<think>one and</think>");
   EXPECT_EQ(text(R"({"reasoning_content":null,"content":"2"})"), "2");
 }
 

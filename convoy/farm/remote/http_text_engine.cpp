@@ -37,6 +37,9 @@ constexpr int kMostPaidTries = 2;
 constexpr int kMostBusy = 30;
 // This many refusals with no answer after them are taken as refusals of every text.
 constexpr size_t kManyRefusals = 8;
+// This many texts that were refused while no text was answered are taken as refusals of every text,
+// even after earlier answers.
+constexpr int kMostEndedInARow = 200;
 // A pause of a server is reported if it is at least this long, because the progress seems to stand
 // still.
 constexpr std::chrono::seconds kLongRest{30};
@@ -128,7 +131,10 @@ class HttpTextEngine final : public process::TextEngine {
   int64_t unfinished() const override { return std::ssize(texts_) + std::ssize(ended_); }
 
   std::vector<TextResult> step() override {
-    if (ended_.empty()) judge_refusals();
+    if (ended_.empty()) {
+      end_without_credit();
+      judge_refusals();
+    }
     send_ready();
     const auto now = Clock::now();
     for (Mailbox::Letter& letter : mailbox_.take(ended_.empty() ? wake_time(now) : now))
@@ -157,7 +163,8 @@ class HttpTextEngine final : public process::TextEngine {
 
   Clock::time_point wake_time(Clock::time_point now) const {
     Clock::time_point wake = now + kStep;
-    if (!ready_.empty() && load_.in_flight() < options_.requests && !is_in_doubt())
+    if (!ready_.empty() && load_.in_flight() < options_.requests && !is_in_doubt() &&
+        !out_of_credit_)
       wake = std::min(wake, std::max(now, load_.next_time()));
     if (!delayed_.empty()) wake = std::min(wake, std::max(now, delayed_.begin()->first));
     return wake;
@@ -167,7 +174,7 @@ class HttpTextEngine final : public process::TextEngine {
     const auto now = Clock::now();
     for (; !delayed_.empty() && delayed_.begin()->first <= now; delayed_.erase(delayed_.begin()))
       ready_.insert(texts_.at(delayed_.begin()->second).place);
-    while (!ready_.empty() && load_.in_flight() < options_.requests) {
+    while (!ready_.empty() && load_.in_flight() < options_.requests && !out_of_credit_) {
       // Too many texts were refused. New texts wait until the answers in flight show whether any
       // text can succeed.
       if (is_in_doubt() && texts_.at(ready_.begin()->second).tries == 0) return;
@@ -290,6 +297,7 @@ class HttpTextEngine final : public process::TextEngine {
     const std::string settings = std::move(text.api.settings);
     load_.succeed(text.request);
     last_success_ = Clock::now();
+    ended_in_a_row_ = 0;
     result.number = number;
     figures_.prefill_tokens += result.prompt_tokens;
     figures_.decode_tokens += result.new_tokens;
@@ -362,7 +370,15 @@ class HttpTextEngine final : public process::TextEngine {
   void refuse(int64_t number, http::Answer answer) {
     Text& text = texts_.at(number);
     const AnswerSense sense = sense_of(answer);
-    if (sense != AnswerSense::OfText) {
+    if (sense == AnswerSense::OfCredit) {
+      load_.withdraw(text.request);
+      ready_.insert(text.place);
+      if (!out_of_credit_) out_of_credit_ = NoCredit{address(text), std::move(answer)};
+      return;
+    }
+    if (sense == AnswerSense::OfAddress && ended_in_a_row_ > 0) {
+      load_.withdraw(text.request);  // the address is known to be right
+    } else if (sense != AnswerSense::OfText) {
       note_trouble(text, Trouble::Faulty, status_text(answer), {});
     } else {
       load_.withdraw(text.request);
@@ -381,6 +397,12 @@ class HttpTextEngine final : public process::TextEngine {
     std::vector<Refusal>& refusals = refused_[text.api.settings];
     refusals.insert(text.tries > 0 ? refusals.begin() : refusals.end(),
                     {number, std::move(answer)});
+  }
+
+  // Waiting does not give an account credit. The answers in flight are paid for and still taken.
+  void end_without_credit() const {
+    if (out_of_credit_ && load_.in_flight() == 0)
+      refuse_answer(servers_, out_of_credit_->address, out_of_credit_->answer);
   }
 
   void end_refused(int64_t number, const http::Answer& answer) {
@@ -410,23 +432,50 @@ class HttpTextEngine final : public process::TextEngine {
     return count >= kManyRefusals;
   }
 
+  // True if a text was answered at this address, or, for a refusal of what the request holds, a
+  // text with these settings.
+  bool was_answered(const std::string& settings, AnswerSense sense) {
+    if (sense == AnswerSense::OfAddress ? !answered_settings_.empty()
+                                        : answered_settings_.contains(settings))
+      return true;
+    if (!was_answered_ && options_.was_answered) was_answered_ = options_.was_answered();
+    return was_answered_;
+  }
+
   // No answer is left that could show what the refusals concern. If the path or the model is
-  // missing, one text is sent again, because some servers answer like this while they load.
+  // missing, one text is sent again, because some servers answer like this while they load. Where
+  // texts were answered before and no new one waits, the refusals are of the texts.
   void judge_refusals() {
     if (refused_.empty() || load_.in_flight() > 0 || !delayed_.empty()) return;
     const bool is_in_doubt_now = is_in_doubt();
     if (!is_in_doubt_now && !ready_.empty()) return;
+    const std::string settings = refused_.begin()->first;
     std::vector<Refusal>& refusals = refused_.begin()->second;
     const Refusal first = std::move(refusals.front());
     refusals.erase(refusals.begin());
-    const bool was_answered = answered_settings_.contains(refused_.begin()->first);
-    if (refusals.empty()) refused_.erase(refused_.begin());
     Text& text = texts_.at(first.number);
     const AnswerSense sense = sense_of(first.answer);
-    if (sense == AnswerSense::OfText && was_answered && !is_in_doubt_now)
-      return end_refused(first.number, first.answer);
-    if (sense == AnswerSense::OfAddress && ++text.tries < kMostTries) return ask_soon(first.number);
-    refuse_answer(servers_, address(text), first.answer);
+    if (sense == AnswerSense::OfAddress && ++text.tries < kMostTries) {
+      ask_soon(first.number);
+    } else {
+      if (sense == AnswerSense::OfKey || ended_in_a_row_ >= kMostEndedInARow ||
+          !was_answered(settings, sense))
+        refuse_answer(servers_, address(text), first.answer);
+      end_after_answers(first);
+      // The first text was asked for again on behalf of the texts that were refused like it.
+      if (sense == AnswerSense::OfAddress)
+        std::erase_if(refusals, [&](const Refusal& other) {
+          const bool is_alike = sense_of(other.answer) == sense;
+          if (is_alike) end_after_answers(other);
+          return is_alike;
+        });
+    }
+    if (refusals.empty()) refused_.erase(settings);
+  }
+
+  void end_after_answers(const Refusal& refusal) {
+    ++ended_in_a_row_;
+    end_refused(refusal.number, refusal.answer);
   }
 
   // The whole time in which requests run counts as time for new tokens, because the client cannot
@@ -455,7 +504,14 @@ class HttpTextEngine final : public process::TextEngine {
   std::multimap<Clock::time_point, int64_t> delayed_;
   std::map<std::string, std::vector<Refusal>> refused_;  // refused texts that wait, by settings
   std::unordered_set<std::string> answered_settings_;
-  std::vector<TextResult> ended_;  // results for the next step()
+  bool was_answered_ = false;  // options_.was_answered() has said so
+  int ended_in_a_row_ = 0;     // refused texts that ended since the last answer
+  struct NoCredit {
+    std::string address;
+    http::Answer answer;
+  };
+  std::optional<NoCredit> out_of_credit_;  // the first such answer; nothing is sent after it
+  std::vector<TextResult> ended_;          // results for the next step()
   process::EngineFigures figures_;
   Clock::time_point last_success_ = Clock::now();
   Clock::time_point last_count_ = Clock::now();

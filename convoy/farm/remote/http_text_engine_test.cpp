@@ -234,6 +234,79 @@ TEST(HttpTextEngine, AMomentsMissAmongAnswersIsAskedForAgain) {
   }
 }
 
+TEST(HttpTextEngine, AMissOfOneTextAmongAnswersIsItsError) {
+  for (const int status : {404, 505, 307}) {
+    FakeServer server([status](http::Exchange& exchange, const std::string& prompt, int) {
+      if (prompt == "odd") return exchange.respond(status, {}, "not this one");
+      exchange.respond(200, {}, kText);
+    });
+    const auto engine = engine_of(server.named());
+    ask(*engine, 1, "even");
+    ask(*engine, 2, "odd");
+    std::map<int64_t, TextResult> results = all_results(*engine);
+    EXPECT_EQ(results[1].text, "two");
+    EXPECT_EQ(results[2].error,
+              fmt::format("the server refuses it with status {}: not this one", status));
+    EXPECT_FALSE(results[2].error_may_pass);
+    EXPECT_EQ(server.asked("odd"), 4) << status;
+  }
+}
+
+TEST(HttpTextEngine, RefusedTextsThatAreLeftOfAnAnsweredRunAreErrors) {
+  for (const int status : {403, 404}) {
+    FakeServer server([status](http::Exchange& exchange, const std::string&, int) {
+      exchange.respond(status, {}, "not these");
+    });
+    const auto engine = engine_of(server.named(), {.was_answered = [] { return true; }});
+    for (int64_t number = 1; number <= 20; ++number)
+      ask(*engine, number, fmt::format("odd {}", number));
+    const std::map<int64_t, TextResult> results = all_results(*engine);
+    EXPECT_EQ(results.size(), 20u) << status;
+    for (const auto& [number, result] : results)
+      EXPECT_EQ(result.error,
+                fmt::format("the server refuses it with status {}: not these", status));
+  }
+}
+
+TEST(HttpTextEngine, ManyRefusalsWithoutAnAnswerEndAnAnsweredRun) {
+  FakeServer server([](http::Exchange& exchange, const std::string&, int) {
+    exchange.respond(403, {}, "the account is closed");
+  });
+  const auto engine = engine_of(server.named(), {.was_answered = [] { return true; }});
+  for (int64_t number = 1; number <= 400; ++number)
+    ask(*engine, number, fmt::format("text {}", number));
+  EXPECT_THROW(all_results(*engine), ConfigError);
+  EXPECT_EQ(server.asked("text 400"), 0);
+}
+
+TEST(HttpTextEngine, AnAccountWithoutCreditEndsTheRunAtOnce) {
+  for (const bool is_in_body : {false, true}) {
+    const char* const words =
+        R"({"error":{"message":"You exceeded your quota","code":"insufficient_quota"}})";
+    FakeServer server([=](http::Exchange& exchange, const std::string& prompt, int) {
+      if (prompt == "poor") return exchange.respond(is_in_body ? 200 : 429, {}, words);
+      exchange.respond(200, {}, kText);
+    });
+    const auto engine = engine_of(server.named(), {.requests = 1});
+    ask(*engine, 1, "rich");
+    ask(*engine, 2, "poor");
+    ask(*engine, 3, "late");
+    int texts = 0;
+    try {
+      while (engine->unfinished() > 0) texts += static_cast<int>(engine->step().size());
+      FAIL();
+    } catch (const ConfigError& error) {
+      EXPECT_NE(error.sentence().find(": You exceeded your quota"), std::string::npos)
+          << error.sentence();
+      EXPECT_NE(error.location().hint.find("add credit, then run the same command again"),
+                std::string::npos);
+    }
+    EXPECT_EQ(texts, 1);
+    EXPECT_EQ(server.asked("poor"), 1);
+    EXPECT_EQ(server.asked("late"), 0);
+  }
+}
+
 TEST(HttpTextEngine, ARefusedTextIsAskedForOnceAndQuoted) {
   for (const int status : {400, 403, 413, 422}) {
     FakeServer server([status](http::Exchange& exchange, const std::string& prompt, int) {

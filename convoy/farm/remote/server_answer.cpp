@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "convoy/core/base/lower_case.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
 
@@ -33,9 +35,59 @@ bool holds(const http::Answer& answer, std::initializer_list<const char*> words)
                      [&](const char* word) { return answer.body.find(word) != std::string::npos; });
 }
 
+using Json = nlohmann::json;
+
+// The error in a body: {"error": {...}} of OpenAI, {"choices": [{"error": {...}}]} of OpenRouter,
+// [{"error": {...}}] of Gemini, or the body itself.
+const Json& error_in(const Json& body) {
+  if (body.is_array() && !body.empty()) return error_in(body.front());
+  if (!body.is_object()) return body;
+  if (const auto error = body.find("error"); error != body.end() && !error->is_null())
+    return *error;
+  if (const auto choices = body.find("choices");
+      choices != body.end() && choices->is_array() && !choices->empty())
+    return error_in(choices->front());
+  return body;
+}
+
+std::string lower_text(const Json& error, const char* name) {
+  const Json* text = &error;
+  if (error.is_object()) {
+    const auto found = error.find(name);
+    if (found == error.end()) return {};
+    text = &*found;
+  }
+  return text->is_string() ? lower_case(text->get<std::string>()) : std::string();
+}
+
+// True if the account has no credit. The codes are of OpenAI (insufficient_quota, billing_...),
+// Moonshot (exceeded_current_quota_error), DashScope (Arrearage) and one-api
+// (insufficient_user_quota). The words are of OpenRouter, DeepSeek and Anthropic. "You exceeded
+// your current quota" is no sign: Gemini also says it of a limit per minute.
+bool is_about_credit(const http::Answer& answer) {
+  if (answer.status == 402) return true;
+  const Json body = Json::parse(answer.body, nullptr, false);
+  const Json& error = error_in(body);
+  if (error.is_object())
+    for (const char* name : {"code", "type"}) {
+      const std::string code = lower_text(error, name);
+      for (const char* sign :
+           {"insufficient_quota", "insufficient_user_quota", "insufficient_credit",
+            "insufficient_balance", "insufficient_funds", "exceeded_current_quota",
+            "billing_hard_limit", "billing_not_active", "payment_required", "arrearage"})
+        if (code.starts_with(sign)) return true;
+    }
+  const std::string message = lower_text(error, "message");
+  for (const char* words : {"insufficient credit", "insufficient balance", "insufficient funds",
+                            "your credit balance is too low", "billing hard limit"})
+    if (message.starts_with(words)) return true;
+  return false;
+}
+
 }  // namespace
 
 AnswerSense sense_of(const http::Answer& answer) {
+  if (is_about_credit(answer)) return AnswerSense::OfCredit;
   switch (answer.status) {
     // OpenAI also answers with 429 if one request exceeds the whole limit per minute.
     case 429:
@@ -44,7 +96,6 @@ AnswerSense sense_of(const http::Answer& answer) {
     case 529:
       return AnswerSense::OfLoad;
     case 401:
-    case 402:
     case 407:
       return AnswerSense::OfKey;
     case 404:

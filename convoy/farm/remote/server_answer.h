@@ -16,8 +16,8 @@ namespace convoy::remote {
 // OfLoad: the server asks for fewer requests. OfServer: the server failed; another request may
 // succeed. OfText: the server refuses the content of this text, or of every text. OfAddress: the
 // server does not know the path or the model now, or it redirects. OfKey: the server refuses the
-// sender.
-enum class AnswerSense { OfLoad, OfServer, OfText, OfAddress, OfKey };
+// sender. OfCredit: the sender's account cannot pay, so waiting does not help.
+enum class AnswerSense { OfLoad, OfServer, OfText, OfAddress, OfKey, OfCredit };
 AnswerSense sense_of(const http::Answer& answer);
 
 // True if the answer says that prompt and text are longer than the model's positions. That concerns

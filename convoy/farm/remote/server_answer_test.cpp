@@ -51,10 +51,37 @@ TEST(ServerAnswer, AStatusHasASense) {
     EXPECT_EQ(sense(status), AnswerSense::OfServer) << status;
   for (const int status : {301, 307, 404, 405, 501})
     EXPECT_EQ(sense(status), AnswerSense::OfAddress) << status;
-  for (const int status : {401, 402, 407}) EXPECT_EQ(sense(status), AnswerSense::OfKey) << status;
+  for (const int status : {401, 407}) EXPECT_EQ(sense(status), AnswerSense::OfKey) << status;
   for (const int status : {400, 403, 413, 422, 451})
     EXPECT_EQ(sense(status), AnswerSense::OfText) << status;
   EXPECT_EQ(sense(429, "Request too large for m on tokens per min"), AnswerSense::OfText);
+}
+
+TEST(ServerAnswer, AnAccountWithoutCreditIsNoLoad) {
+  const auto sense = [](int status, std::string body) {
+    return sense_of({.status = status, .headers = {}, .body = std::move(body)});
+  };
+  EXPECT_EQ(sense(402, ""), AnswerSense::OfCredit);
+  for (const char* error :
+       {R"({"message":"You exceeded your current quota","code":"insufficient_quota"})",
+        R"({"message":"You exceeded your current quota","type":"insufficient_quota"})",
+        R"({"message":"no","code":"billing_hard_limit_reached"})",
+        R"({"message":"no","type":"exceeded_current_quota_error"})",
+        R"({"message":"Insufficient credits. Add more"})", R"("Insufficient Balance")"}) {
+    const std::string body = std::string(R"({"error":)") + error + "}";
+    EXPECT_EQ(sense(429, body), AnswerSense::OfCredit) << body;
+    EXPECT_EQ(sense(403, body), AnswerSense::OfCredit) << body;
+    EXPECT_EQ(sense(500, R"({"choices":[)" + body + "]}"), AnswerSense::OfCredit) << body;
+    EXPECT_EQ(sense(429, "[" + body + "]"), AnswerSense::OfCredit) << body;
+  }
+  // A limit per minute, and words of a prompt that a server repeats.
+  EXPECT_EQ(sense(429, R"({"error":{"message":"You exceeded your current quota","code":429}})"),
+            AnswerSense::OfLoad);
+  EXPECT_EQ(sense(429, R"({"error":{"message":"slow","code":"rate_limit_exceeded"}})"),
+            AnswerSense::OfLoad);
+  EXPECT_EQ(sense(400, R"({"detail":[{"input":"insufficient balance"}]})"), AnswerSense::OfText);
+  EXPECT_EQ(sense(400, R"({"error":{"message":"bad input: insufficient balance"}})"),
+            AnswerSense::OfText);
 }
 
 }  // namespace

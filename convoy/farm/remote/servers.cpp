@@ -13,6 +13,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/base/utf8.h"
+#include "convoy/farm/remote/server_answer.h"
 
 namespace convoy::remote {
 namespace {
@@ -20,6 +21,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMostQuoted = 400;
+constexpr const char* kCreditHint =
+    "the account of this key cannot pay: add credit, then run the same command again";
 constexpr const char* kKeyHint = "put the server's key into CONVOY_ENGINE_KEY";
 
 std::string checked_address(std::string address) {
@@ -72,6 +75,8 @@ std::string problem_of(const Servers& servers, const std::string& address,
   const int status = result.answer.status;
   // A server without a list of models is used without this check.
   if (status == 404 || status == 405 || status == 501) return {};
+  if (sense_of(result.answer) == AnswerSense::OfCredit)
+    refuse_answer(servers, address, result.answer);
   if (status == 429 || status >= 500)
     return fmt::format("status {}: {}", status, error_message(servers, result.answer));
   if (status != 200) refuse_answer(servers, address, result.answer);
@@ -141,9 +146,11 @@ std::string error_message(const Servers& servers, const http::Answer& answer) {
 void refuse_answer(const Servers& servers, const std::string& address, const http::Answer& answer) {
   const std::string message = fmt::format("{} answers with status {}: {}", address, answer.status,
                                           error_message(servers, answer));
+  if (sense_of(answer) == AnswerSense::OfCredit)
+    throw ConfigError(message, {.key = "--engine", .hint = kCreditHint});
   if (answer.status == 401 || answer.status == 403)
     throw ConfigError(message, {.key = "--engine", .hint = kKeyHint});
-  if (answer.status == 404)
+  if (sense_of(answer) == AnswerSense::OfAddress && answer.status >= 400)
     throw ConfigError(message,
                       {.key = "--engine",
                        .hint = "check --engine-model and the address, which mostly ends in /v1"});

@@ -40,8 +40,8 @@ void look_at_servers(const Servers& servers, http::Client& client, const Log& lo
 // The message in the body of an error answer.
 std::string error_message(const Servers& servers, const http::Answer& answer);
 
-// Throws the error for an answer that every request would get: 401, 403, 404, a redirect, another
-// status below 500.
+// Throws the error for an answer that every request would get: one about the account's credit, 401,
+// 403, 404 and other statuses of the address, a redirect, another status below 500.
 [[noreturn]] void refuse_answer(const Servers& servers, const std::string& address,
                                 const http::Answer& answer);
 

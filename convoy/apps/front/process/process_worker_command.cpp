@@ -9,6 +9,7 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/core/settings/template_kwargs.h"
+#include "convoy/farm/process/ledger/finished_rows.h"
 #include "convoy/farm/process/pipeline/row_pipeline.h"
 #include "convoy/farm/process/run_files.h"
 #include "convoy/farm/process/workers/row_worker_process.h"
@@ -44,11 +45,16 @@ int run_process_worker(Context& context, const std::vector<std::string>& argumen
   process::run_row_worker_process(task, [&]() -> process::WorkerEquipment {
     process::PipelinePlan plan = process::read_pipeline_plan(flags.run_folder);
     const settings::ProcessSettings& settings = plan.settings;
-    remote::HttpEngineOptions options{.requests = process::texts_together(
-                                          settings, task.rows_in_flight, scheduler::Hardware::Cpu),
-                                      .template_kwargs = settings::template_kwargs(
-                                          settings.model.template_kwargs, "model.template_kwargs"),
-                                      .warn = process::send_note};
+    remote::HttpEngineOptions options{
+        .requests =
+            process::texts_together(settings, task.rows_in_flight, scheduler::Hardware::Cpu),
+        .template_kwargs =
+            settings::template_kwargs(settings.model.template_kwargs, "model.template_kwargs"),
+        .warn = process::send_note,
+        .was_answered = [&task] {
+          const auto store = jobs::open_store(task.store, {.access = jobs::Access::ReadOnly});
+          return process::has_answered_rows(*store, task.run);
+        }};
     // Finished texts are saved at once: texts of a server may cost money, and saving does not stop
     // the requests.
     process::WorkerEquipment equipment{.keep_within = std::chrono::milliseconds(0)};

@@ -197,6 +197,16 @@ int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run) {
   return failed.empty() ? 0 : store.redo(failed);
 }
 
+bool has_answered_rows(jobs::JobStore& store, const RowRun& run) {
+  bool has_any = false;
+  store.for_each_task(run.group, [&](const jobs::TaskRecord& task) {
+    if (has_any || !task.result || task.result->kind == jobs::ResultKind::Failed) return;
+    const auto result = decode_result(task.result->payload);
+    has_any = result.state != "engine_error" && result.cost.texts > 0;
+  });
+  return has_any;
+}
+
 InputRow read_input(RecordReader& reader, const std::string& parameters) {
   const PlannedRow planned = PlannedRow::parse(parameters);
   try {

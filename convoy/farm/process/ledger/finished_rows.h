@@ -41,6 +41,9 @@ FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
 // machine may have been corrected since. Returns the number of such rows.
 int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run);
 
+// True if a finished row of the run has a text of the engine. Reads the whole list of tasks.
+bool has_answered_rows(jobs::JobStore& store, const RowRun& run);
+
 // The row that a task describes. Throws DataError.
 InputRow read_input(RecordReader& reader, const std::string& parameters);
 

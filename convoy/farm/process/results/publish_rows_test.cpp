@@ -67,7 +67,9 @@ TEST_F(PublishRows, RowsThatFailedAreComputedAgain) {
                      .error_of = [](const TextRequest& request) -> std::string {
                        return request.draw.row < 4 ? "no room" : "";
                      }});
+  EXPECT_FALSE(has_answered_rows(*store_, run_));
   work(options("broken"), broken);
+  EXPECT_TRUE(has_answered_rows(*store_, run_));
   EXPECT_EQ(reopen_engine_errors(*store_, run_), 4);
   EXPECT_EQ(work(options("sound")).rows, 4);
   EXPECT_EQ(reopen_engine_errors(*store_, run_), 0);
@@ -77,6 +79,7 @@ TEST_F(PublishRows, RowsThatFailedAreComputedAgain) {
 TEST_F(PublishRows, RowsThatTookTheirWorkersDownAreComputedAgain) {
   plan(5);
   fail_all();
+  EXPECT_FALSE(has_answered_rows(*store_, run_));
   EXPECT_EQ(reopen_engine_errors(*store_, run_), 5);
   EXPECT_EQ(work(options()).rows, 5);
   EXPECT_EQ(output(), expected_output(5));

@@ -50,6 +50,12 @@ bool is_of_its_surroundings(const WorkerDeath& death) {
   return false;
 }
 
+// True if the next worker would end in the same way, such as by a server that refuses the account.
+bool is_of_the_settings(const WorkerDeath& death) {
+  const auto error = own_error(death);
+  return error && error->code() == ExitCode::Usage;
+}
+
 std::string waiting_text(milliseconds left) {
   return fmt::format("the store cannot be reached; waiting for it, {} s more at most",
                      std::chrono::duration_cast<std::chrono::seconds>(left).count());
@@ -133,11 +139,12 @@ class RowsRun : public workers::SupervisedWork {
     slot.ended = slot.total();
     slot.ended.rows_held = 0;
     const WorkerStatus last = std::exchange(slot.last, {});
-    workers::DeathConsequence consequence{.idle = !death.worked};
+    workers::DeathConsequence consequence{.idle = !death.worked || is_of_the_settings(death)};
     if (death.told_to_end || death.ended_well()) return consequence;
     ++report_.deaths;
-    consequence.message =
-        fmt::format("ended by {}; its unsaved texts are generated again", death.end_text());
+    if (!is_of_the_settings(death))
+      consequence.message =
+          fmt::format("ended by {}; its unsaved texts are generated again", death.end_text());
     consequence.failures = failures(death, leases, last.worker.not_begun);
     return consequence;
   }
