@@ -130,6 +130,21 @@ Verdict same_classes(const ResidueClasses& gold, const ResidueClasses& predictio
 
 }  // namespace
 
+bool is_remainder(const Node& node) {
+  const Node& told = is_equation(node) && node.children.size() == 2 ? node.children.back() : node;
+  return told.kind == Kind::Call && told.name == "mod" && told.children.size() == 2;
+}
+
+Node as_congruence(const Node& node) {
+  if (!is_remainder(node)) return node;
+  const bool is_named = node.kind == Kind::Relation;
+  const Node& told = is_named ? node.children.back() : node;
+  return make_node(
+      Kind::Congruence,
+      {told.children[1], is_named ? node.children.front() : make_leaf(Kind::Symbol, ""),
+       told.children[0]});
+}
+
 bool holds_congruence(const Node& node) {
   if (node.kind == Kind::Congruence) return true;
   return node.kind == Kind::List &&

@@ -263,12 +263,44 @@ Verdict Comparer::matrices(const Node& gold, const Node& prediction) {
   return ordered(wanted->children, found->children);
 }
 
+// Compares piecewise values, or one piece of each. The same conditions with other values are wrong;
+// other conditions may have the same meaning, and other forms, such as |x|, the same values.
+Verdict Comparer::pieces(const Node& gold, const Node& prediction) {
+  if (gold.open != prediction.open || gold.kind != prediction.kind) return Verdict::Unknown;
+  if (gold.kind == Kind::Tuple) return ordered(gold.children, prediction.children);
+  const Verdict all = unordered(gold.children, prediction.children);
+  if (all != Verdict::No) return all;
+  const auto conditions = [](const Node& list) {
+    std::vector<Node> told;
+    for (const Node& piece : list.children)
+      if (piece.open == kPiece)
+        told.insert(told.end(), piece.children.begin() + 1, piece.children.end());
+    return told;
+  };
+  return unordered(conditions(gold), conditions(prediction)) == Verdict::Yes ? Verdict::No
+                                                                             : Verdict::Unknown;
+}
+
 Verdict Comparer::equal(const Node& gold, const Node& prediction) {
   constexpr int64_t kCopies = 4;  // steps of one comparison, without the evaluations in it
   if (!steps_.take(kCopies)) return Verdict::Unknown;
+  // Beside another modulus, 3 mod 7 is a residue class and not the number 3.
+  const auto tells_modulus = [](const Node& node) {
+    return is_remainder(node) || holds_congruence(node);
+  };
+  if ((is_remainder(gold) && tells_modulus(prediction)) ||
+      (is_remainder(prediction) && tells_modulus(gold))) {
+    const Node wanted = as_congruence(gold);
+    const Node found = as_congruence(prediction);
+    const bool are_numbers_alike = is_remainder(gold) && is_remainder(prediction) &&
+                                   equal(wanted.children[0], found.children[0]) == Verdict::Yes;
+    if (!are_numbers_alike) return congruences(wanted, found);
+  }
   if (holds_congruence(gold) || holds_congruence(prediction)) return congruences(gold, prediction);
   const bool gold_relates = gold.kind == Kind::Relation;
   const bool prediction_relates = prediction.kind == Kind::Relation;
+  if (!gold_relates && !prediction_relates && (gold.open == kPiece || prediction.open == kPiece))
+    return pieces(gold, prediction);
   if (all_assignments(gold))
     if (const std::optional<Node> list = one_by_one(prediction)) return collections(gold, *list);
   if (all_assignments(prediction))

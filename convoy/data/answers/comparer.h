@@ -22,6 +22,7 @@ class Comparer {
   Verdict tuples(const Node& gold, const Node& prediction);
   Verdict collections(const Node& gold, const Node& prediction);
   Verdict matrices(const Node& gold, const Node& prediction);
+  Verdict pieces(const Node& gold, const Node& prediction);
 
   // Defined in compare_relations.cpp:
   Verdict relations(const Node& gold, const Node& prediction);
@@ -43,6 +44,12 @@ class Comparer {
   const CheckLimits& limits_;
   Steps& steps_;
 };
+
+// True for 3 mod 7 and x = (3 mod 7), which may mean the number 3 or, like 3 (mod 7), a residue
+// class.
+bool is_remainder(const Node& node);
+// 3 mod 7 as the congruence 3 (mod 7); any other node unchanged.
+Node as_congruence(const Node& node);
 
 // True for a congruence, and for a list that contains one.
 bool holds_congruence(const Node& node);

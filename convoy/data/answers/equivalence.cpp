@@ -215,8 +215,13 @@ std::optional<Node> over_unit(std::span<const Token> tokens, Steps& steps) {
   Parsed above =
       parse_answer({tokens.begin() + 2, tokens.begin() + static_cast<long>(close)}, false, steps);
   if (!inverse || !above.node) return std::nullopt;
-  Node node = make_node(Kind::Quantity, {std::move(*above.node)});
-  node.unit = *inverse;
+  const bool is_measured = above.node->kind == Kind::Quantity && above.node->unit.known;
+  const std::optional<MeasureUnit> whole =
+      is_measured ? multiplied(above.node->unit, *inverse) : inverse;
+  if (!whole) return std::nullopt;
+  Node node =
+      is_measured ? std::move(*above.node) : make_node(Kind::Quantity, {std::move(*above.node)});
+  node.unit = *whole;
   return node;
 }
 
@@ -232,14 +237,25 @@ std::optional<Node> as_quantity(const Reading& side, Steps& steps) {
   return is_measured ? std::move(parsed.node) : std::nullopt;
 }
 
-// True when both answers are equal as quantities: 5 J and 5 N m, 3 m^{-1} and 3/m. Otherwise one of
-// them would be read as a product of letters.
+// True when both answers are equal as quantities: 5 J and 5 N m, 3 m^{-1} and 3/m, or a bare number
+// equals the one before a fraction of units. Otherwise one of them would be read as a product of
+// letters.
 bool may_be_one_quantity(const Reading& gold, const Reading& prediction, const CheckLimits& limits,
                          Steps& steps) {
   const std::optional<Node> wanted = as_quantity(gold, steps);
-  if (!wanted) return false;
   const std::optional<Node> told = as_quantity(prediction, steps);
-  return told && compare_nodes(*wanted, *told, limits, steps) == Verdict::Yes;
+  const auto holds_fraction = [](const Reading& side) {
+    return side.tokens.front().type == TokenType::Number && is_sign(side.tokens.back(), "}") &&
+           std::any_of(side.tokens.begin(), side.tokens.end(),
+                       [](const Token& token) { return is_sign(token, "frac"); });
+  };
+  if (wanted && told) return compare_nodes(*wanted, *told, limits, steps) == Verdict::Yes;
+  // The unit \frac{m}{s} beside a bare number: 9.8 \frac{m}{s} and 9.8.
+  if (wanted && holds_fraction(gold) && !prediction.nodes.empty())
+    return compare_nodes(*wanted, prediction.nodes.front(), limits, steps) == Verdict::Yes;
+  if (told && holds_fraction(prediction) && !gold.nodes.empty())
+    return compare_nodes(gold.nodes.front(), *told, limits, steps) == Verdict::Yes;
+  return false;
 }
 
 Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimits& limits,
@@ -292,8 +308,9 @@ Verdict compare_texts(std::string_view gold, std::string_view prediction,
     Reading bare;
     bare.tokens = rest;
     bare.phrase = phrase_of(rest);
-    if (Parsed parsed = parse_answer(rest, false, steps); parsed.node)
-      bare.nodes.push_back(std::move(*parsed.node));
+    Parsed parsed = parse_answer(rest, false, steps);
+    bare.conditions = std::move(parsed.conditions);
+    if (parsed.node) bare.nodes.push_back(std::move(*parsed.node));
     const Verdict by_text = labelled_is_gold ? compare(bare, other, limits, steps)
                                              : compare(other, bare, limits, steps);
     if (by_text == Verdict::Yes || verdict == Verdict::Unknown) verdict = by_text;

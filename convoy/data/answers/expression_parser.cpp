@@ -3,6 +3,7 @@
 
 #include "convoy/data/answers/letters.h"
 #include "convoy/data/answers/parser_state.h"
+#include "convoy/data/answers/surroundings.h"
 
 namespace convoy::answers {
 namespace {
@@ -92,7 +93,8 @@ bool Parser::starts_factor() const {
     case TokenType::Function:
       return true;
     case TokenType::Word:
-      return !is_word("and") && !is_word("or") && !is_word("to");
+      return !is_word("and") && !is_word("or") && !is_word("to") &&
+             !introduces_condition(lowered(token().text));
     case TokenType::Number:
       return false;
     case TokenType::Unknown:

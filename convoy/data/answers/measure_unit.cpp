@@ -48,7 +48,7 @@ bool may_be_unit(const Token& token) {
   if (token.from_text || text == "Omega") return true;
   if (token.type == TokenType::Letter) return token.space_before && !is_listed(" T H A S ", text);
   static constexpr std::string_view kProducts =
-      " nm ns ps ng pg nl pl um us ug ul cs cg cl ks kl cd lm lx ";
+      " nm ns ps ng pg nl pl um us ug ul cs cg cl ks kl cd lm lx ly hp ";
   return token.type != TokenType::Sign && (token.space_before || !is_listed(kProducts, text));
 }
 
@@ -158,6 +158,59 @@ struct UnitReader {
     return product;
   }
 
+  // Moves `at` behind the group in braces that it stands on, and returns the tokens inside.
+  std::span<const Token> group() {
+    if (!is(tokens, at, "{")) return {};
+    const size_t begin = at + 1;
+    int depth = 0;
+    for (; at < tokens.size(); ++at) {
+      depth += is(tokens, at, "{") ? 1 : is(tokens, at, "}") ? -1 : 0;
+      if (depth == 0) return tokens.subspan(begin, at++ - begin);
+    }
+    return {};
+  }
+
+  // A fraction of units: \frac{km}{h}, \frac{1}{\text{s}}, \frac{\text{m}}{\text{s}^2}.
+  std::optional<MeasureUnit> fraction() {
+    if (!is(tokens, at, "frac")) return std::nullopt;
+    const UnitReader kept = *this;
+    ++at;
+    UnitReader above{group(), 0};
+    UnitReader below{group(), 0};
+    const bool is_inverse = above.tokens.size() == 1 && is(above.tokens, 0, "1");
+    std::optional<MeasureUnit> unit =
+        is_inverse ? MeasureUnit{.known = true} : above.product(false);
+    const std::optional<MeasureUnit> divisor = below.product(!is_inverse);
+    const std::optional<MeasureUnit> inverse = divisor ? raised(*divisor, -1) : std::nullopt;
+    unit = unit && inverse ? multiplied(*unit, *inverse) : std::nullopt;
+    if (!unit && is_upright(above.tokens) && is_upright(below.tokens))
+      unit = MeasureUnit{};  // counted nouns: \frac{\text{dollars}}{\text{apple}}
+    if (unit) {
+      last_name = at - 1;
+      has_loose_letter |= above.has_loose_letter || below.has_loose_letter;
+    } else {
+      *this = kept;
+    }
+    return unit;
+  }
+
+  // The product that all tokens are: "kg m", "N \cdot m"; empty when some are no unit.
+  std::optional<MeasureUnit> product(bool below_line) {
+    std::optional<MeasureUnit> unit = one(below_line);
+    while (unit && at < tokens.size()) {
+      if (is(tokens, at, "*")) ++at;
+      const std::optional<MeasureUnit> factor = one(below_line);
+      unit = factor ? multiplied(*unit, *factor) : std::nullopt;
+    }
+    return unit;
+  }
+
+  static bool is_upright(std::span<const Token> all) {
+    return !all.empty() && std::all_of(all.begin(), all.end(), [](const Token& token) {
+      return token.from_text && token.type == TokenType::Word;
+    });
+  }
+
   // True at a further symbol of a product without a sign: "m s^{-2}", "N m".
   bool is_symbol(size_t place) const {
     constexpr size_t kLongestSymbol = 5;
@@ -167,7 +220,9 @@ struct UnitReader {
   }
 
   std::optional<MeasureUnit> all() {
-    std::optional<MeasureUnit> unit = is(tokens, at, "/") ? MeasureUnit{.known = true} : one(false);
+    std::optional<MeasureUnit> unit = is(tokens, at, "/")      ? MeasureUnit{.known = true}
+                                      : is(tokens, at, "frac") ? fraction()
+                                                               : one(false);
     bool goes_on = unit.has_value();
     while (goes_on) {
       const UnitReader kept = *this;
@@ -177,7 +232,9 @@ struct UnitReader {
         if (const std::optional<MeasureUnit> divisor = below()) next = raised(*divisor, -1);
       } else if (is(tokens, at, "*")) {
         ++at;
-        next = one(false);
+        next = is(tokens, at, "frac") ? fraction() : one(false);
+      } else if (is(tokens, at, "frac")) {
+        next = fraction();
       } else if (is_symbol(at) && is_symbol(last_name)) {
         next = one(false);
         has_neighbours = true;
@@ -200,6 +257,14 @@ struct UnitReader {
 std::optional<MeasureUnit> read_unit(std::span<const Token> tokens, size_t& at) {
   if (at >= tokens.size()) return std::nullopt;
   UnitReader reader{tokens, at};
+  if (is(tokens, at, "{") && !is(tokens, at + 1, "{")) {  // 9.8 {\rm m/s^2}
+    const std::span<const Token> inside = reader.group();
+    size_t within = 0;
+    std::optional<MeasureUnit> unit = read_unit(inside, within);
+    if (!unit || !unit->known || within != inside.size()) return std::nullopt;
+    at = reader.at;
+    return unit;
+  }
   if (std::optional<MeasureUnit> unit = reader.all(); unit && reader.at > at) {
     at = reader.at;
     if (is(tokens, at, ".") && is_foreign(tokens[at - 1].text)) ++at;  // an abbreviation: "5 см."

@@ -35,15 +35,21 @@ enum class Kind {
   // Children: the modulus, the congruent value (a symbol with an empty name when there is none),
   // and the residues.
   Congruence,
-  List,      // children without brackets or order; open: 'o' = joined by "or", 'a' = by "and"
-  Set,       // children
-  Tuple,     // children; two may also be the ends of an interval, with brackets `open` and `close`
-  NamedSet,  // name: "R", "Z", "N", "Q", "C", or "" for the empty set
-  Union,     // children
+  // Children without brackets or order; open: 'o' = joined by "or", 'a' = by "and", kPiece = the
+  // pieces of a piecewise value.
+  List,
+  Set,  // children
+  // Children; two may also be the ends of an interval, with brackets `open` and `close`; open:
+  // kPiece for a value with its conditions.
+  Tuple,
+  NamedSet,      // name: "R", "Z", "N", "Q", "C", or "" for the empty set
+  Union,         // children
   Intersection,  // children
   Difference,    // children: a set, and the sets removed from it
   Builder,       // one child: the relation that defines the elements
 };
+
+constexpr char kPiece = 'p';
 
 enum class Comparison { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual, About, In, NotIn };
 

@@ -10,6 +10,7 @@
 
 #include "convoy/data/answers/comparer.h"
 #include "convoy/data/answers/evaluated_node.h"
+#include "convoy/data/answers/surroundings.h"
 
 namespace convoy::answers {
 namespace {
@@ -56,33 +57,56 @@ bool is_constant_of(const Node& node, const Names& shared, const std::string& na
          !symbols_of(node.children.front()).contains(name);
 }
 
-// The conditions on symbols of the answer, after their renaming.
-Names conditions_of(const Conditioned& side, const NewNames& names) {
-  Names conditions;
-  for (const std::string& condition : side.conditions) {
-    const Names symbols = symbols_of(side.node);
-    if (std::none_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
-          return condition.find(symbol) != std::string::npos;
-        }))
-      continue;
-    std::string told = condition;
-    for (const auto& [from, to] : names)
-      for (size_t at = told.find(from); at != std::string::npos;
-           at = told.find(from, at + to.size()))
-        told.replace(at, from.size(), to);
-    conditions.insert(told);
-  }
-  return conditions;
+std::string renamed_text(std::string text, const NewNames& names) {
+  for (const auto& [from, to] : names)
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  return text;
 }
 
-// Lowers the verdict when the conditions differ: the same formula may then have other values.
+// The conditions of one answer, after the renaming of its symbols.
+struct Told {
+  Names on_symbols = {};   // on symbols of the answer: n > 2 beside 2n
+  Names others = {};       // n > 2 beside 5
+  bool is_needed = false;  // one of the conditions must be told by both answers
+};
+
+Told conditions_of(const Conditioned& side, const NewNames& names) {
+  Told all;
+  const Names symbols = symbols_of(side.node);
+  for (const std::string& told : side.conditions) {
+    const bool is_needed = told.starts_with(kNeeded);
+    all.is_needed |= is_needed;
+    const std::string condition = is_needed ? told.substr(1) : told;
+    const bool is_on_symbol = std::any_of(
+        symbols.begin(), symbols.end(),
+        [&](const std::string& symbol) { return condition.find(symbol) != std::string::npos; });
+    (is_on_symbol ? all.on_symbols : all.others).insert(renamed_text(condition, names));
+  }
+  return all;
+}
+
+// Lowers the verdict when the conditions differ: the same formula may then have other values. A
+// condition of one answer alone is not compared, unless it is needed.
 Verdict checked(const Conditioned& gold, const Conditioned& prediction, const NewNames& names,
                 bool both_must_tell) {
-  const Names wanted = conditions_of(gold, {});
-  const Names told = conditions_of(prediction, names);
-  const bool one_is_silent = wanted.empty() || told.empty();
-  if (one_is_silent) return both_must_tell ? Verdict::Unknown : Verdict::Yes;
-  return wanted == told ? Verdict::Yes : Verdict::Unknown;
+  const Told wanted = conditions_of(gold, {});
+  const Told told = conditions_of(prediction, names);
+  const auto differ = [](const Names& a, const Names& b) {
+    return !a.empty() && !b.empty() && a != b;
+  };
+  const auto all = [](const Told& side) {
+    Names both = side.on_symbols;
+    both.insert(side.others.begin(), side.others.end());
+    return both;
+  };
+  const bool one_is_silent = wanted.on_symbols.empty() || told.on_symbols.empty();
+  if (one_is_silent && both_must_tell) return Verdict::Unknown;
+  if (differ(wanted.on_symbols, told.on_symbols) || differ(wanted.others, told.others) ||
+      (one_is_silent && differ(all(wanted), all(told))) ||
+      ((wanted.is_needed || told.is_needed) && all(wanted) != all(told)))
+    return Verdict::Unknown;
+  return Verdict::Yes;
 }
 
 // The values of all formulas, each with one integer parameter that runs from `first` to `last`.
@@ -167,7 +191,7 @@ Verdict with_parameters(const Conditioned& gold, const Conditioned& prediction, 
   }
   if (verdict != Verdict::No) return verdict;
   const auto is_conditioned = [](const Conditioned& side) {
-    return !conditions_of(side, {}).empty();
+    return !conditions_of(side, {}).on_symbols.empty();
   };
   if (!is_conditioned(gold) && !is_conditioned(prediction)) return verdict;
   return families(gold.node, prediction.node, steps);

@@ -367,6 +367,38 @@ Node Parser::matrix_rows(bool with_columns) {
   return node;
 }
 
+// The rows of the environment "cases". Rows with conditions are the pieces of a value, each a
+// tuple: (1, x > 0). Without conditions they are a list, such as a system of equations.
+Node Parser::case_rows() {
+  Node list = make_node(Kind::List, {});
+  std::vector<Node> row;
+  bool has_condition = false;
+  const auto end_row = [&] {
+    if (has_condition && row.size() > 1 && row.front().kind != Kind::Relation) {
+      list.children.push_back(make_node(Kind::Tuple, std::move(row)));
+      list.children.back().open = list.open = kPiece;
+    } else {
+      std::move(row.begin(), row.end(), std::back_inserter(list.children));
+    }
+    row.clear();
+    has_condition = false;
+  };
+  while (!at_end() && !token().text.starts_with("end ")) {
+    if (take("newline")) {
+      end_row();
+    } else if (is("&") || is(",") || is_word("and") || is_word("or") ||
+               introduces_condition(lowered(token().text))) {
+      has_condition |= is("&") || introduces_condition(lowered(token().text));
+      ++at_;
+    } else {
+      element(row);
+    }
+  }
+  end_row();
+  ++at_;
+  return list;
+}
+
 Node Parser::environment(std::string_view name) {
   static constexpr std::string_view kMatrices[] = {"pmatrix", "bmatrix", "matrix",
                                                    "Bmatrix", "array",   "smallmatrix"};
@@ -384,7 +416,7 @@ Node Parser::environment(std::string_view name) {
     while (!at_end() && !take("}")) ++at_;
   }
   const Deeper deeper(*this);
-  return matrix_rows(matrix);
+  return name == "cases" ? case_rows() : matrix_rows(matrix);
 }
 
 Parsed parse_answer(std::vector<Token> tokens, bool wide_divisor, Steps& steps) {

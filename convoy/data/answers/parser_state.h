@@ -46,6 +46,7 @@ class Parser {
   Node braces();
   Node environment(std::string_view name);
   Node matrix_rows(bool with_columns);
+  Node case_rows();
   Node named_set();
   bool take_separator(bool& semicolon);
   std::optional<Comparison> take_comparison();

@@ -24,6 +24,9 @@ constexpr SpellingEntry kCommands[] = {
     {"frac", sign("frac")},
     {"dfrac", sign("frac")},
     {"tfrac", sign("frac")},
+    {"nicefrac", sign("frac")},
+    {"sfrac", sign("frac")},
+    {"flatfrac", sign("frac")},
     {"cfrac", sign("frac")},
     {"over", sign("over")},
     {"sqrt", sign("sqrt")},
@@ -96,9 +99,11 @@ constexpr SpellingEntry kCommands[] = {
     {"percent", sign("%")},
     {"pounds", word("pounds")},
     {"euro", word("euros")},
+    {"AA", word("angstrom")},
     {"bmod", sign("mod")},
     {"mod", sign("mod")},
     {"pmod", sign("pmod")},
+    {"pod", sign("pmod")},
     {"mathbb", sign("mathbb")},
     {"Bbb", sign("mathbb")},
     {"ldots", sign("dots")},
@@ -212,6 +217,7 @@ constexpr SpellingEntry kWords[] = {
     {"percentage", sign("%")},      {"degrees", sign("degree")},
     {"degree", sign("degree")},     {"deg", sign("degree")},
     {"union", sign("union")},       {"mod", sign("mod")},
+    {"modulo", sign("mod")},
 };
 
 constexpr SpellingEntry kCharacters[] = {
@@ -254,6 +260,8 @@ constexpr SpellingEntry kCharacters[] = {
     {"√", sign("sqrt")},
     {"°", sign("degree")},
     {"º", sign("degree")},
+    {"˚", sign("degree")},
+    {"∘", sign("degree")},
     {"∅", sign("emptyset")},
     {"Ø", sign("emptyset")},
     {"∞", letter("infinity")},
@@ -299,6 +307,9 @@ constexpr SpellingEntry kCharacters[] = {
     {"\xe2\x80\xaf", nothing()},
     {"\xe2\x80\x8b", nothing()},
     {"\xef\xbb\xbf", nothing()},
+    {"\xc3\x85", word("angstrom")},
+    {"\xe2\x84\xab", word("angstrom")},
+    {"¢", word("cents")},
     {"€", word("euros")},
     {"£", word("sterling")},
     {"¥", word("yuan")},
@@ -330,8 +341,9 @@ constexpr std::pair<std::string_view, char> kRaised[] = {
     {"⁷", '7'}, {"⁸", '8'}, {"⁹", '9'}, {"⁺", '+'}, {"⁻", '-'}, {"ⁿ", 'n'}};
 
 constexpr std::string_view kTextCommands[] = {
-    "text",   "textbf", "textit", "textrm", "texttt", "textsf", "textnormal",  "mathrm",
-    "mathit", "mathsf", "mathtt", "mbox",   "hbox",   "emph",   "operatorname"};
+    "text",       "textbf", "textit",       "textrm", "texttt", "textsf",
+    "textnormal", "mathrm", "mathit",       "mathsf", "mathtt", "mbox",
+    "hbox",       "emph",   "operatorname", "unit",   "si"};
 
 constexpr std::string_view kDropped[] = {"hspace", "vspace",   "phantom",  "tag",      "label",
                                          "color",  "hphantom", "vphantom", "textcolor"};

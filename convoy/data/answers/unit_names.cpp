@@ -51,6 +51,7 @@ constexpr UnitEntry kUnits[] = {
     {" km kilometer kilometre 千米 公里 ㎞ км километр километра километров ", kLength, 1000},
     {" micrometer micrometre micron 微米 мкм ", kLength, 1, 1000000},
     {" nanometer nanometre 纳米 нм ", kLength, 1, 1000000000},
+    {" angstrom ", kLength, 1, 10000000000},
     {" inch inches 英寸 дюйм дюйма дюймов ", kLength, 254, 10000},
     {" ft foot feet 英尺 фут фута футов ", kLength, 3048, 10000},
     {" yd yard 码 ", kLength, 9144, 10000},
@@ -143,6 +144,8 @@ constexpr UnitEntry kUnits[] = {
     {" 个 個 只 隻 ", kNone, 1, 1, "piece"},
     {" 双 雙 对 對 ", kNone, 2, 1, "piece"},
     {" 打 ", kNone, 12, 1, "piece"},
+    {" ly ", kNone, 1, 1, "light-year"},
+    {" hp ", kNone, 1, 1, "horsepower"},
     {" acre ", kNone, 1, 1, "acre"},
     {" ton ", kNone, 1, 1, "ton"},
 };
