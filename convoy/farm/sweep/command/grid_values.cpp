@@ -45,15 +45,18 @@ std::vector<std::string> listed_values(const std::string& text) {
   std::string open;  // brackets to close, the innermost last; within a quote, the closing quote
   size_t begin = 0;
   bool begins_word = true;  // an apostrophe within a word does not begin a quote
-  const auto refuse = [&](const std::string& what) {
-    throw ConfigError(fmt::format("`{}`: {}", text, what),
-                      {.hint = "--cells FILE.csv takes any text as a value"});
+  const auto refuse = [&](const std::string& what,
+                          const char* hint = "--cells FILE.csv takes any text as a value") {
+    throw ConfigError(fmt::format("`{}`: {}", text, what), {.hint = hint});
   };
   for (size_t at = 0; at <= text.size(); ++at) {
     if (at == text.size() || (text[at] == ',' && open.empty())) {
       if (!open.empty())
         refuse(fmt::format("wanted `{}`, which closes what was opened", open.back()));
       values.emplace_back(trimmed(std::string_view(text).substr(begin, at - begin), kBlanks));
+      if (values.back().empty() && values.size() > 1)
+        refuse("a value behind a comma is empty",
+               "remove the comma; an empty value that is meant stands first: `,1,2`");
       begin = at + 1;
       begins_word = true;
       continue;

@@ -66,10 +66,19 @@ TEST(GridValues, CommasWithinBracketsBracesAndQuotesArePartOfAValue) {
   EXPECT_EQ(listed_values(R"("a, b",'c, "d"',e)"), (Values{R"("a, b")", R"('c, "d"')", "e"}));
   EXPECT_EQ(listed_values(R"(["]", "a\"b,"],(1,2))"), (Values{R"(["]", "a\"b,"])", "(1,2)"}));
   EXPECT_EQ(listed_values("f(x, [1, {2, 3}]),g"), (Values{"f(x, [1, {2, 3}])", "g"}));
-  // An apostrophe or an inch is no quote; an empty value is one.
+  // An apostrophe or an inch is no quote.
   EXPECT_EQ(listed_values("don't,c\"d"), (Values{"don't", "c\"d"}));
   EXPECT_EQ(listed_values(",--fast"), (Values{"", "--fast"}));
   EXPECT_EQ(listed_values("a b"), (Values{"a b"}));
+}
+
+TEST(GridValues, AnEmptyValueStandsFirst) {
+  EXPECT_EQ(listed_values(",1"), (std::vector<std::string>{"", "1"}));
+  EXPECT_EQ(listed_values(""), (std::vector<std::string>{""}));
+  for (const char* const text : {"1,,2", "1,", ",", ",,1", "1, ,2"})
+    EXPECT_THROW(listed_values(text), ConfigError) << text;
+  EXPECT_NE(refusal_by_command("1,,2").find("a value behind a comma is empty"), std::string::npos)
+      << refusal_by_command("1,,2");
 }
 
 TEST(GridValues, WhatIsNotClosedIsRefused) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "convoy/core/base/json_depth.h"
+#include "convoy/core/base/lower_case.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/farm/sweep/command/program_answer.h"
 #include "convoy/farm/sweep/results/summary.h"
@@ -155,30 +157,96 @@ bool begins_not_finite(std::string_view text) {
   return is_not_finite(text.substr(0, text.find_first_of(",)}]\"'\\ \t;")));
 }
 
-// True if the word at `at` is a name by itself, as in "loss", "Epoch 2, loss" and "step=2 loss",
-// and not a part of a name such as "val loss".
-bool begins_pair(std::string_view text, size_t at) {
-  const std::string_view line = text.substr(0, at);
-  const std::string_view before = trimmed(line, kBlanks);
-  if (before.empty()) return true;
-  if (is_one_of(",;|", before.back())) return true;
-  if (before.size() == line.size()) return false;  // no blank before the word
-  const size_t blank = before.find_last_of(kBlanks);
-  const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
-  return is_one_of(")]}:-", word.back()) || word.find_first_of("=0123456789") != word.npos;
+constexpr std::string_view kMarks = "\"'`*";  // quotes, and the stars of Markdown
+
+// True if the text begins with a finite number, as in `0.4, epoch 2` and `tensor(0.4)`.
+bool begins_number(std::string_view text) {
+  while (!text.empty() && is_one_of("\"'`*\\ [", text.front())) text.remove_prefix(1);
+  std::string_view word = text.substr(0, text.find_first_of(",)}]\"'`*\\ \t;|"));
+  if (const size_t open = word.find('('); open != word.npos) word.remove_prefix(open + 1);
+  if (word.starts_with('+')) word.remove_prefix(1);
+  if (word.ends_with('.') || word.ends_with('%')) word.remove_suffix(1);
+  return text_as<double>(word).has_value();
 }
 
-// True for texts such as "loss: nan" and "epoch=2 loss=nan", which programs log without braces. A
-// finite number in such a text is no result. A number that is not finite shows that the run has
-// diverged since its last object.
-bool says_not_finite(std::string_view text, std::string_view key) {
+// The name that the word at `at` ends: "val" for "val loss". Empty if the word is a name by itself,
+// as in "loss", "Epoch 2, loss" and "step=2 loss".
+std::string_view name_before(std::string_view text, size_t at) {
+  const std::string_view line = text.substr(0, at);
+  const std::string_view before = trimmed(line, kBlanks);
+  if (before.empty() || is_one_of(",;|([{", before.back())) return {};
+  const size_t blank = before.find_last_of(kBlanks);
+  const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
+  if (before.size() == line.size()) return word;  // no blank before the word: "eval/loss"
+  const bool ends_before =
+      is_one_of(")]}:-.!", word.back()) || word.find_first_of("=0123456789") != word.npos;
+  return ends_before ? std::string_view() : word;
+}
+
+bool is_listed(std::string_view names, std::string_view word) {
+  return names.find(fmt::format(" {} ", word)) != std::string_view::npos;
+}
+
+// True if a text without braces gives the key a value, as in "final loss: nan" and "epoch=2
+// loss=0.4". Such a text is no result, and it shows that the value of the last object is an older
+// one. Words before the key may make it another's name: "val loss" always, "aux loss" for a finite
+// number. Upper and lower case are one here. Sets `not_finite`.
+bool gives_value(std::string_view given, const std::string& given_key, bool& not_finite) {
+  constexpr std::string_view kOtherData =
+      " val valid validation eval evaluation test testing dev holdout ";
+  constexpr std::string_view kSameValue =
+      " the its final last total mean average avg overall current new latest best lowest min "
+      "minimum end epoch step iter iteration running smoothed resulting result with and is ";
+  const std::string line = lower_case(std::string(given));
+  const std::string key = lower_case(given_key);
+  const std::string_view text = line;
   for (size_t at = text.rfind(key); at != std::string_view::npos && !key.empty();
        at = at == 0 ? std::string_view::npos : text.rfind(key, at - 1)) {
-    const std::string_view rest = trimmed(text.substr(at + key.size()), kBlanks);
-    if (rest.empty() || !is_one_of(":=", rest.front()) || !begins_pair(text, at)) continue;
-    return begins_not_finite(trimmed(rest.substr(1), kBlanks));
+    std::string_view rest = text.substr(at + key.size());
+    while (!rest.empty() && is_one_of(kMarks, rest.front())) rest.remove_prefix(1);
+    rest = trimmed(rest, kBlanks);
+    if (rest.empty() || !is_one_of(":=", rest.front())) continue;
+    while (!rest.empty() && is_one_of(":=>*", rest.front())) rest.remove_prefix(1);
+    rest = trimmed(rest, kBlanks);
+    size_t begin = at;
+    while (begin > 0 && is_one_of(kMarks, text[begin - 1])) --begin;
+    const std::string_view before = name_before(text, begin);
+    const bool is_whole_word = before.empty() || is_one_of(kBlanks, text[begin - 1]);
+    if (!is_whole_word || is_listed(kOtherData, before)) continue;
+    not_finite = begins_not_finite(rest);
+    if (not_finite) return true;
+    if ((before.empty() || is_listed(kSameValue, before)) && begins_number(rest)) return true;
   }
   return false;
+}
+
+// The text of a line around its objects.
+std::vector<std::string_view> texts_around(std::string_view line,
+                                           const std::vector<Piece>& pieces) {
+  std::vector<std::string_view> texts;
+  size_t begin = 0;
+  for (const Piece& piece : pieces) {
+    const auto at = static_cast<size_t>(piece.text.data() - line.data());
+    texts.push_back(line.substr(begin, at - begin));
+    begin = at + piece.text.size();
+  }
+  texts.push_back(line.substr(begin));
+  return texts;
+}
+
+// The number that the key has deeper in an object, {"metrics": {"loss": 0.4}}; nullptr if there is
+// none. A text, as in {"settings": {"loss": "mse"}}, is no number, but null and NaN stand for one.
+const nlohmann::json* nested_number(const nlohmann::json& value, const std::string& key) {
+  if (!value.is_structured()) return nullptr;
+  for (const nlohmann::json& inner : value) {
+    const nlohmann::json* const found = inner.is_object() ? find_key(inner, key) : nullptr;
+    if (found != nullptr &&
+        (found->is_number() || found->is_null() ||
+         (found->is_string() && is_not_finite(found->get_ref<const std::string&>()))))
+      return found;
+    if (const nlohmann::json* const deeper = nested_number(inner, key)) return deeper;
+  }
+  return nullptr;
 }
 
 // True if the last object of the line was cut: it does not continue in the next line either, as an
@@ -196,7 +264,9 @@ bool is_cut(const OutputLine& line, std::string_view text, const std::vector<Pie
 KeyInLine key_in_line(const OutputLine& line, const std::string& key) {
   if (line.too_long) return {.held = line.text.find('{') != std::string_view::npos};
   const bool mentions = may_mention(line.text, key);
-  if (!mentions && line.text.find('{') == std::string_view::npos) return {};
+  const bool has_brace = line.text.find('{') != std::string_view::npos;
+  const bool may_give_value = line.text.find_first_of(":=") != std::string_view::npos;
+  if (!mentions && !has_brace && !may_give_value) return {};
   const std::string text = without_escapes(line.text);
   const std::vector<Piece> pieces = objects_in(text);
   const auto unreadable = [](std::string_view rest) {
@@ -205,23 +275,25 @@ KeyInLine key_in_line(const OutputLine& line, const std::string& key) {
   if (mentions)
     for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
       auto object = piece->closed ? json_line(piece->text) : std::nullopt;
-      if (object && find_key(*object, key) == nullptr) continue;
+      if (object && find_key(*object, key) == nullptr) {
+        if (const nlohmann::json* const nested = nested_number(*object, key))
+          return {.held = true, .not_finite = nested->is_string()};
+        continue;
+      }
       if (object && !piece->enclosed) return {.held = true, .object = std::move(object)};
       if (const auto rest = behind_last_key(piece->text, key)) return unreadable(*rest);
     }
   if (is_cut(line, text, pieces)) return {.held = true};
-  const char* const end_of_objects =
-      pieces.empty() ? text.data() : pieces.back().text.data() + pieces.back().text.size();
-  if (mentions &&
-      says_not_finite(
-          std::string_view(text).substr(static_cast<size_t>(end_of_objects - text.data())), key))
-    return {.held = true, .not_finite = true, .without_object = true};
   // The line may be one of several lines of an object.
   const std::string_view words = trimmed(text, kBlanks);
-  if (!mentions || !pieces.empty() || words.empty() || !is_one_of(kQuotes, words.front()))
-    return {};
-  const auto rest = behind_last_key(words, key);
-  return rest ? unreadable(*rest) : KeyInLine{};
+  if (mentions && pieces.empty() && !words.empty() && is_one_of(kQuotes, words.front()))
+    if (const auto rest = behind_last_key(words, key)) return unreadable(*rest);
+  for (const std::string_view around : texts_around(text, pieces)) {
+    bool not_finite = false;
+    if (gives_value(around, key, not_finite))
+      return {.held = true, .not_finite = not_finite, .without_object = true};
+  }
+  return {};
 }
 
 void ResultLines::take(const OutputLine& line) {

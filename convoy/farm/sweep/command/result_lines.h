@@ -22,13 +22,14 @@ struct KeyInLine {
   // The object that has the key; nullopt = the line cannot be read.
   std::optional<nlohmann::json> object = {};
   bool not_finite = false;      // the line cannot be read, and its value of the key is not finite
-  bool without_object = false;  // such as "loss: nan"; counts only after a line that has an object
+  bool without_object = false;  // such as "loss: 0.4"; counts only after a line that has an object
 };
 
 // A line is one JSON object, or text with objects in it; the last object with the key counts.
-// Colour codes are skipped. Two other kinds of lines hold the key: a line that names the key as an
-// object does, in the notation of any language; and a line without an object that gives the key a
-// value that is not finite.
+// Colour codes are skipped. Three other kinds of lines hold the key and cannot be read: a line that
+// names the key as an object does, in the notation of any language; an object that has a number for
+// the key deeper inside, {"metrics": {"loss": 0.4}}; and text that gives the key a value, "final
+// loss: nan". A longer name, such as val_loss or "val loss", is not the key.
 KeyInLine key_in_line(const OutputLine& line, const std::string& key);
 
 class ResultLines {

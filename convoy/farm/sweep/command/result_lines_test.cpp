@@ -105,14 +105,24 @@ TEST(ResultLines, AnObjectIsReadWhateverStandsBeside) {
 TEST(ResultLines, OtherLinesSayNothingOfTheKey) {
   for (const char* const line : {"",
                                  "done",
-                                 "loss: 0.4",
-                                 "loss=0.4",
                                  "Epoch 2, val_loss: nan",
                                  "val loss: nan",
                                  "eval.loss=nan",
                                  "loss nan",
                                  "nan loss: 0.3",
                                  "loss: nanny",
+                                 "aux loss: 0.1",
+                                 "test loss: inf",
+                                 "loss: 2-norm",
+                                 "computing loss",
+                                 "computing loss: please wait",
+                                 "lossless: 0.4",
+                                 "glossary = 4",
+                                 "eval/loss: nan",
+                                 "val-loss: nan",
+                                 "{\"settings\": {\"loss\": \"mse\"}}",
+                                 "{\"metrics\": {\"val_loss\": 0.4}}",
+                                 "{\"metrics\": [0.4]} {\"names\": [\"loss\"]}",
                                  "{\"epoch\": 2}",
                                  "{\"val-loss\": 0.4}",
                                  "{\"val_loss\": nan}",
@@ -120,13 +130,11 @@ TEST(ResultLines, OtherLinesSayNothingOfTheKey) {
                                  "{\"eval.loss\": 0.4}",
                                  "{'eval.loss': nan}",
                                  "{\"metric\": \"loss\"}",
-                                 "{\"train\": {\"loss\": 0.4}}",
                                  "epoch {1}",
                                  "{",
                                  "}",
                                  "{'lr': 0.1,",
                                  "wrote the loss to {out}",
-                                 "100% {1/10}, loss: 0.3",
                                  "{\"losses\": [1]}"})
     EXPECT_EQ(result_after(line), "2.5") << line;
   EXPECT_EQ(result_after("{\"loss\": 0.4}", "final.loss"), "2.5");
@@ -146,6 +154,30 @@ TEST(ResultLines, ALineWithoutAnObjectThatIsNotFiniteEndsTheOlderValue) {
   EXPECT_THROW(lines.value("loss"), TaskFailure);
   lines.take({.text = "{\"loss\": 0.5}"});
   EXPECT_EQ(lines.value("loss"), 0.5);
+}
+
+TEST(ResultLines, ALineWithoutAnObjectThatGivesTheKeyAValueEndsTheOlderValue) {
+  for (const char* const line : {"final loss: nan", "Final Loss = NaN", "training loss: nan",
+                                 "**loss**: nan", "Done. Loss: inf", "loss: nan {\"epoch\": 2}"})
+    EXPECT_EQ(result_after(line), "non_finite") << line;
+  for (const char* const line :
+       {"loss: 0.4", "loss=0.4", "final loss: 0.4.", "Epoch 2, mean loss = 4e-1 (best)",
+        "'loss' = 0.4", "loss => tensor(0.4, device='cuda:0')", "total loss: 40%",
+        "100% {1/10}, loss: 0.3", "loss: 0.4 {\"epoch\": 2}"})
+    EXPECT_EQ(result_after(line), "output") << line;
+  ResultLines lines({"loss"});
+  lines.take({.text = "loss: 0.4"});
+  lines.take({.text = "{\"loss\": 0.5}"});
+  EXPECT_EQ(lines.value("loss"), 0.5);
+}
+
+TEST(ResultLines, ANumberDeeperInAnObjectEndsTheOlderValue) {
+  for (const char* const line :
+       {"{\"metrics\": {\"loss\": 0.4}}", "{\"train\": {\"loss\": 0.4}}",
+        "{\"a\": [{\"b\": {\"loss\": 4}}]}", "{\"metrics\": {\"loss\": null}}"})
+    EXPECT_EQ(result_after(line), "output") << line;
+  EXPECT_EQ(result_after("{\"last\": {\"loss\": NaN}}"), "non_finite");
+  EXPECT_EQ(result_after("{\"best\": {\"final\": {\"loss\": 0.4}}}", "final.loss"), "output");
 }
 
 TEST(ResultLines, AKeyMayBeWrittenInCodes) {
