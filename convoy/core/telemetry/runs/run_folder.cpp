@@ -24,6 +24,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/json_depth.h"
 #include "convoy/core/base/json_member.h"
+#include "convoy/core/base/printable_text.h"
 #include "convoy/core/base/time_text.h"
 
 namespace convoy::telemetry {
@@ -222,7 +223,8 @@ void RunFolder::write_metrics(const json& figures) const {
 
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? printable_text(name.data())
+                                                          : "unknown host";
 }
 
 bool run_folder_is_held(const fs::path& folder) {

@@ -148,13 +148,15 @@ Finding judge_activity_counters(const std::vector<MetricGap>& gaps) {
 
 std::vector<Finding> judge_devices(const DeviceFacts& facts) {
   std::vector<Finding> findings;
-  for (const Nvml::Broken& broken : facts.broken)
+  for (const Nvml::Broken& broken : facts.broken) {
+    if (!broken.is_lost) continue;  // a container or a job hides it
     findings.push_back(
         {FindingLevel::Blocking, "gpu-answers",
          fmt::format("gpu{} cannot be opened: {}", broken.index, broken.reason),
          "drain the host and reset the GPU (nvidia-smi --gpu-reset) or reboot; if it comes back, "
          "replace it",
          ExitCode::Device});
+  }
   if (facts.devices.empty()) {
     findings.push_back(missing_devices(facts));
     return findings;

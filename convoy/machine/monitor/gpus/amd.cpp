@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "convoy/core/base/printable_text.h"
 #include "convoy/core/base/text_as.h"
 
 namespace convoy::monitor {
@@ -62,7 +63,7 @@ std::string line_of(const fs::path& path) {
   std::string line;
   std::getline(file, line);
   line.erase(line.find_last_not_of(" \t\r") + 1);
-  return line;
+  return printable_text(line);
 }
 
 // gfx_target_version 90402 is gfx942: major, two digits of the minor, two of the step (in

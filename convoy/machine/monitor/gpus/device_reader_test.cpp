@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "convoy/machine/monitor/gpus/gpu_info.h"
 #include "files/temporary_folder.h"
 #include "machines/machine.h"
 
@@ -90,6 +91,36 @@ TEST_F(FakeNvml, ReadsWhatGpusDo) {
   EXPECT_EQ(readings[1].values[Metric::Power], std::nullopt);
   EXPECT_EQ(readings[1].values[Metric::MemTotal], 500);
   EXPECT_TRUE(DeviceReader({.nvml_library = "libno-such.so", .sys = sys_.path()}).read().empty());
+}
+
+TEST_F(FakeNvml, NamesEachGpuThatIsNotOpened) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "odd.json")
+      << R"({"nvml": {"gpus": [{"uuid": "GPU-0", "name": "A", "pci": "0000:01:00.0"},
+             {"uuid": "GPU-1", "name": "B", "pci": "0000:02:00.0", "open_error": 15},
+             {"uuid": "GPU-2", "name": "C", "pci": "0000:03:00.0", "denied": true}]}})";
+  ::setenv("FAKE_NVML_SCENARIO", (folder / "odd.json").c_str(), 1);
+  const GpuInfo info = read_gpu_info({.nvml_library = library_, .sys = sys_.path()}, std::nullopt);
+  ::unsetenv("FAKE_NVML_SCENARIO");
+  EXPECT_EQ(info.num_gpus, 1);
+  const std::string text = gpu_info_text(info);
+  EXPECT_NE(text.find("GPU 1 cannot be opened: GPU is lost\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("GPU 2 may not be used by this process: Insufficient Permissions\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(FakeNvml, ControlCharactersOfADriversTextsAreReplaced) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder / "odd.json") << R"({"nvml": {"driver": "550\u001b[2J", "gpus": [
+             {"uuid": "GPU-0", "name": "A\u001b[31mred\n\u007f\u009b é", "pci": "0000:01:00.0"}]}})";
+  ::setenv("FAKE_NVML_SCENARIO", (folder / "odd.json").c_str(), 1);
+  DeviceReader reader({.nvml_library = library_, .sys = sys_.path()});
+  ::unsetenv("FAKE_NVML_SCENARIO");
+  ASSERT_EQ(reader.devices().size(), 1U);
+  EXPECT_EQ(reader.devices()[0].name, "A?[31mred??? é");
+  EXPECT_EQ(reader.read()[0].name, "A?[31mred??? é");
+  EXPECT_EQ(reader.versions().driver, "550?[2J");
 }
 
 TEST_F(FakeNvml, SaysWhyThereIsNone) {

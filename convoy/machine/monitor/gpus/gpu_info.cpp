@@ -95,7 +95,10 @@ std::string gpu_info_text(const GpuInfo& info) {
   else if (info.num_gpus == 0)
     text += fmt::format("  {}\n", info.why_none);
   for (const Nvml::Broken& broken : info.broken)
-    text += fmt::format("  GPU {} cannot be opened: {}\n", broken.index, broken.reason);
+    text += broken.is_lost
+                ? fmt::format("  GPU {} cannot be opened: {}\n", broken.index, broken.reason)
+                : fmt::format("  GPU {} may not be used by this process: {}\n", broken.index,
+                              broken.reason);
   if (!info.devices.empty()) text += "\n" + device_table(info);
   const bool nvidia = !info.versions.driver.empty();
   text += "\n";
@@ -161,7 +164,7 @@ std::string gpu_info_json(const GpuInfo& info) {
     gpus.push_back(gpu_json(info.devices[at], info.readings[at]));
   ordered_json broken = ordered_json::array();
   for (const Nvml::Broken& each : info.broken)
-    broken.push_back({{"index", each.index}, {"reason", each.reason}});
+    broken.push_back({{"index", each.index}, {"reason", each.reason}, {"is_lost", each.is_lost}});
   const ordered_json whole = {
       {"schema", "convoy.gpu_info.v1"},
       {"num_gpus", info.num_gpus},

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <map>
 
+#include "convoy/core/base/printable_text.h"
+
 namespace convoy::monitor {
 namespace {
 
@@ -88,9 +90,9 @@ NvmlVersions Nvml::versions() const {
   if (!initialised_) return versions;
   std::array<char, nvml::kTextBytes> text{};
   if (call_.driver_version && call_.driver_version(text.data(), nvml::kTextBytes) == kSuccess)
-    versions.driver = text.data();
+    versions.driver = printable_text(text.data());
   if (call_.nvml_version && call_.nvml_version(text.data(), nvml::kTextBytes) == kSuccess)
-    versions.nvml = text.data();
+    versions.nvml = printable_text(text.data());
   if (call_.cuda_version && call_.cuda_version(&versions.cuda) != kSuccess) versions.cuda = 0;
   return versions;
 }
@@ -116,8 +118,10 @@ std::vector<Nvml::Broken> Nvml::broken() const {
   for (unsigned index = 0; index < count; ++index) {
     void* handle = nullptr;
     const int code = call_.handle_by_index(index, &handle);
-    if (code == nvml::kGpuIsLost || code == nvml::kResetRequired || code == nvml::kUnknownError)
-      found.push_back({static_cast<int>(index), call_.error(code)});
+    if (code == kSuccess) continue;
+    const bool is_lost =
+        code == nvml::kGpuIsLost || code == nvml::kResetRequired || code == nvml::kUnknownError;
+    found.push_back({static_cast<int>(index), call_.error(code), is_lost});
   }
   return found;
 }

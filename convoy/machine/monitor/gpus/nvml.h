@@ -43,11 +43,11 @@ class Nvml {
   NvmlVersions versions() const;
   // In the order of PCI addresses, without GPUs that this process may not open.
   std::vector<Gpu> gpus() const;
-  // GPUs that the driver counts but cannot open, with the reason: lost ones. GPUs that this process
-  // may not use are left out.
+  // GPUs that the driver counts but does not open, with the reason.
   struct Broken {
     int index = -1;
     std::string reason = {};
+    bool is_lost = true;  // false: a GPU that this process may not use
   };
   std::vector<Broken> broken() const;
   // A device with its handle for NVML calls. Instances follow their GPU.

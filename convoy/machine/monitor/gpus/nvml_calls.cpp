@@ -5,6 +5,8 @@
 
 #include <type_traits>
 
+#include "convoy/core/base/printable_text.h"
+
 namespace convoy::monitor::nvml {
 
 std::string Calls::load(void* library) {
@@ -70,12 +72,12 @@ std::string Calls::text(int (*function)(void*, char*, unsigned), void* handle) c
   std::array<char, kTextBytes> buffer{};
   if (function(handle, buffer.data(), kTextBytes) != kSuccess) return "";
   buffer.back() = '\0';
-  return buffer.data();
+  return printable_text(buffer.data());
 }
 
 std::string Calls::error(int code) const {
   const char* const words = error_string == nullptr ? nullptr : error_string(code);
-  return words == nullptr ? "error " + std::to_string(code) : words;
+  return words == nullptr ? "error " + std::to_string(code) : printable_text(words);
 }
 
 }  // namespace convoy::monitor::nvml

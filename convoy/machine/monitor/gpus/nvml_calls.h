@@ -175,6 +175,7 @@ struct Calls {
   bool supports_gpm() const {
     return gpm_support && gpm_alloc && gpm_free && gpm_sample && gpm_metrics;
   }
+  // Both replace control characters, since their texts reach terminals.
   std::string text(int (*function)(void*, char*, unsigned), void* handle) const;
   // NVML's text for `code`.
   std::string error(int code) const;

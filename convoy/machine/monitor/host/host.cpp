@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "convoy/core/base/cpu_name.h"
+#include "convoy/core/base/printable_text.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/base/usable_cpus.h"
 #include "convoy/core/base/usable_memory.h"
@@ -46,7 +47,7 @@ bool is_real(const DeviceSources& sources) { return sources.sys == "/sys"; }
 
 HostFacts read_host_facts(const DeviceSources& sources) {
   HostFacts facts;
-  facts.cpu_model = cpu_name(sources.proc);
+  facts.cpu_model = printable_text(cpu_name(sources.proc));
   const std::vector<int> online = read_cpu_list(text_of(sources.sys / "devices/system/cpu/online"));
   facts.cpus = static_cast<int>(online.size());
   // Another host's files do not show what this process may use.
