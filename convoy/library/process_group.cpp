@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "convoy/core/base/environment_variable.h"
@@ -125,6 +126,41 @@ comm::RankEnvironment environment_or_none() {
   }
 }
 
+// The process's handler before run_rank(): a handler of the C++ runtime has no argument.
+std::atomic<std::terminate_handler> handler_before = nullptr;
+
+// Where ranks call collectives of different sizes, a thread of gloo's throws, and nothing on that
+// thread catches it. So the C++ runtime would abort the rank. Reports such an error and ends the
+// rank as run_rank() does for an error of `body`; any other error aborts as before.
+[[noreturn]] void end_after_uncaught() {
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    if (what.find("gloo/transport/") != std::string::npos)
+      std::_Exit(report(
+          CommError("gloo cannot read a message of another rank: " + what,
+                    {.hint = "the ranks call different collectives: one left out a step, or has "
+                             "one too many"}),
+          environment_or_none()));
+  } catch (...) {
+    // It is no error of gloo's.
+  }
+  if (const std::terminate_handler before = handler_before) before();
+  std::abort();
+}
+
+class TerminateHandler {
+ public:
+  TerminateHandler() { handler_before = before_ = std::set_terminate(end_after_uncaught); }
+  ~TerminateHandler() { std::set_terminate(before_); }
+  TerminateHandler(const TerminateHandler&) = delete;
+  TerminateHandler& operator=(const TerminateHandler&) = delete;
+
+ private:
+  std::terminate_handler before_ = nullptr;
+};
+
 }  // namespace
 
 ProcessGroup::ProcessGroup(std::shared_ptr<Internal> internal) : internal_(std::move(internal)) {}
@@ -241,6 +277,7 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
 
 int run_rank(const std::function<void()>& body) {
   const comm::RankEnvironment environment = environment_or_none();
+  const TerminateHandler handler;
   try {
     body();
     return 0;

@@ -127,7 +127,9 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options = {});
 
 // Runs `body` and returns the exit code for main(): 0, Error::code() of a convoy::Error, or 1 after
 // any other exception. The error is written to the launcher's error file (TORCHELASTIC_ERROR_FILE),
-// or else to standard error. After an error no other rank waits for this one.
+// or else to standard error. After an error no other rank waits for this one. While `body` runs,
+// the process ends with CommError's code when gloo's own thread finds that the ranks called
+// different collectives.
 int run_rank(const std::function<void()>& body);
 
 }  // namespace convoy

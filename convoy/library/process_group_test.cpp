@@ -6,7 +6,10 @@
 #include <torch/data/datasets/tensor.h>
 #include <torch/serialize.h>
 
+#include <csignal>
 #include <sstream>
+#include <stdexcept>
+#include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "convoy/core/base/error.h"
@@ -406,6 +409,18 @@ TEST(RunRank, LeavesItsErrorToTheLauncher) {
   unsetenv("TORCHELASTIC_ERROR_FILE");
   EXPECT_NE(read_file(file).find("no such row"), std::string::npos);
   EXPECT_EQ(run_rank([] {}), 0);
+}
+
+// gloo throws on a thread of its own where a message has another size than this rank waits for.
+TEST(RunRank, AnErrorOnGloosThreadIsALostPeer) {
+  const auto fail_on_a_thread = [](const char* what) {
+    std::exit(run_rank([&] { std::thread([&] { throw std::runtime_error(what); }).join(); }));
+  };
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(fail_on_a_thread("[enforce fail at gloo/transport/tcp/pair.cc:456] 48 vs 8."),
+              ::testing::ExitedWithCode(13), "the ranks call different collectives");
+  EXPECT_EXIT(fail_on_a_thread("another error"), ::testing::KilledBySignal(SIGABRT),
+              "another error");
 }
 
 TEST(DistributedSampler, IndicesArePyTorchs) {
