@@ -188,6 +188,10 @@ TEST_F(Resolve, OverridesAreCheckedLikeFiles) {
             "command line: run.batch_size: wanted an integer, found \"x\"");
   EXPECT_EQ(override_error("run.steps=[1"),
             "command line: run.steps: wanted a list, found \"[1\" (a bracket is not closed)");
+  EXPECT_EQ(override_error("run.packing=1"),
+            "command line: run.packing: wanted true or false, found \"1\" (write true)");
+  EXPECT_EQ(override_error("run.packing=0"),
+            "command line: run.packing: wanted true or false, found \"0\" (write false)");
   for (const char* text : {"run.batch_size", "=1", ".=1", "run..lr=1", "run.=1"})
     EXPECT_NE(override_error(text).find("wanted key=value"), std::string::npos) << text;
   RootSettings settings;

@@ -95,8 +95,8 @@ bool read_bool(const Node& node, const std::string& path,
   const std::string& text = node.text;
   if (text == "true" || text == "True" || text == "TRUE") return true;
   if (text == "false" || text == "False" || text == "FALSE") return false;
-  // Shells have no booleans: 1 and 0 are usual in environment variables and on the command line.
-  if (!node.origin.empty() && (text == "1" || text == "0")) return text == "1";
+  // 1 and 0 are usual in environment variables. Files and the command line have one rule.
+  if (node.origin.starts_with("environment ") && (text == "1" || text == "0")) return text == "1";
   refuse(path, wanted, node, boolean_hint(text));
 }
 

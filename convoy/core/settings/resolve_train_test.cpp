@@ -53,7 +53,10 @@ TEST(TrainSettings, StepsAsTransformersWritesNoneAndBooleansOfYaml) {
   EXPECT_EQ(with({"train.steps=-1"}).train.steps, 0);
   EXPECT_EQ(with({"train.max_steps=-1"}).train.steps, 0);
   EXPECT_NE(fate("train.max_steps=-2").find("at least 0"), std::string::npos);
+  for (const char* const text : {"train.save_steps=-1", "train.eval_steps=-1"})
+    EXPECT_NE(fate(text).find("write 0 for the end of each epoch"), std::string::npos) << text;
   EXPECT_NE(fate("train.packing=on").find("write true"), std::string::npos);
+  EXPECT_NE(fate("train.packing=1").find("write true"), std::string::npos);
   EXPECT_NE(fate("train.gradient_checkpointing=off").find("write false"), std::string::npos);
 }
 

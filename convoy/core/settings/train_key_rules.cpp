@@ -101,10 +101,14 @@ std::vector<KeyRule> batch_rules() {
 
 std::vector<KeyRule> train_rules() {
   constexpr auto kNoLogits = "evaluation never keeps logits";
+  // transformers writes -1 where no interval is set.
+  const std::string kNoInterval = "write 0 for the end of each epoch, or train.";
   return {
       // transformers writes -1 for no limit.
       {"train.steps", {"-1"}, KeyAction::Replace, "", "0"},
       {"train.max_steps", {"-1"}, KeyAction::Replace, "", "0"},
+      {"train.save_steps", {"-1"}, KeyAction::Refuse, kNoInterval + "save_strategy: no", ""},
+      {"train.eval_steps", {"-1"}, KeyAction::Refuse, kNoInterval + "eval_strategy: no", ""},
       {"train.fp16", {"false"}, KeyAction::Accept, "", ""},
       {"train.fp16", {"true"}, KeyAction::Replace, kFp16IsBf16, "true"},
       {"train.generation_num_beams", {"1"}, KeyAction::Accept, "", ""},
