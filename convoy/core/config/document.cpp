@@ -11,6 +11,7 @@
 
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/utf8.h"
+#include "convoy/core/base/wide_text.h"
 
 namespace convoy::config {
 namespace {
@@ -244,7 +245,9 @@ Node parse_yaml(const std::string& text, const std::string& name, ErrorList* err
 
 std::string read_config_text(const std::filesystem::path& path) {
   try {
-    return read_file(path, kMaxFileBytes);
+    std::string text = read_file(path, kMaxFileBytes);
+    refuse_wide_text(text, path);
+    return text;
   } catch (const DataError& error) {
     throw ConfigError(error.what(), error.location());
   }

@@ -3,6 +3,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/wide_text.h"
 #include "convoy/core/io/model_text.h"
 
 namespace convoy::text {
@@ -44,7 +45,9 @@ std::map<std::string, TemplateSource> find_template_sources(const fs::path& fold
                                                             const TokenizerSettings& settings) {
   std::map<std::string, TemplateSource> sources;
   const auto take_file = [&sources](const char* name, const fs::path& file) {
-    sources[name] = {read_file(file, kMaxTemplateBytes), file.string()};
+    std::string source = read_file(file, kMaxTemplateBytes);
+    refuse_wide_text(source, file);
+    sources[name] = {std::move(source), file.string()};
   };
   if (!override_path.empty()) {
     take_file(kUsualTemplate, override_path);

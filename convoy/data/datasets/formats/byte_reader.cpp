@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/wide_text.h"
 
 namespace convoy::data {
 namespace {
@@ -19,6 +20,7 @@ ByteReader::ByteReader(std::filesystem::path path)
   stream_ = std::move(bytes.stream);
   compression_ = bytes.compression;
   refill();
+  refuse_wide_text({buffer_.data(), filled_}, path_);
   if (std::string_view(buffer_.data(), filled_).starts_with("\xef\xbb\xbf")) {
     position_ = 3;
     offset_ = 3;

@@ -29,7 +29,7 @@ class ByteReader {
  public:
   static constexpr int kEnd = -1;
 
-  // Skips a UTF-8 byte order mark. Throws DataError when the file cannot be read.
+  // Skips a UTF-8 byte order mark. Throws DataError when the file cannot be read, or is UTF-16.
   explicit ByteReader(std::filesystem::path path);
 
   int peek() {

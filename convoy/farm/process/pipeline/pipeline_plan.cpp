@@ -9,6 +9,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/wide_text.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/farm/process/results/training_rows.h"
 #include "convoy/farm/process/stages/stage.h"
@@ -76,7 +77,9 @@ PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const Pro
   for (const auto& [stage, file] : files) {
     if (file->empty()) continue;
     try {
-      texts[stage] = read_file(*file, kMaxPromptBytes);
+      std::string text = read_file(*file, kMaxPromptBytes);
+      refuse_wide_text(text, *file);
+      texts[stage] = std::move(text);
     } catch (const DataError& error) {
       ErrorLocation place = error.location();
       place.key = fmt::format("prompts.{}", stage);
