@@ -103,9 +103,10 @@ std::optional<ordered_json> object_in(const ordered_json& text) {
 }
 
 // True for a text that is JSON, or was meant to be.
-bool begins_like_json(const ordered_json& text) {
+bool is_like_json(const ordered_json& text) {
   const std::string_view bare = bare_text(text);
-  return !bare.empty() && std::string_view("{[\"").find(bare.front()) != std::string_view::npos;
+  return (!bare.empty() && std::string_view("{[\"").find(bare.front()) != std::string_view::npos) ||
+         ordered_json::accept(bare);
 }
 
 // The notation in which a template writes arguments, for each of their two forms.
@@ -117,6 +118,13 @@ struct Taken {
   bool texts() const { return of_texts == Notation::Object; }
   bool prefers_objects() const { return of_objects == Notation::Own || !texts(); }
 };
+
+// True for arguments that are neither an object, nor a text that holds one, nor a text in the way
+// of a template that has its own.
+bool has_wrong_form(const ordered_json& arguments, const Taken& taken) {
+  if (!arguments.is_string()) return !arguments.is_object();
+  return !object_in(arguments) && (taken.of_objects != Notation::Own || is_like_json(arguments));
+}
 
 void make_readable(ordered_json& arguments, const Taken& taken) {
   if (arguments.is_string()) {
@@ -139,11 +147,8 @@ ReadableArguments with_readable_arguments(const RenderTexts& render, const order
   };
   for (size_t index = 0; index < messages.size(); ++index)
     visit_arguments(readable.messages[index], [&](ordered_json& arguments) {
+      if (has_wrong_form(arguments, taken) && !readable.unreadable) readable.unreadable = index;
       make_readable(arguments, taken);
-      const bool is_wrong =
-          arguments.is_string() ? begins_like_json(arguments) : !arguments.is_object();
-      if (is_wrong && taken.of_objects == Notation::Own && !readable.unreadable)
-        readable.unreadable = index;
       return false;
     });
   return readable;

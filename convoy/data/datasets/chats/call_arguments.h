@@ -16,9 +16,9 @@ namespace convoy::data {
 
 struct ReadableArguments {
   nlohmann::ordered_json messages;
-  // The first message with arguments of a wrong form: a text that begins like JSON and holds no
-  // object, a list, or a number. Noted only if the template has its own way to write objects,
-  // because it would write such arguments unchanged, or not at all.
+  // The first message with arguments of a wrong form: a text that holds no object, a list, or a
+  // number. If the template has its own way to write objects, a text that is no JSON may be written
+  // in that way, and is none of them.
   std::optional<size_t> unreadable = {};
 };
 
@@ -27,7 +27,7 @@ struct ReadableArguments {
 // or nothing, becomes an object if the template quotes a text once more, or writes objects in its
 // own way. An object becomes a JSON text if the template takes only texts, or prints objects as
 // Python does. Arguments stay unchanged if both forms give the same output, and so does a text
-// without an object.
+// without an object, which is noted.
 ReadableArguments with_readable_arguments(const RenderTexts& render,
                                           const nlohmann::ordered_json& messages);
 

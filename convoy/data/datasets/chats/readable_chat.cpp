@@ -144,6 +144,11 @@ std::string message_place(const ordered_json& messages, size_t message) {
   return fmt::format("message {} ({})", message, role_of(messages[message]));
 }
 
+std::string content_words(const ordered_json& message) {
+  if (lacks_content(message)) return "null";
+  return message["content"].is_array() ? "a list of parts" : "a text";
+}
+
 ordered_json with_call_types(const ordered_json& messages) {
   ordered_json typed = messages;
   for (ordered_json& message : typed) {
@@ -197,6 +202,7 @@ class Reading {
     if (loss_) throw *loss_;
     if (auto chat = with_types_of_calls()) return std::move(*chat);
     require_roles_are_not_the_cause();
+    require_content_is_not_the_cause();
     throw *error_;
   }
 
@@ -274,6 +280,42 @@ class Reading {
     }
   }
 
+  // Throws DataError when the template took a content for one of another form: in its own words
+  // this is a text without an element or an attribute.
+  void require_content_is_not_the_cause() const {
+    const std::string_view words = error_->what();
+    if (words.find("has no element") == words.npos && words.find("has no attribute") == words.npos)
+      return;
+    for (size_t count = 1; count <= messages_.size(); ++count) {
+      const ordered_json first(messages_.begin(),
+                               messages_.begin() + static_cast<std::ptrdiff_t>(count));
+      try {
+        readable_form(first);
+      } catch (const DataError&) {
+        throw DataError(
+            fmt::format("the chat template cannot read {}, whose content is {}: {}",
+                        message_place(messages_, count - 1), content_words(messages_[count - 1]),
+                        words),
+            {.hint = "write its content in the form that the template reads, or use another "
+                     "template (data.template_path, --template-path)"});
+      }
+    }
+  }
+
+  // Renders the messages in the first form that the template takes; throws its last error.
+  void readable_form(const ordered_json& messages) const {
+    std::vector<Form> forms = other_forms(messages);
+    forms.insert(forms.begin(), Form());
+    for (size_t form = 0; form < forms.size(); ++form) {
+      try {
+        template_.render(in_form(messages, forms[form]), variables_, add_generation_prompt_);
+        return;
+      } catch (const DataError&) {
+        if (form + 1 == forms.size()) throw;
+      }
+    }
+  }
+
   std::optional<DataError> loss_of(const ReadableArguments& arguments, const MessageTexts& texts,
                                    const std::string& rendered) const {
     const ordered_json& messages = arguments.messages;
@@ -292,11 +334,9 @@ class Reading {
                       message_place(messages, *texts.unwritten)),
           {.hint = hint});
     if (arguments.unreadable && !allows)
-      return DataError(
-          fmt::format("the `arguments` of a tool call in {} are no JSON object, and the chat "
-                      "template writes the members of one",
-                      message_place(messages, *arguments.unreadable)),
-          {.hint = arguments_hint(messages[*arguments.unreadable])});
+      return DataError(fmt::format("the `arguments` of a tool call in {} are no JSON object",
+                                   message_place(messages, *arguments.unreadable)),
+                       {.hint = arguments_hint(messages[*arguments.unreadable])});
     if (const auto message =
             allows ? std::nullopt : message_with_lost_arguments(messages, rendered))
       return DataError(

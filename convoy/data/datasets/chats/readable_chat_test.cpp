@@ -165,7 +165,13 @@ TEST(ReadableChat, ArgumentsAsTextAreDecodedWhereATemplateEncodesThem) {
                        "{% if c.function.arguments is string %}{{ c.function.arguments }}{% else %}"
                        "{{ c.function.arguments | tojson }}{% endif %}{% endfor %}{% endfor %}");
   EXPECT_EQ(written_chat(asking, calling("{\"x\":1}")), "call it{\"x\":1}");
-  EXPECT_EQ(written_chat(asking, calling("{\"x\": ")), "call it{\"x\": ");
+  for (const char* wrong : {"{\"x\": ", "[1, 2]", "5", "x = 1"}) {
+    EXPECT_NE(chat_refusal(asking, calling(wrong)).find("message 1 (assistant) are no JSON object"),
+              std::string::npos)
+        << wrong;
+    EXPECT_EQ(written_chat(asking, calling(wrong), Losses::AllowInHistory),
+              std::string("call it") + wrong);
+  }
 }
 
 std::string calls_of(const std::string& of_call) {
@@ -215,6 +221,18 @@ TEST(ReadableChat, ArgumentsAsObjectsBecomeTextsWhereATemplateTakesTexts) {
     two.push_back(calling("{\"x\":1}")[1]);
     EXPECT_EQ(written_chat(chat_template, two), wanted + "<{\"x\":1}>") << of_call;
   }
+}
+
+TEST(ReadableChat, AContentOfAnotherFormIsNamed) {
+  const auto of_parts = chat_template_of(
+      "{% for m in messages %}{{ m.content[0].type }}{% for p in m.content %}{{ p.text }}"
+      "{% endfor %}{% endfor %}");
+  ordered_json bare = calling({{"x", 1}});
+  bare[1].erase("content");
+  EXPECT_NE(
+      chat_refusal(of_parts, bare).find("cannot read message 1 (assistant), whose content is null"),
+      std::string::npos)
+      << chat_refusal(of_parts, bare);
 }
 
 TEST(ReadableChat, ACallWithoutATypeIsAFunctionWhereATemplateAsksForIt) {
