@@ -16,10 +16,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kWeight = "weight";
+// A settled weight that counts only where the turn is learnt without it.
+constexpr std::string_view kWeightIfLearnt = "loss_weight";
 constexpr std::string_view kScale = "loss_scale";
 constexpr std::string_view kMasked = "masked";
 constexpr std::array<std::string_view, 8> kWeightKeys = {
     kWeight, "loss_weight", "train", "training", "trainable", "loss", "loss_mask", kMasked};
+// Keys that say whether a turn of any role is learnt. The other keys are of answers in the programs
+// that they are known from.
+constexpr std::array<std::string_view, 5> kDecidingKeys = {"train", "training", "trainable",
+                                                           "loss_mask", kMasked};
 // Keys that mark parts of a content, which is not supported.
 constexpr std::array<std::string_view, 3> kPartKeys = {"train_detail", "training_detail",
                                                        "reasoning_training_detail"};
@@ -49,6 +55,11 @@ std::string wanted(std::string_view key, const Json& value, std::string_view wha
                          ? fmt::format("a JSON {}", value.type_name())
                          : value.dump(-1, ' ', true, Json::error_handler_t::replace),
                      what);
+}
+
+bool has_deciding_key(const Json& message) {
+  return std::ranges::any_of(kDecidingKeys,
+                             [&](std::string_view key) { return member(message, key) != nullptr; });
 }
 
 // True when two weights contradict each other. A weight of 1 agrees with every weight except 0,
@@ -101,9 +112,11 @@ std::string settle_turn_weight(Json& message) {
     scale = weight_of(*value);
     if (!scale) return wanted(kScale, *value, "0, or a factor from 1e-6 to 1e6");
   }
+  const bool decides =
+      message.value("role", Json()) == "assistant" || has_deciding_key(message) || said == 0;
   for (const std::string_view key : kWeightKeys) message.erase(std::string(key));
   message.erase(std::string(kScale));
-  if (said) message[std::string(kWeight)] = *said;
+  if (said) message[std::string(decides ? kWeight : kWeightIfLearnt)] = *said;
   if (scale) message[std::string(kScale)] = *scale;
   return {};
 }
@@ -125,15 +138,16 @@ bool looks_like_turn_weight(std::string_view key) {
 
 bool has_turn_weights(const Json& messages) {
   return std::any_of(messages.begin(), messages.end(), [](const Json& message) {
-    return message.is_object() && (message.contains(kWeight) || message.contains(kScale));
+    return message.is_object() && (message.contains(kWeight) || message.contains(kScale) ||
+                                   message.contains(kWeightIfLearnt));
   });
 }
 
 Json without_turn_weights(Json messages) {
   for (Json& message : messages) {
     if (!message.is_object()) continue;
-    message.erase(std::string(kWeight));
-    message.erase(std::string(kScale));
+    for (const std::string_view key : {kWeight, kWeightIfLearnt, kScale})
+      message.erase(std::string(key));
   }
   return messages;
 }
@@ -143,11 +157,13 @@ std::vector<double> turn_weights(const Json& messages,
   std::vector<double> weights;
   for (size_t index = 0; index < messages.size(); ++index) {
     const Json* const weight = member(messages[index], kWeight);
+    const Json* const if_learnt = member(messages[index], kWeightIfLearnt);
     const Json* const scale = member(messages[index], kScale);
-    weights.push_back((weight != nullptr  ? weight->get<double>()
-                       : is_learnt(index) ? 1.0
-                                          : 0.0) *
-                      (scale != nullptr ? scale->get<double>() : 1.0));
+    const double own = weight != nullptr      ? weight->get<double>()
+                       : !is_learnt(index)    ? 0.0
+                       : if_learnt != nullptr ? if_learnt->get<double>()
+                                              : 1.0;
+    weights.push_back(own * (scale != nullptr ? scale->get<double>() : 1.0));
   }
   return weights;
 }

@@ -3,7 +3,9 @@
 // The weights in the loss that messages set for themselves: `weight` (OpenAI), `loss_weight`
 // (LLaMA-Factory), `train`, `training`, `trainable` (axolotl), `loss`, `loss_scale` (ms-swift),
 // `loss_mask` (verl) and `masked` (torchtune). The first six and `loss_mask` are true, false or a
-// weight; `masked` is the reverse of `train`; `loss_scale` is a factor for learnt tokens.
+// weight; `masked` is the reverse of `train`; `loss_scale` is a factor for learnt tokens. In
+// messages of other roles than assistant, `weight`, `loss_weight` and `loss` count only where the
+// message is learnt without them.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +17,9 @@
 
 namespace convoy::data {
 
-// Replaces all weight keys of a message by the numbers `weight` (0: not learnt) and `loss_scale`,
-// as far as the message states them. Null counts as absent. Returns the reason why the keys cannot
-// be followed; empty when they can.
+// Replaces all weight keys of a message by the numbers `weight` (0: not learnt), or `loss_weight`
+// (for a message that is learnt without it), and `loss_scale`, as far as the message states them.
+// Null counts as absent. Returns the reason why the keys cannot be followed; empty when they can.
 std::string settle_turn_weight(nlohmann::ordered_json& message);
 
 bool is_turn_weight_key(std::string_view key);

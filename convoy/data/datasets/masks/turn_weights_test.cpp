@@ -109,13 +109,34 @@ TEST_F(TurnWeights, EveryToolsSpellingDecidesWhatIsLearnt) {
             "good<|im_end|>");
 }
 
-// As in axolotl and LLaMA-Factory, a turn that says it is learnt is, whatever its role.
+// As in axolotl, a turn that says it is learnt is, whatever its role.
 TEST_F(TurnWeights, ATurnOfAnotherRoleIsLearntIfItSaysSo) {
-  EXPECT_EQ(learnt(encoded(chat(R"(, "train": false)", "", R"(, "train": true)"))),
-            "q<|im_end|>good<|im_end|>");
+  for (const char* says :
+       {R"("train": true)", R"("training": 1)", R"("trainable": true)", R"("loss_mask": 1)",
+        R"("masked": false)", R"("weight": 1, "train": true)"})
+    EXPECT_EQ(learnt(encoded(chat(R"(, "train": false)", "", std::string(", ") + says))),
+              "q<|im_end|>good<|im_end|>")
+        << says;
   const Supervision users = Supervision::named("auto", {"user"});
   EXPECT_EQ(learnt(encoded(chat(R"(, "weight": 1)", "", R"(, "weight": 0)"), users)),
             "bad<|im_end|>sure?<|im_end|>");
+}
+
+// OpenAI, LLaMA-Factory and ms-swift have these keys for answers.
+TEST_F(TurnWeights, AWeightOfAnotherRoleCountsOnlyWhereTheTurnIsLearnt) {
+  const Supervision both = Supervision::named("auto", {"assistant", "user"});
+  for (const char* key : {"weight", "loss_weight", "loss"}) {
+    for (const char* value : {"1", "true", "0.5", "2"})
+      EXPECT_EQ(learnt(encoded(chat("", "", fmt::format(R"(, "{}": {})", key, value)))),
+                "bad<|im_end|>good<|im_end|>")
+          << key << value;
+    EXPECT_EQ(learnt(encoded(chat("", "", fmt::format(R"(, "{}": 0.5)", key)), both)),
+              "q<|im_end|>*0.5bad<|im_end|>sure?<|im_end|>good<|im_end|>")
+        << key;
+    EXPECT_EQ(learnt(encoded(chat("", "", fmt::format(R"(, "{}": 0)", key)), both)),
+              "bad<|im_end|>sure?<|im_end|>good<|im_end|>")
+        << key;
+  }
 }
 
 TEST_F(TurnWeights, FractionsAreWeightsOfTheTurnsTokens) {
@@ -211,13 +232,14 @@ TEST_F(TurnWeights, ADeveloperThatBecomesSystemKeepsItsWeight) {
            R"(}, {"role": "user", "content": "q"}, {"role": "assistant", "content": "a")" +
            of_answer + "}]}";
   };
-  EXPECT_EQ(learnt(encoded(row(R"(, "weight": 0.5)", ""))), "be kind<|im_end|>*0.5a<|im_end|>");
+  EXPECT_EQ(learnt(encoded(row(R"(, "train": 0.5)", ""))), "be kind<|im_end|>*0.5a<|im_end|>");
   EXPECT_EQ(learnt(encoded(row(R"(, "train": true)", R"(, "train": false)"))), "be kind<|im_end|>");
   EXPECT_EQ(learnt(encoded(row("", R"(, "weight": 1)"))), "a<|im_end|>");
   const Supervision of_developer{.roles = {"developer"}};
   EXPECT_EQ(learnt(encoded(row("", ""), of_developer)), "be kind<|im_end|>");
   EXPECT_EQ(learnt(encoded(row("", R"(, "weight": 2)"), of_developer)),
             "be kind<|im_end|>a<|im_end|>*2");
+  EXPECT_EQ(learnt(encoded(row(R"(, "weight": 0.5)", ""), of_developer)), "be kind<|im_end|>*0.5");
   const Supervision of_system{.roles = {"system"}};
   EXPECT_EQ(learnt(encoded(row("", ""), of_system)), "be kind<|im_end|>");
 }

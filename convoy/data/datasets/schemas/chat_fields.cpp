@@ -281,6 +281,13 @@ void RowFields::check_content(Json& message, std::string_view where) {
     *content = cut(content->get<std::string>());
     return;
   }
+  if (content->is_array() && content->empty() && calls_tools(message)) {
+    message.erase(content);
+    return;
+  }
+  if (content->is_array() && content->empty())
+    fail(fmt::format("the list of parts `content` is empty at {}", where),
+         "write the text of the turn, or leave the turn out");
   if (!content->is_array())
     fail(fmt::format("wanted a string or a list of text parts as `content` at {}, found a JSON {}",
                      where, content->type_name()));

@@ -205,10 +205,19 @@ TEST(PlainTurns, AnswersThatTheRowCallsBadAreRefused) {
                           R"({"prompt":"p","completion":"c","label":"False"})",
                           R"({"messages":[{"role":"user","content":"q"}],"label":false})",
                           R"({"conversations":[{"from":"human","value":"q"}],"kto_tag":false})"})
-    EXPECT_NE(read(row).find("is false: the answer is a bad one"), std::string::npos) << read(row);
+    EXPECT_NE(read(row).find("alse: the answer is a bad one"), std::string::npos) << read(row);
+  // JSON, CSV, and Parquet's int8 and doubles.
+  for (const char* zero : {"0", R"("0")", "0.0"})
+    EXPECT_NE(read(fmt::format(R"({{"prompt":"p","completion":"c","label":{}}})", zero))
+                  .find("0: the answer is a bad one"),
+              std::string::npos)
+        << zero;
+  EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","label":1})")), "");
   EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","label":true})")), "");
   // Labels for classifiers.
-  EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","label":0})")), "label");
+  EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","label":2})")), "label");
+  EXPECT_EQ(unread_of(converted(R"({"question":"q","choices":["x","y"],"answer":"x","label":0})")),
+            "label");
   EXPECT_EQ(unread_of(converted(R"({"text":"t","label":false})")), "label");
   // Preferences.
   const Row row{Json::parse(R"({"prompt":"p","chosen":"c","rejected":"r"})"), "rows.jsonl", 7, 6};
@@ -220,6 +229,19 @@ TEST(PlainTurns, AnswersThatTheRowCallsBadAreRefused) {
   }
   EXPECT_EQ(read(R"({"query":"q","response":"a","rejected_response":"b"})"),
             "user=q;assistant=a|rejected_response");
+}
+
+TEST(PlainTurns, RowsWithImagesAreRefused) {
+  for (const char* row :
+       {R"({"image":"a.jpg","conversations":[{"from":"human","value":"<image>\nWhat?"},
+            {"from":"gpt","value":"A cat"}]})",
+        R"({"query":"<image>Q","response":"A","images":["a.png"]})",
+        R"({"prompt":"p","completion":"c","image":{"bytes":"x","path":null}})",
+        R"({"messages":[{"role":"user","content":"<video>"},{"role":"assistant","content":"a"}],
+            "videos":["a.mp4"]})"})
+    EXPECT_NE(read(row).find("is not text, and only text is learnt"), std::string::npos) << row;
+  EXPECT_EQ(unread_of(converted(R"({"query":"Q","response":"A","images":[],"image":null})")), "");
+  EXPECT_EQ(unread_of(converted(R"({"text":"t","image":"a.png"})")), "image");
 }
 
 TEST(PlainTurns, WholeNumbersAreTexts) {

@@ -9,6 +9,7 @@
 #include "convoy/core/base/suggest.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/schemas/chat_fields.h"
+#include "convoy/data/datasets/schemas/choices.h"
 #include "convoy/data/datasets/schemas/decoded_turns.h"
 #include "convoy/data/datasets/schemas/other_columns.h"
 #include "convoy/data/datasets/schemas/plain_turns.h"
@@ -287,8 +288,27 @@ RowFields::Texts texts_of(Schema schema) {
   return in_turns ? RowFields::Texts::InTurns : RowFields::Texts::InColumns;
 }
 
+// True for a value that is no boolean in a row with choices: it names one of them.
+bool may_name_choice(const Json& row, const Json& value) {
+  return !value.is_boolean() && choices_of(row).has_value();
+}
+
+// Columns of images, sounds and films. The model would not get them, and the text may ask about
+// them.
+constexpr auto kMediaColumns =
+    std::to_array<std::string_view>({"image", "images", "video", "videos", "audio", "audios"});
+
+void refuse_media(const RowFields& fields, Schema schema) {
+  if (schema == Schema::Text) return;
+  for (const std::string& column : fields.unread())
+    if (std::find(kMediaColumns.begin(), kMediaColumns.end(), column) != kMediaColumns.end())
+      fields.fail(fmt::format("the column `{}` is not text, and only text is learnt", column),
+                  "leave the row out, or leave the column out of rows whose texts do not need it");
+}
+
 ConvertedRow finished(Sample sample, const Row& row, const RowFields& fields, Schema schema,
                       const SchemaConfig& config) {
+  refuse_media(fields, schema);
   if (has_chat_turns(sample)) {
     add_system_turn(sample, config.system_prompt);
     sample.variables = fields.template_variables(config.template_kwargs, texts_of(schema));
@@ -393,17 +413,19 @@ ConvertedRow convert_to_learn(const Row& row, const SchemaConfig& config) {
   if (!has_one_answer || !row.value.is_object()) return converted;
   for (const char* const key : kJudgementColumns) {
     const auto found = row.value.find(key);
-    const auto is_good = found == row.value.end() ? std::nullopt : judgement_of(*found);
+    if (found == row.value.end() || may_name_choice(row.value, *found)) continue;
+    const auto is_good = judgement_or_number_of(*found);
     if (!is_good) continue;
     std::erase(converted.unread, key);
     if (!*is_good)
       throw DataError(
-          fmt::format("row {}: `{}` is false: the answer is a bad one, and would be learnt as a "
+          fmt::format("row {}: `{}` is {}: the answer is a bad one, and would be learnt as a "
                       "good one",
-                      row.index + 1, key),
+                      row.index + 1, key,
+                      found->is_string() ? found->get<std::string>() : found->dump()),
           {.file = row.file,
            .line = row.line,
-           .hint = "keep only the rows with a true one, learn from both with task: kto, or rename "
+           .hint = "keep only the rows with true or 1, learn from both with task: kto, or rename "
                    "the column if it says something else"});
   }
   return converted;

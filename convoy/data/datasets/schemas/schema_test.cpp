@@ -210,6 +210,12 @@ TEST(Schema, MessagesAreChecked) {
   expect_error(R"({"messages":[{"role":"user","content":5}]})", "found a JSON number");
   expect_error(R"({"messages":[{"role":"user","content":[{"type":"image","url":"x"}]}]})",
                "only text parts");
+  expect_error(R"({"messages":[{"role":"user","content":[]}]})",
+               "the list of parts `content` is empty at messages[0]");
+  EXPECT_FALSE(sample_of(R"({"messages":[{"role":"user","content":"u"},{"role":"assistant",)"
+                         R"("content":[],"tool_calls":[{"function":{"name":"f"}}]}]})")
+                   .messages[1]
+                   .contains("content"));
   const Sample parts =
       sample_of(R"({"messages":[{"role":"user","content":[{"type":"text","text":"t"}]}]})");
   EXPECT_EQ(parts.messages[0]["content"][0]["text"], "t");

@@ -30,12 +30,17 @@ std::optional<bool> judgement_of(const nlohmann::ordered_json& value) {
   return std::nullopt;
 }
 
-bool judgement(const RowFields& fields, const char* column) {
-  const nlohmann::ordered_json& value = fields.member(column);
-  if (const auto found = judgement_of(value)) return *found;
+std::optional<bool> judgement_or_number_of(const nlohmann::ordered_json& value) {
+  if (const auto found = judgement_of(value)) return found;
   for (const int number : {0, 1})
     if ((value.is_number() && value == number) || is_one_of(value, {number == 0 ? "0" : "1"}))
       return number == 1;
+  return std::nullopt;
+}
+
+bool judgement(const RowFields& fields, const char* column) {
+  const nlohmann::ordered_json& value = fields.member(column);
+  if (const auto found = judgement_or_number_of(value)) return *found;
   fields.fail(fmt::format("`{}` is {}, wanted true or false", column, value.dump()),
               "true, 1 and \"true\" call the answer a good one; false, 0 and \"false\" a bad one");
 }

@@ -19,6 +19,8 @@ const char* judgement_column(const nlohmann::ordered_json& row);
 // The value of a JSON boolean, or of one as CSV writes it. Empty for anything else, which may be a
 // class label.
 std::optional<bool> judgement_of(const nlohmann::ordered_json& value);
+// Like judgement_of(), and 1 and 0 as a number or a text.
+std::optional<bool> judgement_or_number_of(const nlohmann::ordered_json& value);
 // Like judgement_of(), for a column that is known to judge: 1 and 0 are accepted too. Throws
 // DataError for any other value.
 bool judgement(const RowFields& fields, const char* column);
