@@ -215,15 +215,30 @@ EncodedRow noting_losses(EncodedRow row, const Sample& sample, const ReadableCha
   return row;
 }
 
+// The last learnt token, white space aside, as a piece; empty if it is a token that ends texts.
+std::string open_end_of(const EncodedRow& row, const text::Tokenizer& tokenizer) {
+  for (size_t token = row.ids.size(); token-- > 0;) {
+    const int32_t id = row.ids[token];
+    if (row.supervised[token] == 0) continue;
+    if (tokenizer.is_special(id) || id == tokenizer.eos_id()) return {};
+    if (tokenizer.decode({id}, false).find_first_not_of(" \t\r\n") != std::string::npos)
+      return tokenizer.piece(id);
+  }
+  return {};
+}
+
 }  // namespace
 
 EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   ordered_json joined;
   const ordered_json& given = whole_conversation(sample, joined);
   const ReadableChat chat = readable(sample, given, false);
-  return noting_losses(has_turn_weights(given) ? encode_weighted_chat(sample, given, chat)
-                                               : encode_readable_chat(sample, given, chat),
-                       sample, chat, required(chat_template_));
+  EncodedRow row =
+      noting_losses(has_turn_weights(given) ? encode_weighted_chat(sample, given, chat)
+                                            : encode_readable_chat(sample, given, chat),
+                    sample, chat, required(chat_template_));
+  if (supervision_.ends != LearntEnds::None) row.open_end = open_end_of(row, tokenizer_);
+  return row;
 }
 
 // The completion begins at the first token in which the ids of the whole text differ from the ids

@@ -129,6 +129,29 @@ TEST(EncodeSplits, WhatTheTemplateLeavesOutIsAWarningOfTheFile) {
   EXPECT_EQ(example.encode(512).train.num_rows(), 3);
 }
 
+TEST(EncodeSplits, AnswersWithoutAnEndAreAWarningOfTheFile) {
+  Example example;
+  example.data.train_path =
+      example.folder
+          .write("rows.jsonl", R"({"messages": [{"role": "user", "content": "1+1"}, )"
+                               R"({"role": "assistant", "content": "2"}]})"
+                               "\n")
+          .string();
+  example.data.test_path = example.data.train_path;
+  example.data.template_path =
+      example.folder
+          .write("t.jinja",
+                 "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+                 "{% if add_generation_prompt %}<assistant>{% endif %}")
+          .string();
+  const std::string warnings =
+      fmt::format("{}", fmt::join(example.encode(512).reports[0].warnings, "\n"));
+  EXPECT_NE(warnings.find("the chat template ends no turn with a token of its own: in 1 row the "
+                          "last learnt token is text (`2`)"),
+            std::string::npos)
+      << warnings;
+}
+
 TEST(EncodeSplits, WeightsOfTurnsAreKeptInTheCacheAndReported) {
   Example example;
   const auto row_with = [](const char* first, const char* second) {

@@ -66,6 +66,10 @@ void RowLosses::add(const Sample& sample, const EncodedRow& row) {
   if (row.calls_unread) calls_unread.add(sample);
   if (row.reasoning_unread) reasoning_unread.add(sample);
   if (row.text_unread) text_unread.add(sample);
+  if (!row.open_end.empty()) {
+    if (open_ends.rows == 0) first_open_end = row.open_end;
+    open_ends.add(sample);
+  }
   if (!sample.beside_prompt.empty()) beside_prompt[sample.beside_prompt].add(sample);
   for (const std::string& key : sample.weight_like) weight_like[key].add(sample);
   for (const std::string& key : row.keys_unread) keys_unread[key].add(sample);
@@ -88,6 +92,8 @@ void RowLosses::add(const RowLosses& later) {
   calls_unread.add(later.calls_unread);
   reasoning_unread.add(later.reasoning_unread);
   text_unread.add(later.text_unread);
+  if (open_ends.rows == 0) first_open_end = later.first_open_end;
+  open_ends.add(later.open_ends);
   for (const auto& [key, tally] : later.beside_prompt) beside_prompt[key].add(tally);
   for (const auto& [key, tally] : later.weight_like) weight_like[key].add(tally);
   for (const auto& [key, tally] : later.keys_unread) keys_unread[key].add(tally);
@@ -120,6 +126,12 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
         "the chat template does not write the text of {} as it is in the row, {}: it leaves out or "
         "replaces a part; where that is not wanted, set data.template_path to another template",
         counted(tally.rows, "row"), place_of(tally)));
+  if (const RowTally& tally = losses.open_ends; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "the chat template ends no turn with a token of its own: in {} the last learnt token is "
+        "text (`{}`), {}, so the model does not learn to stop; set data.template_path to a "
+        "template that writes an end token behind each answer, and data.eos_token to that token",
+        counted(tally.rows, "row"), losses.first_open_end, place_of(tally)));
   for (const auto& [key, tally] : losses.beside_prompt)
     warnings.push_back(
         fmt::format("{} `{}` beside `prompt`, {}: `prompt` is read; leave one of them out",

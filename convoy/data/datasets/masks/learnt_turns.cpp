@@ -54,6 +54,17 @@ std::optional<size_t> end_of_turn(const LearntTurns& turns, const TurnSpan& turn
   return std::nullopt;
 }
 
+// The token directly behind a turn if it is the tokenizer's EOS, such as the mark of the next role
+// in GLM's templates.
+std::optional<size_t> eos_behind(const TurnSpan& turn, const text::Encoding& encoding,
+                                 const text::Tokenizer& tokenizer) {
+  if (turn.is_tagged) return std::nullopt;
+  for (size_t token = 0; token < encoding.ids.size(); ++token)
+    if (encoding.begins[token] == turn.end && encoding.ends[token] > turn.end)
+      return encoding.ids[token] == tokenizer.eos_id() ? std::optional(token) : std::nullopt;
+  return std::nullopt;
+}
+
 // Applies `wanted` to the mask. `ends`: indices of the tokens that close supervised turns; the mask
 // contains all of them.
 void choose_ends(std::vector<uint8_t>& mask, const std::vector<size_t>& ends,
@@ -154,6 +165,87 @@ ChatRenders renders_of(const text::ChatTemplate& chat_template, const ReadableCh
               }};
 }
 
+// The end of the message's last text in the rendering; empty if its place is unknown.
+std::optional<size_t> content_end_of(const ReadableChat& chat, size_t message) {
+  std::optional<size_t> end;
+  for (const TextMark& mark : chat.texts.marks)
+    if (mark.message == message && !mark.opens) end = mark.position;
+  return end;
+}
+
+// Up to this position the conversation is written as it is also when another turn follows the
+// message, of the assistant or of the user. Renderings that differ before `from` do not count.
+size_t shared_with_followed(const ChatRenders& means, const ReadableChat& chat, size_t message,
+                            size_t from) {
+  const std::string& text = chat.rendered.text;
+  const auto behind = chat.messages.begin() + static_cast<std::ptrdiff_t>(message) + 1;
+  const ordered_json upto(chat.messages.begin(), behind);
+  ordered_json with_user = upto;
+  const auto user = std::ranges::find_if(
+      upto, [](const ordered_json& other) { return role_of(other) == "user"; });
+  with_user.push_back(user == upto.end() ? ordered_json{{"role", "user"}, {"content", "question"}}
+                                         : *user);
+  size_t shared = text.size();
+  for (const bool is_of_user : {false, true}) {
+    try {
+      const std::string other = means.other(is_of_user ? with_user : upto, !is_of_user);
+      const auto at = static_cast<size_t>(std::ranges::mismatch(text, other).in1 - text.begin());
+      if (at >= from) shared = std::min(shared, at);
+    } catch (const DataError&) {
+      continue;  // the template refuses such a conversation
+    }
+  }
+  return shared;
+}
+
+// The end of the special tokens that close a turn without calls: they follow its content with
+// nothing but white space between, and are there whichever turn follows. A further token with text
+// directly behind it opens a header. Empty if there is no such token.
+std::optional<size_t> own_end_behind(size_t message, size_t content_end, const ChatRenders& means,
+                                     const ReadableChat& chat, const text::Encoding& encoding,
+                                     const text::Tokenizer& tokenizer) {
+  const std::string_view text = chat.rendered.text;
+  const size_t shared = shared_with_followed(means, chat, message, content_end);
+  const TurnSpan behind{static_cast<int64_t>(content_end), static_cast<int64_t>(text.size())};
+  const std::vector<size_t> closing = special_tokens_in(behind, encoding, tokenizer);
+  std::optional<size_t> own_end;
+  size_t at = content_end;
+  for (size_t place = 0; place < closing.size(); ++place) {
+    const auto begin = static_cast<size_t>(encoding.begins[closing[place]]);
+    const auto end = static_cast<size_t>(encoding.ends[closing[place]]);
+    if (!is_white_space(text.substr(at, begin - at)) || end > shared) break;
+    const bool touches_token = place + 1 < closing.size() &&
+                               static_cast<size_t>(encoding.begins[closing[place + 1]]) == end;
+    const bool touches_text = !touches_token && !is_white_space(text.substr(end, 1));
+    if (own_end && touches_text) break;
+    own_end = at = end;
+  }
+  return own_end;
+}
+
+// Ends the last turn, and each other turn that closes like it, with its own end tokens. Returns
+// false if the last turn has none, or ends with them anyway.
+bool end_with_own_tokens(LearntTurns& turns, const ChatRenders& means, const ReadableChat& chat,
+                         const text::Encoding& encoding, const text::Tokenizer& tokenizer) {
+  TurnSpan& last = turns.spans.back();
+  const auto message = static_cast<size_t>(last.message);
+  const auto calls = chat.messages[message].find("tool_calls");
+  if (calls != chat.messages[message].end() && !calls->empty()) return false;
+  const auto content_end = content_end_of(chat, message);
+  if (!content_end) return false;
+  const auto own_end = own_end_behind(message, *content_end, means, chat, encoding, tokenizer);
+  if (!own_end || static_cast<int64_t>(*own_end) >= last.end) return false;
+  const std::string_view text = turns.text;
+  const std::string_view closing = text.substr(*content_end, *own_end - *content_end);
+  for (TurnSpan& span : turns.spans) {
+    if (span.message < 0) continue;
+    const auto end = content_end_of(chat, static_cast<size_t>(span.message));
+    if (!end || !text.substr(*end).starts_with(closing)) continue;
+    span.end = std::min(span.end, static_cast<int64_t>(*end + closing.size()));
+  }
+  return true;
+}
+
 }  // namespace
 
 LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ReadableChat& chat,
@@ -207,12 +299,9 @@ void leave_out_end_of_conversation(LearntTurns& turns, const text::ChatTemplate&
   if (turns.spans.empty() || turns.spans.back().is_tagged) return;
   TurnSpan& last = turns.spans.back();
   const auto message = static_cast<size_t>(last.message);
-  if (message + 1 != chat.messages.size()) return;
-  int64_t content_end = last.begin;
-  for (const TextMark& mark : chat.texts.marks)
-    if (mark.message == message && !mark.opens) content_end = static_cast<int64_t>(mark.position);
   TurnSpan behind = last;
-  behind.begin = content_end;
+  if (const auto content_end = content_end_of(chat, message))
+    behind.begin = static_cast<int64_t>(*content_end);
   const std::vector<size_t> ends = special_tokens_in(behind, encoding, tokenizer);
   const auto rest_from = [&](int64_t from, int64_t to) {
     return std::string_view(turns.text)
@@ -223,6 +312,8 @@ void leave_out_end_of_conversation(LearntTurns& turns, const text::ChatTemplate&
   if (ends.empty() || is_plain) return;
   int64_t renders = 0;
   const ChatRenders means = renders_of(chat_template, chat, variables, renders);
+  if (end_with_own_tokens(turns, means, chat, encoding, tokenizer)) return;
+  if (message + 1 != chat.messages.size()) return;
   const auto followed =
       TurnFinder(means, chat.messages, turns.text).first_followed(chat.messages.size());
   if (!followed || !turns.text.starts_with(*followed)) return;
@@ -242,6 +333,9 @@ std::vector<uint8_t> mask_of(const LearntTurns& turns, const text::Encoding& enc
     if (const auto token = end_of_turn(turns, turn, encoding, tokenizer)) {
       closing.push_back(*token);
       if (!turn.is_tagged) turn.end = encoding.ends[*token];
+    } else if (const auto behind = eos_behind(turn, encoding, tokenizer)) {
+      closing.push_back(*behind);
+      turn.end = encoding.ends[*behind];
     }
     for (size_t token = 0; token < mask.size(); ++token)
       if (overlaps(encoding, token, turn)) mask[token] = 1;

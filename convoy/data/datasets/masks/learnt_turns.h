@@ -45,9 +45,9 @@ LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const Rea
                               const std::vector<std::string>& roles,
                               EmptyAnswers empty_answers = EmptyAnswers::Skip);
 
-// Removes the text that closes the conversation from the last turn. A template may write such a
-// text behind the last turn. It is no part of the turn if the turn has an end token of its own,
-// which it also has when another turn follows.
+// Removes the text that closes the conversation, or opens the next turn, from the turns. A template
+// may write such a text behind the last turn. It is no part of the turn if the turn has an end
+// token of its own, which it also has when another turn follows.
 void leave_out_end_of_conversation(LearntTurns& turns, const text::ChatTemplate& chat_template,
                                    const ReadableChat& chat,
                                    const nlohmann::ordered_json& variables,
@@ -55,7 +55,8 @@ void leave_out_end_of_conversation(LearntTurns& turns, const text::ChatTemplate&
                                    const text::Tokenizer& tokenizer);
 
 // Marks the tokens that overlap the turns. With tags a turn has exactly its span; without tags it
-// ends with its end-of-turn token, so that the line break behind this token is not supervised.
+// ends with its end-of-turn token, so that the line break behind this token is not supervised. A
+// turn without such a token ends with EOS if the text has it directly behind the turn.
 // `ends` selects the supervised end-of-turn tokens. All includes every token of the text that
 // equals an end token of a supervised turn.
 std::vector<uint8_t> mask_of(const LearntTurns& turns, const text::Encoding& encoding,

@@ -137,7 +137,13 @@ TEST_F(LearntTurnsOfTally, ATurnEndsAlikeWhateverEndsTheConversation) {
       {chatml_ending(std::string(kLastAnswer) + "<|endoftext|>{% else %}<|im_end|>{% endif %}", ""),
        "2<|im_end|>4<|endoftext|>"},
       {chatml_ending(std::string(kLastAnswer) + "<|im_end|>{% else %}<|im_end|>\n{% endif %}", ""),
-       both}};
+       both},
+      // The header of the next turn.
+      {chatml_ending("<|im_end|>\n", "<|im_start|>user\n"), both},
+      {chatml_ending("<|im_end|>", "<|im_start|>user"), both},
+      // Two tokens of the turn itself.
+      {chatml_ending("<|endoftext|><|im_end|>\n", "<|im_start|>user\n"),
+       "2<|endoftext|><|im_end|>4<|endoftext|><|im_end|>"}};
   turns_.erase(turns_.size() - 1);
   for (const auto& [source, wanted] : templates) {
     SCOPED_TRACE(source);
@@ -170,6 +176,52 @@ TEST_F(LearntTurnsOfTally, APromptThatGoesOnBehindTheHeaderIsNoPartOfInnerTurns)
                     SampleEncoder(tokenizer_, &chat_template, {}).encode(sample_of_turns(turns_)),
                     false),
       "2<|im_end|>4<|im_end|>");
+}
+
+// Both tokens are within the last turn, which the generation prompt does not change.
+TEST_F(LearntTurnsOfTally, AnEndOfTextBehindTheTurnsOwnEndIsNotLearnt) {
+  const std::string more = "{% if loop.last and m.role == 'assistant' %}<|endoftext|>{% endif %}";
+  turns_.erase(turns_.begin() + 3, turns_.end());
+  for (const std::string& end : {"<|im_end|>\n" + more, "<|im_end|>" + more + "\n"}) {
+    const auto chat_template = template_of(chatml_ending(end, ""));
+    const SampleEncoder encoder(tokenizer_, &chat_template, {});
+    EXPECT_EQ(learnt_tokens(tokenizer_, encoder.encode(sample_of_turns(turns_)), false),
+              "2<|im_end|>")
+        << end;
+  }
+}
+
+TEST_F(LearntTurnsOfTally, TheHeaderOfTheNextTurnIsNoPartOfInnerTurns) {
+  const auto chat_template = template_of(chatml_ending("<|im_end|>\n", "<|im_start|>user\n"));
+  EXPECT_EQ(
+      learnt_tokens(tokenizer_,
+                    SampleEncoder(tokenizer_, &chat_template, {}).encode(sample_of_turns(turns_)),
+                    false),
+      "2<|im_end|>4<|im_end|>");
+}
+
+// As GLM's template: the marks of the next role end an answer.
+TEST_F(LearntTurnsOfTally, AnAnswerThatLearnsNoEndIsNoted) {
+  const auto open_end = [&](const std::string& source, const Supervision& supervision) {
+    const auto chat_template = template_of(source);
+    return SampleEncoder(tokenizer_, &chat_template, supervision)
+        .encode(sample_of_turns(turns_))
+        .open_end;
+  };
+  const std::string endless =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+  EXPECT_EQ(open_end(endless, {}), "4");
+  EXPECT_EQ(open_end(endless, {.ends = LearntEnds::None}), "");
+  EXPECT_EQ(open_end(chatml_ending("\n", ""), {}), "4");
+  EXPECT_EQ(open_end(chatml_ending("<|im_end|>\n", ""), {}), "");
+  // data.eos_token names the mark.
+  tokenizer_ = text::Tokenizer::load(model_, "<|im_start|>");
+  const auto chat_template = template_of(endless);
+  const EncodedRow row =
+      SampleEncoder(tokenizer_, &chat_template, {}).encode(sample_of_turns(turns_));
+  EXPECT_EQ(learnt_tokens(tokenizer_, row, false), "2<|im_start|>4<|im_start|>");
+  EXPECT_EQ(row.open_end, "");
 }
 
 TEST_F(LearntTurnsOfTally, TurnsOfOtherRolesEndAlikeToo) {

@@ -26,6 +26,7 @@ struct EncodedRow {
   bool documents_unread = false;
   bool calls_unread = false;
   bool reasoning_unread = false;
+  std::string open_end = {};                  // the last learnt piece of a chat that learns no end
   bool text_unread = false;                   // a part of a message's text is not written
   std::vector<std::string> keys_unread = {};  // keys of Sample::further_keys that are not written
   std::vector<std::string> variables_unread = {};  // Sample::variables that the template lacks
