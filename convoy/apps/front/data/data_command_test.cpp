@@ -89,6 +89,23 @@ TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
       << converted.out;
 }
 
+TEST_F(DataCommand, TokensWarnsAlikeWithAndWithoutRender) {
+  write_file_atomic(folder_.path() / "calls.jsonl",
+                    R"({"messages": [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", )"
+                    R"("tool_calls": [{"type": "function", "function": {"name": "add", )"
+                    R"("arguments": {"x": 1}}}]}, {"role": "tool", "content": [{"type": "text", )"
+                    R"("text": "2"}]}, {"role": "assistant", "content": "2"}]})"
+                    "\n");
+  const std::string model = fmt::format("tokens --data calls.jsonl --model {}/examples/tally-3m",
+                                        std::getenv("CONVOY_SOURCE_DIR"));
+  for (const char* how : {"", " --render"}) {
+    const auto shown = data(model + how);
+    ASSERT_EQ(shown.code, 0) << shown.out;
+    EXPECT_NE(shown.out.find("does not write the `tool_calls` of 1 row"), std::string::npos)
+        << how << shown.out;
+  }
+}
+
 TEST_F(DataCommand, APromptThatBothSidesRepeatIsWarnedOfOnceAFile) {
   write_file_atomic(folder_.path() / "twice.jsonl",
                     R"({"prompt": "1 + 1 = ", "chosen": "1 + 1 = 2", "rejected": "1 + 1 = 11"})"

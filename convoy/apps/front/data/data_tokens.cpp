@@ -16,7 +16,6 @@
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/core/settings/data_settings.h"
 #include "convoy/core/settings/template_kwargs.h"
-#include "convoy/data/datasets/chats/unwritten.h"
 #include "convoy/data/datasets/encoding/encode_file.h"
 #include "convoy/data/datasets/encoding/encoded_rows.h"
 #include "convoy/data/datasets/masks/supervision.h"
@@ -128,12 +127,9 @@ class TokenView {
                            [&](const data::Sample& sample) {
                              if (!flags_.render) return encoded(sample);
                              texts.clear();
-                             data::EncodedRow lost;
-                             for (const data::Sample& side : sides_of(sample)) {
+                             for (const data::Sample& side : sides_of(sample))
                                texts.push_back(rendered(side));
-                               note_unwritten(side, lost);
-                             }
-                             return lost;
+                             return with_losses(sample);
                            });
     for (int64_t shown = 0; flags_.limit == 0 || shown < flags_.limit; ++shown) {
       const auto next = rows.next();
@@ -156,22 +152,14 @@ class TokenView {
     return sample.is_pair ? data::sides_of_pair(sample) : std::vector<data::Sample>{sample};
   }
 
-  // Marks in `row` the parts that the chat template leaves out of the rendered text.
-  void note_unwritten(const data::Sample& sample, data::EncodedRow& row) const {
-    if (!data::is_chat(sample)) return;
-    const data::RenderWhole render = [&](const ordered_json& messages,
-                                         const ordered_json& variables) {
-      return rendered(
-          {.kind = data::Sample::Kind::Chat, .messages = messages, .variables = variables});
-    };
-    ordered_json messages = sample.messages;
-    for (const ordered_json& message : sample.completion_messages) messages.push_back(message);
-    const data::Unwritten parts = data::find_unwritten(
-        render, messages, sample.variables, render(messages, sample.variables), messages.size());
-    row.tools_unread |= parts.tools;
-    row.documents_unread |= parts.documents;
-    row.calls_unread |= parts.calls;
-    row.reasoning_unread |= parts.reasoning;
+  // The encoded row, for the warnings about what it loses. Empty for a row whose learnt tokens
+  // cannot be found: its text is shown all the same.
+  data::EncodedRow with_losses(const data::Sample& sample) const {
+    try {
+      return encoder_.encode(sample);
+    } catch (const DataError&) {
+      return {};
+    }
   }
 
   data::EncodedRow encoded(const data::Sample& sample) const {
