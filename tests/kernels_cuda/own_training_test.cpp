@@ -27,24 +27,24 @@ TEST(OwnCrossEntropy, IsThatOfLibTorch) {
       const at::Tensor none;
       const at::Tensor of_tokens = at::linspace(0.25, 1.5, rows, at::kFloat);
       const HeadTargets weighted{labels, of_tokens};
-      const HeadLoss own_weighted = own().cross_entropy.loss(hidden, weight, weighted, both);
-      const HeadLoss wanted_weighted = aten().cross_entropy.loss(hidden, weight, weighted, both);
+      const HeadLoss own_weighted = own().cross_entropy.loss(hidden, {weight}, weighted, both);
+      const HeadLoss wanted_weighted = aten().cross_entropy.loss(hidden, {weight}, weighted, both);
       // A weight may raise a loss near 0 over the others, which is exact to the exponential alone.
       constexpr int64_t kOfExponentials = 1024;
       expect_close(own_weighted.loss, wanted_weighted.loss, vocab + kOfExponentials, what);
       expect_close(own_weighted.hidden_ND, wanted_weighted.hidden_ND, vocab + kOfExponentials,
                    what);
       const HeadTargets targets{labels, none};
-      const HeadLoss found = own().cross_entropy.loss(hidden, weight, targets, both);
-      const HeadLoss wanted = aten().cross_entropy.loss(hidden, weight, targets, both);
+      const HeadLoss found = own().cross_entropy.loss(hidden, {weight}, targets, both);
+      const HeadLoss wanted = aten().cross_entropy.loss(hidden, {weight}, targets, both);
       expect_close(found.loss, wanted.loss, vocab, what);
       expect_close(found.hidden_ND, wanted.hidden_ND, vocab, what);
       // Products of p, which is rounded to `type`.
       EXPECT_LT(relative_error(found.weight_VD, wanted.weight_VD), tolerance(type, rows)) << what;
-      const HeadLoss alone = own().cross_entropy.loss(hidden, weight, targets, {});
+      const HeadLoss alone = own().cross_entropy.loss(hidden, {weight}, targets, {});
       EXPECT_TRUE(at::equal(alone.loss, found.loss)) << what;
-      const LabelLosses judged = own().cross_entropy.label_losses(hidden, weight, labels);
-      const LabelLosses wanted_judged = aten().cross_entropy.label_losses(hidden, weight, labels);
+      const LabelLosses judged = own().cross_entropy.label_losses(hidden, {weight}, labels);
+      const LabelLosses wanted_judged = aten().cross_entropy.label_losses(hidden, {weight}, labels);
       expect_close(judged.nll_N, wanted_judged.nll_N, vocab, what);
       EXPECT_TRUE(at::equal(judged.correct_N, wanted_judged.correct_N)) << what;
     }

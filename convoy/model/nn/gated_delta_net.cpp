@@ -49,7 +49,7 @@ at::Tensor GatedDeltaNet::convolve(const at::Tensor& x_TC, const BlockBatch& bat
   if (batch.cache == nullptr) return kernels::short_convolution(x_TC, weight_CW, batch.rows);
   const RecurrentStates& states = batch.cache->states();
   return kernels::short_convolution_with_state(x_TC, weight_CW, batch.rows,
-                                               states.conv_tails_SCV(index_), states.slots());
+                                               states.conv_tails_SVC(index_), states.slots());
 }
 
 at::Tensor GatedDeltaNet::apply_rule(const at::Tensor& convolved_TC, const at::Tensor& a_TH,

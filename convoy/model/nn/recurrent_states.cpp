@@ -25,7 +25,7 @@ RecurrentStates::RecurrentStates(const architecture::DeltaNetSpec& sizes,
   for (size_t layer = 0; layer < has_state.size(); ++layer) {
     if (!has_state[layer]) continue;
     layers_[layer] = {
-        at::zeros({num_slots, sizes.conv_channels(), sizes.conv_width - 1}, options),
+        at::zeros({num_slots, sizes.conv_width - 1, sizes.conv_channels()}, options),
         at::zeros({num_slots, sizes.num_value_heads, sizes.key_head_dim, sizes.value_head_dim},
                   options.dtype(at::kFloat))};
   }
@@ -39,7 +39,7 @@ void RecurrentStates::set_rows(const std::vector<StateSlot>& rows) {
     if (!row.begins) continue;
     for (const Layer& layer : layers_) {
       if (!layer.delta_states_SHEF.defined()) continue;
-      layer.conv_tails_SCV.select(0, row.slot).zero_();
+      layer.conv_tails_SVC.select(0, row.slot).zero_();
       layer.delta_states_SHEF.select(0, row.slot).zero_();
     }
   }

@@ -42,14 +42,14 @@ class RecurrentStates {
   const std::vector<int64_t>& slots() const { return slots_; }
 
   // The memory of a layer, which a pass reads and writes.
-  const at::Tensor& conv_tails_SCV(int64_t layer) const { return layers_[layer].conv_tails_SCV; }
+  const at::Tensor& conv_tails_SVC(int64_t layer) const { return layers_[layer].conv_tails_SVC; }
   const at::Tensor& delta_states_SHEF(int64_t layer) const {
     return layers_[layer].delta_states_SHEF;
   }
 
  private:
   struct Layer {
-    at::Tensor conv_tails_SCV;  // undefined, as the states, in other layers
+    at::Tensor conv_tails_SVC;  // undefined, as the states, in other layers
     at::Tensor delta_states_SHEF;
   };
   int64_t num_slots_ = 0;
