@@ -138,12 +138,11 @@ TEST(EncodeSplits, AnswersWithoutAnEndAreAWarningOfTheFile) {
                                "\n")
           .string();
   example.data.test_path = example.data.train_path;
-  example.data.template_path =
-      example.folder
-          .write("t.jinja",
-                 "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
-                 "{% if add_generation_prompt %}<assistant>{% endif %}")
-          .string();
+  example.chat_template = text::ChatTemplate::load(
+      example.root / "tally-3m",
+      example.folder.write("t.jinja",
+                           "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+                           "{% if add_generation_prompt %}<assistant>{% endif %}"));
   const std::string warnings =
       fmt::format("{}", fmt::join(example.encode(512).reports[0].warnings, "\n"));
   EXPECT_NE(warnings.find("the chat template ends no turn with a token of its own: in 1 row the "
