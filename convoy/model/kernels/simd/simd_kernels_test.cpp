@@ -47,9 +47,11 @@ TEST(SimdKernels, ABuildOfOneLevelSaysHowToGetTheOthers) {
       require_compiled(isa, kAvx2Alone);
       ADD_FAILURE() << cpu_isa_name(isa);
     } catch (const ConfigError& error) {
-      EXPECT_EQ(error.sentence(),
-                fmt::format("the loops of {} are needed, and this build has those of avx2 alone",
-                            cpu_isa_name(isa)));
+      EXPECT_EQ(
+          error.sentence(),
+          fmt::format("the loops of {} are needed, and this build has those of avx2 alone (run "
+                      "`./run build`: it compiles the loops of every CPU)",
+                      cpu_isa_name(isa)));
     }
   }
 }
