@@ -56,22 +56,23 @@ TEST(OwnCrossEntropy, TakesTheFirstOfEqualLogitsAndHugeOnes) {
     at::Tensor weight = at::zeros({vocab, 1});
     for (const int64_t place : {2303, 300, 1200}) weight[place] = 5;
     const at::Tensor labels = at::tensor({300, 1200, 2303}, at::kLong);
-    const LabelLosses judged = own().cross_entropy.label_losses(at::ones({3, 1}), weight, labels);
+    const LabelLosses judged = own().cross_entropy.label_losses(at::ones({3, 1}), {weight}, labels);
     EXPECT_TRUE(at::equal(judged.correct_N, labels.eq(300)));
     weight[7] = 3e38f;
     weight[8] = -3e38f;
     weight[9] = -INFINITY;
     const at::Tensor huge =
         own()
-            .cross_entropy.label_losses(at::ones({2, 1}), weight, at::tensor({7, 8}, at::kLong))
+            .cross_entropy.label_losses(at::ones({2, 1}), {weight}, at::tensor({7, 8}, at::kLong))
             .nll_N;
     EXPECT_NEAR(huge[0].item<float>(), 0.0, 1e-6);
     EXPECT_GT(huge[1].item<float>(), 3e38f);
     weight[7] = NAN;
-    EXPECT_TRUE(std::isnan(
+    const at::Tensor judged_nan =
         own()
-            .cross_entropy.label_losses(at::ones({1, 1}), weight, at::tensor({8}, at::kLong))
-            .nll_N.item<float>()));
+            .cross_entropy.label_losses(at::ones({1, 1}), {weight}, at::tensor({8}, at::kLong))
+            .nll_N;
+    EXPECT_TRUE(std::isnan(judged_nan.item<float>()));
   }
 }
 
