@@ -47,7 +47,8 @@ def make_rows():
                     message["weight"] = WEIGHTS[answers % len(WEIGHTS)]
                 answers += 1
         if index in OF_USERS:
-            next(message for message in messages if message["role"] == "user")["weight"] = OF_USERS[
+            # `weight` of a question would count only where questions are learnt anyway.
+            next(message for message in messages if message["role"] == "user")["train"] = OF_USERS[
                 index
             ]
         rows.append({"messages": messages})
@@ -62,7 +63,7 @@ def encode(tokenizer, messages):
     """(ids, weight of each token in the loss); the text is that of the template, turn by turn."""
     ids, weights = [], []
     for message in messages:
-        weight = float(message.get("weight", message["role"] == "assistant"))
+        weight = float(message.get("train", message.get("weight", message["role"] == "assistant")))
         for text, own in (
             (f"<|start|>{message['role']}\n", 0.0),
             (f"{message['content']}<|end|>", weight),
