@@ -239,9 +239,7 @@ class RowsTest(EngineCase):
     def test_an_account_without_credit_ends_the_run_at_once(self):
         poor = [True]
         server = self.server(
-            lambda number, _: (
-                (402, "Insufficient credits") if number >= 10 and poor[0] else None
-            )
+            lambda number, _: (402, "Insufficient credits") if number >= 10 and poor[0] else None
         )
         said = self.process(server, "out.jsonl", "--stages", "generate", code=2)
         self.assertIn("status 402: Insufficient credits", said)

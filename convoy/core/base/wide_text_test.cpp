@@ -16,8 +16,8 @@ TEST(WideText, IsKnownByItsMarkOrItsZeros) {
   EXPECT_EQ(wide_encoding("\xff\xfe\0\0h\0\0\0"sv), "UTF-32");
   EXPECT_EQ(wide_encoding("h\0i\0\n\0"sv), "UTF-16LE");
   EXPECT_EQ(wide_encoding("\0h\0i\0\n"sv), "UTF-16BE");
-  for (const std::string_view other : {""sv, "hi"sv, "h\0i"sv, "\xef\xbb\xbfhi"sv, "hi\0there"sv,
-                                       "h\0i\0there"sv, "\0\0\0\0"sv})
+  for (const std::string_view other :
+       {""sv, "hi"sv, "h\0i"sv, "\xef\xbb\xbfhi"sv, "hi\0there"sv, "h\0i\0there"sv, "\0\0\0\0"sv})
     EXPECT_EQ(wide_encoding(other), "") << other;
 }
 

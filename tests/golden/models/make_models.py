@@ -934,7 +934,9 @@ def make_nested(name):
     )
     text_tensors = load_file(HERE / text_name / "model.safetensors")
     if model_type == "qwen3_5":
-        tensors = {k.replace("model.", "model.language_model.", 1): v for k, v in text_tensors.items()}
+        tensors = {
+            k.replace("model.", "model.language_model.", 1): v for k, v in text_tensors.items()
+        }
         tensors["model.visual.patch_embed.proj.weight"] = torch.zeros(2, 3)
         tensors["mtp.norm.weight"] = torch.zeros(4)
     else:
