@@ -87,9 +87,10 @@ TEST(Flags, BooleansAndShortGroups) {
   parse(flags, {"--render", "--no-shuffle", "-vq"});
   EXPECT_TRUE(flags.render && flags.verbose && flags.quiet);
   EXPECT_FALSE(flags.shuffle);
-  parse(flags, {"--render=false", "--shuffle=1"});
+  parse(flags, {"--render=false", "--shuffle=true"});
   EXPECT_FALSE(flags.render);
   EXPECT_TRUE(flags.shuffle);
+  EXPECT_THROW(parse(flags, {"--shuffle=1"}), ConfigError);  // as a file refuses it
 }
 
 TEST(Flags, ListsAddAndLastPlainValueWins) {
