@@ -32,6 +32,8 @@ constexpr double kLogitTolerance = 2e-5;
 // `qwen3_5` are 1.7e-5 of the largest one from its fp64 logits, and so may ours be.
 constexpr double kRecurrentLogitTolerance = 4e-5;
 constexpr double kGradientTolerance = 1e-4;
+// Norms of transformers' own gradients of that model in fp32 and in fp64 differ by 1.6e-4.
+constexpr double kRecurrentGradientTolerance = 3.2e-4;
 
 double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
   return ((found - wanted).abs().max() / wanted.abs().max()).item<double>();
@@ -101,6 +103,9 @@ class GoldenModel : public ::testing::TestWithParam<Case> {
 
   testing::TemporaryFolder copy_;
   static bool is_recurrent() { return GetParam().name.starts_with("qwen3_5"); }
+  static double gradient_tolerance() {
+    return is_recurrent() ? kRecurrentGradientTolerance : kGradientTolerance;
+  }
   static double logit_tolerance() {
     return is_recurrent() ? kRecurrentLogitTolerance : kLogitTolerance;
   }
@@ -174,7 +179,7 @@ TEST_P(GoldenModel, GradientsEqualTransformers) {
   model_->set_requires_grad(true);
   double loss = 0;
   const auto found = gradients({}, loss);
-  EXPECT_NEAR(loss / figures_.at("loss").get<double>(), 1.0, kGradientTolerance);
+  EXPECT_NEAR(loss / figures_.at("loss").get<double>(), 1.0, gradient_tolerance());
   const auto& norms = figures_.at("gradient_norms");
   ASSERT_EQ(found.size(), norms.size());
   // Some are zero, apart from rounding: a key's bias adds the same to all scores of a query that is
@@ -185,7 +190,7 @@ TEST_P(GoldenModel, GradientsEqualTransformers) {
   for (const auto& [name, norm] : norms.items()) {
     const double wanted = norm.get<double>();
     EXPECT_NEAR(found.at(name).norm().item<double>(), wanted,
-                kGradientTolerance * wanted + kRounding * largest)
+                gradient_tolerance() * wanted + kRounding * largest)
         << name;
   }
 }
