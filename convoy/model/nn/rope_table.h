@@ -31,8 +31,8 @@ class RopeTable {
  public:
   RopeTable(const architecture::RopeSpec& spec, int64_t head_dim);
 
-  // Where in the tables a row begins that has `row_tokens` tokens in the end: 0, or for LongRope's
-  // longer rows behind the angles of the original positions, where their own angles lie.
+  // The first place in the tables of a row that will have `row_tokens` tokens. It is 0, except for
+  // LongRope's longer rows: their angles lie behind the angles of the original positions.
   int64_t first_position(int64_t row_tokens) const {
     return long_frequencies_E_.defined() && row_tokens > original_positions_ ? original_positions_
                                                                              : 0;

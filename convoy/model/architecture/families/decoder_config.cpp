@@ -52,10 +52,6 @@ void refuse_partial_rotation(const io::JsonReader& reader) {
 
 void refuse_unsupported(const io::JsonReader& config) { refuse_unsupported_but(config, {}); }
 
-void refuse_unsupported_but_partial_rotation(const io::JsonReader& config) {
-  refuse_unsupported_but(config, {kPartialRotation});
-}
-
 void refuse_unsupported_but(const io::JsonReader& config,
                             std::initializer_list<std::string_view> keys_of_forms) {
   const auto is_there = [&](std::string_view key) {
@@ -361,6 +357,27 @@ std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_lay
                                            sliding.size(), num_layers));
   }
   return sliding;
+}
+
+std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_layers,
+                                      int64_t interval) {
+  std::vector<bool> sliding = read_layer_types(config, num_layers);
+  if (!sliding.empty()) return sliding;
+  for (int64_t i = 0; i < num_layers; ++i) sliding.push_back((i + 1) % interval != 0);
+  return sliding;
+}
+
+std::vector<int64_t> read_windows(const io::JsonReader& config, int64_t num_layers,
+                                  int64_t interval) {
+  const int64_t window = config.int_or("sliding_window", 4096, 1, kMostPositions);
+  const bool is_null = config.find("sliding_window") != nullptr && !config.has("sliding_window");
+  std::vector<int64_t> windows;
+  for (const bool slides : read_sliding_layers(config, num_layers, interval)) {
+    if (slides && is_null)
+      config.fail("sliding_window", "is null, but layers of this model have one");
+    windows.push_back(slides ? window : 0);
+  }
+  return windows;
 }
 
 void read_optional_windows(const io::JsonReader& config, architecture::DecoderSpec& spec,

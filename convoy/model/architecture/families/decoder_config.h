@@ -22,7 +22,6 @@ inline constexpr std::string_view kOutputGate = "attn_output_gate";
 // Settings that change the maths and that no family here has (experts, ...), or that the family
 // lacks. The last one is for a family that has the forms which `keys_of_forms` request.
 void refuse_unsupported(const io::JsonReader& config);
-void refuse_unsupported_but_partial_rotation(const io::JsonReader& config);
 void refuse_unsupported_but(const io::JsonReader& config,
                             std::initializer_list<std::string_view> keys_of_forms);
 
@@ -83,6 +82,13 @@ inline constexpr int64_t kMostPositions = int64_t{1} << 31;
 
 // True where layer i is "sliding_attention". Empty when `layer_types` is absent.
 std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_layers);
+// The same; without `layer_types` every layer slides but each `interval`-th one.
+std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_layers,
+                                      int64_t interval);
+// The window of each layer, 0 in layers that see all keys. Throws DataError for a window that is
+// null in a model with sliding layers.
+std::vector<int64_t> read_windows(const io::JsonReader& config, int64_t num_layers,
+                                  int64_t interval);
 
 // use_sliding_window off means no window; else the sliding layers of layer_types have the window
 // or, without that list, the layers that `slides_unlisted` names.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The gated delta rule token by token. The columns of a state do not depend on each other: the
-// columns of a panel stay in the nearest cache for all tokens, and their sums in registers. See vector16.inl.
+// columns of a panel stay in the nearest cache for all tokens, and their sums in registers. See
+// vector16.inl.
 
 constexpr int64_t kDeltaParts = std::min<int64_t>(4, kRegistersOfRow);
 // As many sums in progress as hide the latency of two multipliers.

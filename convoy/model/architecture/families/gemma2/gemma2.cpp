@@ -12,24 +12,6 @@ namespace {
 constexpr const char* kScoreCap = "attn_logit_softcapping";
 constexpr const char* kLogitCap = "final_logit_softcapping";
 
-// Without layer_types, every second layer sees all keys.
-std::vector<bool> read_gemma2_sliding_layers(const io::JsonReader& config, int64_t num_layers) {
-  std::vector<bool> sliding = read_layer_types(config, num_layers);
-  if (!sliding.empty()) return sliding;
-  for (int64_t i = 0; i < num_layers; ++i) sliding.push_back(i % 2 == 0);
-  return sliding;
-}
-
-void read_gemma2_windows(const io::JsonReader& config, architecture::DecoderSpec& spec) {
-  const int64_t window = config.int_or("sliding_window", 4096, 1, kMostPositions);
-  const std::vector<bool> sliding = read_gemma2_sliding_layers(config, spec.num_layers());
-  for (int64_t i = 0; i < spec.num_layers(); ++i) {
-    if (sliding[i] && config.find("sliding_window") != nullptr && !config.has("sliding_window"))
-      config.fail("sliding_window", "is null, but layers of this model have one");
-    spec.layers[i].sliding_window = sliding[i] ? window : 0;
-  }
-}
-
 }  // namespace
 
 architecture::DecoderSpec read_gemma2_spec(const io::JsonReader& config) {
@@ -54,7 +36,9 @@ architecture::DecoderSpec read_gemma2_spec(const io::JsonReader& config) {
   spec.logit_cap = read_soft_cap(config, kLogitCap, 30.0);
   spec.tied_head = config.bool_or("tie_word_embeddings", true);
   read_rope(config, spec);
-  read_gemma2_windows(config, spec);
+  constexpr int64_t kInterval = 2;
+  const std::vector<int64_t> windows = read_windows(config, spec.num_layers(), kInterval);
+  for (size_t i = 0; i < windows.size(); ++i) spec.layers[i].sliding_window = windows[i];
   return spec;
 }
 

@@ -8,19 +8,6 @@
 #include "convoy/model/architecture/families/decoder_config.h"
 
 namespace convoy::families {
-namespace {
-
-std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_layers) {
-  std::vector<bool> sliding = read_layer_types(config, num_layers);
-  if (!sliding.empty()) return sliding;
-  const std::string key =
-      config.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
-  const int64_t pattern = config.int_or(key, 6, 1, 1 << 20);
-  for (int64_t i = 0; i < num_layers; ++i) sliding.push_back((i + 1) % pattern != 0);
-  return sliding;
-}
-
-}  // namespace
 
 architecture::DecoderSpec read_gemma3_spec(const io::JsonReader& config) {
   // transformers reads attn_logit_softcapping for this family, and does not apply it.
@@ -53,7 +40,12 @@ architecture::DecoderSpec read_gemma3_spec(const io::JsonReader& config) {
 
   const auto num_layers = static_cast<int64_t>(spec.layers.size());
   const int64_t window = config.int_or("sliding_window", 4096, 1, int64_t{1} << 31);
-  const std::vector<bool> sliding = read_sliding_layers(config, num_layers);
+  std::vector<bool> sliding = read_layer_types(config, num_layers);
+  if (sliding.empty()) {
+    const std::string key =
+        config.has("sliding_window_pattern") ? "sliding_window_pattern" : "_sliding_window_pattern";
+    sliding = read_sliding_layers(config, num_layers, config.int_or(key, 6, 1, 1 << 20));
+  }
   for (int64_t i = 0; i < num_layers; ++i) {
     spec.layers[i] = {.rope = sliding[i] ? kSlidingRope : kFullRope,
                       .sliding_window = sliding[i] ? window : 0};

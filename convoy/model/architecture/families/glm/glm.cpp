@@ -8,7 +8,7 @@
 namespace convoy::families {
 
 architecture::DecoderSpec read_glm_spec(const io::JsonReader& config) {
-  refuse_unsupported_but_partial_rotation(config);
+  refuse_unsupported_but(config, {kPartialRotation});
   architecture::DecoderSpec spec;
   spec.family = "glm";
   read_sizes(config,

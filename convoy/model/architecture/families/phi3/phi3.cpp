@@ -24,7 +24,7 @@ io::JsonReader with_original_positions(const io::JsonReader& config) {
 }  // namespace
 
 architecture::DecoderSpec read_phi3_spec(const io::JsonReader& config) {
-  refuse_unsupported_but_partial_rotation(config);
+  refuse_unsupported_but(config, {kPartialRotation});
   architecture::DecoderSpec spec;
   spec.family = "phi3";
   read_sizes(config,
