@@ -24,7 +24,7 @@ double at_fraction(std::vector<double> values, double fraction) {
   return values[static_cast<size_t>(fraction * static_cast<double>(values.size()))];
 }
 
-// Of all threads of this process.
+// The processor time of all threads of this process.
 double processor_ms() { return 1e3 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 void measure(int64_t width, int64_t depth, int64_t rows, int64_t steps) {

@@ -93,7 +93,7 @@ Cost measure(int ranks, bool same, const std::function<void(std::vector<Pipe>&)>
     pipes.back().write_end.reset();
   }
   const auto begin = std::chrono::steady_clock::now();
-  // The one that moves bytes is a process of its own, whose cost is counted with its children's.
+  // The mover of bytes is a process of its own; its cost includes that of its children.
   const pid_t mover = ::fork();
   if (mover == 0) {
     move_bytes(pipes);
@@ -110,7 +110,7 @@ Cost measure(int ranks, bool same, const std::function<void(std::vector<Pipe>&)>
   return cost;
 }
 
-// One cat per rank, into FOLDER/RANK.
+// Starts one cat per rank, which writes to FOLDER/RANK.
 void copy_with_cat(std::vector<Pipe>& pipes, const fs::path& folder) {
   std::vector<pid_t> cats;
   for (size_t rank = 0; rank < pipes.size(); ++rank) {

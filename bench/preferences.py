@@ -133,7 +133,7 @@ def main():
     options = parser.parse_args()
     peer = has_trl(options.peer_python)
     with tempfile.TemporaryDirectory() as folder:
-        # Both score the rows of all steps before the first one, and no others.
+        # Both programs score the rows of all steps before the first one, and no others.
         lines = pathlib.Path(options.data).read_text().splitlines(keepends=True)
         options.data = str(pathlib.Path(folder, "pairs.jsonl"))
         pathlib.Path(options.data).write_text("".join(lines[: options.pairs * options.steps]))

@@ -253,7 +253,7 @@ def servers(options, convoy, model):
                 [options.peer_python, SOURCE / "bench/peers/llama_cpp_file.py", model, file],
                 check=True,
             )
-        # Else a request that comes ends a stream that runs.
+        # Requests are not interrupted: else a new request would end a stream that runs.
         command = [
             options.peer_python,
             "-m",

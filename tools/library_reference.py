@@ -9,7 +9,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# By the name that each is installed by.
+# Each header, by the name under which it is installed.
 HEADERS = {
     f"{name}.h": f"convoy/library/{name}.h"
     for name in [

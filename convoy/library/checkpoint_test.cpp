@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Some ranks save in one way, others continue in another: the losses equal an unbroken run's.
+// Some ranks save in one way, others continue in another: losses equal an unbroken run's.
 #include "convoy/library/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -147,7 +147,7 @@ TEST(CheckpointFolder, GoesOnInAnyOtherWay) {
   }
 }
 
-// One rank; optimizers whose states differ, some saved before they have any.
+// Runs on one rank. The states of the optimizers differ, and some are saved before they exist.
 template <class Optimizer, class Options>
 void expect_same_after_load(const Options& options, int steps_before) {
   const testing::TemporaryFolder folder;

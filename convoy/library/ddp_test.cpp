@@ -181,7 +181,7 @@ RANK_BODY(MeansOfEveryType) {
       model(rank_rows_of(group->rank()), step % 2 == 1 && group->rank() + 1 == group->size())
           .backward();
       expect_mean_gradients(mixed, by_rank);
-      // Without zeroing: what was there stays, as a mean that all ranks have.
+      // Without zero_grad() the new mean is added to the old one, which is equal on all ranks.
       const at::Tensor before = mixed->single.grad().clone();
       model(rank_rows_of(group->rank()), false).backward();
       EXPECT_TRUE(at::allclose(mixed->single.grad(), 2 * before));

@@ -89,7 +89,7 @@ TEST(NaturalCode, IsRefusedByNameWhereItWouldBeWrong) {
   expect_all_well(start_ranks(2, "NaturalUses"));
 }
 
-// As a program's main() has it.
+// This body ends as the main() of a program does.
 RANK_BODY(EndsByRefusal) {
   std::_Exit(run_rank([] {
     const auto group = init();
@@ -260,7 +260,7 @@ TEST(NaturalCode, WeightTiedOverUnitsIsTrained) {
   expect_all_well(start_ranks(3, "TiedOverUnits"));
 }
 
-// As of WGAN-GP: other forward passes before and after, and one backward pass through all.
+// As in WGAN-GP, other forward passes come before and after, and one backward pass takes them all.
 RANK_BODY(GradientPenalty) {
   const auto group = init();
   const auto penalty = [](auto& model, int rank, int64_t step) {
@@ -287,7 +287,7 @@ TEST(NaturalCode, GradientPenaltyIsThatOfOneProcess) {
   expect_all_well(start_ranks(2, "GradientPenalty"));
 }
 
-// A layer of its own for each rank, of one size: the gathers fit, and would bring the other's.
+// Ranks may choose layers of one size: their gathers would fit, and would mix up the layers.
 struct ChoosingImpl : torch::nn::Module {
   ChoosingImpl() {
     for (const char* name : {"left", "right"})

@@ -144,7 +144,7 @@ std::atomic<std::terminate_handler> handler_before = nullptr;
                              "one too many"}),
           environment_or_none()));
   } catch (...) {
-    // It is no error of gloo's.
+    // Not an error of gloo, which throws only std::exception.
   }
   if (const std::terminate_handler before = handler_before) before();
   std::abort();

@@ -223,7 +223,7 @@ TEST(Work, DifferentCallsAreNoticed) {
     EXPECT_EQ(result.exit_code, 13) << result.output;
 }
 
-// c10d's own collectives over our ranks, and ours over c10d's.
+// Collectives of c10d over our group, and our collectives over a group of c10d, agree.
 RANK_BODY(BothWays) {
   const auto group = init();
   const int size = group->size(), rank = group->rank();
@@ -373,7 +373,7 @@ TEST(ProcessGroup, GroupsInOtherOrdersEndByTheLimit) {
   EXPECT_NE(results[1].output.find("on group world 2"), std::string::npos) << results[1].output;
 }
 
-// Neither waits for the time limit.
+// A rank with half an environment does not wait for the time limit.
 RANK_BODY(HalfAnEnvironment) {
   unsetenv("WORLD_SIZE");
   std::_Exit(run_rank([] { init(); }));
@@ -385,7 +385,7 @@ TEST(ProcessGroup, HalfAnEnvironmentIsRefused) {
       << results[0].output;
 }
 
-// As a main() that returns: all destructors run, LibTorch's too.
+// The body ends like a main() that returns: all destructors run, also LibTorch's.
 RANK_BODY(OneRankThrows) {
   std::exit(run_rank([] {
     const auto group = init();

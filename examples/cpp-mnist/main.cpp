@@ -37,7 +37,7 @@ auto digits_in(const std::string& folder, MNIST::Mode mode) {
       .map(torch::data::transforms::Stack<>());
 }
 
-// Of all ranks, each of which looks at its share.
+// The accuracy over all digits. Each rank looks at its share of them.
 double accuracy(convoy::ProcessGroup& group, convoy::DistributedDataParallel<Digits>& model,
                 const std::string& folder) {
   auto digits = digits_in(folder, MNIST::Mode::kTest);

@@ -125,7 +125,7 @@ TEST_F(Trained, ActivitiesOfReplicasOnTwoDevicesAreThoseOfTheCpu) {
   EXPECT_GT(simulated::memory(1).allocations, before) << "the second device took no part";
 }
 
-// One for each device that is there.
+// There is one replica for each device.
 TEST_F(Trained, ReplicasAreAsManyAsDevices) {
   nlohmann::json config = activities();
   config["parallel"] = {{"strategy", "dp"}, {"replicas", 2}};

@@ -41,7 +41,7 @@ struct Gradients {
   std::vector<at::Tensor> of_parameters;
 };
 
-// After two passes, which add up.
+// Returns the gradients after two passes, which add up.
 template <class Model>
 Gradients gradients_of(Net& net, Model& model, at::Device device) {
   const at::Tensor x = at::arange(20, at::kFloat).view({5, 4}).div_(7).sin_().to(device);
@@ -109,7 +109,7 @@ TEST_F(DataParallelOnDevices, BackwardMayBeCalledOnOtherStreamsThanForward) {
     loss = std::get<0>(model(at::ones({4, 4}, first_))).sum();
   }
   loss.backward();
-  // Read on the stream of backward().
+  // The gradient is read on the stream of backward().
   EXPECT_GT(net->first.grad().abs().sum().item<float>(), 0);
   EXPECT_EQ(net->bias.grad().sum().item<float>(), 12);
 }

@@ -97,7 +97,7 @@ TEST_F(EngineOnACard, TwoNeverShareItByAccident) {
          {"sim:1 has the engine of process ", "CUDA_VISIBLE_DEVICES", "give each its --kv-blocks"})
       EXPECT_NE(sentence.find(words), std::string::npos) << sentence;
   }
-  // Another card is free, and who says how much it takes may share.
+  // The other device is free, and an engine that is given --kv-blocks may share a device.
   EXPECT_NO_THROW(config(loaded(simulated::device(0))));
   settings::EngineFlags flags;
   flags.kv_blocks = 9;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The generation engine on a device whose host reads tokens a step later: what it copies, what it
-// waits for, and that the texts equal the CPU's with the same table of ops.
+// waits for, and that its texts equal the CPU's texts with the same table of ops.
 #include <gtest/gtest.h>
 
 #include "convoy/apps/recipes/model_test.h"

@@ -39,7 +39,7 @@ std::unique_ptr<nn::CausalLm> on_device(const fs::path& folder) {
   return model;
 }
 
-// Of two rows: a prompt of 5 tokens and one of 3, then a token more of each.
+// The states of two rows: prompts of 5 and of 3 tokens, and then one more token of each row.
 at::Tensor states_of(nn::CausalLm& model) {
   const at::NoGradGuard no_grad;
   testing::GrowingCache cache(model, 2);

@@ -313,7 +313,7 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned, unsigned, unsigned
   }
 }
 
-// As CUlaunchConfig and CUlaunchAttribute are laid out.
+// These structs have the layout of CUlaunchAttribute and CUlaunchConfig.
 struct FakeLaunchAttribute {
   int id;
   alignas(8) int value[16];
@@ -331,7 +331,7 @@ int cuLaunchKernelEx(const FakeLaunchConfig* config, void* function, void** para
   if (driver().capability < kHopper) return convoy::testing::kInvalidValue;
   for (unsigned at = 0; at < config->num_attributes; ++at) {
     const FakeLaunchAttribute& attribute = config->attributes[at];
-    // What it reads may not be there yet.
+    // A kernel that starts early must wait: its inputs may not be there yet.
     if (attribute.id != kStartsEarly || attribute.value[0] != 1 ||
         !static_cast<PtxEntry*>(function)->waits())
       return convoy::testing::kInvalidValue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The threads of one block. A warp's go on until each is at a barrier or has ended, exchanging
-// numbers at shuffles; then the next warp's. Threads that do not meet where they must are an error.
+// The threads of one block. A warp's threads go on until each is at a barrier or has ended, and
+// exchange numbers at shuffles; then the next warp goes on. Threads that do not meet are an error.
 #pragma once
 
 #include "fake_cuda/ptx_program.h"

@@ -86,8 +86,8 @@ void look_up_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = bits;
 }
 
-// Each of the four bytes is one of eight, by the lower three bits of four of the selector; the
-// fourth, which repeats a sign, is not known here.
+// Each of the four bytes is one of eight, chosen by the lower three of four bits of the selector.
+// The fourth bit, which repeats a sign, is not supported.
 void permute_bytes(const PtxInstruction& i, Numbers n, PtxMemory&) {
   const uint64_t bytes = n[i.from[1]] << 32 | static_cast<uint32_t>(n[i.from[0]]);
   uint32_t chosen = 0;
@@ -165,7 +165,7 @@ void wait_for_copies(const PtxInstruction& i, Numbers n, PtxMemory& memory) {
   memory.wait_for_copies(n[i.from[0]]);
 }
 
-// As the GPU: the nearest number that there is, 0 for NaN.
+// Converts as a GPU does: to the nearest number that the type has, and NaN to 0.
 int32_t truncated(float value) {
   if (value != value) return 0;
   if (value >= 0x1p31f) return INT32_MAX;
@@ -174,7 +174,7 @@ int32_t truncated(float value) {
 
 double to_nearest(double value) { return std::nearbyint(value); }
 
-// To nearest, ties to even; a NaN is the one that GPUs give.
+// Rounds to nearest, ties to even; every NaN becomes the NaN that GPUs give.
 uint32_t bf16_of(double value) {
   if (value != value) return 0x7fff;
   constexpr int kBits = 8, kLeastExponent = -133;
@@ -377,9 +377,9 @@ void add_comparisons(Table& table) {
   COMPARE_UNORDERED("f64", double)
 }
 
-// As inexact as the manual allows, so that a test that passes here holds for every GPU.
+// Results are as inexact as the manual allows: a test that passes here holds for every GPU.
 void add_approximations(Table& table) {
-  // Exact at 0.
+  // The result for 0 is exact.
   table["ex2.approx.f32"] =
       UNARY(float, float, a == 0 ? 1.0f : static_cast<float>(std::exp2(double{a}) * (1 + 0x1p-22)));
   table["lg2.approx.f32"] =

@@ -9,7 +9,7 @@
 
 namespace convoy::testing {
 
-// By its full name, "fma.rn.f32". Null: not known.
+// Finds an operation by its full name, such as "fma.rn.f32". Null: the name is not known.
 PtxInstruction::Run ptx_operation(const std::string& name, PtxResults results);
 
 }  // namespace convoy::testing

@@ -24,7 +24,7 @@ std::string without_comments(const std::string& text) {
   return std::regex_replace(text, std::regex("//[^\n]*"), "");
 }
 
-// At commas outside of braces and brackets.
+// Splits at commas outside of braces and brackets.
 std::vector<std::string> operands_of(const std::string& text) {
   std::vector<std::string> operands(1);
   int depth = 0;

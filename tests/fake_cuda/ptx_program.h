@@ -43,7 +43,7 @@ struct PtxInstruction {
   int64_t target = -1;  // index that a jump goes to
 };
 
-// All threads of a warp do it together.
+// True if all threads of a warp execute it together.
 constexpr bool is_of_warp(PtxInstruction::Kind kind) {
   return kind == PtxInstruction::Kind::Shuffle || kind == PtxInstruction::Kind::ShuffleFromLane ||
          kind == PtxInstruction::Kind::MatrixProduct;
@@ -53,21 +53,21 @@ class PtxEntry {
  public:
   // `module_text` stands before the first entry; `body` between the braces. Throws PtxError.
   PtxEntry(const std::string& module_text, const std::string& body, PtxResults results);
-  // All blocks of a grid, one after another. `parameters` are what its one struct holds. Throws
-  // PtxError.
+  // Runs all blocks of a grid, one after another. `parameters` is the content of the kernel's one
+  // struct. Throws PtxError.
   void run(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
            const PtxAllocations& allocations) const;
-  // The same, and two threads of a block that use a word of global memory, one of them writing, with
-  // no barrier between them are an error.
+  // Like run(). It is an error if two threads of a block use a word of global memory, one of them
+  // writes, and no barrier is between them.
   void run_watched(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
                    const PtxAllocations& allocations) const;
-  // The same, and returns the bytes of global memory that warps moved.
+  // Like run(), and returns the bytes of global memory that warps moved.
   PtxTraffic measure(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
                      const PtxAllocations& allocations) const;
-  // One of them alone.
+  // Runs one block of the grid alone.
   void run_block(uint32_t block, uint32_t num_blocks, uint32_t block_threads,
                  const void* parameters, const PtxAllocations& allocations) const;
-  // Does it wait for the kernels before it?
+  // True if it waits for the kernels that were launched before it.
   bool waits() const { return waits_; }
 
  private:

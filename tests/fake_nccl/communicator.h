@@ -42,7 +42,7 @@ class Communicator {
   // Puts a collective on the stream. `body` runs on the communicator's thread, at its turn; it
   // returns false when the communicator was aborted meanwhile. Returns ncclResult_t.
   int put(void* stream, const std::vector<FakeNcclRange>& ranges, std::function<bool()> body);
-  // In a body: waits for all ranks.
+  // Waits for all ranks. Only a body calls it.
   bool meet() const;
   const SharedSlots& slots() const { return slots_; }
 

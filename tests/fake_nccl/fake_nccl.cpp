@@ -45,7 +45,7 @@ const char* read_from(const void* address) {
 }
 char* write_to(void* address) { return static_cast<char*>(fake_nccl::device.address(address)); }
 
-// This rank's bytes in, all ranks meet, `take` gets them out, all meet before the next come in.
+// Stores this rank's bytes, waits for all ranks, lets `take` read, and waits for all ranks again.
 template <class Take>
 bool exchange(const Communicator& communicator, const char* own, size_t bytes, Take take) {
   if (own != nullptr) std::memcpy(communicator.slots().own_slot(), own, bytes);

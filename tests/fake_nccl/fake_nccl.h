@@ -28,7 +28,7 @@ struct FakeNcclRange {
   bool writes;
 };
 
-// The library's access to the device of the process. Without one, addresses are the host's.
+// The library's access to the device of the process. Without it, addresses are the host's.
 struct FakeNcclDevice {
   // A place on the stream, not done until end(). Null after an error.
   void* (*begin)(void* stream, const FakeNcclRange* ranges, size_t count);

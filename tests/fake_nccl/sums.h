@@ -13,7 +13,7 @@ size_t bytes_of_type(int type);
 
 constexpr int kSum = 0, kMax = 2, kMin = 3;
 
-// `to` becomes the reduction, in this order, of `count` numbers each.
+// Writes to `to` the reduction of the buffers `from`, in their order. Each has `count` numbers.
 void reduce(int type, int operation, const std::vector<const char*>& from, size_t count, char* to);
 
 }  // namespace fake_nccl

@@ -113,7 +113,7 @@ inline int state_of(const Thing& thing, const char* function) {
   return is_dead(thing) ? kUnknown : kSuccess;
 }
 
-// Without the lock: other calls come back.
+// Hangs without holding the lock, so that other calls return.
 inline void hang_if_told() {
   const auto hangs = [] {
     const std::lock_guard<std::recursive_mutex> guard(world_mutex);
@@ -150,7 +150,7 @@ inline unsigned long long mib(const Thing& thing, const char* member) {
   return at_tick(thing.told[member], thing.tick).get<unsigned long long>() << 20;
 }
 
-// The short form as the long one.
+// Turns the short form of the description into the long one.
 inline json described_in_words(const std::string& text) {
   json gpus = json::array();
   std::stringstream all(text);

@@ -255,7 +255,7 @@ TEST(FullDisk, OlderSnapshotsStayAndThePartialOneGoes) {
   const SmallDisk small(folder / "disk");
   if (!small.mounted) GTEST_SKIP() << "mounting needs root";
   const fs::path& disk = small.path;
-  // Each save fits alone; a file beside them takes the room.
+  // Two saves fit on the disk; then another file takes the room that a third save needs.
   for (int64_t step = 1; step <= 2; ++step) ASSERT_EQ(save(disk / "checkpoints", step), 0);
   std::ofstream(disk / "other") << std::string(1 << 20, 'x');
   EXPECT_EQ(save(disk / "checkpoints", 3), 12);

@@ -11,7 +11,7 @@ void expect_inside_the_page(const Drawing& drawing);
 void expect_no_text_over_another(const Drawing& drawing);
 // Data stay within the axes; the legend and the caption stay out of them.
 void expect_data_and_words_apart(const Drawing& drawing);
-// All of these, no word is cut, and the axes have room.
+// Expects all of the above, no cut word, and room around the axes.
 void expect_sound(const Drawing& drawing);
 
 }  // namespace convoy::testing

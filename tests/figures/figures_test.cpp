@@ -79,7 +79,7 @@ TEST(Figures, CensoredSeedsAreMarkedCountedAndBounded) {
     return at.guesses && at.place == 1 && at.seed < 3 ? CellState::Censored : CellState::Value;
   }};
   const testing::Drawing drawing = drawing_of(recipe);
-  // In the two panels of losses; the third has their bound, 3 / guesses, as marks of data.
+  // The two panels of losses have these marks; the third shows the bound 3 / guesses as data.
   EXPECT_EQ(drawing.count("rows", "censored"), 2u);
   EXPECT_EQ(drawing.count("rows", "3"), 2u);
   EXPECT_EQ(drawing.count("legend", "no guess of a seed passed; the share is below this with 95 %"),

@@ -219,7 +219,7 @@ class Terminal : public Conversation {
     }
     return false;
   }
-  // So many prompts were shown, so the last line was dealt with.
+  // Waits until `count` prompts were shown: then the last line was dealt with.
   bool wait_for_prompts(int64_t count) {
     return wait_until([&] {
       const std::string text = shown();

@@ -261,7 +261,7 @@ TEST_P(FewBits, LossesOfAQuantisedHeadAreThoseOfItsLogits) {
 INSTANTIATE_TEST_SUITE_P(Models, FewBits, ::testing::Values("llama", "gemma2"),
                          [](const auto& tested) { return std::string(tested.param); });
 
-// As transformers continues rows of their last length: tests/golden/models/make_models.py.
+// The expected tokens are from transformers, as make_models.py continues rows for this model.
 TEST(LongRope, ARowThatMayGrowBeyondTheOriginalPositionsAnswersAsTransformersDoes) {
   const auto model = models::load_causal_lm(
       io::ModelFolder::open(golden("models/phi3-long").string()), at::kFloat);

@@ -43,7 +43,7 @@ class KilledGenerate : public ::testing::Test {
   fs::path said() const { return folder_ / "said"; }
   fs::path journal() const { return output() + ".partial"; }
 
-  // Its output goes to `said`.
+  // The output of the program goes to `said`.
   pid_t start(const std::string& to, int64_t batch) const {
     const std::string program = std::string(std::getenv("CONVOY_BIN_DIR")) + "/convoy-worker";
     const std::string model = std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/examples/tally-3m";
@@ -76,7 +76,7 @@ class KilledGenerate : public ::testing::Test {
     return lines;
   }
 
-  // Until so many answers are kept, or the process has ended.
+  // Waits until `answers` answers are kept, or until the process has ended.
   bool wait_for(pid_t process, int64_t answers) const {
     while (finished_answers() < answers) {
       if (::waitpid(process, nullptr, WNOHANG) == process) return false;

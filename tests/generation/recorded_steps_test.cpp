@@ -92,7 +92,7 @@ TEST_F(RecordedSteps, GiveTheTokensOfStepsByThemselves) {
   }
 }
 
-// Its attention takes the rows' lengths from the host, which a recording would keep.
+// Attention with a soft cap takes row lengths from the host, which a recording would keep.
 TEST_F(RecordedSteps, AreNotMadeUnderASoftCapOnScores) {
   const std::filesystem::path golden = example("../tests/golden/train");
   const auto model =

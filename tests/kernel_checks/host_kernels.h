@@ -21,7 +21,7 @@ class GpuMemoryOnHost : public c10::Allocator {
  public:
   using Announce = void (*)(const void* address, size_t bytes);
 
-  // For as long as the process. `announce`: fake_cuda_host_memory().
+  // Lasts as long as the process. `announce` is fake_cuda_host_memory().
   static void install(Announce announce) {
     announce_ = announce;
     constexpr uint8_t kBeforeOthers = 200;

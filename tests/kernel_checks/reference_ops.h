@@ -99,7 +99,7 @@ struct Share {
 inline std::vector<Share> shares_of_row(std::span<const double> given, const SamplingRule& rule,
                                         std::span<const int32_t> seen = {}) {
   std::vector<double> logits(given.begin(), given.end());
-  // In fp32, as transformers does: what is rounded here decides between neighbours.
+  // The penalty is applied in fp32, as in transformers: its rounding decides between neighbours.
   const auto penalty = static_cast<float>(rule.repetition_penalty);
   for (const int32_t id : seen) {
     const auto logit = static_cast<float>(given[id]);

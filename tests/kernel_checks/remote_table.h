@@ -110,7 +110,7 @@ class Journey {
     return plain;
   }
 
-  // After the call: what it wrote in place.
+  // Called after an op: copies back the tensors that the op wrote in place.
   void end() const {
     const at::NoGradGuard no_grad;
     for (const auto& [host, device] : moved_)

@@ -72,7 +72,7 @@ class PagedTables {
   at::Tensor q_;
 };
 
-// More rows than a block has threads; one in the second chunk of these is long.
+// There are more rows than a block has threads, and one of the rows beyond that number is long.
 PagedSample many_rows(int64_t window) {
   PagedSample sample{.heads = 4, .kv_heads = 2, .features = 16, .rows = {}, .window = window};
   for (int64_t row = 0; row < 300; ++row)

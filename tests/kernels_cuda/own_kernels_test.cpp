@@ -29,7 +29,7 @@ class GpuOnHost : public ::testing::Environment {
 };
 const auto* const on_host = ::testing::AddGlobalTestEnvironment(new GpuOnHost);
 
-// Ahead of the others, so that first launches meet.
+// This test stands ahead of the others, so that first launches meet.
 TEST(OwnKernels, ManyThreadsLaunchThemAtOnce) {
   constexpr int kThreads = 4;
   std::array<bool, kThreads> equal{};
@@ -158,7 +158,7 @@ TEST(OwnGatedActivation, IsThatOfLibTorch) {
         }
 }
 
-// Columns of one product. Of 1,100 a part is no whole number of vectors in bf16.
+// Gate and up are columns of one product. In bf16 a row of 1,100 is no whole number of vectors.
 TEST(OwnGatedActivation, ReadsRowsThatLieApart) {
   for (const at::ScalarType type : kTypes)
     for (const int64_t width : {1, 8, 72, 1100})

@@ -22,7 +22,7 @@ inline const std::array kTypes = {at::kFloat, at::kBFloat16};
 inline const OpTable& own() { return own_kernel_op_table(); }
 inline const OpTable& aten() { return aten_op_table(); }
 
-// The same numbers, `offset` elements into their block: then no vector may be read.
+// Copies `tensor` to a place `offset` elements into a block, where no vector may be read.
 inline at::Tensor moved(const at::Tensor& tensor, int64_t offset) {
   at::Tensor block = at::empty({tensor.numel() + offset}, tensor.options());
   return block.narrow(0, offset, tensor.numel()).view(tensor.sizes()).copy_(tensor);

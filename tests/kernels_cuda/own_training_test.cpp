@@ -76,7 +76,7 @@ TEST(OwnCrossEntropy, TakesTheFirstOfEqualLogitsAndHugeOnes) {
   }
 }
 
-// Every second pair of gradients in bf16.
+// In every second pair of tensors the gradients are in bf16.
 std::vector<AdamWTensors> adamw_sample(int64_t count, bool rounds) {
   std::vector<AdamWTensors> all;
   for (int64_t number = 0; number < count; ++number) {

@@ -89,7 +89,7 @@ class NormOnHost {
       sums_{kWidth};
 };
 
-// Each kernel has the path by vectors and the other; a barrier is of one of them.
+// Each kernel has a path with vectors and one without; every barrier belongs to one of the paths.
 TEST_F(PlantedFaults, EveryMissingBarrierOfTheNormIsFound) {
   NormOnHost norm;
   for (const char* kernel :
@@ -339,8 +339,8 @@ TEST_F(PlantedFaults, AProductOfFewRowsReadsEachCodeOnce) {
       const testing::PtxTraffic moved = product.run(tiles);
       const uint64_t of_weight = moved.read_bytes - product.x_bytes(tiles);
       EXPECT_GE(of_weight, product.weight_bytes()) << form;
-      // Each warp reads the last output once more where it lacks some, tables once, and nested
-      // scales by words.
+      // 11 % more: a warp with too few outputs reads the last one again, each warp reads the
+      // tables, and nested scales are read as whole words.
       EXPECT_LE(100 * of_weight, 111 * product.weight_bytes()) << form << " " << tiles;
       EXPECT_EQ(moved.written_bytes, product.y_bytes()) << form << " " << tiles;
     }
@@ -444,7 +444,7 @@ TEST_F(PlantedFaults, ThreadsThatDoNotMeetAreFound) {
       "");
 }
 
-// Of two groups of copies a thread that waits for the older one may not use the newer one's.
+// A thread that waits for the older of two groups of copies may not read what the newer copies.
 TEST_F(PlantedFaults, CopiesThatAThreadDoesNotWaitForAreFound) {
   const std::vector<uint32_t> numbers = {7, 8};
   const auto* const from = numbers.data();
@@ -477,7 +477,7 @@ TEST_F(PlantedFaults, CopiesThatAThreadDoesNotWaitForAreFound) {
             std::string::npos);
 }
 
-// Each wait of a product is for the copies that it reads next.
+// A product waits for the copies that it reads next.
 TEST_F(PlantedFaults, EveryMissingWaitOfACodedProductIsFound) {
   for (const char* form : kCodedForms)
     for (const uint32_t tiles : {1, 4}) {

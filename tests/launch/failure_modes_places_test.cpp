@@ -255,8 +255,8 @@ TEST_F(FailureModes, L11_NodesMayHaveUnequalNumbersOfRanks) {
   EXPECT_TRUE(nothing_left());
 }
 
-// As torchrun's c10d backend does: the first launcher at the port hosts the meeting, the others of
-// this host join it.
+// As with torchrun's c10d backend, the first launcher at the port hosts the meeting, and the others
+// of this host join it.
 TEST_F(FailureModes, L11_LaunchersOfOneHostNeedNoNodeRanks) {
   const std::string port = std::to_string(32'000 + ::getpid() % 700);
   const auto node = [&] {
@@ -349,8 +349,8 @@ const AroundCase kAroundCases[] = {
 INSTANTIATE_TEST_SUITE_P(FailureModes, StartedByOthers, ::testing::ValuesIn(kAroundCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Its agent listens at MASTER_PORT and its attempts share that store: without this setting a rank
-// would listen there, or read keys of the previous attempt.
+// Torchrun's agent listens at MASTER_PORT and its attempts share that store: without this setting a
+// rank would listen there, or read keys of the previous attempt.
 TEST_F(FailureModes, L19_TorchrunsAttemptAndStoreReachTheRank) {
   LaunchStart what;
   what.arguments = {"sh", "-c",

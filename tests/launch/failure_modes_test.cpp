@@ -365,7 +365,7 @@ TEST_F(FailureModes, L15_LineWithoutEndDoesNotFillTheMemory) {
 TEST_F(FailureModes, L16_LogDiskThatIsFullStopsNothing) {
   LaunchStart what = shell(2, "yes line of $RANK | head -n 200000; echo last of $RANK",
                            {"--log-dir", path("logs"), "--tee", "3"});
-  // No file of this process may grow beyond this: as a quota does it.
+  // `ulimit -f` stands for the full disk: no file of this process may grow beyond it.
   what.before = {"sh", "-c", "ulimit -f 1000; exec \"$@\"", "sh"};
   const LaunchEnd end = run(what);
   EXPECT_EQ(end.status, 0) << end.errors;

@@ -101,7 +101,7 @@ TEST_F(HostileUse, WhatAJobSystemKilledAtOnceIsTidiedUpByTheNextStart) {
 }
 
 TEST_F(HostileUse, RankThatKillsTheGuard) {
-  // Whatever a rank does to the process that stands by, the job's own end is in order.
+  // The rank kills the guard process. The job still ends with the rank's code and leaves nothing.
   const LaunchEnd end = run(shell(
       1,
       "for pid in $(cat /proc/$PPID/task/*/children); do [ $pid = $$ ] || kill -9 $pid; done; "

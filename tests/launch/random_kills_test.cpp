@@ -156,7 +156,7 @@ void RandomKills::one_life(int number_of_ranks, Victim victim) {
   ASSERT_TRUE(wait_for_lines("work", 3 * number_of_ranks)) << launch->errors();
   std::this_thread::sleep_for(any_time(15));
 
-  // At work: the ranks beat, and every victim lives until the signal.
+  // The job is at work: the ranks beat, and every victim lives until the signal.
   const size_t before = bytes_of(path("beats"));
   ASSERT_TRUE(wait_until([&] { return bytes_of(path("beats")) > before; }, milliseconds(5'000)));
   for (const pid_t pid : survivors()) ASSERT_FALSE(uses_named_shared_memory(pid));
@@ -209,8 +209,8 @@ TEST_F(RandomKills, LeaveNothingAndTheNextStartWorks) {
 }
 
 TEST_F(RandomKills, AtAnyMomentOfTheStart) {
-  // From the first instruction of the launcher to the last one of its start, while least is known
-  // of the files and processes that it has made.
+  // The kills fall between the first instruction of the launcher and the last one of its start,
+  // while least is known of the files and processes that it has made.
   const int starts = wanted_kills() / 4;
   for (int life = 0; life < starts; ++life) {
     SCOPED_TRACE(fmt::format("CONVOY_KILL_SEED={}, life {}", seed_, life));

@@ -30,7 +30,7 @@ TEST_F(Signals, L06_BeforeAnyRankIsThere) {
   // Sent after every possible wait from the very first instruction on: the start takes some 20 ms.
   for (int wait_ms = 0; wait_ms < 40; wait_ms += 2) {
     for (const int number : {SIGTERM, SIGINT}) {
-      // No shell: one that gets a signal while it starts its child waits for the child first.
+      // A shell would not do: a signal during the start of its child makes it wait for the child.
       LaunchStart what;
       what.arguments = {"--nproc-per-node", "2", "sleep", "60"};
       const auto launch = start(what);

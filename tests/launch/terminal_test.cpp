@@ -111,7 +111,7 @@ TEST_F(Terminal, RankThatAsksThePersonGetsAnErrorInsteadOfBeingStopped) {
 }
 
 TEST_F(Terminal, PromptIsShownBeforeItIsAnswered) {
-  // As input(), pdb and a shell's read do: no end of line before the answer.
+  // Prompts of input(), of pdb and of a shell's read have no end of line before the answer.
   open(shell(2,
              "[ $RANK = 0 ] || exit 0; echo welcome; printf 'name? '; read name; "
              "echo \"hello $name\"; printf '(Pdb) ' >&2; read word; echo \"$word\" > $HERE/word"));

@@ -85,8 +85,8 @@ std::string folder_of(const std::string& name, const Layer& layer) {
   return "convoy/" + (alone ? name : layer.district + "/" + name) + "/";
 }
 
-// The layer of a path such as "convoy/core/base/error.h"; "" when it is not under convoy/, its
-// folder when that is no layer's.
+// The layer of a path such as "convoy/core/base/error.h". Returns "" for a path outside of convoy/,
+// and the folder of a path that is in no layer.
 std::string layer_of(const Table& table, const std::string& path) {
   if (!path.starts_with("convoy/")) return "";
   for (const auto& [name, layer] : table)

@@ -29,7 +29,7 @@ inline double slowdown() {
   return worst;
 }
 
-// For comparison with a difference of time points.
+// Returns a duration to compare with a difference of time points.
 inline std::chrono::duration<double> within(double seconds_when_idle) {
   return std::chrono::duration<double>(seconds_when_idle * slowdown());
 }

@@ -46,7 +46,7 @@ class FakeMachine {
   }
 
  private:
-  // Once for all tests of a process: a thousand small files take a second.
+  // Lays the files out once for all tests of a process: a thousand small files take a second.
   static std::filesystem::path laid_out(const std::string& name,
                                         const std::filesystem::path& scenario) {
     namespace fs = std::filesystem;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's sharding between ranks, on simulated devices: the values equal one process's that
-// computes all rows on its CPU.
+// The library's sharding between ranks, on simulated devices. The values equal the result of a
+// process that computes all rows on its CPU.
 #include <ATen/ATen.h>
 #include <c10/util/accumulate.h>
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ std::shared_ptr<ProcessGroup> group_of_devices() {
   return init({.timeout = std::chrono::seconds(60), .device = at::kPrivateUse1});
 }
 
-// Ranks begin with other values; wrapping makes them rank 0's.
+// Ranks begin with other values; wrapping gives them the values of rank 0.
 Stack own_stack(const ProcessGroup& group) {
   return Stack(group.is_leader() ? 0.7 : 0.1, group.device());
 }

@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The same ranks on CPUs, over Gloo.
+// The group of the same ranks on CPUs, over Gloo.
 comm::Group* wire = nullptr;
 
 class OneRank {
@@ -161,7 +161,7 @@ RANK_BODY(Types) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
-// One rounding of a sum of bf16, to the nearest even.
+// A sum of bf16 is rounded once, to the nearest even.
 RANK_BODY(Rounding) {
   OneRank one;
   const at::Tensor brought = at::tensor({256.0, 1.0, 256.0}).to(at::kBFloat16)[one.rank()];
@@ -170,7 +170,7 @@ RANK_BODY(Rounding) {
   EXPECT_EQ(sum.item<float>(), 512);  // 513
 }
 
-// Many at once, of the whole and of its parts.
+// Many collectives are in flight at once, of the whole group and of its parts.
 RANK_BODY(InFlight) {
   OneRank one;
   const auto part = one.group().split(one.rank() / 2, "pairs");
@@ -416,7 +416,7 @@ TEST(RanksOnDevices, CollectivesOfAGroupAndItsPartsOverlap) {
   testing::expect_all_well(testing::start_ranks(4, "InFlight"));
 }
 
-// Two ranks with a fault planted at rank 0: both end in time, with the right message.
+// Plants a fault at rank 0 of two ranks: both end in time, with the right message.
 void expect_both_end(const std::string& fault, const std::string& said_by_rank_0,
                      const std::string& said_by_rank_1) {
   SCOPED_TRACE(fault);

@@ -13,13 +13,13 @@
 
 namespace convoy::testing {
 
-// TRL sums log-probabilities in fp32: of -128 and below the last bit is so much.
+// TRL sums log-probabilities in fp32, where the last bit of a sum of -128 or less is this large.
 inline constexpr double kLastBit = 1.6e-5;
 
 std::filesystem::path trl_folder();
 nlohmann::json read_trl_golden(const std::string& file);
 
-// Within 1e-5, relative for figures above 1, and `beside`.
+// Allows a difference of 1e-5, relative for figures above 1, and of `beside` more.
 void expect_close(double found, double wanted, const std::string& what, double beside = 0);
 // The stored tensors have the norms and products that a case has.
 void expect_weights(const std::filesystem::path& file, const nlohmann::json& wanted);
@@ -27,7 +27,7 @@ void expect_weights(const std::filesystem::path& file, const nlohmann::json& wan
 // A case, for the model of tests/golden/train: all but its task and its reference.
 nlohmann::json trl_config(const ConvoyProgram& convoy, const nlohmann::json& golden,
                           const nlohmann::json& one);
-// What its training makes, in the folder of the run.
+// The file that the training of the case `one` makes, in the folder of the run.
 std::string trained_file(const nlohmann::json& one);
 
 struct Layout {

@@ -69,7 +69,7 @@ std::string behind_hashes(const std::string& text) {
   return answer;
 }
 
-// The accuracy that the checker finds equals a plain comparison's, and the rows are in order.
+// The accuracy of the checker equals that of a plain comparison, and the rows are in order.
 TEST_F(Pipeline, SumsComeBackInOrderWithTheirAnswersChecked) {
   const std::vector<Json> got =
       done("sums.json", fmt::format("--dataset {} --num-examples 40 --stages generate,verify "
@@ -157,8 +157,8 @@ TEST_F(Pipeline, AFinishedRunIsPublishedAgainWithoutWork) {
   EXPECT_NE(shown.out.find("finished"), std::string::npos) << shown.out;
 }
 
-// Coordinator and worker die while some rows are finished and others are not; what was kept is not
-// made again, and the bytes equal an unbroken run's.
+// Coordinator and worker die while some rows are finished and others are not. What was kept is not
+// made again, and the bytes equal an unbroken run's bytes.
 TEST_F(Pipeline, AKilledRunGoesOnToTheSameBytes) {
   const std::string arguments = fmt::format(
       "--dataset {} --num-examples 24 --stages generate,verify --deterministic", sums());

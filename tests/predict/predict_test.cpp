@@ -197,7 +197,7 @@ TEST(BenchPredict, DrawingWithATemperatureIsCountedToo) {
   EXPECT_EQ(launches_by_op(bench_predict(flags, "cpu")), likeliest);
 }
 
-// Golden, too: the cost of drawing 16 tokens of 152,064, beyond picking the likeliest.
+// A golden figure: the cost of drawing 16 tokens of 152,064, beyond picking the likeliest.
 TEST(BenchPredict, DrawFromAVocabularyOf152kTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kQwen7B), 16, 64);
@@ -271,7 +271,7 @@ TEST(BenchPredict, FlagsNameTheGpusWhoseSpeedIsKnown) {
   EXPECT_EQ(found->choices, names);
 }
 
-// What stands beside the prediction on a GPU, here on the CPU.
+// On a GPU these figures stand beside the prediction; here they are measured on the CPU.
 TEST(BenchPredict, TheSameStepIsTimedOnADeviceThatComputes) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 2, 20);

@@ -67,7 +67,7 @@ TEST(BenchPredict, TrainingComputesWhatTheModelNeeds) {
   }
 }
 
-// Forward and backward; golden, too.
+// Counts launches of forward and backward. These counts are golden too: they may only fall.
 TEST(BenchPredict, ALayerOfTrainingIsFewLaunches) {
   const testing::TemporaryFolder folder;
   Sizes sizes = kSmall;
@@ -157,7 +157,7 @@ TEST(BenchPredict, CudnnsAttentionIsRefusedWhereItTakesNothing) {
             std::string::npos);
 }
 
-// By name: bytes that a rank sends.
+// For each collective, the bytes that a rank sends.
 std::map<std::string, double> link_bytes(const Json& result) {
   std::map<std::string, double> bytes;
   for (const Json& each : result.at("collectives"))
@@ -165,7 +165,7 @@ std::map<std::string, double> link_bytes(const Json& result) {
   return bytes;
 }
 
-// Of four ranks each sends three quarters: once to have its piece summed, once to have all pieces.
+// Each of four ranks sends three quarters: once to have its piece summed, once to have all pieces.
 TEST(BenchPredict, RanksSendWhatTheirStrategyNeeds) {
   const testing::TemporaryFolder folder;
   constexpr Sizes kCut{256, 688, 4, 4, 2, 4096, false};  // each unit is large enough to be cut
@@ -265,7 +265,7 @@ TEST(BenchPredict, RefusesFlagsOfOtherSteps) {
   EXPECT_EQ(key_of([](Flags& flags) { flags.ranks = 2; }, false), "ranks");
 }
 
-// Golden, too: collectives are hidden but for the first block's and the last gradients.
+// Golden figures: only collectives of the first block and of the last gradients are not hidden.
 TEST(BenchPredict, ShardedStepOf7BOnEightHidesItsCollectives) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags =
@@ -280,7 +280,7 @@ TEST(BenchPredict, ShardedStepOf7BOnEightHidesItsCollectives) {
   }
 }
 
-// Golden, too.
+// These figures are golden too.
 TEST(BenchPredict, LoraStepOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   const Json result =

@@ -124,7 +124,7 @@ def a_host_that_is_cut_off_holds_nobody_up(runs):
     runs.hosts.cut("b")
     try:
         assert left.end() == 0, left.text
-        # Its patience with a server that does not answer, 15 s for each process, may end before a busy machine's other host.
+        # Processes of host b wait 15 s for a server that does not answer, and may give up before a busy host a ends.
         gave_up = right.process.poll() is not None
         runs.check("cut")
     finally:
@@ -133,7 +133,7 @@ def a_host_that_is_cut_off_holds_nobody_up(runs):
     if gave_up:
         assert code != 0 and "PostgreSQL" in right.text, (code, right.text)
         return
-    # It learns that all is done.
+    # Host b learns that all is done.
     assert code == 0, right.text
     assert right.report["rows"] + left.report["rows"] <= ROWS, (left.report, right.report)
 

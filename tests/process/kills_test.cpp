@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers, the coordinator and all of them killed at random times, and resumed with other numbers
-// of workers: the output equals an unbroken run's, byte for byte, and a kill costs no more than
-// what was in flight.
+// Workers, the coordinator and all of them are killed at random times, and resumed with other
+// numbers of workers. The output equals that of an unbroken run, byte for byte, and a kill costs no
+// more than what was in flight.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,7 +105,7 @@ TEST_P(RowRandomKills, OutputIsThatOfAnUnbrokenRun) {
   for (int kill = 0; kill < kills_; ++kill) {
     if (going == nullptr || !going->running()) {
       if (going != nullptr && going->wait().status == 0) {
-        // It ended before its kills: the remaining kills go to a new run.
+        // The run ended before its kills: the remaining kills go to a new run.
         check(fmt::format("broken{}", whole++), std::exchange(ended, 0));
       }
       going = start(command(fmt::format("broken{}", whole), counts[starts++ % 3]));

@@ -21,7 +21,7 @@ struct NoopEngineOptions {
   int64_t tokens_per_step = 1;             // for each running request
   int64_t min_tokens = 1;                  // shortest text
   int64_t max_tokens = 1;
-  // Asked once per request when its text would be ready: an error in its place. Empty = never.
+  // An error in place of a text, asked once per request when the text is ready. Empty = never.
   std::function<std::string(const TextRequest&)> error_of = {};
   bool error_may_pass = false;
 };

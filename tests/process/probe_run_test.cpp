@@ -25,7 +25,7 @@ ProbeRun::ProbeRun(const std::vector<std::string>& words, const std::filesystem:
   std::vector<char*> arguments;
   for (std::string& word : all) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  // Here, as the child may be killed before it does anything.
+  // The parent opens the files, because the child may be killed before it does anything.
   const int out = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   const int err = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   pid_ = ::fork();

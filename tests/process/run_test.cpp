@@ -15,7 +15,7 @@ namespace {
 
 class RowRuns : public ProbeTest {
  protected:
-  // Until its workers are there, and for a while more.
+  // Waits until the run has workers, and then for `time`.
   static void let_work(ProbeRun& run, std::chrono::milliseconds time) {
     while (run.running() && run.workers().empty())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

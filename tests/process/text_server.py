@@ -162,7 +162,7 @@ class TextServer:
             self.lock.wait_for(lambda: self.answers_left is None or self.answers_left > 0)
             if self.answers_left is not None:
                 self.answers_left -= 1
-        # Counted first: who has the answer may look at the count at once.
+        # The answer is counted first: who has the answer may look at the count at once.
         self.count_answer(body, 1)
         try:
             self.respond(handler, 200, answer)

@@ -92,7 +92,7 @@ TEST_F(ClassifyRuns, TheQuickTestLearnsTheSample) {
   ASSERT_EQ(ended.status, 0) << ended.errors;
   EXPECT_GT(results("quick")["test_acc"].get<double>(), 0.85) << ended.errors;
   EXPECT_NE(ended.errors.find("memory of a rank: "), std::string::npos) << ended.errors;
-  // One speed: the closing line has the file's.
+  // The closing line shows the same speed as the file of results.
   const std::string speed =
       telemetry::count_text(results("quick")["samples_per_second"]) + " samples/s";
   EXPECT_NE(ended.errors.rfind(speed), std::string::npos) << speed << "\n" << ended.errors;

@@ -107,8 +107,8 @@ TEST(GeneratingEvaluationFigures, AreTheSameForAllWhoAnswer) {
   }
 }
 
-// The same answers and figures as the command that evaluates alone, of a file and of a share of
-// one.
+// Training gives the same answers and figures as `convoy eval`, for a validation file and for a
+// share of the training file.
 TEST(GeneratingEvaluationFigures, AreThoseOfTheEvalCommand) {
   const TrainFixture fixture;
   for (const std::string val_path : {"", "data.val_path="}) {
@@ -166,8 +166,8 @@ TEST(GeneratingEvaluationFigures, DecideBestAndAreWrittenEverywhere) {
   EXPECT_NE(ended.errors.find(", rougeL "), std::string::npos) << ended.errors;
 }
 
-// At a rate of zero no answer ever gets better. A larger ROUGE-L is, a smaller loss is not what
-// counts.
+// At a learning rate of zero no answer ever gets better. What counts is a larger ROUGE-L, not a
+// smaller loss.
 TEST(GeneratingEvaluationFigures, EndTheRunWhenTheyGetNoBetter) {
   const TrainFixture fixture;
   const Settings settings =
@@ -178,7 +178,7 @@ TEST(GeneratingEvaluationFigures, EndTheRunWhenTheyGetNoBetter) {
   EXPECT_EQ(fixture.num_events("still", "step"), 3) << still.errors;
   EXPECT_EQ(metrics_of(fixture, "still")["best_step"], 1);
   EXPECT_NE(still.errors.find("rougeL"), std::string::npos) << still.errors;
-  // No gain is as large as this one has to be.
+  // ROUGE-L would have to gain 2 for an answer to count as better, and no step reaches that.
   const Ended high = fixture.run(
       "high", settings + Settings{"train.learning_rate=0.01", "train.early_stopping_threshold=2"});
   ASSERT_EQ(high.status, 0) << high.errors;

@@ -26,9 +26,9 @@ Settings with_leg(Settings settings, const Leg& leg) {
   return settings;
 }
 
-// Stops the run in each leg but the last, which ends it, and compares it with one of ddp that nobody
-// stopped: as many ranks as the first leg had, whose global batch counts. Stops fall in the middle of
-// epochs, and they alone save.
+// Stops the run in each leg but the last, which ends it. Compares it with a ddp run that nobody
+// stopped, on as many ranks as the first leg, whose global batch stays in force. Stops fall in the
+// middle of epochs, and only stops save a checkpoint.
 void expect_one_run(const Settings& mode, const std::vector<Leg>& legs) {
   const TrainFixture fixture;
   Settings settings = mode;
@@ -105,8 +105,8 @@ TEST(OtherStrategies, SavingBehindTheTrainingChangesNothing) {
   }
 }
 
-// No rank held the exported model as a whole. Without accumulation: zero2 and zero3 sum over ranks
-// first, ddp over micro-batches.
+// The exported model, which no rank held as a whole, equals that of ddp. There is no accumulation:
+// zero2 and zero3 sum over ranks first, ddp over micro-batches.
 void expect_model_of_ddp(const TrainFixture& fixture, const std::string& name, Settings settings) {
   settings.insert(settings.end(), {"tuning.mode=full", "train.grad_accum=1", "train.epochs=2",
                                    "train.save_steps=1000"});

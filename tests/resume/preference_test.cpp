@@ -131,7 +131,7 @@ TEST_P(EvaluatedPairs, EqualTheEvaluationOfTheRun) {
 INSTANTIATE_TEST_SUITE_P(Modes, EvaluatedPairs, ::testing::Values("lora", "full"),
                          [](const auto& one) { return std::string(one.param); });
 
-// The same pairs a step, and their losses within a rounding of sums in another order.
+// Expects steps over the same pairs, whose losses differ only by the rounding of sums.
 void expect_same_losses(const std::map<int64_t, double>& wanted,
                         const std::map<int64_t, double>& found) {
   ASSERT_EQ(wanted.size(), found.size());

@@ -102,7 +102,7 @@ bool RandomKills::one_life(const std::string& name, const Settings& settings) {
 TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
   const auto begin = Clock::now();
   ASSERT_EQ(fixture_.run("unbroken", settings()).status, 0);
-  // With the start-up in it: kills then spread over a few steps of each life.
+  // The time includes the start-up, so that kills spread over a few steps of each life.
   step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (2 * kSteps);
   const int64_t kills = wanted_kills();
   for (int64_t round = 0; num_kills_at_work_ < kills; ++round) {

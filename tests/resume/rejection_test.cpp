@@ -66,7 +66,7 @@ std::vector<Json> rounds_of(const TrainFixture& fixture, const std::string& name
   return rounds;
 }
 
-// All that the rounds made.
+// Compares all that the rounds made.
 void expect_same_rounds(const TrainFixture& fixture, const std::string& expected,
                         const std::string& found) {
   EXPECT_EQ(rounds_of(fixture, expected), rounds_of(fixture, found));
@@ -209,7 +209,7 @@ TEST(RejectionRuns, NothingRightIsAnErrorWithTheSamples) {
   const Settings settings = rejection_settings(fixture, {});
   write_file_atomic(fixture.rows().parent_path() / "problems.jsonl",
                     "{\"question\": \"What is 1 + 1?\", \"answer\": \"#### 987654\"}\n");
-  // Here each round is measured on its own problems, too.
+  // Here each round is measured on the problems that it is trained on.
   const Ended ended = fixture.run(
       "none", settings + Settings{"data.val_path=" +
                                   (fixture.rows().parent_path() / "problems.jsonl").string()});

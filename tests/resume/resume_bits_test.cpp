@@ -113,8 +113,8 @@ INSTANTIATE_TEST_SUITE_P(
         ResumeCase{"evaluating", {"train.eval_strategy=steps", "train.eval_steps=2"}, {5, 10}}),
     [](const auto& instance) { return instance.param.name; });
 
-// Killed when the checkpoint of a step is out and the next step has not ended: between its
-// micro-batches.
+// Kills the run after a step's checkpoint is written and before the next step ends: between the
+// micro-batches of that next step.
 TEST(ResumeMidAccumulation, KilledAndResumedEqualsUnbroken) {
   const std::vector<std::string> settings = {"train.batch_size=1", "train.grad_accum=8"};
   const TrainFixture fixture;

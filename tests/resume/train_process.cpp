@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPoll{2};
-// For what has to come: a machine with twenty times the load takes minutes.
+// Limit of a wait for what must come: under twenty times the load it takes minutes.
 constexpr std::chrono::seconds kPatience{1200};
 
 int shell_status(int status) {
@@ -146,8 +146,8 @@ std::vector<pid_t> TrainProcess::ranks() const {
   return ranks;
 }
 
-// Ranks that lost their launcher are children of this process now. Their own end is what the
-// product promises.
+// Ranks that lost their launcher are children of this process now. Convoy promises that such ranks
+// end by themselves.
 void TrainProcess::reap_orphans() {
   const auto deadline = Clock::now() + kPatience;
   while (true) {

@@ -44,7 +44,7 @@ class TrainProcess {
   // SIGKILL to `convoy` and all it started, as close to one moment as can be; returns when all are
   // gone.
   void kill_everything();
-  // Until `condition` holds. False when the process ended first or a minute passed.
+  // Waits until `condition` holds. False when the process ended first or a minute passed.
   bool wait_until(const std::function<bool()>& condition);
 
  private:
@@ -63,7 +63,7 @@ class TrainFixture {
  public:
   TrainFixture();
 
-  // As many rows to evaluate; 6 without it.
+  // Writes `count` rows to evaluate; without this call there are 6.
   void set_validation_rows(int64_t count) const;
 
   // The command line of a run that writes to `name`: `convoy train run.yaml SETTINGS --output-dir
@@ -91,7 +91,7 @@ class TrainFixture {
   TemporaryFolder folder_;
 };
 
-// Same surviving steps with the same loss bits, and the same bytes of exported weights.
+// Expects the same surviving steps with the same loss bits, and the same bytes of exported weights.
 void expect_same_result(const TrainFixture& fixture, const std::string& expected,
                         const std::string& found);
 

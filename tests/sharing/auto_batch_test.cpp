@@ -41,7 +41,7 @@ struct TrainRun {
 
 class AutoBatch : public ::testing::Test {
  protected:
-  // On tally-3m and its sums, with a token cache of the test's own.
+  // Trains tally-3m on its sums, with a token cache of this test alone.
   TrainRun train(const std::string& name, const std::string& arguments,
                  const MemoryGroup* group = nullptr) const {
     const fs::path source = std::getenv("CONVOY_SOURCE_DIR");
@@ -117,7 +117,7 @@ struct MeasuredSize {
   double tokens_per_second = 0;
 };
 
-// By the lines that a search prints, in order.
+// Reads the sizes from the lines that a search prints, in order.
 std::vector<MeasuredSize> measured_sizes(const std::string& out) {
   static const std::regex line("batch size (\\d+): (\\d+) tokens/s, ");
   std::vector<MeasuredSize> sizes;
@@ -149,8 +149,8 @@ TEST_F(AutoBatch, OnCpusTheSearchEndsWhereMoreRowsBringNoSpeed) {
     EXPECT_LT(gain, kGain + kRounding) << run.end.out;
 }
 
-// As many rows as fit, but no fifth less, and within a tenth of what was predicted. A number as the
-// maximum is bound by memory alone, on CPUs too.
+// The chosen rows fit, a quarter more do not, and memory is within a tenth of the prediction. With
+// a number as the maximum, memory alone limits the rows, on CPUs too.
 TEST_P(WithinALimit, FillsItAndNoMore) {
   const MemoryGroup group(GetParam().limit_mib * kMiB);
   if (!group.works()) GTEST_SKIP() << "this machine lets nobody limit memory";

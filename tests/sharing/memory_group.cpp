@@ -31,7 +31,7 @@ MemoryGroup::MemoryGroup(int64_t limit_bytes) {
     if (!fs::is_directory(root, error) || !fs::create_directory(folder, error)) continue;
     if (fs::exists(folder / file) && write(folder / file, limit)) {
       folder_ = folder;
-      // Without it, pages that do not fit would be swapped out without an error.
+      // Without these settings, pages that do not fit would be swapped out without an error.
       write(folder / "memory.swappiness", "0");
       write(folder / "memory.swap.max", "0");
       return;

@@ -37,7 +37,7 @@ struct Rank {
   }
 };
 
-// As convoy-worker's main.
+// Runs `body` and ends as the main() of convoy-worker does.
 void run_as_rank(void (*body)(Rank&), int timeout_s) {
   int code = 0;
   try {

@@ -21,7 +21,7 @@ class Arena {
     Device,  // the host's view is a reservation without memory: nothing there can ever be touched
     Pinned,  // both views show the same pages; the host may touch its own until `protect`
   };
-  // Address space only: pages come when they are touched.
+  // The address space of a view. It takes no memory until pages are touched.
   static constexpr size_t kWindowBytes = size_t{64} << 30;
 
   explicit Arena(Kind kind);
@@ -34,7 +34,7 @@ class Arena {
   void protect(char* address, HostAccess access);
 
   bool in_host_view(const void* address) const;
-  // Either view's address, in the view named.
+  // Translates the address of either view to the view that the function names.
   char* host_view(const void* address) const;
   char* device_view(const void* address) const;
 

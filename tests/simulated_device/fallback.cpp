@@ -185,8 +185,8 @@ at::Tensor Call::open(const at::Tensor& tensor, size_t argument, WorkingTensors&
   return working;
 }
 
-// The CPU's default generator with the state of the device's, for ops that draw from it without
-// taking a generator.
+// Gives the CPU's default generator the state of the device's generator, for ops that draw from it
+// without taking a generator.
 class DefaultGeneratorOf {
  public:
   explicit DefaultGeneratorOf(c10::Device device)

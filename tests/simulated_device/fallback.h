@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every op that has no kernel of the device's own runs the CPU's, over device memory.
+// Ops without a kernel for the device run the kernel of the CPU, over device memory.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -14,7 +14,7 @@ at::Generator make_generator(c10::DeviceIndex device, uint64_t seed);
 // The CPU generator inside. Throws where the generator is not of this device.
 at::Generator& inner_generator(at::Generator& generator, c10::Device device);
 
-// The one that ops of the device use where none is given.
+// The generator that ops of the device use where none is given.
 at::Generator& default_generator(c10::DeviceIndex device);
 
 }  // namespace convoy::simulated

@@ -78,8 +78,8 @@ std::vector<Use> uses_of_copy(const at::Tensor& source, const at::Tensor& target
 void copy_on_device(const at::Tensor& source, const at::Tensor& target) {
   const c10::Stream here = current_stream(source.device().index());
   const c10::Stream there = current_stream(target.device().index());
-  // As on GPUs: the source's stream copies, after what the target's stream has done, and the
-  // target's stream goes on after it.
+  // As on GPUs, the source's stream copies. It first waits for earlier work of the target's stream,
+  // and later work of the target's stream waits for the copy.
   machine().order(there, here);
   run_copy(source, target, Work(source.device(), uses_of_copy(source, target)));
   machine().order(here, there);

@@ -11,7 +11,7 @@
 namespace convoy::simulated {
 namespace {
 
-// Not a number in every float type, and out of any range as an index: what was never written shows.
+// Fills new memory: no number in any float type and no valid index, so that a read of it shows.
 constexpr int kPoison = 0xff;
 
 Machine* the_machine = nullptr;

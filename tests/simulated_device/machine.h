@@ -41,7 +41,7 @@ class Machine {
   // Memory. Null of zero bytes.
   char* allocate(c10::DeviceIndex device, size_t bytes);
   char* allocate_pinned(size_t bytes);
-  // Either view's address. False where it is none of ours.
+  // Takes the address of either view. False for an address that is not of this machine.
   bool release(void* address);
   char* device_view(const void* address) const;
   char* host_view(const void* address) const;
@@ -57,8 +57,8 @@ class Machine {
   // Work: each piece lists its uses before it runs. Throws on a use without order, and on faults
   // found since the last piece.
   Moment submit(c10::Stream stream, const std::vector<Use>& uses);
-  // As submit(), of work that runs beside the host, on a thread of its own, when it is reached: it
-  // is done when it is let go. Until then queries are answered with no; waits for it, and work that
+  // Like submit(), for work that runs beside the host, on its own thread, from when it is reached
+  // until it is let go. Until then queries are answered with no; waits for the work, and work that
   // is ordered after it, block.
   Moment hold(c10::Stream stream, const std::vector<Use>& uses);
   bool is_reached(const Moment& held) const;
@@ -118,8 +118,8 @@ class Machine {
   std::vector<std::string> findings_;
 };
 
-// The one made by install(); it is never destroyed, since tensors may outlive any static. Throws
-// before install().
+// The machine that install() made. It is never destroyed, since tensors may outlive any static.
+// Throws before install().
 Machine& machine();
 void make_machine(int devices);
 

@@ -14,7 +14,7 @@ struct OpName {
   std::string text() const;
 };
 
-// Starts to follow the ops of all threads. Once per process.
+// Starts to follow the ops of all threads. Called once per process.
 void follow_ops();
 
 // Names live as long as the process.

@@ -54,12 +54,12 @@ struct MemoryFigures {
   size_t peak_bytes = 0;  // since the last reset
   int64_t allocations = 0;
 };
-// The same figures as at::accelerator::getDeviceStats gives.
+// Returns the figures that at::accelerator::getDeviceStats gives.
 MemoryFigures memory(int device = 0);
 void reset_peak(int device = 0);
 
-// Allocations that would exceed it throw c10::OutOfMemoryError, as CUDA's do. 0: no limit but the
-// host's.
+// Allocations beyond `bytes` throw c10::OutOfMemoryError, as on CUDA. 0: the memory of the host is
+// the only limit.
 void set_capacity(int device, size_t bytes);
 
 // Faults found where nothing could be thrown (a block freed too early). Those not taken are thrown

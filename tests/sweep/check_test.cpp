@@ -90,7 +90,7 @@ TEST_F(SweepCheck, MergedPartsAreOneSweep) {
   EXPECT_EQ(run({"merge", "a/sweep.db", "other/sweep.db", "--into", "e.db"}).errors.find("as one"),
             std::string::npos);
   write("data.json", R"([{"alpha": 0.5, "w": [1, 0, 0, 0]}, {"alpha": 0.4, "w": [1, 1, 1, 1]}])");
-  // The command of all seeds finds them.
+  // The command of all seeds finds the cells of both hosts.
   std::vector<std::string> all = sweep({"0", "1", "2"}, "d", "0.1");
   all.insert(all.end(), {"--store", "c.db"});
   EXPECT_NE(run(all).errors.find("nothing was run"), std::string::npos);
@@ -113,8 +113,8 @@ TEST_F(SweepCheck, MergedPartsOfAGridAreOneSweepAndOtherCommandsStayApart) {
   EXPECT_EQ(list.back()["grid"]["x"], json::array({1, 2, 3}));
 }
 
-// As earlier versions left them: the result of one cell counts no guess, the result of another
-// counts some.
+// Earlier versions left such results: that of one cell counts no guess, that of another counts some
+// of its guesses.
 TEST_F(SweepCheck, CellsOfAStoreThatLackGuessesAreNamedAndComputedAgain) {
   const std::vector<std::string> sweep = {"ssm",   "--seeds",        "0",    "1",
                                           "2",     "--student-dims", "5",    "--gnc-num-samples",

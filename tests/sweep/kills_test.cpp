@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers, runner and all of them killed at random times: the results equal an unbroken run's, byte
-// for byte, and a kill costs one range of each worker that it ends.
+// Workers, runner and all of them are killed at random times. The results equal the results of an
+// unbroken run, byte for byte, and a kill costs one range of each worker that it ends.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -113,7 +113,7 @@ class SweepRandomKills : public SweepTest {
 };
 
 TEST_F(SweepRandomKills, ResultsAreThoseOfAnUnbrokenRun) {
-  // As many guesses as this machine, as busy as it is, does in about three seconds.
+  // The guesses that this machine makes in about three seconds under its present load.
   constexpr int64_t kProbe = 100'000;
   constexpr double kUnbroken_ms = 3'000;
   const double probe_ms = time_of(command("probe", 2, kProbe));
@@ -125,7 +125,7 @@ TEST_F(SweepRandomKills, ResultsAreThoseOfAnUnbrokenRun) {
   const double unbroken_ms = time_of(command("unbroken", 2, guesses));
   const std::string wanted = results_of("unbroken");
   ASSERT_GT(wanted.size(), 1000u);
-  // All kills in half a minute, however long the pauses should be.
+  // All kills happen within half a minute, however long the pauses should be.
   const double budget_ms = 300.0 * kills_;
   const auto begin = Clock::now();
   const int counts[] = {2, 1, 4};
@@ -134,7 +134,7 @@ TEST_F(SweepRandomKills, ResultsAreThoseOfAnUnbrokenRun) {
   for (int done = 0; done < kills_; ++done) {
     if (sweep == nullptr || !sweep->running()) {
       if (sweep != nullptr && sweep->wait().status == 0) {
-        // It ended before its kills: the remaining kills go to a new store.
+        // The sweep ended before its kills: the remaining kills go to a new store.
         EXPECT_EQ(results_of("broken"), wanted) << "seed " << seed_;
         std::filesystem::remove_all(path("broken"));
         ++whole;

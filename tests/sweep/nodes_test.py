@@ -95,7 +95,7 @@ class Sweeps:
     def __init__(self, hosts, server, folder):
         self.hosts, self.server, self.folder = hosts, server, folder
         self.guesses = 200_000
-        # As many guesses as take two hosts of two workers some seconds, however busy the machine is.
+        # Finds how many guesses take two hosts of two workers some seconds under the present load.
         while True:
             begin = time.monotonic()
             self.finish("a", "unbroken.db")

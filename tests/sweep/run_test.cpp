@@ -192,7 +192,7 @@ TEST_F(SweepRun, FirstCellsThatFailInOneWayEndTheSweep) {
   EXPECT_EQ(end.status, 15) << end.errors;
   EXPECT_NE(end.errors.find("failed in one way"), std::string::npos) << end.errors;
   EXPECT_NE(json::parse(end.last_line())["hint"].dump().find("--keep-going"), std::string::npos);
-  // Once each: the program ended well and would say the same again.
+  // Each cell ran once: the program ended well and would say the same again.
   EXPECT_GE(num_runs(), 3);
   EXPECT_LT(num_runs(), 40);
   const SweepEnd all = run(sweep({"--keep-going"}));
@@ -307,7 +307,7 @@ TEST_F(SweepRun, WhatAProgramThatStaysSaysTooMuchIsNoCellsValue) {
   }
 }
 
-// As one that imports a lot.
+// Stands for a program that imports a lot: its start takes longer than a cell may take.
 TEST_F(SweepRun, TheStartOfAProgramThatStaysIsNoPartOfItsFirstCell) {
   write(
       "slow.sh",
@@ -333,7 +333,7 @@ TEST_F(SweepRun, AFunctionOfAnotherProgramRunsInWorkersOfItsOwn) {
   ASSERT_EQ(shown.status, 0) << shown.errors;
   const json rows = json::parse(shown.output);
   ASSERT_EQ(rows.size(), 72u);
-  // In one dimension sqrt(2 n / pi).
+  // In one dimension the expected distance is sqrt(2 n / pi).
   for (const json& row : rows) {
     if (row["dimensions"] != 1 || row["steps"] != 400) continue;
     EXPECT_NEAR(row["value"].get<double>(), 15.96, 4);

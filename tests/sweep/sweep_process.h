@@ -58,21 +58,21 @@ class SweepTest : public ::testing::Test {
 
   std::unique_ptr<SweepProcess> start(const std::vector<std::string>& arguments);
   SweepEnd run(const std::vector<std::string>& arguments);
-  // In a mount namespace of its own after `mounts`, a shell script; status 77 where that is not
-  // allowed.
+  // Runs in a mount namespace of its own after `mounts`, a shell script. The status is 77 where
+  // that is not allowed.
   SweepEnd run_with_mounts(const std::string& mounts, const std::vector<std::string>& arguments);
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   std::string text(const std::string& name) const { return path(name).string(); }
-  // Names of the files in `folder` that begin so.
+  // Names of the files in `folder` that begin with `beginning`.
   std::vector<std::string> files_beginning(const std::string& folder,
                                            const std::string& beginning) const;
-  // The one file in `folder` whose name begins so; its text.
+  // The text of the one file in `folder` whose name begins with `beginning`.
   std::string file_beginning(const std::string& folder, const std::string& beginning) const;
   void write(const std::string& name, const std::string& content) const;
   // Processes of this test whose command line begins so. The beginning matters: a runner's command
   // line holds the command of its programs.
   std::vector<pid_t> processes(const std::string& words) const;
-  // Until `condition` holds; false after a minute.
+  // Waits until `condition` holds; false after a minute.
   static bool wait_until(const std::function<bool()>& condition);
   // Processes of this test are gone, soon.
   ::testing::AssertionResult nothing_left() const;

@@ -41,7 +41,7 @@ TEST_P(DescentsOnGpu, OfFactorisationsAreThoseOfTheCpu) {
     for (int64_t seed = 0; seed < 3; ++seed)
       cells.push_back(
           {"gd", seed, fmt::format(R"({{{}, "gd_epochs": 21, "gd_log_period": 10}})", parameters)});
-  // More than the lanes of one vector.
+  // There are more cells than one vector of the CPU has lanes.
   for (int64_t seed = 0; seed < 10; ++seed)
     cells.push_back({"gd", seed, R"({"gd_epochs": 11, "gd_log_period": 10})"});
   expect_same(MfWorkload(), MfWorkload(Precision::Exact, best_cpu_level(), device_), cells);
@@ -64,7 +64,7 @@ TEST_P(DescentsOnGpu, OfStateSpaceModelsAreThoseOfTheCpu) {
   expect_same(SsmWorkload(), SsmWorkload(Precision::Exact, best_cpu_level(), device_), cells);
 }
 
-// More steps than a launch has.
+// These descents have more steps than one launch computes.
 TEST_P(DescentsOnGpu, GoOnOverLaunches) {
   expect_same(MfWorkload(), MfWorkload(Precision::Exact, best_cpu_level(), device_),
               {{"gd", 0, R"({"n_rows": 2, "n_cols": 2, "width": 2, "num_measurements": 2,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GPU for a test: the parameter says whether a real one or the fake driver's, which runs the real
-// PTX and is a thousand times slower.
+// A GPU for a test. The parameter chooses a real one or that of the fake driver, which runs the
+// real PTX and is a thousand times slower.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -105,7 +105,7 @@ TEST_P(GuessesOnGpu, AreTheSameForEverySplit) {
   }
 }
 
-// More than one launch, and every thread takes several guesses.
+// The guesses take more than one launch, and every thread takes several guesses.
 TEST_P(GuessesOnGpu, FillMoreThanOneLaunch) {
   if (!GetParam()) GTEST_SKIP() << "sized for a GPU; under the fake driver with little memory";
   expect_same(problem_of(R"("student_dim": 20, "eps_train": 1e-3)"), 123,

@@ -41,7 +41,7 @@ class SweepOnGpus : public SweepTest {
     return run(arguments);
   }
 
-  // The same for factorisations, with one width for each kind of kernel.
+  // Like sweep(), for factorisations, with one width for each kind of kernel.
   SweepEnd sweep_mf(const std::string& device, const std::string& folder,
                     const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {"mf",
@@ -117,7 +117,7 @@ TEST_F(SweepOnGpus, FactorisesAsTheCpu) {
   EXPECT_EQ(numbers(end), numbers(wanted));
   for (const auto& cell : nlohmann::json::parse(end.output))
     EXPECT_NE(cell["device"].dump().find("Fake GPU"), std::string::npos) << cell;
-  // Without room for the matrices of as many threads as would fit at once.
+  // A GPU without memory for the matrices of all threads that it could run at once.
   set("FAKE_CUDA", "memory=200000");
   const SweepEnd little = sweep_mf("cuda", "little", {"--max-gpus", "1"});
   ASSERT_EQ(little.status, 0) << little.errors;
@@ -192,7 +192,7 @@ TEST_F(SweepOnGpus, WaitsForASlowDriver) {
   EXPECT_EQ(numbers(slow), numbers(sweep("cpu", "cpu")));
 }
 
-// One that cannot be opened leaves its work to the others.
+// A GPU that cannot be opened leaves its work to the CPU.
 TEST_F(SweepOnGpus, GoesOnWithTheCpuWhereThatIsAllowed) {
   set("FAKE_CUDA", "fail=cuDevicePrimaryCtxRetain:46");
   const SweepEnd end = sweep("auto", "broken");
@@ -214,7 +214,7 @@ TEST_F(SweepOnGpus, ComputesTheRangeOfALostGpuAgain) {
   EXPECT_EQ(numbers(end), numbers(sweep("cpu", "cpu")));
 }
 
-// No two threads use a number with no barrier between them, and each barrier is needed for that.
+// With all barriers the watched kernels have no race; without any one of them there is a race.
 TEST_F(SweepOnGpus, DescendsWithoutRaces) {
   const std::map<std::string, std::vector<std::string>> sweeps = {
       {"mf_descend",

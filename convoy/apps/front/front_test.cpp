@@ -156,7 +156,7 @@ TEST_F(Front, WhereADriverIsALibTorchWithCudaGoesFirst) {
   const std::string environment = "VIRTUAL_ENV='" + (folder_ / "env").string() + "' ";
   const std::string without = run("--version", environment).out;
   EXPECT_EQ(without.find(torch.string()), std::string::npos) << without;
-  // The one that this was built with has a CUDA half itself on a machine with GPUs.
+  // On a machine with GPUs, the LibTorch with which Convoy was built has a CUDA half itself.
   if (without.find("CPU only") == std::string::npos) GTEST_SKIP() << "built with CUDA";
   const std::string with =
       run("--version", environment + "LD_LIBRARY_PATH='" + (folder_ / "driver").string() + "'").out;
@@ -394,7 +394,7 @@ TEST_F(Front, ConfigCheckNamesFileLineAndKey) {
   EXPECT_EQ(right.code, 0) << right.err;
   EXPECT_EQ(right.out, "ok\n");
   EXPECT_NE(right.err.find("tuning.backend: there is one native engine"), std::string::npos);
-  // It may be for another machine: what is not here is said and is no error.
+  // The file may be for another machine, so a path that is missing here is a note and no error.
   EXPECT_NE(right.err.find("data.train_path: a.jsonl"), std::string::npos) << right.err;
   EXPECT_EQ(run("config check -q run.yaml").err.find("tuning.backend"), std::string::npos);
 }

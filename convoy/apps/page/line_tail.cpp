@@ -8,7 +8,7 @@
 namespace convoy::page {
 namespace {
 
-// Parsing a block takes about 10 ms.
+// Lines are read in blocks of this size. Parsing a block takes about 10 ms.
 constexpr size_t kBlockBytes = 256 << 10;
 
 }  // namespace

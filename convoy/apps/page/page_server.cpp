@@ -30,7 +30,7 @@ using serving::ApiError;
 constexpr const char* kPolicy = "Content-Security-Policy";
 constexpr int kThreads = 8;  // an answer may wait for a disk
 constexpr const char* kChatPath = "/v1/chat/completions";
-// Far below the usual limit of 1024 descriptors per process.
+// The clients are limited to far below the usual limit of 1024 descriptors per process.
 constexpr http::ServerLimits kLimits{.body_bytes = 1 << 20,
                                      .clients = 256,
                                      .request_time = std::chrono::seconds(5),

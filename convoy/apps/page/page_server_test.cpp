@@ -444,7 +444,7 @@ TEST_F(Page, ABrowserKeepsItsConnection) {
   }
 }
 
-// More than there are threads, and more than the sockets take at once.
+// There are more clients than threads, and more bytes than the sockets take at once.
 TEST_F(Page, ClientsThatReadNothingKeepNobodyWaiting) {
   const std::string name = write_sweep("results");
   write_file_atomic(runs_ / "results/figure.svg", std::string(12 << 20, ' '));

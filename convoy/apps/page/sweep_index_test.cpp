@@ -39,7 +39,7 @@ class Sweeps : public ::testing::Test {
     return jobs::open_store((folder_ / folder / "sweep.db").string());
   }
 
-  // Until nothing is open.
+  // Works as a worker does until the sweep has no open cell.
   void work(jobs::JobStore& store, const sweep::StoredSweep& stored) {
     sweep::WorkerOptions options;
     options.name = "me";

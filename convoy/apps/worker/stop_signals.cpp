@@ -12,7 +12,7 @@
 namespace convoy::apps {
 namespace {
 
-// Written by a signal handler, so they cannot be objects that are passed.
+// A signal handler writes these variables, so they cannot be objects that are passed.
 std::atomic<bool> stop_requested{false};
 std::atomic<pid_t> first_sender{0};
 std::atomic<int64_t> first_request_ms{0};

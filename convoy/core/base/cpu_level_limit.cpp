@@ -23,7 +23,7 @@ bool may_use_tiles() {
 }
 #endif
 
-// In the order of kCpuLevels.
+// The levels have the order of kCpuLevels.
 enum class Level { Baseline, Avx2, Avx512, Avx512Bf16, Amx };
 
 Level detect() {

@@ -176,7 +176,7 @@ void AtomicFile::commit() {
   is_named_ = true;
   const int status = ::close(std::exchange(descriptor_, -1));
   if (status != 0) throw_write_error(path_, "close", errno);
-  // Opened first: a reader who waits for the file may rename the folder as soon as it is there.
+  // The folder is opened first: a reader who sees the file may rename the folder at once.
   const OpenFolder folder(folder_of(path_));
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_write_error(path_, "rename", errno);
   is_named_ = false;

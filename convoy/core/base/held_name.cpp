@@ -31,7 +31,7 @@ struct AbstractAddress {
 Descriptor hold_name(const std::string& name) {
   const AbstractAddress address(name);
   Descriptor held(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // It listens so that holder_of_name() finds this process.
+  // The socket listens so that holder_of_name() finds this process.
   if (held.open() && ::bind(held.get(), address.get(), address.length) == 0 &&
       ::listen(held.get(), 1) == 0)
     return held;

@@ -13,7 +13,7 @@
 namespace convoy {
 namespace {
 
-// As Linux writes it on a machine of three CPUs.
+// /proc/stat as Linux writes it on a machine of three CPUs.
 constexpr const char* kStat =
     "cpu  900 0 300 9000 50 10 40 0 0 0\n"
     "cpu0 100 20 30 4000 50 5 5 40 7 0\n"

@@ -179,7 +179,7 @@ class ChartPainter {
   }
 
   // Draws marks that share an x side by side, or as one grey mark if there is no room. Two
-  // neighbouring groups of marks have half of the space between them each.
+  // neighbouring groups of marks may each take half of the space between them.
   void paint_marks(std::span<const RowMark> marks, double base, double before, double behind) {
     const auto width_of = [&](const RowMark& mark) {
       const std::string count = mark.count > 1 ? std::to_string(mark.count) : "";
@@ -355,7 +355,7 @@ std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& o
 
 std::string plot_svg(const PlotFigure& figure) {
   constexpr double kLeastShareOfAxes = 0.6;  // share of the figure's height
-  // In letter heights, so that large letters make a panel larger.
+  // These sizes count letter heights, so that large letters make a panel larger.
   constexpr double kLeastWidth = 20, kLeastHeight = 14, kUprightRoom = 8;
   constexpr size_t kMostTitleLines = 4;
   const auto width_of = [](const PlotPanel& panel) {

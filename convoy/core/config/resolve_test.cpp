@@ -84,8 +84,8 @@ TEST_F(Resolve, NullSaysNothing) {
   EXPECT_EQ(resolved.value("run.batch_size").origin, "default");
 }
 
-// Each source against the one below it: command line > environment > file > include > preset >
-// default.
+// Each source overrides the sources after it: command line > environment > file > include > preset
+// > default.
 TEST_F(Resolve, Precedence) {
   folder_.write("base.yaml", "preset: small\nrun: {batch_size: 30}\n");
   const std::string from_file = (folder_.path() / "run.yaml").string() + ":2";

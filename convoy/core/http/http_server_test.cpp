@@ -32,7 +32,7 @@ class Connection {
     EXPECT_EQ(::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL), std::ssize(text));
   }
   void end_sending() const { EXPECT_EQ(::shutdown(socket_.get(), SHUT_WR), 0); }
-  // Until `end` has come, or the server closes.
+  // Reads until `end` has come, or until the server closes.
   std::string read(const std::string& end = {}) const {
     std::string read;
     char buffer[4096];
@@ -281,7 +281,7 @@ TEST(HttpServer, UnpacksGzipUpToTheLimitOfABody) {
   EXPECT_TRUE(answer(100, "gzip, gzip", gzip_of_hello()).starts_with("HTTP/1.1 415 "));
   EXPECT_TRUE(answer(100, "gzip", "plain").starts_with("HTTP/1.1 400 "));
   EXPECT_TRUE(answer(100, "br", "plain").starts_with("HTTP/1.1 415 "));
-  // More than the limit when it is unpacked.
+  // The body is larger than the limit when it is unpacked.
   const std::string zeros(
       "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x33\x30\x18\x1e\x00\x00\x56\x83\xc0\x80\xc8\x00\x00"
       "\x00",

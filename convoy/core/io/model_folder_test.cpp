@@ -184,7 +184,7 @@ TEST_F(HubCache, AMissingFolderNamesThoseThatHoldAModel) {
               ModelFolder::open(models / "taly-9m");
             }).find(models.path().string() + " holds tally-9m, tally-3m, smol)"),
             std::string::npos);
-  // A name that may be one of the hub, too.
+  // A name of the form OWNER/NAME may also mean a model of the hub, and the error says so.
   const fs::path before = fs::current_path();
   fs::current_path(models.path().parent_path());
   const std::string relative = models.path().filename().string() + "/taly-3m";

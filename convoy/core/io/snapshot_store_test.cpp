@@ -144,7 +144,7 @@ TEST(SnapshotStore, AReplacedSnapshotIsFoundAndPutBack) {
   store.prepare();
   save(store, 1);
   save(store, 2, true);
-  // As a crash leaves it between the two renames of a rerun.
+  // A crash between the two renames of a rerun leaves the folder like this.
   fs::rename(folder / "step-00000002", folder / ".replaced-step-00000002");
   EXPECT_EQ(newest(store), 2);
   EXPECT_EQ(store.steps(), (std::vector<int64_t>{1, 2}));

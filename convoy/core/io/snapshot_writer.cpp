@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Small enough that the piece is still in the cache when the kernel copies it after hashing.
+// A piece is small enough to be still in the cache when the kernel copies it after hashing.
 constexpr size_t kPieceBytes = size_t{1} << 18;
 
 }  // namespace

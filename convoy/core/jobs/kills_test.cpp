@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers killed at random while they claim and complete: the final table equals an unbroken run's.
+// Workers are killed at random while they claim and complete: the final table stays the same.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ std::string merged(const std::string& left, const std::string& right) {
   return std::to_string(units) + " " + std::to_string(sum);
 }
 
-// One claim, its work, its results. False when there is nothing to do now.
+// Claims once, works, and stores the results. False when there is nothing to do now.
 bool work_once(JobStore& store, int64_t group, const std::string& worker) {
   const std::vector<Lease> leases = store.claim(
       {.group = group, .owner = worker, .max_ranges = 3, .units_per_range = 17, .lease = 40ms});
@@ -64,7 +64,7 @@ bool work_once(JobStore& store, int64_t group, const std::string& worker) {
   std::vector<Finish> finished;
   for (const TaskRecord& task : store.unfinished_complete(group)) {
     const std::vector<Part> parts = store.progress(task.number);
-    // Another worker may have finished it in between; the result of the first stays.
+    // Another worker may have finished the task in between; the result of the first stays.
     if (parts.size() == 1)
       finished.push_back({.task = task.number, .result = {.payload = parts[0].payload}});
   }
@@ -133,7 +133,7 @@ TEST_P(EachStoreKilled, EndsWithTheTableOfAnUnbrokenRun) {
     add_batch(*under_test.open(), group, batch);
     for (int kill = 0; kill < kKillsPerBatch; ++kill, ++killed) {
       ::usleep(static_cast<useconds_t>(random() % 12'000));
-      // Every fifth time all at once.
+      // About every fifth time all workers are killed at once.
       const bool all = random() % 5 == 0;
       const size_t chosen = random() % workers.size();
       for (size_t index = 0; index < workers.size(); ++index) {

@@ -15,7 +15,7 @@
 namespace convoy::jobs {
 namespace {
 
-// Reading these takes about half a second. Larger stores are checked row by row as they are read.
+// Up to this size a store is checked whole, in half a second; larger ones row by row when read.
 constexpr uintmax_t kCheckedWholeBytes = 32 << 20;
 
 std::unique_ptr<JobStore> open_sqlite(const std::filesystem::path& path,

@@ -154,7 +154,7 @@ TEST_F(RecoverSqlite, WhateverByteIsFlippedNothingElseIsLost) {
     ASSERT_NO_THROW(recovery = recover_store(path_)) << "byte " << at;
     const std::map<std::string, std::string> left = results_of(path_);
     expect_part_of(left, results_);
-    // A page of SQLite's has some forty rows of ours.
+    // A page of SQLite has about forty rows of the store.
     EXPECT_GE(left.size() + 60, results_.size()) << "byte " << at;
     if (!recovery.kept_aside.empty()) fs::remove(recovery.kept_aside);
   }

@@ -349,7 +349,7 @@ TEST_P(EachStore, AResultIsPutAsideUntilThereIsANewOne) {
   EXPECT_EQ(former[0].result.payload, "old");
   EXPECT_EQ(former[0].finished_ms, finished_ms);
   EXPECT_GE(former[0].replaced_ms, finished_ms);
-  // All its units are there to be computed.
+  // All units of the task are there to be computed.
   const std::vector<Lease> leases = claim(5, 3);
   ASSERT_EQ(leases.size(), 1u);
   EXPECT_EQ(leases[0].count, 3);

@@ -91,8 +91,8 @@ TEST(TaskLists, TasksTakenOutByHandAreAddedAgain) {
   EXPECT_EQ(under_test.open()->add(group, list), 1);
 }
 
-// Written by the build of 2026-11-21, before lists existed: stores of that time must still match
-// these tasks.
+// The build of 2026-11-21 wrote these ids, before lists existed: stores of that time must still
+// match these tasks.
 TEST(TaskIds, AreThoseOfEarlierBuilds) {
   EXPECT_EQ(task_id("run", "1",
                     R"({"cell":{"command":["./noop-answers"],"environment":{},"persistent":true,)"

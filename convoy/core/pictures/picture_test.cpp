@@ -39,7 +39,7 @@ TEST(Pictures, AreTheSameOnEveryMachine) {
 }
 
 TEST(Pictures, LettersOfManyAlphabetsDifferFromTheUnknownOne) {
-  // Two that the fonts lack are alike; Greek, Cyrillic and signs are not.
+  // Two letters that the fonts lack are alike; Greek, Cyrillic and signs are not.
   const std::string unknown = picture_for("a.png", figure("\xe4\xb8\x80"));
   EXPECT_EQ(picture_for("a.png", figure("\xe4\xba\x8c")), unknown);
   for (const char* const letter :

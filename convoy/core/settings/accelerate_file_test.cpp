@@ -262,7 +262,7 @@ TEST(FsdpArguments, KeysAreNamedAsTheyWereWritten) {
   EXPECT_NE(
       read({"train.fsdp=full_shard offload", "parallel.offload=none"}).error.find("train.fsdp is"),
       std::string::npos);
-  // In an accelerate file as they stand there.
+  // Keys of an accelerate file are named as they stand in that file.
   EXPECT_NE(read_text("distributed_type: FSDP\nfsdp_config: {fsdp_offload_params: maybe}\n")
                 .error.find("fsdp_config.fsdp_offload_params: wanted"),
             std::string::npos);

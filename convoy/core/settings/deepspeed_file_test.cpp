@@ -277,7 +277,7 @@ TEST_F(DeepSpeedFile, BatchTriad) {
   EXPECT_NE(error(R"({"train_batch_size": 2.5})", "", 2).find("an integer"), std::string::npos);
   // While the number of ranks is unknown, nothing is guessed.
   EXPECT_EQ(read("{" + train + "}").train.batch_size, TrainSettings().train.batch_size);
-  // Whoever says a micro-batch gets the accumulation that belongs to it.
+  // A configuration that gives a micro-batch gets the accumulation that belongs to it.
   EXPECT_EQ(read("{" + train + "}", "train:\n  batch_size: 2\n", 4).train.batch_size, 2);
   EXPECT_NE(error("{" + train + "}", "train:\n  batch_size: 3\n", 4), "");
 }

@@ -69,8 +69,8 @@ TEST(ProcessSettings, DefaultsAreWithinTheirBoundsAndThoseOfTheGuide) {
   EXPECT_EQ(settings.evaluate.threshold, 0.8);
 }
 
-// Whatever a flag's value is, the default too, it beats the other sources; the record says whose it
-// is.
+// A flag beats the other sources even when its value is the default; the record names the origin of
+// each value.
 TEST(ProcessSettings, FlagsComeLast) {
   ProcessSettings settings;
   const config::Resolved resolved =

@@ -334,7 +334,7 @@ TEST_F(TrainInputs, WhatIsMissingIsSaidWithEverythingElse) {
   EXPECT_EQ(elsewhere,
             "run.yaml:4: unknown key `eval.every`, did you mean `train.eval_steps`?\n"
             "run.yaml:5: unknown key `eval.zzz` (`convoy config schema` lists the keys)\n2 errors");
-  // In a file that cannot be read nothing is missed.
+  // A file that cannot be parsed gets no error about keys that are not set.
   EXPECT_EQ(error_of("model: [\n").find("not set"), std::string::npos);
 }
 
@@ -499,7 +499,7 @@ TEST(TrainSettings, APreferenceWrittenWithItsDefaultThatNothingReadsIsWarnedOf) 
   EXPECT_EQ(warned({"task=dpo"}), "");
 }
 
-// Its own word is `auto`, so the file that a run writes reads back for every task.
+// The default of preference.loss is `auto`, so the file that a run of any task writes reads back.
 TEST(TrainSettings, TheFileOfARunOfPreferencesReadsBackTheSame) {
   const std::filesystem::path file = std::filesystem::temp_directory_path() /
                                      ("convoy-preferences-" + std::to_string(getpid()) + ".yaml");
@@ -516,7 +516,7 @@ TEST(TrainSettings, TheFileOfARunOfPreferencesReadsBackTheSame) {
   EXPECT_THROW(unpaired_loss_named("sigmoid"), ConfigError);
 }
 
-// At the top, in `train` and in `preference`.
+// The names may stand at the top, in `train` and in `preference`.
 TEST(TrainSettings, NamesOfOtherTrainersAreAnsweredInEverySection) {
   const std::vector<std::pair<std::string, std::string>> answers = {
       {"loss_type=ipo", "`preference.loss`"},

@@ -53,7 +53,7 @@ TEST(Strategies, AnotherWordIsRefusedWithAllNames) {
   }
 }
 
-// Each holds less than the one before it, so the last is the one that holds least.
+// Each strategy holds less than the one before it, so the last one holds least.
 TEST(Strategies, AutoTriesThoseThatCutMoreLater) {
   int before = -1;
   for (const StrategyFacts& strategy : strategies_of_processes()) {

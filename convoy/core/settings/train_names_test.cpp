@@ -180,7 +180,7 @@ TEST(TrainNames, QuantizationHasHuggingFacesSpellings) {
   EXPECT_EQ(fate("tuning.bnb_4bit_quant_storage=uint8").find("notice"), 0u);
 }
 
-// Such as a variable of a build or of another program.
+// A variable with the name of such a key may belong to a build or to another program.
 TEST(TrainNames, VariablesWithNamesOfOtherTrainersKeysAreNotOurs) {
   TrainSettings settings;
   EXPECT_NO_THROW(

@@ -242,7 +242,7 @@ std::string mutated(std::string text, const std::vector<std::string>& texts, std
   return text;
 }
 
-// It ends, it throws nothing, and no answer differs from itself.
+// The comparison ends and throws nothing, and no answer differs from itself.
 TEST(Equivalence, HostileTextsAreAnsweredAndEqualThemselves) {
   const std::vector<std::string> texts = corpus();
   ASSERT_FALSE(texts.empty());

@@ -13,7 +13,7 @@ bool is_vowel_letter(char letter) {
   return letter == 'a' || letter == 'e' || letter == 'i' || letter == 'o' || letter == 'u';
 }
 
-// By letter: true for a consonant. A y is a consonant unless a consonant precedes it.
+// For each letter, true for a consonant. A y is a consonant unless a consonant precedes it.
 std::vector<bool> consonants(std::string_view word) {
   std::vector<bool> flags;
   flags.reserve(word.size());

@@ -176,7 +176,7 @@ TEST(DirectTokenizer, WritesBytesAsTheLibraryDoes) {
   int bos = 0;
   for (ordered_json& token : file["added_tokens"])
     if (token["content"] == "<|im_start|>") bos = token["id"].get<int>();
-  // One that the normalizer sees first, and that is a part of longer words.
+  // A token that the normalizer sees first, and that is a part of longer words.
   ordered_json late = file["added_tokens"].back();
   late["content"] = "plus";
   late["normalized"] = true;
@@ -199,7 +199,7 @@ TEST(DirectTokenizer, WritesBytesAsTheLibraryDoes) {
   EXPECT_EQ(tokenizers, 84);
 }
 
-// Gemma's, Llama 2's with its own normalizer, and every Metaspace.
+// Tests the tokenizer of Gemma, that of Llama 2 with its normalizer, and every Metaspace.
 TEST(DirectTokenizer, WritesSpacesAsTheLibraryDoes) {
   const testing::TemporaryFolder folder;
   const auto golden = [](const char* name) {

@@ -165,8 +165,8 @@ TEST(BrokenTokenizer, ConfigThatContradictsTheVocabulary) {
   EXPECT_NE(refusal([&] { Tokenizer::load(folder.path()); }), "");
 }
 
-// As many as Gemma-3 has: each call of the library that adds tokens rebuilds the search for all of
-// them.
+// Gemma-3 has as many added tokens. Each call of the library that adds tokens rebuilds the search
+// for all of them.
 TEST(Tokenizer, ThousandsOfAddedTokensInLinearTime) {
   const Folder folder;
   const json sound = json::parse(read_file(golden_folder() / "llama3/tokenizer.json"));

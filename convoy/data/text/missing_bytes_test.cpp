@@ -37,7 +37,7 @@ void remove_letter(json& tokenizer, const std::string& letter) {
 
 const std::string kLetterOfByteFF = "\xC3\xBF";
 
-// Without the tokens that spell bytes 0x07, 0xF1 and 0xFF.
+// The whole tokenizer without the tokens that spell bytes 0x07, 0xF1 and 0xFF.
 json lacking_tokenizer() {
   json tokenizer = json::parse(read_file(whole_folder() / "tokenizer.json"));
   for (const std::string letter : {"\xC4\x87", "\xC3\xB1"}) remove_letter(tokenizer, letter);

@@ -17,7 +17,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// As `convoy sweep` does it: the flags are read again over the defaults of a preset.
+// Reads the flags as `convoy sweep` does: again, over the defaults of a preset.
 Texts cells_of_flags(const std::string& workload, const std::string& line) {
   std::istringstream words(line);
   const Texts arguments(std::istream_iterator<std::string>{words},

@@ -19,7 +19,7 @@ using nlohmann::ordered_json;
 using process::TextFinish;
 using process::TextResult;
 
-// llama.cpp reads a seed of 32 bits, other servers a signed integer.
+// Seeds keep these bits: llama.cpp reads a seed of 32 bits, other servers a signed integer.
 constexpr uint64_t kSeedBits = 0x7fffffff;
 
 uint64_t seed_of(const process::DrawSource& draw) {

@@ -43,7 +43,7 @@ TEST(ApiText, SendsChatsAndPlainTexts) {
   EXPECT_EQ(ordered_json::parse(api_text(request, "m", {}).body)["seed"], seed);
   request.draw.sample = 2;
   EXPECT_NE(ordered_json::parse(api_text(request, "m", {}).body)["seed"], seed);
-  // A row's own variables replace the engine's; tools are a field of the API.
+  // The variables of a row replace the engine's variables; tools are a field of the API.
   request.prompt.variables = {{"tools", {{{"name", "f"}}}}, {"depth", 2}};
   body = ordered_json::parse(api_text(request, "m", {{"enable_thinking", false}}).body);
   EXPECT_EQ(body["chat_template_kwargs"], ordered_json({{"depth", 2}}));

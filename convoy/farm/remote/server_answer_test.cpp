@@ -31,7 +31,7 @@ TEST(ServerAnswer, ADateCountsFromTheAnswersOwn) {
     EXPECT_EQ(rest({{"retry-after", date}, {"date", "Sun, 06 Nov 1994 08:49:37 GMT"}}),
               milliseconds(3000))
         << date;
-  // It is over by this machine's clock.
+  // By the clock of this machine the date is past.
   EXPECT_EQ(rest({{"retry-after", "Sun, 06 Nov 1994 08:49:40 GMT"}}), std::nullopt);
   char later[64];
   const time_t then = std::time(nullptr) + 100;

@@ -14,7 +14,7 @@ constexpr const char* kOther = "node-3.cluster.b00t.1:20:200";
 
 class ClockWatches : public ::testing::Test {
  protected:
-  // One look after another second of true time, with the other clock `off` milliseconds.
+  // Looks once after another second of true time, with the other clock `off` milliseconds.
   std::vector<std::string> look(int64_t off, bool other_lives = true) {
     now_ += 1000;
     clocks_[kOwn] = now_;

@@ -146,7 +146,7 @@ class WorkerSupervisor::Run {
 
   void on_death(WorkerDeath death) {
     death.worked = at_work_.erase(death.worker) > 0;
-    // Read once for every death, because the counter covers all processes together.
+    // The counter is read once for every death, because it covers all processes together.
     death.memory = memory_.happened();
     death.told_to_end = ending_;
     const DeathConsequence consequence = work_.consequence_of(death, leases_of({death.name}));

@@ -58,7 +58,7 @@ int64_t Engine::num_recorded() const {
 
 const Engine::RecordedStep* Engine::start_recorded(const Inputs& inputs, int64_t planned_keys,
                                                    device::Upload& upload) {
-  // A recording costs about as much as a step, so rare kinds of steps are not recorded.
+  // Only later uses of a kind of step are recorded: a recording costs about as much as a step.
   constexpr int64_t kUsesBefore = 2;
   constexpr int64_t kMostRecorded = 256;
   const at::Tensor& before = unread_.back().tokens.ids_R();

@@ -12,7 +12,7 @@
 namespace convoy::scheduler {
 namespace {
 
-// In a step of fewer tokens, reading all weights does too little work.
+// The fewest tokens of a step: with fewer, reading all weights would do too little work.
 constexpr int64_t kLeastStepTokens = 64;
 
 struct Storage {

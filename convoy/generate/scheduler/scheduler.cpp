@@ -9,7 +9,7 @@
 namespace convoy::scheduler {
 namespace {
 
-// One of this many admissions takes the oldest request.
+// One admission of every kAdmissionsPerOldest takes the oldest request.
 constexpr int64_t kAdmissionsPerOldest = 8;
 
 void check(const SchedulerConfig& config) {

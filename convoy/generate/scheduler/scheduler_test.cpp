@@ -370,7 +370,7 @@ TEST(Scheduler, RequestsThatAreHeldBackBeginTogether) {
   EXPECT_GT(held_wait, 0);
   EXPECT_LE(held_wait, Scheduler::kMostHeldSteps);
   EXPECT_LE(held_steps, steps + 2 * Scheduler::kMostHeldSteps);
-  // One that nobody waits with begins at once.
+  // A request that nobody waits with begins at once.
   EXPECT_EQ(steps_with_prompts(9, held_steps, held_wait), 9);
   EXPECT_EQ(held_wait, 0);
 }

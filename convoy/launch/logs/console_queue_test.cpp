@@ -55,7 +55,7 @@ TEST_F(Consoles, AStoppedConsoleHoldsTheRanksUpAndLosesNothing) {
     EXPECT_TRUE(router.accepts(0, kErr));  // another console
     EXPECT_EQ(router.waiting_consoles()[1], -1);
     ASSERT_GE(router.waiting_consoles()[0], 0);
-    // Others share the pipe: its flags are left alone.
+    // Other processes share the pipe, so its flags are left alone.
     EXPECT_EQ(::fcntl(pipe.write_end.get(), F_GETFL) & O_NONBLOCK, 0);
     std::string got;
     while (router.waiting_consoles()[0] >= 0) {
@@ -142,7 +142,7 @@ TEST_F(Consoles, ClosingGivesUpOnAStoppedConsoleButNotOnASlowOne) {
       std::this_thread::sleep_for(milliseconds(10));
     }
   });
-  // It takes a third of a second for all.
+  // The reader takes about a third of a second for all bytes.
   router.close(-1, milliseconds(2'000));
   EXPECT_EQ(router.waiting_consoles()[0], -1);
 }

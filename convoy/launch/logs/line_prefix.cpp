@@ -10,7 +10,7 @@
 namespace convoy::launch {
 namespace {
 
-// Dark enough for a white terminal, light enough for a black one; red and yellow are for faults.
+// These colours suit white and black terminals; red and yellow are left for faults.
 constexpr const char* kColors[] = {"\x1b[36m", "\x1b[32m", "\x1b[35m", "\x1b[34m"};
 constexpr const char* kPlain = "\x1b[0m";
 

@@ -317,7 +317,7 @@ TEST(Placement, AdoptedRankKeepsItsPlaceAmongTheOthers) {
   EXPECT_EQ(unbound.ranks[0].device, "gpu 2");
   EXPECT_EQ(unbound.ranks[0].threads, 4);
   EXPECT_EQ(cores(unbound), "8-11,24-27");
-  // srun gave this task four cores and one GPU: they are its own.
+  // srun gave this task four cores and one GPU, which no other task uses.
   const Placement own =
       plan_placement(third, gpus_on({1}), read_big(Cpus{4, 5, 6, 7, 20, 21, 22, 23}));
   EXPECT_EQ(own.ranks[0].device, "gpu 0");

@@ -62,8 +62,8 @@ Finding check_open_files(const PreflightRequest& request) {
             fmt::format("open files: at most {}, the launcher of {} needs {}", limit.rlim_max,
                         counted(request.num_ranks, "rank"), needed),
             "raise it (ulimit -n, LimitNOFILE), or start fewer ranks here"};
-  // The launcher raises its own limit; its ranks keep the old one. A rank needs descriptors for its
-  // files and for a socket to each peer.
+  // Descriptors of a rank, for its files; one more is needed for a socket to each peer. The
+  // launcher raises its own limit, but its ranks keep the old one.
   constexpr rlim_t kOfARank = 128;
   return check_limit({"open_files", "open files of a rank", RLIMIT_NOFILE,
                       kOfARank + static_cast<rlim_t>(request.num_ranks),
@@ -71,7 +71,7 @@ Finding check_open_files(const PreflightRequest& request) {
 }
 
 Finding check_processes(const PreflightRequest& request) {
-  // The limit counts threads too: intra-op pool, autograd, communication, data loading.
+  // Threads of a rank, which count too: intra-op pool, autograd, communication, data loading.
   constexpr rlim_t kPerRank = 64;
   const rlim_t needed = kPerRank * static_cast<rlim_t>(request.num_ranks);
   if (::geteuid() == 0)
@@ -87,7 +87,7 @@ struct GroupProcesses {
   int64_t left() const { return most - current; }
 };
 
-// The limit that leaves the fewest processes. A container's limit may be on a group above its own.
+// The limit that leaves the fewest processes. In a container, a group further up may set the limit.
 std::optional<GroupProcesses> tightest_group(const PreflightRequest& request) {
   std::optional<GroupProcesses> tightest;
   visit_cgroups("pids", {.sys = request.sys, .proc = request.proc},

@@ -138,7 +138,7 @@ TEST(Preflight, WhatIsNoProgramIsToldWithWhatMayBeMeant) {
 }
 
 TEST(Preflight, ForeignAddressIsAWarning) {
-  // TEST-NET-2: never ours.
+  // TEST-NET-2 is never an address of this host.
   const Finding foreign = find({.endpoint_addr = "198.51.100.7", .endpoint_port = 29400}, "port");
   EXPECT_EQ(foreign.severity, Severity::Warning);
   EXPECT_TRUE(has(foreign.found, "not an address of this host"));
@@ -202,7 +202,7 @@ TEST(Preflight, CgroupLimitAboveTheOwnGroup) {
   const Finding above = find(request, "cgroup_processes");
   EXPECT_EQ(above.severity, Severity::Warning);
   EXPECT_TRUE(has(above.found, "allows 1000 processes and threads, 900 are in use")) << above.found;
-  // Its own limit is the lower number and leaves more.
+  // The pod's own limit is lower, but leaves room for more processes than the slice's limit.
   std::ofstream(slice / "pod/pids.max") << "600\n";
   std::ofstream(slice / "pod/pids.current") << "10\n";
   const Finding both = find(request, "cgroup_processes");
@@ -219,7 +219,7 @@ TEST(Preflight, SharedMemory) {
   EXPECT_EQ(small.severity, Severity::Warning);
   EXPECT_TRUE(has(small.to_do, "--shm-size"));
   EXPECT_EQ(find({.num_ranks = 1, .shared_memory = "/"}, "shared_memory").severity, Severity::Ok);
-  // No space at all.
+  // The file system of /proc has no space at all.
   EXPECT_EQ(find({.num_ranks = 1, .shared_memory = "/proc"}, "shared_memory").severity,
             Severity::Warning);
 }

@@ -77,7 +77,7 @@ void AdmissionListener::accept_some(TimePoint now) {
     if (!socket.open()) {
       if (errno == ECONNABORTED || errno == EINTR) continue;
       if (errno == EAGAIN) return;
-      // No descriptors or memory left: connections without a proof are closed first.
+      // No descriptors or memory are left, so connections without a proof are closed first.
       if (!unproven_.empty()) unproven_.erase(unproven_.begin());
       return pause();
     }

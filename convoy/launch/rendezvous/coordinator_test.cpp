@@ -268,7 +268,7 @@ TEST_F(CoordinatorTest, L18_ANodeWhoseClockIsOffIsNamedOnceAndTheJobGoesOn) {
     node->report_attempt_end({.exit_codes = {0, 0}, .progress = {}, .cause = {}});
   EXPECT_EQ(first_->wait_for_assignment(0, -1).end.exit_code, 0);
   const std::string said = ::testing::internal::GetCapturedStderr();
-  // On a busy host it may answer before it has its rank, and its answer take some milliseconds.
+  // A busy node 1 may answer before it has its rank, and the answer may take some milliseconds.
   const std::regex words(R"(the clock of (node 1 )?host-1 \(127\.0\.0\.1\) is (3599|3600)\.)");
   EXPECT_TRUE(std::regex_search(said, words)) << said;
   EXPECT_EQ(said.find("the clock of"), said.rfind("the clock of")) << said;

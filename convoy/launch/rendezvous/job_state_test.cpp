@@ -239,7 +239,7 @@ TEST_F(JobStateTest, TheDiagnosisOfCollectivesIsOverAllNodes) {
   end_of_zero.exit_codes = {13};
   end_of_zero.cause = FailureCause{.exit_code = 13, .rank = 0, .sentence = "timed out"};
   end_of_zero.flights = {waiting};
-  // As it comes over the wire.
+  // The message is read from JSON, as it comes over the wire.
   job_->attempt_end(zero, 0, read_attempt_end(to_json(end_of_zero)), now_);
   AttemptEnd end_of_one;
   end_of_one.exit_codes = {143};

@@ -29,7 +29,7 @@ void JobState::check_running(Clock::time_point now) {
     resize_at_.reset();
     const bool someone_waits = std::any_of(
         nodes_.begin(), nodes_.end(), [](const auto& entry) { return !entry.second.in_attempt; });
-    // No resize once a node has succeeded, since there is no work left to share.
+    // The job is not resized once a node has succeeded, since there is no work left to share.
     if (!someone_waits || first_end_) return;
     Notice notice{.kind = Notice::Kind::StopForResize};
     notice.words = fmt::format("the job grows to {}", counted(std::ssize(nodes_), "node"));

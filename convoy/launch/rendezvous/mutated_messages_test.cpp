@@ -39,7 +39,7 @@ AttemptEnd attempt_end() {
   return end;
 }
 
-// One of each kind that has members.
+// One message of each kind that has members.
 std::vector<Json> messages() {
   Assignment assignment;
   assignment.ranks_per_node = {2, 2, 1};

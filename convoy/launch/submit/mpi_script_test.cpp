@@ -47,7 +47,7 @@ class Mpi : public ::testing::Test {
   }
 
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
-  // Both with a zero byte before and after each entry.
+  // Both functions search with a zero byte before and after each entry.
   bool was_word(const std::string& word) const {
     return ('\0' + file("mpirun.words")).find('\0' + word + '\0') != std::string::npos;
   }

@@ -303,7 +303,7 @@ std::vector<int> Attempt::running_ranks() const {
 }
 
 void Attempt::kill_all(KilledFor reason) {
-  // No warning after a failure: the report names the ranks that did not end within the grace.
+  // There is no warning after a failure: the report names ranks that did not end within the grace.
   if (reason != KilledFor::FailureGrace && any_running())
     Log().warning(fmt::format(
         "{} did not end {}; convoy kills the processes that still run: files that were being "

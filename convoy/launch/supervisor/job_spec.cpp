@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kForeignGrace{30'000};
 constexpr std::chrono::milliseconds kOwnGrace{60'000};
-// SLURM signals the end of a step twice, by slurmd and by srun, with a message to the controller in
-// between.
+// A second stop signal within this time is the same request: SLURM signals the end of a step twice,
+// by slurmd and by srun, with a message to the controller in between.
 constexpr std::chrono::milliseconds kSlurmStopRepeat{5'000};
 
 // The rank's entry of CUDA_VISIBLE_DEVICES, in torchrun's order, for devices that NVML does not
@@ -44,7 +44,7 @@ std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& 
     if (request.virtual_local_rank && placement.visible_device.empty())
       devices = named_device(setup.found_devices, placement.local_rank);
     if (!devices.empty()) rank.environment[setup.visible_variable] = devices;
-    // Also for MIG: CUDA shows a process only one instance, as device 0.
+    // LOCAL_RANK is 0 for MIG too: CUDA shows a process only one instance, as device 0.
     if (request.virtual_local_rank || !placement.visible_device.empty())
       rank.environment.emplace("LOCAL_RANK", "0");
     if (placement.threads > 0)
@@ -63,7 +63,7 @@ std::shared_ptr<monitor::FaultWatch> watched_faults(const std::vector<RankSetup>
   for (const RankSetup& rank : ranks)
     if (!rank.device_uuid.empty()) uuids.insert(rank.device_uuid);
   if (uuids.empty() || setup.visible_variable != "CUDA_VISIBLE_DEVICES") return nullptr;
-  // A driver that hangs blocks the thread of the watch. The job's end does not wait for it.
+  // A driver that hangs blocks the thread of the watch. The job's end waits no longer than this.
   static constexpr std::chrono::seconds kDriverPatience{2};
   return {new monitor::FaultWatch(monitor::device_sources(process_environment()), setup.host,
                                   std::move(uuids)),

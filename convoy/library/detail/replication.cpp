@@ -192,7 +192,7 @@ struct Replication::State {
     arrivals.clear();
   }
 
-  // Collective. By parameter: true when some rank has used it.
+  // Collective. For each parameter, true when some rank has used it.
   std::vector<bool> used_anywhere() {
     at::Tensor counts = at::zeros({static_cast<int64_t>(used.size())}, at::kLong);
     std::copy(used.begin(), used.end(), counts.mutable_data_ptr<int64_t>());

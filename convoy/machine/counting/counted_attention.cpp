@@ -26,7 +26,7 @@ int64_t seen_pairs(int64_t queries, int64_t keys, bool is_causal, std::optional<
   return queries * window;
 }
 
-// For packed rows. Each row counts as long as the longest one.
+// Counts attention over packed rows. Each row counts as long as the longest one.
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> flash_attention(
     const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const std::optional<at::Tensor>& starts, const std::optional<at::Tensor>&, int64_t most_queries,
@@ -55,7 +55,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> flash_att
   return {out, sums, state, at::empty({0}, state.options()), at::empty({0}, query.options())};
 }
 
-// Three kernels. Where heads share keys, two more kernels add up the gradients of these heads.
+// Counts three kernels. Where heads share keys, two more add up the gradients of these heads.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_attention_backward(
     const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const at::Tensor& out, const at::Tensor& sums, const at::Tensor& starts, const at::Tensor&,
@@ -148,7 +148,7 @@ cudnn_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor
           at::Tensor()};
 }
 
-// Three kernels, which also add up the gradients of heads that share keys.
+// Counts three kernels, which also add up the gradients of heads that share keys.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> cudnn_attention_backward(
     const at::Tensor& grad, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
     const at::Tensor& out, const at::Tensor& sums, const at::Tensor&, const at::Tensor&,

@@ -120,7 +120,7 @@ class CountingHooks final : public at::PrivateUse1HooksInterface {
   c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned_memory(); }
 };
 
-// One stream, on which everything runs in order.
+// The device has one stream, on which everything runs in order.
 class CountingGuard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return c10::kPrivateUse1; }

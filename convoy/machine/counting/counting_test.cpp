@@ -85,7 +85,7 @@ TEST(Counting, CopiesFromPinnedMemoryDoNotHoldTheHost) {
   EXPECT_TRUE(late[0].host_waits);
 }
 
-// As a read that was asked for before.
+// `before` stands for a read that the host asked for before this work.
 TEST(Counting, AWaitForWhatCameBeforeIsNoWaitForThisWork) {
   counted(at::kLong);
   c10::Event before(c10::kPrivateUse1), now(c10::kPrivateUse1);

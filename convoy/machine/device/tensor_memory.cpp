@@ -29,7 +29,7 @@ void* allocate(size_t bytes) {
   return block;
 }
 
-// In bytes. The C library returns larger blocks to the system when they are freed.
+// The largest block, in bytes, that malloc keeps. The C library returns larger ones when freed.
 constexpr size_t kLargestKeptByMalloc = 1 << 20;
 
 // Returns the pages of a smaller block to the system. In the C library's heap they would stay

@@ -57,7 +57,7 @@ struct ChildPlan {
   bool shares_session;
 };
 
-// Between fork and exec: only calls that are safe after a fork.
+// Runs between fork and exec, so it makes only calls that are safe after a fork.
 [[noreturn]] void become_child(const ChildPlan& plan) {
   const auto give_up = [&] {
     const int number = errno;

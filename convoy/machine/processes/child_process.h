@@ -65,8 +65,8 @@ struct ChildEnd {
 
 // Waits for the end, and reaps the child: its number may then be given to another process. Blocks.
 ChildEnd wait_for_child(pid_t child);
-// True once wait_for_child() does not block. A child that a debugger holds has ended and cannot be
-// waited for.
+// True once wait_for_child() does not block. False for a child that has ended while a debugger
+// still holds it.
 bool can_be_reaped(pid_t child);
 // Waits for the end at most `limit`, and does not reap the child.
 bool ends_within(const ChildProcess& child, std::chrono::milliseconds limit);

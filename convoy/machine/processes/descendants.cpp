@@ -84,8 +84,8 @@ int kill_tree(pid_t pid) {
   return killed;
 }
 
-// Empty: the variable is not set, or the process is gone, another user's, or in the middle of an
-// exec.
+// Returns "" when the variable is not set, or when the process is gone, belongs to another user, or
+// is in the middle of an exec.
 std::string variable_of(pid_t pid, const std::string& name) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
   for (std::string text; std::getline(file, text, '\0');)
@@ -104,8 +104,8 @@ bool is_in_an_exec(pid_t pid) {
   return arguments.good() && arguments.peek() == EOF && memory >> pages && pages > 0;
 }
 
-// The number of a process that ended in between may be another's by now. The descriptor still names
-// the old process.
+// If the process ended in between, another process may have its number by now. The descriptor still
+// names the old process.
 bool kill_if_marked(pid_t pid, const std::string& name, const MarkWanted& wanted) {
   const Descriptor process = process_descriptor(pid);
   const std::string value = process.open() ? variable_of(pid, name) : "";
@@ -116,7 +116,7 @@ bool kill_if_marked(pid_t pid, const std::string& name, const MarkWanted& wanted
 }  // namespace
 
 bool descends_from(pid_t process, pid_t ancestor) {
-  // Bounded: a reused pid could make the chain of parents endless.
+  // The search has a bound, because a reused pid could make the chain of parents endless.
   constexpr int kMostGenerations = 1'000;
   for (int generation = 0; process > 1 && generation < kMostGenerations; ++generation) {
     if (process == ancestor) return true;
@@ -158,7 +158,7 @@ int DescendantKeeper::kill_orphans(std::chrono::milliseconds limit) {
 
 int kill_marked(const std::string& name, const MarkWanted& wanted,
                 std::chrono::milliseconds limit) {
-  // A process may exec during the search: one search without a find proves nothing.
+  // The search ends after this many looks without a find: a process may exec during one look.
   constexpr int kLooks = 4;
   constexpr std::chrono::milliseconds kBetweenLooks{15};
   const auto until = Clock::now() + limit;

@@ -106,7 +106,7 @@ TEST(Breakdown, TheLostShareOfManyRanksIsDealtOut) {
       << text;
   EXPECT_NE(text.find("bytes of collectives         100 %"), std::string::npos) << text;
   EXPECT_DOUBLE_EQ(comparison_json(single, many)["efficiency"].get<double>(), 0.75);
-  // On CPUs one rank has what two share.
+  // On CPUs one rank has the threads that two ranks share.
   single.breakdown.num_threads = 4;
   many.breakdown.num_threads = 2;
   EXPECT_DOUBLE_EQ(comparison_json(single, many)["efficiency"].get<double>(), 1.5);
@@ -117,7 +117,7 @@ TEST(RankTrace, ClocksOfOtherHostsAreAlignedByWhatIsShared) {
   far.host = "b";
   near.since_1970_ns = 1000 * kMs;
   far.since_1970_ns = 1000 * kMs;
-  // Its clocks run 7 s ahead together: the clock of day 3 s, the monotonic one 4 s.
+  // The clocks of host b run 7 s ahead together: the clock of day 3 s, the monotonic one 4 s.
   for (NamedSpan& step : far.steps)
     step.span = {step.span.begin_ns + 4000 * kMs, step.span.end_ns + 4000 * kMs};
   for (TracedCollective& collective : far.collectives) {

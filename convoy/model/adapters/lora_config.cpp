@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Bounds for values in a file: far above any real adapter's, and no product of them overflows.
+// Bounds for values in a file, far above the values of real adapters. No product of them overflows.
 constexpr int64_t kMostRank = 1 << 20;
 constexpr int64_t kMostLayer = 1 << 20;
 constexpr double kLeastAlpha = 1e-9;

@@ -376,7 +376,7 @@ TEST(LoraLinear, MergedWeightIsTheMap) {
   }
 }
 
-// Over codes LoRA and DoRA are what they are over the values.
+// LoRA and DoRA over codes have the gradients that they have over the values of the codes.
 TEST(OverCodes, AdaptersAreThoseOverTheValues) {
   for (const bool dora : {false, true}) {
     const kernels::BitsandbytesWeight codes =

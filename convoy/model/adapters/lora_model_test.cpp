@@ -48,7 +48,7 @@ void expect_equal(const NamedTensors& found, const NamedTensors& wanted) {
   }
 }
 
-// As after some training: nothing is at its start.
+// Stands for some training: no parameter keeps the value with which it starts.
 void stir(const LoraModel& lora) {
   const at::NoGradGuard no_grad;
   at::manual_seed(11);
@@ -316,7 +316,7 @@ TEST_F(Saved, AForeignPatternThatMatchesNothingIsTold) {
   EXPECT_EQ(lora.unmatched()[1].pattern, "vision_proj");
 }
 
-// As saved where "norm" meant model.norm alone, before the rule became PEFT's.
+// Convoy saved such adapters while "norm" meant model.norm alone, before it took PEFT's rule.
 TEST_F(Saved, ModulesThatANameEndsWithinAWordMayBeMissing) {
   const auto base = tiny_decoder();
   LoraConfig norms = small_config();
@@ -337,7 +337,7 @@ TEST_F(Saved, ModulesThatANameEndsWithinAWordMayBeMissing) {
         << parameter.name;
 }
 
-// As PEFT writes them with save_embedding_layers, after tokens were added in spare rows.
+// PEFT writes such embeddings with save_embedding_layers, after tokens were added in spare rows.
 TEST_F(Saved, EmbeddingsBesideTheAdapterReplaceTheModels) {
   const std::string name = "base_model.model.model.embed_tokens.weight";
   NamedTensors brought = saved_;

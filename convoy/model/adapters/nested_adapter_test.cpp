@@ -38,7 +38,7 @@ LoraConfig config_of(std::vector<std::string> targets) {
   return config;
 }
 
-// As after some training: nothing is at its start.
+// Stands for some training: no parameter keeps the value with which it starts.
 void train_a_little(const LoraModel& lora) {
   const at::NoGradGuard no_grad;
   at::manual_seed(11);
@@ -55,7 +55,7 @@ std::string renamed(std::string name, const std::string& from, const std::string
 
 class NestedAdapter : public ::testing::Test {
  protected:
-  // Returns the logits of the model that it was trained with.
+  // Saves an adapter of `model`, and returns the logits of the model with this adapter.
   at::Tensor save(nn::CausalLm& model, LoraConfig config) const {
     const LoraModel lora = LoraModel::create(model, std::move(config), 1);
     train_a_little(lora);
@@ -130,7 +130,7 @@ TEST_F(NestedAdapter, IsNamedAsPeftNamesItOnTheWholeModel) {
   EXPECT_EQ(written.at("base_model_name_or_path"), "base");
 }
 
-// By PEFT's rule, which LoraConfig follows; towers have modules of these names too.
+// LoraConfig follows PEFT's rule. Towers for images also have modules of these names.
 TEST_F(NestedAdapter, MeansNoModuleOfTheRestOfTheModel) {
   for (const bool by_pattern : {false, true}) {
     LoraConfig config = config_of({"q_proj", "down_proj"});
@@ -201,7 +201,7 @@ TEST_F(NestedAdapter, LayersAreThoseOfTheText) {
   EXPECT_TRUE(logits_of(*nested).equal(wanted));
 }
 
-// As Convoy saved them before, and as files in GGUF name them.
+// Earlier versions of Convoy saved names of the text model alone, and files in GGUF have them.
 TEST_F(NestedAdapter, NamesOfTheTextModelAloneAreRead) {
   LoraConfig config = config_of({"q_proj", "model.layers.1.mlp.up_proj"});
   config.rank_pattern = {{"model.layers.1.mlp.up_proj", 2}};

@@ -38,7 +38,7 @@ Tensors read_tensors(const fs::path& folder) {
   return found;
 }
 
-// As the checkpoints of the hub name them, or as the modules of transformers are named.
+// Tensors are named as in the hub's checkpoints, or as the modules of transformers.
 enum class Names { OfHub, OfModules };
 
 std::string renamed(const std::string& name, Names names) {
@@ -136,7 +136,7 @@ TEST_P(WholeCheckpoint, IsATextModelAloneByChoice) {
   EXPECT_FALSE(fs::exists(place_ / "text/preprocessor_config.json"));
 }
 
-// Its types differ, so config.json keeps the source's.
+// The exported tensors have several types, so config.json keeps the type of the source.
 TEST_P(WholeCheckpoint, HasTheTextInItsTypeAndTheRestInItsOwn) {
   const auto model = load_causal_lm(*folder_, at::kFloat);
   export_model(*model, *folder_, place_ / "half", {.dtype = at::kHalf});

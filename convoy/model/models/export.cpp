@@ -30,7 +30,7 @@ constexpr const char* kCopiedFiles[] = {"tokenizer.json",
                                         "chat_template.json",
                                         "generation_config.json"};
 
-// Files of the processor beside the tokenizer's, in a checkpoint that also takes images.
+// Files of the processor, which a checkpoint that takes images has beside the tokenizer's files.
 constexpr const char* kProcessorFiles[] = {"preprocessor_config.json", "processor_config.json",
                                            "video_preprocessor_config.json"};
 

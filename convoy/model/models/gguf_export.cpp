@@ -214,7 +214,7 @@ class ModelMetadata {
     number("attention.sliding_window", spec_.layers.front().sliding_window);
   }
 
-  // As the converter writes them: every layer by itself.
+  // Lists every layer by itself, as the converter does.
   void list_windows() {
     if (!slides(spec_)) return;
     add_window();
@@ -223,7 +223,7 @@ class ModelMetadata {
     metadata_.truths(prefix_ + "attention.sliding_window_pattern", sliding);
   }
 
-  // The length that YaRN stretches is also the length after which the factor of queries grows.
+  // With YaRN original_context_length is written already: the growth begins at the same length.
   void add_query_growth() {
     const RopeSpec& rope = spec_.ropes.front();
     if (rope.kind == RopeKind::Yarn) {
@@ -414,7 +414,7 @@ gguf::TokenizerFiles tokenizer_files(const io::ModelFolder& source, const GgufEx
           .place = source.path().string()};
 }
 
-// By row of the file: its row in transformers' order.
+// Returns for each row of the file the row in transformers' order.
 std::vector<int64_t> places_in_file(int64_t rows, int64_t head_dim) {
   std::vector<int64_t> places(static_cast<size_t>(rows));
   for (int64_t row = 0; row < rows; ++row) places[gguf::permuted_row(row, head_dim)] = row;

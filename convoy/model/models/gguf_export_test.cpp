@@ -55,7 +55,7 @@ class Gguf : public ::testing::Test {
     return io::ModelFolder::open(folder.string());
   }
 
-  // The same with weights of its own, where the changes give it others than the golden model's.
+  // Like model(), with drawn weights, for changes that need other weights than the golden ones.
   io::ModelFolder drawn_model(const std::string& name, const io::Json& changes) {
     const fs::path folder = model(name, changes).path();
     const DecoderSpec spec = families::read_decoder_spec(io::ModelFolder::open(folder.string()));

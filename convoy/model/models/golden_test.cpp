@@ -182,8 +182,8 @@ TEST_P(GoldenModel, GradientsEqualTransformers) {
   EXPECT_NEAR(loss / figures_.at("loss").get<double>(), 1.0, gradient_tolerance());
   const auto& norms = figures_.at("gradient_norms");
   ASSERT_EQ(found.size(), norms.size());
-  // Some are zero, apart from rounding: a key's bias adds the same to all scores of a query that is
-  // not rotated.
+  // Some norms are zero, apart from rounding: a key's bias adds the same to all scores of a query
+  // that is not rotated.
   constexpr double kRounding = 1e-6;
   double largest = 0;
   for (const auto& norm : norms) largest = std::max(largest, norm.get<double>());

@@ -123,7 +123,7 @@ TEST(ConfigRefusal, MathsThatNoFamilyHas) {
                          "full_attention"});
 }
 
-// Another value of the key would load another model.
+// With another value of the key the folder would be read as another model.
 TEST(ConfigRefusal, OfAFormThatIsMissingAsksForAnotherModel) {
   const std::vector<std::tuple<const char*, const char*, io::Json, const char*>> cases = {
       {"llama", "hidden_act", "relu", "`llama` with the activation `relu`"},
@@ -255,7 +255,7 @@ TEST(ConfigDefaults, Phi3AndGlmRotateAPartOfEachHead) {
   EXPECT_EQ(phi3.ropes.at(0).original_max_positions, 128);
   EXPECT_EQ(phi3.layers.back().sliding_window, 5);
   EXPECT_EQ(spec_with("phi3-window", "sliding_window", nullptr).layers.front().sliding_window, 0);
-  // Beside the rule, it goes before the rule's own.
+  // Outside of the rule, the original length takes precedence over the length in the rule.
   EXPECT_EQ(
       spec_with("phi3", "original_max_position_embeddings", 48).ropes.at(0).original_max_positions,
       48);

@@ -11,7 +11,7 @@ namespace {
 
 using io::Json;
 
-// The ids at which transformers ends a text: generation_config.json's, else config.json's.
+// The ids at which transformers ends a text, from generation_config.json, else from config.json.
 std::vector<int64_t> ends_of(const io::ModelFolder& source) {
   constexpr int64_t kMostId = std::numeric_limits<int32_t>::max();
   const auto& generation = source.generation_config();

@@ -39,7 +39,7 @@ const char* dtype_name(at::ScalarType dtype) {
   return dtype == at::kFloat ? "float32" : dtype == at::kHalf ? "float16" : "bfloat16";
 }
 
-// As Python's repr() writes a float: the shortest digits that identify it.
+// Writes a float as Python's repr() does, with the shortest digits that identify it.
 std::string python_number(double value) {
   char text[64];
   const auto scientific =

@@ -313,8 +313,8 @@ void write_large_model(const fs::path& folder) {
 TEST(QuantizedFolders, LoadWithoutTheWholeModel) {
   const testing::TemporaryFolder folder;
   write_large_model(folder.path());
-  // As the program does: by itself malloc keeps the large blocks that other tests gave back, and
-  // then spreads what is held between them.
+  // The program makes this call too. By itself malloc keeps the large blocks that other tests gave
+  // back, and then spreads what is held between them.
   device::keep_tensor_memory();
   device::PeakMeter meter(at::kCPU);
   const int64_t before_bytes = device::owned_memory_bytes(at::kCPU);

@@ -198,8 +198,8 @@ std::vector<Linear*> Decoder::block_linears() {
   return linears;
 }
 
-// Not on CPUs, where separate products take no longer: no kernels are started, and x stays in the
-// cache.
+// Does nothing on CPUs, where separate products take no longer: no kernels are started, and x stays
+// in the cache.
 void Decoder::join_projections() {
   CONVOY_INVARIANT(residency_ == nullptr, "projections are joined before a model is sharded");
   if (device().is_cpu()) return;

@@ -104,8 +104,8 @@ TEST(GatedDeltaNet, DeclaresWhatItReads) {
   EXPECT_EQ(model.matmul_parameters(), products);
 }
 
-// Also where a row is longer than a chunk of the rule, and where rows are shorter than the
-// convolution.
+// The rows include rows that are longer than a chunk of the rule, and rows that are shorter than
+// the convolution.
 TEST(GatedDeltaNet, PackedRowsAreTheRowsAloneBitForBit) {
   const Rows rows = rows_of_lengths({1, 70, 2, 3, 130, 64, 5, 1});
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
@@ -234,7 +234,7 @@ TEST(GatedDeltaNet, PiecesOfARowGiveTheBitsOfTheRow) {
   std::vector<at::Tensor> found;
   for (const int64_t tokens : {1, 2, 64, 1, 30, 39}) found.push_back(pieces.feed(row, 0, tokens));
   EXPECT_TRUE(at::equal(at::cat(found), whole));
-  // Without a cache the same up to rounding.
+  // Without a cache the states are the same up to rounding.
   EXPECT_TRUE(at::allclose(whole, states_of(model, Rows{row}), 1e-4, 1e-5));
 }
 

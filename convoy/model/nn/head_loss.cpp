@@ -35,7 +35,7 @@ at::Tensor head_logits(CausalLm& model, const at::Tensor& hidden_TD) {
   return kernels::capped_logits(model.head().forward(hidden_TD), model.logit_cap());
 }
 
-// Its backward scales what forward computed: the weight is not read there.
+// The backward pass scales what forward computed, so it does not read the weight.
 at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
                      const kernels::LabelledTokens& labels) {
   const UnitUse use = model.use_head();

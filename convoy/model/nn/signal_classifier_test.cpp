@@ -68,7 +68,7 @@ at::Tensor sample_windows(int64_t channels) {
   return at::randn({5, 40, channels}, at::detail::createCPUGenerator(3));
 }
 
-// By the encoder for one channel, written out channel by channel.
+// The expected features come from the encoder for one channel, applied to each channel.
 TEST(SignalClassifier, PoolsChannelsAsItsNamesSay) {
   const at::NoGradGuard no_grad;
   SignalEncoderSpec spec{

@@ -219,7 +219,7 @@ bool shares_its_input(std::string_view map) {
 MapWidths widths_around(std::string_view map, int64_t out, int64_t in) {
   // The convolution keeps its input, and the delta rule the convolution's output.
   if (map == "in_proj_qkv") return {.kept = in + 2 * out, .recomputed = in};
-  // As wide as the output gate are the outputs of the delta rule and of its norm.
+  // The outputs of the delta rule and of its norm are as wide as the output gate.
   if (map == "in_proj_z") return {.kept = 3 * out, .recomputed = out};
   // A gate is kept as the map gives it, and in fp32.
   if (map == "in_proj_b" || map == "in_proj_a") return {.kept = 3 * out};

@@ -49,7 +49,7 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
     ASSERT_TRUE(model.has_value()) << name;
     EXPECT_NEAR(static_cast<double>(count_parameters(*model)) / 1e9, billions, 0.002) << name;
   }
-  // Rounded to a tenth.
+  // The known sizes are rounded to a tenth.
   const std::pair<const char*, double> rounded[] = {{"allenai/OLMo-2-1124-7B-Instruct", 7.3},
                                                     {"allenai/OLMo-2-1124-13B", 13.7},
                                                     {"allenai/OLMo-2-0325-32B", 32.2},

@@ -27,7 +27,7 @@ TEST(StepFlops, FrozenWeightsHaveNoGradientOfTheirOwn) {
 
 TEST(StepFlops, AttentionSeesWhatLiesBeforeInItsRow) {
   const AttentionShape attention{.width = 16, .windows = {0, 2}};
-  // Without a window 6 and 15 pairs, with one of two tokens 1 + 2 + 2 and 1 + 2 + 2 + 2 + 2.
+  // Rows of 3 and 5 tokens have 6 and 15 pairs, and within a window of two tokens 5 and 9 pairs.
   EXPECT_EQ(step_flops({}, attention, kRows, 4), 12.0 * 16 * (6 + 15 + 5 + 9));
 }
 

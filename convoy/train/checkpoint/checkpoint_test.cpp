@@ -128,7 +128,7 @@ TEST(Progress, HoldsWhatIsSetAndReadsThatOfOlderVersions) {
   EXPECT_EQ(progress_from_json(written, "manifest.json"), state_at(8).progress);
 }
 
-// Written by any number of ranks, read by any other.
+// Any number of ranks writes the pieces, and any other number reads them.
 class Pieces : public ::testing::Test {
  protected:
   // Pieces of `each` elements, one per rank; the rank `left_out` writes none.
@@ -238,7 +238,7 @@ TEST(SavedTogether, WhateverKeepsARankFromWritingItsPartEndsTheSave) {
   TemporaryFolder folder;
   const at::Tensor good = at::arange(20, at::kFloat);
   EXPECT_EQ(save_together(folder / "good", {good, good}), (std::vector<std::string>{"", ""}));
-  // LibTorch refuses to view its columns as one row: no error of ours.
+  // LibTorch throws here, not Convoy: it refuses to view the columns of the tensor as one row.
   const auto errors = save_together(folder / "bad", {good, good.view({5, 4}).t()});
   EXPECT_NE(errors[0].find("rank 1 could not write its part: view size is not compatible"),
             std::string::npos)

@@ -279,7 +279,7 @@ TEST(ClassifyObjective, StrategiesAgreeAndSoDoRanks) {
   testing::expect_all_well(testing::start_ranks(2, "StrategiesAgree"));
 }
 
-// The figures of an evaluation equal one rank's, bit for bit.
+// The figures of an evaluation equal one rank's figures, bit for bit.
 RANK_BODY(EvaluatesTogether) {
   const auto group = comm::join_group(comm::read_rank_environment(), std::chrono::seconds(30));
   const auto alone = comm::join_group({}, std::chrono::seconds(1));

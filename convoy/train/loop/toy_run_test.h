@@ -92,7 +92,7 @@ inline data::TokenDataset training_rows() {
                                         row({2, 3, 5, 7, 0, 1}, 2)});
 }
 
-// Some of their tokens with other weights than 1.
+// Like training_rows(), but some tokens have other weights than 1.
 inline data::TokenDataset weighted_rows() {
   std::vector<data::EncodedRow> rows = {
       row({1, 2, 3, 4, 5, 6, 7, 8}), row({3, 1}),     row({9, 8, 7}),

@@ -35,7 +35,7 @@ struct PlainStep {
   double grad_norm = 0;
 };
 
-// Each step at once over the rows of all its micro-batches, with AdamW as its paper writes it.
+// Computes each step over the rows of all its micro-batches at once, with AdamW as in its paper.
 std::vector<PlainStep> train_plainly(ToyRun& run) {
   const optim::LearningRateSchedule schedule = run.schedule();
   const double epsilon = run.settings.train.optimizer.adam_epsilon;

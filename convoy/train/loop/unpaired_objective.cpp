@@ -160,7 +160,7 @@ std::map<std::string, double> UnpairedObjective::step_figures(
   return named_judged_figures(sums, options_.estimates_divergence);
 }
 
-// Its divergence is one estimate over all rows, so the batches of an evaluation do not change it.
+// The divergence is one estimate over all rows, so the batches of an evaluation do not change it.
 std::optional<Evaluation> UnpairedObjective::evaluate(comm::Group& group,
                                                       const std::function<bool()>& stop_requested) {
   const auto start = std::chrono::steady_clock::now();

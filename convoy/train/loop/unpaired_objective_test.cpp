@@ -55,7 +55,7 @@ struct Plain {
   double divergence = 0;
 };
 
-// Written out, with the answers of the row before behind each prompt.
+// The loss written out, with the answers of the row before behind each prompt.
 Plain plain_loss(ToyModel& model) {
   const data::TokenDataset rows = judged_rows();
   const data::TokenDataset others = data::TokenDataset::from_rows(
@@ -186,7 +186,7 @@ TEST(UnpairedObjective, AsksForTheScoresOfAnEpochAsItBegins) {
                                      return kMismatched;
                                    }},
                               *group);
-  // From within the first epoch, as a run that continues.
+  // Begins within the first epoch, as a resumed run does.
   objective.begin({.first = 1, .end = 7}, 0);
   for (int64_t step = 1; step < 7; ++step) {
     objective.take();

@@ -48,7 +48,7 @@ struct RankWord {
 };
 static_assert(sizeof(RankWord) == sizeof(int64_t));
 
-// By rank: the rank whose weights are right. It is the lowest one of the largest group that agrees.
+// For each rank, the lowest rank of the largest group that agrees: its weights count as right.
 std::vector<size_t> right_ranks(const std::vector<RankWord>& words) {
   std::map<RankWord, size_t> votes;
   for (const RankWord& word : words) ++votes[word];

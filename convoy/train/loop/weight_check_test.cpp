@@ -81,7 +81,7 @@ RANK_BODY(TwoOfFour) {
 }
 TEST(WeightCheck, AllThatDifferAreNamed) { expect_all_well(start_ranks(4, "TwoOfFour")); }
 
-// Each rank holds other pieces there: nothing can be compared.
+// Under zero1 each rank holds other pieces, so nothing can be compared.
 RANK_BODY(Sharded) {
   Replica replica("zero1");
   if (replica.group->rank() == 1) replica.flip_lowest_bit(0, 7);
@@ -91,7 +91,7 @@ TEST(WeightCheck, PiecesThatOneRankAloneHoldsAreNotCompared) {
   expect_all_well(start_ranks(2, "Sharded"));
 }
 
-// Through the loop: the step after which it is found is not saved.
+// The training loop runs the check: the step after which the drift is found is not saved.
 RANK_BODY(ARunThatDrifts) {
   settings::TrainSettings settings = make_settings();
   settings.train.save_strategy = "steps";
@@ -102,7 +102,7 @@ RANK_BODY(ARunThatDrifts) {
   const bool is_spoilt = comm::read_rank_environment().rank == 1;
   int64_t forwards = 0;
   run.model.before_forward = [&] {
-    // In the third step, while no check is due.
+    // Changes a bit in the third step, in which no check is due.
     if (++forwards == 3 && is_spoilt)
       run.parameters[0].value.detach().view({-1}).view(at::kInt)[8].bitwise_xor_(1 << 10);
   };

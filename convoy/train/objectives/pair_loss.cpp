@@ -17,7 +17,7 @@ namespace {
 using at::Tensor;
 using settings::PairLoss;
 
-// EXO's targets are probabilities: no pair is certain.
+// The least smoothing for EXO, whose targets are probabilities: no pair is certain.
 constexpr double kLeastSmoothing = 1e-3;
 
 // -log sigmoid(x) with smoothed labels: a part `share` of the label is the opposite one.

@@ -59,7 +59,7 @@ Moments Moments::zeros(const StateFormat& format, const at::Tensor& value, int64
   moments.exp_avg = at::zeros(value.sizes(), options);
   moments.exp_avg_sq = at::zeros(value.sizes(), options);
   if (type != MomentType::Int8) return moments;
-  // With a scale of 0 every code is zero.
+  // With a scale of 0 every code stands for the value zero.
   const int64_t blocks = blocks_of(value.numel());
   moments.exp_avg_scale = at::zeros({blocks}, options.dtype(at::kFloat));
   moments.exp_avg_sq_scale = at::zeros({blocks}, options.dtype(at::kFloat));

@@ -345,7 +345,7 @@ TEST(AdamWStates, OtherSeedsRoundOtherwise) {
     step_with_numbers(other, step);
   }
   EXPECT_FALSE(at::equal(one.state()[0].value, other.state()[0].value));
-  // Both are near what fp32 has.
+  // Both states are near the state in fp32.
   AdamW wide({}, large_and_small(at::kFloat));
   for (int step = 0; step < 2; ++step) step_with_numbers(wide, step);
   EXPECT_TRUE(at::allclose(one.state()[0].value.to(at::kFloat), wide.state()[0].value, 0.02, 2e-3));

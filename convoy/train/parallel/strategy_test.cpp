@@ -20,7 +20,7 @@ namespace {
 using testing::expect_all_well;
 using testing::start_ranks;
 
-// Far beyond what a busy machine needs: nothing here may wait for it.
+// A limit far beyond what a busy machine needs: no test here may run into it.
 constexpr std::chrono::seconds kTimeout{300};
 
 std::unique_ptr<comm::Group> join() {
@@ -129,7 +129,7 @@ void conformance(const std::string& name, comm::Group& group) {
   compare_with_one_process(*make_strategy(settings, group), at::kBFloat16, kBf16Tolerance);
 }
 
-// Rounded once, by the product: what one micro-batch leaves is summed with nothing.
+// A gradient is rounded once, by the product: that of one micro-batch is summed with nothing.
 TEST(Strategy, OneRankKeepsGradientsOfOneMicroBatchAsTheyAreMade) {
   const auto group = comm::join_group(comm::RankEnvironment(), std::chrono::seconds(1));
   settings::ParallelSettings settings;

@@ -10,7 +10,7 @@
 namespace convoy::parallel {
 namespace {
 
-// A checkpoint's name of a parameter is not always the model's: adapters prefix theirs.
+// A checkpoint may name a parameter otherwise than the model does: adapters prefix the names.
 void rename(std::vector<nn::Unit>& units, const std::vector<nn::NamedTensor>& parameters) {
   for (nn::Unit& unit : units) {
     for (nn::NamedTensor& trained : unit.trained) {

@@ -36,7 +36,7 @@ def case(classes, rows, skill, seed, missing=(), unused=()):
         "recall": figures[1].tolist(),
         "f1": figures[2].tolist(),
         "support": figures[3].tolist(),
-        # As a script calls it: over the classes that are true or predicted somewhere.
+        # A script calls it so: a mean over the classes that are true or predicted somewhere.
         "macro_f1": f1_score(truth, predicted, average="macro", zero_division=0),
         "weighted_f1": f1_score(truth, predicted, average="weighted", zero_division=0),
     }

@@ -18,7 +18,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 HERE = pathlib.Path(__file__).parent
-# By name, the seed of its prompts.
+# For each model, the seed of its prompts.
 MODELS = {
     "llama": 0,
     "llama-biased": 1,

@@ -34,7 +34,7 @@ NAMES = [
     "TQ2_0",
     "MXFP4",
 ]
-# Where a block has its scale in fp16; iq1_m's is spread over four numbers, mxfp4's is a power of two.
+# Where a block has its scale in fp16; iq1_m spreads it over four numbers, mxfp4 has a power of two.
 SCALES_AT = {"TQ1_0": 52, "TQ2_0": 64, "IQ1_M": None, "MXFP4": None}
 ROW = 512
 

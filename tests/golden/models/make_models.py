@@ -223,7 +223,7 @@ MODELS = {
         dict(rope_theta=1000000.0, rope_scaling=None),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
     ),
-    # As published: every fourth layer does not rotate.
+    # As in the published model, every fourth layer does not rotate.
     "smollm3": (
         dict(
             model_type="smollm3",
@@ -249,7 +249,7 @@ MODELS = {
         dict(rope_theta=5000000.0, rope_scaling=None, layer_types=None, no_rope_layers=None),
         {},
     ),
-    # What its configuration can say beside that: windows where layers do not rotate, biases, an own head.
+    # The other options of SmolLM3: windows where layers do not rotate, biases, a head of its own.
     "smollm3-window": (
         dict(
             model_type="smollm3",
@@ -275,7 +275,7 @@ MODELS = {
         dict(layer_types=None),
         {},
     ),
-    # Beyond the positions that it was trained on, as Qwen's cards say.
+    # YaRN reaches beyond the positions of training, as the model cards of Qwen describe it.
     "qwen3-yarn": (
         dict(
             model_type="qwen3",
@@ -309,7 +309,7 @@ MODELS = {
         ),
         {},
     ),
-    # Each of its further keys.
+    # This configuration gives every further key of YaRN.
     "llama-yarn": (
         dict(
             model_type="llama",
@@ -471,7 +471,7 @@ MODELS = {
         ),
         {},
     ),
-    # As Phi-4-mini: fused maps, three quarters of a head rotate, longrope within the original positions.
+    # Like Phi-4-mini: fused maps, three quarters of a head rotate, longrope within the first positions.
     "phi3": (
         dict(
             model_type="phi3",
@@ -506,7 +506,7 @@ MODELS = {
         ),
         {},
     ),
-    # As Phi-3-mini-4k: whole heads, as many keys as queries, a window.
+    # Like Phi-3-mini-4k: heads rotate as a whole, there are as many keys as queries, and a window.
     "phi3-window": (
         dict(
             model_type="phi3",
@@ -554,7 +554,7 @@ MODELS = {
         dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
         {},
     ),
-    # The same with norms behind attention and feed-forward, under names of its own.
+    # GLM-4 is GLM with norms behind attention and feed-forward, under names of its own.
     "glm4": (
         dict(
             model_type="glm4",
@@ -651,7 +651,7 @@ MODELS = {
         dict(rope_theta=10000.0, rope_scaling=None, layer_types=None),
         {},
     ),
-    # The same family without a cap on logits, with biases, a head of its own, another order of windows.
+    # Gemma 2 without a cap on logits, with biases, a head of its own, and another order of windows.
     "gemma2-untied": (
         dict(
             model_type="gemma2",
@@ -679,8 +679,8 @@ MODELS = {
         dict(rope_theta=10000.0, rope_scaling=dict(rope_type="linear", factor=4.0)),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
     ),
-    # As published: three layers of Gated DeltaNet before each layer of attention. Value heads that key heads serve by
-    # threes.
+    # As in the published model, three layers of Gated DeltaNet come before each layer of attention. Each key head
+    # serves three value heads.
     "qwen3_5": (
         dict(
             model_type="qwen3_5_text",
@@ -720,7 +720,7 @@ MODELS = {
         ),
         {},
     ),
-    # Its other values: a tied head, biases of attention, as many key heads as value heads, an own order of layers.
+    # Other values of Qwen3.5: a tied head, attention biases, as many key as value heads, an own order of layers.
     "qwen3_5-tied": (
         dict(
             model_type="qwen3_5_text",
@@ -751,7 +751,7 @@ MODELS = {
         dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
     ),
-    # Its first row is longer than the original positions, its second is not.
+    # The first row of this model is longer than the original positions, the second row is not.
     "phi3-long": (
         dict(
             model_type="phi3",

@@ -219,7 +219,7 @@ def cases():
             "trl": {"loss_type": "sigmoid", "beta": 0.5},
             "preference": {"beta": 0.5},
         }
-    # One row a micro-batch: TRL's mean over its tokens is then the mean of a row.
+    # With one row a micro-batch, TRL's mean over its tokens is the mean of a row.
     yield {
         "name": "sigmoid-sft",
         "trainer": "dpo",

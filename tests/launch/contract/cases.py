@@ -98,7 +98,7 @@ CASES = [
         ],
     ),
     Case("signals_to_handle", TWO + ["--signals-to-handle", "SIGTERM,SIGINT", "{probe}"]),
-    # PET_*: each flag's variable, and the command line over it.
+    # PET_* is the variable of each flag, and the command line overrides it.
     Case(
         "pet_kubeflow",
         ["{probe}"],

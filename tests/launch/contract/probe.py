@@ -51,7 +51,7 @@ def main():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         if "wait" in words:
             signal.signal(number, note_signal)
-    # In one write each: other ranks write to the same console.
+    # Each line is written by one call, because other ranks write to the same console.
     os.write(1, f"probe: out of {os.environ['RANK']}\n".encode())
     os.write(2, f"probe: err of {os.environ['RANK']}\n".encode())
     record(words)

@@ -46,7 +46,7 @@ TEST(PresetsOfMachines, RecomputeNoMoreThanTheirMemoryAsksFor) {
     sizing::EstimateRequest request = estimate_request(preset.settings, *preset.machine);
     const int64_t device_bytes = preset.machine->device_bytes;
     sizing::settle_recompute(model, preset.settings, device_bytes, request);
-    // Without recomputation it would leave less than a tenth.
+    // Without recomputation h200x2 would leave less than a tenth of the memory free.
     if (preset.name == "h200x2") {
       EXPECT_EQ(request.recompute, architecture::Recompute::Selective);
     }
@@ -82,7 +82,7 @@ TEST(PresetsOfMachines, PrintTheEstimateOfTheFormula) {
   }
 }
 
-// Before weights or machine are there: sizes come from the name, or from config.json.
+// No weights and no machine are needed: sizes come from the name, or from config.json.
 TEST(MemoryFit, IsSaidOfGuidesModelsAndMachines) {
   const TemporaryFolder folder;
   const auto check = [&](const std::string& words) {

@@ -40,7 +40,7 @@ TEST(StarterConfig, LeavesOutAFewRowsThatAreFarLonger) {
   EXPECT_EQ(line_of(configuration(rows), "max_seq_len"),
             "max_seq_len: 128  # the longest of 200 rows has 3000 tokens; 1 row is longer, "
             "about which data.truncation decides");
-  // Nor is a third of them cut.
+  // Two fifths of the rows are too many to be cut.
   std::fill(rows.begin() + 120, rows.end(), 3000);
   EXPECT_EQ(line_of(configuration(rows), "max_seq_len"),
             "max_seq_len: 3008  # the longest of 200 rows has 3000 tokens");

@@ -82,7 +82,7 @@ TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
   const auto rendered =
       data("tokens --data pairs.jsonl --schema preference --render --limit 1 --quiet " + model);
   EXPECT_EQ(rendered.out, "row 0, chosen:\n1 + 1 = 2\nrow 0, rejected:\n1 + 1 = 11\n");
-  // One side would be lost.
+  // In the form of messages one side of the pair would be lost.
   const auto converted = data("convert pairs.jsonl a.jsonl --schema preference --to messages");
   EXPECT_NE(converted.code, 0);
   EXPECT_NE(converted.out.find("a preference has two completions"), std::string::npos)

@@ -236,7 +236,7 @@ class TokenView {
   // The weight of every token in the loss.
   static std::vector<double> weights_of(const data::EncodedRow& row) {
     std::vector<double> weights(row.supervised.begin(), row.supervised.end());
-    // Rounded to six decimals, because fp32 has no exact 0.1.
+    // Weights are rounded to six decimals, because fp32 has no exact 0.1.
     for (size_t token = 0; token < row.weights.size(); ++token)
       if (row.supervised[token] != 0)
         weights[token] = std::round(1e6 * static_cast<double>(row.weights[token])) / 1e6;

@@ -278,7 +278,7 @@ std::vector<evaluate::ScoredAnswer> answered_rows(const remote::Servers& servers
   return all;
 }
 
-// As answered_rows(), and writes the samples to `path`. Answers are kept beside `path` until then.
+// Like answered_rows(), but writes the samples to `path`, and keeps answers beside it until then.
 std::vector<evaluate::ScoredAnswer> written_answered_rows(const remote::Servers& servers,
                                                           const ReferenceRows& rows,
                                                           remote::RemoteQuestions questions,

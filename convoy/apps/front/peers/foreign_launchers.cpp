@@ -58,8 +58,8 @@ const std::map<std::string, std::string>& renamed_flags() {
   return kNames;
 }
 
-// The words of `accelerate launch` or `deepspeed` for `convoy launch`. Flags behind the script are
-// the script's.
+// The words of `accelerate launch` or `deepspeed` for `convoy launch`. Flags behind the script
+// belong to the script.
 Words with_own_flags(const Words& arguments) {
   Words words;
   bool is_script = false;
@@ -80,7 +80,7 @@ std::string launch_line(const Words& words) {
 std::string of_torchrun(const Words& arguments) {
   std::string hint =
       fmt::format("torchrun's command line goes to `convoy launch`: {}", launch_line(arguments));
-  // For a guide's program, the hint also names the Convoy command, which takes torchrun's flags.
+  // Guides start main_multi_gpu.py: the hint also names the Convoy command that does its work.
   const auto script = std::find_if(arguments.begin(), arguments.end(), [](const std::string& word) {
     return word.ends_with("main_multi_gpu.py");
   });

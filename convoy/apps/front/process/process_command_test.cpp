@@ -62,7 +62,7 @@ class ProcessCommand : public ::testing::Test {
 TEST_F(ProcessCommand, TheDryRunTellsRowsStagesAndPromptAndStartsNothing) {
   const json told = plan("--samples 3 --max-tokens 100 --max-iterations 1 --world-size 2");
   EXPECT_EQ(told["rows"], 3);
-  // Per row: 3 solutions, 3 judgements, 3 improvements, which are judged.
+  // Each row has 3 solutions, 3 judgements, and 3 improvements, which are judged.
   EXPECT_EQ(told["requests_at_most"], 3 * (3 + 3 + 6));
   EXPECT_EQ(told["new_tokens_at_most"], 3 * 3 * (100 + 1024 + 100 + 1024));
   EXPECT_EQ(told["workers"], "2 workers on cpu");
@@ -176,7 +176,7 @@ TEST_F(ProcessCommand, BadRowsStopWhereThatIsWanted) {
   EXPECT_NE(end.out.find("rows.jsonl:2"), std::string::npos) << end.out;
 }
 
-// The same by a dry run as by a run, which leaves nothing behind.
+// A dry run and a run give the same error, and the run leaves nothing behind.
 TEST_F(ProcessCommand, DataThatCanNotServeIsToldBeforeTheStart) {
   write("empty.jsonl", "");
   write("other.jsonl", "{\"a\": 1}\n{\"a\": 2}\n");

@@ -22,7 +22,7 @@ using ::testing::internal::GetCapturedStderr;
 
 class FolderNodesTest : public ::testing::Test {
  protected:
-  // With a store of its own, so that no server is started.
+  // The node has a store of its own, so that no server is started.
   std::unique_ptr<FolderNodes> node(int64_t rank) const {
     settings::WorkerSettings workers;
     workers.num_nodes = 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy process-worker`: one worker of `convoy process --engine`, which has its texts from
-// servers and so needs no LibTorch. Started by its run; its task is in its environment. Not in the
-// list of commands.
+// servers and so needs no LibTorch. A run starts it, with the task in its environment. The list of
+// commands does not name it.
 #include <sys/resource.h>
 
 #include <memory>

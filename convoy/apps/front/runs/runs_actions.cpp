@@ -59,7 +59,7 @@ void print_lines(const std::string& heading, const std::vector<std::string>& run
   fmt::print("{}", text_table(rows));
 }
 
-// One row per step and evaluation, with the recorded values.
+// Writes one row per step and evaluation, with the recorded values.
 int64_t write_events(data::RowWriter& writer, const RunHistory& run) {
   int64_t rows = 0;
   const fs::path events = run.path / "events.jsonl";

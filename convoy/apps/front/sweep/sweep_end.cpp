@@ -9,7 +9,7 @@
 namespace convoy::apps {
 namespace {
 
-// Longer than a mail server takes to refuse a mail.
+// The command is ended after this time, which is longer than a mail server takes to refuse a mail.
 constexpr double kMostSeconds = 600;
 
 void run_on_end(const Context& context, const std::string& name, const std::string& command,

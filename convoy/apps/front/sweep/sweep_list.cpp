@@ -52,7 +52,7 @@ ordered_json settings_json(jobs::JobStore& store, const sweep::SweepName& name,
 }
 
 ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
-  // Reading this many cells takes about a second.
+  // A sweep of more cells is not read for the list. Reading this many takes about a second.
   constexpr int64_t kMostReadCells = 200'000;
   ordered_json row = {{"name", one.name},
                       {"workload", one.workload},

@@ -15,8 +15,8 @@
 namespace convoy::apps {
 namespace {
 
-// A driver that has lost a GPU may block a call for minutes; sampling eight GPUs takes
-// milliseconds.
+// At the end of a run the recorder is awaited this long: a driver that has lost a GPU may block a
+// call for minutes, while sampling eight GPUs takes milliseconds.
 constexpr std::chrono::seconds kDriverPatience{5};
 
 }  // namespace

@@ -87,7 +87,7 @@ void TensorBoardBeside::start(std::vector<std::string> program) {
   words.insert(words.end(), program.begin(), program.end());
   words.insert(words.end(),
                {"--logdir", plan_.events.string(), "--port", std::to_string(plan_.port)});
-  // Its output goes to a file: no process reads a pipe while the ranks run.
+  // TensorBoard writes its output to a file: no process reads a pipe while the ranks run.
   if (!plan_.stays) {
     process_ = processes::start_child(shell("log=$1; shift; exec \"$@\" >\"$log\" 2>&1", words));
     log_.info(
@@ -119,7 +119,7 @@ void TensorBoardBeside::end() {
     if (!processes::ends_within(process_, kTensorBoardStopLimit))
       log_.info("TensorBoard does not end, and is killed");
   }
-  // Also ends the processes that it has started.
+  // The signal also ends the processes that TensorBoard has started.
   processes::signal_group(process_.pid, SIGKILL);
   processes::wait_for_child(process_.pid);
   log_.info(fmt::format("TensorBoard has ended; `tensorboard --logdir {}` shows the run again",

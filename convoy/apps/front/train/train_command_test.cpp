@@ -253,7 +253,7 @@ TEST_F(TrainCommand, TwoJobsDoNotShareARunFolder) {
   EXPECT_NE(output_.find("in use by process"), std::string::npos) << output_;
 }
 
-// Without node ranks either may become node 0; the other takes part in its run folder.
+// Without node ranks either launcher may become node 0; the other uses node 0's run folder.
 TEST_F(TrainCommand, TwoLaunchersOfOneHostShareTheRunFolderOfTheirJob) {
   const std::string folder = (folder_ / "out").string();
   const std::string node = fmt::format(
@@ -418,7 +418,7 @@ TEST_F(TrainCommand, TensorBoardStartsAndEndsWithTheRun) {
   EXPECT_TRUE(fs::exists(folder_ / "a/logs/tensorboard.log"));
 }
 
-// One server of all runs beside each other: the second run finds it.
+// All runs beside each other have one server: the second run finds it.
 TEST_F(TrainCommand, TensorBoardMayStayForAllRunsOfAFolder) {
   const fs::path program = folder_ / "bin" / "tensorboard";
   write_file_atomic(program,

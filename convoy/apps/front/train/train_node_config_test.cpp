@@ -78,7 +78,7 @@ TEST_F(TrainNodeConfig, EachFileIsReadOnce) {
   }
 }
 
-// The node knows late that it is rank 0's.
+// The node learns late that it has rank 0.
 TEST_F(TrainNodeConfig, NodeThatWaitedSaysWhatItLacksWithItsOtherErrors) {
   found_.rest.push_back("train.batch_size=4");
   EXPECT_FALSE(read_node_config(start()).is_here);

@@ -67,7 +67,7 @@ RunPlace open_run_place(const TrainStart& start, const settings::TrainSettings& 
     log.warning(fmt::format(
         "{} is on a file system without locks: a second run in it is not prevented", path));
   log.info(fmt::format("run folder {}", path));
-  // Traces of an earlier start would be mistaken for this one's.
+  // Traces of an earlier start would be mistaken for traces of this start.
   if (!train.logging.profile_steps.empty()) fs::remove_all(place.folder.path() / "traces");
   return place;
 }

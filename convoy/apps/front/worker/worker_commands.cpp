@@ -40,8 +40,8 @@ config::TakenFlags words_for_worker(Context& context, const std::vector<config::
   return config::take_flags(of_front, of_worker, arguments);
 }
 
-// As words_for_worker(), for a command whose texts may come from servers. `of_worker`: the lists of
-// `call`.
+// Like words_for_worker(), for a command whose texts may come from servers. `of_worker` holds the
+// lists of `call`.
 config::TakenFlags answer_words_for_worker(Context& context, AnswerPlace& place,
                                            const settings::AnswerCall& call,
                                            std::vector<config::Section> of_worker,

@@ -20,7 +20,7 @@
 namespace convoy::recipes {
 namespace {
 
-// CUDA's error has a type of its own, the CPU's only a text.
+// The error of CUDA has a type of its own; the error of the CPU is only known by its text.
 bool is_out_of_memory(const c10::Error& error) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
   const std::string message = error.what_without_backtrace();

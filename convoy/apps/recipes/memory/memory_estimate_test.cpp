@@ -22,7 +22,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Beside the sizes, where a family has something of its own.
+// Keys of config.json that a family has in addition to the sizes.
 const std::map<std::string, std::string> kMore = {
     {"llama", R"(, "attention_bias": true, "mlp_bias": true)"},
     {"qwen2", R"(, "tie_word_embeddings": true)"},

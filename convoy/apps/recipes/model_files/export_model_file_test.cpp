@@ -120,7 +120,7 @@ TEST_F(ExportFile, AnAdapterAloneIsALoraFile) {
   std::vector<float> values(static_cast<size_t>(wanted_a.numel()));
   gguf::decode(place->type, file.stored(*place), values);
   EXPECT_TRUE(at::tensor(values).view_as(wanted_a).equal(wanted_a.to(at::kFloat)));
-  // It is no model, and becomes the PEFT adapter again.
+  // The file is no model, and it can be converted back to the PEFT adapter.
   EXPECT_NE(refusal_of([&] { io::ModelFolder::open(wanted.output); }).find("--base MODEL"),
             std::string::npos);
   const fs::path back = folder_ / "back";
@@ -136,7 +136,7 @@ TEST_F(ExportFile, AnAdapterAloneIsALoraFile) {
   const LoadedModel loaded = load(back.string());
   EXPECT_EQ(loaded.lora->config().r, 4);
   EXPECT_EQ(loaded.lora->config().alpha, 8);
-  // As it is, it is an adapter too.
+  // The exported file can be loaded as an adapter too.
   const LoadedModel direct = load(wanted.output);
   EXPECT_EQ(direct.lora->config().alpha, 8);
   EXPECT_EQ(direct.end_ids, loaded.end_ids);
@@ -151,8 +151,8 @@ at::Tensor logits_through(nn::CausalLm& model) {
   return model.head().forward(model.hidden_states(batch, {}));
 }
 
-// Written by its convert_lora_to_gguf.py from tests/golden/train/FAMILY/lora. That one drops
-// alpha_pattern.
+// llama.cpp's convert_lora_to_gguf.py wrote the files from tests/golden/train/FAMILY/lora. That
+// script drops alpha_pattern.
 TEST_F(ExportFile, LoraFilesOfLlamaCppAnswerAsTheirPeftAdapters) {
   for (const char* family : {"llama", "mistral", "qwen2", "qwen3", "gemma3", "smollm3"}) {
     const fs::path base = golden_folder() / "train" / family, peft = folder_ / family;
@@ -172,7 +172,7 @@ TEST_F(ExportFile, LoraFilesOfLlamaCppAnswerAsTheirPeftAdapters) {
     const at::Tensor logits = logits_through(*found_model);
     EXPECT_TRUE(logits.equal(logits_through(*wanted_model))) << family;
     EXPECT_FALSE(logits.equal(plain)) << family;
-    // Beside others in a server.
+    // A server can hold the file beside another adapter.
     const auto served_model = model();
     adapters::ServedAdapters served(*served_model, {peft, file});
     served.set_tokens({{.adapter = 2, .tokens = 6}});
@@ -277,7 +277,7 @@ std::optional<TurnTexts> texts_of(const fs::path& folder, const std::string& cha
 }
 
 TEST_F(ExportFile, TurnTextsAreThoseOfTheChatTemplate) {
-  // A system turn of its own where there is none, as SmolLM2's.
+  // Like the template of SmolLM2, this one adds a system turn where there is none.
   const auto usual = texts_of(folder_.path(),
                               "{% for m in messages %}{% if loop.first and m.role != 'system' "
                               "%}<|s|>system\nBe kind.<|e|>\n"
@@ -289,7 +289,7 @@ TEST_F(ExportFile, TurnTextsAreThoseOfTheChatTemplate) {
   EXPECT_EQ(usual->user_before, "<|s|>user\n");
   EXPECT_EQ(usual->assistant_before, "<|s|>assistant\n");
   EXPECT_EQ(usual->prompt, "<|s|>assistant\n");
-  // No system turns.
+  // This template has no system turns.
   const auto none = texts_of(
       folder_.path(),
       "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"

@@ -60,7 +60,7 @@ TEST(ModelCheck, TellsWhatTheBundledModelIs) {
   EXPECT_EQ(facts.at("forms"), ordered_json::array({"biases of queries, keys and values"}));
   EXPECT_TRUE(facts.at("usable"));
   EXPECT_TRUE(facts.at("weights").at("fit_config"));
-  // Counted twice, from config.json and from the headers; a tied head is stored once.
+  // config.json and the headers give the same number of parameters; a tied head is stored once.
   EXPECT_EQ(facts.at("parameters"), facts.at("weights").at("elements"));
   EXPECT_TRUE(facts.at("chat_template").at("renders"));
   EXPECT_EQ(facts.at("tokenizer").at("eos").at("token"), "<|im_end|>");
@@ -149,7 +149,7 @@ TEST(ModelCheck, RefusesInTheWordsOfLoading) {
   }
 }
 
-// Nothing is said of its weights, which were compared with no configuration.
+// Nothing is said of the weights, because no known configuration could be compared with them.
 TEST(ModelCheck, SaysWhatAModelThatIsNotThereNeeds) {
   const Copy model;
   model.edit("config.json", [](auto& config) { config["model_type"] = "qwen3_moe"; });

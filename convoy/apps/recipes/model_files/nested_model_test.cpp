@@ -35,7 +35,7 @@ class NestedModel : public ::testing::Test {
          {golden_folder() / "train/tokenizer", golden_folder() / "train/gemma3"})
       for (const fs::directory_entry& entry : fs::directory_iterator(source))
         if (entry.is_regular_file()) fs::copy_file(entry.path(), text() / entry.path().filename());
-    // As PEFT saves the text model's adapter where it is trained in the whole model.
+    // PEFT saves the adapter under these names when the text model is a part of the whole model.
     fs::create_directories(adapter());
     Tensors leaves;
     for (const auto& [name, value] : read_tensors(text_adapter() / "adapter_model.safetensors"))
@@ -133,7 +133,7 @@ TEST_F(NestedModel, IsQuantizedWholeOrAloneByChoice) {
   EXPECT_THROW(quantize_weights(flags, Log(LogLevel::Quiet)), ConfigError);
 }
 
-// From PEFT's names to llama.cpp's, and back.
+// Converts PEFT's names to llama.cpp's names, and back.
 TEST_F(NestedModel, AnAdapterAloneIsALoraFile) {
   Json base = io::read_json_file(whole() / "config.json");
   base["text_config"]["query_pre_attn_scalar"] = 10;  // as llama.cpp computes it

@@ -58,8 +58,8 @@ void read_tool_calls(Json& calls, const std::string& place) {
     read_tool_call(calls[at], fmt::format("{}[{}]", place, at));
 }
 
-// Roles are the template's. But a role in capitals, such as `User`, is none: templates that write
-// any role, as ChatML's do, would write it, and the model would see a role that it never learnt.
+// The template decides about roles. But a role in capitals, such as `User`, is refused: templates
+// that write any role, as ChatML's do, would write it, and the model would not know the role.
 void check_role(const std::string& role, const std::string& place) {
   for (const std::string_view known :
        {"system", "developer", "user", "assistant", "tool", "function"})

@@ -197,7 +197,7 @@ void expect_refused_message(const std::string& fields, const std::string& parame
 }
 
 TEST(ApiRequest, FieldsOfMessagesAreGivenToTheTemplateOrRefused) {
-  // As the openai package writes an answer that it got (model_dump()).
+  // The openai package writes an answer that it got in this form (model_dump()).
   const Json given_back = message_of(
       R"({"content":"a","refusal":null,"role":"assistant","annotations":[],"audio":null,)"
       R"("function_call":null,"tool_calls":null})");
@@ -207,7 +207,7 @@ TEST(ApiRequest, FieldsOfMessagesAreGivenToTheTemplateOrRefused) {
       R"({"role":"tool","content":"3","name":"f","tool_call_id":"c","reasoning_content":"t"})");
   EXPECT_EQ(named["name"], "f");
   EXPECT_EQ(named["reasoning_content"], "t");
-  // As LangChain puts calls together from a stream.
+  // LangChain gives calls this form when it puts them together from a stream.
   const Json call = message_of(
       R"({"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"c","type":"function",)"
       R"("function":{"name":"f","arguments":"{}"}}]})");
@@ -271,7 +271,7 @@ TEST(ApiRequest, RefusalsNameWhatIsServed) {
   }
 }
 
-// Each of them would take minutes, or be sent back whole.
+// Each of these values would take minutes, or be sent back whole.
 TEST(ApiRequest, HugeValuesAreRefusedInAFewWords) {
   std::string biases = "\"0\":1";
   for (int id = 1; id < 500'000; ++id) biases += ",\"" + std::to_string(id) + "\":1";

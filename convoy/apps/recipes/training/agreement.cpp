@@ -22,8 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using io::Json;
 
-// Each node's own keys: files are compared by content instead of path, and the run's name is rank
-// 0's.
+// Keys that may differ between nodes: the content of files is compared instead of their paths, and
+// the name of the run is that of rank 0.
 constexpr std::array<const char*, 12> kOwnKeys = {"run_name",
                                                   "model.name",
                                                   "data.train_path",

@@ -294,7 +294,7 @@ TEST_P(Conformance, SavedAtAnyNumberOfRanksLoadsAtAnyOther) {
         std::vector<checkpoint::Piece>& values = tensors.pieces["model"];
         std::vector<checkpoint::Piece>& states = tensors.pieces["optimizer"];
         const std::vector<parallel::ParameterShard>& shards = rank.strategy->shards();
-        // Whole tensors are one rank's to write.
+        // If every rank has whole tensors, rank 0 alone writes them.
         if (rank.strategy->num_owners() < group.size() || group.rank() == 0) {
           for (const parallel::ParameterShard& shard : shards)
             values.push_back({shard.name, shard.shape, shard.begin, shard.value.view({-1})});

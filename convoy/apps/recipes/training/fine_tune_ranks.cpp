@@ -62,9 +62,9 @@ ExitCode run_in_threads(const FineTuneRequest& request, const settings::TrainSet
 
 ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop_requested,
                    const Log& log) {
-  // Nodes start at different times: images are fetched, programs loaded.
+  // Nodes may start this long after each other: images are fetched, programs loaded.
   constexpr std::chrono::minutes kReachTimeout{30};
-  // Made first, so that it covers everything that follows.
+  // The flight record is made first, so that it covers everything that follows.
   telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
   flight.set_phase("start");
   const auto store_barrier =

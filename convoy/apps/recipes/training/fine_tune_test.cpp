@@ -241,7 +241,7 @@ TEST_F(NestedFineTuned, FullTrainingKeepsTheRestOfTheCheckpoint) {
     EXPECT_TRUE(after.at("language_model." + name).equal(value)) << name;
 }
 
-// They are models of the text, which every command takes; the result alone is whole.
+// Checkpoints are models of the text alone, which every command takes; the result is whole.
 TEST_F(NestedFineTuned, ItsCheckpointsHoldTheTextAlone) {
   config_["tuning"]["mode"] = "full";
   config_["train"]["save_strategy"] = "steps";
@@ -282,7 +282,7 @@ TEST_F(FineTuned, AResultIsUsedWithTheTemplateOfItsTraining) {
       "{% if add_generation_prompt %}<|start|>assistant{% endif %}";
   const fs::path path = folder_ / "own.jinja";
   write_file_atomic(path, own);
-  // In a result the model's own one for tools would come before it.
+  // If a result kept the model's own templates, the one for tools would come before this one.
   const std::string other = R"([{"name": "default", "template": "x"}, )"
                             R"({"name": "tool_use", "template": "y"}])";
   io::Json tokenizer = io::read_json_file(model() / "tokenizer_config.json");
@@ -325,7 +325,7 @@ TEST_F(FineTuned, AResultIsUsedWithTheTemplateOfItsTraining) {
   }
   config_["model"]["name"] = model().string();
   config_["tuning"]["lora"].erase("adapter");
-  // Without one of its own an adapter says nothing of it, and a flag comes first.
+  // A run without a template of its own saves none. A flag goes before an adapter's template.
   fs::remove_all(run());
   ASSERT_EQ(train(), ExitCode::Done);
   EXPECT_FALSE(fs::exists(run() / "adapter/chat_template.jinja"));

@@ -136,7 +136,7 @@ checkpoint::Stamp with_later_settings(checkpoint::Stamp saved, const checkpoint:
     if (saved.find(field.name) == nullptr && now != nullptr && now->value == field.value)
       saved.set_informational(field.name, field.value);
   }
-  // Before this setting existed both were fp32.
+  // Before these two settings existed, states and master weights were fp32.
   for (const char* field : {kOptimizerStates, kMasterWeights})
     if (saved.find(field) == nullptr && current.find(field) != nullptr) saved.set(field, "fp32");
   return saved;

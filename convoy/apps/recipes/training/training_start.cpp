@@ -53,7 +53,7 @@ void forget_best_of_another_figure(FoundCheckpoint& found,
   found.progress.evaluations_without_improvement = 0;
 }
 
-// On rank 0. Throws CheckpointError when the stamp of the checkpoint differs.
+// Called on rank 0. Throws CheckpointError when the stamp of the checkpoint differs.
 void check_stamp(const TrainingRun& run, const FoundCheckpoint& found,
                  const checkpoint::Stamp& stamp) {
   if (!found.loaded) return;

@@ -69,7 +69,7 @@ TEST(Halves, AllAreThemselvesAndWhatLiesBetweenIsRounded) {
     if (std::isnan(value)) continue;
     EXPECT_EQ(half_of_float(value), half) << bits;
     if (std::isinf(value) || half == 0x7bff || half == 0xfbff) continue;
-    // The middle to the next goes to the even one.
+    // A number midway between two neighbours goes to the even one.
     const float next = float_of_half(static_cast<uint16_t>(half + 1));
     const float middle = value + (next - value) / 2;
     EXPECT_EQ(half_of_float(middle), half % 2 == 0 ? half : half + 1) << bits;
@@ -80,7 +80,7 @@ TEST(Halves, AllAreThemselvesAndWhatLiesBetweenIsRounded) {
   EXPECT_EQ(bfloat_of_float(1.01171875f), 0x3f82);
 }
 
-// As llama-quantize decides for a model of 32 layers (llama-quant.cpp).
+// llama-quantize chooses these types for a model of 32 layers (llama-quant.cpp).
 TEST(FileTypes, ChooseTheTypeOfEachTensor) {
   const TypeChoice model{.num_layers = 32};
   const auto type = [&](const char* file, const std::string& name, std::vector<int64_t> shape) {

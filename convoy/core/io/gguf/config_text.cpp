@@ -261,8 +261,8 @@ class Config {
                                        static_cast<size_t>(sizes_.num_layers), "full_attention"));
   }
 
-  // Only layers without a window scale their rotation. By layer type, because transformers gives
-  // sliding layers another theta where config.json names one for the whole model.
+  // Only layers without a window scale their rotation. The rules stand by layer type, because
+  // transformers gives sliding layers another theta where config.json has one for the whole model.
   void add_olmo3() {
     config_["sliding_window"] = window();
     config_["layer_types"] = types_of_layers(4);

@@ -84,7 +84,7 @@ class HeaderParser {
     return {reinterpret_cast<const char*>(taken.data()), taken.size()};
   }
 
-  // For texts that are shown to people or become part of JSON.
+  // Called for texts that are shown to people or become part of JSON.
   void require_utf8(const std::string& text) const {
     if (find_invalid_utf8(text)) fail("a text is no UTF-8");
   }

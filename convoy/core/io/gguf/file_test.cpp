@@ -78,7 +78,7 @@ TEST(GgufFile, HoldsTheWeightsInTransformersOrder) {
     if (own.dtype == io::Dtype::F32) {
       EXPECT_TRUE(std::equal(whole.begin(), whole.end(), view.bytes.begin())) << view.name;
     }
-    // Any part is that part of the whole.
+    // Any part, read alone, equals the same part of the whole tensor.
     for (const auto& [begin, count] : {std::pair<int64_t, int64_t>{0, 1}, {3, 700}, {255, 2}}) {
       if (begin + count > own.num_elements()) continue;
       const int64_t size = io::dtype_bytes(own.dtype);
@@ -217,7 +217,7 @@ TEST(GgufFile, WhatIsWrongIsNamed) {
     EXPECT_NE(refusal_of(path).find(wanted), std::string::npos)
         << wanted << ": " << refusal_of(path);
   }
-  // One of two names, twice.
+  // First a tensor, and then a key, is in the file twice.
   Small twice;
   twice.add("output_norm.weight", TensorType::F32, {32});
   put(path, twice.bytes(path));
@@ -441,7 +441,7 @@ TEST(GgufFile, OneModelInSeveralFiles) {
   EXPECT_EQ(*model.find("x-00002-of-00002.gguf"), two);
   EXPECT_EQ(io::ModelWeights(model).names(),
             (std::vector<std::string>{"model.embed_tokens.weight", "model.norm.weight"}));
-  // Another one than the first, and one that is not its second.
+  // Refused: a model opened by its second file, and a second file that says it is the first.
   EXPECT_THROW(io::ModelFolder::open(two.string()), DataError);
   write_file(two, first.metadata, rest);
   EXPECT_THROW(io::ModelFolder::open(one.string()), DataError);

@@ -70,7 +70,7 @@ constexpr std::array<Family, 17> kKnownFamilies = {{
      .fused_qkv = true,
      .fused_gate_up = true,
      .rotates_part = true},
-    // Not permuted: GLM rotates neighbours in transformers too.
+    // The rows are not permuted: GLM rotates neighbours in transformers too.
     {.architecture = "chatglm",
      .model_type = "glm",
      .class_name = "GlmForCausalLM",
@@ -99,7 +99,7 @@ constexpr std::array<NamePair, 10> kInLayers = {{{"input_layernorm", "attn_norm"
                                                  {"mlp.gate_proj", "ffn_gate"},
                                                  {"mlp.up_proj", "ffn_up"},
                                                  {"mlp.down_proj", "ffn_down"}}};
-// Both are searched before kInLayers, where ffn_up is only the second map of the feed-forward.
+// These two lists are searched before kInLayers, where ffn_up is the second map of a layer.
 constexpr std::array<NamePair, 1> kFusedQkv = {{{"self_attn.qkv_proj", "attn_qkv"}}};
 constexpr std::array<NamePair, 1> kFusedGateUp = {{{"mlp.gate_up_proj", "ffn_up"}}};
 constexpr std::array<NamePair, 1> kNormBeforeFfn = {{{"post_attention_layernorm", "ffn_norm"}}};

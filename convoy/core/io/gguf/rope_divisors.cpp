@@ -8,7 +8,7 @@
 namespace convoy::gguf {
 namespace {
 
-// Computed in fp32, as llama.cpp's converter does with torch.
+// Computes in fp32, as llama.cpp's converter does with torch.
 float frequency(double theta, int64_t pair, int64_t head_dim) {
   const float exponent = static_cast<float>(2 * pair) / static_cast<float>(head_dim);
   return 1.0f / std::pow(static_cast<float>(theta), exponent);

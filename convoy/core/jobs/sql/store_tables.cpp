@@ -115,7 +115,7 @@ void prepare_schema(SqlSession& session, Access access, std::span<const char* co
       if (found == 0)
         session.run_script("CREATE TABLE convoy_meta(key TEXT PRIMARY KEY, value TEXT NOT NULL)");
       for (int64_t version = found; version < wanted; ++version) session.run_script(steps[version]);
-      // Written at every opening, so that a read-only store is detected before any work.
+      // A row is written at every opening, so that a read-only store is detected before any work.
       session.run(
           "INSERT INTO convoy_meta(key, value) VALUES('schema_version', $1) "
           "ON CONFLICT(key) DO UPDATE SET value = excluded.value",

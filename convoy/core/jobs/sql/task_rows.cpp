@@ -14,7 +14,7 @@ namespace convoy::jobs {
 namespace {
 
 constexpr int64_t kTasksPerPage = 2'000;
-// Tasks may hold whole texts: pages get smaller where tasks are large.
+// Tasks may hold whole texts: the first page has few tasks, and later pages go by their bytes.
 constexpr int64_t kTasksOfFirstPage = 100;
 constexpr int64_t kBytesPerPage = 16 << 20;
 
@@ -185,7 +185,7 @@ void SqlStore::for_each_task_ahead(int64_t group,
   RowPage page, next_page;
   read_tasks(group, 0, kTasksPerPage, page);
   while (const int64_t last = last_of(page, kTasksPerPage)) {
-    // Also waits for the fetch when `visit` throws.
+    // The future also waits for the fetch when `visit` throws.
     std::future<void> next = std::async(
         std::launch::async, [&, last] { read_tasks(group, last, kTasksPerPage, next_page); });
     visit_page(page, visit);

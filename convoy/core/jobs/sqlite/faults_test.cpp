@@ -53,7 +53,7 @@ void fill_until_full(const fs::path& path) {
   store->fail({&failure, 1}, 1);
 }
 
-// All that a reader sees.
+// Returns all that a reader of the store sees.
 std::string content_of(const fs::path& path) {
   const auto store = open_store(path.string());
   std::string text;
@@ -132,7 +132,7 @@ TEST(SqliteFaults, ADamagedGroupHidesNoOther) {
     int num_tasks = 0;
     store->for_each_task(groups[1].number, [&](const TaskRecord&) { ++num_tasks; });
     EXPECT_EQ(num_tasks, 5) << damage;
-    // Opening for writing still refuses it.
+    // Opening the file for writing is still refused.
     EXPECT_THROW(open_store(path.string()), DataError) << damage;
   }
 }
@@ -307,7 +307,7 @@ TEST(SqliteFaults, TheSwitchOfTheJournalWaitsForALock) {
   }
 }
 
-// Each makes the file, its log and its tables, or finds them half made.
+// Each process makes the file, its log and its tables, or finds them half made.
 TEST(SqliteFaults, ManyProcessesMakeOneStoreAtOnce) {
   constexpr int kRounds = 15;
   constexpr int kProcesses = 6;

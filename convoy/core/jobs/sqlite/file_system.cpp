@@ -14,8 +14,8 @@
 namespace convoy::jobs {
 namespace {
 
-// From linux/magic.h and the file systems' own sources. An overlay counts as local for locks and
-// mmap: containers use it.
+// The numbers of local file systems, from linux/magic.h and from their sources. An overlay counts
+// as local for locks and mmap: containers use it.
 constexpr std::array<int64_t, 13> kLocal = {
     0xEF53,      // ext2, ext3, ext4
     0x58465342,  // xfs

@@ -241,7 +241,7 @@ void SqliteSession::bind(const Statement& statement, std::span<const SqlValue> p
     const int place = statement.places[index];
     const SqlValue& value = parameters[index];
     int code = SQLITE_OK;
-    // Not copied: the parameters outlive the statement's run.
+    // SQLite copies no text and no bytes, because the parameters outlive the run of the statement.
     if (const int64_t* const number = std::get_if<int64_t>(&value))
       code = ::sqlite3_bind_int64(statement.handle, place, *number);
     else if (const std::string* const text = std::get_if<std::string>(&value))
@@ -316,7 +316,7 @@ void SqliteSession::run_into(std::string_view sql, std::span<const SqlValue> par
 void SqliteSession::run_script(const std::string& sql) {
   const std::string text = with_types(
       sql, {.key = "INTEGER PRIMARY KEY AUTOINCREMENT", .integer = "INTEGER", .bytes = "BLOB"});
-  // Not retried: the first statements of the script may have run.
+  // The script is not retried, because its first statements may have run.
   const int code = ::sqlite3_exec(database_, text.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) throw_failure(code);
 }

@@ -203,7 +203,7 @@ TEST_F(FlightRecord, NothingARankWritesHarmsTheReader) {
       if (word >= 16 && word < 512) continue;  // the rest of the head's page is unused
       seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
       const uint64_t value = seed >> (seed >> 58);
-      // Versions that fit let the other words through.
+      // The versions of records stay, so that the reader takes the random words after them.
       if (word < 512 || word % 16 != 0) words[word] = round % 2 == 0 ? value : ~uint64_t{0} - value;
     }
     raw().head.next_number = 2000;

@@ -73,8 +73,8 @@ std::vector<std::string> texts_with_copies(std::mt19937_64& random) {
   return texts;
 }
 
-// Against all pairs: what is joined is linked by pairs at the threshold, and of those nearly none
-// is missed.
+// Compares with all pairs of texts. At most 1 % of the pairs that reach the threshold may be
+// missed, and every duplicate that is found must belong to such a pair.
 TEST(NearDuplicates, AreThePairsAtTheThreshold) {
   std::mt19937_64 random(11);
   const std::vector<std::string> texts = texts_with_copies(random);

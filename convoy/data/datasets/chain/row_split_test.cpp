@@ -130,7 +130,7 @@ TEST(CheckRows, EveryBadRowWithItsPlace) {
   EXPECT_NE(faults[2].reason.find("has the schema prompt_completion"), std::string::npos);
 }
 
-// As training counts and drops them, unless they are to be bad rows.
+// Empty answers are counted and dropped as in training, or are bad rows if that is asked for.
 TEST(CheckRows, EmptyAnswersAreWhatTrainingMakesOfThem) {
   const ScratchFolder folder;
   const std::string user = R"({"messages":[{"role":"user","content":"q"},{"role":"assistant",)";

@@ -50,7 +50,7 @@ std::string chat_refusal(const text::ChatTemplate& chat_template, const ordered_
   }
 }
 
-// Against transformers (tests/golden/text/make_contents.py).
+// The expected contents come from transformers (tests/golden/text/make_contents.py).
 TEST(ReadableChat, EveryTemplateGetsTheFormThatItReads) {
   const auto golden = source_folder() / "tests/golden/text";
   int compared = 0;
@@ -159,7 +159,7 @@ TEST(ReadableChat, ArgumentsAsTextAreDecodedWhereATemplateEncodesThem) {
                        "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v }}{% endfor %}"
                        "{% endfor %}{% endfor %}");
   EXPECT_EQ(written_chat(taking, calling("{\"x\": 1}")), "call itx=1");
-  // A template that asks writes the text as it is.
+  // A template that asks for the type of the arguments writes a text as it is.
   const auto asking =
       chat_template_of(std::string(kHead) +
                        "{% if c.function.arguments is string %}{{ c.function.arguments }}{% else %}"
@@ -186,7 +186,7 @@ TEST(ReadableChat, ArgumentsAsTextAreDecodedWhereATemplateHasAWayOfItsOwnForObje
   for (const ordered_json& arguments : {ordered_json{{"x", 1}}, ordered_json("{\"x\": 1}")})
     EXPECT_EQ(written_chat(own, calling(arguments)), "call itx:<1>");
   EXPECT_EQ(written_chat(own, calling(" null ")), "call it");
-  // A text in the way of the template is its author's.
+  // A text in the template's own form stays as its author wrote it.
   EXPECT_EQ(written_chat(own, calling("x:<1>")), "call itx:<1>");
   for (const ordered_json& wrong :
        {ordered_json("{\"x\": "), ordered_json("[1]"), ordered_json("\"{}\""), ordered_json({1})})
@@ -198,7 +198,7 @@ TEST(ReadableChat, ArgumentsAsTextAreDecodedWhereATemplateHasAWayOfItsOwnForObje
       chat_template_of(calls_of("{{ c.function.arguments if c.function.arguments is string else "
                                 "c.function.arguments | tojson }}"));
   EXPECT_EQ(written_chat(asking, calling("")), "call it{}");
-  // One that takes only texts, or only objects, of one name.
+  // A template that takes only objects, and reads one name of them.
   const auto narrow = chat_template_of(
       calls_of("{% if c.function.arguments is string %}{{ raise_exception('no text') }}{% endif %}"
                "{{ c.function.arguments.city }}"));
@@ -280,7 +280,7 @@ TEST(ReadableChat, CallsWithoutContentAreReadAsTheTemplateAsksForThem) {
     std::string empty;  // the text for a content of ""
   };
   for (const Wanted& wanted : std::vector<Wanted>{
-           // As DeepSeek's: only a content of null is handled.
+           // DeepSeek's template handles a content of null, but no missing content.
            {each + "{{ '-' if m['content'] is none else '<' + m['content'] + '>' }}" + call,
             "<call it>-!", "<call it><>!"},
            {each + "{{ m.content }}" + call, "call it!", "call it!"},

@@ -102,7 +102,7 @@ TEST(RowFormats, OneEntryMakesAFormat) {
   EXPECT_EQ(read_all(formats, folder.write("nameless", "pairs\na=1\nb=2\n")), rows);
   EXPECT_NE(formats.readable().find(".txt, .pairs (all with .gz"), std::string::npos);
   EXPECT_NE(formats.writable().find(".tsv, .pairs (all with .gz"), std::string::npos);
-  // The others stay what they are.
+  // The other formats stay what they are.
   EXPECT_EQ(read_all(formats, folder.write("a.jsonl", "{\"a\":\"1\"}\n")).size(), 1u);
 }
 

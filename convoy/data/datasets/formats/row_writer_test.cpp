@@ -190,7 +190,7 @@ TEST(RowWriter, MemoryDoesNotGrowWithTheFile) {
     for (int number = 0; number < kRows; ++number) ASSERT_EQ(rows->next()->value["number"], number);
     EXPECT_FALSE(rows->next());
   });
-  // For 192 MiB of rows, in a file of more than 80 MiB.
+  // Bounds for 192 MiB of rows that lie in a file of more than 80 MiB.
   EXPECT_LT(writing, int64_t{160} << 20);
   EXPECT_LT(reading, int64_t{48} << 20);
 }

@@ -47,7 +47,7 @@ const ordered_json kAssistant = {{"role", "assistant"}, {"content", "2"}};
 
 TEST_F(AnswerEnds, ATemplatesTokenBehindTheAnswer) {
   EXPECT_EQ(end_by(kChatMl), 2);
-  // Llama 2's form, with a blank before it.
+  // The form of Llama 2, with a blank before the mark.
   EXPECT_EQ(end_by("{% for m in messages %}{{ m.content + ' <|endoftext|>' }}{% endfor %}"), 0);
   // Contents in parts alone.
   EXPECT_EQ(

@@ -173,8 +173,8 @@ std::optional<size_t> content_end_of(const ReadableChat& chat, size_t message) {
   return end;
 }
 
-// Up to this position the conversation is written as it is also when another turn follows the
-// message, of the assistant or of the user. Renderings that differ before `from` do not count.
+// The conversation up to the returned position is written the same when another turn, of the
+// assistant or of the user, follows the message. Renderings that differ before `from` do not count.
 size_t shared_with_followed(const ChatRenders& means, const ReadableChat& chat, size_t message,
                             size_t from) {
   const std::string& text = chat.rendered.text;

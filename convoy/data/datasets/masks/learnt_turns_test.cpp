@@ -141,7 +141,7 @@ TEST_F(LearntTurnsOfTally, ATurnEndsAlikeWhateverEndsTheConversation) {
       // The header of the next turn.
       {chatml_ending("<|im_end|>\n", "<|im_start|>user\n"), both},
       {chatml_ending("<|im_end|>", "<|im_start|>user"), both},
-      // Two tokens of the turn itself.
+      // Both tokens belong to the turn itself.
       {chatml_ending("<|endoftext|><|im_end|>\n", "<|im_start|>user\n"),
        "2<|endoftext|><|im_end|>4<|endoftext|><|im_end|>"}};
   turns_.erase(turns_.size() - 1);
@@ -200,7 +200,7 @@ TEST_F(LearntTurnsOfTally, TheHeaderOfTheNextTurnIsNoPartOfInnerTurns) {
       "2<|im_end|>4<|im_end|>");
 }
 
-// As GLM's template: the marks of the next role end an answer.
+// As in GLM's template, the marks of the next role end an answer.
 TEST_F(LearntTurnsOfTally, AnAnswerThatLearnsNoEndIsNoted) {
   const auto open_end = [&](const std::string& source, const Supervision& supervision) {
     const auto chat_template = template_of(source);

@@ -11,7 +11,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::string_view kBlanks = " \t\r\n";
-// So few turns are located just as fast one by one.
+// Up to this many turns are located just as fast one by one.
 constexpr size_t kFewTurns = 2;
 
 bool is_of(const ordered_json& message, std::string_view role) {

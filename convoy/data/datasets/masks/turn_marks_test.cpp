@@ -61,7 +61,7 @@ ordered_json tool_chat(size_t num_turns) {
   return messages;
 }
 
-// As find_assistant_spans, turn by turn.
+// Returns what find_assistant_spans returns, but searches for each turn by itself.
 std::vector<TurnSpan> one_by_one(const text::ChatTemplate& chat_template,
                                  const ordered_json& messages) {
   const auto render = [&](const ordered_json& part, bool prompt) {

@@ -109,7 +109,7 @@ TEST_F(TurnWeights, EveryToolsSpellingDecidesWhatIsLearnt) {
             "good<|im_end|>");
 }
 
-// As in axolotl, a turn that says it is learnt is, whatever its role.
+// As in axolotl, a turn that says it is learnt is learnt, whatever its role.
 TEST_F(TurnWeights, ATurnOfAnotherRoleIsLearntIfItSaysSo) {
   for (const char* says :
        {R"("train": true)", R"("training": 1)", R"("trainable": true)", R"("loss_mask": 1)",
@@ -209,7 +209,7 @@ TEST_F(TurnWeights, WhatCannotBeFollowedIsRefusedByName) {
             std::string::npos);
 }
 
-// The turn that data.system_prompt adds is none of the row's.
+// The turn that data.system_prompt adds is no turn of the row.
 TEST_F(TurnWeights, ALossMaskIsOfTheRowsOwnTurns) {
   SchemaConfig config;
   config.system_prompt = "be kind";
@@ -225,7 +225,7 @@ TEST_F(TurnWeights, ALossMaskIsOfTheRowsOwnTurns) {
   EXPECT_THROW(converted(chat("", "", "", R"(, "loss_mask": [0, 1, 0, 0, 1])")), DataError);
 }
 
-// The template has no developer: its turn is the system's.
+// The template has no role `developer`, so such a turn becomes a system turn.
 TEST_F(TurnWeights, ADeveloperThatBecomesSystemKeepsItsWeight) {
   const auto row = [](const std::string& of_developer, const std::string& of_answer) {
     return R"({"messages": [{"role": "developer", "content": "be kind")" + of_developer +

@@ -174,7 +174,7 @@ TEST(PreferenceSample, ColumnsOfOtherProgramsAreNamedWithOurs) {
         std::string::npos)
         << error;
   }
-  // OpenAI's.
+  // A row in the format of OpenAI.
   EXPECT_NE(pair_error(R"({"input":{"messages":[{"role":"user","content":"u"}]},)"
                        R"("preferred_output":[{"role":"assistant","content":"a"}],)"
                        R"("non_preferred_output":[{"role":"assistant","content":"b"}]})")
@@ -301,7 +301,7 @@ TEST(PreferenceSample, AQuestionIsTheTurnOfTheUserToo) {
   }
 }
 
-// As CSV holds them.
+// A CSV file holds turns as JSON texts.
 TEST(PreferenceSample, JsonTextsOfTurnsAreTurns) {
   const auto text_of = [](const char* role, const char* content) {
     return Json(Json::array({{{"role", role}, {"content", content}}}).dump());

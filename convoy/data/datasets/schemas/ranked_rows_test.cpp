@@ -171,7 +171,7 @@ TEST(RankedRows, TheFormsOfKnownDataSets) {
   EXPECT_EQ(messages["prompt"].dump(), R"([{"role":"user","content":"q"}])");
 }
 
-// Read as the columns of a pair: `input` is no part of a question.
+// The columns are read as a pair's columns: `input` is no part of a question.
 TEST(RankedRows, AQuestionStaysTheColumnThatItIs) {
   RankedCounts counts;
   for (const std::string key : {"question", "query"}) {
@@ -221,7 +221,7 @@ TEST(RankedRows, WhatIsNoRankedListIsSaid) {
   EXPECT_NE(ranked_error(R"({"prompt":"p"})").find("wanted a list of answers"), std::string::npos);
 }
 
-// Through the reader of training: numbered one by one, with the line of their list.
+// The reader of training numbers the pairs one by one; each has the line of its list.
 TEST(RankedRows, AFileOfListsIsReadAsPairs) {
   const ScratchFolder folder;
   const auto path = folder.write(

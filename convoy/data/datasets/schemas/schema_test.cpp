@@ -85,7 +85,7 @@ TEST(Schema, NullMembersAreLeftOutAtEveryDepth) {
       R"({"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{"q":"x","b":{}}}}]}]})");
   EXPECT_EQ(padded.messages, plain.messages);
   EXPECT_EQ(padded.variables, plain.variables);
-  // Nulls in a JSON text are their author's.
+  // The author of a JSON text wrote its nulls, so they stay.
   const Sample text =
       sample_of(R"({"tools":"[{\"default\":null}]","messages":[{"role":"user","content":"u"}]})");
   EXPECT_TRUE(text.variables["tools"][0].contains("default"));
@@ -250,8 +250,8 @@ TEST(Schema, VariablesOfTheRowGoOverThoseOfTheRun) {
   EXPECT_EQ(variables(R"(,"documents":[{"title":"t"}])")["documents"][0]["title"], "t");
   EXPECT_EQ(variables(R"(,"chat_template_kwargs":{"documents":[{"title":"t"}]})")["documents"],
             Json::array({{{"title", "t"}}}));
-  // Rows of the other chat schemas have them too; a column of theirs named `documents` may be
-  // anything.
+  // Rows of the other chat schemas have these variables too; in those rows a column `documents` may
+  // be anything.
   const Sample loose = sample_of(
       R"({"question":"q","answer":"a","documents":["x"],"chat_template_kwargs":{"a":1}})");
   EXPECT_EQ(loose.variables, Json({{"a", 1}}));

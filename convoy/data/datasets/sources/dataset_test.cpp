@@ -59,7 +59,7 @@ class HubCache {
   HubCache() { ::setenv("HF_HUB_CACHE", folder_.path().c_str(), 1); }
   ~HubCache() { ::unsetenv("HF_HUB_CACHE"); }
 
-  // As `hf download` lays it out: blobs, and a snapshot of links to them.
+  // Adds a file as `hf download` does: a blob, and a link to the blob in a snapshot.
   void add(const std::string& repository, const std::string& commit, const fs::path& name,
            std::string_view bytes) const {
     const fs::path root = folder_.path() / repository;

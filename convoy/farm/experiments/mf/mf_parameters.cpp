@@ -113,7 +113,7 @@ MfParameters MfParameters::parse(const std::string& json) {
 
 std::string MfParameters::json() const {
   static MfParameters plain;
-  // Made once, since a sweep may have a million cells.
+  // The defaults are made once, since a sweep may have a million cells.
   static const CellFields defaults = fields_of_cell(plain);
   MfParameters own = *this;
   return cell_text(fields_of_cell(own), defaults);

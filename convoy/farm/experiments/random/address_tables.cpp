@@ -22,8 +22,8 @@ AddressTables::AddressTables(PhiloxKey key, Stream stream, Precision precision, 
   guess_third = static_cast<uint32_t>(even) ^ keys[1][1];
   blocks.resize(num_blocks);
   for (uint32_t at = 0; at < num_blocks; ++at) {
-    // Round 1 computes c2. Round 2 multiplies c2, which gives c0 and c1. Round 3 multiplies that
-    // c0.
+    // Round 1 computes c2 (`third`). Round 2 multiplies it, which gives c0 (`first`) and c1. Round
+    // 3 multiplies that c0.
     const uint32_t third = static_cast<uint32_t>(even >> 32) ^
                            stream_counter(stream, guess, at)[3] ^ static_cast<uint32_t>(keys[0][1]);
     const uint64_t product = uint64_t{kPhiloxMultipliers[1]} * third;

@@ -120,7 +120,7 @@ TEST(SsmDescent, HasThePublishedMeans) {
       square += outcome.value * outcome.value / 64;
     }
     const double sd = std::sqrt(square - mean * mean);
-    // Both are means over 64 runs; the published ones are rounded to 5e-5.
+    // Both numbers are means over 64 runs; the published ones are rounded to 5e-5.
     EXPECT_NEAR(mean, golden.mean, 4 * std::hypot(sd, golden.sd) / 8 + 5e-5) << golden.members;
   }
 }
@@ -142,7 +142,7 @@ TEST(SsmDescent, StartsFromTheWantedWeights) {
   }
 }
 
-// Held to the definition of the asymptote: r = -alpha makes its last term vanish.
+// The entries are held to the asymptote's definition: r = -alpha makes its last term vanish.
 TEST(SsmProblem, ChoosesSecondEntriesThatMinimizeTheLoss) {
   const auto theory_of = [](const std::string& members) {
     return SsmWorkload().reference({"gnc", 9, "{" + members + "}"});

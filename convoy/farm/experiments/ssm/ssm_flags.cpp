@@ -155,8 +155,8 @@ std::vector<std::string> SsmFlags::notices() const {
 }
 
 std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
-  // The response of a teacher with a rank above 1 grows with the dimension, while the sum of the
-  // squares of a guess stays near 1.
+  // From this dimension on a warning is given: the response of a teacher with a rank above 1 grows
+  // with the dimension, while the sum of the squares of a guess stays near 1.
   constexpr int64_t kLargeDim = 32;
   const bool ranks = std::any_of(flags.teacher_ranks.begin(), flags.teacher_ranks.end(),
                                  [](int64_t rank) { return rank > 1; });

@@ -142,7 +142,7 @@ TEST_P(EachPrecisionOfGuesses, AgreeWithPlainArithmeticOnWhichGuessesPass) {
 }
 
 TEST(SsmGuesses, NarrowWeightsSeeOnlyTheirPower) {
-  // Only a^4: near zero acceptance needs sum a^4 close to alpha^4.
+  // Only the fourth powers count: a guess passes if its sum of a^4 is close to alpha^4.
   const sweep::Cell cell = cell_of(R"("alpha": 0.5, "w": [0, 0, 0, 1], "student_dim": 48)");
   const sweep::Tally tally = tally_of(cell, 0, 300'000);
   EXPECT_GT(tally.accepted, 0);

@@ -94,7 +94,7 @@ SsmParameters SsmParameters::parse(const std::string& json) {
 
 std::string SsmParameters::json() const {
   static SsmParameters plain;
-  // Made once, since a sweep may have a million cells.
+  // The defaults are made once, since a sweep may have a million cells.
   static const CellFields defaults = fields_of_cell(plain);
   SsmParameters own = *this;
   return cell_text(fields_of_cell(own), defaults);

@@ -51,7 +51,7 @@ std::string file_name(const Axes& axes, int64_t rank) {
   if (axes.num_sequences != 1) name += fmt::format("_num_seq={}", axes.num_sequences);
   if (axes.ranks.size() > 1) name += fmt::format("_teacher_rank={}", rank);
   name += "_seeds=" + seeds_text(axes.seeds);
-  // File systems limit a name to 255 bytes.
+  // A longer name is shortened, because file systems limit a name to 255 bytes.
   constexpr size_t kMostBytes = 180;
   if (name.size() > kMostBytes)
     name = fmt::format("{}..{}", name.substr(0, name.rfind('-', kMostBytes)), axes.seeds.back());

@@ -56,14 +56,14 @@ TEST_F(LedgerPlan, ASecondPlanningAddsNothingAndReadsNothing) {
 }
 
 TEST_F(LedgerPlan, GoesOnWhereAPlanningWasKilled) {
-  // While the rows are read: nothing of them is there.
+  // Killed while the rows are read: none of them is in the store.
   PlanRequest torn = request(23);
   torn.rows = [rows = numbered_rows(11)]() mutable -> std::optional<SourceRow> {
     if (auto row = rows()) return row;
     throw IoError("killed");
   };
   EXPECT_THROW(plan_rows(*store_, torn), IoError);
-  // While they are put into the store: some are there.
+  // Killed while the rows are put into the store: some of them are there.
   PlanRequest half = request(23);
   half.expected_cost = [](const InputRow& row) -> int64_t {
     if (row.index == 17) throw IoError("killed");
@@ -136,13 +136,13 @@ TEST_F(LedgerPlan, AChangedConfigurationIsRefusedOrKeptApart) {
   EXPECT_NE(other.group, run_.group);
   EXPECT_NE(other.folder, run_.folder);
   EXPECT_EQ(store_->counts(other.group).open, 5);
-  // Each is known from then on.
+  // Each of the two plans is known from then on.
   EXPECT_FALSE(plan_rows(*store_, request(5, 0.7)).is_new);
   EXPECT_FALSE(plan_rows(*store_, request(5)).is_new);
 }
 
 TEST_F(LedgerPlan, ALongValueIsCutBetweenItsLettersInTheRefusal) {
-  // Two bytes each; one of the two texts has a letter across any byte at which both could be cut.
+  // A letter has two bytes: wherever both texts could be cut, the cut is amid a letter of one text.
   for (const std::string start : {"", "x"}) {
     PlanRequest first = request(1);
     first.run.name = "cyrillic" + start;

@@ -111,7 +111,7 @@ TEST(ProblemFields, NamesComeBeforeTheCatalogAndTheKeys) {
   expect_fields(
       read(row, ProblemFields(gsm8k, {.problem = "task", .solution = "p", .answer = "body"})), "t",
       {}, {"b"});
-  // Files of one's own under a name of the catalog.
+  // The user's own file may have a name of the catalog.
   expect_fields(read(R"({"problem": "p", "solution": "s"})", ProblemFields(gsm8k)), "p", "s", {});
 }
 
@@ -136,7 +136,7 @@ TEST(ProblemFields, WhateverTheAnswerIsTheRowCanBeUsed) {
   EXPECT_EQ(answers_of(R"(["1 #### 2", "3"])"), (Texts{"1 #### 2", "3"}));
   for (const char* none : {"[]", "{}", R"({"a": 1})", R"([["x"], {"a": 1}])", "null"})
     EXPECT_EQ(answers_of(none), Texts{}) << none;
-  // As OlympiadBench has them.
+  // The rows of OlympiadBench have lists of solutions and of answers.
   expect_fields(read(R"({"question": "q", "solution": ["s", "t"], "final_answer": ["2"]})"), "q",
                 "s", {"2"});
   expect_fields(read(R"({"question": "q", "solution": {"a": 1}})"), "q", {}, {});

@@ -40,7 +40,7 @@ struct Way {
   std::vector<TextRequest> requests;  // in the order asked for
 };
 
-// One text at a time, the newest first, so that samples run ahead of each other.
+// Finishes one text at a time, the newest first, so that samples run ahead of each other.
 Way run(const RowPipeline& pipeline, const InputRow& input, const Answer& answer) {
   Way result;
   std::vector<KeptStep> kept;
@@ -345,7 +345,7 @@ TEST(RowPipeline, ConditionsDoNotDecideWhatIsComputed) {
   const nlohmann::json plain = content({"generate", "verify"}, "");
   EXPECT_EQ(content({"generate", "verify", "filter"}, ""), plain);
   EXPECT_EQ(content({"generate", "verify", "filter"}, "verified == yes"), plain);
-  // Ahead of a stage that changes texts it looks at others.
+  // Before a stage that changes texts, the filter looks at other texts.
   EXPECT_NE(content({"generate", "verify", "filter", "improve"}, ""),
             content({"generate", "verify", "improve"}, ""));
 }
@@ -385,7 +385,7 @@ TEST(RowPipeline, ThoughtsAreAFieldOfTheirOwn) {
   EXPECT_EQ(got.row.value["verified"], "yes");
 }
 
-// No error text in any column of content.
+// No column of content has an error text.
 TEST(RowPipeline, WhatTheEngineFailedOnSaysSoInItsStateAlone) {
   settings::ProcessSettings settings;
   const Way got = run(pipeline_of(settings), input_of(kPipelineRow),

@@ -105,7 +105,7 @@ TEST_F(PublishRows, TheEnginesTimeIsSharedOutByStage) {
   work(told, engine);
   ASSERT_EQ(last.seconds_by_stage.size(), 2u);
   EXPECT_NEAR(last.seconds_by_stage["generate"] + last.seconds_by_stage["judge"], 40, 1e-6);
-  // As many new tokens each, but judges read the text that they judge.
+  // Both stages make as many new tokens, but judges also read the text that they judge.
   EXPECT_GT(last.seconds_by_stage["generate"], 5);
   EXPECT_GT(last.seconds_by_stage["judge"], 30);
 }

@@ -87,7 +87,7 @@ TEST(RunReport, SaysNothingOfWhatIsNotThere) {
   }
 }
 
-// A reference that no text was compared with is not an answer that was right.
+// A row with a reference and no text counts as a row that was not right.
 TEST(RunReport, RowsWithoutATextCountAgainstTheAccuracy) {
   RunReport report;
   report.add(row("ok", "yes", Json::array()));
@@ -121,7 +121,7 @@ TEST(RunReport, KnowsWhenEveryRowFailed) {
   EXPECT_FALSE(report.all_failed());
 }
 
-// A start that went on has its own seconds and stages, whatever earlier ones took.
+// The seconds and the stages belong to the last start, not to the starts that it continued.
 TEST(RunReport, SaysThatTheSpeedIsOfTheLastStart) {
   RunReport report;
   report.add(row("ok", nullptr, Json::array()));
@@ -136,7 +136,7 @@ TEST(RunReport, SaysThatTheSpeedIsOfTheLastStart) {
   }));
 }
 
-// As `runs show` has it: read back from a file, keys sorted.
+// `runs show` reads the report back from a file, in which the keys are sorted.
 TEST(RunReport, LinesCanBeMadeOfAReportThatWasStored) {
   RunReport report;
   report.add(row("ok", "yes", {sample("no", "yes")}, 1.0));

@@ -55,7 +55,7 @@ TEST(FitMemory, SettlesAllThatAGpuWouldFill) {
   EXPECT_FALSE(settings.engine.kv_blocks.is_auto());
 }
 
-// The guide's low-memory mode: 12 GiB. In bf16 the weights alone take 14.
+// The low-memory mode of the guide has 12 GiB. In bf16 the weights alone take 14 GiB.
 TEST(FitMemory, TwelveGibTakeSmallerWeights) {
   settings::ProcessSettings settings = within(12);
   fit_memory(settings, seven_billion());

@@ -239,7 +239,7 @@ TEST_F(RowWorker, ALostLeaseIsNotCountedAndItsRequestsAreDropped) {
   slow.stop_wanted = [&] {
     if (engine.finished < 4 || taken) return false;
     taken = true;
-    // As if this process had been stopped for longer than its lease.
+    // The pause is longer than the lease, as if this process had been stopped.
     std::this_thread::sleep_for(100ms);
     const auto store = open();
     NoopEngine other({.batch = 8, .min_tokens = 1, .max_tokens = 9});

@@ -205,7 +205,7 @@ TEST(TidyCsv, ResultsNamedAsColumnsStandBesideThem) {
   EXPECT_EQ(row.at("result_seconds"), 99);
 }
 
-// A grid may use any name: none is lost to a column of Convoy's.
+// A grid may use any name: no parameter is lost to a column of Convoy with the same name.
 TEST(TidyCsv, ParametersNamedAsColumnsStandBesideThem) {
   SweepResults results = of_program(1);
   for (CellResult& cell : results.cells)

@@ -64,7 +64,7 @@ void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
 // only between seeds, such as data of a file, is no axis. In the cells of programs, however, every
 // parameter comes from the user, so a parameter that differs between seeds is an axis too.
 std::set<std::string> varying_names(const SweepResults& results) {
-  // By method: number of each parameter text.
+  // For each method, the number of each parameter text.
   std::map<std::string, std::map<std::string, size_t>> texts;
   const Cell* last = nullptr;
   for (const CellResult& cell : results.cells) {

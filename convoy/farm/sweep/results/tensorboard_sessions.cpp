@@ -280,7 +280,7 @@ std::string write_tensorboard_sessions(const SweepResults& results, const fs::pa
   add_experiment(experiment,
                  experiment_of(points, sessions.metric_tags(),
                                fmt::format("{}, version {}", results.workload, results.version)));
-  // Written last, so that a folder that was written only in part is written again.
+  // The record is written last, so that a folder that was written only in part is written again.
   write_file_atomic(folder / kSessionsFile, record);
   return fmt::format(
       "wrote {} for TensorBoard into {}{}", counted(written, "session"), folder.string(),

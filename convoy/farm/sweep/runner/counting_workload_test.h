@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A workload for tests of the runner: about one guess in ten passes. Its loss is computed from its
-// number and the seed. The value of a descent is its seed; parameters set how a cell fails.
+// A workload for tests of the runner. About one of ten guesses passes; its loss is computed from
+// its number and the seed. The value of a descent is its seed; parameters set how a cell fails.
 #pragma once
 
 #include <array>

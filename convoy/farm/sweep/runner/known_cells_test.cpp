@@ -24,8 +24,8 @@ SharedText command_at(const std::string& lr) {
          lr + R"("}})";
 }
 
-// As `sweep run --persistent --num-seeds 2 --grid lr=0.1,0.01 --result loss -- ./noop-answers`
-// plans.
+// The plan that `sweep run --persistent --num-seeds 2 --grid lr=0.1,0.01 --result loss --
+// ./noop-answers` makes.
 SweepPlan command_plan() {
   SweepPlan plan{.label = "run", .workload = "run", .mode = "", .version = "1", .cells = {}};
   for (const SharedText& parameters : {command_at("0.1"), command_at("0.01")})

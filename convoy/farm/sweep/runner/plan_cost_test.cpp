@@ -85,7 +85,7 @@ TEST(PlanCosts, DescentsAreMeasuredByShorterOnes) {
       measure_cost(cells, steps, {{.workload = &workload, .workers = 2, .measured = 2}}, 0.1);
   EXPECT_GE(cost.seconds, 10);
   EXPECT_LT(cost.seconds, 40);
-  // One alone cannot be shared.
+  // A single descent cannot be shared.
   cells.resize(1);
   EXPECT_GE(measure_cost(cells, steps, {{.workload = &workload, .workers = 2}}, 0.1).seconds, 10);
 }

@@ -10,7 +10,7 @@ TEST(WorkEstimates, GoByThePaceOfAllWorkersAndTheMeasuredCost) {
   WorkEstimate estimate;
   EXPECT_LT(estimate.seconds_left({.guess_seconds = 10}, {}), 0);
   estimate.note(100, {});
-  // Guesses take twice what was foretold. In 2 s two workers did 2 s of them as foretold.
+  // Guesses take twice the foretold time: in 2 s two workers did what 2 s were foretold for.
   estimate.measure(4'000'000, 2'000'000, 0);
   estimate.note(102, {.guess_seconds = 2});
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 10}, {}), 10);
@@ -37,13 +37,13 @@ TEST(WorkEstimates, LongDescentsAreLaidOutOverTheWorkers) {
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, {{.seconds = 0, .descents = 1}}), 180);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, {{.seconds = 45, .descents = 1}}), 135);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 1}, {{.seconds = 75, .descents = 1}}), 0);
-  // Two workers: the one that is done in 10 s takes the third descent.
+  // With two workers, the one that is done in 10 s takes the third descent.
   const std::vector<BusyWorker> two = {{.seconds = 50, .descents = 1},
                                        {.seconds = 20, .descents = 1}};
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 2}, two), 40);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, two), 70);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 5}, two), 130);
-  // One that is idle, and one with a batch.
+  // One worker is idle, and the other one has a batch.
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 5}, {{}, {.seconds = 30, .descents = 4}}),
                    210);
 }

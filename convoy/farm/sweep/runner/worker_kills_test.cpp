@@ -22,7 +22,7 @@
 namespace convoy::sweep {
 namespace {
 
-// Kept in memory that survives a killed process. The record of one worker since it last handed in.
+// The record of one worker since it last handed in. Its memory survives a killed process.
 struct Diary {
   std::atomic<int64_t> computed{0};  // by all workers ever
   std::atomic<int64_t> guesses{0};

@@ -135,7 +135,7 @@ std::vector<std::string> worker_command(const SweepPlan& plan, const Workload& w
         std::count_if(plan.cells.begin(), plan.cells.end(), [&](const PlannedCell& planned) {
           return planned.guesses == 0 && planned.cell.method == sweep.methods[at];
         });
-    // As many cells as share the lanes of a vector. With more cells per claim, other workers could
+    // This many cells share the lanes of a vector. With more cells per claim, other workers could
     // be left without work.
     constexpr int64_t kMostCells = 8;
     const int64_t batch = options.starts_programs

@@ -146,7 +146,7 @@ TEST(CollectiveDiagnosis, DifferentOperationsAtOneNumber) {
 }
 
 TEST(CollectiveDiagnosis, SkippedCollectiveIsNamed) {
-  // Rank 1 left out barrier #5, so its all_reduce #5 is the others' #6, which they started as well.
+  // Rank 1 left out barrier #5. Its all_reduce #5 is #6 of the others, which they started as well.
   std::vector<RankFlight> flights;
   for (const int rank : {0, 2})
     flights.push_back(flight(
@@ -245,7 +245,7 @@ TEST(CollectiveDiagnosis, NothingRecordedSaysNothing) {
   }
 }
 
-// Ranks write them, and other hosts send them.
+// Ranks write the records, and other hosts send them.
 TEST(CollectiveDiagnosis, IsGivenWhateverTheRecordsSay) {
   std::vector<RankFlight> flights = one_missing();
   std::vector<std::string> whole;

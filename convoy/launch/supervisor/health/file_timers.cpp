@@ -10,7 +10,7 @@
 namespace convoy::launch {
 namespace {
 
-// Longer lines of several writers could mix in the pipe (PIPE_BUF).
+// The longest line: longer lines of several writers could mix in the pipe (PIPE_BUF).
 constexpr size_t kLongestTimerLine = 4096;
 constexpr size_t kShownLetters = 200;
 constexpr int kLargestSignal = 64;

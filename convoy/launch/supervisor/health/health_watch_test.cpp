@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using telemetry::FlightWriter;
 
-// For what is to come: look() returns when it is there.
+// Time limit for notices that must come: look() returns as soon as they are there.
 constexpr milliseconds kPatience{60'000};
 
 constexpr HealthOptions kQuick{.silent_after = milliseconds(1000),
@@ -94,7 +94,7 @@ TEST(HealthOptions, SilenceIsNamedWithinTenSeconds) {
   EXPECT_LE(kInUse.silent_after + milliseconds(250) + 2 * kInUse.interval, milliseconds(10'000));
 }
 
-// One is slow at first, and then comes to another collective than the one that waits.
+// One rank is slow at first, and then comes to another collective than the rank that waits.
 TEST_F(HealthWatchOfTwo, RanksInDifferentCollectivesEndTheAttempt) {
   int go[2];
   ASSERT_EQ(::pipe(go), 0);
@@ -205,7 +205,7 @@ TEST_F(HealthWatchOfTwo, LauncherThatDidNotRunAccusesNobody) {
   start(0, beat_on);
   wait_for_beats(0);
   EXPECT_TRUE(look(milliseconds(200)).empty());
-  // As after a machine's sleep: nothing ran for a long time, and this program is the first to wake.
+  // After a machine's sleep nothing has run for a long time, and this program is the first to wake.
   ::kill(pids_[0], SIGSTOP);
   const auto later = HealthWatch::Clock::now() + std::chrono::hours(1);
   EXPECT_TRUE(watch_.check(later).empty());
@@ -269,7 +269,7 @@ TEST_F(HealthWatchOfTwo, SlowRankIsToldFromASilentOne) {
 }
 
 TEST_F(HealthWatchOfTwo, Row39RankThatHoldsTheOthersUpIsNamedOnce) {
-  // As a rank with half the processor time: the other waits for it in every step.
+  // Imitates a rank that has half the processor time, so the other waits for it in every step.
   const auto step = [](milliseconds compute, milliseconds wait) {
     FlightWriter writer = FlightWriter::attach();
     for (int64_t sequence = 0;; ++sequence) {

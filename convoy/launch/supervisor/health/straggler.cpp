@@ -15,7 +15,7 @@ std::optional<Straggler> find_straggler(const std::vector<telemetry::RankFlight>
   constexpr double kLeastWaitShare = 0.25;
   if (flights.size() < 2) return std::nullopt;
   const int64_t window_us = std::chrono::microseconds(window).count();
-  // By group and sequence: rank -> microseconds waited.
+  // For each group and sequence number, the microseconds that each rank waited.
   std::map<std::pair<std::string, int64_t>, std::map<int, int64_t>> waits;
   for (const telemetry::RankFlight& flight : flights)
     for (const telemetry::CollectiveRecord& record : flight.records)

@@ -47,7 +47,7 @@ TEST(Straggler, EvenRanksAreNone) {
   EXPECT_FALSE(
       find_straggler(steps(4, [](int rank, int number) { return rank == number % 4 ? 5 : 400; }),
                      milliseconds(31'000)));
-  // One is always last, but by little.
+  // Rank 1 is always last, but by little.
   EXPECT_FALSE(find_straggler(steps(4, [](int rank, int) { return rank == 1 ? 5 : 50; }),
                               milliseconds(31'000)));
 }

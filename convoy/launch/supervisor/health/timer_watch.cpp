@@ -21,7 +21,7 @@ constexpr const char* kVariable = "TORCHELASTIC_TIMER_FILE";
 // Timers expire by the time of day, which a person may set, so they are checked at least this
 // often.
 constexpr std::chrono::milliseconds kLongestSleep{500};
-// A process that writes without end must not delay signals and deadlines.
+// The most reads in a turn: a process that writes without end must not delay signals and deadlines.
 constexpr int kReadsPerTurn = 16;
 
 }  // namespace

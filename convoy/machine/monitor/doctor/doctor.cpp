@@ -59,7 +59,7 @@ void judge_gpu(const DeviceReading& reading, std::vector<Finding>& findings) {
     add(FindingLevel::Warning, "temperature",
         fmt::format("{} is at {:.0f} C", label, *values[Metric::Temperature]),
         "look at fans, airflow and the room; it slows down when it gets hotter");
-  // A GPU at its power limit works as intended.
+  // This bit is ignored: a GPU at its power limit works as intended.
   constexpr unsigned long long kPowerCap = 0x4;
   if (reading.throttle_reasons && (*reading.throttle_reasons & ~kPowerCap) != 0) {
     const std::string words = throttle_text(*reading.throttle_reasons & ~kPowerCap);

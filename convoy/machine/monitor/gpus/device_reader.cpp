@@ -339,7 +339,7 @@ class DeviceReader::SlotReading {
   }
 
   void errors(Metric metric, int kind) {
-    // The aggregate counters stay above 0 after a repair.
+    // Reads the volatile counters, because the aggregate ones stay above 0 after a repair.
     constexpr int kVolatile = 0;
     if (lost() || !can(metric, call_.ecc_errors, "nvmlDeviceGetTotalEccErrors")) return;
     unsigned long long count = 0;

@@ -184,7 +184,7 @@ void Nvml::read_instances(void* handle, Gpu& gpu, std::vector<Handle>* all) cons
 }
 
 std::vector<std::vector<GpuLink>> Nvml::links(const std::vector<Handle>& gpus) const {
-  // By GPU: how many active links lead to which PCI address.
+  // For each GPU, the number of active links to each PCI address.
   std::vector<std::map<std::string, int>> remotes(gpus.size());
   for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
     for (unsigned link = 0; call_.link_state && link < nvml::kMostLinks; ++link) {

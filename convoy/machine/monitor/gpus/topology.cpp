@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The CPUs near a device: its own list, else its NUMA node's.
+// The CPUs near a device, from the list of the device, else from the list of its NUMA node.
 std::string cpus_near(const fs::path& sys, const fs::path& device, int node) {
   const std::string own = first_line(device / "local_cpulist");
   if (!own.empty() || node < 0) return own;
@@ -114,8 +114,8 @@ std::string pci_link(const fs::path& sys, const TopologyNode& one, const Topolog
     ++shared;
   if (shared == 0) return one.numa_node >= 0 && one.numa_node == other.numa_node ? "NODE" : "SYS";
   if (shared == 1) return "PHB";  // the host bridge alone
-  // Behind one switch: after the shared part, each path has at most the switch's port and the
-  // device.
+  // Two devices are behind one switch if, after the shared part, each path has at most the port of
+  // the switch and the device.
   constexpr size_t kPortAndDevice = 2;
   return first.size() - shared <= kPortAndDevice && second.size() - shared <= kPortAndDevice
              ? "PIX"

@@ -112,7 +112,7 @@ TEST_F(HostCounters, EnergyIsThatOfPackagesAndMemory) {
   zone("intel-rapl:1", "package-1", 1'000'000);  // it wrapped
   EXPECT_DOUBLE_EQ(energy.read(begin + 5s).value_or(-1), 2 + 0.5 + 2);
   EXPECT_EQ(energy.reason(), "");
-  // By 1000 W it could have wrapped twice.
+  // At 1000 W the counter could have wrapped twice.
   EXPECT_EQ(energy.read(begin + 200s), std::nullopt);
   EXPECT_NE(energy.reason().find("may have wrapped twice"), std::string::npos);
 }

@@ -213,7 +213,7 @@ TEST(Summary, EnergyThrottlingAndBalance) {
   EXPECT_DOUBLE_EQ(told["devices"]["gpu0"]["throttled_s"]["sw_power"], 5);
   EXPECT_EQ(told["devices"]["gpu1"]["energy_j"], 1000);  // from its power, since it has no counter
   EXPECT_EQ(told["devices"]["gpu1"]["energy_is_estimate"], true);
-  // From the throttle bit, since it has no counter.
+  // The seconds come from the throttle bit, since this GPU has no counter of them.
   EXPECT_DOUBLE_EQ(told["devices"]["gpu1"]["throttled_s"]["sw_power"], 10);
   EXPECT_EQ(told["balance"], "unequal: gpu1 was busy 20 % of the time, gpu0 95 %");
   EXPECT_NEAR(told["own_cost"]["core_percent"].get<double>(), 0.1, 1e-9);

@@ -174,7 +174,7 @@ TEST(JobReport, WhatSomebodyElseWroteIsSurvived) {
   }
 }
 
-// By TensorBoard's own reader.
+// TensorBoard's own reader reads the curves here.
 TEST_F(OfATraining, ItsDevicesAreCurvesOverItsSteps) {
   const testing::FakeMachine machine("h200x8");
   RunRecorder recorder(options(machine), Log(LogLevel::Quiet));

@@ -13,7 +13,7 @@
 namespace convoy::families {
 namespace {
 
-// Far above any model there is; small enough that no product of them overflows.
+// Bounds far above any model there is, and small enough that no product of them overflows.
 constexpr int64_t kMostVocab = int64_t{1} << 24;
 constexpr int64_t kMostWidth = int64_t{1} << 20;
 constexpr int64_t kMostFfn = int64_t{1} << 22;
@@ -118,8 +118,8 @@ void read_sizes(const io::JsonReader& config, const SizeDefaults& defaults,
 
 namespace {
 
-// As transformers reads it: a factor that is null is the ratio of the two lengths; without an
-// attention_factor, DeepSeek's mscale and mscale_all_dim decide, else the paper's rule.
+// Reads YaRN as transformers does. A factor that is null is the ratio of the two lengths. Without
+// an attention_factor, DeepSeek's mscale and mscale_all_dim decide, else the paper's rule.
 void read_yarn(const io::JsonReader& parameters, int64_t max_positions,
                architecture::RopeSpec& rope) {
   rope.kind = architecture::RopeKind::Yarn;

@@ -49,10 +49,10 @@ const std::vector<Case>& cases() {
        .config = {0.125, 0}},
       {.row_starts = {0, 150, 160}, .config = {0.25, 7}},
       {.row_starts = {0, 150}, .config = {0.25, 70}},
-      // Longer than the blocks of keys that the loops of CPUs take.
+      // These rows are longer than the blocks of keys that the loops of CPUs take.
       {.row_starts = {0, 577, 600}, .heads = 2, .kv_heads = 1},
       {.row_starts = {0, 700}, .heads = 2, .kv_heads = 1, .config = {0.25, 300}},
-      // Under soft caps.
+      // These cases have a soft cap on scores.
       {.row_starts = {0, 5, 5, 6, 40}, .config = {0.25, 0, 1.5}},
       {.row_starts = {0, 64, 193},
        .heads = 3,

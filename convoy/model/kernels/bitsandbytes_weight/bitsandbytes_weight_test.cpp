@@ -31,7 +31,7 @@ std::string text_of(const BitsandbytesFormat& format) {
                      format.nested ? " nested" : "");
 }
 
-// One element after another, as the format is described.
+// Decodes one element after another, as the format is described.
 at::Tensor plain_values(const BitsandbytesWeight& weight) {
   const at::Tensor values = at::empty(weight.shape, at::kFloat);
   float* to = values.mutable_data_ptr<float>();

@@ -18,7 +18,7 @@
 namespace convoy::kernels {
 namespace {
 
-// Below it 1 / absmax would be infinite.
+// The least divisor of a block: with a smaller one, 1 / absmax would be infinite.
 constexpr float kSmallestAbsmax = 1e-38f;
 constexpr int64_t kBlocksOfTask = 256;
 // Elements that are widened at a time.

@@ -120,7 +120,7 @@ TEST(ConvStage, UsesTheRunningStatisticsWhereItDoesNotTrain) {
   }
 }
 
-// As a whole: where an activation is nearly zero, rounding decides whether it has a gradient.
+// Compares whole tensors: near an activation of zero, rounding decides whether it has a gradient.
 double relative_distance(const at::Tensor& found, const at::Tensor& wanted) {
   return ((found.to(at::kDouble) - wanted).norm() / wanted.norm()).item<double>();
 }

@@ -84,13 +84,13 @@ class Head {
     const float of_label = values[label];
     float p_of_label = 0;
     float_loops_.softmax_row(&of_label, &p_of_label, 1, log_sum_exp);
-    // In place: the loop writes no further than it has read.
+    // store_softmax() may work in place, because its loop writes no further than it has read.
     store_softmax(values, p(row), log_sum_exp);
     p(row)[label] = static_cast<Element>((p_of_label - 1.0f) * slope_at(of_label));
     return static_cast<double>(log_sum_exp) - static_cast<double>(of_label);
   }
 
-  // The same for a loss times `weight`: p is rounded once, after the product.
+  // Like differentiate(), for a loss times `weight`: p is rounded once, after the product.
   double differentiate_weighed(int64_t row, int64_t label, float weight) {
     float* values = logits(row);
     const float log_sum_exp = loops_.log_sum_exp(values, vocab_, nullptr);

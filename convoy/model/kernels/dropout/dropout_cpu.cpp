@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kWords = int64_t{1} << 32;
 
-// Within one range of 2^32 elements. Free of branches, so that it is vectorised.
+// The elements lie within one range of 2^32. The loop has no branches, so that it is vectorised.
 template <class Element>
 void drop_range(const Element* from, Element* to, const DropRule& rule, uint32_t high,
                 uint32_t first, int64_t count) {

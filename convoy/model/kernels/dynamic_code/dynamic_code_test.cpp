@@ -28,7 +28,7 @@ TEST(DynamicCode, EqualsBitsandbytes) {
   }
 }
 
-// By looking at all values.
+// Finds the nearest value by comparing all values.
 uint8_t nearest_of_all(const DynamicCode& map, float x) {
   uint8_t best = 0;
   for (size_t code = 1; code < 256; ++code)

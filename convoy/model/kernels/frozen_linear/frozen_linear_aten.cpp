@@ -48,7 +48,7 @@ class PlainIntegerLinear : public PackedLinear {
  private:
   at::Tensor values() const { return weight_.values().to(weight_.dtype); }
 
-  // In fp32: the dtype of x could not hold what its blocks represent.
+  // Computes in fp32, because the dtype of x could not hold what the blocks of x represent.
   at::Tensor rounded_forward(const at::Tensor& x_TI, const ProductTerm& added) const {
     at::Tensor y_TO = at::mm(rounded_activations(x_TI), weight_.values().t());
     if (bias_O_.defined()) y_TO.add_(bias_O_);
@@ -64,7 +64,7 @@ std::shared_ptr<PackedLinear> pack_integer(const IntegerWeight& weight, const at
   return std::make_shared<PlainIntegerLinear>(weight, bias_O);
 }
 
-// Decoded as a whole, once for each product, into memory that the next product takes over.
+// The weight is decoded as a whole for each product, into memory that the next one takes over.
 class DecodedLinear : public PackedLinear {
  public:
   DecodedLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O)

@@ -13,8 +13,8 @@
 namespace convoy::kernels {
 namespace {
 
-// A product with codes reads all codes, up to a byte a value, for each 32 rows. Decoding reads them
-// once, and writes and reads two bytes a value in bf16.
+// The most rows for a product with codes, which reads all codes, up to a byte a value, for each 32
+// rows. Decoding reads them once, and writes and reads two bytes a value in bf16.
 constexpr int64_t kMostCodedRows = 128;
 // With more outputs, two of a block's warps share the rows that they read; with fewer there would
 // not be blocks enough.

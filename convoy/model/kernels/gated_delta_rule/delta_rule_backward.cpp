@@ -407,8 +407,8 @@ class HeadBackward {
     }
   }
 
-  // Through the division by the length: with y = x / length, grad_x = (grad_y - y (y . grad_y)) /
-  // length. `unit` is scale * y [E, 2 * kTile], `grad` belongs to it.
+  // Takes a gradient through the division y = x / length: grad_x = (grad_y - y (y . grad_y)) /
+  // length. `unit` is scale * y [E, 2 * kTile], and `grad` is the gradient of `unit`.
   void store_unit_gradient(const float* unit, std::vector<float>& grad, const float* inverse,
                            float scale, TokenRange tokens, const at::Tensor& to_TKE) {
     const int64_t features = shape_.key_features;

@@ -65,7 +65,7 @@ class HeadForward {
   }
 
  private:
-  // From a state [E, F] to the panels in scratch memory, or back.
+  // Copies a state [E, F] to the panels in scratch memory, or back.
   template <bool to_panels>
   void copy_state(const ForwardTask& task, float* state) {
     if (state == nullptr) {

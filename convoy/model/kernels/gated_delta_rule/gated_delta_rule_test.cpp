@@ -125,7 +125,7 @@ TEST(GatedDeltaRule, EqualsReference) {
   }
 }
 
-// Longer than the states that backward on CPUs keeps at a time.
+// A row is longer than the states that backward on CPUs keeps at a time.
 TEST(GatedDeltaRule, EqualsReferenceInLongRows) {
   const Sizes sizes{2, 1, 3, 2};
   EXPECT_LT(errors_of({2100, 40}, sizes, at::kFloat).worst(), tolerance(at::kFloat, sizes));

@@ -11,7 +11,7 @@ namespace {
 constexpr double kLargestInt8 = 127.0;
 constexpr double kLowestInt4 = -8.0;
 constexpr double kLargestInt4 = 7.0;
-// A head of a large vocabulary is never widened as a whole.
+// This many rows are widened at a time: a head of a large vocabulary is never widened as a whole.
 constexpr int64_t kRowsAtOnce = 4096;
 
 struct Parts {

@@ -13,7 +13,7 @@ namespace {
 
 using testing::Tensors;
 
-// The same matrix, as the transposed view of a matrix that stores its columns as rows.
+// Returns `matrix` as the transposed view of a matrix that stores its columns as rows.
 at::Tensor by_columns(const at::Tensor& matrix) { return matrix.t().contiguous().t(); }
 
 struct Shape {
@@ -120,8 +120,8 @@ TEST(TrainedLinear, EqualsReference) {
   }
 }
 
-// Maps of one input: each output and gradient equals plain autograd's, also where an output is not
-// used.
+// For maps of one input each output and gradient equals that of plain autograd, also where an
+// output is not used.
 TEST(TrainedLinear, MapsOfOneInputHaveOneGradientOfIt) {
   const auto run = [](at::ScalarType dtype, bool together, bool uses_all) {
     Tensors leaves{testing::sample({9, 64}, dtype, 1), testing::sample({35, 64}, dtype, 2),

@@ -93,7 +93,7 @@ class Rows {
     }
   }
 
-  // Each row in chunks of `chunk`, all rows together.
+  // Computes all rows in steps. In each step a row goes on by at most `chunk` tokens.
   const std::vector<at::Tensor>& run(int64_t chunk) {
     for (size_t row = 0; row < rows_.size();) {
       if (done_[row] == rows_[row].tokens())
@@ -166,7 +166,7 @@ const std::vector<PagedCase>& paged_cases() {
       // Several parts of a row.
       {.heads = {2, 1, 16}, .tokens = {1200, 90}, .chunk = 500, .layout = {}},
       {.heads = {2, 1, 16}, .tokens = {1300}, .chunk = 400, .config = {0.25, 700}, .layout = {128}},
-      // Under soft caps.
+      // These cases have a soft cap on scores.
       {.heads = {}, .tokens = {70, 5, 33}, .chunk = 1, .config = {0.25, 0, 1.5}, .layout = {}},
       {.heads = {8, 2, 64},
        .tokens = {300, 64},

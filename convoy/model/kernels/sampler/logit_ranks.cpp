@@ -9,12 +9,12 @@ namespace {
 
 // Sorting this many ids costs no more than a pass over the row.
 constexpr int64_t kFewIds = 128;
-// After this many passes only a row with very many equal logits has more ids in the range.
+// After this many passes a range holds more ids than that only if very many logits are equal.
 constexpr int kMostPasses = 6;
 
 using Thresholds = std::array<float, kLogitThresholds>;
 
-// In rising order, strictly between `from` and `to` where there is room.
+// Returns rising thresholds, strictly between `from` and `to` where there is room.
 Thresholds between(float from, float to) {
   Thresholds made;
   for (int64_t index = 0; index < kLogitThresholds; ++index) {

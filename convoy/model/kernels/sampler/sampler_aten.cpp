@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All rows together, each by its own rule. All rules are copied at once. Rows are sorted only where
-// a row has top-k or top-p; the result of the other rows is the same to the bit either way.
+// Samples all rows together, each by its own rule; one copy brings all rules. If any row has top-k
+// or top-p, all rows are sorted; the result of the other rows is the same to the bit either way.
 #include <algorithm>
 #include <cmath>
 

@@ -30,7 +30,7 @@ std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV,
   return ids;
 }
 
-// All rows by one rule.
+// Samples all rows by one rule.
 std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV, const SamplingRule& rule,
                                     const std::vector<double>& uniform, int64_t num_ids = 0) {
   std::vector<SamplingRow> rows;
@@ -182,8 +182,8 @@ TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
   }
 }
 
-// The same, for tables that take long for each row: every number has to find the id whose share
-// holds it.
+// The shares are checked by few numbers, for tables that take long for each row: every number has
+// to find the id whose share holds it.
 TEST(Sampler, FewNumbersFindTheSharesAfterTransformersProcessors) {
   constexpr int64_t kNumbers = 3;
   for (const nlohmann::json& entry : golden()) {

@@ -24,7 +24,7 @@ class InputPlaces {
     if (!has_tails_) return zeros();
     return rows_.num_tokens() + (row + 1) * tail_tokens_ + position;
   }
-  // For each token, the place `distance` tokens before it, or behind it where negative.
+  // Returns for each token the place `distance` tokens before it, or after it if negative.
   at::Tensor at_distance(int64_t distance, at::Device device) const {
     std::vector<int64_t> places;
     for (int64_t row = 0; row < rows_.num_rows(); ++row)

@@ -15,7 +15,7 @@ namespace convoy::kernels::token_convolution {
 namespace {
 
 constexpr int64_t kChannelBlock = 128;
-// fp32 sums of so many tokens go into fp64 ones.
+// After this many tokens a sum in fp32 is added to a sum in fp64.
 constexpr int64_t kTokensPerSum = 256;
 
 // The rows of a pass and what stands before them.
@@ -153,7 +153,7 @@ class ChannelBackward {
       const int64_t length = rows.length(row);
       for (int64_t position = 0; position < length + taps_ - 1; ++position) {
         if (position < length) add_token(row, position, rows.begin(row) + position);
-        // Its last tap's token has been added, or the row has ended.
+        // The token of the last tap has been added, or the row has ended.
         const int64_t ready = position - (taps_ - 1);
         if (ready >= 0) store_input_gradient(ready, length, rows.begin(row) + ready);
       }

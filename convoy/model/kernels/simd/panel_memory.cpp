@@ -12,9 +12,9 @@
 namespace convoy::kernels {
 namespace {
 
-// Untouched pages of a block cost nothing.
+// A block may be larger than what it will hold: pages that are never touched cost no memory.
 constexpr int64_t kPanelBlockBytes = 16 << 20;
-// Larger tensors have huge pages of their own.
+// Tensors above this size get memory of their own, which is large enough for huge pages.
 constexpr int64_t kLargestBytes = kPanelBlockBytes / 2;
 constexpr int64_t kAlignmentBytes = 64;
 

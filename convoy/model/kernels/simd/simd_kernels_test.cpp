@@ -267,7 +267,7 @@ Codes random_codes(int bits, int64_t k, int64_t n) {
   return {words, codes.transpose(0, 1).flatten(1).slice(0, 0, k).slice(1, 0, n)};
 }
 
-// Both ways must agree to the last bit.
+// Products of codes and of unpacked codes must agree to the last bit.
 template <class Element>
 void check_bytes(CpuIsa isa, int64_t k, int64_t n) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;
@@ -409,7 +409,7 @@ at::Tensor soft_cap_of(const at::Tensor& x, SoftCap parameters) {
   return (x.to(at::kDouble) * (parameters.scale / cap)).tanh() * cap;
 }
 
-// Numbers whose tanh is nearly their own, nearly 1 and everything between.
+// Numbers whose tanh is nearly the number itself, nearly 1 and everything between.
 TEST(SimdKernels, SoftCapOnEveryLevel) {
   const at::Tensor x = at::cat({at::linspace(-700, 700, 4001), at::linspace(-30, 30, 2003),
                                 at::logspace(-30, 0, 301), at::tensor({0.0f, -0.0f})});

@@ -29,7 +29,7 @@ at::Tensor magnitudes_T1(const RowIndex& rows, int64_t width, double alpha, at::
   return device::to_device<float>(magnitudes, device).unsqueeze(1);
 }
 
-// In (-1, 1), symmetric about 0: odd multiples of 2^-24.
+// Returns numbers in (-1, 1), symmetric about 0: odd multiples of 2^-24.
 at::Tensor uniform(CounterKey key, int64_t first, int64_t count, at::Device device) {
   return counter_words(key, first, count, device)
       .bitwise_right_shift(8)

@@ -22,7 +22,7 @@ TEST(RowNoise, IsUniformWithinTheBoundOfEachRow) {
     const auto count = static_cast<double>(part.numel());
     EXPECT_LE(part.abs().max().item<double>(), 1.0);
     EXPECT_GT(part.abs().max().item<double>(), 1.0 - 20 / count);
-    // A uniform number has mean 0, variance 1/3, fourth moment 1/5; five deviations of their means.
+    // Uniform numbers have E x = 0, E x^2 = 1/3, E x^4 = 1/5; bounds are five standard errors.
     EXPECT_NEAR(part.mean().item<double>(), 0, 5 * std::sqrt(1.0 / 3 / count));
     EXPECT_NEAR(part.square().mean().item<double>(), 1.0 / 3, 5 * std::sqrt(4.0 / 45 / count));
     EXPECT_NEAR(part.pow(4).mean().item<double>(), 1.0 / 5, 5 * std::sqrt(16.0 / 225 / count));

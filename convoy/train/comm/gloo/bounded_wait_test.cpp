@@ -9,8 +9,8 @@
 namespace convoy::comm {
 namespace {
 
-// As ProcessGroupGloo's: a wait beyond its limit throws c10::Error. It may end while that exception
-// is made.
+// A work like that of ProcessGroupGloo: a wait beyond its limit throws c10::Error. The work may end
+// while that exception is made.
 class SlowWork : public c10d::Work {
  public:
   explicit SlowWork(bool ends_as_time_is_up, std::exception_ptr failure = nullptr)

@@ -35,9 +35,9 @@ class SlowStore : public c10d::PrefixStore {
   milliseconds delay_;
 };
 
-// The others are connected to it long before it is to them, and have nothing to do; rank 0 keeps
-// the store. Gloo decides by addresses which connections do not depend on the late rank: so each
-// rank is late once.
+// The other ranks are connected to the late rank long before it is to them, and have nothing to do;
+// rank 0 keeps the store. Gloo decides by addresses which connections do not depend on the late
+// rank, so each rank is late once.
 RANK_BODY(OneConnectsLate) {
   const auto store_barrier =
       std::make_shared<StoreBarrier>(read_rank_environment(), milliseconds(20'000));

@@ -71,8 +71,8 @@ class NcclGroup::DeviceWork : public Work {
 
  private:
   NcclGroup& group_;
-  // Held so that LibTorch does not reuse their memory before the current stream waits for the
-  // collective.
+  // The work holds the tensors so that LibTorch does not reuse their memory before the current
+  // stream waits for the collective.
   std::vector<at::Tensor> tensors_;
   std::shared_ptr<WatchedCollective> collective_;
 };
@@ -241,7 +241,7 @@ std::unique_ptr<Group> NcclGroup::split(int color, std::string_view name) {
   return std::unique_ptr<Group>(new NcclGroup(std::move(host), *this, name));
 }
 
-// Also ends kernels of the device that wait for a peer.
+// abort() also ends kernels of the device that wait for a peer.
 void NcclGroup::abort() {
   watch_->fail(std::make_exception_ptr(
       CommError("an earlier error has ended the group of devices",

@@ -41,7 +41,7 @@ RANK_BODY(WithinTheStatedBound) {
   EXPECT_TRUE(((found[0] - sum).abs() <= bound).all().item<bool>());
   EXPECT_TRUE(((found[1] + 0.5 * sum).abs() <= 0.5 * bound).all().item<bool>());
   EXPECT_FALSE(found[0].equal(sum)) << "nothing was rounded";
-  // The same bits on every rank.
+  // Every rank has the same bits.
   at::Tensor all = at::empty({group->size() * 3000});
   group->all_gather(found[0], all);
   EXPECT_TRUE(all.view({-1, 3000}).eq(found[0]).all().item<bool>());
@@ -93,7 +93,7 @@ RANK_BODY(ShardsAccumulate) {
         (value * (micro == 0 ? 257.0 : 1.0 / 16)).sum().backward();
       }
       sharded.finish_gradients();
-      // On two ranks. 257 + 63 / 16 = 260.9375; 257 alone is 256 in bf16.
+      // Each of two ranks has 257 + 63 / 16 = 260.9375; 257 alone is 256 in bf16.
       const double wanted = level == ShardLevel::Optimizer ? 520 : 2 * (256 + 63.0 / 16);
       for (const ParameterShard& shard : sharded.shards())
         EXPECT_EQ(shard.gradient.item<float>(), wanted);

@@ -52,7 +52,7 @@ void run_steps(Strategy& strategy, telemetry::FlightWriter& flight, const Layers
 
 double end_of(const json& slice) { return slice["ts"].get<double>() + slice["dur"].get<double>(); }
 
-// So many of the layers' sums of this name begin in a step's last backward.
+// Expects that `num_within` of the layers' reductions begin within the last backward of a step.
 void expect_overlap(const telemetry::StepTrace& trace, int rank, const std::string& reduction,
                     int num_within) {
   const json text = json::parse(trace.chrome_json({.rank = rank}));

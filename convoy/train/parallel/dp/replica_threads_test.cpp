@@ -34,7 +34,7 @@ struct ReplicaNetwork {
   std::vector<nn::NamedTensor> parameters;
 };
 
-// Made before the threads: LibTorch's default generator is shared by them.
+// The batches are made before the threads, because threads share LibTorch's default generator.
 std::vector<at::Tensor> batches() {
   at::manual_seed(5);
   std::vector<at::Tensor> steps;

@@ -11,10 +11,10 @@
 namespace convoy::parallel {
 namespace {
 
-// In elements; parameters and pieces begin at multiples. A multiple of the blocks that share a
-// scale in 8-bit optimizer states and in quantised weights, so that no block lies on two ranks. For
-// every type it is a multiple of whole cache lines, because kernels load vectors from the beginning
-// of a parameter.
+// Parameters and pieces begin at multiples of this many elements. It is a multiple of the blocks
+// that share a scale in 8-bit optimizer states and in quantised weights, so that no block lies on
+// two ranks. For every type it is a multiple of whole cache lines, because kernels load vectors
+// from the beginning of a parameter.
 constexpr int64_t kAlignment = 256;
 
 int64_t aligned(int64_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }

@@ -22,8 +22,8 @@ std::unique_ptr<comm::Group> join_sharded() {
 
 constexpr int64_t kWidth = 30;  // weights that lie across pieces
 
-// A unit that trains whole, one that trains a part, one that is frozen and held in codes; sizes
-// that no number of ranks divides.
+// Units 0 and 3 train whole, unit 1 has a frozen part, unit 2 is frozen and held in codes. The
+// number of trained elements of unit 1 is a multiple of no number of ranks.
 class Network {
  public:
   explicit Network(at::ScalarType dtype, int64_t seed) {
@@ -94,7 +94,7 @@ std::vector<optim::OptimizedParameter> optimized(const Strategy& strategy) {
   return list;
 }
 
-// Eight steps; row counts that leave ranks and micro-batches empty.
+// Trains for eight steps. Steps of two rows may leave ranks and micro-batches empty.
 Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
              std::vector<double>* squares = nullptr) {
   Network network(dtype, strategy.rank() + 1);  // prepare() gives all ranks rank 0's values
