@@ -11,13 +11,13 @@
 #include <random>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/farm/remote/api_text.h"
+#include "convoy/farm/remote/open_refusals.h"
 #include "convoy/farm/remote/server_answer.h"
 #include "convoy/farm/remote/server_load.h"
 
@@ -33,13 +33,8 @@ constexpr std::chrono::milliseconds kStep{50};
 constexpr int kMostTries = 4;
 // The same limit for tries that made the server compute: such requests cost money.
 constexpr int kMostPaidTries = 2;
-// Refusals of one text because of load, while other texts get answers.
+// The most refusals of one text because of load, while other texts get answers.
 constexpr int kMostBusy = 30;
-// This many refusals with no answer after them are taken as refusals of every text.
-constexpr size_t kManyRefusals = 8;
-// This many texts that were refused while no text was answered are taken as refusals of every text,
-// even after earlier answers.
-constexpr int kMostEndedInARow = 200;
 // A pause of a server is reported if it is at least this long, because the progress seems to stand
 // still.
 constexpr std::chrono::seconds kLongRest{30};
@@ -77,12 +72,6 @@ struct Break {
   std::string why;
 };
 
-// A refusal that may concern this text or every text; no answer has shown which yet.
-struct Refusal {
-  int64_t number = 0;
-  http::Answer answer;
-};
-
 class HttpTextEngine final : public process::TextEngine {
  public:
   HttpTextEngine(const http::CurlLibrary& curl, Servers servers, HttpEngineOptions options, Log log)
@@ -90,6 +79,7 @@ class HttpTextEngine final : public process::TextEngine {
         options_(std::move(options)),
         log_(std::move(log)),
         load_(servers_.addresses.size(), std::random_device()()),
+        refusals_(options_.was_answered),
         has_newer_limit_(servers_.addresses.size()),
         breaks_(servers_.addresses.size()),
         curl_(curl),
@@ -121,9 +111,7 @@ class HttpTextEngine final : public process::TextEngine {
                       [number](const Break& one) { return one.number == number; }) > 0)
       load_.withdraw(found->second.request);
     ready_.erase(found->second.place);
-    for (auto& [settings, refusals] : refused_)
-      std::erase_if(refusals, [number](const Refusal& one) { return one.number == number; });
-    std::erase_if(refused_, [](const auto& group) { return group.second.empty(); });
+    refusals_.withdraw(number);
     std::erase_if(delayed_, [number](const auto& text) { return text.second == number; });
     texts_.erase(found);
   }
@@ -163,7 +151,7 @@ class HttpTextEngine final : public process::TextEngine {
 
   Clock::time_point wake_time(Clock::time_point now) const {
     Clock::time_point wake = now + kStep;
-    if (!ready_.empty() && load_.in_flight() < options_.requests && !is_in_doubt() &&
+    if (!ready_.empty() && load_.in_flight() < options_.requests && !refusals_.are_many() &&
         !out_of_credit_)
       wake = std::min(wake, std::max(now, load_.next_time()));
     if (!delayed_.empty()) wake = std::min(wake, std::max(now, delayed_.begin()->first));
@@ -177,7 +165,7 @@ class HttpTextEngine final : public process::TextEngine {
     while (!ready_.empty() && load_.in_flight() < options_.requests && !out_of_credit_) {
       // Too many texts were refused. New texts wait until the answers in flight show whether any
       // text can succeed.
-      if (is_in_doubt() && texts_.at(ready_.begin()->second).tries == 0) return;
+      if (refusals_.are_many() && texts_.at(ready_.begin()->second).tries == 0) return;
       const std::optional<ServerRequest> request = load_.choose(now);
       if (!request) return;
       const int64_t number = ready_.begin()->second;
@@ -297,14 +285,11 @@ class HttpTextEngine final : public process::TextEngine {
     const std::string settings = std::move(text.api.settings);
     load_.succeed(text.request);
     last_success_ = Clock::now();
-    ended_in_a_row_ = 0;
     result.number = number;
     figures_.prefill_tokens += result.prompt_tokens;
     figures_.decode_tokens += result.new_tokens;
     end(std::move(result));
-    if (auto refused = refused_.extract(settings))
-      for (const Refusal& refusal : refused.mapped()) settle(refusal);
-    answered_settings_.insert(settings);
+    for (const Refusal& refusal : refusals_.explained_by_answer(settings)) settle(refusal);
   }
 
   void end(TextResult result) {
@@ -376,7 +361,7 @@ class HttpTextEngine final : public process::TextEngine {
       if (!out_of_credit_) out_of_credit_ = NoCredit{address(text), std::move(answer)};
       return;
     }
-    if (sense == AnswerSense::OfAddress && ended_in_a_row_ > 0) {
+    if (sense == AnswerSense::OfAddress && refusals_.has_ended()) {
       load_.withdraw(text.request);  // the address is known to be right
     } else if (sense != AnswerSense::OfText) {
       note_trouble(text, Trouble::Faulty, status_text(answer), {});
@@ -390,13 +375,11 @@ class HttpTextEngine final : public process::TextEngine {
       }
       // Status 403 may be about the key or about the text.
       if (is_about_length(answer) ||
-          (answer.status != 403 && answered_settings_.contains(text.api.settings)))
+          (answer.status != 403 && refusals_.is_answered(text.api.settings)))
         return end_refused(number, answer);
     }
-    // A text that is sent again stands first and represents the others.
-    std::vector<Refusal>& refusals = refused_[text.api.settings];
-    refusals.insert(text.tries > 0 ? refusals.begin() : refusals.end(),
-                    {number, std::move(answer)});
+    const bool was_sent_again = text.tries > 0;
+    refusals_.add({number, text.api.settings, std::move(answer)}, was_sent_again);
   }
 
   // Waiting does not give an account credit. The answers in flight are paid for and still taken.
@@ -426,55 +409,26 @@ class HttpTextEngine final : public process::TextEngine {
     delayed_.emplace(Clock::now() + load_.wait_after(text.tries), number);
   }
 
-  bool is_in_doubt() const {
-    size_t count = 0;
-    for (const auto& [settings, refusals] : refused_) count += refusals.size();
-    return count >= kManyRefusals;
-  }
-
-  // True if a text was answered at this address, or, for a refusal of what the request holds, a
-  // text with these settings.
-  bool was_answered(const std::string& settings, AnswerSense sense) {
-    if (sense == AnswerSense::OfAddress ? !answered_settings_.empty()
-                                        : answered_settings_.contains(settings))
-      return true;
-    if (!was_answered_ && options_.was_answered) was_answered_ = options_.was_answered();
-    return was_answered_;
-  }
-
   // No answer is left that could show what the refusals concern. If the path or the model is
   // missing, one text is sent again, because some servers answer like this while they load. Where
   // texts were answered before and no new one waits, the refusals are of the texts.
   void judge_refusals() {
-    if (refused_.empty() || load_.in_flight() > 0 || !delayed_.empty()) return;
-    const bool is_in_doubt_now = is_in_doubt();
-    if (!is_in_doubt_now && !ready_.empty()) return;
-    const std::string settings = refused_.begin()->first;
-    std::vector<Refusal>& refusals = refused_.begin()->second;
-    const Refusal first = std::move(refusals.front());
-    refusals.erase(refusals.begin());
+    if (refusals_.empty() || load_.in_flight() > 0 || !delayed_.empty()) return;
+    if (!refusals_.are_many() && !ready_.empty()) return;
+    const Refusal first = refusals_.take_first();
     Text& text = texts_.at(first.number);
     const AnswerSense sense = sense_of(first.answer);
-    if (sense == AnswerSense::OfAddress && ++text.tries < kMostTries) {
-      ask_soon(first.number);
-    } else {
-      if (sense == AnswerSense::OfKey || ended_in_a_row_ >= kMostEndedInARow ||
-          !was_answered(settings, sense))
-        refuse_answer(servers_, address(text), first.answer);
-      end_after_answers(first);
-      // The first text was asked for again on behalf of the texts that were refused like it.
-      if (sense == AnswerSense::OfAddress)
-        std::erase_if(refusals, [&](const Refusal& other) {
-          const bool is_alike = sense_of(other.answer) == sense;
-          if (is_alike) end_after_answers(other);
-          return is_alike;
-        });
-    }
-    if (refusals.empty()) refused_.erase(settings);
+    if (sense == AnswerSense::OfAddress && ++text.tries < kMostTries) return ask_soon(first.number);
+    if (refusals_.concerns_every_text(first)) refuse_answer(servers_, address(text), first.answer);
+    end_unexplained(first);
+    // The first text was asked for again on behalf of the texts that were refused like it.
+    if (sense == AnswerSense::OfAddress)
+      for (const Refusal& other : refusals_.take_alike(first.settings, sense))
+        end_unexplained(other);
   }
 
-  void end_after_answers(const Refusal& refusal) {
-    ++ended_in_a_row_;
+  void end_unexplained(const Refusal& refusal) {
+    refusals_.note_end();
     end_refused(refusal.number, refusal.answer);
   }
 
@@ -493,6 +447,7 @@ class HttpTextEngine final : public process::TextEngine {
   HttpEngineOptions options_;
   Log log_;
   ServerLoad load_;
+  OpenRefusals refusals_;
   std::vector<bool> has_newer_limit_;       // by server: accepts only the newer name of the limit
   std::vector<std::vector<Break>> breaks_;  // by server; texts that wait for a look at the server
   bool told_busy_ = false;
@@ -502,10 +457,6 @@ class HttpTextEngine final : public process::TextEngine {
   std::set<std::pair<int64_t, int64_t>> ready_;
   // Texts by the time at which they may be sent.
   std::multimap<Clock::time_point, int64_t> delayed_;
-  std::map<std::string, std::vector<Refusal>> refused_;  // refused texts that wait, by settings
-  std::unordered_set<std::string> answered_settings_;
-  bool was_answered_ = false;  // options_.was_answered() has said so
-  int ended_in_a_row_ = 0;     // refused texts that ended since the last answer
   struct NoCredit {
     std::string address;
     http::Answer answer;
