@@ -56,7 +56,7 @@ class MadeAhead {
  private:
   void run() {
     try {
-      for (int64_t index = 0; index < count_ && has_room(); ++index) put(make_(index));
+      for (int64_t index = 0; index < count_ && wait_for_room(); ++index) put(make_(index));
     } catch (...) {
       const std::lock_guard lock(mutex_);
       failure_ = std::current_exception();
@@ -64,8 +64,8 @@ class MadeAhead {
     changed_.notify_all();
   }
 
-  // False when no more items will be taken.
-  bool has_room() {
+  // Blocks until fewer items wait. Returns false when no more items will be taken.
+  bool wait_for_room() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return ended_ || waiting_.size() < kMostWaiting; });
     return !ended_;

@@ -95,8 +95,8 @@ class Run:
             "signals": self.signals(),
             "files": self.files(),
             "left_in_tmp": bool(os.listdir(self.temporary)),
-            "stdout": self.shown(self.stdout),
-            "stderr": self.shown(self.stderr),
+            "stdout": self.comparable_output(self.stdout),
+            "stderr": self.comparable_output(self.stderr),
         }
 
     def end_ranks(self):
@@ -136,7 +136,7 @@ class Run:
         # A shell script on the way (PYTHON_EXEC) sets these.
         ignored = {"PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE"}
         changed = {
-            key: self.value(key, value)
+            key: self.comparable_value(key, value)
             for key, value in after.items()
             if before.get(key) != value and key not in ignored
         }
@@ -149,7 +149,7 @@ class Run:
             "leads_session": found["leads_session"],
         }
 
-    def value(self, name, text):
+    def comparable_value(self, name, text):
         if name == "MASTER_PORT" and text not in (self.places["{port}"], "29500"):
             return "<free>"
         if name == "TORCHELASTIC_RUN_ID" and re.fullmatch(r"[0-9a-f-]{16,}", text):
@@ -157,10 +157,10 @@ class Run:
         if name == "TORCHELASTIC_ERROR_FILE":
             # TMPDIR/torchelastic_xxxxxxxx/RUN-ID_xxxxxxxx: all of it is made up.
             text = re.sub(rf"^{self.temporary}/.*/attempt_", "<private>/attempt_", text)
-            return self.path(self.unfilled(text))
+            return self.comparable_path(self.unfilled(text))
         return self.unfilled(text)
 
-    def path(self, text):
+    def comparable_path(self, text):
         """The run's folder is RUN-ID_xxxxxx with letters by chance."""
         return re.sub(rf"(^|/){re.escape(self.run_id)}_[A-Za-z0-9_]+(?=/|$)", r"\1RUN_*", text)
 
@@ -177,7 +177,7 @@ class Run:
                     lines = [json.dumps(json.loads(text)["message"], sort_keys=True)]
                 else:
                     lines = sorted(text.splitlines())
-                found[self.path(os.path.relpath(full, root))] = lines
+                found[self.comparable_path(os.path.relpath(full, root))] = lines
         return dict(sorted(found.items()))
 
     def signals(self):
@@ -188,7 +188,7 @@ class Run:
                     found[name[: -len(".signals")]] = file.read().split()
         return found
 
-    def shown(self, text):
+    def comparable_output(self, text):
         """The ranks' own lines, without what leads them unless the case sets it."""
         if not self.case.console:
             return []

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "convoy/apps/recipes/evaluate/evaluate_pairs.h"
+#include "convoy/apps/recipes/evaluate/evaluate_preferences.h"
 #include "convoy/apps/recipes/evaluate/questions.h"
 #include "convoy/apps/recipes/generate/answer_prompts.h"
 #include "convoy/apps/recipes/loaded_model.h"
@@ -234,7 +234,7 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
         scored_together(dataset, settings::rows_of_item(settings.task_facts()) * loss_rows),
         share.size(), log);
     nlohmann::json figures =
-        evaluate_pairs(share, std::move(opened), settings, dataset, loss_rows, log);
+        evaluate_preferences(share, std::move(opened), settings, dataset, loss_rows, log);
     if (share.leads()) write_results(run, metrics, {}, figures);
     share.finish();
     return share.leads() ? figures : nlohmann::json();

@@ -96,7 +96,7 @@ std::vector<optim::OptimizedParameter> optimized(const Strategy& strategy) {
 
 // Trains for eight steps. Steps of two rows may leave ranks and micro-batches empty.
 Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
-             std::vector<double>* squares = nullptr) {
+             std::vector<double>* gradient_squares = nullptr) {
   Network network(dtype, strategy.rank() + 1);  // prepare() gives all ranks rank 0's values
   strategy.prepare(network.units);
   optim::AdamW optimizer({.epsilon = 1e-3, .weight_decay = 0.1}, optimized(strategy));
@@ -112,11 +112,11 @@ Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
         network.loss(part, residency).backward();
     }
     strategy.finish_gradients();
-    if (squares != nullptr) {
+    if (gradient_squares != nullptr) {
       double sum = 0;
       for (const at::Tensor& gradient : gradients_of(strategy.shards()))
         sum += gradient.square().sum().item<double>();
-      squares->push_back(sum);
+      gradient_squares->push_back(sum);
     }
     optimizer.step(0.01);
     strategy.finish_step();
@@ -132,10 +132,11 @@ Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
   return values;
 }
 
-Values expected(at::ScalarType dtype, int64_t micro_batches, std::vector<double>* squares) {
+Values expected(at::ScalarType dtype, int64_t micro_batches,
+                std::vector<double>* gradient_squares) {
   const auto alone = comm::join_group(comm::RankEnvironment(), std::chrono::seconds(1));
   const auto strategy = make_strategy({}, *alone);
-  return train(*strategy, dtype, micro_batches, squares);
+  return train(*strategy, dtype, micro_batches, gradient_squares);
 }
 
 void expect_close_tensors(const Values& found, const Values& wanted, double tolerance) {
@@ -162,20 +163,20 @@ std::vector<ShardedConfig> configs_for(const comm::Group& group) {
 void compare_shards_with_one_process(comm::Group& group) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     for (const int64_t micro_batches : {1, 3}) {
-      std::vector<double> wanted_squares;
-      const Values wanted = expected(dtype, micro_batches, &wanted_squares);
+      std::vector<double> wanted_gradient_squares;
+      const Values wanted = expected(dtype, micro_batches, &wanted_gradient_squares);
       for (const ShardedConfig& config : configs_for(group)) {
         SCOPED_TRACE(fmt::format("level {} of {}, {} micro-batches, {} ranks share",
                                  static_cast<int>(config.level), c10::toString(dtype),
                                  micro_batches, config.ranks_that_share));
-        std::vector<double> own_squares;
+        std::vector<double> own_gradient_squares;
         Sharded strategy(group, config);
-        const Values found = train(strategy, dtype, micro_batches, &own_squares);
+        const Values found = train(strategy, dtype, micro_batches, &own_gradient_squares);
         expect_close_tensors(found, wanted, dtype == at::kFloat ? 2e-5 : 3e-2);
-        at::Tensor squares = at::tensor(own_squares, at::kFloat);
-        group.all_reduce_sum(squares);
-        squares.div_(strategy.num_owners());
-        EXPECT_TRUE(at::allclose(squares, at::tensor(wanted_squares, at::kFloat),
+        at::Tensor gradient_squares = at::tensor(own_gradient_squares, at::kFloat);
+        group.all_reduce_sum(gradient_squares);
+        gradient_squares.div_(strategy.num_owners());
+        EXPECT_TRUE(at::allclose(gradient_squares, at::tensor(wanted_gradient_squares, at::kFloat),
                                  dtype == at::kFloat ? 1e-4 : 0.1));
         Sharded again(group, config);
         for (const auto& [name, value] : train(again, dtype, micro_batches))

@@ -19,8 +19,9 @@ namespace convoy::recipes {
 // rows 2i and 2i + 1 are pair i. The reference model (preference.reference) is loaded, evaluated
 // and released before `evaluated` is loaded. `batch_items`: number of pairs or rows that are
 // computed together. Throws ConfigError for a reference with another tokenizer, DataError.
-nlohmann::json evaluate_pairs(RankShare& share, OpenedModel evaluated,
-                              const settings::TrainSettings& settings,
-                              const data::TokenDataset& rows, int64_t batch_items, const Log& log);
+nlohmann::json evaluate_preferences(RankShare& share, OpenedModel evaluated,
+                                    const settings::TrainSettings& settings,
+                                    const data::TokenDataset& rows, int64_t batch_items,
+                                    const Log& log);
 
 }  // namespace convoy::recipes

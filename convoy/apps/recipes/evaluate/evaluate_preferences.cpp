@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/recipes/evaluate/evaluate_pairs.h"
+#include "convoy/apps/recipes/evaluate/evaluate_preferences.h"
 
 #include <memory>
 #include <numeric>
@@ -105,9 +105,10 @@ std::unique_ptr<train::TrainingObjective> objective_of(
 
 }  // namespace
 
-nlohmann::json evaluate_pairs(RankShare& share, OpenedModel evaluated,
-                              const settings::TrainSettings& settings,
-                              const data::TokenDataset& rows, int64_t batch_items, const Log& log) {
+nlohmann::json evaluate_preferences(RankShare& share, OpenedModel evaluated,
+                                    const settings::TrainSettings& settings,
+                                    const data::TokenDataset& rows, int64_t batch_items,
+                                    const Log& log) {
   const at::NoGradGuard no_grad;
   const int64_t together = settings::rows_of_item(settings.task_facts());
   train::ReferenceScores reference;
