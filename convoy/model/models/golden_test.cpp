@@ -28,12 +28,7 @@ namespace fs = std::filesystem;
 
 // Relative to the largest logit; fp32 sums of at most 44 terms, 4 blocks deep.
 constexpr double kLogitTolerance = 2e-5;
-// A recurrence carries roundings from token to token: transformers' own fp32 logits of the model
-// `qwen3_5` are 1.7e-5 of the largest one from its fp64 logits, and so may ours be.
-constexpr double kRecurrentLogitTolerance = 4e-5;
 constexpr double kGradientTolerance = 1e-4;
-// Norms of transformers' own gradients of that model in fp32 and in fp64 differ by 1.6e-4.
-constexpr double kRecurrentGradientTolerance = 3.2e-4;
 
 double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
   return ((found - wanted).abs().max() / wanted.abs().max()).item<double>();
@@ -102,14 +97,6 @@ class GoldenModel : public ::testing::TestWithParam<Case> {
   }
 
   testing::TemporaryFolder copy_;
-  static bool is_recurrent() { return GetParam().name.starts_with("qwen3_5"); }
-  static double gradient_tolerance() {
-    return is_recurrent() ? kRecurrentGradientTolerance : kGradientTolerance;
-  }
-  static double logit_tolerance() {
-    return is_recurrent() ? kRecurrentLogitTolerance : kLogitTolerance;
-  }
-
   std::optional<io::ModelFolder> folder_;
   std::unique_ptr<nn::CausalLm> model_;
   std::vector<at::Tensor> rows_;
@@ -119,15 +106,15 @@ class GoldenModel : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(GoldenModel, LogitsOfPackedRowsEqualTransformers) {
-  EXPECT_LT(relative_error(logits_of(*model_, make_batch(rows_)), logits_TV_), logit_tolerance());
+  EXPECT_LT(relative_error(logits_of(*model_, make_batch(rows_)), logits_TV_), kLogitTolerance);
   model_->set_requires_grad(true);  // the unpacked path
-  EXPECT_LT(relative_error(logits_of(*model_, make_batch(rows_)), logits_TV_), logit_tolerance());
+  EXPECT_LT(relative_error(logits_of(*model_, make_batch(rows_)), logits_TV_), kLogitTolerance);
 }
 
 TEST_P(GoldenModel, RowsAloneEqualRowsPacked) {
   const at::Tensor alone = at::cat(
       {logits_of(*model_, make_batch({rows_[0]})), logits_of(*model_, make_batch({rows_[1]}))});
-  EXPECT_LT(relative_error(alone, logits_TV_), logit_tolerance());
+  EXPECT_LT(relative_error(alone, logits_TV_), kLogitTolerance);
 }
 
 // Rows enter the cache in pieces of different lengths, and each piece gets the logits of the whole.
@@ -157,7 +144,7 @@ TEST_P(GoldenModel, CachedDecodingEqualsTheFullForward) {
   while (cache.length(1) < rows_[1].size(0)) feed({0, 1}, {1, 1});
   while (cache.length(0) < rows_[0].size(0)) feed({0}, {1});
   pieces[0].insert(pieces[0].end(), pieces[1].begin(), pieces[1].end());
-  EXPECT_LT(relative_error(at::cat(pieces[0]), logits_TV_), logit_tolerance());
+  EXPECT_LT(relative_error(at::cat(pieces[0]), logits_TV_), kLogitTolerance);
 }
 
 TEST_P(GoldenModel, GreedyContinuationEqualsTransformers) {
@@ -179,7 +166,7 @@ TEST_P(GoldenModel, GradientsEqualTransformers) {
   model_->set_requires_grad(true);
   double loss = 0;
   const auto found = gradients({}, loss);
-  EXPECT_NEAR(loss / figures_.at("loss").get<double>(), 1.0, gradient_tolerance());
+  EXPECT_NEAR(loss / figures_.at("loss").get<double>(), 1.0, kGradientTolerance);
   const auto& norms = figures_.at("gradient_norms");
   ASSERT_EQ(found.size(), norms.size());
   // Some norms are zero, apart from rounding: a key's bias adds the same to all scores of a query
@@ -190,7 +177,7 @@ TEST_P(GoldenModel, GradientsEqualTransformers) {
   for (const auto& [name, norm] : norms.items()) {
     const double wanted = norm.get<double>();
     EXPECT_NEAR(found.at(name).norm().item<double>(), wanted,
-                gradient_tolerance() * wanted + kRounding * largest)
+                kGradientTolerance * wanted + kRounding * largest)
         << name;
   }
 }
@@ -245,8 +232,7 @@ TEST_P(GoldenModel, Bf16IsAsNearToFp32AsTransformersIs) {
   const at::Tensor theirs_TV = device::copy_to_tensor(stored.require("logits")).to(at::kFloat);
   const at::Tensor ours_TV = logits.to(at::kFloat);
   const double rounding = (theirs_TV - logits_TV_).norm().item<double>();
-  const double of_rounding = is_recurrent() ? 1.4 : 1.2;  // roundings of other tokens add up
-  EXPECT_LT((ours_TV - logits_TV_).norm().item<double>(), of_rounding * rounding);
+  EXPECT_LT((ours_TV - logits_TV_).norm().item<double>(), 1.2 * rounding);
   // Independent roundings are apart by the root of two of them.
   EXPECT_LT((ours_TV - theirs_TV).norm().item<double>(), 1.6 * rounding);
 }

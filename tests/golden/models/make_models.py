@@ -681,6 +681,8 @@ MODELS = {
     ),
     # As in the published model, three layers of Gated DeltaNet come before each layer of attention. Each key head
     # serves three value heads.
+    # The epsilon is large: the norm behind the recurrence divides by outputs that nearly cancel in so few features, and
+    # with 1e-6 transformers' own gradients in fp32 and fp64 differ by 2e-4.
     "qwen3_5": (
         dict(
             model_type="qwen3_5_text",
@@ -693,7 +695,7 @@ MODELS = {
             head_dim=16,
             vocab_size=113,
             max_position_embeddings=256,
-            rms_norm_eps=1e-6,
+            rms_norm_eps=1e-2,
             hidden_act="silu",
             tie_word_embeddings=False,
             attention_bias=False,
@@ -733,7 +735,7 @@ MODELS = {
             head_dim=12,
             vocab_size=107,
             max_position_embeddings=128,
-            rms_norm_eps=1e-5,
+            rms_norm_eps=1.5e-2,
             hidden_act="silu",
             tie_word_embeddings=True,
             attention_bias=True,
@@ -816,6 +818,8 @@ def randomise(model, seed):
                 parameter.copy_(0.3 * noise)
             elif "embed" in name:
                 parameter.copy_(0.5 * noise)
+            elif "linear_attn.in_proj" in name:
+                parameter.copy_(noise * 0.6 / parameter.shape[1] ** 0.5)
             else:
                 parameter.copy_(noise * 1.2 / parameter.shape[1] ** 0.5)
 

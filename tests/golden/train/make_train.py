@@ -44,10 +44,6 @@ FUSED = {"phi3": ("qkv_proj", "qkv_proj", "gate_up_proj")}  # in place of q_proj
 STEPS, WARMUP, BATCH, ACCUMULATION, CLIP = 12, 2, 2, 2, 1.0
 WEIGHT_DECAY = 2.0  # large, so that decaying the wrong parameters shows within 12 steps
 LEARNING_RATE = {"full": 2e-3, "lora": 1e-2}
-# At the rates above transformers' own curves in fp32 and fp64 part by 5e-4 at the third step, and by more than the
-# gradient itself at the eleventh.
-LOW_LEARNING_RATE = {"full": 5e-7, "lora": 5e-5}
-RATES_OF = {"qwen3_5": LOW_LEARNING_RATE}
 TEMPLATE = (
     "{% for message in messages %}{{ '<|start|>' + message.role + '\\n' }}"
     "{% if message.role == 'assistant' %}{% generation %}{{ message.content + '<|end|>' }}{% endgeneration %}"
@@ -273,8 +269,7 @@ def make(name, seed):
     (folder / "generation_config.json").unlink(missing_ok=True)
 
     chats, completions = read_rows(tokenizer, "chats"), read_rows(tokenizer, "completions")
-    rates = RATES_OF.get(name, LEARNING_RATE)
-    golden = {"curves": {"full": train(load(folder), chats, rates["full"])}}
+    golden = {"curves": {"full": train(load(folder), chats, LEARNING_RATE["full"])}}
     start = get_peft_model(
         load(folder),
         LoraConfig(
@@ -282,7 +277,7 @@ def make(name, seed):
         ),
     )
     save_adapter(start, folder / "start")
-    golden["curves"]["lora"] = train(start, completions, rates["lora"])
+    golden["curves"]["lora"] = train(start, completions, LEARNING_RATE["lora"])
 
     make_adapter(folder, "lora")
     make_adapter(folder, "rslora", use_rslora=True)
