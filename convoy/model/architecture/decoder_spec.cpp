@@ -32,7 +32,7 @@ void declare_attention(const DecoderSpec& spec, LayerList& list) {
   for (const StoredMap& map : query_key_value_maps(spec))
     list.linear(map.suffix, spec.hidden_size, map.out, spec.qkv_bias);
   list.linear("self_attn.o_proj", query, spec.hidden_size, spec.attention_output_bias);
-  if (!spec.query_key_norm) return;
+  if (!spec.query_key_norm || spec.weightless_head_norms) return;
   list.norm("self_attn.q_norm", spec.norm_over_heads ? query : spec.head_dim);
   list.norm("self_attn.k_norm", spec.norm_over_heads ? key : spec.head_dim);
 }
@@ -72,9 +72,12 @@ std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec) {
   const int64_t query = spec.num_heads * spec.head_dim;
   const int64_t key = spec.num_kv_heads * spec.head_dim;
   if (spec.fused_qkv) return {{"self_attn.qkv_proj", query + 2 * key}};
-  return {{"self_attn.q_proj", spec.attention_gate ? 2 * query : query},
-          {"self_attn.k_proj", key},
-          {"self_attn.v_proj", key}};
+  const bool has_gates_in_queries = spec.attention_gate && !spec.gate_map;
+  std::vector<StoredMap> maps{{"self_attn.q_proj", has_gates_in_queries ? 2 * query : query},
+                              {"self_attn.k_proj", key},
+                              {"self_attn.v_proj", key}};
+  if (spec.gate_map) maps.push_back({kGateMap, query});
+  return maps;
 }
 
 std::vector<StoredMap> delta_net_maps(const DecoderSpec& spec) {

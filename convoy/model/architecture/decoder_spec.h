@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -122,10 +123,16 @@ struct DecoderSpec {
   int64_t max_positions = 0;
 
   double norm_epsilon = 1e-6;
+  std::optional<double> after_norm_epsilon = {};  // the norms of outputs'; none: norm_epsilon
   NormOrder norm_order = NormOrder::CastThenScale;
+  std::optional<NormOrder> final_norm_order = {};  // the last norm's; none: norm_order
+  // RMSNorm without a weight of what the embedding gives, with norm_epsilon (Glimmer).
+  bool embedding_norm = false;
   bool query_key_norm = false;  // RMSNorm over head_dim of queries and keys, before the rotation
   // with query_key_norm: one norm over the features of all heads (OLMo)
   bool norm_over_heads = false;
+  // with query_key_norm: the norms have no weight (Glimmer)
+  bool weightless_head_norms = false;
   BlockNorms norms = kNormsBefore;
 
   // The parts are stored as the rows of one map, which adapters, codes and files have in their
@@ -137,6 +144,7 @@ struct DecoderSpec {
   // The outputs of attention are multiplied by the sigmoid of a gate. q_proj has, for each head,
   // its query and then its gate.
   bool attention_gate = false;
+  bool gate_map = false;  // with attention_gate: gate_proj has the gates of all heads (Glimmer)
   bool ffn_bias = false;
   Activation activation = Activation::Silu;
 
@@ -166,6 +174,7 @@ struct StoredMap {
   const char* suffix;  // "self_attn.q_proj"
   int64_t out = 0;
 };
+inline constexpr const char* kGateMap = "self_attn.gate_proj";
 // The maps of attention's input, of Gated DeltaNet's and of the feed-forward's, in the order of
 // their outputs.
 std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec);

@@ -34,8 +34,11 @@ Words rotation_words(const DecoderSpec& spec) {
 Words norm_words(const DecoderSpec& spec) {
   const bool before = !spec.norms.before_attention.empty();
   const bool after = !spec.norms.after_attention.empty();
-  return {{spec.query_key_norm && !spec.norm_over_heads, "norms of queries and keys"},
+  const bool of_heads = spec.query_key_norm && !spec.norm_over_heads;
+  return {{of_heads && !spec.weightless_head_norms, "norms of queries and keys"},
+          {of_heads && spec.weightless_head_norms, "norms of queries and keys without a weight"},
           {spec.query_key_norm && spec.norm_over_heads, "norms of queries and keys over all heads"},
+          {spec.embedding_norm, "a norm of embeddings without a weight"},
           {after && !before, "norms after attention and feed-forward"},
           {after && before, "norms before and after attention and feed-forward"},
           {spec.norm_order == NormOrder::ScaleByOnePlusThenCast, "norms times 1 + weight"}};

@@ -26,13 +26,15 @@ Attention::Attention(const architecture::DecoderSpec& spec, int64_t index,
       score_cap_(spec.score_cap),
       norm_order_(kernel_of(spec.norm_order)),
       norm_over_heads_(spec.norm_over_heads),
+      weightless_norms_(spec.query_key_norm && spec.weightless_head_norms),
       has_gate_(spec.attention_gate),
+      has_gate_map_(spec.gate_map),
       query_key_value_(source.projections(architecture::query_key_value_maps(spec),
                                           spec.hidden_size, spec.qkv_bias,
                                           query_key_value_widths(spec))),
       output_(source.linear("self_attn.o_proj", spec.num_heads * spec.head_dim, spec.hidden_size,
                             spec.attention_output_bias)) {
-  if (!spec.query_key_norm) return;
+  if (!spec.query_key_norm || weightless_norms_) return;
   const int64_t heads_together = spec.norm_over_heads ? spec.num_heads : 1;
   const int64_t kv_heads_together = spec.norm_over_heads ? spec.num_kv_heads : 1;
   query_norm_ = source.norm("self_attn.q_norm", heads_together * spec.head_dim);
@@ -40,10 +42,15 @@ Attention::Attention(const architecture::DecoderSpec& spec, int64_t index,
 }
 
 // x itself without a norm.
-at::Tensor Attention::normalise(const at::Tensor& x, const BlockParameter& norm) const {
-  if (!norm.value.defined()) return x;
+at::Tensor Attention::normalise(const at::Tensor& x, const at::Tensor& weight) const {
+  if (!weight.defined()) return x;
   // A part of a joined product has strided rows.
-  return kernels::rms_norm(x.contiguous(), norm.value, norm_epsilon_, norm_order_);
+  return kernels::rms_norm(x.contiguous(), weight, norm_epsilon_, norm_order_);
+}
+
+// Undefined: there is no norm.
+at::Tensor Attention::norm_weight(const BlockParameter& norm, const BlockBatch& batch) const {
+  return weightless_norms_ ? batch.plain_norm_E : norm.value;
 }
 
 // Queries and keys are normalised and rotated by one op unless something comes between.
@@ -60,29 +67,30 @@ at::Tensor Attention::in_heads(const at::Tensor& projected) const {
 at::Tensor Attention::heads(const at::Tensor& x_THE, const BlockParameter& norm,
                             const BlockBatch& batch) const {
   if (!norms_apart(batch)) return x_THE;
+  const at::Tensor weight = norm_weight(norm, batch);
   const at::Tensor normed_THE = norm_over_heads_
-                                    ? normalise(x_THE.flatten(1), norm).view(x_THE.sizes())
-                                    : normalise(x_THE, norm);
+                                    ? normalise(x_THE.flatten(1), weight).view(x_THE.sizes())
+                                    : normalise(x_THE, weight);
   return in_order(normed_THE, batch.feature_order);
 }
 
 at::Tensor Attention::forward(const at::Tensor& x_TD, const BlockBatch& batch) const {
   const std::vector<at::Tensor> projected = query_key_value_.forward(x_TD, batch.draw_key);
   const int64_t tokens = x_TD.size(0);
-  at::Tensor q_THE, gate_THE;
-  if (has_gate_) {
+  at::Tensor q_THE, gate_TD;
+  if (has_gate_ && !has_gate_map_) {
     const at::Tensor both_THE = projected[0].view({tokens, -1, 2 * head_dim_});
     q_THE = both_THE.narrow(2, 0, head_dim_).contiguous();
-    gate_THE = both_THE.narrow(2, head_dim_, head_dim_);
+    gate_TD = both_THE.narrow(2, head_dim_, head_dim_).reshape({tokens, -1});
   } else {
     q_THE = in_heads(projected[0]);
+    if (has_gate_map_) gate_TD = projected[3];
   }
   const at::Tensor out_THE =
       attend(heads(q_THE, query_norm_, batch), heads(in_heads(projected[1]), key_norm_, batch),
              in_heads(projected[2]), batch);
   const at::Tensor out_TD = out_THE.reshape({tokens, -1});
   if (!has_gate_) return output_.forward(out_TD, batch.draw_key);
-  const at::Tensor gate_TD = gate_THE.reshape({tokens, -1});
   return output_.forward(kernels::gated_activation(gate_TD, out_TD, kernels::Activation::Sigmoid),
                          batch.draw_key);
 }
@@ -94,8 +102,8 @@ at::Tensor Attention::attend(const at::Tensor& unscaled_q_THE, const at::Tensor&
       batch.query_scale_T11.defined() ? unscaled_q_THE * batch.query_scale_T11 : unscaled_q_THE;
   kernels::HeadTransform transform{.norm_epsilon = norm_epsilon_, .norm_order = norm_order_};
   if (!norms_apart(batch)) {
-    transform.query_norm_E = query_norm_.value;
-    transform.key_norm_E = key_norm_.value;
+    transform.query_norm_E = norm_weight(query_norm_, batch);
+    transform.key_norm_E = norm_weight(key_norm_, batch);
   }
   if (layer_.rope != architecture::kNoRope) {
     transform.cos_PE = batch.cos_PE;

@@ -25,7 +25,8 @@ class Attention final : public TokenMixer {
   void visit(const LinearVisitor& linear, const ParameterVisitor& parameter) override;
 
  private:
-  at::Tensor normalise(const at::Tensor& x, const BlockParameter& norm) const;
+  at::Tensor normalise(const at::Tensor& x, const at::Tensor& weight) const;
+  at::Tensor norm_weight(const BlockParameter& norm, const BlockBatch& batch) const;
   at::Tensor in_heads(const at::Tensor& projected) const;
   at::Tensor heads(const at::Tensor& x_THE, const BlockParameter& norm,
                    const BlockBatch& batch) const;
@@ -41,7 +42,9 @@ class Attention final : public TokenMixer {
   double score_cap_;
   kernels::NormOrder norm_order_;
   bool norm_over_heads_;
+  bool weightless_norms_;
   bool has_gate_;
+  bool has_gate_map_;
 
   Projections query_key_value_;
   Linear output_;

@@ -17,6 +17,8 @@ struct BlockBatch {
   at::Tensor sin_PE;
   FeatureOrder feature_order = {};
   at::Tensor query_scale_T11 = {};  // undefined: 1
+  // The weight under which a norm of heads only normalises, [E]; undefined: norms have their own.
+  at::Tensor plain_norm_E = {};
   at::Tensor position_ids_T;
   kernels::RowIndex rows;
   DrawKey draw_key = {};

@@ -89,6 +89,8 @@ class CausalLm {
   // Soft caps, as in DecoderSpec; 0: none. head_loss.h applies the one of logits.
   virtual double logit_cap() const { return 0; }
   virtual double score_cap() const { return 0; }
+  // Do queries and keys pass norms, with weights or without?
+  virtual bool normalises_heads() const { return false; }
 
   // Every parameter once, in checkpoint order; a tied head is not listed.
   virtual std::vector<NamedTensor> parameters() = 0;

@@ -52,9 +52,18 @@ Decoder::Decoder(architecture::DecoderSpec spec, const ParameterSource& source)
     rope_tables_.emplace_back(rope, spec_.head_dim);
 }
 
+// The weight under which a norm of `size` features only normalises.
+at::Tensor Decoder::plain_norm(int64_t size) const {
+  const bool adds_one = spec_.norm_order == architecture::NormOrder::ScaleByOnePlusThenCast;
+  return at::full({size}, adds_one ? 0 : 1, embedding_VD_.options());
+}
+
 at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
   const UnitUse use(residency_, kEmbeddingUnit);
   at::Tensor x_TD = at::embedding(embedding_VD_, token_ids_T);
+  if (spec_.embedding_norm)
+    x_TD = kernels::rms_norm(x_TD, plain_norm(spec_.hidden_size), spec_.norm_epsilon,
+                             kernel_of(spec_.norm_order));
   if (spec_.embedding_scale == 1.0) return x_TD;
   // The factor is rounded to the weight dtype first: in bf16, sqrt(hidden) differs from its fp32
   // value.
@@ -104,6 +113,7 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
     shared.position_ids_T = batch.position_ids_T();
   }
   shared.query_scale_T11 = query_scale(batch.position_ids_T());
+  if (spec_.weightless_head_norms) shared.plain_norm_E = plain_norm(spec_.head_dim);
   shared.rows = batch.rows();
   shared.draw_key = options.draw_key;
   shared.cache = options.cache;
@@ -118,7 +128,8 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   const UnitUse use(residency_, norm_unit());
   const at::Tensor norm_TD =
       kernels::add_rms_norm(use.enter(states.x_TD), states.added_TD, final_norm_D_,
-                            spec_.norm_epsilon, kernel_of(spec_.norm_order))
+                            spec_.norm_epsilon,
+                            kernel_of(spec_.final_norm_order.value_or(spec_.norm_order)))
           .norm;
   return use.leave(scaled(norm_TD, spec_.logit_scale));
 }

@@ -31,6 +31,7 @@ class Decoder final : public CausalLm {
   bool head_is_tied() const override { return spec_.tied_head; }
   double logit_cap() const override { return spec_.logit_cap; }
   double score_cap() const override { return spec_.score_cap; }
+  bool normalises_heads() const override { return spec_.query_key_norm; }
 
   std::vector<NamedTensor> parameters() override;
   std::vector<Unit> units() override;
@@ -57,6 +58,7 @@ class Decoder final : public CausalLm {
   KvGeometry kv_geometry() const override;
 
  private:
+  at::Tensor plain_norm(int64_t size) const;
   at::Tensor embed(const at::Tensor& token_ids_T) const;
   at::Tensor query_scale(const at::Tensor& positions_T) const;
   at::Tensor table_positions(const TokenBatch& batch) const;

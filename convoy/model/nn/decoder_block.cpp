@@ -22,6 +22,7 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
                            const BlockSource& source)
     : rope_(rope_of(spec.layers[index])),
       norm_epsilon_(spec.norm_epsilon),
+      after_norm_epsilon_(spec.after_norm_epsilon.value_or(spec.norm_epsilon)),
       residual_scale_(spec.residual_scale),
       norm_order_(kernel_of(spec.norm_order)),
       activation_(kernel_of(spec.activation)),
@@ -35,9 +36,9 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
       after_ffn_(source.norm(spec.norms.after_ffn, spec.hidden_size)) {}
 
 // x itself without a norm.
-at::Tensor DecoderBlock::normalise(const at::Tensor& x, const BlockParameter& norm) const {
+at::Tensor DecoderBlock::normalise_output(const at::Tensor& x, const BlockParameter& norm) const {
   if (!norm.value.defined()) return x;
-  return kernels::rms_norm(x.contiguous(), norm.value, norm_epsilon_, norm_order_);
+  return kernels::rms_norm(x.contiguous(), norm.value, after_norm_epsilon_, norm_order_);
 }
 
 // The sum of a residual, and the input of the maps that follow: the norm of the sum, or the sum.
@@ -51,9 +52,9 @@ kernels::AddedNorm DecoderBlock::added(const Residual& residual, const BlockPara
 
 Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) const {
   const kernels::AddedNorm first = added(input, before_mixer_);
-  const at::Tensor mixed = normalise(mixer_->forward(first.norm, batch), after_mixer_);
+  const at::Tensor mixed = normalise_output(mixer_->forward(first.norm, batch), after_mixer_);
   const kernels::AddedNorm middle = added({first.sum, scaled(mixed, residual_scale_)}, before_ffn_);
-  const at::Tensor fed = normalise(feed_forward(middle.norm, batch.draw_key), after_ffn_);
+  const at::Tensor fed = normalise_output(feed_forward(middle.norm, batch.draw_key), after_ffn_);
   return {middle.sum, scaled(fed, residual_scale_)};
 }
 

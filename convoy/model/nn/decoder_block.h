@@ -53,12 +53,13 @@ class DecoderBlock {
  private:
   DecoderBlock(const architecture::DecoderSpec& spec, int64_t index, const BlockSource& source);
 
-  at::Tensor normalise(const at::Tensor& x, const BlockParameter& norm) const;
+  at::Tensor normalise_output(const at::Tensor& x, const BlockParameter& norm) const;
   kernels::AddedNorm added(const Residual& residual, const BlockParameter& norm) const;
   at::Tensor feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const;
 
   int64_t rope_;
   double norm_epsilon_;
+  double after_norm_epsilon_;
   double residual_scale_;
   kernels::NormOrder norm_order_;
   kernels::Activation activation_;

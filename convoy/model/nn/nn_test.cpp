@@ -54,6 +54,7 @@ TEST(Decoder, AsksForWhatItsSpecDeclares) {
     spec.attention_output_bias = spec.ffn_bias = all;
     spec.fused_qkv = spec.fused_gate_up = all;
     spec.tied_head = !all;
+    spec.attention_gate = spec.gate_map = !all;
     std::vector<architecture::ParameterDeclaration> asked;
     const Decoder decoder(spec, [&](const architecture::ParameterDeclaration& parameter) {
       asked.push_back(parameter);
@@ -119,6 +120,69 @@ TEST(Decoder, FusedMapsAreTheirRows) {
     model->quantize_blocks({});
   }
   EXPECT_TRUE(at::allclose(states_of(other), states_of(one), 1e-4, 1e-5));
+}
+
+// A gate with a map of its own gates as a gate whose rows lie between the queries' rows.
+TEST(Decoder, AGateGatesAlikeInEitherMap) {
+  architecture::DecoderSpec joint = small_spec();
+  joint.attention_gate = true;
+  architecture::DecoderSpec apart = joint;
+  apart.gate_map = true;
+  at::manual_seed(8);
+  std::map<std::string, at::Tensor> values;
+  Decoder own_map(apart, [&](const architecture::ParameterDeclaration& p) {
+    return values[p.name] = at::randn(p.shape) * 0.3;
+  });
+  Decoder in_queries(joint, [&](const architecture::ParameterDeclaration& p) {
+    const size_t end = p.name.find("q_proj");
+    if (end == std::string::npos) return values.at(p.name).clone();
+    const auto by_head = [&](const std::string& name) {
+      return values.at(name).view({joint.num_heads, joint.head_dim, joint.hidden_size});
+    };
+    return at::cat({by_head(p.name), by_head(p.name.substr(0, end) + "gate_proj.weight")}, 1)
+        .flatten(0, 1);
+  });
+  const at::NoGradGuard no_gradients;
+  const at::Tensor wanted = in_queries.hidden_states(small_batch(), {});
+  EXPECT_TRUE(at::allclose(own_map.hidden_states(small_batch(), {}), wanted, 1e-5, 1e-6));
+  own_map.quantize_blocks({});
+  in_queries.quantize_blocks({});
+  EXPECT_TRUE(at::allclose(own_map.hidden_states(small_batch(), {}),
+                           in_queries.hidden_states(small_batch(), {}), 1e-4, 1e-5));
+}
+
+// In both orders.
+TEST(Decoder, ANormOfHeadsWithoutAWeightIsTheNormUnderAWeightThatChangesNothing) {
+  using architecture::NormOrder;
+  for (const NormOrder order : {NormOrder::CastThenScale, NormOrder::ScaleByOnePlusThenCast}) {
+    architecture::DecoderSpec with = small_spec();
+    with.query_key_norm = true;
+    with.norm_order = order;
+    architecture::DecoderSpec without = with;
+    without.weightless_head_norms = true;
+    at::manual_seed(9);
+    std::map<std::string, at::Tensor> values;
+    Decoder weightless(without, [&](const architecture::ParameterDeclaration& p) {
+      return values[p.name] = at::randn(p.shape) * 0.3;
+    });
+    Decoder weighted(with, [&](const architecture::ParameterDeclaration& p) {
+      const auto found = values.find(p.name);
+      if (found != values.end()) return found->second.clone();
+      return order == NormOrder::CastThenScale ? at::ones(p.shape) : at::zeros(p.shape);
+    });
+    EXPECT_EQ(weighted.parameters().size(), weightless.parameters().size() + 4);
+    const auto states = [](Decoder& model) { return model.hidden_states(small_batch(), {}); };
+    EXPECT_TRUE(states(weightless).equal(states(weighted)));
+    for (Decoder* model : {&weightless, &weighted}) {
+      model->set_requires_grad(true);
+      states(*model).square().sum().backward();
+    }
+    std::map<std::string, at::Tensor> gradients;
+    for (const NamedTensor& parameter : weighted.parameters())
+      gradients[parameter.name] = parameter.value.grad();
+    for (const NamedTensor& parameter : weightless.parameters())
+      EXPECT_TRUE(parameter.value.grad().equal(gradients.at(parameter.name))) << parameter.name;
+  }
 }
 
 TEST(Decoder, NormsLieWhereTheSpecNamesThem) {

@@ -44,6 +44,7 @@ int64_t count(const ParameterDeclaration& parameter) {
 }
 
 constexpr std::string_view kBlocks = "model.layers.";
+constexpr std::string_view kOutputGate = "output_gate";
 
 // "model.layers.3" of "model.layers.3.mlp.up_proj.weight": nn::Decoder::units() parts them so.
 std::string unit_of(const std::string& parameter) {
@@ -65,18 +66,19 @@ int64_t quantized_bytes(const ParameterDeclaration& weight, const EstimateReques
   return elements / 2 + scale_bytes;
 }
 
-// "q_proj" of "model.layers.0.self_attn.q_proj.weight"; empty for what is no linear map of a block.
+std::string_view last_part(std::string_view module) { return module.substr(module.rfind('.') + 1); }
+
+// "model.layers.0.self_attn.q_proj" of its weight; empty for what is no linear map of a block.
 std::string linear_of_block(const ParameterDeclaration& parameter) {
   constexpr std::string_view kEnd = ".weight";
   if (!parameter.name.starts_with(kBlocks) || parameter.shape.size() != 2) return {};
-  const std::string module = parameter.name.substr(0, parameter.name.size() - kEnd.size());
-  return module.substr(module.rfind('.') + 1);
+  return parameter.name.substr(0, parameter.name.size() - kEnd.size());
 }
 
-bool is_target(const std::string& name, const EstimateRequest& request) {
+bool is_target(std::string_view module, const EstimateRequest& request) {
   // Whole names: v_proj is not the end of qkv_proj.
   return request.lora_targets.empty() ||
-         std::find(request.lora_targets.begin(), request.lora_targets.end(), name) !=
+         std::find(request.lora_targets.begin(), request.lora_targets.end(), last_part(module)) !=
              request.lora_targets.end();
 }
 
@@ -133,8 +135,8 @@ class ShapeMaker {
 
  private:
   void add(const ParameterDeclaration& parameter);
-  void add_linear(const std::string& name, const ParameterDeclaration& weight);
-  void add_dora(const std::string& name, int64_t out, int64_t in);
+  void add_linear(const std::string& module, const ParameterDeclaration& weight);
+  void add_dora(std::string_view name, int64_t out, int64_t in);
   void close_unit();
 
   const DecoderSpec& model_;
@@ -169,14 +171,15 @@ void ShapeMaker::add(const ParameterDeclaration& parameter) {
 }
 
 // The widths equal the widths that apps/recipes/memory/memory_plan.cpp counts for a loaded model.
-void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration& weight) {
+void ShapeMaker::add_linear(const std::string& module, const ParameterDeclaration& weight) {
+  const std::string_view name = map_name(module);
   const int64_t out = weight.shape[0];
   const int64_t in = weight.shape[1];
   const int64_t whole_bytes = count(weight) * shape_.element_bytes;
   const MapWidths widths = widths_around(name, out, in);
   in_blocks_ += widths.kept;
-  // Inputs of norms, which no other op keeps. With an output gate half of the queries' map is the
-  // gate; the gated output is as wide.
+  // Inputs of norms, which no other op keeps. With an output gate in the queries' map half of the
+  // map is the gate; the gated output is as wide.
   if (model_.query_key_norm && (name == "q_proj" || name == "k_proj")) in_blocks_ += out;
   if (!is_first_map(name) || !model_.norms.before_attention.empty())
     recomputed_ += widths.recomputed;
@@ -187,14 +190,14 @@ void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration&
   } else if (!full_ && shape_.on_cpu) {
     unit_.packed_bytes += whole_bytes;
   }
-  if (full_ || !is_target(name, request_)) return;
+  if (full_ || !is_target(module, request_)) return;
   unit_.adapter.elements += request_.lora_rank * (in + out);
   unit_.adapter.bytes = unit_.adapter.elements * kEstimateFloatBytes;
   adapter_width_ += std::min(request_.lora_rank, in) / 2 + std::min(request_.lora_rank, out) / 2;
   if (request_.dora) add_dora(name, out, in);
 }
 
-void ShapeMaker::add_dora(const std::string& name, int64_t out, int64_t in) {
+void ShapeMaker::add_dora(std::string_view name, int64_t out, int64_t in) {
   const DoraWidths widths = dora_widths(out, in, request_.drops_dora && shares_its_input(name),
                                         shape_.element_bytes, quantizes_);
   unit_.adapter.elements += out;
@@ -206,14 +209,18 @@ void ShapeMaker::add_dora(const std::string& name, int64_t out, int64_t in) {
 
 }  // namespace
 
+std::string_view map_name(std::string_view module) {
+  return module.ends_with(architecture::kGateMap) ? kOutputGate : last_part(module);
+}
+
 bool is_first_map(std::string_view map) {
   return map == "q_proj" || map == "qkv_proj" || map == "in_proj_qkv" || map == "gate_proj" ||
          map == "gate_up_proj";
 }
 
 bool shares_its_input(std::string_view map) {
-  return map == "k_proj" || map == "v_proj" || map == "up_proj" || map == "in_proj_z" ||
-         map == "in_proj_b" || map == "in_proj_a";
+  return map == "k_proj" || map == "v_proj" || map == kOutputGate || map == "up_proj" ||
+         map == "in_proj_z" || map == "in_proj_b" || map == "in_proj_a";
 }
 
 MapWidths widths_around(std::string_view map, int64_t out, int64_t in) {
@@ -223,6 +230,8 @@ MapWidths widths_around(std::string_view map, int64_t out, int64_t in) {
   if (map == "in_proj_z") return {.kept = 3 * out, .recomputed = out};
   // A gate is kept as the map gives it, and in fp32.
   if (map == "in_proj_b" || map == "in_proj_a") return {.kept = 3 * out};
+  // The gated output is as wide.
+  if (map == kOutputGate) return {.kept = 2 * out, .recomputed = out};
   if (is_first_map(map)) return {.kept = in + out, .recomputed = in};
   if (map == "down_proj" || map == "out_proj") return {.kept = in, .recomputed = in};
   return {.kept = map == "o_proj" ? in : out};

@@ -46,7 +46,11 @@ struct EstimateRequest {
 TrainingShape training_shape(const architecture::DecoderSpec& model,
                              const EstimateRequest& request);
 
-// Elements that ops keep of each token until backward, around a linear map of a block ("q_proj").
+// The name by which the functions below know a linear map: the last part of its module's name,
+// "q_proj". "output_gate" for attention's gate_proj, a name that the feed-forward has too.
+std::string_view map_name(std::string_view module);
+
+// Elements that ops keep of each token until backward, around a linear map of a block.
 struct MapWidths {
   int64_t kept = 0;
   // of those, outputs of norms and activations, which are computed again with Recompute::Selective;

@@ -81,12 +81,12 @@ void add_widths(nn::CausalLm& model, bool adapter_dropout, sizing::TrainingShape
   int64_t in_blocks = 0;
   int64_t dora_at_work = 0;
   int64_t of_norms_and_activations = 0;
-  const bool query_key_norm = has_parameter(model, ".q_norm.weight");
+  const bool query_key_norm = model.normalises_heads();
   const bool norms_inputs = has_parameter(model, ".input_layernorm.weight");
   for (const nn::Linear* linear : model.block_linears()) {
     const std::string& name = linear->name();
     const auto is = [&](const char* end) { return name.ends_with(end); };
-    const std::string_view map = std::string_view(name).substr(name.rfind('.') + 1);
+    const std::string_view map = sizing::map_name(name);
     const sizing::MapWidths of_map =
         sizing::widths_around(map, linear->out_features(), linear->in_features());
     in_blocks += of_map.kept;
