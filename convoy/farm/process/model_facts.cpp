@@ -38,9 +38,11 @@ void read_shape(const io::ModelFolder& folder, ModelFacts& facts) {
   facts.tail_values_per_row = recurrent * sizes.conv_channels() * (sizes.conv_width - 1);
   facts.state_values_per_row =
       recurrent * sizes.num_value_heads * sizes.key_head_dim * sizes.value_head_dim;
-  facts.kv_values_per_token = 2 * facts.layers * spec.num_kv_heads * spec.head_dim;
   facts.positions = spec.max_positions;
   for (const architecture::LayerSpec& layer : spec.layers) {
+    if (layer.mixer == architecture::TokenMixer::Attention &&
+        layer.keys_of == architecture::kOwnKeys)
+      facts.kv_values_per_token += 2 * spec.kv_heads_of(layer) * spec.head_dim_of(layer);
     const int64_t window = layer.sliding_window;
     if (window > 0 && (facts.window_tokens == 0 || window < facts.window_tokens))
       facts.window_tokens = window;
@@ -50,9 +52,7 @@ void read_shape(const io::ModelFolder& folder, ModelFacts& facts) {
     int64_t elements = 1;
     for (const int64_t size : declared.shape) elements *= size;
     facts.parameters += elements;
-    if (declared.shape.size() == 2 && declared.name != "model.embed_tokens.weight" &&
-        declared.name != "lm_head.weight")
-      facts.block_parameters += elements;
+    if (architecture::is_map_of_blocks(declared)) facts.block_parameters += elements;
   }
   const io::ModelWeights weights(folder);
   for (const std::string& name : weights.names()) {

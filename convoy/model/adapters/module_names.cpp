@@ -28,7 +28,9 @@ std::string ModuleNames::of(const std::string& own) const { return renamed(own, 
 std::string ModuleNames::own(const std::string& name) const { return renamed(name, *this, {}); }
 
 bool ModuleNames::hold(const std::string& name) const {
-  for (const char* module : {".embed_tokens", ".layers", ".norm"})
+  for (const char* module :
+       {".embed_tokens", ".embed_tokens_per_layer", ".per_layer_model_projection",
+        ".per_layer_projection_norm", ".layers", ".norm"})
     if (rest_after(name, body + module)) return true;
   return rest_after(name, head).has_value();
 }

@@ -11,12 +11,12 @@
 
 namespace convoy::architecture {
 
-enum class RopeKind { Default, Linear, Llama3, Yarn, LongRope };
+enum class RopeKind { Default, Linear, Llama3, Yarn, LongRope, Proportional };
 
 struct RopeSpec {
   RopeKind kind = RopeKind::Default;
   double theta = 10000.0;
-  double factor = 1.0;  // Linear, Llama3, Yarn
+  double factor = 1.0;  // Linear, Llama3, Yarn, Proportional
   // Llama3 only: wavelengths between original/high and original/low are blended.
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
@@ -31,7 +31,10 @@ struct RopeSpec {
   // original_max_positions tokens and in longer ones.
   std::vector<double> divisors = {};
   std::vector<double> long_divisors = {};
-  int64_t rotated_features = 0;  // number of rotated features, the first of a head; 0: all
+  // Number of rotated features, the first of a head; 0: all. Proportional: one half of them begins
+  // the first half of a head, the other half begins its second, and they have the frequencies of a
+  // head that is rotated whole.
+  int64_t rotated_features = 0;
   // pairs are features 2i and 2i + 1; else i and i + half of the rotated features
   bool neighbours = false;
   bool operator==(const RopeSpec&) const = default;
@@ -82,13 +85,21 @@ inline const BlockNorms kGlmsNormsAround = {
 };
 
 inline constexpr int64_t kNoRope = -1;
+inline constexpr int64_t kOwnKeys = -1;
 
 // The part of a block in which tokens read other tokens.
 enum class TokenMixer { Attention, GatedDeltaNet };
 
 struct LayerSpec {
   TokenMixer mixer = TokenMixer::Attention;
-  // The next two are attention's.
+  int64_t ffn_size = 0;  // 0: DecoderSpec::ffn_size
+  // The others are attention's. 0 in the first two: as DecoderSpec says.
+  int64_t head_dim = 0;
+  int64_t num_kv_heads = 0;
+  // The earlier layer with the same heads, rotation and window whose keys and values this layer
+  // reads, or kOwnKeys: it makes its own. A layer that reads another's has no maps for them.
+  int64_t keys_of = kOwnKeys;
+  bool keys_are_values = false;  // the outputs of k_proj, before their norm, are the values too
   int64_t rope = 0;  // index into DecoderSpec::ropes, or kNoRope: queries and keys are not rotated
   // 0: full attention; else the number of keys that a query sees, its own key included.
   int64_t sliding_window = 0;
@@ -107,6 +118,16 @@ struct DeltaNetSpec {
   int64_t value_width() const { return num_value_heads * value_head_dim; }
   int64_t conv_channels() const { return 2 * key_width() + value_width(); }
   bool operator==(const DeltaNetSpec&) const = default;
+};
+
+// Inputs of the blocks beside the hidden states (Gemma 4): for each token and layer a row of
+// embed_tokens_per_layer, and a part of a map of the token's embedding.
+struct LayerInputsSpec {
+  int64_t width = 0;  // 0: blocks have none
+  int64_t vocab_size = 0;
+
+  bool are_there() const { return width > 0; }
+  bool operator==(const LayerInputsSpec&) const = default;
 };
 
 struct DecoderSpec {
@@ -133,6 +154,7 @@ struct DecoderSpec {
   bool norm_over_heads = false;
   // with query_key_norm: the norms have no weight (Glimmer)
   bool weightless_head_norms = false;
+  bool value_norm = false;  // RMSNorm without a weight over head_dim of values
   BlockNorms norms = kNormsBefore;
 
   // The parts are stored as the rows of one map, which adapters, codes and files have in their
@@ -155,6 +177,7 @@ struct DecoderSpec {
   double query_growth = 0.0;
   int64_t query_growth_positions = 1;
   double residual_scale = 1.0;  // multiplies the outputs of attention and feed-forward
+  bool layer_scalars = false;   // a block's output is multiplied by its number, which never trains
   double logit_scale = 1.0;  // multiplies the head's input, so it applies to all losses and draws
   // Soft caps: x becomes cap * tanh(x / cap). 0: none. One caps attention's scaled scores, before
   // the mask, the other logits.
@@ -165,7 +188,20 @@ struct DecoderSpec {
   std::vector<RopeSpec> ropes;
   std::vector<LayerSpec> layers;
   DeltaNetSpec delta_net = {};  // sizes of the layers with Gated DeltaNet
+  LayerInputsSpec layer_inputs = {};
   int64_t num_layers() const { return static_cast<int64_t>(layers.size()); }
+  int64_t head_dim_of(const LayerSpec& layer) const {
+    return layer.head_dim > 0 ? layer.head_dim : head_dim;
+  }
+  int64_t kv_heads_of(const LayerSpec& layer) const {
+    return layer.num_kv_heads > 0 ? layer.num_kv_heads : num_kv_heads;
+  }
+  int64_t ffn_size_of(const LayerSpec& layer) const {
+    return layer.ffn_size > 0 ? layer.ffn_size : ffn_size;
+  }
+  int64_t widest_ffn() const;
+  // The head_dim of the layers that rotate by `ropes[rope]`.
+  int64_t head_dim_of_rope(int64_t rope) const;
   int64_t num_layers_with(TokenMixer mixer) const;
 };
 
@@ -177,9 +213,9 @@ struct StoredMap {
 inline constexpr const char* kGateMap = "self_attn.gate_proj";
 // The maps of attention's input, of Gated DeltaNet's and of the feed-forward's, in the order of
 // their outputs.
-std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec);
+std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec, const LayerSpec& layer);
 std::vector<StoredMap> delta_net_maps(const DecoderSpec& spec);
-std::vector<StoredMap> gate_up_maps(const DecoderSpec& spec);
+std::vector<StoredMap> gate_up_maps(const DecoderSpec& spec, const LayerSpec& layer);
 
 struct ParameterDeclaration {
   std::string name;  // Hugging Face's name
@@ -190,5 +226,12 @@ struct ParameterDeclaration {
 // Every parameter of a decoder, in the order in which nn::Decoder reads them; a tied head is not
 // listed.
 std::vector<ParameterDeclaration> declare_parameters(const DecoderSpec& spec);
+
+// Is it the weight of a linear map other than the head?
+bool is_map_of_blocks(const ParameterDeclaration& parameter);
+
+// Is `name` a parameter that files have and the model does not: maps and norms of keys and values
+// in a layer that reads another layer's?
+bool is_unread(const DecoderSpec& spec, const std::string& name);
 
 }  // namespace convoy::architecture

@@ -19,12 +19,14 @@ Words rotation_words(const DecoderSpec& spec) {
   const bool all_turn = std::none_of(spec.layers.begin(), spec.layers.end(),
                                      [](const LayerSpec& layer) { return layer.rope == kNoRope; });
   const auto is_partial = [&](const RopeSpec& rope) {
-    return rope.rotated_features != 0 && rope.rotated_features != spec.head_dim;
+    const int64_t head_dim = spec.head_dim_of_rope(&rope - spec.ropes.data());
+    return rope.rotated_features != 0 && rope.rotated_features != head_dim;
   };
   return {{has_kind(RopeKind::Linear), "rotation `linear`"},
           {has_kind(RopeKind::Llama3), "rotation `llama3`"},
           {has_kind(RopeKind::Yarn), "rotation `yarn`"},
           {has_kind(RopeKind::LongRope), "rotation `longrope`"},
+          {has_kind(RopeKind::Proportional), "rotation `proportional`"},
           {any_rope(is_partial), "a part of each head is rotated"},
           {any_rope([](const RopeSpec& rope) { return rope.neighbours; }),
            "neighbouring features are rotated"},
@@ -41,7 +43,28 @@ Words norm_words(const DecoderSpec& spec) {
           {spec.embedding_norm, "a norm of embeddings without a weight"},
           {after && !before, "norms after attention and feed-forward"},
           {after && before, "norms before and after attention and feed-forward"},
+          {spec.value_norm, "norms of values without a weight"},
           {spec.norm_order == NormOrder::ScaleByOnePlusThenCast, "norms times 1 + weight"}};
+}
+
+Words layer_words(const DecoderSpec& spec) {
+  const auto any_layer = [&](auto&& is_so) {
+    return std::any_of(spec.layers.begin(), spec.layers.end(), is_so);
+  };
+  return {{any_layer([&](const LayerSpec& layer) {
+             return spec.head_dim_of(layer) != spec.head_dim_of(spec.layers.front());
+           }),
+           "two head sizes"},
+          {any_layer([](const LayerSpec& layer) { return layer.keys_are_values; }),
+           "keys that are values"},
+          {any_layer([](const LayerSpec& layer) { return layer.keys_of != kOwnKeys; }),
+           "keys and values shared by layers"},
+          {any_layer([&](const LayerSpec& layer) {
+             return spec.ffn_size_of(layer) != spec.ffn_size_of(spec.layers.front());
+           }),
+           "two widths of feed-forward"},
+          {spec.layer_inputs.are_there(), "embeddings for each layer"},
+          {spec.layer_scalars, "a scale of each layer's output"}};
 }
 
 Words map_words(const DecoderSpec& spec) {
@@ -65,7 +88,8 @@ Words map_words(const DecoderSpec& spec) {
 
 std::vector<std::string> forms_of(const DecoderSpec& spec) {
   std::vector<std::string> forms;
-  for (const Words& words : {rotation_words(spec), norm_words(spec), map_words(spec)})
+  for (const Words& words :
+       {rotation_words(spec), norm_words(spec), layer_words(spec), map_words(spec)})
     for (const auto& [is_there, form] : words)
       if (is_there) forms.emplace_back(form);
   return forms;

@@ -183,7 +183,7 @@ void write_bitsandbytes_model(const io::ModelFolder& source, const fs::path& fol
        architecture::declare_parameters(spec)) {
     const std::string& name = parameter.name;
     if (weights.find_stored_codes(name) != nullptr) refuse_codes(source.path().string());
-    if (is_block_map(parameter) && weights.coding_of(name)) {
+    if (architecture::is_map_of_blocks(parameter) && weights.coding_of(name)) {
       any = true;
       sources.add_coded(rest.saved_name(name), *coding.format, [&weights, name] {
         return weights.read(name, weights.stored_dtype(name));

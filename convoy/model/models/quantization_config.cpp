@@ -61,11 +61,6 @@ nlohmann::json quantization_config_json(const WeightCoding& coding) {
   return json;
 }
 
-bool is_block_map(const architecture::ParameterDeclaration& parameter) {
-  return parameter.shape.size() == 2 && parameter.name != "model.embed_tokens.weight" &&
-         parameter.name != "lm_head.weight";
-}
-
 bool is_skipped(const WeightCoding& coding, const std::string& weight) {
   const std::string module = weight.substr(0, weight.rfind('.'));
   return std::any_of(

@@ -29,8 +29,6 @@ std::optional<WeightCoding> read_quantization_config(const io::JsonReader& confi
 // The same as transformers writes it.
 nlohmann::json quantization_config_json(const WeightCoding& coding);
 
-// The weight of a linear map in a block.
-bool is_block_map(const architecture::ParameterDeclaration& parameter);
 // `weight`: "model.layers.0.self_attn.q_proj.weight".
 bool is_skipped(const WeightCoding& coding, const std::string& weight);
 

@@ -21,7 +21,7 @@ void require_compute_dtype(at::ScalarType dtype) {
 
 bool is_held_as_bitsandbytes(const CheckpointWeights& weights,
                              const architecture::ParameterDeclaration& parameter) {
-  return is_block_map(parameter) && weights.coding_of(parameter.name).has_value();
+  return architecture::is_map_of_blocks(parameter) && weights.coding_of(parameter.name).has_value();
 }
 
 // Stands for a weight that the linear map takes in codes.

@@ -7,9 +7,12 @@
 namespace convoy::nn {
 namespace {
 
-std::vector<int64_t> query_key_value_widths(const architecture::DecoderSpec& spec) {
-  const int64_t query = spec.num_heads * spec.head_dim;
-  const int64_t key = spec.num_kv_heads * spec.head_dim;
+std::vector<int64_t> query_key_value_widths(const architecture::DecoderSpec& spec,
+                                            const architecture::LayerSpec& layer) {
+  const int64_t query = spec.num_heads * spec.head_dim_of(layer);
+  const int64_t key = spec.kv_heads_of(layer) * spec.head_dim_of(layer);
+  if (layer.keys_of != architecture::kOwnKeys) return {query};
+  if (layer.keys_are_values) return {query, key};
   return {query, key, key};
 }
 
@@ -20,7 +23,7 @@ Attention::Attention(const architecture::DecoderSpec& spec, int64_t index,
                      const BlockSource& source)
     : index_(index),
       layer_(spec.layers[index]),
-      head_dim_(spec.head_dim),
+      head_dim_(spec.head_dim_of(layer_)),
       norm_epsilon_(spec.norm_epsilon),
       attention_scale_(spec.attention_scale),
       score_cap_(spec.score_cap),
@@ -29,16 +32,18 @@ Attention::Attention(const architecture::DecoderSpec& spec, int64_t index,
       weightless_norms_(spec.query_key_norm && spec.weightless_head_norms),
       has_gate_(spec.attention_gate),
       has_gate_map_(spec.gate_map),
-      query_key_value_(source.projections(architecture::query_key_value_maps(spec),
+      norms_values_(spec.value_norm),
+      query_key_value_(source.projections(architecture::query_key_value_maps(spec, layer_),
                                           spec.hidden_size, spec.qkv_bias,
-                                          query_key_value_widths(spec))),
-      output_(source.linear("self_attn.o_proj", spec.num_heads * spec.head_dim, spec.hidden_size,
+                                          query_key_value_widths(spec, layer_))),
+      output_(source.linear("self_attn.o_proj", spec.num_heads * head_dim_, spec.hidden_size,
                             spec.attention_output_bias)) {
   if (!spec.query_key_norm || weightless_norms_) return;
   const int64_t heads_together = spec.norm_over_heads ? spec.num_heads : 1;
-  const int64_t kv_heads_together = spec.norm_over_heads ? spec.num_kv_heads : 1;
-  query_norm_ = source.norm("self_attn.q_norm", heads_together * spec.head_dim);
-  key_norm_ = source.norm("self_attn.k_norm", kv_heads_together * spec.head_dim);
+  const int64_t kv_heads_together = spec.norm_over_heads ? spec.kv_heads_of(layer_) : 1;
+  query_norm_ = source.norm("self_attn.q_norm", heads_together * head_dim_);
+  if (layer_.keys_of == architecture::kOwnKeys)
+    key_norm_ = source.norm("self_attn.k_norm", kv_heads_together * head_dim_);
 }
 
 // x itself without a norm.
@@ -74,32 +79,45 @@ at::Tensor Attention::heads(const at::Tensor& x_THE, const BlockParameter& norm,
   return in_order(normed_THE, batch.feature_order);
 }
 
-at::Tensor Attention::forward(const at::Tensor& x_TD, const BlockBatch& batch) const {
+// The values are v_proj's output or, where keys are values, k_proj's.
+at::Tensor Attention::values_of(const std::vector<at::Tensor>& projected) const {
+  const at::Tensor v_TKE = in_heads(projected[layer_.keys_are_values ? 1 : 2]);
+  if (!norms_values_) return v_TKE;
+  const at::Tensor ones_E = at::ones({head_dim_}, v_TKE.options());
+  return kernels::rms_norm(v_TKE.contiguous(), ones_E, norm_epsilon_,
+                           kernels::NormOrder::CastThenScale);
+}
+
+Attention::Heads Attention::heads_of(const at::Tensor& x_TD, const BlockBatch& batch) const {
   const std::vector<at::Tensor> projected = query_key_value_.forward(x_TD, batch.draw_key);
-  const int64_t tokens = x_TD.size(0);
-  at::Tensor q_THE, gate_TD;
+  Heads found;
   if (has_gate_ && !has_gate_map_) {
-    const at::Tensor both_THE = projected[0].view({tokens, -1, 2 * head_dim_});
-    q_THE = both_THE.narrow(2, 0, head_dim_).contiguous();
-    gate_TD = both_THE.narrow(2, head_dim_, head_dim_).reshape({tokens, -1});
+    const at::Tensor both_THE = projected[0].view({x_TD.size(0), -1, 2 * head_dim_});
+    found.q_THE = both_THE.narrow(2, 0, head_dim_).contiguous();
+    found.gate_THE = both_THE.narrow(2, head_dim_, head_dim_);
   } else {
-    q_THE = in_heads(projected[0]);
-    if (has_gate_map_) gate_TD = projected[3];
+    found.q_THE = in_heads(projected[0]);
+    if (has_gate_map_) found.gate_THE = in_heads(projected.back());
   }
-  const at::Tensor out_THE =
-      attend(heads(q_THE, query_norm_, batch), heads(in_heads(projected[1]), key_norm_, batch),
-             in_heads(projected[2]), batch);
-  const at::Tensor out_TD = out_THE.reshape({tokens, -1});
+  found.q_THE = heads(found.q_THE, query_norm_, batch);
+  // A rotation of scaled queries is the scaled rotation, so the factor may come first.
+  if (batch.query_scale_T11.defined()) found.q_THE = found.q_THE * batch.query_scale_T11;
+  if (layer_.keys_of == architecture::kOwnKeys)
+    found.made = {heads(in_heads(projected[1]), key_norm_, batch), values_of(projected)};
+  return found;
+}
+
+at::Tensor Attention::forward(const at::Tensor& x_TD, const BlockBatch& batch) const {
+  const int64_t tokens = x_TD.size(0);
+  const Heads found = heads_of(x_TD, batch);
+  const at::Tensor out_TD = attend(found, batch).reshape({tokens, -1});
   if (!has_gate_) return output_.forward(out_TD, batch.draw_key);
+  const at::Tensor gate_TD = found.gate_THE.reshape({tokens, -1});
   return output_.forward(kernels::gated_activation(gate_TD, out_TD, kernels::Activation::Sigmoid),
                          batch.draw_key);
 }
 
-at::Tensor Attention::attend(const at::Tensor& unscaled_q_THE, const at::Tensor& k_TKE,
-                             const at::Tensor& v_TKE, const BlockBatch& batch) const {
-  // A rotation of scaled queries is the scaled rotation, so the factor may come first.
-  const at::Tensor q_THE =
-      batch.query_scale_T11.defined() ? unscaled_q_THE * batch.query_scale_T11 : unscaled_q_THE;
+kernels::HeadTransform Attention::transform_of(const BlockBatch& batch) const {
   kernels::HeadTransform transform{.norm_epsilon = norm_epsilon_, .norm_order = norm_order_};
   if (!norms_apart(batch)) {
     transform.query_norm_E = norm_weight(query_norm_, batch);
@@ -110,13 +128,33 @@ at::Tensor Attention::attend(const at::Tensor& unscaled_q_THE, const at::Tensor&
     transform.sin_PE = batch.sin_PE;
     transform.positions_T = batch.position_ids_T;
   }
-  const kernels::AttentionConfig config{.scale = attention_scale_,
-                                        .sliding_window = layer_.sliding_window,
-                                        .score_cap = score_cap_,
-                                        .kernel = batch.attention};
-  if (batch.cache) return batch.cache->attend(index_, q_THE, k_TKE, v_TKE, transform, config);
-  const auto [turned_q_THE, turned_k_TKE] = kernels::transformed_heads(q_THE, k_TKE, transform);
-  return kernels::packed_attention(turned_q_THE, turned_k_TKE, v_TKE, batch.rows, config);
+  return transform;
+}
+
+kernels::AttentionConfig Attention::config_of(const BlockBatch& batch) const {
+  return {.scale = attention_scale_,
+          .sliding_window = layer_.sliding_window,
+          .score_cap = score_cap_,
+          .kernel = batch.attention};
+}
+
+at::Tensor Attention::attend(const Heads& found, const BlockBatch& batch) const {
+  if (layer_.keys_of != architecture::kOwnKeys) return attend_to_others(found.q_THE, batch);
+  const auto& [k_TKE, v_TKE] = found.made;
+  const kernels::HeadTransform transform = transform_of(batch);
+  if (batch.cache)
+    return batch.cache->attend(index_, found.q_THE, k_TKE, v_TKE, transform, config_of(batch));
+  const auto [turned_q_THE, turned_k_TKE] =
+      kernels::transformed_heads(found.q_THE, k_TKE, transform);
+  if (batch.made != nullptr) *batch.made = {turned_k_TKE, v_TKE};
+  return kernels::packed_attention(turned_q_THE, turned_k_TKE, v_TKE, batch.rows, config_of(batch));
+}
+
+at::Tensor Attention::attend_to_others(const at::Tensor& q_THE, const BlockBatch& batch) const {
+  const at::Tensor turned_q_THE = kernels::transformed_queries(q_THE, transform_of(batch));
+  if (batch.cache) return batch.cache->attend_to_stored(index_, turned_q_THE, config_of(batch));
+  return kernels::packed_attention(turned_q_THE, batch.read.k_TKE, batch.read.v_TKE, batch.rows,
+                                   config_of(batch));
 }
 
 void Attention::quantize(const kernels::IntegerFormat& format) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of a block with its linear maps and its norms of queries and keys. Shapes: T tokens, D
-// hidden, H query heads, K kv heads, E head features.
+// Attention of a block with its linear maps and its norms of queries and keys. A layer may read
+// keys and values that an earlier layer made. Shapes: T tokens, D hidden, H query heads, K kv
+// heads, E head features.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,14 +26,23 @@ class Attention final : public TokenMixer {
   void visit(const LinearVisitor& linear, const ParameterVisitor& parameter) override;
 
  private:
+  struct Heads {
+    at::Tensor q_THE;
+    KeysAndValues made = {};   // undefined in a layer that reads another's
+    at::Tensor gate_THE = {};  // undefined without an output gate
+  };
+  Heads heads_of(const at::Tensor& x_TD, const BlockBatch& batch) const;
+  at::Tensor values_of(const std::vector<at::Tensor>& projected) const;
+  kernels::HeadTransform transform_of(const BlockBatch& batch) const;
+  kernels::AttentionConfig config_of(const BlockBatch& batch) const;
   at::Tensor normalise(const at::Tensor& x, const at::Tensor& weight) const;
   at::Tensor norm_weight(const BlockParameter& norm, const BlockBatch& batch) const;
   at::Tensor in_heads(const at::Tensor& projected) const;
   at::Tensor heads(const at::Tensor& x_THE, const BlockParameter& norm,
                    const BlockBatch& batch) const;
   bool norms_apart(const BlockBatch& batch) const;
-  at::Tensor attend(const at::Tensor& q_THE, const at::Tensor& k_TKE, const at::Tensor& v_TKE,
-                    const BlockBatch& batch) const;
+  at::Tensor attend(const Heads& heads, const BlockBatch& batch) const;
+  at::Tensor attend_to_others(const at::Tensor& q_THE, const BlockBatch& batch) const;
 
   int64_t index_;
   architecture::LayerSpec layer_;
@@ -45,6 +55,7 @@ class Attention final : public TokenMixer {
   bool weightless_norms_;
   bool has_gate_;
   bool has_gate_map_;
+  bool norms_values_;
 
   Projections query_key_value_;
   Linear output_;

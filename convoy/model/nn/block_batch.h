@@ -11,6 +11,12 @@
 
 namespace convoy::nn {
 
+// Keys of one layer after their norm and rotation, and its values.
+struct KeysAndValues {
+  at::Tensor k_TKE;
+  at::Tensor v_TKE;
+};
+
 // Copied into the graph when blocks are recomputed.
 struct BlockBatch {
   at::Tensor cos_PE;  // undefined, as sin_PE, in a layer that does not rotate
@@ -19,6 +25,11 @@ struct BlockBatch {
   at::Tensor query_scale_T11 = {};  // undefined: 1
   // The weight under which a norm of heads only normalises, [E]; undefined: norms have their own.
   at::Tensor plain_norm_E = {};
+  at::Tensor layer_input_TP = {};   // undefined: the model has no inputs by layer
+  // Without a cache: the keys and values that a layer reads which makes none, and a place for the
+  // keys and values of a layer that others read.
+  KeysAndValues read = {};
+  KeysAndValues* made = nullptr;
   at::Tensor position_ids_T;
   kernels::RowIndex rows;
   DrawKey draw_key = {};

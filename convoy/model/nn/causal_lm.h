@@ -103,7 +103,8 @@ class CausalLm {
   virtual Residency* residency() const = 0;
   // A use of the unit that holds the head's weight: for code that applies the head.
   virtual UnitUse use_head() const = 0;
-  // Linears inside the blocks in forward order; the head is not among them.
+  // Linears inside the blocks in forward order, after the map that makes inputs of blocks, if there
+  // is one; the head is not among them.
   virtual std::vector<Linear*> block_linears() = 0;
   // For inference, with codes or before quantize_blocks(), before or after adapters: linears of one
   // input become one product where a device gains by it. Names and values of parameters stay the

@@ -28,6 +28,20 @@ std::vector<DecoderBlock> make_blocks(const architecture::DecoderSpec& spec,
   return blocks;
 }
 
+std::optional<LayerInputs> make_layer_inputs(const architecture::DecoderSpec& spec,
+                                             const ParameterSource& source) {
+  if (!spec.layer_inputs.are_there()) return std::nullopt;
+  return std::make_optional<LayerInputs>(spec, source);
+}
+
+std::vector<bool> layers_that_are_read(const architecture::DecoderSpec& spec) {
+  std::vector<bool> is_read(spec.layers.size());
+  for (const architecture::LayerSpec& layer : spec.layers)
+    if (layer.keys_of != architecture::kOwnKeys)
+      is_read.at(static_cast<size_t>(layer.keys_of)) = true;
+  return is_read;
+}
+
 void check_token_ids(const TokenBatch& batch, int64_t vocab_size) {
   const int64_t wrong = batch.lowest_id() < 0 ? batch.lowest_id() : batch.highest_id();
   if (wrong >= 0 && wrong < vocab_size) return;
@@ -41,15 +55,18 @@ void check_token_ids(const TokenBatch& batch, int64_t vocab_size) {
 Decoder::Decoder(architecture::DecoderSpec spec, const ParameterSource& source)
     : spec_(std::move(spec)),
       embedding_VD_(source({"model.embed_tokens.weight", {spec_.vocab_size, spec_.hidden_size}})),
+      layer_inputs_(make_layer_inputs(spec_, source)),
       blocks_(make_blocks(spec_, source)),
+      is_read_(layers_that_are_read(spec_)),
       final_norm_D_(source({"model.norm.weight", {spec_.hidden_size}})),
       head_("lm_head",
             spec_.tied_head ? embedding_VD_
                             : source({"lm_head.weight", {spec_.vocab_size, spec_.hidden_size}}),
             at::Tensor()) {
   rope_tables_.reserve(spec_.ropes.size());
-  for (const architecture::RopeSpec& rope : spec_.ropes)
-    rope_tables_.emplace_back(rope, spec_.head_dim);
+  for (size_t rope = 0; rope < spec_.ropes.size(); ++rope)
+    rope_tables_.emplace_back(spec_.ropes[rope],
+                              spec_.head_dim_of_rope(static_cast<int64_t>(rope)));
 }
 
 // The weight under which a norm of `size` features only normalises.
@@ -68,6 +85,15 @@ at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
   // The factor is rounded to the weight dtype first: in bf16, sqrt(hidden) differs from its fp32
   // value.
   return x_TD * at::scalar_tensor(spec_.embedding_scale, x_TD.scalar_type());
+}
+
+// By block: [T, P], or undefined where blocks have no inputs of their own.
+std::vector<at::Tensor> Decoder::layer_inputs(const TokenBatch& batch, const at::Tensor& x_TD,
+                                              const ForwardOptions& options) const {
+  if (!layer_inputs_) return std::vector<at::Tensor>(blocks_.size());
+  const UnitUse use(residency_, kLayerInputsUnit);
+  return use.leave(layer_inputs_->forward(batch.token_ids_T(), use.enter(x_TD), options.draw_key))
+      .unbind(1);
 }
 
 // [T, 1, 1], or undefined where queries do not grow.
@@ -123,8 +149,15 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   if (options.kept_inputs == KeptInputs::OnHost && !device().is_cpu())
     on_host = std::make_shared<InputsOnHost>(device());
   Residual states{with_noise(embed(batch.token_ids_T()), batch, options)};
-  for (size_t index = 0; index < blocks_.size(); ++index)
+  const std::vector<at::Tensor> inputs = layer_inputs(batch, states.x_TD, options);
+  std::vector<KeysAndValues> made(blocks_.size());
+  for (size_t index = 0; index < blocks_.size(); ++index) {
+    const int64_t keys_of = spec_.layers[index].keys_of;
+    shared.layer_input_TP = inputs[index];
+    shared.read = keys_of == architecture::kOwnKeys ? KeysAndValues() : made.at(keys_of);
+    shared.made = is_read_[index] ? &made[index] : nullptr;
     states = run_block(index, states, shared, options, on_host);
+  }
   const UnitUse use(residency_, norm_unit());
   const at::Tensor norm_TD =
       kernels::add_rms_norm(use.enter(states.x_TD), states.added_TD, final_norm_D_,
@@ -133,6 +166,29 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
           .norm;
   return use.leave(scaled(norm_TD, spec_.logit_scale));
 }
+
+namespace {
+
+// The block as a function of the tensors that backward goes through: hidden states, the layer's
+// input, keys and values of another layer. Returns the hidden states, then the keys and values that
+// other layers read.
+TensorsFunction as_function(const DecoderBlock& block, BlockBatch batch) {
+  const bool is_read = batch.made != nullptr;
+  batch.layer_input_TP = at::Tensor();
+  batch.read = {};
+  return [&block, batch, is_read](const std::vector<at::Tensor>& inputs) {
+    KeysAndValues made;
+    BlockBatch with_inputs = batch;
+    with_inputs.layer_input_TP = inputs[1];
+    with_inputs.read = {inputs[2], inputs[3]};
+    with_inputs.made = is_read ? &made : nullptr;
+    std::vector<at::Tensor> outputs{block.forward({inputs[0]}, with_inputs).sum()};
+    if (is_read) outputs.insert(outputs.end(), {made.k_TKE, made.v_TKE});
+    return outputs;
+  };
+}
+
+}  // namespace
 
 Residual Decoder::run_block(size_t index, const Residual& input, BlockBatch batch,
                             const ForwardOptions& options,
@@ -146,16 +202,20 @@ Residual Decoder::run_block(size_t index, const Residual& input, BlockBatch batc
     batch.feature_order = table.order();
   }
   if (!at::GradMode::is_enabled()) return block.forward(input, batch);
-  const bool records = input.requires_grad() || block.trains();
+  const bool records = input.requires_grad() || block.trains() ||
+                       (batch.layer_input_TP.defined() && batch.layer_input_TP.requires_grad());
   std::optional<kernels::RecomputedOutputs> recomputed;
   if (records && options.recompute == Recompute::Selective) recomputed.emplace();
   const bool recomputes = records && options.recompute == Recompute::Blocks;
   if (residency_ == nullptr && !recomputes) return block.forward(input, batch);
   // Backward sees one input and one output of a unit, whether the unit is recomputed or not.
   const at::Tensor x_TD = use.enter(input.sum());
-  const auto run = [&block, batch](const at::Tensor& x) { return block.forward({x}, batch).sum(); };
-  if (!recomputes) return {use.leave(run(x_TD))};
-  return {use.leave(recompute_in_backward(x_TD, run, on_host))};
+  if (!recomputes) return {use.leave(block.forward({x_TD}, batch).sum())};
+  const std::vector<at::Tensor> outputs =
+      recompute_in_backward({x_TD, batch.layer_input_TP, batch.read.k_TKE, batch.read.v_TKE},
+                            as_function(block, batch), on_host);
+  if (batch.made != nullptr) *batch.made = {outputs[1], outputs[2]};
+  return {use.leave(outputs[0])};
 }
 
 std::vector<NamedTensor> Decoder::parameters() {
@@ -163,11 +223,11 @@ std::vector<NamedTensor> Decoder::parameters() {
   const auto add_linear = [&](Linear& linear) {
     for (NamedTensor& part : linear.parts()) listed.push_back(std::move(part));
   };
-  for (DecoderBlock& block : blocks_) {
-    block.visit(add_linear, [&](const std::string& name, at::Tensor& weight) {
-      listed.push_back({name, weight});
-    });
-  }
+  const auto add = [&](const std::string& name, at::Tensor& weight) {
+    listed.push_back({name, weight});
+  };
+  if (layer_inputs_) layer_inputs_->visit(add_linear, add);
+  for (DecoderBlock& block : blocks_) block.visit(add_linear, add);
   listed.push_back({"model.norm.weight", final_norm_D_});
   if (!spec_.tied_head) add_linear(head_);
   return listed;
@@ -185,11 +245,17 @@ std::vector<Unit> Decoder::units() {
   std::vector<Unit> units{{.name = "model.embed_tokens"}};
   add(units.back(), "model.embed_tokens.weight", embedding_VD_);
   if (spec_.tied_head) units.back().linears.push_back(&head_);
+  const auto add_linear_here = [&](Linear& linear) { add_linear(units.back(), linear); };
+  const auto add_here = [&](const std::string& name, at::Tensor& weight) {
+    add(units.back(), name, weight);
+  };
+  if (layer_inputs_) {
+    units.push_back({.name = "model.embed_tokens_per_layer"});
+    layer_inputs_->visit(add_linear_here, add_here);
+  }
   for (size_t index = 0; index < blocks_.size(); ++index) {
     units.push_back({.name = fmt::format("model.layers.{}", index)});
-    blocks_[index].visit(
-        [&](Linear& linear) { add_linear(units.back(), linear); },
-        [&](const std::string& name, at::Tensor& weight) { add(units.back(), name, weight); });
+    blocks_[index].visit(add_linear_here, add_here);
   }
   units.push_back({.name = "model.norm"});
   add(units.back(), "model.norm.weight", final_norm_D_);
@@ -202,6 +268,7 @@ std::vector<Unit> Decoder::units() {
 
 std::vector<Linear*> Decoder::block_linears() {
   std::vector<Linear*> linears;
+  if (layer_inputs_) linears.push_back(&layer_inputs_->projection());
   for (DecoderBlock& block : blocks_) {
     block.visit([&](Linear& linear) { linears.push_back(&linear); },
                 [](const std::string&, at::Tensor&) {});
@@ -230,6 +297,7 @@ void Decoder::prepare_positions(int64_t num_positions) {
 }
 
 void Decoder::quantize_blocks(const kernels::IntegerFormat& format) {
+  if (layer_inputs_) layer_inputs_->quantize(format);
   for (DecoderBlock& block : blocks_) block.quantize(format);
 }
 
@@ -243,7 +311,7 @@ int64_t Decoder::matmul_parameters() const {
   int64_t weights = spec_.hidden_size * spec_.vocab_size;
   for (const architecture::ParameterDeclaration& parameter :
        architecture::declare_parameters(spec_))
-    if (parameter.name.starts_with("model.layers.") && parameter.shape.size() == 2)
+    if (architecture::is_map_of_blocks(parameter))
       weights += parameter.shape[0] * parameter.shape[1];
   return weights;
 }
@@ -254,9 +322,13 @@ KvGeometry Decoder::kv_geometry() const {
                       .windows = {},
                       .delta_net = spec_.delta_net,
                       .options = embedding_VD_.options()};
-  for (const architecture::LayerSpec& layer : spec_.layers)
+  for (const architecture::LayerSpec& layer : spec_.layers) {
+    const auto index = static_cast<int64_t>(geometry.windows.size());
     geometry.windows.push_back(
         layer.mixer == architecture::TokenMixer::GatedDeltaNet ? kHasState : layer.sliding_window);
+    geometry.heads.push_back({spec_.kv_heads_of(layer), spec_.head_dim_of(layer)});
+    geometry.keys_of.push_back(layer.keys_of == architecture::kOwnKeys ? index : layer.keys_of);
+  }
   return geometry;
 }
 

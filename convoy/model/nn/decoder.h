@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,8 @@ class Decoder final : public CausalLm {
  private:
   at::Tensor plain_norm(int64_t size) const;
   at::Tensor embed(const at::Tensor& token_ids_T) const;
+  std::vector<at::Tensor> layer_inputs(const TokenBatch& batch, const at::Tensor& x_TD,
+                                       const ForwardOptions& options) const;
   at::Tensor query_scale(const at::Tensor& positions_T) const;
   at::Tensor table_positions(const TokenBatch& batch) const;
   at::Tensor with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
@@ -67,15 +70,19 @@ class Decoder final : public CausalLm {
   Residual run_block(size_t index, const Residual& input, BlockBatch batch,
                      const ForwardOptions& options,
                      const std::shared_ptr<InputsOnHost>& on_host) const;
-  // In units(): the embedding, the blocks, the final norm, the head unless it is the embedding.
+  // In units(): the embedding, the inputs by layer if there are any, the blocks, the final norm,
+  // the head unless it is the embedding.
   static constexpr size_t kEmbeddingUnit = 0;
-  size_t block_unit(size_t index) const { return 1 + index; }
-  size_t norm_unit() const { return 1 + blocks_.size(); }
+  static constexpr size_t kLayerInputsUnit = 1;
+  size_t block_unit(size_t index) const { return (layer_inputs_ ? 2 : 1) + index; }
+  size_t norm_unit() const { return block_unit(blocks_.size()); }
   size_t head_unit() const { return spec_.tied_head ? kEmbeddingUnit : norm_unit() + 1; }
 
   architecture::DecoderSpec spec_;
   at::Tensor embedding_VD_;
+  std::optional<LayerInputs> layer_inputs_;
   std::vector<DecoderBlock> blocks_;
+  std::vector<bool> is_read_;  // by block: later blocks read its keys and values
   at::Tensor final_norm_D_;
   Linear head_;
   std::vector<RopeTable> rope_tables_;  // by spec_.ropes

@@ -3,12 +3,37 @@
 
 #include <algorithm>
 
+#include "convoy/model/kernels/ops/autograd.h"
+
 namespace convoy::nn {
 namespace {
 
 // A recurrence has the order of tokens without a rotation.
 int64_t rope_of(const architecture::LayerSpec& layer) {
   return layer.mixer == architecture::TokenMixer::Attention ? layer.rope : architecture::kNoRope;
+}
+
+std::optional<LayerInputGate> make_input_gate(const architecture::DecoderSpec& spec,
+                                              const BlockSource& source) {
+  if (!spec.layer_inputs.are_there()) return std::nullopt;
+  return std::make_optional<LayerInputGate>(spec, source);
+}
+
+// The scalar never trains, in transformers it is a buffer. Its gradient is zero, not undefined:
+// strategies wait for a gradient of every parameter.
+at::Tensor times_scalar(const at::Tensor& x_TD, const at::Tensor& scalar) {
+  const bool records = kernels::records_gradient({x_TD, scalar});
+  const at::NoGradGuard no_grad;
+  const at::Tensor y_TD = x_TD * scalar;
+  if (!records) return y_TD;
+  return kernels::with_backward(
+      y_TD, {.op = "layer_scalar",
+             .inputs = {x_TD, scalar},
+             .saved = {scalar},
+             .gradients = [](const at::Tensor& grad, const std::vector<at::Tensor>& saved,
+                             const std::vector<bool>&) -> std::vector<at::Tensor> {
+               return {grad * saved[0], at::zeros_like(saved[0])};
+             }});
 }
 
 }  // namespace
@@ -27,13 +52,17 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
       norm_order_(kernel_of(spec.norm_order)),
       activation_(kernel_of(spec.activation)),
       mixer_(make_token_mixer(spec, index, source)),
-      gate_up_(source.projections(architecture::gate_up_maps(spec), spec.hidden_size, spec.ffn_bias,
-                                  {spec.ffn_size, spec.ffn_size})),
-      down_(source.linear("mlp.down_proj", spec.ffn_size, spec.hidden_size, spec.ffn_bias)),
+      gate_up_(source.projections(
+          architecture::gate_up_maps(spec, spec.layers[index]), spec.hidden_size, spec.ffn_bias,
+          {spec.ffn_size_of(spec.layers[index]), spec.ffn_size_of(spec.layers[index])})),
+      down_(source.linear("mlp.down_proj", spec.ffn_size_of(spec.layers[index]), spec.hidden_size,
+                          spec.ffn_bias)),
       before_mixer_(source.norm(spec.norms.before_attention, spec.hidden_size)),
       after_mixer_(source.norm(spec.norms.after_attention, spec.hidden_size)),
       before_ffn_(source.norm(spec.norms.before_ffn, spec.hidden_size)),
-      after_ffn_(source.norm(spec.norms.after_ffn, spec.hidden_size)) {}
+      after_ffn_(source.norm(spec.norms.after_ffn, spec.hidden_size)),
+      input_gate_(make_input_gate(spec, source)),
+      scalar_(spec.layer_scalars ? source.parameter("layer_scalar", {1}) : BlockParameter()) {}
 
 // x itself without a norm.
 at::Tensor DecoderBlock::normalise_output(const at::Tensor& x, const BlockParameter& norm) const {
@@ -55,7 +84,14 @@ Residual DecoderBlock::forward(const Residual& input, const BlockBatch& batch) c
   const at::Tensor mixed = normalise_output(mixer_->forward(first.norm, batch), after_mixer_);
   const kernels::AddedNorm middle = added({first.sum, scaled(mixed, residual_scale_)}, before_ffn_);
   const at::Tensor fed = normalise_output(feed_forward(middle.norm, batch.draw_key), after_ffn_);
-  return {middle.sum, scaled(fed, residual_scale_)};
+  return finished({middle.sum, scaled(fed, residual_scale_)}, batch);
+}
+
+Residual DecoderBlock::finished(const Residual& output, const BlockBatch& batch) const {
+  if (!input_gate_ && !scalar_.value.defined()) return output;
+  at::Tensor x_TD = output.sum();
+  if (input_gate_) x_TD = x_TD + input_gate_->forward(x_TD, batch.layer_input_TP, batch.draw_key);
+  return {scalar_.value.defined() ? times_scalar(x_TD, scalar_.value) : x_TD};
 }
 
 at::Tensor DecoderBlock::feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const {
@@ -72,13 +108,15 @@ void DecoderBlock::quantize(const kernels::IntegerFormat& format) {
   mixer_->quantize(format);
   gate_up_.quantize(format);
   down_.quantize(format);
+  if (input_gate_) input_gate_->quantize(format);
 }
 
 bool DecoderBlock::trains() const {
-  const auto norms = {&before_mixer_, &after_mixer_, &before_ffn_, &after_ffn_};
+  const auto others = {&before_mixer_, &after_mixer_, &before_ffn_, &after_ffn_, &scalar_};
   return mixer_->trains() || gate_up_.trains() || down_.trains() ||
-         std::any_of(norms.begin(), norms.end(),
-                     [](const BlockParameter* norm) { return norm->trains(); });
+         (input_gate_ && input_gate_->trains()) ||
+         std::any_of(others.begin(), others.end(),
+                     [](const BlockParameter* other) { return other->trains(); });
 }
 
 void DecoderBlock::visit(const LinearVisitor& linear, const ParameterVisitor& parameter) {
@@ -87,6 +125,8 @@ void DecoderBlock::visit(const LinearVisitor& linear, const ParameterVisitor& pa
   linear(down_);
   for (BlockParameter* norm : {&before_mixer_, &after_mixer_, &before_ffn_, &after_ffn_})
     visit_parameter(*norm, parameter);
+  if (input_gate_) input_gate_->visit(linear, parameter);
+  visit_parameter(scalar_, parameter);
 }
 
 }  // namespace convoy::nn

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One transformer block: a token mixer and a gated feed-forward, each behind a norm and added to
-// the residual. Shapes: T tokens, D hidden, F feed-forward.
+// the residual; in some families an input of the layer, and a scalar that multiplies the output.
+// Shapes: T tokens, D hidden, F feed-forward.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "convoy/model/architecture/decoder_spec.h"
 #include "convoy/model/nn/block_batch.h"
 #include "convoy/model/nn/block_parameters.h"
+#include "convoy/model/nn/layer_inputs.h"
 #include "convoy/model/nn/spec_kernels.h"
 #include "convoy/model/nn/token_mixer.h"
 
@@ -56,6 +59,7 @@ class DecoderBlock {
   at::Tensor normalise_output(const at::Tensor& x, const BlockParameter& norm) const;
   kernels::AddedNorm added(const Residual& residual, const BlockParameter& norm) const;
   at::Tensor feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const;
+  Residual finished(const Residual& output, const BlockBatch& batch) const;
 
   int64_t rope_;
   double norm_epsilon_;
@@ -71,6 +75,8 @@ class DecoderBlock {
   BlockParameter after_mixer_;
   BlockParameter before_ffn_;
   BlockParameter after_ffn_;
+  std::optional<LayerInputGate> input_gate_;
+  BlockParameter scalar_;
 };
 
 }  // namespace convoy::nn

@@ -19,6 +19,13 @@ namespace convoy::nn {
 // In place of a window: the layer stores no keys and values, it has a state of each row.
 inline constexpr int64_t kHasState = -1;
 
+// A layer's heads of keys and values.
+struct KvHeads {
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  bool operator==(const KvHeads&) const = default;
+};
+
 // The values that a model stores of each token, and of each row.
 struct KvGeometry {
   int64_t num_kv_heads = 0;
@@ -27,16 +34,25 @@ struct KvGeometry {
   std::vector<int64_t> windows;
   architecture::DeltaNetSpec delta_net = {};  // sizes of the layers that have a state
   at::TensorOptions options;                  // element type and device
+  // By layer, where layers differ; empty: all layers have the heads above.
+  std::vector<KvHeads> heads = {};
+  // By layer: the layer that stores the keys and values it reads. Empty: each layer stores its own.
+  std::vector<int64_t> keys_of = {};
 
   bool has_states() const;
+  KvHeads heads_of(int64_t layer) const;
+  // Does it store keys and values of its own?
+  bool stores_keys(int64_t layer) const;
 };
 
-// Layers that see the same keys: a row has one table of blocks for all of them.
+// Layers that store keys of the same tokens in blocks of the same shape: a row has one table of
+// blocks for all of them.
 struct KvLayerGroup {
   int64_t window_tokens = 0;
   std::vector<int64_t> layers;
+  KvHeads heads = {};
 };
-// By window, in the order of their first layers, without the layers that have a state.
+// By window and heads, in the order of their first layers, without the layers that store no keys.
 std::vector<KvLayerGroup> layer_groups(const KvGeometry& geometry);
 
 // Bytes of one block in all layers of a group.
@@ -68,6 +84,10 @@ class KvCache {
   at::Tensor attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,
                     const at::Tensor& v_TKE, const kernels::HeadTransform& transform,
                     const kernels::AttentionConfig& config) const;
+  // The same for a layer that reads another one's keys, with queries that are transformed already.
+  // The other layer has attended in this pass.
+  at::Tensor attend_to_stored(int64_t layer, const at::Tensor& q_THE,
+                              const kernels::AttentionConfig& config) const;
 
  private:
   struct Layer {

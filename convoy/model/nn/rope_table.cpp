@@ -51,14 +51,26 @@ at::Tensor stretch_yarn(const at::Tensor& frequencies, const architecture::RopeS
   return frequencies / spec.factor * (1 - kept_share) + frequencies * kept_share;
 }
 
+// Features that turn with a feature half of them further on. In a proportional rotation the
+// features that stay are pairs of angle 0 among them.
 int64_t rotated_features(const architecture::RopeSpec& spec, int64_t head_dim) {
-  return spec.rotated_features > 0 ? spec.rotated_features : head_dim;
+  const bool is_part =
+      spec.rotated_features > 0 && spec.kind != architecture::RopeKind::Proportional;
+  return is_part ? spec.rotated_features : head_dim;
 }
 
 at::Tensor wavelengths_of(const architecture::RopeSpec& spec, int64_t head_dim) {
   const int64_t features = rotated_features(spec, head_dim);
   return at::pow(spec.theta, at::arange(0, features, 2, at::kLong).to(at::kFloat) /
                                  static_cast<double>(features));
+}
+
+// "proportional": the pairs behind the rotated ones stay.
+at::Tensor stop_proportional(const at::Tensor& frequencies, const architecture::RopeSpec& spec) {
+  if (spec.rotated_features == 0) return frequencies / spec.factor;
+  const int64_t turning = spec.rotated_features / 2;
+  const at::Tensor kept = frequencies.narrow(0, 0, turning) / spec.factor;
+  return at::constant_pad_nd(kept, {0, frequencies.size(0) - turning});
 }
 
 // "longrope": every pair has a divisor of its own.
@@ -80,6 +92,8 @@ at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_
       return stretch_yarn(frequencies, spec, rotated_features(spec, head_dim));
     case architecture::RopeKind::LongRope:
       return stretch_longrope(spec, spec.divisors, head_dim);
+    case architecture::RopeKind::Proportional:
+      return stop_proportional(frequencies, spec);
     case architecture::RopeKind::Default:
       break;
   }

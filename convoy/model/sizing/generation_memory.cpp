@@ -34,7 +34,7 @@ Elements elements_of(const DecoderSpec& model) {
     int64_t count = 1;
     for (const int64_t size : parameter.shape) count *= size;
     elements.all += count;
-    if (!parameter.name.starts_with("model.layers.") || parameter.shape.size() != 2) continue;
+    if (!architecture::is_map_of_blocks(parameter)) continue;
     elements.of_blocks += count;
     elements.rows_of_blocks += parameter.shape.front();
   }
@@ -67,16 +67,19 @@ void add_integer_weights(const Elements& elements, const GenerationRequest& requ
 int64_t kv_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_t element_bytes) {
   if (!rows.keeps_kv) return 0;
   int64_t bytes = 0;
-  const int64_t values = 2 * model.num_kv_heads * model.head_dim;
   for (const architecture::LayerSpec& layer : model.layers) {
-    if (layer.mixer == architecture::TokenMixer::GatedDeltaNet) continue;
+    if (layer.mixer == architecture::TokenMixer::GatedDeltaNet ||
+        layer.keys_of != architecture::kOwnKeys)
+      continue;
+    const int64_t kv_heads = model.kv_heads_of(layer);
+    const int64_t values = 2 * kv_heads * model.head_dim_of(layer);
     int64_t tokens = rows.row_tokens;
     if (layer.sliding_window > 0)
       tokens = std::min(tokens, layer.sliding_window + rows.step_tokens);
     int64_t blocks = rows.rows * ((tokens + kKvBlockTokens - 1) / kKvBlockTokens);
     if (rows.kv_blocks > 0) blocks = std::min(blocks, rows.kv_blocks);
     const int64_t value_bytes =
-        rows.int8_kv ? values + 2 * model.num_kv_heads * kScaleBytes : values * element_bytes;
+        rows.int8_kv ? values + 2 * kv_heads * kScaleBytes : values * element_bytes;
     bytes += blocks * kKvBlockTokens * value_bytes;
   }
   return rows.kv_bytes > 0 ? std::min(bytes, rows.kv_bytes) : bytes;
@@ -93,15 +96,23 @@ int64_t state_bytes_of(const DecoderSpec& model, const GenerationRows& rows,
   return rows.rows * model.num_layers_with(architecture::TokenMixer::GatedDeltaNet) * of_layer;
 }
 
+int64_t widest_keys_and_values(const DecoderSpec& model) {
+  int64_t widest = 0;
+  for (const architecture::LayerSpec& layer : model.layers)
+    widest = std::max(widest, 2 * model.kv_heads_of(layer) * model.head_dim_of(layer));
+  return widest;
+}
+
 // Queries, keys, values and the outputs of the feed-forward's maps for the tokens of a step, and
 // the logits of the rows that draw.
 int64_t step_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_t element_bytes) {
   const int64_t tokens =
       std::min(rows.step_tokens, std::max(rows.rows, rows.rows * rows.row_tokens));
   const int64_t recurrent = 2 * model.delta_net.conv_channels() + 3 * model.delta_net.value_width();
+  const int64_t inputs = model.num_layers() * model.layer_inputs.width;
   const int64_t width =
-      std::max(3 * model.ffn_size + 2 * model.num_kv_heads * model.head_dim, recurrent) +
-      4 * model.hidden_size;
+      std::max(3 * model.widest_ffn() + widest_keys_and_values(model), recurrent) +
+      4 * model.hidden_size + inputs;
   const int64_t logit_rows = rows.logit_rows > 0 ? rows.logit_rows : rows.rows;
   return tokens * width * element_bytes + logit_rows * model.vocab_size * kGeneratedFloatBytes;
 }

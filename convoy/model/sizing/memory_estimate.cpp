@@ -48,6 +48,7 @@ constexpr std::string_view kOutputGate = "output_gate";
 
 // "model.layers.3" of "model.layers.3.mlp.up_proj.weight": nn::Decoder::units() parts them so.
 std::string unit_of(const std::string& parameter) {
+  if (parameter.starts_with("model.per_layer_")) return "model.embed_tokens_per_layer.weight";
   if (!parameter.starts_with(kBlocks)) return parameter;
   return parameter.substr(0, parameter.find('.', kBlocks.size()));
 }
@@ -71,7 +72,7 @@ std::string_view last_part(std::string_view module) { return module.substr(modul
 // "model.layers.0.self_attn.q_proj" of its weight; empty for what is no linear map of a block.
 std::string linear_of_block(const ParameterDeclaration& parameter) {
   constexpr std::string_view kEnd = ".weight";
-  if (!parameter.name.starts_with(kBlocks) || parameter.shape.size() != 2) return {};
+  if (!architecture::is_map_of_blocks(parameter)) return {};
   return parameter.name.substr(0, parameter.name.size() - kEnd.size());
 }
 
@@ -124,7 +125,7 @@ class ShapeMaker {
     for (const ParameterDeclaration& parameter : declare_parameters(model)) add(parameter);
     close_unit();
     shape_.kept += (in_blocks_ + adapter_width_) / std::max<int64_t>(shape_.layers, 1);
-    shape_.at_work = (model.fused_gate_up ? 5 : 3) * model.ffn_size + 2 * model.hidden_size;
+    shape_.at_work = (model.fused_gate_up ? 5 : 3) * model.widest_ffn() + 2 * model.hidden_size;
     if (model.num_layers_with(architecture::TokenMixer::GatedDeltaNet) > 0)
       shape_.at_work =
           std::max(shape_.at_work, delta_net_at_work(model.delta_net, shape_.element_bytes));
@@ -234,6 +235,10 @@ MapWidths widths_around(std::string_view map, int64_t out, int64_t in) {
   if (map == kOutputGate) return {.kept = 2 * out, .recomputed = out};
   if (is_first_map(map)) return {.kept = in + out, .recomputed = in};
   if (map == "down_proj" || map == "out_proj") return {.kept = in, .recomputed = in};
+  // The gate keeps its input, its output and a copy of the layer's input; the map behind it keeps
+  // its input, and the norm that map's output.
+  if (map == "per_layer_input_gate") return {.kept = in + 2 * out};
+  if (map == "per_layer_projection") return {.kept = in + out, .recomputed = in};
   return {.kept = map == "o_proj" ? in : out};
 }
 

@@ -34,10 +34,13 @@ double step_flops(const ProductWeights& weights, const AttentionShape& attention
   const double per_label =
       kFlopsPerElement * static_cast<double>(weights.head * (weights.trains_head ? 3 : 2));
   double tokens = 0;
-  double seen = 0;
+  double seen = 0;  // features of a query times the keys that it sees
   for (const int64_t row : row_tokens) {
     tokens += static_cast<double>(row);
-    for (const int64_t window : attention.windows) seen += pairs(row, window);
+    for (size_t layer = 0; layer < attention.windows.size(); ++layer) {
+      const int64_t width = attention.widths.empty() ? attention.width : attention.widths[layer];
+      seen += static_cast<double>(width) * pairs(row, attention.windows[layer]);
+    }
   }
   // Scores and the sum of values: two products forward, and two gradients of each.
   constexpr double kAttentionProducts = 6;
@@ -45,7 +48,7 @@ double step_flops(const ProductWeights& weights, const AttentionShape& attention
   const double recurrent =
       kRecurrentProducts * kFlopsPerElement * static_cast<double>(attention.recurrent) * tokens;
   return per_token * tokens + recurrent + per_label * static_cast<double>(supervised_tokens) +
-         kAttentionProducts * kFlopsPerElement * static_cast<double>(attention.width) * seen;
+         kAttentionProducts * kFlopsPerElement * seen;
 }
 
 }  // namespace convoy::sizing

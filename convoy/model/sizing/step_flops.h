@@ -31,6 +31,8 @@ struct AttentionShape {
   int64_t width = 0;  // heads x head size
   // by layer with attention: keys that a query sees; 0 = all before it
   std::vector<int64_t> windows = {};
+  // by the same layers, where their widths differ; empty: all have `width`
+  std::vector<int64_t> widths = {};
   // Elements of the states and convolutions of recurrent layers that each token is multiplied with,
   // all layers together, once for each product.
   int64_t recurrent = 0;

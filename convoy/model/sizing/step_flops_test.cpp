@@ -29,6 +29,8 @@ TEST(StepFlops, AttentionSeesWhatLiesBeforeInItsRow) {
   const AttentionShape attention{.width = 16, .windows = {0, 2}};
   // Rows of 3 and 5 tokens have 6 and 15 pairs, and within a window of two tokens 5 and 9 pairs.
   EXPECT_EQ(step_flops({}, attention, kRows, 4), 12.0 * 16 * (6 + 15 + 5 + 9));
+  const AttentionShape of_two_widths{.windows = {0, 2}, .widths = {24, 8}};
+  EXPECT_EQ(step_flops({}, of_two_widths, kRows, 4), 12.0 * (24 * (6 + 15) + 8 * (5 + 9)));
 }
 
 TEST(StepFlops, RecurrencesTakeThreeProductsOfTheirStateForEachToken) {

@@ -48,7 +48,9 @@ void wait_for(at::Device device) {
 }  // namespace
 
 bool takes_weight_decay(const std::string& parameter_name) {
-  static const std::regex exempt(R"(bias|layernorm|rmsnorm|(?:^|\.)norm(?:$|\.)|_norm(?:$|\.))");
+  // Gemma 4's layer_scalar never trains, so it must not decay either.
+  static const std::regex exempt(
+      R"(bias|layernorm|rmsnorm|(?:^|\.)norm(?:$|\.)|_norm(?:$|\.)|layer_scalar)");
   return !std::regex_search(lower_case(parameter_name), exempt);
 }
 

@@ -398,6 +398,8 @@ TEST(AdamW, DecayFollowsTheTrainersNames) {
   EXPECT_FALSE(takes_weight_decay("model.layers.0.input_layernorm.weight"));
   EXPECT_FALSE(takes_weight_decay("model.layers.0.self_attn.q_norm.weight"));
   EXPECT_FALSE(takes_weight_decay("model.norm.weight"));
+  EXPECT_FALSE(takes_weight_decay("model.layers.0.layer_scalar"));
+  EXPECT_TRUE(takes_weight_decay("model.embed_tokens_per_layer.weight"));
 }
 
 TEST(Schedule, CosineByEpochIsTorchsSteppedOnceAnEpoch) {

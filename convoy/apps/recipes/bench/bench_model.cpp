@@ -56,9 +56,7 @@ architecture::DecoderSpec geometry_spec(const std::string& name) {
   }
   spec.max_positions = 32768;
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
-  architecture::RopeSpec rope;
-  rope.theta = 10000.0;
-  spec.ropes = {rope};
+  if (spec.ropes.empty()) spec.ropes = {{.theta = 10000.0}};
   return spec;
 }
 

@@ -145,21 +145,25 @@ double least_weight_bytes(const architecture::DecoderSpec& spec, const BenchPred
 // States are read, and written.
 double least_kv_bytes(const nn::CausalLm& model, const BenchPredictFlags& flags) {
   const nn::KvGeometry geometry = model.kv_geometry();
-  const kernels::PagedShape shape{
-      .num_blocks = 1, .num_kv_heads = geometry.num_kv_heads, .head_dim = geometry.head_dim};
   const auto element =
       flags.kv_dtype == "int8" ? kernels::CacheElement::Int8 : kernels::CacheElement::Model;
-  const double token_bytes =
-      static_cast<double>(kernels::paged_block_bytes(shape, geometry.options, element)) /
-      static_cast<double>(shape.block_tokens);
-  double tokens = 0;
-  for (const int64_t window : geometry.windows) {
+  double bytes = static_cast<double>(2 * flags.rows * nn::state_bytes(geometry));
+  for (int64_t layer = 0; layer < std::ssize(geometry.windows); ++layer) {
+    const int64_t window = geometry.windows[static_cast<size_t>(layer)];
     if (window == nn::kHasState) continue;
+    // A layer that stores no keys of its own reads another one's.
+    if (!flags.decode && !geometry.stores_keys(layer)) continue;
+    const nn::KvHeads heads = geometry.heads_of(layer);
+    const kernels::PagedShape shape{
+        .num_blocks = 1, .num_kv_heads = heads.num_kv_heads, .head_dim = heads.head_dim};
+    const double token_bytes =
+        static_cast<double>(kernels::paged_block_bytes(shape, geometry.options, element)) /
+        static_cast<double>(shape.block_tokens);
     const int64_t seen =
         flags.decode && window > 0 ? std::min(window, flags.context) : row_tokens(flags);
-    tokens += static_cast<double>(flags.rows * seen);
+    bytes += static_cast<double>(flags.rows * seen) * token_bytes;
   }
-  return tokens * token_bytes + static_cast<double>(2 * flags.rows * nn::state_bytes(geometry));
+  return bytes;
 }
 
 nlohmann::ordered_json description(const BenchPredictFlags& flags) {

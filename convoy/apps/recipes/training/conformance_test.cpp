@@ -36,6 +36,9 @@ struct Case {
   Mode mode = Mode::Full;
   at::ScalarType dtype = at::kFloat;
   int64_t grad_accum = 1;
+  // Layers that differ, as Gemma 4's, recomputed in backward: keys and values of one layer are read
+  // by another, and every block has an input of its own.
+  bool layers_differ = false;
 
   std::string text() const {
     return fmt::format("{} on {} ranks, mode {}, {}, accumulation {}", strategy, ranks,
@@ -43,7 +46,19 @@ struct Case {
   }
 };
 
-std::unique_ptr<nn::CausalLm> make_model(at::ScalarType dtype) {
+void let_layers_differ(architecture::DecoderSpec& spec) {
+  spec.query_key_norm = spec.value_norm = spec.layer_scalars = true;
+  spec.attention_gate = false;
+  spec.norms = architecture::kNormsAround;
+  spec.ropes = {architecture::RopeSpec{}, architecture::RopeSpec{.theta = 100.0}};
+  spec.layers = {{.rope = 1, .sliding_window = 4},
+                 {.head_dim = 12, .num_kv_heads = 1, .keys_are_values = true},
+                 {.ffn_size = 56, .keys_of = 0, .rope = 1, .sliding_window = 4},
+                 {.head_dim = 12, .num_kv_heads = 1, .keys_of = 1}};
+  spec.layer_inputs = {.width = 6, .vocab_size = kVocab};
+}
+
+std::unique_ptr<nn::CausalLm> make_model(at::ScalarType dtype, bool layers_differ) {
   architecture::DecoderSpec spec;
   spec.family = "qwen2";
   spec.vocab_size = kVocab;
@@ -65,9 +80,11 @@ std::unique_ptr<nn::CausalLm> make_model(at::ScalarType dtype) {
                     .key_head_dim = 6,
                     .value_head_dim = 5,
                     .conv_width = 3};
+  if (layers_differ) let_layers_differ(spec);
   at::manual_seed(3);
   return std::make_unique<nn::Decoder>(
       spec, [&](const architecture::ParameterDeclaration& declared) {
+        if (declared.name.ends_with("layer_scalar")) return at::full(declared.shape, 0.5, dtype);
         return declared.name.ends_with("norm.weight")
                    ? at::ones(declared.shape, dtype)
                    : at::randn(declared.shape, at::kFloat).mul_(0.2).to(dtype);
@@ -76,7 +93,7 @@ std::unique_ptr<nn::CausalLm> make_model(at::ScalarType dtype) {
 
 // A model with what trains in it. Made before the ranks: they share LibTorch's generator.
 struct Trained {
-  explicit Trained(const Case& one) : model(make_model(one.dtype)) {
+  explicit Trained(const Case& one) : model(make_model(one.dtype, one.layers_differ)) {
     if (one.mode == Mode::Full) {
       model->set_requires_grad(true);
       parameters = model->parameters();
@@ -110,7 +127,8 @@ double supervised_tokens(int64_t step) {
 }
 
 // The sum of the losses of every `stride`-th row from `first` on.
-at::Tensor loss_of(nn::CausalLm& model, int64_t step, int64_t first, int64_t stride) {
+at::Tensor loss_of(nn::CausalLm& model, int64_t step, int64_t first, int64_t stride,
+                   nn::Recompute recompute) {
   std::vector<int64_t> ids, positions, starts = {0}, labels;
   for (int64_t row = first; row < kConformanceRows; row += stride) {
     const std::vector<int64_t> tokens = tokens_of(step, row);
@@ -122,7 +140,8 @@ at::Tensor loss_of(nn::CausalLm& model, int64_t step, int64_t first, int64_t str
     starts.push_back(std::ssize(ids));
   }
   const nn::TokenBatch batch(ids, positions, starts);
-  return nn::head_loss(model, model.hidden_states(batch, {}), kernels::LabelledTokens(labels));
+  return nn::head_loss(model, model.hidden_states(batch, {.recompute = recompute}),
+                       kernels::LabelledTokens(labels));
 }
 
 using Values = std::map<std::string, at::Tensor>;
@@ -154,7 +173,8 @@ class Rank {
                                                                : parallel::MicroBatch::More);
       const at::Tensor loss =
           loss_of(*trained_.model, number, micro * group_.size() + group_.rank(),
-                  one_.grad_accum * group_.size())
+                  one_.grad_accum * group_.size(),
+                  one_.layers_differ ? nn::Recompute::Blocks : nn::Recompute::Nothing)
               .div(supervised_tokens(number));
       loss.backward();
       own += loss.item<double>();
@@ -255,6 +275,16 @@ TEST_P(Conformance, EqualsOneProcessAndRepeats) {
             EXPECT_TRUE(again.values.at(name).equal(value)) << name << ": " << one.text();
         }
       }
+}
+
+TEST_P(Conformance, OfLayersThatDifferEqualsOneProcess) {
+  for (const Mode mode : {Mode::Full, Mode::Lora}) {
+    const Case one{.strategy = GetParam(), .ranks = 2, .mode = mode, .layers_differ = true};
+    const Outcome wanted = alone(one);
+    EXPECT_LT(distance(train(one), wanted, at::kFloat), 1) << one.text();
+    for (const auto& [name, value] : wanted.values)
+      EXPECT_TRUE(!name.ends_with("layer_scalar") || value.equal(at::full({1}, 0.5))) << name;
+  }
 }
 
 TEST_P(Conformance, TellsAWrongDivisor) {

@@ -12,6 +12,7 @@ namespace {
 
 bool reads_first_input(const nn::Linear& map) {
   const std::string& name = map.name();
+  if (name == "model.per_layer_model_projection") return true;
   if (!name.starts_with("model.layers.0.")) return false;
   for (const char* end : {".q_proj", ".k_proj", ".v_proj", ".qkv_proj"})
     if (name.ends_with(end)) return true;
@@ -23,11 +24,15 @@ bool reads_first_input(const nn::Linear& map) {
 sizing::AttentionShape attention_shape(const nn::CausalLm& model) {
   const nn::KvGeometry kv = model.kv_geometry();
   sizing::AttentionShape shape{.width = model.attention_width()};
-  for (const int64_t window : kv.windows) {
-    if (window == nn::kHasState)
+  const int64_t heads = kv.head_dim > 0 ? shape.width / kv.head_dim : 0;
+  for (int64_t layer = 0; layer < std::ssize(kv.windows); ++layer) {
+    const int64_t window = kv.windows[static_cast<size_t>(layer)];
+    if (window == nn::kHasState) {
       shape.recurrent += sizing::recurrent_elements(kv.delta_net);
-    else
-      shape.windows.push_back(window);
+      continue;
+    }
+    shape.windows.push_back(window);
+    shape.widths.push_back(heads * kv.heads_of(layer).head_dim);
   }
   return shape;
 }

@@ -29,5 +29,7 @@ struct HeadTransform {
 // Queries and keys after the transform. Differentiable in them and the norms' weights.
 RotatedHeads transformed_heads(const at::Tensor& q_THE, const at::Tensor& k_TKE,
                                const HeadTransform& transform);
+// The queries alone.
+at::Tensor transformed_queries(const at::Tensor& q_THE, const HeadTransform& transform);
 
 }  // namespace convoy::kernels
