@@ -100,6 +100,12 @@ class NestedAdapter : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST(NamesInTheWhole, HoldTheMapOfInputsByLayer) {
+  const ModuleNames names = names_in_whole("model.language_model");
+  EXPECT_TRUE(names.hold("model.language_model.per_layer_model_projection.lora_A.weight"));
+  EXPECT_FALSE(names.hold("model.vision_tower.per_layer_model_projection.lora_A.weight"));
+}
+
 TEST_F(NestedAdapter, IsNamedAsPeftNamesItOnTheWholeModel) {
   LoraConfig config = config_of({"q_proj", "down_proj"});
   config.modules_to_save = {"embed_tokens", "lm_head"};

@@ -45,6 +45,19 @@ TEST(SpecForms, SayWhatSetsAModelApart) {
       forms_of_golden("qwen3_5-nested"),
       (Forms{"a part of each head is rotated", "norms of queries and keys",
              "norms times 1 + weight", "layers of Gated DeltaNet", "an output gate of attention"}));
+  EXPECT_EQ(forms_of_golden("gemma4-nested"),
+            (Forms{"rotation `proportional`", "a part of each head is rotated",
+                   "norms of queries and keys", "norms before and after attention and feed-forward",
+                   "norms of values without a weight", "two head sizes",
+                   "keys and values shared by layers", "two widths of feed-forward",
+                   "embeddings for each layer", "a scale of each layer's output", "GELU",
+                   "a scale of embeddings", "a soft cap on logits"}));
+  EXPECT_EQ(forms_of_golden("gemma4-keys"),
+            (Forms{"rotation `proportional`", "a part of each head is rotated",
+                   "norms of queries and keys", "norms before and after attention and feed-forward",
+                   "norms of values without a weight", "two head sizes", "keys that are values",
+                   "a scale of each layer's output", "biases of queries, keys and values",
+                   "a bias of attention's output", "GELU", "a scale of embeddings"}));
 }
 
 }  // namespace

@@ -108,6 +108,18 @@ TEST(ConfigRefusal, MathsThatNoFamilyHas) {
   expect_config_refused("gemma3", "layer_types", {"full_attention"});
   expect_config_refused("gemma3", "rope_parameters",
                         {{"rope_type", "default"}, {"rope_theta", 1e4}});
+  expect_config_refused("gemma4", "enable_moe_block", true);
+  expect_config_refused("gemma4", "num_experts", 128);
+  expect_config_refused("gemma4", "use_bidirectional_attention", "all");
+  expect_config_refused("gemma4", "num_kv_shared_layers", 6);
+  expect_config_refused("gemma4", "num_kv_shared_layers", 3);  // leaves no layer that sees all keys
+  expect_config_refused("gemma4", "vocab_size_per_layer_input", 112);
+  expect_config_refused("gemma4", "per_layer_config", {{"2", {{"intermediate_size", 8}}}});
+  expect_config_refused("gemma4", "per_layer_config", {{"5", {{"head_dim", 14}}}});
+  expect_config_refused("gemma4", "per_layer_config",
+                        {{"2", {{"head_dim", 14}}}});  // and 10 in layer 4
+  expect_config_refused("gemma4", "global_head_dim", 13, "config.v4.json");
+  expect_config_refused("gemma4", "rope_parameters", {{"full_attention", {{"rope_theta", 1e4}}}});
   expect_config_refused("qwen2", "layer_types", {"sliding_attention", "full_attention"});
   expect_config_refused("mistral", "layer_types",
                         {"sliding_attention", "full_attention", "sliding_attention"});
@@ -137,6 +149,7 @@ TEST(ConfigRefusal, OfAFormThatIsMissingAsksForAnotherModel) {
       {"gemma3", "attn_logit_softcapping", 50.0,
        "`gemma3_text` with soft caps on attention scores"},
       {"gemma3", "use_bidirectional_attention", "all", "attention that looks ahead"},
+      {"gemma4", "enable_moe_block", true, "`gemma4_text` with a mixture of experts"},
       {"mistral",
        "layer_types",
        {"sliding_attention", "full_attention", "sliding_attention"},

@@ -25,7 +25,9 @@ std::string own_name(const std::string& name, families::TextModel layout) {
   if (layout == families::TextModel::Whole) return name;
   for (const std::string_view other :
        {"vision_tower.", "multi_modal_projector.", "model.vision_tower.",
-        "model.multi_modal_projector.", "visual.", "model.visual."}) {
+        "model.multi_modal_projector.", "visual.", "model.visual.", "audio_tower.", "embed_vision.",
+        "embed_audio.", "vision_embedder.", "model.audio_tower.", "model.embed_vision.",
+        "model.embed_audio.", "model.vision_embedder."}) {
     if (name.starts_with(other)) return "";
   }
   constexpr std::string_view kOuter = "language_model.";
@@ -53,7 +55,7 @@ CheckpointWeights::CheckpointWeights(const io::ModelFolder& folder,
     : place_(folder.path().string()), coding_(std::move(coding)), weights_(folder) {
   for (const std::string& name : weights_.names()) {
     const std::string own = own_name(name, layout);
-    if (own.empty() || is_computed(name)) {
+    if (own.empty() || is_computed(name) || architecture::is_unread(spec, own)) {
       others_.push_back(&weights_.require(name));
       continue;
     }

@@ -25,6 +25,14 @@ TEST(GenerationMemory, IsWithinATenthOfMeasuredPeaks) {
   }
 }
 
+// 15 of the 35 layers store keys and values: 12 with a window, 3 with heads of twice the size.
+TEST(GenerationMemory, LayersThatReadOthersKeysStoreNone) {
+  const auto model = known_model("google/gemma-4-E2B-it");
+  ASSERT_TRUE(model);
+  const GenerationMemory memory = plan_generation(*model, {.rows = {.rows = 1, .row_tokens = 320}});
+  EXPECT_EQ(memory.kv_bytes, 320 * 2 * 2 * (12 * 256 + 3 * 512));
+}
+
 TEST(GenerationMemory, CountsWhatAnEngineHolds) {
   const auto model = known_model("qwen/qwen2.5-7b-instruct");
   ASSERT_TRUE(model);

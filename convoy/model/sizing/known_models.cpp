@@ -70,6 +70,9 @@ constexpr std::array kModels{
     KnownModel{"gemma-3-4b", "gemma3", 2560, 10240, 34, 8, 4, 256, 262208, true},
     KnownModel{"gemma-3-12b", "gemma3", 3840, 15360, 48, 16, 8, 256, 262208, true},
     KnownModel{"gemma-3-27b", "gemma3", 5376, 21504, 62, 32, 16, 128, 262208, true},
+    KnownModel{"gemma-4-e2b", "gemma4", 1536, 6144, 35, 8, 1, 256, 262144, true},
+    KnownModel{"gemma-4-e4b", "gemma4", 2560, 10240, 42, 8, 2, 256, 262144, true},
+    KnownModel{"gemma-4-31b", "gemma4", 5376, 21504, 60, 32, 16, 256, 262144, true, 262144},
     KnownModel{"olmo-2-0425-1b", "olmo2", 2048, 8192, 16, 16, 16, 128, 100352, false, 4096},
     KnownModel{"olmo-2-1124-7b", "olmo2", 4096, 11008, 32, 32, 32, 128, 100352, false, 4096},
     KnownModel{"olmo-2-1124-13b", "olmo2", 5120, 13824, 40, 40, 40, 128, 100352, false, 4096},
@@ -87,12 +90,56 @@ constexpr std::array kModels{
     KnownModel{"seed-oss-36b", "seed_oss", 5120, 27648, 64, 80, 8, 128, 155136, false, 524288},
 };
 
+// How layers of Gemma 4 differ.
+struct KnownLayers {
+  std::string_view name;
+  int64_t interval;     // every so many layers one sees all keys
+  int64_t window;       // the others see so many keys
+  int64_t shared;       // the last layers, which read the keys and values of earlier ones
+  bool is_double_wide;  // the feed-forward of these
+  int64_t input_width;
+  int64_t full_kv_heads;  // in layers that see all keys; above 0: their keys are values
+};
+constexpr std::array kGemma4Layers{KnownLayers{"gemma-4-e2b", 5, 512, 20, true, 256, 0},
+                                   KnownLayers{"gemma-4-e4b", 6, 512, 18, false, 256, 0},
+                                   KnownLayers{"gemma-4-31b", 6, 1024, 0, false, 0, 4}};
+
 constexpr int64_t kModelMiB = int64_t{1} << 20;
 
 std::string lower_name(const std::string& hub_id) {
   const std::string name = lower_case(hub_id.substr(hub_id.rfind('/') + 1));
   constexpr std::string_view kMaker = "meta-";
   return name.starts_with(kMaker) ? name.substr(kMaker.size()) : name;
+}
+
+void set_gemma4_layers(const KnownLayers& known, architecture::DecoderSpec& spec) {
+  constexpr int64_t kFullHeadDim = 512;
+  spec.value_norm = true;
+  spec.layer_scalars = true;
+  spec.logit_cap = 30;
+  spec.ropes = {{.kind = architecture::RopeKind::Proportional,
+                 .theta = 1e6,
+                 .rotated_features = kFullHeadDim / 4},
+                {.theta = 1e4}};
+  if (known.input_width > 0)
+    spec.layer_inputs = {.width = known.input_width, .vocab_size = spec.vocab_size};
+  const auto is_full = [&](int64_t layer) { return (layer + 1) % known.interval == 0; };
+  const int64_t first_shared = spec.num_layers() - known.shared;
+  for (int64_t index = 0; index < spec.num_layers(); ++index) {
+    architecture::LayerSpec& layer = spec.layers[static_cast<size_t>(index)];
+    layer.rope = is_full(index) ? 0 : 1;
+    if (is_full(index)) {
+      layer.head_dim = kFullHeadDim;
+      layer.num_kv_heads = known.full_kv_heads;
+      layer.keys_are_values = known.full_kv_heads > 0;
+    } else {
+      layer.sliding_window = known.window;
+    }
+    if (index < first_shared) continue;
+    layer.keys_of = first_shared - 1;
+    while (is_full(layer.keys_of) != is_full(index)) --layer.keys_of;
+    if (known.is_double_wide) layer.ffn_size = 2 * spec.ffn_size;
+  }
 }
 
 architecture::DecoderSpec spec_of(const KnownModel& model) {
@@ -109,7 +156,8 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   const bool is_gemma = spec.family.starts_with("gemma");
   const bool is_olmo = spec.family == "olmo2" || spec.family == "olmo3";
   spec.qkv_bias = spec.family == "qwen2" || spec.family == "seed_oss";
-  spec.query_key_norm = spec.family == "gemma3" || spec.family == "qwen3" || is_olmo;
+  spec.query_key_norm =
+      spec.family == "gemma3" || spec.family == "gemma4" || spec.family == "qwen3" || is_olmo;
   spec.norm_over_heads = is_olmo;
   if (is_gemma) spec.norms = architecture::kNormsAround;
   if (spec.family == "gemma2") {
@@ -122,6 +170,8 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   if (is_glm) spec.norms = architecture::kGlmsNormsAround;
   spec.fused_gate_up = spec.fused_qkv || is_glm;
   spec.layers.resize(static_cast<size_t>(model.layers));
+  for (const KnownLayers& known : kGemma4Layers)
+    if (known.name == model.name) set_gemma4_layers(known, spec);
   return spec;
 }
 

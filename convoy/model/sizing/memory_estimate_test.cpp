@@ -57,7 +57,8 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
                                                     {"zai-org/GLM-4-9B-0414", 9.4},
                                                     {"mistralai/Ministral-3-3B-Base-2512", 3.4},
                                                     {"mistralai/Ministral-3-14B-Base-2512", 13.5},
-                                                    {"ByteDance-Seed/Seed-OSS-36B-Instruct", 36.2}};
+                                                    {"ByteDance-Seed/Seed-OSS-36B-Instruct", 36.2},
+                                                    {"google/gemma-4-31B-it", 30.7}};
   for (const auto& [name, billions] : rounded) {
     const auto model = known_model(name);
     ASSERT_TRUE(model.has_value()) << name;

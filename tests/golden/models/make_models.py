@@ -788,6 +788,110 @@ MODELS = {
         ),
         {},
     ),
+    # As E2B: the last layers read the keys and values of earlier ones and have a feed-forward of twice the width;
+    # embeddings for each layer; heads of two sizes.
+    "gemma4": (
+        dict(
+            model_type="gemma4_text",
+            architectures=["Gemma4ForCausalLM"],
+            hidden_size=30,
+            intermediate_size=22,
+            num_hidden_layers=5,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=10,
+            global_head_dim=14,
+            vocab_size=113,
+            max_position_embeddings=256,
+            rms_norm_eps=1e-6,
+            hidden_activation="gelu_pytorch_tanh",
+            tie_word_embeddings=True,
+            attention_bias=False,
+            sliding_window=7,
+            layer_types=[
+                "sliding_attention",
+                "sliding_attention",
+                "full_attention",
+                "sliding_attention",
+                "full_attention",
+            ],
+            num_kv_shared_layers=2,
+            use_double_wide_mlp=True,
+            hidden_size_per_layer_input=17,
+            vocab_size_per_layer_input=113,
+            final_logit_softcapping=6.0,
+            pad_token_id=0,
+            rope_parameters=dict(
+                full_attention=dict(
+                    rope_type="proportional", rope_theta=1000.0, partial_rotary_factor=0.5
+                ),
+                sliding_attention=dict(rope_type="default", rope_theta=100.0),
+            ),
+        ),
+        dict(
+            global_head_dim=14,
+            rope_parameters=dict(
+                full_attention=dict(
+                    rope_type="proportional", rope_theta=1000.0, partial_rotary_factor=0.5
+                ),
+                sliding_attention=dict(rope_type="default", rope_theta=100.0),
+            ),
+        ),
+        {},
+    ),
+    # As 31B: keys of the layers that see all keys are values too, and have fewer heads. A head of its own, biases.
+    "gemma4-keys": (
+        dict(
+            model_type="gemma4_text",
+            architectures=["Gemma4ForCausalLM"],
+            hidden_size=28,
+            intermediate_size=38,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=12,
+            global_head_dim=20,
+            num_global_key_value_heads=1,
+            attention_k_eq_v=True,
+            vocab_size=109,
+            max_position_embeddings=256,
+            rms_norm_eps=1e-5,
+            hidden_activation="gelu_pytorch_tanh",
+            tie_word_embeddings=False,
+            attention_bias=True,
+            sliding_window=9,
+            hidden_size_per_layer_input=0,
+            pad_token_id=0,
+        ),
+        dict(global_head_dim=20, num_global_key_value_heads=1, layer_types=None),
+        dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+    ),
+    # As 12B, whose type has other defaults.
+    "gemma4-unified": (
+        dict(
+            model_type="gemma4_unified_text",
+            architectures=["Gemma4UnifiedForCausalLM"],
+            hidden_size=26,
+            intermediate_size=34,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=10,
+            global_head_dim=16,
+            num_global_key_value_heads=1,
+            attention_k_eq_v=True,
+            vocab_size=107,
+            rms_norm_eps=1e-6,
+            hidden_activation="gelu_pytorch_tanh",
+            tie_word_embeddings=True,
+            attention_bias=False,
+            sliding_window=5,
+            final_logit_softcapping=6.0,
+            pad_token_id=0,
+        ),
+        dict(global_head_dim=16, num_global_key_value_heads=1, layer_types=None),
+        {},
+    ),
 }
 # New tokens of the greedy continuation, where they are more than NEW.
 NEW_BY_MODEL = {"qwen3_5": 200}
@@ -797,12 +901,18 @@ NESTED = {
     "gemma3-nested": ("gemma3", "gemma3", "Gemma3ForConditionalGeneration"),
     "ministral3-nested": ("ministral3", "mistral3", "Mistral3ForConditionalGeneration"),
     "qwen3_5-nested": ("qwen3_5", "qwen3_5", "Qwen3_5ForConditionalGeneration"),
+    "gemma4-nested": ("gemma4", "gemma4", "Gemma4ForConditionalGeneration"),
+    "gemma4-unified-nested": (
+        "gemma4-unified",
+        "gemma4_unified",
+        "Gemma4UnifiedForConditionalGeneration",
+    ),
 }
 
 
 def norm_centre(model, name):
     """The weight at which the norm only normalises."""
-    is_zero_centred = model.config.model_type.startswith(("gemma", "qwen3_5"))
+    is_zero_centred = model.config.model_type.startswith(("gemma2", "gemma3", "qwen3_5"))
     return 0.0 if is_zero_centred and ".linear_attn." not in name else 1.0
 
 
@@ -822,6 +932,13 @@ def randomise(model, seed):
                 parameter.copy_(noise * 0.6 / parameter.shape[1] ** 0.5)
             else:
                 parameter.copy_(noise * 1.2 / parameter.shape[1] ** 0.5)
+        for _, scalar in layer_scalars(model):
+            scalar.copy_(1 + 0.3 * torch.randn(scalar.shape, generator=generator))
+
+
+def layer_scalars(model):
+    """Gemma 4's: stored, and never trained."""
+    return [(name, value) for name, value in model.named_buffers() if name.endswith("layer_scalar")]
 
 
 def load(folder, dtype=torch.float32):
@@ -840,6 +957,7 @@ def evaluate(model, rows):
     model.zero_grad()
     loss.backward()
     norms = {name: parameter.grad.norm().item() for name, parameter in model.named_parameters()}
+    norms.update({name: 0.0 for name, _ in layer_scalars(model)})
     return torch.cat(logits), loss.item(), norms
 
 
@@ -870,7 +988,7 @@ def make(name, seed):
 
     config = json.loads((folder / "config.json").read_text())
     dtype = config.pop("dtype")
-    for key in ("rope_parameters", "transformers_version"):
+    for key in ("rope_parameters", "per_layer_config", "transformers_version"):
         config.pop(key, None)
     config.update(v4, torch_dtype=dtype)
     (folder / "config.v4.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
@@ -914,7 +1032,7 @@ def check_v4(folder, rows, logits):
 
 
 def make_nested(name):
-    """As the checkpoints of Gemma-3 4B and larger, of Mistral3 and of Qwen3.5: under text_config, beside a vision tower."""
+    """As checkpoints that also see or hear: under text_config, beside a vision tower."""
     text_name, model_type, architecture = NESTED[name]
     folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -943,6 +1061,23 @@ def make_nested(name):
         }
         tensors["model.visual.patch_embed.proj.weight"] = torch.zeros(2, 3)
         tensors["mtp.norm.weight"] = torch.zeros(4)
+    elif model_type == "gemma4_unified":
+        tensors = {
+            k.replace("model.", "model.language_model.", 1): v for k, v in text_tensors.items()
+        }
+        tensors["model.vision_embedder.patch_dense.weight"] = torch.zeros(2, 3)
+        tensors["model.embed_audio.embedding_projection.weight"] = torch.zeros(3, 2)
+    elif model_type == "gemma4":
+        tensors = {
+            k.replace("model.", "model.language_model.", 1): v for k, v in text_tensors.items()
+        }
+        tensors["model.vision_tower.patch_embedder.input_proj.weight"] = torch.zeros(2, 3)
+        tensors["model.audio_tower.output_proj.bias"] = torch.zeros(4)
+        tensors["model.embed_vision.embedding_projection.weight"] = torch.zeros(3, 2)
+        # Published files have maps of keys and values that are never read.
+        unread = "model.language_model.layers.4.self_attn"
+        tensors[f"{unread}.k_proj.weight"] = torch.zeros(14, 30)
+        tensors[f"{unread}.k_norm.weight"] = torch.zeros(14)
     else:
         tensors = {"language_model." + k: v for k, v in text_tensors.items()}
         tensors["vision_tower.vision_model.embeddings.weight"] = torch.zeros(2, 3)

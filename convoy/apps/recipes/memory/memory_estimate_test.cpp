@@ -30,6 +30,12 @@ const std::map<std::string, std::string> kMore = {
     {"qwen3_5_text", R"(, "head_dim": 24, "linear_num_key_heads": 3, "linear_num_value_heads": 6,
                         "linear_key_head_dim": 8, "linear_value_head_dim": 10,
                         "layer_types": ["linear_attention", "full_attention", "linear_attention"])"},
+    {"gemma4_text", R"(, "head_dim": 24, "global_head_dim": 32, "num_kv_shared_layers": 1,
+                        "use_double_wide_mlp": true, "hidden_size_per_layer_input": 16,
+                        "vocab_size_per_layer_input": 1001,
+                        "layer_types": ["sliding_attention", "full_attention", "full_attention"])"},
+    {"gemma4_unified_text", R"(, "head_dim": 24, "global_head_dim": 32, "attention_k_eq_v": true,
+                                "num_global_key_value_heads": 1)"},
 };
 
 io::JsonReader config_of(const std::string& family) {

@@ -7,6 +7,7 @@
 
 #include "convoy/model/architecture/families/gemma2/gemma2.h"
 #include "convoy/model/architecture/families/gemma3/gemma3.h"
+#include "convoy/model/architecture/families/gemma4/gemma4.h"
 #include "convoy/model/architecture/families/glm/glm.h"
 #include "convoy/model/architecture/families/granite/granite.h"
 #include "convoy/model/architecture/families/llama/llama.h"
@@ -43,6 +44,14 @@ constexpr std::array kFamilies{
            "Gemma 3 270M, 1B"},
     Family{"gemma3", "Gemma3ForCausalLM", read_nested_gemma3_spec, TextModel::Nested,
            "Gemma 3 4B, 12B, 27B (their language model)", "gemma3_text"},
+    Family{"gemma4_text", "Gemma4ForCausalLM", read_gemma4_spec, TextModel::Whole,
+           "Gemma 4 E2B, E4B, 31B (text alone)"},
+    Family{"gemma4", "Gemma4ForCausalLM", read_nested_gemma4_spec, TextModel::Nested,
+           "Gemma 4 E2B, E4B, 31B (their language model)", "gemma4_text"},
+    Family{"gemma4_unified_text", "Gemma4UnifiedForCausalLM", read_gemma4_unified_spec,
+           TextModel::Whole, "Gemma 4 12B (text alone)"},
+    Family{"gemma4_unified", "Gemma4UnifiedForCausalLM", read_nested_gemma4_unified_spec,
+           TextModel::Nested, "Gemma 4 12B (its language model)", "gemma4_unified_text"},
     Family{"smollm3", "SmolLM3ForCausalLM", read_smollm3_spec, TextModel::Whole, "SmolLM3 3B"},
     Family{"granite", "GraniteForCausalLM", read_granite_spec, TextModel::Whole,
            "Granite 3.0 to 3.3 (dense)"},

@@ -21,12 +21,7 @@ constexpr const char* kFusedDeltaNetExperts =
 constexpr const char* kOtherDeltaNet =
     "Gated DeltaNet layers with a map for queries, keys and values each, norms in other places by "
     "layer";
-constexpr const char* kGemma4 =
-    "two head sizes in one model, keys that are values or are shared by layers, embeddings for "
-    "each "
-    "layer, a mixture of experts (26B-A4B)";
-constexpr const char* kGemma3n =
-    "keys and values shared by layers, embeddings for each layer, several streams of hidden states";
+constexpr const char* kGemma3n = "several streams of hidden states, sparse activations";
 constexpr const char* kGlimmer = "an output gate of attention, norms without a weight";
 constexpr const char* kStateSpace = "state-space layers in place of attention";
 constexpr const char* kMamba2 = "Mamba-2 layers";
@@ -48,12 +43,8 @@ constexpr std::array kMissingTypes{
     MissingType{"kimi_linear", "Kimi Linear 48B-A3B",
                 "Kimi Delta Attention layers, a mixture of experts, multi-head latent attention",
                 "qwen3"},
-    MissingType{"gemma4", "Gemma 4", kGemma4, "gemma3"},
-    MissingType{"gemma4_text", "Gemma 4", kGemma4, "gemma3"},
-    MissingType{"gemma4_unified", "Gemma 4", kGemma4, "gemma3"},
-    MissingType{"gemma4_unified_text", "Gemma 4", kGemma4, "gemma3"},
-    MissingType{"gemma3n", "Gemma 3n E2B, E4B", kGemma3n, "gemma3"},
-    MissingType{"gemma3n_text", "Gemma 3n E2B, E4B", kGemma3n, "gemma3"},
+    MissingType{"gemma3n", "Gemma 3n E2B, E4B", kGemma3n, "gemma4"},
+    MissingType{"gemma3n_text", "Gemma 3n E2B, E4B", kGemma3n, "gemma4"},
     MissingType{"gemma", "Gemma 2B, 7B", kReader, "gemma3"},
     MissingType{"muse_glimmer", "Muse Glimmer 30B", kGlimmer, "olmo3"},
     MissingType{"muse_glimmer_text", "Muse Glimmer 30B", kGlimmer, "olmo3"},
