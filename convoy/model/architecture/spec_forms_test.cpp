@@ -58,6 +58,11 @@ TEST(SpecForms, SayWhatSetsAModelApart) {
                    "norms of values without a weight", "two head sizes", "keys that are values",
                    "a scale of each layer's output", "biases of queries, keys and values",
                    "a bias of attention's output", "GELU", "a scale of embeddings"}));
+  EXPECT_EQ(forms_of_golden("muse_glimmer-nested"),
+            (Forms{"layers without a rotation", "norms of queries and keys without a weight",
+                   "a norm of embeddings without a weight",
+                   "norms before and after attention and feed-forward", "norms times 1 + weight",
+                   "an output gate of attention", "a scale of logits", "a soft cap on logits"}));
 }
 
 }  // namespace

@@ -208,7 +208,6 @@ TEST(WholeCheckpointOfATiedHead, LeavesACopyOfTheHeadOut) {
   EXPECT_EQ(written.count("language_model.lm_head.weight"), 0U);
 }
 
-// The tower is called `visual`, and beside it lies a head for further tokens.
 // All tensors change with the text but `num_others` tensors, whose names begin with `parts`.
 void expect_rest_of_golden_kept(const std::string& golden, const std::vector<std::string>& parts,
                                 int64_t num_others) {
@@ -236,8 +235,14 @@ void expect_rest_of_golden_kept(const std::string& golden, const std::vector<std
   EXPECT_EQ(others, num_others);
 }
 
+// The tower is called `visual`, and beside it lies a head for further tokens.
 TEST(WholeCheckpointOfQwen35, IsWhatItWasButForTheText) {
   expect_rest_of_golden_kept("qwen3_5-nested", {"model.visual.", "mtp."}, 2);
+}
+
+TEST(WholeCheckpointOfMuseGlimmer, IsWhatItWasButForTheText) {
+  expect_rest_of_golden_kept("muse_glimmer-nested",
+                             {"model.vision_adapter.", "model.vision_projection."}, 2);
 }
 
 // Its layer 4 reads the keys of another layer, so maps of its own are part of the rest.

@@ -262,7 +262,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"qwen3_5-tied"}, Case{"qwen3_5-tied", "config.v4.json"}, Case{"qwen3_5-nested"},
         Case{"gemma4"}, Case{"gemma4", "config.v4.json"}, Case{"gemma4-keys"},
         Case{"gemma4-keys", "config.v4.json"}, Case{"gemma4-nested"}, Case{"gemma4-unified"},
-        Case{"gemma4-unified", "config.v4.json"}, Case{"gemma4-unified-nested"}),
+        Case{"gemma4-unified", "config.v4.json"}, Case{"gemma4-unified-nested"},
+        Case{"muse_glimmer"}, Case{"muse_glimmer", "config.v4.json"}, Case{"muse_glimmer-tied"},
+        Case{"muse_glimmer-tied", "config.v4.json"}, Case{"muse_glimmer-nested"}),
     [](const auto& param_info) {
       std::string name =
           param_info.param.name + (param_info.param.config_file == "config.json" ? "_v5" : "_v4");

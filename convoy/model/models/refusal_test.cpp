@@ -233,6 +233,39 @@ TEST(ConfigDefaults, SoftCapsOfGemma) {
   EXPECT_EQ(spec_with("gemma2", "sliding_window", absent).layers[2].sliding_window, 4096);
 }
 
+TEST(ConfigDefaults, MuseGlimmerCountsLayersFromTheLast) {
+  const io::Json absent(io::Json::value_t::discarded);
+  const architecture::DecoderSpec spec = spec_with("muse_glimmer", "layer_types", absent);
+  const architecture::DecoderSpec thetas = spec_with("muse_glimmer", "layer_rope_theta", absent);
+  for (int64_t layer = 0; layer < spec.num_layers(); ++layer) {
+    const bool is_full = layer == 0 || layer == 4;
+    EXPECT_EQ(spec.layers[layer].sliding_window, is_full ? 0 : 7) << layer;
+    EXPECT_EQ(thetas.layers[layer].rope, is_full ? architecture::kNoRope : 0) << layer;
+  }
+  EXPECT_EQ(spec_with("muse_glimmer", "sliding_window", absent).layers[1].sliding_window, 2048);
+  EXPECT_EQ(spec_with("muse_glimmer", "post_norm_eps", absent).after_norm_epsilon, 1e-8);
+  EXPECT_EQ(spec_with("muse_glimmer", "rms_norm_eps", absent).norm_epsilon, 1e-5);
+  EXPECT_EQ(spec_with("muse_glimmer", "final_logit_softcapping", absent).logit_cap, 20.0);
+  EXPECT_EQ(spec_with("muse_glimmer", "output_multiplier", absent).logit_scale,
+            0.19611613513818404);
+  EXPECT_EQ(spec_with("muse_glimmer", "qk_scale_factor", absent).attention_scale,
+            3.87 / std::sqrt(14.0));
+  // The whole model's key, not the one of text_config.
+  EXPECT_TRUE(spec_with("muse_glimmer-nested", "tie_word_embeddings", true).tied_head);
+  const io::Json others = {0, 500000.0, 10000.0, 500000.0, 0};
+  for (const auto& [key, value] :
+       std::vector<std::pair<const char*, io::Json>>{{"attention_bias", true},
+                                                     {"layer_rope_theta", others},
+                                                     {"layer_rope_theta", {0, 500000.0}},
+                                                     {"layer_rope_theta", io::Json(5, "0")},
+                                                     {"layer_types", {"full_attention"}},
+                                                     {"sliding_window", nullptr},
+                                                     {"qk_scale_factor", 0},
+                                                     {"output_multiplier", -1},
+                                                     {"num_experts", 8}})
+    expect_config_refused("muse_glimmer", key, value);
+}
+
 TEST(ConfigDefaults, GraniteScalesNothingAndSeedOssHasBiases) {
   const io::Json absent(io::Json::value_t::discarded);
   EXPECT_EQ(spec_with("granite", "embedding_multiplier", absent).embedding_scale, 1.0);
@@ -332,7 +365,8 @@ TEST(ConfigDefaults, Ministral3GrowsItsQueriesAndMistral3HoldsEither) {
 TEST(Export, ANestedTextModelHasItsOwnType) {
   testing::TemporaryFolder folder;
   for (const auto& [name, type] :
-       {std::pair("gemma3-nested", "gemma3_text"), std::pair("ministral3-nested", "ministral3")}) {
+       {std::pair("gemma3-nested", "gemma3_text"), std::pair("ministral3-nested", "ministral3"),
+        std::pair("muse_glimmer-nested", "muse_glimmer_text")}) {
     const auto source = io::ModelFolder::open(testing::golden_model(name).string());
     export_model(*load_causal_lm(source, at::kFloat), source, folder / name,
                  {.extent = Extent::TextAlone});

@@ -27,7 +27,8 @@ std::string own_name(const std::string& name, families::TextModel layout) {
        {"vision_tower.", "multi_modal_projector.", "model.vision_tower.",
         "model.multi_modal_projector.", "visual.", "model.visual.", "audio_tower.", "embed_vision.",
         "embed_audio.", "vision_embedder.", "model.audio_tower.", "model.embed_vision.",
-        "model.embed_audio.", "model.vision_embedder."}) {
+        "model.embed_audio.", "model.vision_embedder.", "model.vision_adapter.",
+        "model.vision_projection."}) {
     if (name.starts_with(other)) return "";
   }
   constexpr std::string_view kOuter = "language_model.";

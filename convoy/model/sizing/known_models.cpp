@@ -87,6 +87,8 @@ constexpr std::array kModels{
     KnownModel{"phi-4-mini-reasoning", "phi3", 3072, 8192, 32, 24, 8, 128, 200064, true},
     KnownModel{"phi-4-reasoning", "phi3", 5120, 17920, 40, 40, 10, 128, 100352, false, 32768},
     KnownModel{"phi-4", "phi3", 5120, 17920, 40, 40, 10, 128, 100352, false, 16384, true},
+    KnownModel{"muse-glimmer-30b", "muse_glimmer", 6656, 19968, 52, 32, 2, 128, 202048, false,
+               131072, true},
     KnownModel{"seed-oss-36b", "seed_oss", 5120, 27648, 64, 80, 8, 128, 155136, false, 524288},
 };
 
@@ -142,6 +144,13 @@ void set_gemma4_layers(const KnownLayers& known, architecture::DecoderSpec& spec
   }
 }
 
+void add_glimmers_forms(architecture::DecoderSpec& spec) {
+  spec.query_key_norm = spec.weightless_head_norms = spec.embedding_norm = true;
+  spec.attention_gate = spec.gate_map = true;
+  spec.norms = architecture::kNormsAround;
+  spec.logit_cap = 20;
+}
+
 architecture::DecoderSpec spec_of(const KnownModel& model) {
   architecture::DecoderSpec spec;
   spec.family = model.family;
@@ -172,6 +181,7 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   spec.layers.resize(static_cast<size_t>(model.layers));
   for (const KnownLayers& known : kGemma4Layers)
     if (known.name == model.name) set_gemma4_layers(known, spec);
+  if (spec.family == "muse_glimmer") add_glimmers_forms(spec);
   return spec;
 }
 

@@ -64,6 +64,11 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
     ASSERT_TRUE(model.has_value()) << name;
     EXPECT_NEAR(static_cast<double>(count_parameters(*model)) / 1e9, billions, 0.05) << name;
   }
+  // 30 with its tower of 50 layers.
+  EXPECT_NEAR(
+      static_cast<double>(count_parameters(*known_model("meta-models/Muse-Glimmer-30B"))) / 1e9,
+      27.855, 0.001);
+  EXPECT_FALSE(known_model("meta-models/Muse-Glimmer-30B-assistant").has_value());
   EXPECT_FALSE(known_model("Qwen/Qwen2.5-70B").has_value());
   EXPECT_FALSE(known_model("microsoft/Phi-3-mini-128k-instruct").has_value());
   EXPECT_EQ(known_model("microsoft/Phi-3-mini-4k-instruct")->max_positions, 4096);

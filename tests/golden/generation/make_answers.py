@@ -17,7 +17,10 @@ import sys
 import torch
 from transformers import AutoModelForCausalLM
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "models"))
+import glimmer_text  # noqa: E402, F401
+
 # For each model, the seed of its prompts.
 MODELS = {
     "llama": 0,
@@ -38,6 +41,8 @@ MODELS = {
     "gemma2-untied": 16,
     "qwen3_5": 15,
     "qwen3_5-tied": 16,
+    "muse_glimmer": 20,
+    "muse_glimmer-tied": 18,
 }
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4

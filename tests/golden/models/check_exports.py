@@ -14,6 +14,8 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
+import glimmer_text  # noqa: F401
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 

@@ -16,6 +16,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
+import glimmer_text
+
 HERE = pathlib.Path(__file__).parent
 ROWS = (40, 13)
 PROMPT, NEW = 9, 16
@@ -892,6 +894,65 @@ MODELS = {
         dict(global_head_dim=16, num_global_key_value_heads=1, layer_types=None),
         {},
     ),
+    # Every fourth layer from the last backwards sees all keys and does not rotate. Epsilons large enough to show where
+    # each one holds.
+    "muse_glimmer": (
+        dict(
+            model_type="muse_glimmer_text",
+            architectures=["MuseGlimmerText"],
+            hidden_size=30,
+            intermediate_size=42,
+            num_hidden_layers=5,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=14,
+            vocab_size=127,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-3,
+            post_norm_eps=1e-2,
+            hidden_activation="silu",
+            tie_word_embeddings=False,
+            attention_bias=False,
+            sliding_window=7,
+            qk_scale_factor=2.3,
+            output_multiplier=0.4,
+            final_logit_softcapping=5.0,
+            pad_token_id=0,
+            rope_parameters=dict(rope_type="default", rope_theta=500000.0),
+        ),
+        dict(rope_theta=500000.0, rope_scaling=None, layer_types=None, layer_rope_theta=None),
+        {},
+    ),
+    # Its other values: a tied head, an own order of windows and of layers that do not rotate, a scaled rotation.
+    "muse_glimmer-tied": (
+        dict(
+            model_type="muse_glimmer_text",
+            architectures=["MuseGlimmerText"],
+            hidden_size=28,
+            intermediate_size=38,
+            num_hidden_layers=3,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            head_dim=10,
+            vocab_size=113,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-5,
+            post_norm_eps=1e-8,
+            hidden_activation="gelu_pytorch_tanh",
+            tie_word_embeddings=True,
+            attention_bias=False,
+            sliding_window=9,
+            layer_types=["full_attention", "sliding_attention", "sliding_attention"],
+            layer_rope_theta=[10000.0, 0, 10000.0],
+            qk_scale_factor=1.7,
+            output_multiplier=0.25,
+            final_logit_softcapping=8.0,
+            pad_token_id=0,
+            rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=4.0),
+        ),
+        dict(rope_theta=10000.0, rope_scaling=dict(rope_type="linear", factor=4.0)),
+        dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+    ),
 }
 # New tokens of the greedy continuation, where they are more than NEW.
 NEW_BY_MODEL = {"qwen3_5": 200}
@@ -907,13 +968,25 @@ NESTED = {
         "gemma4_unified",
         "Gemma4UnifiedForConditionalGeneration",
     ),
+    "muse_glimmer-nested": (
+        "muse_glimmer",
+        "muse_glimmer",
+        "MuseGlimmerForConditionalGeneration",
+    ),
 }
 
 
 def norm_centre(model, name):
     """The weight at which the norm only normalises."""
-    is_zero_centred = model.config.model_type.startswith(("gemma2", "gemma3", "qwen3_5"))
-    return 0.0 if is_zero_centred and ".linear_attn." not in name else 1.0
+    model_type = model.config.model_type
+    is_zero_centred = model_type == "gemma" or model_type.startswith(
+        ("gemma2", "gemma3", "qwen3_5", "muse_glimmer")
+    )
+    is_plain = ".linear_attn." in name or (model_type, name) == (
+        "muse_glimmer_text",
+        "model.norm.weight",
+    )
+    return 0.0 if is_zero_centred and not is_plain else 1.0
 
 
 def randomise(model, seed):
@@ -997,6 +1070,8 @@ def make(name, seed):
     rows = [torch.randint(3, v5["vocab_size"], (n,), generator=generator) for n in ROWS]
     model = load(folder)
     logits, loss, norms = evaluate(model, rows)
+    if v5["model_type"] == "muse_glimmer_text":
+        glimmer_text.check(model, rows, logits)
     with torch.no_grad():
         continuation = greedy(model, rows[0][:PROMPT], NEW_BY_MODEL.get(name, NEW))
     save_file(
@@ -1055,12 +1130,16 @@ def make_nested(name):
         + "\n"
     )
     text_tensors = load_file(HERE / text_name / "model.safetensors")
-    if model_type == "qwen3_5":
+    others = {
+        "qwen3_5": ("model.visual.patch_embed.proj.weight", "mtp.norm.weight"),
+        "muse_glimmer": ("model.vision_adapter.fc1.weight", "model.vision_projection.weight"),
+    }
+    if model_type in others:
         tensors = {
             k.replace("model.", "model.language_model.", 1): v for k, v in text_tensors.items()
         }
-        tensors["model.visual.patch_embed.proj.weight"] = torch.zeros(2, 3)
-        tensors["mtp.norm.weight"] = torch.zeros(4)
+        tensors[others[model_type][0]] = torch.zeros(2, 3)
+        tensors[others[model_type][1]] = torch.zeros(4)
     elif model_type == "gemma4_unified":
         tensors = {
             k.replace("model.", "model.language_model.", 1): v for k, v in text_tensors.items()

@@ -38,6 +38,7 @@ FAMILIES = (
     "phi3",
     "gemma2",
     "qwen3_5",
+    "muse_glimmer",
 )
 MODEL_OF = {"phi3": "phi3-window"}  # the one that rotates alike at any length
 FUSED = {"phi3": ("qkv_proj", "qkv_proj", "gate_up_proj")}  # in place of q_proj, v_proj, up_proj

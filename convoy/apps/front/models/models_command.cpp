@@ -82,9 +82,9 @@ int list_models(const Context& context, const ListFlags&, const Words& words) {
     std::cout << list_as_json().dump(1) << "\n";
     return 0;
   }
-  fmt::print("{:<12} {:<22} {}\n", "model_type", "transformers' class", "models");
+  fmt::print("{:<17} {:<22} {}\n", "model_type", "transformers' class", "models");
   for (const families::Family& family : families::all_families())
-    fmt::print("{:<12} {:<22} {}\n", family.model_type, family.architecture, family.models);
+    fmt::print("{:<17} {:<22} {}\n", family.model_type, family.architecture, family.models);
   fmt::print(
       "\nSafetensors in one file or sharded, config.json of transformers 4 and 5; GGUF files of "
       "these\nfamilies. Refused:\n");

@@ -27,6 +27,7 @@ const std::map<std::string, std::string> kMore = {
     {"llama", R"(, "attention_bias": true, "mlp_bias": true)"},
     {"qwen2", R"(, "tie_word_embeddings": true)"},
     {"qwen3", R"(, "head_dim": 24)"},
+    {"muse_glimmer_text", R"(, "head_dim": 24)"},
     {"qwen3_5_text", R"(, "head_dim": 24, "linear_num_key_heads": 3, "linear_num_value_heads": 6,
                         "linear_key_head_dim": 8, "linear_value_head_dim": 10,
                         "layer_types": ["linear_attention", "full_attention", "linear_attention"])"},

@@ -369,10 +369,16 @@ std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_
 
 std::vector<int64_t> read_windows(const io::JsonReader& config, int64_t num_layers,
                                   int64_t interval) {
-  const int64_t window = config.int_or("sliding_window", 4096, 1, kMostPositions);
+  constexpr int64_t kUsualWindow = 4096;
+  return windows_of(config, read_sliding_layers(config, num_layers, interval), kUsualWindow);
+}
+
+std::vector<int64_t> windows_of(const io::JsonReader& config, const std::vector<bool>& sliding,
+                                int64_t usual) {
+  const int64_t window = config.int_or("sliding_window", usual, 1, kMostPositions);
   const bool is_null = config.find("sliding_window") != nullptr && !config.has("sliding_window");
   std::vector<int64_t> windows;
-  for (const bool slides : read_sliding_layers(config, num_layers, interval)) {
+  for (const bool slides : sliding) {
     if (slides && is_null)
       config.fail("sliding_window", "is null, but layers of this model have one");
     windows.push_back(slides ? window : 0);

@@ -89,6 +89,9 @@ std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_
 // null in a model with sliding layers.
 std::vector<int64_t> read_windows(const io::JsonReader& config, int64_t num_layers,
                                   int64_t interval);
+// The same for the layers that slide by `sliding`; `usual`: the window where the key is absent.
+std::vector<int64_t> windows_of(const io::JsonReader& config, const std::vector<bool>& sliding,
+                                int64_t usual);
 
 // use_sliding_window off means no window; else the sliding layers of layer_types have the window
 // or, without that list, the layers that `slides_unlisted` names.

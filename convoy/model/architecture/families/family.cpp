@@ -14,6 +14,7 @@
 #include "convoy/model/architecture/families/ministral3/ministral3.h"
 #include "convoy/model/architecture/families/missing_forms.h"
 #include "convoy/model/architecture/families/mistral/mistral.h"
+#include "convoy/model/architecture/families/muse_glimmer/muse_glimmer.h"
 #include "convoy/model/architecture/families/olmo2/olmo2.h"
 #include "convoy/model/architecture/families/olmo3/olmo3.h"
 #include "convoy/model/architecture/families/phi3/phi3.h"
@@ -68,6 +69,11 @@ constexpr std::array kFamilies{
            "Ministral 3 (text alone)"},
     Family{"mistral3", "MistralForCausalLM", read_nested_mistral3_spec, TextModel::Nested,
            "Mistral Small 3.1, 3.2; Ministral 3 3B, 8B, 14B (their language model)", "mistral"},
+    // transformers has no class of the text model with its head.
+    Family{"muse_glimmer_text", "MuseGlimmerTextModel", read_muse_glimmer_spec, TextModel::Whole,
+           "Muse Glimmer 30B (text alone)"},
+    Family{"muse_glimmer", "MuseGlimmerTextModel", read_nested_muse_glimmer_spec, TextModel::Nested,
+           "Muse Glimmer 30B (its language model)", "muse_glimmer_text"},
 };
 
 }  // namespace

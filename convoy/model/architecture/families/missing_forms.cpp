@@ -22,7 +22,6 @@ constexpr const char* kOtherDeltaNet =
     "Gated DeltaNet layers with a map for queries, keys and values each, norms in other places by "
     "layer";
 constexpr const char* kGemma3n = "several streams of hidden states, sparse activations";
-constexpr const char* kGlimmer = "an output gate of attention, norms without a weight";
 constexpr const char* kStateSpace = "state-space layers in place of attention";
 constexpr const char* kMamba2 = "Mamba-2 layers";
 constexpr const char* kMamba2Experts = "Mamba-2 layers, a mixture of experts";
@@ -46,8 +45,6 @@ constexpr std::array kMissingTypes{
     MissingType{"gemma3n", "Gemma 3n E2B, E4B", kGemma3n, "gemma4"},
     MissingType{"gemma3n_text", "Gemma 3n E2B, E4B", kGemma3n, "gemma4"},
     MissingType{"gemma", "Gemma 2B, 7B", kReader, "gemma3"},
-    MissingType{"muse_glimmer", "Muse Glimmer 30B", kGlimmer, "olmo3"},
-    MissingType{"muse_glimmer_text", "Muse Glimmer 30B", kGlimmer, "olmo3"},
     MissingType{"gpt_oss", "gpt-oss 20B, 120B", "a mixture of experts, attention sinks", "qwen3"},
     MissingType{"qwen3_moe", "Qwen3 30B-A3B, 235B-A22B", kExperts, "qwen3"},
     MissingType{"qwen2_moe", "Qwen1.5-MoE, Qwen2 57B-A14B", kExperts, "qwen2"},

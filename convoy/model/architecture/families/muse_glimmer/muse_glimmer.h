@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text model of Muse Glimmer, alone or nested in a multimodal one: from config.json to a
+// DecoderSpec. Throws DataError naming file and key.
+#pragma once
+
+#include "convoy/core/io/json_reader.h"
+#include "convoy/model/architecture/decoder_spec.h"
+
+namespace convoy::families {
+
+architecture::DecoderSpec read_muse_glimmer_spec(const io::JsonReader& config);
+// The language model of a checkpoint that also sees.
+architecture::DecoderSpec read_nested_muse_glimmer_spec(const io::JsonReader& config);
+
+}  // namespace convoy::families
