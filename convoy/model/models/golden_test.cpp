@@ -264,7 +264,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gemma4-keys", "config.v4.json"}, Case{"gemma4-nested"}, Case{"gemma4-unified"},
         Case{"gemma4-unified", "config.v4.json"}, Case{"gemma4-unified-nested"},
         Case{"muse_glimmer"}, Case{"muse_glimmer", "config.v4.json"}, Case{"muse_glimmer-tied"},
-        Case{"muse_glimmer-tied", "config.v4.json"}, Case{"muse_glimmer-nested"}),
+        Case{"muse_glimmer-tied", "config.v4.json"}, Case{"muse_glimmer-nested"}, Case{"gemma"},
+        Case{"gemma", "config.v4.json"}),
     [](const auto& param_info) {
       std::string name =
           param_info.param.name + (param_info.param.config_file == "config.json" ? "_v5" : "_v4");

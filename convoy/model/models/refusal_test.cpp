@@ -266,6 +266,17 @@ TEST(ConfigDefaults, MuseGlimmerCountsLayersFromTheLast) {
     expect_config_refused("muse_glimmer", key, value);
 }
 
+TEST(ConfigDefaults, GemmaMeansTheApproximationByGelu) {
+  using architecture::Activation;
+  const io::Json absent(io::Json::value_t::discarded);
+  EXPECT_EQ(spec_with("gemma", "hidden_act", "gelu").activation, Activation::GeluTanh);
+  EXPECT_EQ(spec_with("gemma", "hidden_act", absent).activation, Activation::GeluTanh);
+  EXPECT_TRUE(spec_with("gemma", "tie_word_embeddings", absent).tied_head);
+  EXPECT_EQ(spec_with("gemma", "head_dim", absent).head_dim, 256);
+  for (const char* key : {"hidden_act", "use_bidirectional_attention", "final_logit_softcapping"})
+    expect_config_refused("gemma", key, "relu");
+}
+
 TEST(ConfigDefaults, GraniteScalesNothingAndSeedOssHasBiases) {
   const io::Json absent(io::Json::value_t::discarded);
   EXPECT_EQ(spec_with("granite", "embedding_multiplier", absent).embedding_scale, 1.0);

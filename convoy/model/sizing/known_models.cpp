@@ -47,6 +47,10 @@ constexpr std::array kModels{
     KnownModel{"llama-3.2-3b", "llama", 3072, 8192, 28, 24, 8, 128, 128256, true},
     KnownModel{"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, false},
     KnownModel{"llama-3.1-70b", "llama", 8192, 28672, 80, 64, 8, 128, 128256, false},
+    KnownModel{"gemma-2b", "gemma", 2048, 16384, 18, 8, 1, 256, 256000, true, 8192},
+    KnownModel{"gemma-1.1-2b", "gemma", 2048, 16384, 18, 8, 1, 256, 256000, true, 8192},
+    KnownModel{"gemma-7b", "gemma", 3072, 24576, 28, 16, 16, 256, 256000, true, 8192},
+    KnownModel{"gemma-1.1-7b", "gemma", 3072, 24576, 28, 16, 16, 256, 256000, true, 8192},
     KnownModel{"gemma-2-2b", "gemma2", 2304, 9216, 26, 8, 4, 256, 256000, true, 8192},
     KnownModel{"gemma-2-9b", "gemma2", 3584, 14336, 42, 16, 8, 256, 256000, true, 8192},
     KnownModel{"gemma-2-27b", "gemma2", 4608, 36864, 46, 32, 16, 128, 256000, true, 8192},
@@ -162,13 +166,13 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   spec.head_dim = model.head_dim;
   spec.max_positions = model.positions;
   spec.tied_head = model.tied_head;
-  const bool is_gemma = spec.family.starts_with("gemma");
+  const bool has_gemmas_norms = spec.family == "gemma2" || spec.family == "gemma3";
   const bool is_olmo = spec.family == "olmo2" || spec.family == "olmo3";
   spec.qkv_bias = spec.family == "qwen2" || spec.family == "seed_oss";
   spec.query_key_norm =
       spec.family == "gemma3" || spec.family == "gemma4" || spec.family == "qwen3" || is_olmo;
   spec.norm_over_heads = is_olmo;
-  if (is_gemma) spec.norms = architecture::kNormsAround;
+  if (has_gemmas_norms) spec.norms = architecture::kNormsAround;
   if (spec.family == "gemma2") {
     spec.score_cap = 50;
     spec.logit_cap = 30;

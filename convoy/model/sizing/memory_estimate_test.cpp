@@ -22,6 +22,8 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
       {"meta-llama/Llama-3.1-8B", 8.030},
       {"meta-llama/Llama-3.1-70B-Instruct", 70.554},
       {"google/gemma-3-27b-it", 27.009},
+      {"google/gemma-2b-it", 2.506},
+      {"google/gemma-1.1-7b-it", 8.538},
       {"google/gemma-2-2b-it", 2.614},
       {"google/gemma-2-9b", 9.242},
       {"google/gemma-2-27b-it", 27.227},

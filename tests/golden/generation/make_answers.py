@@ -43,6 +43,7 @@ MODELS = {
     "qwen3_5-tied": 16,
     "muse_glimmer": 20,
     "muse_glimmer-tied": 18,
+    "gemma": 19,
 }
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4

@@ -953,6 +953,29 @@ MODELS = {
         dict(rope_theta=10000.0, rope_scaling=dict(rope_type="linear", factor=4.0)),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
     ),
+    # One key head, heads wider than hidden / num_heads. The first files call GELU's approximation `gelu`.
+    "gemma": (
+        dict(
+            model_type="gemma",
+            architectures=["GemmaForCausalLM"],
+            hidden_size=30,
+            intermediate_size=44,
+            num_hidden_layers=3,
+            num_attention_heads=3,
+            num_key_value_heads=1,
+            head_dim=14,
+            vocab_size=127,
+            max_position_embeddings=128,
+            rms_norm_eps=1e-6,
+            hidden_act="gelu_pytorch_tanh",
+            tie_word_embeddings=True,
+            attention_bias=False,
+            pad_token_id=0,
+            rope_parameters=dict(rope_type="default", rope_theta=10000.0),
+        ),
+        dict(rope_theta=10000.0, rope_scaling=None, hidden_act="gelu", hidden_activation=None),
+        {},
+    ),
 }
 # New tokens of the greedy continuation, where they are more than NEW.
 NEW_BY_MODEL = {"qwen3_5": 200}

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "convoy/model/architecture/families/gemma/gemma.h"
 #include "convoy/model/architecture/families/gemma2/gemma2.h"
 #include "convoy/model/architecture/families/gemma3/gemma3.h"
 #include "convoy/model/architecture/families/gemma4/gemma4.h"
@@ -35,6 +36,7 @@ constexpr std::array kFamilies{
     Family{"qwen2", "Qwen2ForCausalLM", read_qwen2_spec, TextModel::Whole,
            "Qwen2, Qwen2.5; DeepSeek-R1-Distill-Qwen"},
     Family{"qwen3", "Qwen3ForCausalLM", read_qwen3_spec, TextModel::Whole, "Qwen3 (dense)"},
+    Family{"gemma", "GemmaForCausalLM", read_gemma_spec, TextModel::Whole, "Gemma 2B, 7B"},
     Family{"gemma2", "Gemma2ForCausalLM", read_gemma2_spec, TextModel::Whole,
            "Gemma 2 2B, 9B, 27B"},
     Family{"qwen3_5_text", "Qwen3_5ForCausalLM", read_qwen3_5_spec, TextModel::Whole,

@@ -29,7 +29,6 @@ constexpr const char* kParallel = "layer norms, attention and feed-forward in pa
 constexpr const char* kSees = "the text part of a checkpoint that also sees";
 constexpr const char* kSeesPlaces =
     "the text part of a checkpoint that also sees, rotation by places in an image";
-constexpr const char* kReader = "a reader of its config.json alone";
 constexpr const char* kEncoder = "attention that looks ahead";
 
 // Types of one kind stand together.
@@ -44,7 +43,6 @@ constexpr std::array kMissingTypes{
                 "qwen3"},
     MissingType{"gemma3n", "Gemma 3n E2B, E4B", kGemma3n, "gemma4"},
     MissingType{"gemma3n_text", "Gemma 3n E2B, E4B", kGemma3n, "gemma4"},
-    MissingType{"gemma", "Gemma 2B, 7B", kReader, "gemma3"},
     MissingType{"gpt_oss", "gpt-oss 20B, 120B", "a mixture of experts, attention sinks", "qwen3"},
     MissingType{"qwen3_moe", "Qwen3 30B-A3B, 235B-A22B", kExperts, "qwen3"},
     MissingType{"qwen2_moe", "Qwen1.5-MoE, Qwen2 57B-A14B", kExperts, "qwen2"},
