@@ -17,7 +17,8 @@ struct KnownModel {
   int64_t hidden, ffn, layers, heads, kv_heads, head_dim, vocab;
   bool tied_head;
   int64_t positions = 131072;
-  bool is_whole_name = false;  // longer names are other models
+  bool is_whole_name = false;     // longer names are other models
+  int64_t delta_value_heads = 0;  // where layers have Gated DeltaNet; 0: none has
 };
 
 constexpr std::array kModels{
@@ -41,6 +42,15 @@ constexpr std::array kModels{
     KnownModel{"qwen3-14b-base", "qwen3", 5120, 17408, 40, 40, 8, 128, 151936, false, 32768},
     KnownModel{"qwen3-14b", "qwen3", 5120, 17408, 40, 40, 8, 128, 151936, false, 40960},
     KnownModel{"qwen3-32b", "qwen3", 5120, 25600, 64, 64, 8, 128, 151936, false, 40960},
+    KnownModel{"qwen3.5-0.8b", "qwen3_5", 1024, 3584, 24, 8, 2, 256, 248320, true, 262144, false,
+               16},
+    KnownModel{"qwen3.5-2b", "qwen3_5", 2048, 6144, 24, 8, 2, 256, 248320, true, 262144, false, 16},
+    KnownModel{"qwen3.5-4b", "qwen3_5", 2560, 9216, 32, 16, 4, 256, 248320, true, 262144, false,
+               32},
+    KnownModel{"qwen3.5-9b", "qwen3_5", 4096, 12288, 32, 16, 4, 256, 248320, false, 262144, false,
+               32},
+    KnownModel{"qwen3.5-27b", "qwen3_5", 5120, 17408, 64, 24, 4, 256, 248320, false, 262144, false,
+               48},
     KnownModel{"smollm3-3b", "smollm3", 2048, 11008, 36, 16, 4, 128, 128256, true, 65536},
     KnownModel{"smollm2-135m", "llama", 576, 1536, 30, 9, 3, 64, 49152, true},
     KnownModel{"llama-3.2-1b", "llama", 2048, 8192, 16, 32, 8, 64, 128256, true},
@@ -148,6 +158,20 @@ void set_gemma4_layers(const KnownLayers& known, architecture::DecoderSpec& spec
   }
 }
 
+// Alike in all sizes of Qwen3.5.
+void add_delta_net(int64_t value_heads, architecture::DecoderSpec& spec) {
+  constexpr int64_t kInterval = 4;
+  spec.query_key_norm = spec.attention_gate = true;
+  spec.delta_net = {.num_key_heads = 16,
+                    .num_value_heads = value_heads,
+                    .key_head_dim = 128,
+                    .value_head_dim = 128,
+                    .conv_width = 4};
+  for (int64_t layer = 0; layer < spec.num_layers(); ++layer)
+    if ((layer + 1) % kInterval != 0)
+      spec.layers[layer].mixer = architecture::TokenMixer::GatedDeltaNet;
+}
+
 void add_glimmers_forms(architecture::DecoderSpec& spec) {
   spec.query_key_norm = spec.weightless_head_norms = spec.embedding_norm = true;
   spec.attention_gate = spec.gate_map = true;
@@ -185,6 +209,7 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   spec.layers.resize(static_cast<size_t>(model.layers));
   for (const KnownLayers& known : kGemma4Layers)
     if (known.name == model.name) set_gemma4_layers(known, spec);
+  if (model.delta_value_heads > 0) add_delta_net(model.delta_value_heads, spec);
   if (spec.family == "muse_glimmer") add_glimmers_forms(spec);
   return spec;
 }

@@ -66,11 +66,23 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
     ASSERT_TRUE(model.has_value()) << name;
     EXPECT_NEAR(static_cast<double>(count_parameters(*model)) / 1e9, billions, 0.05) << name;
   }
+  // The counts that llama-bench prints of files without the head for further tokens.
+  EXPECT_EQ(count_parameters(*known_model("Qwen/Qwen3.5-0.8B")), 752'393'024);
+  const std::pair<const char*, double> of_llama_bench[] = {{"Qwen/Qwen3.5-2B-Base", 1.88},
+                                                           {"Qwen/Qwen3.5-4B", 4.21},
+                                                           {"Qwen/Qwen3.5-9B", 8.95},
+                                                           {"Qwen/Qwen3.5-27B", 26.90}};
+  for (const auto& [name, billions] : of_llama_bench)
+    EXPECT_NEAR(static_cast<double>(count_parameters(*known_model(name))) / 1e9, billions, 0.005)
+        << name;
+  EXPECT_EQ(known_model("Qwen/Qwen3.5-9B")->num_layers_with(architecture::TokenMixer::Attention),
+            8);
   // 30 with its tower of 50 layers.
   EXPECT_NEAR(
       static_cast<double>(count_parameters(*known_model("meta-models/Muse-Glimmer-30B"))) / 1e9,
       27.855, 0.001);
   EXPECT_FALSE(known_model("meta-models/Muse-Glimmer-30B-assistant").has_value());
+  EXPECT_FALSE(known_model("Qwen/Qwen3.5-35B-A3B").has_value());
   EXPECT_FALSE(known_model("Qwen/Qwen2.5-70B").has_value());
   EXPECT_FALSE(known_model("microsoft/Phi-3-mini-128k-instruct").has_value());
   EXPECT_EQ(known_model("microsoft/Phi-3-mini-4k-instruct")->max_positions, 4096);
