@@ -22,6 +22,9 @@ constexpr const char* kOtherDeltaNet =
     "Gated DeltaNet layers with a map for queries, keys and values each, norms in other places by "
     "layer";
 constexpr const char* kGemma3n = "several streams of hidden states, sparse activations";
+constexpr const char* kLlama4 =
+    "a mixture of experts, attention in chunks, norms of queries and keys in a part of the layers, "
+    "queries that grow with their position in the others";
 constexpr const char* kStateSpace = "state-space layers in place of attention";
 constexpr const char* kMamba2 = "Mamba-2 layers";
 constexpr const char* kMamba2Experts = "Mamba-2 layers, a mixture of experts";
@@ -48,10 +51,8 @@ constexpr std::array kMissingTypes{
     MissingType{"qwen2_moe", "Qwen1.5-MoE, Qwen2 57B-A14B", kExperts, "qwen2"},
     MissingType{"mixtral", "Mixtral 8x7B, 8x22B", kExperts, "mistral"},
     MissingType{"mistral4", "Mistral Small 4", kLatent, "mistral3"},
-    MissingType{"llama4", "Llama 4 Scout, Maverick", "a mixture of experts, attention in chunks",
-                "llama"},
-    MissingType{"llama4_text", "Llama 4 Scout, Maverick",
-                "a mixture of experts, attention in chunks", "llama"},
+    MissingType{"llama4", "Llama 4 Scout, Maverick", kLlama4, "llama"},
+    MissingType{"llama4_text", "Llama 4 Scout, Maverick", kLlama4, "llama"},
     MissingType{"deepseek_v2", "DeepSeek-V2, V2-Lite", kLatent, "qwen2"},
     MissingType{"deepseek_v3", "DeepSeek-V3, R1", kLatent, "qwen2"},
     MissingType{"deepseek_v32", "DeepSeek-V3.2", kSparseLatent, "qwen2"},
