@@ -106,15 +106,25 @@ TEST_P(Family, PromptsInPiecesAnswerAsTransformersDoes) {
   expect_answers({.max_rows = 5, .prefill_chunk = 11, .shares_prefixes = false});
 }
 
-// Rows that keep a state share none.
 TEST_P(Family, SharedPrefixesAnswerAsTransformersDoes) {
-  const bool shares = !model_->kv_geometry().has_states();
   for (const EngineConfig& config :
-       {EngineConfig{.max_rows = 4}, EngineConfig{.max_rows = 32, .prefill_chunk = 40}}) {
-    const int64_t cached = expect_answers(config).cached_prompt_tokens;
-    EXPECT_EQ(cached > 64, shares) << cached;
-    EXPECT_EQ(cached > 0, shares) << cached;
-  }
+       {EngineConfig{.max_rows = 4}, EngineConfig{.max_rows = 32, .prefill_chunk = 40}})
+    EXPECT_GT(expect_answers(config).cached_prompt_tokens, 64);
+}
+
+TEST_P(Family, SamplesOfOnePromptComputeItsBlocksOnce) {
+  constexpr int64_t kSamples = 8;
+  const auto longest =
+      std::max_element(prompts_.begin(), prompts_.end(),
+                       [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  const auto index = static_cast<size_t>(longest - prompts_.begin());
+  Engine engine(*model_, tokenizer_, {.max_rows = kSamples});
+  for (const Completion& found : answer_all(engine, std::vector(kSamples, request(index))))
+    EXPECT_EQ(found.token_ids, answers_[index]) << found.number;
+  const int64_t blocks = (std::ssize(*longest) - 1) / kernels::kBlockTokensStep;
+  ASSERT_GE(blocks, 2);
+  EXPECT_EQ(engine.figures().cached_prompt_tokens,
+            (kSamples - 1) * blocks * kernels::kBlockTokensStep);
 }
 
 // Blocks for one of the longest rows, and for a few more.

@@ -114,8 +114,9 @@ scheduler::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,
           .int4_weight_bytes = parameters / 2 + parameters / 16,
           .kv_bytes_per_token = kv_values_per_token * bytes_per_value,
           .int8_kv_bytes_per_token = kv_values_per_token + kv_values_per_token / 16,
+          // A row's own, and one at the end of a prefix.
           .state_bytes_per_row =
-              tail_values_per_row * bytes_per_value + state_values_per_row * kStateBytes,
+              2 * (tail_values_per_row * bytes_per_value + state_values_per_row * kStateBytes),
           .step_bytes_per_token = layers == 0 ? 0 : 64 * kv_values_per_token / layers,
           .block_tokens = kKvBlockTokens};
 }

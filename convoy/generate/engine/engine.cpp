@@ -23,20 +23,24 @@ EngineConfig completed(EngineConfig config, const nn::CausalLm& model,
                        const text::Tokenizer& tokenizer) {
   if (config.longest_row_tokens <= 0) config.longest_row_tokens = model.max_positions();
   config.longest_row_tokens = std::min(config.longest_row_tokens, model.max_positions());
-  if (model.kv_geometry().has_states()) config.shares_prefixes = false;
   if (const auto eos = tokenizer.eos_id()) config.end_ids.push_back(*eos);
   return config;
 }
 
-std::vector<scheduler::LayerGroup> layer_groups(const nn::CausalLm& model,
-                                                const EngineConfig& config) {
-  return kv_blocks(model.kv_geometry(), {.block_tokens = kBlockTokens,
-                                         .max_rows = config.max_rows,
-                                         .longest_row_tokens = config.longest_row_tokens,
-                                         .step_tokens = config.prefill_chunk,
-                                         .blocks = config.kv_blocks,
-                                         .memory_bytes = config.kv_memory_bytes,
-                                         .element = config.kv_element});
+KvBudget budget_of(const EngineConfig& config) {
+  return {.block_tokens = kBlockTokens,
+          .max_rows = config.max_rows,
+          .longest_row_tokens = config.longest_row_tokens,
+          .step_tokens = config.prefill_chunk,
+          .blocks = config.kv_blocks,
+          .memory_bytes = config.kv_memory_bytes,
+          .element = config.kv_element,
+          .shares_prefixes = config.shares_prefixes};
+}
+
+std::optional<int64_t> prefix_states(const nn::KvGeometry& geometry, const EngineConfig& config) {
+  if (!geometry.has_states()) return {};
+  return num_prefix_states(geometry, budget_of(config));
 }
 
 std::vector<int64_t> sizes(const std::vector<scheduler::LayerGroup>& groups) {
@@ -57,14 +61,15 @@ Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConf
       tokenizer_(tokenizer),
       config_(completed(std::move(config), model, tokenizer)),
       pickable_ids_(std::min(model.vocab_size(), tokenizer.vocab_size())),
-      groups_(layer_groups(model, config_)),
+      groups_(kv_blocks(model.kv_geometry(), budget_of(config_))),
       scheduler_({.block_tokens = kBlockTokens,
                   .max_rows = config_.max_rows,
                   .step_tokens = config_.prefill_chunk,
                   .shares_prefixes = config_.shares_prefixes,
+                  .prefix_states = prefix_states(model.kv_geometry(), config_),
                   .groups = groups_}),
       cache_(model.kv_geometry(), kBlockTokens, sizes(groups_), config_.kv_element,
-             config_.max_rows) {}
+             config_.max_rows + num_prefix_states(model.kv_geometry(), budget_of(config_))) {}
 
 Engine::~Engine() = default;
 
@@ -210,6 +215,7 @@ bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
     inputs.replace_unread_ids(unread_ids);
     cache_.set_rows(std::move(inputs.paged), inputs.states);
     run(inputs.batch, inputs.drawing_R, inputs.draw, unread_ids);
+    cache_.keep_states();
     costs_.add_launches(seconds_since(begin));
   }
   scheduler_.finish_step();
@@ -253,6 +259,11 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
   std::vector<DrawPoint> points;
   std::vector<std::vector<kernels::PagedRow>> rows(groups_.size());
   std::vector<nn::StateSlot> states;
+  const auto slot_of_prefix =
+      [this](const std::optional<int64_t>& place) -> std::optional<int64_t> {
+    if (!place) return {};
+    return config_.max_rows + *place;
+  };
   for (const scheduler::PlannedRow& planned : plan) {
     const std::shared_ptr<Row>& row = rows_.at(planned.number);
     const std::vector<int32_t>& tokens = scheduler_.tokens(planned.number);
@@ -266,7 +277,10 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
       positions.push_back(row->first_position + position);
     }
     starts.push_back(std::ssize(ids));
-    states.push_back({.slot = planned.slot, .begins = planned.begin == 0});
+    states.push_back({.slot = planned.slot,
+                      .begins = planned.begin == 0,
+                      .begins_as = slot_of_prefix(planned.takes_state),
+                      .kept_in = slot_of_prefix(planned.keeps_state)});
     if (planned.draws) {
       last.push_back(starts.back() - 1);
       drawing.push_back(row);

@@ -42,7 +42,7 @@ struct EngineConfig {
   int64_t longest_row_tokens = 0;  // prompt and answer; 0: as many as the model's positions
   int64_t kv_memory_bytes = 0;     // limit of the KV cache if `kv_blocks` is 0; 0: no limit
   kernels::CacheElement kv_element = kernels::CacheElement::Model;
-  // Without effect on a model with recurrent layers: the state at the end of a prefix is not kept.
+  // With a model that has recurrent layers this keeps as many states at ends of prefixes as rows.
   bool shares_prefixes = true;
   // True: the tokens of a step are read after the next step was started. Empty: true on GPUs only.
   // The tokens of steps that all ranks take together are always read at once.

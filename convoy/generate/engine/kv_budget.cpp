@@ -24,6 +24,12 @@ std::vector<scheduler::LayerGroup> wanted_blocks(const std::vector<nn::KvLayerGr
 
 }  // namespace
 
+int64_t num_prefix_states(const nn::KvGeometry& geometry, const KvBudget& budget) {
+  if (!geometry.has_states() || !budget.shares_prefixes) return 0;
+  if (budget.memory_bytes == 0) return budget.max_rows;
+  return std::min(budget.max_rows, budget.memory_bytes / 4 / nn::state_bytes(geometry));
+}
+
 std::vector<scheduler::LayerGroup> kv_blocks(const nn::KvGeometry& geometry,
                                              const KvBudget& budget) {
   const std::vector<nn::KvLayerGroup> layers = nn::layer_groups(geometry);
@@ -36,8 +42,9 @@ std::vector<scheduler::LayerGroup> kv_blocks(const nn::KvGeometry& geometry,
       if (group.window_tokens == 0) group.num_blocks = budget.blocks;
     return groups;
   }
-  const int64_t states = geometry.has_states() ? budget.max_rows * nn::state_bytes(geometry) : 0;
-  const int64_t limit = std::max<int64_t>(budget.memory_bytes - states, 1);
+  const int64_t states = budget.max_rows + num_prefix_states(geometry, budget);
+  const int64_t state_bytes = geometry.has_states() ? states * nn::state_bytes(geometry) : 0;
+  const int64_t limit = std::max<int64_t>(budget.memory_bytes - state_bytes, 1);
   int64_t bytes = 0;
   for (size_t group = 0; group < groups.size(); ++group)
     bytes += groups[group].num_blocks *

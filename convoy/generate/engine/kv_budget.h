@@ -19,7 +19,12 @@ struct KvBudget {
   int64_t blocks = 0;        // blocks of layers that see all keys; 0: as many as all rows may need
   int64_t memory_bytes = 0;  // limit of all blocks and states together; 0: no limit
   kernels::CacheElement element = kernels::CacheElement::Model;
+  bool shares_prefixes = true;
 };
+
+// The number of states at ends of prefixes that an engine keeps: as many as it has rows, but in at
+// most a quarter of a limited memory. 0 if the model has no states or rows share no prefixes.
+int64_t num_prefix_states(const nn::KvGeometry& geometry, const KvBudget& budget);
 
 // Returns the number of blocks of each layer group of the model, at least one each. Layers with a
 // window get as many blocks as their windows may need.

@@ -21,6 +21,8 @@ void check(const SchedulerConfig& config) {
   demand(config.block_tokens >= 1, "block_tokens", config.block_tokens);
   demand(config.max_rows >= 1, "batch_size", config.max_rows);
   demand(config.step_tokens >= 1, "prefill_chunk", config.step_tokens);
+  const int64_t states = config.prefix_states.value_or(0);
+  CONVOY_INVARIANT(states >= 0, "{} places for states", states);
   for (const LayerGroup& group : config.groups)
     demand(group.num_blocks >= 1, "kv_blocks", group.num_blocks);
 }
@@ -40,12 +42,21 @@ struct Scheduler::Row {
   std::vector<BlockTable> tables;  // by group
   PrefixKey root{};
   std::vector<PrefixKey> keys;  // keys of the first full blocks, computed when needed
+  int64_t keep_end = 0;  // the state after this many tokens is kept for other rows; 0: none is
+  std::optional<int64_t> takes_state;  // until the first step after an admission
   enum class State { Waits, Runs, IsComplete } state = State::Waits;
 
   Place place() const { return {-priority, arrival}; }
   int64_t num_tokens() const { return static_cast<int64_t>(tokens.size()); }
   int64_t num_read() const { return num_tokens() - (tokens.back() == kUnreadToken ? 1 : 0); }
   int64_t pending() const { return num_tokens() - computed; }
+  // Full blocks after which the row may begin: at least one token remains to be computed.
+  int64_t most_shared(int64_t block_tokens) const { return (num_tokens() - 1) / block_tokens; }
+  // The next tokens that one step computes, at most `most`: they end where the state is kept.
+  int64_t next_piece(int64_t most) const {
+    const int64_t piece = std::min(pending(), most);
+    return computed < keep_end ? std::min(piece, keep_end - computed) : piece;
+  }
 
   void extend_keys(int64_t count, int64_t block_tokens) {
     while (static_cast<int64_t>(keys.size()) < count) {
@@ -60,6 +71,7 @@ struct Scheduler::Row {
 Scheduler::Scheduler(SchedulerConfig config) : config_(std::move(config)) {
   check(config_);
   for (const LayerGroup& group : config_.groups) groups_.emplace_back(group, config_.block_tokens);
+  if (config_.shares_prefixes && config_.prefix_states) states_.emplace(*config_.prefix_states);
   for (int64_t slot = config_.max_rows; slot-- > 0;) free_slots_.push_back(slot);
 }
 
@@ -172,6 +184,7 @@ void Scheduler::put_back(Row& row) {
 // compute.
 void Scheduler::undo_step() {
   for (LayerBlocks& group : groups_) group.retract_published();
+  if (states_) states_->drop_planned();
   for (Row* row : running_) put_back(*row);
   running_.clear();
 }
@@ -211,11 +224,14 @@ PlannedRow Scheduler::advance(Row& row, int64_t end) {
   for (size_t group = 0; group < groups_.size(); ++group)
     groups_[group].extend(row.tables[group], end);
   if (config_.shares_prefixes) publish(row, end);
-  const PlannedRow planned{.number = row.number,
-                           .begin = row.computed,
-                           .end = end,
-                           .draws = end == row.num_tokens(),
-                           .slot = row.slot};
+  PlannedRow planned{.number = row.number,
+                     .begin = row.computed,
+                     .end = end,
+                     .draws = end == row.num_tokens(),
+                     .slot = row.slot,
+                     .takes_state = std::exchange(row.takes_state, std::nullopt)};
+  if (end == row.keep_end)
+    planned.keeps_state = states_->plan(row.keys[end / config_.block_tokens - 1]);
   row.computed = end;
   return planned;
 }
@@ -225,7 +241,7 @@ void Scheduler::plan_running(std::vector<PlannedRow>& plan, int64_t& prompt_toke
   for (size_t index = 0; index < running_.size(); ++index) {
     Row& row = *running_[index];
     const bool reads_prompt = row.pending() > 1;
-    const int64_t tokens = reads_prompt ? std::min(row.pending(), prompt_tokens) : 1;
+    const int64_t tokens = reads_prompt ? row.next_piece(prompt_tokens) : 1;
     if (tokens == 0) continue;
     for (size_t group = 0; group < groups_.size(); ++group)
       groups_[group].drop_below_window(row.tables[group], row.computed);
@@ -240,21 +256,54 @@ Scheduler::Row& Scheduler::next_waiting() {
   return takes_oldest ? *waiting_by_arrival_.begin()->second : *waiting_.begin()->second;
 }
 
-// Number of full blocks at the beginning of the row that exist in all groups. At least one token
-// remains to be computed.
-int64_t Scheduler::shared_blocks(Row& row) {
-  if (!config_.shares_prefixes) return 0;
-  int64_t count = (row.num_tokens() - 1) / config_.block_tokens;
-  row.extend_keys(count, config_.block_tokens);
-  const auto is_there = [&](int64_t blocks) {
-    return std::all_of(groups_.begin(), groups_.end(), [&](const LayerBlocks& group) {
-      return group.has_prefix(std::span(row.keys).first(blocks));
-    });
-  };
+bool Scheduler::has_blocks(const Row& row, int64_t count) const {
+  return std::all_of(groups_.begin(), groups_.end(), [&](const LayerBlocks& group) {
+    return group.has_prefix(std::span(row.keys).first(count));
+  });
+}
+
+Scheduler::Prefix Scheduler::find_prefix(Row& row) {
+  if (!config_.shares_prefixes) return {};
+  int64_t stored = row.most_shared(config_.block_tokens);
+  row.extend_keys(stored, config_.block_tokens);
   for (const LayerBlocks& group : groups_)
-    count = std::min(count, group.most_shared(std::span(row.keys).first(count)));
-  while (count > 0 && !is_there(count)) --count;
-  return count;
+    stored = std::min(stored, group.most_shared(std::span(row.keys).first(stored)));
+  while (stored > 0 && !has_blocks(row, stored)) --stored;
+  int64_t shared = stored;
+  const auto may_begin_after = [&](int64_t blocks) {
+    return states_->has(row.keys[blocks - 1]) && has_blocks(row, blocks);
+  };
+  while (states_ && shared > 0 && !may_begin_after(shared)) --shared;
+  return {.stored = stored, .shared = shared};
+}
+
+// True when a running row is about to compute and keep a state with which `row` begins later than
+// after `shared` blocks.
+bool Scheduler::awaits_state(const Row& row, int64_t shared) const {
+  return std::any_of(running_.begin(), running_.end(), [&](const Row* other) {
+    const int64_t blocks = other->keep_end / config_.block_tokens;
+    return other->computed <= other->keep_end && blocks > shared &&
+           blocks <= row.most_shared(config_.block_tokens) &&
+           row.keys[blocks - 1] == other->keys[blocks - 1];
+  });
+}
+
+// The number of tokens after which the state of `row` is worth keeping: the end of what an earlier
+// row computed of its beginning, since then others may begin so too, or of what it shares with the
+// next request. The first of them; a row that shares more keeps the state at the other. 0: neither.
+int64_t Scheduler::kept_end(const Row& row, const Prefix& prefix) {
+  if (!states_ || states_->num_places() == 0) return 0;
+  int64_t blocks = prefix.stored > prefix.shared ? prefix.stored : 0;
+  if (!waiting_.empty()) {
+    Row& next = next_waiting();
+    next.extend_keys(next.most_shared(config_.block_tokens), config_.block_tokens);
+    const int64_t most =
+        std::min(row.most_shared(config_.block_tokens), next.most_shared(config_.block_tokens));
+    const auto unlike = std::mismatch(row.keys.begin(), row.keys.begin() + most, next.keys.begin());
+    const int64_t common = unlike.first - row.keys.begin();
+    if (common > prefix.shared) blocks = blocks == 0 ? common : std::min(blocks, common);
+  }
+  return blocks * config_.block_tokens;
 }
 
 // True when there are enough free blocks for all tokens of `row` and for the running rows: each
@@ -289,30 +338,40 @@ void Scheduler::admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens) {
   while (!waiting_.empty() && prompt_tokens > 0 &&
          static_cast<int64_t>(running_.size()) < config_.max_rows) {
     Row& row = next_waiting();
-    const int64_t shared = shared_blocks(row);
-    if (!running_.empty() && !has_room(row, shared)) return;
-    waiting_.erase({row.place(), &row});
-    waiting_by_arrival_.erase({row.arrival, &row});
-    ++admissions_;
-    for (size_t group = 0; group < groups_.size(); ++group)
-      row.tables[group] = groups_[group].hold_prefix(std::span(row.keys).first(shared));
-    row.computed = shared * config_.block_tokens;
-    row.published = shared;
-    cached_prompt_tokens_ += row.computed;
-    if (config_.shares_prefixes) sought_prompt_tokens_ += row.num_tokens();
-    if (!row.cached) row.cached = row.computed;
-    row.state = Row::State::Runs;
-    running_.push_back(&row);
-    row.slot = free_slots_.back();
-    free_slots_.pop_back();
-    const int64_t tokens = std::min(row.pending(), prompt_tokens);
+    const Prefix prefix = find_prefix(row);
+    if (awaits_state(row, prefix.shared)) return;
+    if (!running_.empty() && !has_room(row, prefix.shared)) return;
+    begin(row, prefix);
+    const int64_t tokens = row.next_piece(prompt_tokens);
     prompt_tokens -= tokens;
     plan.push_back(advance(row, row.computed + tokens));
   }
 }
 
+void Scheduler::begin(Row& row, const Prefix& prefix) {
+  waiting_.erase({row.place(), &row});
+  waiting_by_arrival_.erase({row.arrival, &row});
+  ++admissions_;
+  const std::span<const PrefixKey> shared = std::span(row.keys).first(prefix.shared);
+  for (size_t group = 0; group < groups_.size(); ++group)
+    row.tables[group] = groups_[group].hold_prefix(shared);
+  row.computed = prefix.shared * config_.block_tokens;
+  row.published = prefix.shared;
+  row.keep_end = kept_end(row, prefix);
+  row.takes_state.reset();
+  if (states_ && prefix.shared > 0) row.takes_state = states_->use(shared.back());
+  cached_prompt_tokens_ += row.computed;
+  if (config_.shares_prefixes) sought_prompt_tokens_ += row.num_tokens();
+  if (!row.cached) row.cached = row.computed;
+  row.state = Row::State::Runs;
+  running_.push_back(&row);
+  row.slot = free_slots_.back();
+  free_slots_.pop_back();
+}
+
 void Scheduler::finish_step() {
   for (LayerBlocks& group : groups_) group.keep_published();
+  if (states_) states_->keep_planned();
   step_is_open_ = false;
 }
 

@@ -6,6 +6,11 @@
 // too few blocks are free, a row gives its blocks back and is computed again later. A plan depends
 // only on the previous calls. One thread.
 //
+// Rows that begin alike share the blocks of their beginning. If the model's layers also keep a
+// state of each row, a row begins where such a state is kept: at the end of what an earlier row has
+// in common with the next request, or with a row before it. A request whose beginning is being
+// computed waits for that state.
+//
 // No request starves: one of every few admissions takes the oldest request, whatever its priority;
 // while it waits for room, no other request is admitted; and the oldest running row is never
 // preempted.
@@ -20,6 +25,7 @@
 #include <vector>
 
 #include "convoy/generate/scheduler/layer_blocks.h"
+#include "convoy/generate/scheduler/prefix_states.h"
 
 namespace convoy::scheduler {
 
@@ -31,6 +37,9 @@ struct SchedulerConfig {
   int64_t max_rows = 16;      // rows that run at a time
   int64_t step_tokens = 512;  // prompt and new tokens of a step; new ones are always planned
   bool shares_prefixes = true;
+  // For a model whose layers keep a state of each row: places for states at ends of prefixes.
+  // Empty: the model keeps no states, and a row begins after any blocks that are there.
+  std::optional<int64_t> prefix_states = {};
   std::vector<LayerGroup> groups = {};
 };
 
@@ -44,13 +53,17 @@ struct Request {
 
 // Tokens `begin` to `end` - 1 of a row. `slot`: the row's place below max_rows while it runs, for
 // what a model keeps of a row beside its blocks. `draws`: these are the row's last tokens, so the
-// step draws a new token.
+// step draws a new token. `takes_state`: before the step, the row's state becomes a copy of the one
+// at this place of SchedulerConfig::prefix_states. `keeps_state`: the row's state after the step is
+// copied to this place, before finish_step().
 struct PlannedRow {
   int64_t number = 0;
   int64_t begin = 0;
   int64_t end = 0;
   bool draws = false;
   int64_t slot = 0;
+  std::optional<int64_t> takes_state = {};
+  std::optional<int64_t> keeps_state = {};
 };
 
 struct SchedulerFigures {
@@ -105,13 +118,23 @@ class Scheduler {
 
  private:
   struct Row;
+  // Counts of full blocks at a row's beginning: blocks that exist, and the first of them that the
+  // row does not compute again.
+  struct Prefix {
+    int64_t stored = 0;
+    int64_t shared = 0;
+  };
   using Place = std::pair<int64_t, int64_t>;  // the negated priority, and the arrival
 
   bool holds_admissions(int64_t decoding);
   void plan_running(std::vector<PlannedRow>& plan, int64_t& prompt_tokens);
   void admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens);
   Row& next_waiting();
-  int64_t shared_blocks(Row& row);
+  Prefix find_prefix(Row& row);
+  bool has_blocks(const Row& row, int64_t count) const;
+  bool awaits_state(const Row& row, int64_t shared) const;
+  int64_t kept_end(const Row& row, const Prefix& prefix);
+  void begin(Row& row, const Prefix& prefix);
   bool has_room(const Row& row, int64_t shared) const;
   bool make_room(size_t row, int64_t end);
   void put_back(Row& row);
@@ -126,6 +149,7 @@ class Scheduler {
 
   SchedulerConfig config_;
   std::vector<LayerBlocks> groups_;
+  std::optional<PrefixStates> states_;  // empty: rows share no states
   std::unordered_map<int64_t, std::unique_ptr<Row>> rows_;
   std::vector<Row*> running_;
   std::vector<int64_t> free_slots_;

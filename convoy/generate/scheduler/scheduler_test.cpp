@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The scheduler drives a cache that is simulated: each slot holds the hash of the tokens up to its
-// own, so what a row would read from a wrong, stale or shared slot is found at once. So do
-// the states of rows, which no prefix shares.
+// own, so what a row would read from a wrong, stale or shared slot is found at once. So do the
+// states of rows, and those at ends of prefixes.
 #include "convoy/generate/scheduler/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,8 @@ class SimulatedEngine {
       : config_(config),
         reading_(reading),
         scheduler_(config),
-        states_(static_cast<size_t>(config.max_rows), 0) {
+        states_(static_cast<size_t>(config.max_rows), 0),
+        prefix_states_(static_cast<size_t>(config.prefix_states.value_or(0)), 0) {
     for (const LayerGroup& group : config.groups)
       slots_.emplace_back(static_cast<size_t>(group.num_blocks * config.block_tokens), 0);
   }
@@ -68,6 +69,7 @@ class SimulatedEngine {
     const std::vector<PlannedRow> plan = plan_step();
     store(plan);
     for (const PlannedRow& row : plan) read(row);
+    keep_states(plan);
     std::map<int64_t, int32_t> drawn;
     for (const PlannedRow& row : plan)
       if (row.draws) drawn[row.number] = drawn_after(prefixes(row.number)[row.end - 1]);
@@ -155,7 +157,8 @@ class SimulatedEngine {
       EXPECT_EQ(row.draws, row.end == static_cast<int64_t>(hashes.size()));
       EXPECT_TRUE(slots.insert(row.slot).second) << "two rows have one state";
       uint64_t& state = states_.at(static_cast<size_t>(row.slot));
-      if (row.begin > 0 && !config_.shares_prefixes) {
+      if (row.takes_state) state = prefix_states_.at(static_cast<size_t>(*row.takes_state));
+      if (row.begin > 0 && (config_.prefix_states || !config_.shares_prefixes)) {
         EXPECT_EQ(state, hashes[row.begin - 1]);
       }
       state = hashes[row.end - 1];
@@ -169,6 +172,17 @@ class SimulatedEngine {
       }
     }
     EXPECT_LE(prompt_tokens, std::max<int64_t>(config_.step_tokens - decoding, 1) + decoding);
+  }
+
+  void keep_states(const std::vector<PlannedRow>& plan) {
+    std::set<int64_t> written;
+    for (const PlannedRow& row : plan) {
+      if (!row.keeps_state) continue;
+      EXPECT_TRUE(written.insert(*row.keeps_state).second) << "two states have one place";
+      EXPECT_EQ(row.end % config_.block_tokens, 0);
+      prefix_states_.at(static_cast<size_t>(*row.keeps_state)) =
+          states_.at(static_cast<size_t>(row.slot));
+    }
   }
 
   void read(const PlannedRow& row) {
@@ -202,6 +216,7 @@ class SimulatedEngine {
   std::vector<int64_t> finished_;      // finished in this step
   std::vector<std::vector<uint64_t>> slots_;
   std::vector<uint64_t> states_;  // by slot of a row
+  std::vector<uint64_t> prefix_states_;
   std::map<int64_t, Limit> limits_;
   std::map<int64_t, Tokens> texts_;
   std::vector<std::vector<PlannedRow>> plans_;
@@ -271,7 +286,9 @@ TEST_P(RandomTraffic, EveryTextIsThatOfARowAlone) {
   EXPECT_EQ(engine.texts(), wanted);
   const SchedulerFigures figures = engine.scheduler().figures();
   EXPECT_EQ(figures.taken_blocks, 0);
-  EXPECT_EQ(figures.cached_prompt_tokens > 0, traffic.config.shares_prefixes);
+  const bool shares =
+      traffic.config.shares_prefixes && traffic.config.prefix_states.value_or(1) > 0;
+  EXPECT_EQ(figures.cached_prompt_tokens > 0, shares);
 }
 
 SchedulerConfig sizes(int64_t block, int64_t rows, int64_t step, std::vector<LayerGroup> groups,
@@ -281,6 +298,11 @@ SchedulerConfig sizes(int64_t block, int64_t rows, int64_t step, std::vector<Lay
           .step_tokens = step,
           .shares_prefixes = shares,
           .groups = std::move(groups)};
+}
+
+SchedulerConfig with_states(int64_t prefix_states, SchedulerConfig config) {
+  config.prefix_states = prefix_states;
+  return config;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -307,6 +329,23 @@ INSTANTIATE_TEST_SUITE_P(
                 .reading = Reading::Late},
         Traffic{.seed = 16,
                 .config = sizes(4, 8, 16, {{0, 14}, {6, 14}}, false),
+                .reading = Reading::Late}));
+
+INSTANTIATE_TEST_SUITE_P(
+    RowsWithStates, RandomTraffic,
+    ::testing::Values(
+        Traffic{.seed = 21, .config = with_states(8, sizes(4, 8, 16, {{0, 200}}))},
+        Traffic{.seed = 22, .config = with_states(8, sizes(4, 8, 16, {{0, 10}}))},
+        Traffic{.seed = 23, .config = with_states(3, sizes(4, 33, 1, {{0, 40}}))},
+        Traffic{.seed = 24, .config = with_states(1, sizes(1, 5, 7, {{0, 60}}))},
+        Traffic{.seed = 25, .config = with_states(5, sizes(4, 8, 8, {{0, 30}, {9, 30}}))},
+        Traffic{.seed = 26, .config = with_states(0, sizes(4, 8, 16, {{0, 200}}))},
+        Traffic{.seed = 27, .config = with_states(8, sizes(4, 8, 16, {{0, 200}}, false))},
+        Traffic{.seed = 28,
+                .config = with_states(2, sizes(4, 8, 16, {{0, 10}})),
+                .reading = Reading::Late},
+        Traffic{.seed = 29,
+                .config = with_states(4, sizes(2, 8, 16, {{0, 100}})),
                 .reading = Reading::Late}));
 
 TEST(Scheduler, ALastTokenNeedsNoStepAndHoldsNothing) {
@@ -400,6 +439,87 @@ TEST(Scheduler, SamplesOfOnePromptShareItsBlocks) {
   engine.step();
   EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 7 * 16);
   EXPECT_EQ(engine.scheduler().figures().taken_blocks, 4 + 8);  // 4 full ones, and an end of each
+}
+
+// The first sample computes the prompt, and the others begin with a copy of its state.
+TEST(Scheduler, SamplesOfOnePromptShareItsState) {
+  SimulatedEngine engine(with_states(1, sizes(4, 8, 64, {{0, 64}})));
+  for (int64_t sample = 0; sample < 8; ++sample) engine.submit(sample, counted(18), 3);
+  engine.step();
+  ASSERT_EQ(engine.plans().back().size(), 1U);
+  EXPECT_EQ(engine.plans().back()[0].end, 16) << "where the full blocks of the prompt end";
+  engine.step();
+  EXPECT_EQ(engine.plans().back().size(), 8U);
+  EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 7 * 16);
+  EXPECT_EQ(engine.scheduler().figures().taken_blocks, 4 + 8);
+  while (!engine.scheduler().empty()) engine.step();
+  EXPECT_EQ(engine.texts().at(7), alone(counted(18), 3, 0));
+}
+
+Tokens after_common_beginning(int32_t own) {
+  Tokens prompt = counted(10);
+  for (int32_t token = 0; token < 9; ++token) prompt.push_back(100 * own + token);
+  return prompt;
+}
+
+// Requests that come one after another: the second finds blocks without a state and keeps one
+// there, with which the third begins. No state is kept behind it.
+TEST(Scheduler, TheStateWhereRowsPartIsKeptByTheSecond) {
+  SimulatedEngine engine(with_states(2, sizes(4, 8, 64, {{0, 64}})));
+  std::vector<int64_t> cached;
+  for (int32_t number = 0; number < 3; ++number) {
+    engine.submit(number, after_common_beginning(number + 1), 3);
+    engine.step();
+    cached.push_back(*engine.scheduler().cached_tokens(number));
+    while (!engine.scheduler().empty()) engine.step();
+  }
+  EXPECT_EQ(cached, (std::vector<int64_t>{0, 0, 8}));
+  int64_t kept = 0;
+  for (const std::vector<PlannedRow>& plan : engine.plans())
+    for (const PlannedRow& row : plan) kept += row.keeps_state.has_value();
+  EXPECT_EQ(kept, 1);
+}
+
+TEST(Scheduler, TheStateOfAFailedStepIsKeptForNobody) {
+  SimulatedEngine engine(with_states(2, sizes(4, 8, 64, {{0, 64}})));
+  for (int64_t sample = 0; sample < 3; ++sample) engine.submit(sample, counted(18), 3);
+  engine.fail_step(1);
+  ASSERT_TRUE(engine.plans().back()[0].keeps_state);
+  engine.step();
+  EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 0);
+  while (!engine.scheduler().empty()) engine.step();
+  for (const int64_t number : {0, 1, 2})
+    EXPECT_EQ(engine.texts().at(number), alone(counted(18), 3, 0)) << number;
+}
+
+TEST(Scheduler, ARequestWhoseBeginningIsCancelledComputesIt) {
+  SimulatedEngine engine(with_states(2, sizes(4, 8, 8, {{0, 64}})));
+  engine.submit(1, counted(26), 3);
+  engine.submit(2, counted(26), 3);
+  engine.step();  // a piece of the first
+  engine.cancel(1);
+  while (!engine.scheduler().empty()) engine.step();
+  EXPECT_EQ(engine.texts().at(2), alone(counted(26), 3, 0));
+}
+
+TEST(PrefixStates, TheOneNotUsedForLongestGivesItsPlace) {
+  PrefixStates states(2);
+  const PrefixKey keys[] = {{1, 1}, {2, 2}, {3, 3}, {4, 4}};
+  ASSERT_TRUE(states.plan(keys[0]));
+  ASSERT_TRUE(states.plan(keys[1]));
+  EXPECT_FALSE(states.plan(keys[1])) << "it is planned already";
+  EXPECT_FALSE(states.plan(keys[2])) << "both places are written in this step";
+  EXPECT_FALSE(states.has(keys[0]));
+  states.keep_planned();
+  EXPECT_TRUE(states.has(keys[0]));
+  const int64_t place = states.use(keys[0]);
+  EXPECT_NE(states.plan(keys[2]), place);
+  EXPECT_FALSE(states.has(keys[1]));
+  states.drop_planned();
+  EXPECT_FALSE(states.has(keys[2]));
+  EXPECT_TRUE(states.has(keys[0]));
+  EXPECT_TRUE(states.plan(keys[3]));
+  EXPECT_THROW(states.use(keys[3]), StateError);
 }
 
 TEST(Scheduler, BlocksOfAFailedStepAreSharedWithNobody) {

@@ -269,6 +269,39 @@ TEST(RecurrentStates, ARowThatBeginsFindsNothingOfTheRowBefore) {
   EXPECT_THROW(states.set_rows({{.slot = 3}}), StateError);
 }
 
+TEST(RecurrentStates, ARowTakesTheStateOfAPrefixAndLeavesItsOwn) {
+  RecurrentStates states(hybrid_spec().delta_net, {true, false, true}, 4, at::kFloat);
+  const auto set = [&](int64_t slot, double value) {
+    for (const int64_t layer : {0, 2}) {
+      states.conv_tails_SVC(layer)[slot].fill_(value);
+      states.delta_states_SHEF(layer)[slot].fill_(value + static_cast<double>(layer));
+    }
+  };
+  const auto expect = [&](int64_t slot, float value) {
+    for (const int64_t layer : {0, 2}) {
+      EXPECT_TRUE(states.conv_tails_SVC(layer)[slot].eq(value).all().item<bool>()) << slot;
+      EXPECT_TRUE(states.delta_states_SHEF(layer)[slot]
+                      .eq(value + static_cast<float>(layer))
+                      .all()
+                      .item<bool>())
+          << slot;
+    }
+  };
+  for (int64_t slot = 0; slot < 4; ++slot) set(slot, static_cast<double>(slot));
+  states.set_rows({{.slot = 1, .begins_as = 3}, {.slot = 0, .kept_in = 2}});
+  expect(1, 3);
+  expect(2, 2);
+  set(0, 7);  // the pass
+  states.keep_states();
+  expect(2, 7);
+  expect(3, 3);
+  set(0, 8);
+  states.keep_states();
+  expect(2, 7);
+  EXPECT_THROW(states.set_rows({{.slot = 0, .begins_as = 4}}), StateError);
+  EXPECT_THROW(states.set_rows({{.slot = 0, .kept_in = -1}}), StateError);
+}
+
 TEST(KvCache, LayersWithAStateStoreNoKeys) {
   Decoder model = hybrid();
   const KvGeometry geometry = model.kv_geometry();

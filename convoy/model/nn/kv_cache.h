@@ -64,8 +64,8 @@ int64_t state_bytes(const KvGeometry& geometry);
 
 class KvCache {
  public:
-  // `num_blocks`: by layer group. Memory is taken as blocks are written. `num_states`: rows whose
-  // states are kept.
+  // `num_blocks`: by layer group. Memory is taken as blocks are written. `num_states`: slots for
+  // states of rows and of prefixes.
   KvCache(const KvGeometry& geometry, int64_t block_tokens, const std::vector<int64_t>& num_blocks,
           kernels::CacheElement element = kernels::CacheElement::Model, int64_t num_states = 0);
 
@@ -78,6 +78,7 @@ class KvCache {
                 const std::vector<StateSlot>& states = {});
   const std::vector<kernels::PagedRows>& rows() const { return rows_; }
   const RecurrentStates& states() const { return states_; }
+  void keep_states() { states_.keep_states(); }  // after the pass
 
   // Transforms q [T, H, E] and k [T, K, E] of the pass, stores k and v [T, K, E], then attends to
   // all keys that the rows have stored: [T, H, E].

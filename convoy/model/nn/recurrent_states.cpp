@@ -3,7 +3,7 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 
@@ -25,17 +25,42 @@ RecurrentStates::RecurrentStates(const architecture::DeltaNetSpec& sizes,
   for (size_t layer = 0; layer < has_state.size(); ++layer) {
     if (!has_state[layer]) continue;
     layers_[layer] = {
-        at::zeros({num_slots, sizes.conv_width - 1, sizes.conv_channels()}, options),
-        at::zeros({num_slots, sizes.num_value_heads, sizes.key_head_dim, sizes.value_head_dim},
+        at::empty({num_slots, sizes.conv_width - 1, sizes.conv_channels()}, options),
+        at::empty({num_slots, sizes.num_value_heads, sizes.key_head_dim, sizes.value_head_dim},
                   options.dtype(at::kFloat))};
   }
 }
 
+void RecurrentStates::check_slot(int64_t slot) const {
+  CONVOY_INVARIANT(slot >= 0 && slot < num_slots_, "slot {} of {}", slot, num_slots_);
+}
+
+void RecurrentStates::copy(const Copy& slots) {
+  for (const Layer& layer : layers_) {
+    if (!layer.delta_states_SHEF.defined()) continue;
+    for (const at::Tensor& stored : {layer.conv_tails_SVC, layer.delta_states_SHEF})
+      stored.select(0, slots.to).copy_(stored.select(0, slots.from));
+  }
+}
+
+void RecurrentStates::keep_states() {
+  for (const Copy& slots : std::exchange(kept_, {})) copy(slots);
+}
+
 void RecurrentStates::set_rows(const std::vector<StateSlot>& rows) {
   slots_.clear();
+  kept_.clear();
   for (const StateSlot& row : rows) {
-    CONVOY_INVARIANT(row.slot >= 0 && row.slot < num_slots_, "slot {} of {}", row.slot, num_slots_);
+    check_slot(row.slot);
     slots_.push_back(row.slot);
+    if (row.kept_in) {
+      check_slot(*row.kept_in);
+      kept_.push_back({.from = row.slot, .to = *row.kept_in});
+    }
+    if (row.begins_as) {
+      check_slot(*row.begins_as);
+      copy({.from = *row.begins_as, .to = row.slot});
+    }
     if (!row.begins) continue;
     for (const Layer& layer : layers_) {
       if (!layer.delta_states_SHEF.defined()) continue;

@@ -85,7 +85,8 @@ int64_t kv_bytes_of(const DecoderSpec& model, const GenerationRows& rows, int64_
   return rows.kv_bytes > 0 ? std::min(bytes, rows.kv_bytes) : bytes;
 }
 
-// Tails of convolutions in the model's type, and states in fp32.
+// Tails of convolutions in the model's type, and states in fp32: one of each row, and as many at
+// ends of prefixes.
 int64_t state_bytes_of(const DecoderSpec& model, const GenerationRows& rows,
                        int64_t element_bytes) {
   if (!rows.keeps_kv) return 0;
@@ -93,7 +94,7 @@ int64_t state_bytes_of(const DecoderSpec& model, const GenerationRows& rows,
   const int64_t of_layer =
       sizes.conv_channels() * (sizes.conv_width - 1) * element_bytes +
       sizes.num_value_heads * sizes.key_head_dim * sizes.value_head_dim * kGeneratedFloatBytes;
-  return rows.rows * model.num_layers_with(architecture::TokenMixer::GatedDeltaNet) * of_layer;
+  return 2 * rows.rows * model.num_layers_with(architecture::TokenMixer::GatedDeltaNet) * of_layer;
 }
 
 int64_t widest_keys_and_values(const DecoderSpec& model) {

@@ -40,7 +40,7 @@ struct GenerationMemory {
   int64_t weight_bytes = 0;
   int64_t packed_bytes = 0;  // copies of weights, packed for products of few tokens
   int64_t kv_bytes = 0;      // keys and values of the longest rows
-  int64_t state_bytes = 0;   // states of rows in layers with a recurrence
+  int64_t state_bytes = 0;   // states of rows and of prefixes in layers with a recurrence
   int64_t step_bytes = 0;    // activations and logits of a step
   // Whole weights while they are coded or quantised; counts where it is more than all that comes
   // later.

@@ -102,7 +102,7 @@ TEST(FitMemory, CountsTheStatesOfRows) {
   ModelFacts facts = seven_billion();
   facts.tail_values_per_row = 100;
   facts.state_values_per_row = 1000;
-  EXPECT_EQ(facts.memory_needs(2, settings.model).state_bytes_per_row, 100 * 2 + 1000 * 4);
+  EXPECT_EQ(facts.memory_needs(2, settings.model).state_bytes_per_row, 2 * (100 * 2 + 1000 * 4));
 }
 
 TEST(FitMemory, SaysWhenNothingFits) {
