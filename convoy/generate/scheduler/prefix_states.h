@@ -36,7 +36,7 @@ class PrefixStates {
   void drop_planned();
 
  private:
-  BlockPool pool_;  // of places; rows hold none, they copy the state when they begin
+  BlockPool pool_;  // its blocks are the places; rows hold none, they copy a state and begin
   PrefixIndex index_;
   std::vector<BlockId> planned_;  // held until the step is finished
 };
