@@ -92,12 +92,12 @@ TEST_F(RecordedSteps, GiveTheTokensOfStepsByThemselves) {
   }
 }
 
-// Attention with a soft cap takes row lengths from the host, which a recording would keep.
-TEST_F(RecordedSteps, AreNotMadeUnderASoftCapOnScores) {
-  const std::filesystem::path golden = example("../tests/golden/train");
+// Attention takes the rows' lengths from the host, which a recording would keep.
+void expect_no_recording(const std::string& golden_model) {
+  const std::filesystem::path golden = example("../tests/golden");
   const auto model =
-      models::load_causal_lm(io::ModelFolder::open((golden / "gemma2").string()), at::kFloat);
-  const text::Tokenizer tokenizer = text::Tokenizer::load(golden / "tokenizer");
+      models::load_causal_lm(io::ModelFolder::open((golden / golden_model).string()), at::kFloat);
+  const text::Tokenizer tokenizer = text::Tokenizer::load(golden / "train/tokenizer");
   const auto answered = [&](bool records) {
     generate::Engine engine(
         *model, tokenizer,
@@ -112,6 +112,12 @@ TEST_F(RecordedSteps, AreNotMadeUnderASoftCapOnScores) {
   const auto wanted = answered(false), found = answered(true);
   for (size_t row = 0; row < wanted.size(); ++row)
     EXPECT_EQ(found[row].token_ids, wanted[row].token_ids) << row;
+}
+
+TEST_F(RecordedSteps, AreNotMadeUnderASoftCapOnScores) { expect_no_recording("train/gemma2"); }
+
+TEST_F(RecordedSteps, AreNotMadeOfHeadsThatTheKernelsDoNotTake) {
+  expect_no_recording("models/gemma4");
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <c10/util/StringUtil.h>
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/paged_attention/paged_attention_launch.h"
 #include "convoy/model/kernels/paged_attention/paged_attention_ops.h"
+#include "convoy/model/kernels/paged_attention/paged_head_sizes.h"
 
 namespace convoy::kernels {
 namespace {
@@ -71,6 +73,10 @@ void check_transform(const HeadTransform& transform, const PagedCache& cache,
 }
 
 }  // namespace
+
+bool fits_paged_kernels(int64_t head_dim) {
+  return head_dim % gpu::kThreadElements == 0 && head_dim <= gpu::kLargestHeadDim;
+}
 
 void store_paged(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& cache,
                  const PagedRows& rows) {

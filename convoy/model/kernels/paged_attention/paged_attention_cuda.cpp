@@ -12,16 +12,14 @@
 #include "convoy/model/kernels/paged_attention/paged_attention_aten.h"
 #include "convoy/model/kernels/paged_attention/paged_attention_launch.h"
 #include "convoy/model/kernels/paged_attention/paged_attention_ops.h"
+#include "convoy/model/kernels/paged_attention/paged_head_sizes.h"
 
 namespace convoy::kernels {
 namespace {
 
 static_assert(sizeof(gpu::DecodeRow) == 3 * sizeof(int32_t));
 
-bool fits_kernels(const PagedCache& cache) {
-  return cache.shape.head_dim % gpu::kThreadElements == 0 &&
-         cache.shape.head_dim <= gpu::kLargestHeadDim;
-}
+bool fits_kernels(const PagedCache& cache) { return fits_paged_kernels(cache.shape.head_dim); }
 
 // `x_THE`, or a copy of it whose heads can all be read by vectors.
 at::Tensor with_vectors(const at::Tensor& x_THE) {
