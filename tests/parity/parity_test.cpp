@@ -134,7 +134,8 @@ TEST_P(Family, EvaluationIsTheMeanOfScores) {
 
 INSTANTIATE_TEST_SUITE_P(All, Family,
                          ::testing::Values("llama", "qwen2", "qwen3", "gemma3", "mistral",
-                                           "smollm3", "phi3", "gemma2", "qwen3_5", "muse_glimmer"),
+                                           "smollm3", "phi3", "gemma2", "qwen3_5", "gemma4",
+                                           "muse_glimmer"),
                          [](const auto& family) { return std::string(family.param); });
 
 // tests/golden/train/make_weighted.py: turns with weights, one divisor over all rows of a step.
