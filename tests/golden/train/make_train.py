@@ -275,7 +275,8 @@ def make(name, seed):
     (folder / "generation_config.json").unlink(missing_ok=True)
 
     chats, completions = read_rows(tokenizer, "chats"), read_rows(tokenizer, "completions")
-    golden = {"curves": {"full": train(load(folder), chats, LEARNING_RATE["full"])}}
+    rates = RATES_OF.get(name, LEARNING_RATE)
+    golden = {"curves": {"full": train(load(folder), chats, rates["full"])}}
     start = get_peft_model(
         load(folder),
         LoraConfig(
@@ -283,7 +284,7 @@ def make(name, seed):
         ),
     )
     save_adapter(start, folder / "start")
-    golden["curves"]["lora"] = train(start, completions, LEARNING_RATE["lora"])
+    golden["curves"]["lora"] = train(start, completions, rates["lora"])
 
     make_adapter(folder, "lora")
     make_adapter(folder, "rslora", use_rslora=True)
