@@ -85,6 +85,12 @@ std::map<std::string, Factors> factors_by_module(const gguf::File& file,
       refuse(file, place.name,
              fmt::format("`{:.200}` is no part of a LoRA adapter that Convoy has", place.name),
              kMergeThere);
+    if (module->find(".linear_attn.") != std::string::npos)
+      refuse(file, place.name,
+             fmt::format("`{}`: LoRA on layers of Gated DeltaNet is not read from GGUF, which has "
+                         "their heads in another order",
+                         place.name),
+             kMergeThere);
     if (*module == "model.embed_tokens" || *module == "lm_head")
       refuse(file, place.name,
              fmt::format("`{}`: LoRA on embedding or output head is not supported", place.name),

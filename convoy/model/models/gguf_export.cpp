@@ -17,6 +17,7 @@
 #include "convoy/core/io/gguf/gguf_family.h"
 #include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/gguf/tokenizer_metadata.h"
+#include "convoy/core/io/gguf/value_heads.h"
 #include "convoy/core/io/gguf/writer.h"
 #include "convoy/model/architecture/families/decoder_config.h"
 #include "convoy/model/architecture/families/family.h"
@@ -137,8 +138,36 @@ std::string rotation_refusal(const DecoderSpec& spec) {
   if (kind == RopeKind::LongRope && spec.family != "phi3")
     return "Convoy writes longrope only for Phi";
   if (kind != RopeKind::Default && kind != RopeKind::LongRope &&
-      is_one_of(spec, {"phi3", "glm", "glm4"}))
+      is_one_of(spec, {"phi3", "glm", "glm4", "qwen3_5"}))
     return "llama.cpp's converter scales no rotation of this architecture by such a rule";
+  return "";
+}
+
+gguf::ValueHeads value_heads_of(const DecoderSpec& spec) {
+  return {.num_key_heads = spec.delta_net.num_key_heads,
+          .num_value_heads = spec.delta_net.num_value_heads,
+          .key_head_dim = spec.delta_net.key_head_dim,
+          .value_head_dim = spec.delta_net.value_head_dim};
+}
+
+// The number n such that every n-th layer has attention. 0: there is no such number.
+int64_t attention_interval(const DecoderSpec& spec) {
+  const auto has_attention = [&](int64_t layer) {
+    return spec.layers[layer].mixer == architecture::TokenMixer::Attention;
+  };
+  int64_t interval = 1;
+  while (interval <= spec.num_layers() && !has_attention(interval - 1)) ++interval;
+  for (int64_t layer = 0; layer < spec.num_layers(); ++layer)
+    if (has_attention(layer) != ((layer + 1) % interval == 0)) return 0;
+  return interval;
+}
+
+std::string delta_net_refusal(const DecoderSpec& spec) {
+  if (spec.delta_net.key_head_dim != spec.delta_net.value_head_dim)
+    return "llama.cpp needs values as wide as keys in layers of Gated DeltaNet";
+  if (attention_interval(spec) == 0)
+    return "llama.cpp has attention in every so-many-th layer of this architecture, and this model "
+           "in others";
   return "";
 }
 
@@ -196,6 +225,7 @@ class ModelMetadata {
     if (spec_.family == "phi3")  // 0 says that there is none
       number("attention.sliding_window", spec_.layers.front().sliding_window);
     if (spec_.family == "granite") add_scales();
+    if (spec_.family == "qwen3_5") add_delta_net();
   }
 
  private:
@@ -206,6 +236,20 @@ class ModelMetadata {
     metadata_.real(prefix_ + "embedding_scale", spec_.embedding_scale);
     metadata_.real(prefix_ + "residual_scale", spec_.residual_scale);
     metadata_.real(prefix_ + "logit_scale", 1.0 / spec_.logit_scale);  // llama.cpp divides by it
+  }
+
+  void add_delta_net() {
+    const architecture::DeltaNetSpec& sizes = spec_.delta_net;
+    number("ssm.conv_kernel", sizes.conv_width);
+    number("ssm.state_size", sizes.key_head_dim);
+    number("ssm.group_count", sizes.num_key_heads);
+    number("ssm.time_step_rank", sizes.num_value_heads);
+    number("ssm.inner_size", sizes.value_width());
+    number("full_attention_interval", attention_interval(spec_));
+    // The pairs that turn by time, height and width in turn, which are one position in text.
+    const int64_t pairs = spec_.ropes.front().rotated_features / 2;
+    metadata_.numbers(prefix_ + "rope.dimension_sections",
+                      {(pairs + 2) / 3, (pairs + 1) / 3, pairs / 3, 0});
   }
 
   void add_gemma2() {
@@ -272,8 +316,11 @@ struct Weight {
   int64_t rows = 1;
   int64_t row_values = 1;
   gguf::TensorType type = gguf::TensorType::F32;
-  int64_t head_dim = 0;  // for rows that change their order; 0: they do not
-  bool plus_one = false;
+  int64_t head_dim = 0;  // for rows that change their order inside a head; 0: they do not
+  gguf::Stored stored_as = gguf::Stored::AsTheyAre;
+  // Gated DeltaNet: the rows or columns whose heads change their order.
+  std::optional<gguf::ValueHeadPart> part = {};
+  gguf::ValueHeads heads = {};
 };
 
 class WeightWriter {
@@ -282,20 +329,38 @@ class WeightWriter {
       : read_(read), options_(options), work_(std::move(work)) {}
 
   void write(const Weight& weight, const io::ByteSink& sink) const {
-    // Rows change places inside their head.
-    const int64_t unit = std::max<int64_t>(weight.head_dim, 1);
-    const int64_t fit = std::max<int64_t>(1, options_.piece_values / weight.row_values / unit);
-    for (int64_t row = 0; row < weight.rows; row += fit * unit)
-      write_rows(weight, row, std::min(fit * unit, weight.rows - row), sink);
+    if (weight.part && !weight.part->columns) {
+      const auto& [columns, first, width] = *weight.part;
+      write_run(weight, 0, first, sink);
+      for (int64_t head = 0; head < weight.heads.num_value_heads; ++head)
+        write_run(weight, first + weight.heads.own_head(head) * width, width, sink);
+    } else {
+      write_run(weight, 0, weight.rows, sink);
+    }
     work_->advance(++work_->done, work_->total);
   }
 
  private:
+  // Writes the rows from `first` on, in pieces.
+  void write_run(const Weight& weight, int64_t first, int64_t rows,
+                 const io::ByteSink& sink) const {
+    // Rows change places inside their head.
+    const int64_t unit = std::max<int64_t>(weight.head_dim, 1);
+    const int64_t fit = std::max<int64_t>(1, options_.piece_values / weight.row_values / unit);
+    for (int64_t row = 0; row < rows; row += fit * unit)
+      write_rows(weight, first + row, std::min(fit * unit, rows - row), sink);
+  }
+
   void write_rows(const Weight& weight, int64_t first, int64_t rows,
                   const io::ByteSink& sink) const {
     at::Tensor values = at::empty({rows * weight.row_values}, at::kFloat);
     read_(weight.name, first * weight.row_values, values);
-    if (weight.plus_one) values.add_(1.0);
+    if (weight.stored_as == gguf::Stored::PlusOne) values.add_(1.0);
+    if (weight.stored_as == gguf::Stored::MinusExp) values.exp_().neg_();
+    if (weight.part && weight.part->columns)
+      values = values.view({rows, weight.row_values})
+                   .index_select(1, columns_in_file(weight))
+                   .view({-1});
     if (weight.head_dim > 0)
       values =
           rows_in_file_order(values.view({rows, weight.row_values}), weight.head_dim).view({-1});
@@ -306,6 +371,14 @@ class WeightWriter {
     gguf::encode(weight.type, {values.const_data_ptr<float>(), static_cast<size_t>(values.numel())},
                  blocks);
     sink(blocks);
+  }
+
+  // By column of the file: its column in transformers' order.
+  static at::Tensor columns_in_file(const Weight& weight) {
+    std::vector<int64_t> columns(static_cast<size_t>(weight.row_values));
+    for (int64_t own = 0; own < weight.row_values; ++own)
+      columns[static_cast<size_t>(weight.part->file_place(weight.heads, own))] = own;
+    return at::tensor(columns);
   }
 
   // The scales of quantised types are f16, so these types have the range of f16.
@@ -380,21 +453,28 @@ void add_weights(const gguf::Family& family, const DecoderSpec& spec, const Gguf
     const gguf::ChosenType chosen = gguf::choose_type(options.type, choice, *name, parameter.shape);
     if (chosen.type != chosen.wanted) ++fallbacks[{chosen.wanted, chosen.type}];
     Weight weight{.name = parameter.name, .type = chosen.type};
-    if (parameter.shape.size() == 2) {
-      weight.rows = parameter.shape[0];
-      weight.row_values = parameter.shape[1];
-    } else if (gguf::rows_of(family, parameter.name) != gguf::Rows::AsTheyAre) {
-      weight.rows = parameter.shape[0];  // a bias whose rows change their order
-    } else {
-      weight.row_values = parameter.shape[0];
+    std::vector<int64_t> shape = parameter.shape;
+    if (shape.size() == 3) shape.erase(shape.begin() + 1);  // a convolution's only input channel
+    const bool has_delta_net = spec.delta_net.num_value_heads > 0;
+    if (has_delta_net) {
+      weight.heads = value_heads_of(spec);
+      weight.part = gguf::value_head_part(weight.heads, parameter.name);
     }
-    if (gguf::rows_of(family, parameter.name) != gguf::Rows::AsTheyAre)
-      weight.head_dim = spec.head_dim;
-    weight.plus_one = family.norms_plus_one && gguf::is_norm(parameter.name);
+    const bool moves_rows = gguf::rows_of(family, parameter.name) != gguf::Rows::AsTheyAre;
+    if (shape.size() == 2) {
+      weight.rows = shape[0];
+      weight.row_values = shape[1];
+    } else if (moves_rows || weight.part) {
+      weight.rows = shape[0];  // a bias whose rows change their order
+    } else {
+      weight.row_values = shape[0];
+    }
+    if (moves_rows) weight.head_dim = spec.head_dim;
+    weight.stored_as = gguf::stored_as(family, parameter.name);
     tensors.push_back(
         {.name = *name,
          .type = chosen.type,
-         .shape = parameter.shape,
+         .shape = shape,
          .produce = [writer, weight](const io::ByteSink& sink) { writer->write(weight, sink); }});
   }
   for (std::string& notice : fallback_notices(fallbacks)) notices.push_back(std::move(notice));
@@ -439,6 +519,7 @@ std::string gguf_refusal(const DecoderSpec& spec) {
   if (has_gelu != is_gemma(spec)) return "llama.cpp has another activation in this architecture";
   if (std::string refusal = rotation_refusal(spec); !refusal.empty()) return refusal;
   if (std::string refusal = shape_refusal(spec); !refusal.empty()) return refusal;
+  if (spec.family == "qwen3_5") return delta_net_refusal(spec);
   if (spec.family == "gemma2") return gemma2_refusal(spec);
   if (spec.family == "gemma3") return gemma3_refusal(spec);
   if (spec.family == "olmo3") return olmo3_refusal(spec);

@@ -130,10 +130,12 @@ void expect_same_spec(const DecoderSpec& found, const DecoderSpec& wanted) {
   EXPECT_EQ(found.logit_cap, wanted.logit_cap);
   EXPECT_EQ(found.tied_head, wanted.tied_head);
   EXPECT_TRUE(found.ropes == wanted.ropes);
+  EXPECT_TRUE(found.delta_net == wanted.delta_net);
   ASSERT_EQ(found.layers.size(), wanted.layers.size());
   for (size_t layer = 0; layer < found.layers.size(); ++layer) {
     EXPECT_EQ(found.layers[layer].rope, wanted.layers[layer].rope) << layer;
     EXPECT_EQ(found.layers[layer].sliding_window, wanted.layers[layer].sliding_window) << layer;
+    EXPECT_EQ(found.layers[layer].mixer, wanted.layers[layer].mixer) << layer;
   }
 }
 
@@ -392,6 +394,85 @@ TEST_F(Gguf, Ministral3HasTheGrowthOfItsQueriesAndItsRowsInTheFilesOrder) {
   EXPECT_EQ(std::memcmp(found.data(), wanted.const_data_ptr(), found.size()), 0);
 }
 
+// llama.cpp's converter: -exp(A_log), no dim of the convolution's one input, and value heads in
+// turn over the key heads.
+TEST_F(Gguf, Qwen35HasItsValueHeadsInTheFilesOrder) {
+  const io::ModelFolder source = drawn_model("qwen3_5", {{"linear_key_head_dim", 7}});
+  EXPECT_TRUE(write(source, "f32").empty());
+  const gguf::File written(file());
+  EXPECT_EQ(written.text("general.architecture"), "qwen35");
+  for (const auto& [key, value] :
+       std::vector<std::pair<const char*, int64_t>>{{"full_attention_interval", 4},
+                                                    {"rope.dimension_count", 4},
+                                                    {"ssm.conv_kernel", 4},
+                                                    {"ssm.state_size", 7},
+                                                    {"ssm.group_count", 2},
+                                                    {"ssm.time_step_rank", 6},
+                                                    {"ssm.inner_size", 42}})
+    EXPECT_EQ(written.integer(std::string("qwen35.") + key, 0, 99), value) << key;
+  ASSERT_NE(written.list("qwen35.rope.dimension_sections"), nullptr);
+  EXPECT_EQ(written.list("qwen35.rope.dimension_sections")->integers,
+            (std::vector<int64_t>{1, 1, 0, 0}));
+  EXPECT_EQ(names_in_layer(written),
+            (std::set<std::string>{"attn_norm.weight", "attn_qkv.weight", "attn_gate.weight",
+                                   "ssm_beta.weight", "ssm_alpha.weight", "ssm_conv1d.weight",
+                                   "ssm_norm.weight", "ssm_out.weight", "ssm_a", "ssm_dt.bias",
+                                   "post_attention_norm.weight", "ffn_gate.weight", "ffn_up.weight",
+                                   "ffn_down.weight"}));
+  EXPECT_NE(written.find_tensor("blk.3.attn_q_norm.weight"), nullptr);
+  const CheckpointWeights weights = open_weights(source);
+  const auto own = [&](const char* name) {
+    return weights.read(std::string("model.layers.1.linear_attn.") + name, at::kFloat);
+  };
+  const auto expect = [&](const char* name, const at::Tensor& wanted) {
+    const std::vector<float> found = floats_of(written, name);
+    ASSERT_EQ(static_cast<int64_t>(found.size()), wanted.numel()) << name;
+    EXPECT_TRUE(at::tensor(found).equal(wanted.contiguous().view({-1}))) << name;
+  };
+  constexpr int64_t kKeys = 2 * 2 * 7;
+  const auto turned = [](const at::Tensor& rows) {
+    return rows.view({2, 3, -1}).transpose(0, 1).reshape(rows.sizes());
+  };
+  const at::Tensor qkv = own("in_proj_qkv.weight"), conv = own("conv1d.weight").squeeze(1);
+  expect("blk.1.attn_qkv.weight",
+         at::cat({qkv.narrow(0, 0, kKeys), turned(qkv.narrow(0, kKeys, 42))}));
+  expect("blk.1.ssm_conv1d.weight",
+         at::cat({conv.narrow(0, 0, kKeys), turned(conv.narrow(0, kKeys, 42))}));
+  EXPECT_EQ(written.find_tensor("blk.1.ssm_conv1d.weight")->shape, (std::vector<int64_t>{70, 4}));
+  expect("blk.1.attn_gate.weight", turned(own("in_proj_z.weight")));
+  expect("blk.1.ssm_beta.weight", turned(own("in_proj_b.weight")));
+  expect("blk.1.ssm_alpha.weight", turned(own("in_proj_a.weight")));
+  expect("blk.1.ssm_a", turned(own("A_log")).exp().neg());
+  expect("blk.1.ssm_dt.bias", turned(own("dt_bias")));
+  expect("blk.1.ssm_norm.weight", own("norm.weight"));
+  expect("blk.1.ssm_out.weight",
+         own("out_proj.weight").view({30, 2, 3, 7}).transpose(1, 2).reshape({30, 42}));
+  expect("blk.1.attn_norm.weight",
+         weights.read("model.layers.1.input_layernorm.weight", at::kFloat) + 1);
+}
+
+TEST_F(Gguf, Qwen35IsReadAsItWas) {
+  for (const char* const name : {"qwen3_5", "qwen3_5-nested"}) {
+    SCOPED_TRACE(name);
+    const io::ModelFolder source = drawn_model(name, {{"linear_key_head_dim", 7}});
+    write(source, "f32");
+    const io::ModelFolder found = io::ModelFolder::open(file().string());
+    expect_same_spec(families::read_decoder_spec(found), families::read_decoder_spec(source));
+    expect_same_weights(source, 5e-7);  // 1 + w, and the logarithm of exp(w)
+    const at::Tensor wanted = logits_of(source);
+    EXPECT_LE((logits_of(found) - wanted).abs().max().item<double>(),
+              1e-5 * wanted.abs().max().item<double>());
+    fs::remove(file());
+  }
+  // With as many key heads as value heads both orders are one.
+  const io::ModelFolder source =
+      drawn_model("qwen3_5", {{"linear_key_head_dim", 7}, {"linear_num_key_heads", 6}});
+  for (const int64_t piece : {50, 1 << 20}) {
+    write(source, "f16", piece);
+    expect_same_weights(source, 2e-3);
+  }
+}
+
 TEST_F(Gguf, WhatAnArchitectureLacksIsRefused) {
   const auto refusal = [&](const char* name, const io::Json& changes) {
     return gguf_refusal(families::read_decoder_spec(model(name, changes)));
@@ -426,6 +507,13 @@ TEST_F(Gguf, WhatAnArchitectureLacksIsRefused) {
              {"layer_types", {"full_attention", "sliding_attention", "full_attention"}}},
             "every second layer"},
            {"gemma2-untied", io::Json::object(), "no biases"},
+           {"qwen3_5-tied", io::Json::object(), "no biases"},
+           {"qwen3_5", io::Json::object(), "values as wide as keys"},
+           {"qwen3_5",
+            {{"linear_key_head_dim", 7},
+             {"layer_types",
+              {"full_attention", "linear_attention", "full_attention", "linear_attention"}}},
+            "every so-many-th layer"},
            {"gemma3",
             {{"query_pre_attn_scalar", 10}, {"final_logit_softcapping", 30.0}},
             "no soft cap on logits"},

@@ -100,6 +100,10 @@ void write_lora_gguf(const LoadedModel& loaded, const gguf::FileType& type,
     const std::string& module = adapted.linear->name();
     const auto name = gguf::file_name_of(family, module + ".weight");
     if (!name) refuse(loaded, fmt::format("llama.cpp has no adapter of {} here", module));
+    if (module.find(".linear_attn.") != std::string::npos)
+      refuse(loaded, fmt::format("{}: GGUF has the heads of Gated DeltaNet in another order, in "
+                                 "which Convoy writes no adapters",
+                                 module));
     const at::Tensor a = adapted.lora->a().detach().cpu().to(at::kFloat);
     at::Tensor b = adapted.lora->b().detach().cpu().to(at::kFloat);
     if (gguf::rows_of(family, module + ".weight") != gguf::Rows::AsTheyAre)

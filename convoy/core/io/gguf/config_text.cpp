@@ -31,52 +31,34 @@ constexpr const char* kAttnFactor = "rope.scaling.attn_factor";
 constexpr const char* kWindow = "attention.sliding_window";
 constexpr const char* kWindowPattern = "attention.sliding_window_pattern";
 constexpr const char* kQueryGrowth = "attention.temperature_scale";
+constexpr const char* kFurtherLayers = "nextn_predict_layers";
+constexpr const char* kRecurrentLayers = "attention.recurrent_layers";
+constexpr const char* kFullInterval = "full_attention_interval";
+constexpr const char* kKeyHeads = "ssm.group_count";
+constexpr const char* kValueHeads = "ssm.time_step_rank";
+constexpr const char* kKeyHeadDim = "ssm.state_size";
+constexpr const char* kValueWidth = "ssm.inner_size";
+constexpr const char* kConvWidth = "ssm.conv_kernel";
 constexpr const char* kYarnBetaFast = "rope.scaling.yarn_beta_fast";
 constexpr const char* kYarnBetaSlow = "rope.scaling.yarn_beta_slow";
 constexpr const char* kYarnAttnFactor = "rope.scaling.yarn_attn_factor";
 constexpr const char* kYarnLogMultiplier = "rope.scaling.yarn_log_multiplier";
 
 // Keys after "llama." that are used, or that repeat what other keys say.
-constexpr std::array kReadKeys = {"block_count",
-                                  "context_length",
-                                  "embedding_length",
-                                  "feed_forward_length",
-                                  "attention.head_count",
-                                  "attention.head_count_kv",
-                                  "attention.key_length",
-                                  "attention.value_length",
-                                  "attention.layer_norm_rms_epsilon",
-                                  kWindow,
-                                  kWindowPattern,
-                                  kQueryGrowth,
-                                  "attention.causal",
-                                  "rope.freq_base",
-                                  "rope.freq_base_swa",
-                                  "rope.dimension_count",
-                                  "rope.scaling.type",
-                                  "rope.scaling.factor",
-                                  kAttnFactor,
-                                  kOriginalLength,
-                                  kYarnBetaFast,
-                                  kYarnBetaSlow,
-                                  kYarnAttnFactor,
-                                  kYarnLogMultiplier,
-                                  "rope.scaling.finetuned",
-                                  "rope.scale_linear",
-                                  "vocab_size",
-                                  "tensor_data_layout",
-                                  "use_parallel_residual",
-                                  "pooling_type",
-                                  kScoreCap,
-                                  kLogitCap,
-                                  "expert_count",
-                                  "expert_used_count",
-                                  "logit_scale",
-                                  "residual_scale",
-                                  "embedding_scale",
-                                  "attention.scale",
-                                  "attention.clamp_kqv",
-                                  "attention.max_alibi_bias"};
+constexpr std::array kReadKeys = {
+    "block_count", "context_length", "embedding_length", "feed_forward_length",
+    "attention.head_count", "attention.head_count_kv", "attention.key_length",
+    "attention.value_length", "attention.layer_norm_rms_epsilon", kWindow, kWindowPattern,
+    kQueryGrowth, "attention.causal", "rope.freq_base", "rope.freq_base_swa",
+    "rope.dimension_count", "rope.scaling.type", "rope.scaling.factor", kAttnFactor,
+    kOriginalLength, kYarnBetaFast, kYarnBetaSlow, kYarnAttnFactor, kYarnLogMultiplier,
+    "rope.scaling.finetuned", "rope.scale_linear", "vocab_size", "tensor_data_layout",
+    "use_parallel_residual", "pooling_type", kScoreCap, kLogitCap, "expert_count",
+    "expert_used_count", "logit_scale", "residual_scale", "embedding_scale", "attention.scale",
+    "attention.clamp_kqv", "attention.max_alibi_bias",
+    // text has the same position in all sections
+    "rope.dimension_sections", kFurtherLayers, kRecurrentLayers, kFullInterval, kKeyHeads,
+    kValueHeads, kKeyHeadDim, kValueWidth, kConvWidth};
 
 class Config {
  public:
@@ -103,7 +85,7 @@ class Config {
                {"rms_norm_eps", number("attention.layer_norm_rms_epsilon")},
                {"tie_word_embeddings", find_("output.weight") == nullptr},
                {"torch_dtype", "float32"}};
-    const bool is_gemma = family_.norms_plus_one;
+    const bool is_gemma = family_.architecture.starts_with("gemma");
     config_[is_gemma ? "hidden_activation" : "hidden_act"] =
         is_gemma ? "gelu_pytorch_tanh" : "silu";
     config_["attention_bias"] = find_("blk.0.attn_q.bias") != nullptr;
@@ -113,6 +95,7 @@ class Config {
     if (family_.architecture == "gemma3") add_gemma3();
     if (family_.architecture == "granite") add_granite();
     if (family_.architecture == "phi3") add_phi();
+    if (family_.delta_net) add_delta_net();
     if (family_.rotates_part) config_["partial_rotary_factor"] = rotated_share();
     if (family_.architecture == "smollm3") {
       config_["no_rope_layer_interval"] = 4;  // fixed, as in llama.cpp
@@ -299,6 +282,28 @@ class Config {
     config_["logits_scaling"] = number("logit_scale");
   }
 
+  void add_delta_net() {
+    const ValueHeads& heads = sizes_.value_heads;
+    config_["linear_num_key_heads"] = heads.num_key_heads;
+    config_["linear_num_value_heads"] = heads.num_value_heads;
+    config_["linear_key_head_dim"] = heads.key_head_dim;
+    config_["linear_value_head_dim"] = heads.value_head_dim;
+    config_["linear_conv_kernel_dim"] = whole(kConvWidth, kMostSize);
+    const List* const listed = file_.list(key(kRecurrentLayers));
+    refuse_unless(
+        listed == nullptr || std::ssize(listed->integers) >= sizes_.num_layers, kRecurrentLayers,
+        fmt::format("lists fewer than {} layers, as many as there are", sizes_.num_layers));
+    const int64_t interval = file_.integer(key(kFullInterval), 1, kMostLayers).value_or(4);
+    Json types = Json::array();
+    for (int64_t layer = 0; layer < sizes_.num_layers; ++layer) {
+      const bool is_recurrent = listed == nullptr
+                                    ? (layer + 1) % interval != 0
+                                    : listed->integers[static_cast<size_t>(layer)] != 0;
+      types.push_back(is_recurrent ? "linear_attention" : "full_attention");
+    }
+    config_["layer_types"] = types;
+  }
+
   void add_phi() {
     config_["sliding_window"] = window() > 0 ? Json(window()) : Json();
     const auto original = file_.integer(key(kOriginalLength), 1, kMostContext);
@@ -460,10 +465,37 @@ const Family& require_family(const File& file) {
                            "models list` in Hugging Face layout"});
 }
 
+namespace {
+
+ValueHeads read_value_heads(const File& file, const std::string& prefix) {
+  const auto whole = [&](const char* name) {
+    return file.require_integer(prefix + name, 1, kMostSize);
+  };
+  ValueHeads heads{.num_key_heads = whole(kKeyHeads),
+                   .num_value_heads = whole(kValueHeads),
+                   .key_head_dim = whole(kKeyHeadDim)};
+  if (heads.num_value_heads % heads.num_key_heads != 0)
+    file.fail(prefix + kValueHeads, fmt::format("{} heads are no multiple of {} key heads",
+                                                heads.num_value_heads, heads.num_key_heads));
+  const int64_t width = whole(kValueWidth);
+  if (width % heads.num_value_heads != 0)
+    file.fail(prefix + kValueWidth,
+              fmt::format("{} features are no multiple of {} heads", width, heads.num_value_heads));
+  heads.value_head_dim = width / heads.num_value_heads;
+  return heads;
+}
+
+}  // namespace
+
 Sizes read_sizes(const File& file) {
-  const std::string prefix = file.require_text("general.architecture") + ".";
+  const std::string architecture = file.require_text("general.architecture");
+  const std::string prefix = architecture + ".";
   Sizes sizes{.num_layers = file.require_integer(prefix + "block_count", 1, kMostLayers),
               .num_heads = same_in_all_layers(file, prefix + "attention.head_count", kMostSize)};
+  sizes.further_layers = file.integer(prefix + kFurtherLayers, 0, sizes.num_layers - 1).value_or(0);
+  sizes.num_layers -= sizes.further_layers;
+  const Family* const family = family_of_file(file, architecture);
+  if (family != nullptr && family->delta_net) sizes.value_heads = read_value_heads(file, prefix);
   const std::string kv_key = prefix + "attention.head_count_kv";
   sizes.num_kv_heads = file.metadata().contains(kv_key)
                            ? same_in_all_layers(file, kv_key, kMostSize)

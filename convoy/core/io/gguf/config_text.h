@@ -9,6 +9,7 @@
 
 #include "convoy/core/io/gguf/file.h"
 #include "convoy/core/io/gguf/gguf_family.h"
+#include "convoy/core/io/gguf/value_heads.h"
 
 namespace convoy::gguf {
 
@@ -18,10 +19,12 @@ using FindPlace = std::function<const TensorPlace*(const std::string& name)>;
 using ReadValues = std::function<std::vector<float>(const std::string& name)>;
 
 struct Sizes {
-  int64_t num_layers = 0;
+  int64_t num_layers = 0;      // without the further layers
+  int64_t further_layers = 0;  // they follow, predict further tokens, and are not read
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
+  ValueHeads value_heads = {};  // where layers have Gated DeltaNet
 };
 
 // Throws DataError, naming the kind of the file, for a file that is no supported language model.

@@ -3,6 +3,7 @@
 // GGUF files of the Python package gguf (tests/golden/gguf), our own, and spoilt ones.
 #include "convoy/core/io/gguf/file.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -97,10 +98,10 @@ struct Small {
   Metadata metadata;
   std::vector<TensorToWrite> tensors;
 
-  explicit Small(const std::string& architecture = "llama") {
+  explicit Small(const std::string& architecture = "llama", int64_t blocks = 1) {
     metadata.text("general.architecture", architecture);
     for (const auto& [key, value] :
-         std::vector<std::pair<const char*, int64_t>>{{"block_count", 1},
+         std::vector<std::pair<const char*, int64_t>>{{"block_count", blocks},
                                                       {"context_length", 8},
                                                       {"embedding_length", 32},
                                                       {"feed_forward_length", 32},
@@ -278,9 +279,9 @@ TEST(GgufFile, FilesOfAnotherKindAreNamedByIt) {
 
 // The configuration of a small file with one more key, or why it is refused.
 std::string config_with(const std::string& architecture,
-                        const std::function<void(Metadata&)>& change) {
+                        const std::function<void(Metadata&)>& change, int64_t blocks = 1) {
   const TemporaryFolder folder;
-  Small small(architecture);
+  Small small(architecture, blocks);
   change(small.metadata);
   write_file(folder / "x.gguf", small.metadata, small.tensors);
   try {
@@ -337,6 +338,55 @@ TEST(GgufFile, SoftCapsOfGemma2AreReadAndOthersRefused) {
   };
   EXPECT_NE(config_with("gemma3", capped).find("final_logit_softcapping: is not supported"),
             std::string::npos);
+}
+
+// Layers that predict further tokens follow the others, and are not read.
+TEST(GgufFile, Qwen35SaysItsLayersAndTheSizesOfGatedDeltaNet) {
+  constexpr int64_t kBlocks = 9;
+  const auto config_of = [](int64_t value_width, const std::function<void(Metadata&)>& change) {
+    const auto sizes = [&](Metadata& metadata) {
+      for (const auto& [key, value] :
+           std::vector<std::pair<const char*, int64_t>>{{"nextn_predict_layers", 1},
+                                                        {"rope.dimension_count", 4},
+                                                        {"ssm.conv_kernel", 3},
+                                                        {"ssm.state_size", 5},
+                                                        {"ssm.group_count", 2},
+                                                        {"ssm.time_step_rank", 6},
+                                                        {"ssm.inner_size", value_width}})
+        metadata.number(std::string("qwen35.") + key, value);
+      change(metadata);
+    };
+    return config_with("qwen35", sizes, kBlocks);
+  };
+  const auto none = [](Metadata&) {};
+  const nlohmann::json config = nlohmann::json::parse(config_of(30, none));
+  EXPECT_EQ(config["model_type"], "qwen3_5_text");
+  EXPECT_EQ(config["num_hidden_layers"], 8);
+  EXPECT_EQ(config["hidden_act"], "silu");
+  EXPECT_EQ(config["partial_rotary_factor"], 0.25);
+  EXPECT_EQ(config["linear_num_key_heads"], 2);
+  EXPECT_EQ(config["linear_num_value_heads"], 6);
+  EXPECT_EQ(config["linear_key_head_dim"], 5);
+  EXPECT_EQ(config["linear_value_head_dim"], 5);
+  EXPECT_EQ(config["linear_conv_kernel_dim"], 3);
+  const auto types = [](const nlohmann::json& of) { return of["layer_types"].dump(); };
+  const std::string full = R"("full_attention")", recurrent = R"("linear_attention")";
+  const std::string four = fmt::format("{0},{0},{0},{1}", recurrent, full);
+  EXPECT_EQ(types(config), fmt::format("[{0},{0}]", four));
+  const auto every_second = [](Metadata& metadata) {
+    metadata.number("qwen35.full_attention_interval", 2);
+  };
+  EXPECT_EQ(types(nlohmann::json::parse(config_of(30, every_second))),
+            fmt::format("[{0},{1},{0},{1},{0},{1},{0},{1}]", recurrent, full));
+  const auto listed = [](Metadata& metadata) {
+    metadata.truths("qwen35.attention.recurrent_layers",
+                    {false, true, true, true, true, true, true, false, false});
+  };
+  EXPECT_EQ(types(nlohmann::json::parse(config_of(30, listed))),
+            fmt::format("[{1},{0},{0},{0},{0},{0},{0},{1}]", recurrent, full));
+  EXPECT_NE(config_of(32, none).find("ssm.inner_size: 32 features are no multiple"),
+            std::string::npos);
+  EXPECT_NE(config_with("qwen35", none).find("qwen35.ssm.group_count"), std::string::npos);
 }
 
 TEST(GgufFile, WindowsTellOlmo3FromOlmo2) {

@@ -99,7 +99,9 @@ std::vector<std::string> file_type_names() {
 
 ChosenType choose_type(const FileType& file, const TypeChoice& model, const std::string& name,
                        const std::vector<int64_t>& shape) {
-  if (shape.size() < 2 || name.ends_with("_norm.weight")) return {};
+  // llama.cpp keeps the few weights of short convolutions as they are.
+  if (shape.size() < 2 || name.ends_with("_norm.weight") || name.ends_with("ssm_conv1d.weight"))
+    return {};
   const int64_t row_values = shape.back();
   if (info_of(file.usual).block_values == 1) return {file.usual, file.usual};
   const TensorType wanted = wanted_type(file, model, name, row_values);

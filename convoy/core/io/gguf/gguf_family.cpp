@@ -7,7 +7,7 @@
 namespace convoy::gguf {
 namespace {
 
-constexpr std::array<Family, 17> kKnownFamilies = {{
+constexpr std::array<Family, 19> kKnownFamilies = {{
     {.architecture = "llama",
      .model_type = "llama",
      .class_name = "LlamaForCausalLM",
@@ -28,6 +28,20 @@ constexpr std::array<Family, 17> kKnownFamilies = {{
      .told_by = "attention.temperature_scale"},
     {.architecture = "qwen2", .model_type = "qwen2", .class_name = "Qwen2ForCausalLM"},
     {.architecture = "qwen3", .model_type = "qwen3", .class_name = "Qwen3ForCausalLM"},
+    {.architecture = "qwen35",
+     .model_type = "qwen3_5_text",
+     .class_name = "Qwen3_5ForCausalLM",
+     .norms_plus_one = true,
+     .norms = NormNames::Around,
+     .rotates_part = true,
+     .delta_net = true},
+    {.architecture = "qwen35",
+     .model_type = "qwen3_5",
+     .class_name = "Qwen3_5ForCausalLM",
+     .norms_plus_one = true,
+     .norms = NormNames::Around,
+     .rotates_part = true,
+     .delta_net = true},
     {.architecture = "gemma2",
      .model_type = "gemma2",
      .class_name = "Gemma2ForCausalLM",
@@ -99,6 +113,16 @@ constexpr std::array<NamePair, 10> kInLayers = {{{"input_layernorm", "attn_norm"
                                                  {"mlp.gate_proj", "ffn_gate"},
                                                  {"mlp.up_proj", "ffn_up"},
                                                  {"mlp.down_proj", "ffn_down"}}};
+constexpr std::array<NamePair, 7> kDeltaNet = {{{"linear_attn.in_proj_qkv", "attn_qkv"},
+                                                {"linear_attn.in_proj_z", "attn_gate"},
+                                                {"linear_attn.in_proj_b", "ssm_beta"},
+                                                {"linear_attn.in_proj_a", "ssm_alpha"},
+                                                {"linear_attn.conv1d", "ssm_conv1d"},
+                                                {"linear_attn.norm", "ssm_norm"},
+                                                {"linear_attn.out_proj", "ssm_out"}}};
+// Whole names, because they end otherwise in the file.
+constexpr std::array<NamePair, 2> kWholeDeltaNet = {
+    {{"linear_attn.A_log", "ssm_a"}, {"linear_attn.dt_bias", "ssm_dt.bias"}}};
 // These two lists are searched before kInLayers, where ffn_up is the second map of a layer.
 constexpr std::array<NamePair, 1> kFusedQkv = {{{"self_attn.qkv_proj", "attn_qkv"}}};
 constexpr std::array<NamePair, 1> kFusedGateUp = {{{"mlp.gate_up_proj", "ffn_up"}}};
@@ -140,28 +164,39 @@ std::optional<std::string_view> look_up_in_layer(const Family& family, std::stri
     if (const auto found = look_up(kFusedQkv, name, side)) return found;
   if (family.fused_gate_up)
     if (const auto found = look_up(kFusedGateUp, name, side)) return found;
+  if (family.delta_net)
+    if (const auto found = look_up(kDeltaNet, name, side)) return found;
   if (const auto found = look_up(norms_of(family), name, side)) return found;
   return look_up(kInLayers, name, side);
 }
 
+// "model.layers.3." of "model.layers.3.mlp.up_proj.weight"; empty outside of layers.
+std::string_view layer_prefix(std::string_view name, const Side& side) {
+  if (!name.starts_with(side.layer_from)) return {};
+  const size_t end = name.find_first_not_of("0123456789", side.layer_from.size());
+  if (end == side.layer_from.size() || end == std::string_view::npos || name[end] != '.') return {};
+  return name.substr(0, end + 1);
+}
+
 std::optional<std::string> translated(const Family& family, std::string_view name,
                                       const Side& side) {
-  const size_t dot = name.rfind('.');
+  const std::string_view prefix = layer_prefix(name, side);
+  const std::string_view rest = name.substr(prefix.size());
+  const auto in_layer = [&](std::string_view translated_rest) {
+    const std::string_view number = prefix.substr(side.layer_from.size());
+    return std::string(side.layer_to) + std::string(number) + std::string(translated_rest);
+  };
+  if (family.delta_net && !prefix.empty())
+    if (const auto found = look_up(kWholeDeltaNet, rest, side)) return in_layer(*found);
+  const size_t dot = rest.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  const std::string_view kind = name.substr(dot);
+  const std::string kind(rest.substr(dot));
   if (kind != ".weight" && kind != ".bias") return std::nullopt;
-  const std::string_view module = name.substr(0, dot);
-  if (!module.starts_with(side.layer_from)) {
-    const auto found = look_up(kOutsideLayers, module, side);
-    return found ? std::optional(std::string(*found) + std::string(kind)) : std::nullopt;
-  }
-  const std::string_view rest = module.substr(side.layer_from.size());
-  const size_t end = rest.find_first_not_of("0123456789");
-  if (end == 0 || end == std::string_view::npos || rest[end] != '.') return std::nullopt;
-  const auto found = look_up_in_layer(family, rest.substr(end + 1), side);
+  const std::string_view module = rest.substr(0, dot);
+  const auto found = prefix.empty() ? look_up(kOutsideLayers, module, side)
+                                    : look_up_in_layer(family, module, side);
   if (!found) return std::nullopt;
-  return std::string(side.layer_to) + std::string(rest.substr(0, end)) + "." + std::string(*found) +
-         std::string(kind);
+  return prefix.empty() ? std::string(*found) + kind : in_layer(std::string(*found) + kind);
 }
 
 }  // namespace
@@ -195,6 +230,11 @@ Rows rows_of(const Family& family, std::string_view own_name) {
   return Rows::AsTheyAre;
 }
 
-bool is_norm(std::string_view own_name) { return own_name.ends_with("norm.weight"); }
+Stored stored_as(const Family& family, std::string_view own_name) {
+  if (own_name.ends_with(".linear_attn.A_log")) return Stored::MinusExp;
+  const bool adds_one = family.norms_plus_one && own_name.ends_with("norm.weight") &&
+                        !own_name.ends_with(".linear_attn.norm.weight");
+  return adds_one ? Stored::PlusOne : Stored::AsTheyAre;
+}
 
 }  // namespace convoy::gguf

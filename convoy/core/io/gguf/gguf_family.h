@@ -26,11 +26,12 @@ struct Family {
   // True: the rows of queries and keys of a head are in llama.cpp's order. llama.cpp rotates
   // neighbouring rows, transformers rotates the two halves of a head.
   bool permuted = false;
-  bool norms_plus_one = false;  // Gemma: the file holds 1 + w
+  bool norms_plus_one = false;  // Gemma, Qwen3.5: the file holds 1 + w
   NormNames norms = NormNames::BeforeFfn;
   bool fused_qkv = false;      // queries, keys and values are one map
   bool fused_gate_up = false;  // gate and up are one map
   bool rotates_part = false;   // partial_rotary_factor says how much of a head
+  bool delta_net = false;      // some layers have Gated DeltaNet in place of attention
   // Two families may share an architecture. Then only files of this one have this key, after the
   // architecture's name, with a number other than 0. Empty: any file.
   std::string_view told_by = {};
@@ -58,6 +59,12 @@ enum class Rows { AsTheyAre, OfQueries, OfKeys };
 // Tells whether the file has the rows of this tensor in llama.cpp's order. `own_name`:
 // transformers' name.
 Rows rows_of(const Family& family, std::string_view own_name);
-bool is_norm(std::string_view own_name);
+// How the file stores the values of a tensor.
+enum class Stored {
+  AsTheyAre,
+  PlusOne,   // 1 + w: weights of norms that transformers adds 1 to
+  MinusExp,  // -exp(w): Gated DeltaNet's A_log
+};
+Stored stored_as(const Family& family, std::string_view own_name);
 
 }  // namespace convoy::gguf

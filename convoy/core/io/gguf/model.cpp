@@ -5,9 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/io/gguf/decode.h"
 #include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/gguf/tokenizer_text.h"
@@ -51,8 +55,10 @@ bool is_part_of_config(const Family& family, std::string_view name) {
 struct Model::Values : io::StoredElements {
   const File* file = nullptr;
   TensorPlace place;
-  int64_t head_dim = 0;  // 0: the rows need no reordering
-  bool plus_one = false;
+  // The row, or the column, in the file of transformers' own; empty: the same one.
+  std::function<int64_t(int64_t own)> file_row = {};
+  std::function<int64_t(int64_t own)> file_column = {};
+  Stored stored_as = Stored::AsTheyAre;
   bool decodes = true;
 
   void read(int64_t begin, std::span<std::byte> out) const override {
@@ -66,14 +72,13 @@ struct Model::Values : io::StoredElements {
       const int64_t row = (begin + done) / row_values, in_row = (begin + done) % row_values;
       const int64_t rows = rows_at_once(in_row, count - done);
       stored.resize(static_cast<size_t>(rows * place.row_bytes()));
-      const int64_t from = head_dim > 0 ? permuted_row(row, head_dim) : row;
+      const int64_t from = file_row ? file_row(row) : row;
       file->read(place.offset + from * place.row_bytes(), stored);
       std::span<const std::byte> bytes = stored;
       if (decodes) {
         values.resize(static_cast<size_t>(rows * row_values));
         decode(place.type, stored, values);
-        if (plus_one)
-          for (float& value : values) value -= 1.0f;
+        make_own(values);
         bytes = std::as_bytes(std::span<const float>(values));
       }
       const int64_t taken = std::min(count - done, rows * row_values - in_row);
@@ -84,9 +89,24 @@ struct Model::Values : io::StoredElements {
   }
 
  private:
+  // Makes transformers' values of whole rows of the file.
+  void make_own(std::vector<float>& values) const {
+    for (float& value : values) {
+      if (stored_as == Stored::PlusOne) value -= 1.0f;
+      if (stored_as == Stored::MinusExp) value = std::log(-value);
+    }
+    if (!file_column) return;
+    const auto columns = static_cast<size_t>(place.row_values());
+    const std::vector<float> in_file = values;
+    for (size_t row = 0; row < values.size(); row += columns)
+      for (size_t column = 0; column < columns; ++column)
+        values[row + column] =
+            in_file[row + static_cast<size_t>(file_column(static_cast<int64_t>(column)))];
+  }
+
   // Number of rows that can be read at once, because they follow each other in the file.
   int64_t rows_at_once(int64_t in_row, int64_t left) const {
-    if (head_dim > 0 || in_row > 0) return 1;
+    if (file_row || in_row > 0) return 1;
     return std::clamp<int64_t>(left / place.row_values(), 1,
                                std::max<int64_t>(1, kPieceBytes / place.row_bytes()));
   }
@@ -122,49 +142,89 @@ void Model::open_others() {
   }
 }
 
+namespace {
+
+// The layer of "blk.3.attn_q.weight"; -1 outside of layers.
+int64_t block_of(std::string_view name) {
+  constexpr std::string_view kStart = "blk.";
+  if (!name.starts_with(kStart)) return -1;
+  return text_as<int64_t>(name.substr(kStart.size(), name.find('.', kStart.size()) - kStart.size()))
+      .value_or(-1);
+}
+
+[[noreturn]] void refuse_shape(const File& file, const TensorPlace& place, std::string message) {
+  throw DataError(fmt::format("tensor `{}`: {}", place.name, message),
+                  {.file = file.path().string(),
+                   .key = place.name,
+                   .hint = "the file does not fit its own metadata: get it again"});
+}
+
+}  // namespace
+
+void Model::add_tensor(const File& file, const TensorPlace& place, const std::string& own,
+                       const Sizes& sizes) {
+  io::TensorView view{.name = own, .shape = place.shape, .bytes = file.stored(place)};
+  auto values = std::make_unique<Values>();
+  values->file = &file;
+  values->place = place;
+  values->stored_as = stored_as(*family_, own);
+  const int64_t num_rows = place.shape.empty() ? 1 : place.shape[0];
+  if (rows_of(*family_, own) != Rows::AsTheyAre) {
+    if (num_rows % sizes.head_dim != 0)
+      refuse_shape(file, place,
+                   fmt::format("{} rows are no whole heads of {}", num_rows, sizes.head_dim));
+    values->file_row = [head_dim = sizes.head_dim](int64_t row) {
+      return permuted_row(row, head_dim);
+    };
+  }
+  if (const auto part = family_->delta_net ? value_head_part(sizes.value_heads, own) : std::nullopt)
+    order_value_heads(file, *part, sizes.value_heads, *values);
+  // A bias is treated as rows of one value.
+  if (values->file_row && place.shape.size() == 1) values->place.shape = {num_rows, 1};
+  // transformers has the channels' only input as a dim.
+  if (own.ends_with(".conv1d.weight") && place.shape.size() == 2)
+    view.shape = {place.shape[0], 1, place.shape[1]};
+  const auto dtype = plain_dtype(place.type);
+  const bool changes = values->stored_as != Stored::AsTheyAre || values->file_column;
+  if (dtype && !changes && !values->file_row) {
+    view.dtype = *dtype;
+    view.descriptor = file.descriptor();
+    view.file_offset = place.offset;
+  } else {
+    values->decodes = !dtype || changes;
+    view.dtype = values->decodes ? io::Dtype::F32 : *dtype;
+    view.stored = values.get();
+    values_.push_back(std::move(values));
+  }
+  tensors_.push_back(std::move(view));
+}
+
+void Model::order_value_heads(const File& file, const ValueHeadPart& part, const ValueHeads& heads,
+                              Values& values) {
+  const std::vector<int64_t>& shape = values.place.shape;
+  const int64_t found = shape.empty() ? 1 : part.columns ? shape.back() : shape.front();
+  const int64_t wanted = part.first + heads.num_value_heads * part.width;
+  if (found != wanted)
+    refuse_shape(file, values.place,
+                 fmt::format("{} {} where the value heads need {}", found,
+                             part.columns ? "columns" : "rows", wanted));
+  if (heads.heads_of_a_key() == 1 || heads.num_key_heads == 1) return;  // the orders are one
+  (part.columns ? values.file_column : values.file_row) = [part, heads](int64_t own) {
+    return part.file_place(heads, own);
+  };
+}
+
 void Model::list_tensors() {
   const Sizes sizes = read_sizes(first());
   std::vector<std::string> unknown;
   for (const auto& file : files_) {
     for (const TensorPlace& place : file->tensors()) {
       if (is_part_of_config(*family_, place.name)) continue;
-      const auto own = own_name_of(*family_, place.name);
-      if (!own) {
+      if (sizes.further_layers > 0 && block_of(place.name) >= sizes.num_layers) continue;
+      if (const auto own = own_name_of(*family_, place.name))
+        add_tensor(*file, place, *own, sizes);
+      else
         unknown.push_back(place.name);
-        continue;
-      }
-      io::TensorView view{.name = *own, .shape = place.shape, .bytes = file->stored(place)};
-      const Rows rows = rows_of(*family_, *own);
-      const bool plus_one = family_->norms_plus_one && is_norm(*own);
-      const auto dtype = plain_dtype(place.type);
-      const int64_t num_rows = place.shape.empty() ? 1 : place.shape[0];
-      const bool permuted = rows != Rows::AsTheyAre;
-      if (permuted && num_rows % sizes.head_dim != 0)
-        throw DataError(fmt::format("tensor `{}`: {} rows are no whole heads of {}", place.name,
-                                    num_rows, sizes.head_dim),
-                        {.file = file->path().string(),
-                         .key = place.name,
-                         .hint = "the file does not fit its own metadata: get it again"});
-      if (dtype && !permuted && !plus_one) {
-        view.dtype = *dtype;
-        view.descriptor = file->descriptor();
-        view.file_offset = place.offset;
-      } else {
-        auto values = std::make_unique<Values>();
-        values->file = file.get();
-        values->place = place;
-        values->plus_one = plus_one;
-        if (permuted) {
-          values->head_dim = sizes.head_dim;
-          // A bias is treated as rows of one value.
-          if (place.shape.size() == 1) values->place.shape = {num_rows, 1};
-        }
-        values->decodes = !dtype || plus_one;
-        view.dtype = values->decodes ? io::Dtype::F32 : *dtype;
-        view.stored = values.get();
-        values_.push_back(std::move(values));
-      }
-      tensors_.push_back(std::move(view));
     }
   }
   if (unknown.empty()) return;

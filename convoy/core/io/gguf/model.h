@@ -42,6 +42,10 @@ class Model {
   struct Values;
   void open_others();
   void list_tensors();
+  void add_tensor(const File& file, const TensorPlace& place, const std::string& own,
+                  const Sizes& sizes);
+  static void order_value_heads(const File& file, const ValueHeadPart& part,
+                                const ValueHeads& heads, Values& values);
   const TensorPlace* find(const std::string& name) const;
   std::vector<float> read(const std::string& name) const;
 

@@ -20,6 +20,9 @@ constexpr std::string_view kLlama3 =
     R"re((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
 constexpr std::string_view kQwen2 =
     R"re((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
+// Marks belong to the letters before them.
+constexpr std::string_view kQwen35 =
+    R"re((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
 constexpr std::string_view kTekken =
     R"re([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)re";
 constexpr std::string_view kGpt4o =
@@ -51,6 +54,7 @@ const std::vector<PreTokenizer>& table() {
       {.names = {"qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2"},
        .cuts = {kQwen2},
        .normalizes = true},
+      {.names = {"qwen35"}, .cuts = {kQwen35}, .normalizes = true},
       {.names = {"stablelm2", "hunyuan", "solar-open", "megrez"}, .cuts = {kQwen2}},
       {.names = {"tekken"}, .cuts = {kTekken}, .ignores_merges = true, .adds_bos = true},
       {.names = {"gpt-4o", "llama4", "kanana2"}, .cuts = {kGpt4o}},
