@@ -21,29 +21,17 @@
 #include "convoy/model/models/registry.h"
 #include "convoy/model/nn/head_loss.h"
 #include "files/temporary_folder.h"
+#include "generation/word_tokenizer_test.h"
 
 namespace convoy::generate {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::word_tokenizer;
 
 fs::path golden(const std::string& name) {
   const char* source = std::getenv("CONVOY_SOURCE_DIR");
   return fs::path(source ? source : ".") / "tests/golden" / name;
-}
-
-// One word per id, and no end token.
-text::Tokenizer word_tokenizer(int64_t vocab_size) {
-  testing::TemporaryFolder folder;
-  nlohmann::json vocabulary = nlohmann::json::object();
-  for (int64_t id = 0; id < vocab_size; ++id) vocabulary["w" + std::to_string(id)] = id;
-  std::ofstream(folder / "tokenizer.json") << nlohmann::json{
-      {"version", "1.0"},
-      {"added_tokens", nlohmann::json::array()},
-      {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
-      {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
-  std::ofstream(folder / "tokenizer_config.json") << "{}";
-  return text::Tokenizer::load(folder.path());
 }
 
 class Family : public ::testing::TestWithParam<const char*> {

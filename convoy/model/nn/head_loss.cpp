@@ -3,11 +3,23 @@
 
 #include <algorithm>
 
+#include "convoy/core/base/error.h"
+#include "convoy/model/kernels/frozen_linear/frozen_linear.h"
+#include "convoy/model/kernels/matrix_product/matrix_product.h"
+
 namespace convoy::nn {
 namespace {
 
 // Number of tokens with logits in memory at a time.
 constexpr int64_t kChunkTokens = 256;
+
+// x W^T before its last rounding where the device has it. A head has no adapter.
+at::Tensor sums_of(const Linear& head, const at::Tensor& hidden_TD) {
+  CONVOY_INVARIANT(head.adapter() == nullptr, "{} has an adapter", head.name());
+  if (!head.weight().requires_grad()) return head.frozen().sums(hidden_TD.detach());
+  return kernels::matrix_product({{hidden_TD.detach().contiguous(), head.weight().detach().t()}},
+                                 {.bias_N = head.bias(), .wide = hidden_TD.is_cpu()});
+}
 
 // A quantised head has no weight any more, so its product gives the logits.
 kernels::TokenLosses quantized_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
@@ -32,7 +44,7 @@ kernels::TokenLosses quantized_token_losses(CausalLm& model, const at::Tensor& h
 }  // namespace
 
 at::Tensor head_logits(CausalLm& model, const at::Tensor& hidden_TD) {
-  return kernels::capped_logits(model.head().forward(hidden_TD), model.logit_cap());
+  return kernels::capped_logits(sums_of(model.head(), hidden_TD), model.logit_cap());
 }
 
 // The backward pass scales what forward computed, so it does not read the weight.

@@ -8,8 +8,9 @@
 
 namespace convoy::nn {
 
-// The logits [T, V] of the model's head under its soft cap: fp32 where it has one, else in the type
-// of the hidden states. Not differentiable under a cap.
+// The logits [T, V] of the model's head under its soft cap: fp32 on CPUs, with the bits that
+// head_loss() and head_token_losses() sum over, and under a cap; else in the type of the hidden
+// states. Not differentiable.
 at::Tensor head_logits(CausalLm& model, const at::Tensor& hidden_TD);
 
 // kernels::linear_cross_entropy() with the model's head.

@@ -8,7 +8,7 @@
 namespace convoy::kernels {
 
 at::Tensor PackedLinear::argmax(const at::Tensor& x_TI, int64_t num_outputs) {
-  auto [largest_T, output_T] = forward(x_TI, {}).narrow(1, 0, num_outputs).max(1);
+  auto [largest_T, output_T] = sums(x_TI).narrow(1, 0, num_outputs).max(1);
   return output_T.masked_fill(largest_T.isfinite().logical_not(), -1);
 }
 
@@ -76,6 +76,11 @@ at::Tensor FrozenLinear::input_gradient(const at::Tensor& grad_TO, const Product
                                         const at::Tensor& sum_TI) const {
   const at::NoGradGuard no_grad;
   return packed().input_gradient(grad_TO.contiguous(), added, sum_TI);
+}
+
+at::Tensor FrozenLinear::sums(const at::Tensor& x_TI) const {
+  const at::NoGradGuard no_grad;
+  return packed().sums(x_TI.contiguous());
 }
 
 at::Tensor FrozenLinear::argmax(const at::Tensor& x_TI, int64_t num_outputs) const {

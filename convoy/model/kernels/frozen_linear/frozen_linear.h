@@ -46,9 +46,12 @@ class FrozenLinear {
   at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added = {},
                             const at::Tensor& sum_TI = {}) const;
 
-  // int64 [T]: for each token the index of the largest of the first `num_outputs` outputs, after
-  // rounding to x's type. The first of equal outputs; -1 where the largest is not finite or an
-  // output is NaN. On the CPU the product is never stored. Not differentiable.
+  // x W^T + bias as the device sums it: fp32 on CPUs, in x's type elsewhere. Not differentiable.
+  at::Tensor sums(const at::Tensor& x_TI) const;
+
+  // int64 [T]: for each token the index of the largest of the first `num_outputs` of sums(). The
+  // first of equal ones; -1 where the largest is not finite or one is NaN. On the CPU the product
+  // is never stored. Not differentiable.
   at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) const;
 
  private:

@@ -18,6 +18,10 @@ at::Tensor product(const PanelTerm& own, const ProductTerm& added, const at::Ten
   return panel_product(terms, {.bias_N = bias});
 }
 
+at::Tensor unrounded(const PanelTerm& own, const at::Tensor& bias) {
+  return panel_product({own}, {.bias_N = bias, .wide = true});
+}
+
 at::Tensor added_to(const at::Tensor& sum, const at::Tensor& product) {
   return sum.defined() ? at::Tensor(sum).add_(product) : product;
 }
@@ -30,6 +34,7 @@ class PanelLinear : public PackedLinear {
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
     return product(own(x_TI), added, bias_O_);
   }
+  at::Tensor sums(const at::Tensor& x_TI) override { return unrounded(own(x_TI), bias_O_); }
   at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) override {
     return panel_argmax({own(x_TI)}, bias_O_, num_outputs);
   }
@@ -55,10 +60,11 @@ class IntegerPanelLinear : public PackedLinear {
       : panels_(weight), bias_O_(bias_O) {}
 
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
-    return product({.a_MK = x_TI, .b_KN = {}, .quantized = &panels_}, added, bias_O_);
+    return product(own(x_TI), added, bias_O_);
   }
+  at::Tensor sums(const at::Tensor& x_TI) override { return unrounded(own(x_TI), bias_O_); }
   at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) override {
-    return panel_argmax({{.a_MK = x_TI, .b_KN = {}, .quantized = &panels_}}, bias_O_, num_outputs);
+    return panel_argmax({own(x_TI)}, bias_O_, num_outputs);
   }
   at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,
                             const at::Tensor& sum_TI) override {
@@ -66,6 +72,10 @@ class IntegerPanelLinear : public PackedLinear {
   }
 
  private:
+  PanelTerm own(const at::Tensor& x_TI) const {
+    return {.a_MK = x_TI, .b_KN = {}, .quantized = &panels_};
+  }
+
   IntegerPanels panels_;
   at::Tensor bias_O_;
 };
@@ -78,6 +88,7 @@ class BitsandbytesPanelLinear : public PackedLinear {
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
     return product(own(x_TI, true), added, bias_O_);
   }
+  at::Tensor sums(const at::Tensor& x_TI) override { return unrounded(own(x_TI, true), bias_O_); }
   at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) override {
     return panel_argmax({own(x_TI, true)}, bias_O_, num_outputs);
   }

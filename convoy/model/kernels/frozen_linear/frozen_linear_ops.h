@@ -21,8 +21,10 @@ class PackedLinear {
   virtual ~PackedLinear() = default;
   // Contiguous [T, I] -> [T, O].
   virtual at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) = 0;
-  // The largest of the first `num_outputs` of each row of forward(x_TI, {}): see
-  // FrozenLinear::argmax().
+  // Computes forward(x_TI, {}) before its last rounding, where the device has that: see
+  // FrozenLinear::sums().
+  virtual at::Tensor sums(const at::Tensor& x_TI) { return forward(x_TI, {}); }
+  // The largest of the first `num_outputs` of each row of sums(x_TI): see FrozenLinear::argmax().
   virtual at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs);
   // Contiguous [T, O] -> [T, I].
   virtual at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added,

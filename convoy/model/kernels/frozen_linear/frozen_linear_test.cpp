@@ -97,7 +97,7 @@ TEST(FrozenLinear, ArgmaxIsThatOfTheProduct) {
     const at::Tensor x = testing::sample({70, 64}, dtype, 1);
     for (const int64_t outputs : {1000, 129, 64, 1}) {
       const at::Tensor found = linear.argmax(x, outputs);
-      EXPECT_TRUE(at::equal(found, linear.forward(x).narrow(1, 0, outputs).argmax(1)))
+      EXPECT_TRUE(at::equal(found, linear.sums(x).narrow(1, 0, outputs).argmax(1)))
           << dtype << " of " << outputs;
     }
   }
@@ -131,6 +131,24 @@ const std::vector<Quantized>& frozen_formats() {
                                           {{WeightFormat::Int4Zero, 32}, 1.0 / 15},
                                           {{WeightFormat::Int4Zero, 64}, 1.0 / 15}};
   return all;
+}
+
+// Sums rounded to the type of x are the product.
+TEST(FrozenLinear, SumsAreTheProductBeforeItsLastRounding) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor weight = testing::sample({200, 600}, dtype, 2);
+    const at::Tensor bias = testing::sample({200}, dtype, 3);
+    const at::Tensor x = testing::sample({70, 600}, dtype, 1);
+    std::vector<FrozenLinear> maps;
+    maps.emplace_back(weight, bias);
+    for (const Quantized& of : frozen_formats())
+      maps.emplace_back(quantize_weight(weight, of.format), bias);
+    for (const FrozenLinear& map : maps) {
+      const at::Tensor sums = map.sums(x);
+      EXPECT_TRUE(at::equal(sums.to(dtype), map.forward(x)));
+      EXPECT_EQ(sums.scalar_type(), testing::runs_cpu_table() ? at::kFloat : dtype);
+    }
+  }
 }
 
 testing::OpErrors quantized_errors(const IntegerWeight& quantized, int64_t rows, bool biased,
@@ -219,7 +237,7 @@ TEST(IntegerLinear, ARowDoesNotDependOnTheOthers) {
       for (const int64_t rows : {1, 2, 9, 33})
         EXPECT_TRUE(
             at::equal(linear.forward(x.slice(0, 7, 7 + rows)), together.slice(0, 7, 7 + rows)));
-      EXPECT_TRUE(at::equal(linear.argmax(x, 150), together.argmax(1)));
+      EXPECT_TRUE(at::equal(linear.argmax(x, 150), linear.sums(x).argmax(1)));
     }
   }
 }
@@ -291,7 +309,7 @@ TEST(IntegerLinear, ARoundedRowDoesNotDependOnTheOthers) {
       for (const int64_t rows : {1, 2, 3, 9, 33})
         EXPECT_TRUE(
             at::equal(linear.forward(x.slice(0, 7, 7 + rows)), together.slice(0, 7, 7 + rows)));
-      EXPECT_TRUE(at::equal(linear.argmax(x, 150), together.argmax(1)));
+      EXPECT_TRUE(at::equal(linear.argmax(x, 150), linear.sums(x).argmax(1)));
     }
   }
 }

@@ -341,7 +341,7 @@ at::Tensor panel_argmax(const std::vector<PanelTerm>& terms, const at::Tensor& b
   if (columns_M.numel() == 0) return columns_M;
   with_element(first, "matrix_product", [&](auto element) {
     using Element = decltype(element);
-    LargestOfRows<Element> largest(first.size(0), num_columns, kBlockColumns / 2);
+    LargestOfRows largest(first.size(0), num_columns, kBlockColumns / 2);
     Product<Element>(terms, bias_N).run(largest);
     columns_M = largest.columns();
   });

@@ -43,8 +43,8 @@ struct PanelTerm {
 at::Tensor panel_product(const std::vector<PanelTerm>& terms, const ProductOptions& options = {});
 
 // int64 [M]: for each row of the product the column of the largest of the first `num_columns`
-// elements, after rounding to the terms' type. The first of equal elements; -1 where the largest is
-// not finite or an element is NaN. The product itself never exists.
+// sums, in fp32. The first of equal ones; -1 where the largest is not finite or one is NaN. The
+// product itself never exists.
 at::Tensor panel_argmax(const std::vector<PanelTerm>& terms, const at::Tensor& bias_N,
                         int64_t num_columns);
 

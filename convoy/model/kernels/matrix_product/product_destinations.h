@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Destinations for the sums of a product: all rounded and stored, or only the largest of each row.
+// Destinations for the sums of a product: all stored, perhaps rounded, or only the largest of each
+// row.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +51,6 @@ class RoundedRows : public ProductDestination {
 };
 
 // Blocks of columns are merged at the end, in their order.
-template <class Element>
 class LargestOfRows : public ProductDestination {
  public:
   // Blocks begin at multiples of `block_columns` and are once or twice as wide.
@@ -65,12 +65,9 @@ class LargestOfRows : public ProductDestination {
             RowShape tile) override {
     const int64_t width = std::min(tile.width, num_columns_ - column);
     if (width <= 0) return;
-    std::vector<Element> rounded(width);
-    const auto& loops = simd_kernels<Element>();
     for (int64_t at = 0; at < tile.rows; ++at, sums += stride) {
-      loops.round_row(sums, rounded.data(), width, 1.0f);
       LargestLogit& largest = largest_[column / block_columns_ * rows_ + row + at];
-      largest = loops.largest_logit(rounded.data(), width);
+      largest = simd_kernels<float>().largest_logit(sums, width);
       largest.index += column;
     }
   }

@@ -23,11 +23,13 @@ void add_likeliest_tables(std::span<const SamplingRow> rows, device::Upload& upl
 // People look at the most likely ids, so few rows ask, and sorting those is fast enough. A stable
 // sort prefers the lower of equal ids.
 at::Tensor with_likeliest(const at::Tensor& sampled_R2, const at::Tensor& logits_RV,
-                          const SamplingTables& tables) {
+                          int64_t num_ids, const SamplingTables& tables) {
   const int64_t most = tables.most_likeliest;
   if (most == 0) return sampled_R2;
-  const at::Tensor logprobs_AV =
-      logits_RV.index_select(0, tables.asking_rows_A).to(at::kFloat).log_softmax(1);
+  const at::Tensor logprobs_AV = logits_RV.index_select(0, tables.asking_rows_A)
+                                     .to(at::kFloat)
+                                     .log_softmax(1)
+                                     .narrow(1, 0, num_ids);
   const auto [sorted_AV, order_AV] =
       logprobs_AV.sort(/*stable=*/true, /*dim=*/1, /*descending=*/true);
   const at::Tensor sorted_AK = sorted_AV.narrow(1, 0, most).contiguous();

@@ -2,6 +2,10 @@
 //
 // Picks the next token of every row of logits. A row's token does not depend on the other rows.
 // Random numbers are given, so an op is a pure function. Shapes: R rows, V logits of a row.
+//
+// A token's log-probability is its share of the softmax over all V logits, as in
+// linear_cross_entropy() and in transformers. Only ids below `num_ids` are picked: the others are
+// padded rows of a head, which keep their share.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -51,7 +55,7 @@ struct SamplingRow {
   }
 };
 
-// log(softmax) of the row's logits as they came, before penalty and temperature.
+// log(softmax) of all logits of the row as they came, before penalty and temperature.
 struct TokenLogprob {
   int64_t id = 0;
   float logprob = 0;
@@ -105,7 +109,8 @@ struct PickedTokens {
 SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                                     device::Upload& upload);
 // Picks one token for each row of `logits_RV`: fp32 or bf16, rows contiguous. Only ids below
-// `num_ids` are considered. Sums in fp32 or wider. Async. Not differentiable.
+// `num_ids` are picked. Sums in fp32 or wider; on CPUs a log-probability has the bits that
+// linear_token_losses() gives the same fp32 logits. Async. Not differentiable.
 PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                          std::span<const SamplingRow> rows, const SamplingTables& tables,
                          const at::Tensor& unread_ids = {});

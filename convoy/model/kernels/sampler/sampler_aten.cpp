@@ -57,9 +57,6 @@ class Batch {
     return ids_R.masked_fill(usable_R.logical_not(), kNoToken);
   }
 
-  // log(softmax) of the logits as they came.
-  at::Tensor logprobs() const { return raw_RV_.log_softmax(1); }
-
  private:
   template <class Holds>
   bool every_row(const Holds& holds) const {
@@ -121,10 +118,13 @@ PickedTokens pick_by_aten(const at::Tensor& logits_RV, int64_t num_ids,
   const auto any = [&](auto holds) { return std::any_of(rows.begin(), rows.end(), holds); };
   at::Tensor logprobs_R = at::zeros(ids_R.sizes(), ids_R.options().dtype(at::kFloat));
   if (any([](const SamplingRow& row) { return row.wants_logprob; })) {
-    logprobs_R = batch.logprobs().gather(1, picked.next_ids_R.unsqueeze(1)).squeeze(1);
+    logprobs_R = logits_RV.to(at::kFloat)
+                     .log_softmax(1)
+                     .gather(1, picked.next_ids_R.unsqueeze(1))
+                     .squeeze(1);
   }
   picked.sampled_RS = with_likeliest(at::stack({ids_R.to(at::kInt), logprobs_R.view(at::kInt)}, 1),
-                                     logits_RV.narrow(1, 0, num_ids), tables);
+                                     logits_RV, num_ids, tables);
   return picked;
 }
 

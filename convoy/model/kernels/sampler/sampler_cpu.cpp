@@ -39,8 +39,8 @@ template <class Element>
 class RowSampler {
  public:
   // `unread_ids`: the ids that SamplingRow::unread_id points into.
-  RowSampler(int64_t num_ids, const int64_t* unread_ids)
-      : num_ids_(num_ids), unread_ids_(unread_ids) {}
+  RowSampler(int64_t num_ids, int64_t num_logits, const int64_t* unread_ids)
+      : num_ids_(num_ids), num_logits_(num_logits), unread_ids_(unread_ids) {}
 
   SampledToken pick(const Element* logits, const SamplingRow& row) {
     SampledToken token;
@@ -54,7 +54,9 @@ class RowSampler {
     logits_.resize(num_ids_);
     weights_.resize(num_ids_);
     loops_.to_float(logits, logits_.data(), num_ids_);
-    const double log_sum_exp = row.wants_logprob ? note_likeliest(range, row, token) : 0.0;
+    const float log_sum_exp = row.wants_logprob ? log_sum_exp_of(logits) : 0.0f;
+    if (row.wants_logprob && row.num_likeliest > 0)
+      note_likeliest(range, row.num_likeliest, log_sum_exp, token);
     if (penalises) {
       penalise(logits, row);
       add(row);
@@ -62,8 +64,7 @@ class RowSampler {
     token.id =
         pick_penalised(penalises ? floats_.logit_range(logits_.data(), num_ids_) : range, row);
     if (row.wants_logprob && token.id != kNoToken)
-      token.logprob = static_cast<float>(static_cast<double>(static_cast<float>(logits[token.id])) -
-                                         log_sum_exp);
+      token.logprob = static_cast<float>(logits[token.id]) - log_sum_exp;
     return token;
   }
 
@@ -77,15 +78,23 @@ class RowSampler {
     return {logits_, weights_, range.highest, static_cast<float>(floor)};
   }
 
-  // Returns log(sum exp) of the logits as they came.
-  double note_likeliest(const LogitRange& range, const SamplingRow& row, SampledToken& token) {
+  // Sums over all logits as they came, in the loop of the cross-entropy.
+  float log_sum_exp_of(const Element* logits) {
+    if constexpr (std::is_same_v<Element, float>) {
+      return floats_.log_sum_exp(logits, num_logits_, nullptr);
+    } else {
+      all_logits_.resize(num_logits_);
+      loops_.to_float(logits, all_logits_.data(), num_logits_);
+      return floats_.log_sum_exp(all_logits_.data(), num_logits_, nullptr);
+    }
+  }
+
+  void note_likeliest(const LogitRange& range, int64_t count, float log_sum_exp,
+                      SampledToken& token) {
     WeighedLogits raw = weigh(range, 1.0);
     if (std::isfinite(range.lowest)) raw.floor = range.lowest;
-    const double log_sum_exp = range.highest + std::log(floats_.sum(weights_.data(), num_ids_));
-    for (const int32_t id : ranks_.in_order(raw, row.num_likeliest))
-      token.likeliest.push_back(
-          {id, static_cast<float>(static_cast<double>(logits_[id]) - log_sum_exp)});
-    return log_sum_exp;
+    for (const int32_t id : ranks_.in_order(raw, count))
+      token.likeliest.push_back({id, logits_[id] - log_sum_exp});
   }
 
   void penalise(const Element* logits, const SamplingRow& row) {
@@ -169,10 +178,12 @@ class RowSampler {
   const SimdKernels<Element>& loops_ = simd_kernels<Element>();
   const SimdKernels<float>& floats_ = simd_kernels<float>();
   int64_t num_ids_;
+  int64_t num_logits_;
   const int64_t* unread_ids_;
   LogitRanks ranks_;
   std::vector<float> logits_;
   std::vector<float> weights_;
+  std::vector<float> all_logits_;
   std::vector<double> block_sums_;
 };
 
@@ -212,7 +223,7 @@ PickedTokens pick(const at::Tensor& logits_RV, int64_t num_ids, std::span<const 
     const auto* logits = logits_RV.const_data_ptr<Element>();
     const int64_t stride = logits_RV.stride(0);
     for_tasks(logits_RV.size(0), kWorkOfElement * logits_RV.numel(), [&]() -> TaskBody {
-      auto sampler = std::make_shared<RowSampler<Element>>(num_ids, unread);
+      auto sampler = std::make_shared<RowSampler<Element>>(num_ids, logits_RV.size(1), unread);
       return [&, logits, stride, sampler](int64_t row) {
         tokens[row] = sampler->pick(logits + row * stride, rows[row]);
       };

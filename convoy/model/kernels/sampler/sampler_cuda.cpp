@@ -42,18 +42,19 @@ SamplingTables make_kernel_tables(std::span<const SamplingRow> rows, int64_t num
 PickedTokens pick_by_kernel(const at::Tensor& logits_RV, int64_t num_ids,
                             std::span<const SamplingRow> rows, const SamplingTables& tables,
                             const at::Tensor& unread_ids) {
-  at::Tensor raw_RV = logits_RV.narrow(1, 0, num_ids);
+  at::Tensor raw_RV = logits_RV;
   at::Tensor penalised_RV = raw_RV;
   if (tables.change_logits()) {
     raw_RV = raw_RV.to(at::kFloat).contiguous();
-    penalised_RV = penalised_logits(raw_RV, tables, unread_ids);
+    penalised_RV = penalised_logits(raw_RV.narrow(1, 0, num_ids).contiguous(), tables, unread_ids);
   }
   const auto num_rows = static_cast<int64_t>(rows.size());
   const auto options = at::TensorOptions().device(logits_RV.device());
   PickedTokens picked{.next_ids_R = at::empty({num_rows}, options.dtype(at::kLong)),
                       .sampled_RS = at::empty({num_rows, 2}, options.dtype(at::kInt))};
   if (num_rows == 0) return picked;
-  const bool vectors = fits_vectors({raw_RV, penalised_RV}, raw_RV.stride(0));
+  const bool vectors = fits_vectors({raw_RV}, raw_RV.stride(0)) &&
+                       fits_vectors({penalised_RV}, penalised_RV.stride(0));
   const gpu::SampleLaunch launched = {
       .logits = raw_RV.const_data_ptr(),
       .penalised = penalised_RV.const_data_ptr(),
@@ -61,12 +62,14 @@ PickedTokens pick_by_kernel(const at::Tensor& logits_RV, int64_t num_ids,
       .sampled = static_cast<gpu::SampledId*>(picked.sampled_RS.mutable_data_ptr()),
       .next_ids = picked.next_ids_R.mutable_data_ptr<int64_t>(),
       .row_stride = raw_RV.stride(0),
+      .penalised_stride = penalised_RV.stride(0),
       .rows = static_cast<uint32_t>(num_rows),
       .ids = static_cast<uint32_t>(num_ids),
+      .columns = static_cast<uint32_t>(raw_RV.size(1)),
       .vectors = vectors};
   launch(raw_RV, kernel_name("sample", raw_RV.scalar_type()), static_cast<uint64_t>(num_rows),
          launched);
-  picked.sampled_RS = with_likeliest(picked.sampled_RS, raw_RV, tables);
+  picked.sampled_RS = with_likeliest(picked.sampled_RS, raw_RV, num_ids, tables);
   return picked;
 }
 

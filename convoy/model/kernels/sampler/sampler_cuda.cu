@@ -160,7 +160,9 @@ class RowSampler {
  public:
   CONVOY_DEVICE RowSampler(const SampleLaunch& launch, uint32_t row)
       : raw_{static_cast<const Element*>(launch.logits) + row * launch.row_stride, launch.ids},
-        used_{static_cast<const Element*>(launch.penalised) + row * launch.row_stride, launch.ids},
+        all_{raw_.logits, launch.columns},
+        used_{static_cast<const Element*>(launch.penalised) + row * launch.penalised_stride,
+              launch.ids},
         rule_(launch.rules[row]),
         is_penalised_(launch.penalised != launch.logits) {}
 
@@ -175,12 +177,16 @@ class RowSampler {
     }
     top_ = used.value;
     const uint32_t id = rule_.scale_for_base_2 == 0 ? used.id : draw();
-    const float sum = rule_.wants_logprob != 0 ? sum_of_raw(raw.value) : 1;
+    float largest = raw.value, sum = 1;
+    if (rule_.wants_logprob != 0) {
+      if (all_.ids != raw_.ids) largest = top(all_).value;
+      sum = sum_of_all(largest);
+    }
     if (thread_of_block() != 0) return;
     float logit[1];
     load(raw_.logits + id, logit);
     *sampled = {static_cast<int32_t>(id),
-                rule_.wants_logprob != 0 ? logit[0] - raw.value - logarithm(sum) : 0};
+                rule_.wants_logprob != 0 ? logit[0] - largest - logarithm(sum) : 0};
     *next_id = id;
   }
 
@@ -199,9 +205,10 @@ class RowSampler {
     return BlockTeam::joined(own);
   }
 
-  CONVOY_DEVICE float sum_of_raw(float largest) const {
+  // Over padded rows of the head too, which are never picked.
+  CONVOY_DEVICE float sum_of_all(float largest) const {
     float sum = 0;
-    raw_.for_some([&](uint32_t, float value) { sum += exponential(value - largest); });
+    all_.for_some([&](uint32_t, float value) { sum += exponential(value - largest); });
     return BlockTeam::joined(Sum{sum}).value;
   }
 
@@ -371,7 +378,7 @@ class RowSampler {
     return shared_id(has, found);
   }
 
-  Row raw_, used_;
+  Row raw_, all_, used_;
   SampleRule rule_;
   bool is_penalised_;
   float top_ = 0;

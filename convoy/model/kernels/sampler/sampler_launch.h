@@ -32,11 +32,12 @@ struct SampleLaunch {
   const SampleRule* rules = nullptr;
   SampledId* sampled = nullptr;
   int64_t* next_ids = nullptr;  // the sampled ids; 0 where there is none
-  int64_t row_stride = 0;       // for both kinds of logits
+  int64_t row_stride = 0;       // elements between rows of `logits`
+  int64_t penalised_stride = 0;
   uint32_t rows = 0;
-  uint32_t ids = 0;
+  uint32_t ids = 0;      // may be picked: the first of the row's logits
+  uint32_t columns = 0;  // all logits of a row, over which log-probabilities are normalised
   uint32_t vectors = 0;  // every row may be read by vectors
-  uint32_t unused = 0;   // padding: no byte is left unset, so that none looks like a pointer
 };
 
 }  // namespace convoy::kernels::gpu

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/model/kernels/sampler/sampler.h"
+#include "kernel_checks/tables.h"
 
 namespace convoy::kernels {
 namespace {
@@ -146,6 +148,59 @@ TEST(Sampler, LogprobsAreThoseOfTheLogitsAsTheyCame) {
       }
       EXPECT_TRUE(found[2].likeliest.empty());
     }
+  }
+}
+
+// Padded rows of a head keep their share, as in the loss and in transformers.
+TEST(Sampler, LogprobsAreNormalisedOverLogitsThatAreNeverPicked) {
+  at::Generator generator = at::detail::createCPUGenerator(4);
+  const std::vector<int32_t> seen{5, 7};
+  for (const int64_t padded : {1, 4, 70}) {
+    for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+      const int64_t num_ids = 300;
+      at::Tensor logits = at::randn({2, num_ids + padded}, generator).mul_(2).to(dtype);
+      logits.select(1, num_ids).fill_(9);  // would be picked
+      const at::Tensor wanted = logits.to(at::kDouble).log_softmax(1);
+      const std::vector<SampledToken> found =
+          sample_tokens(logits, num_ids,
+                        std::vector<SamplingRow>{
+                            {.rule = {.temperature = 0}, .wants_logprob = true, .num_likeliest = 6},
+                            {.rule = {.temperature = 0.6, .repetition_penalty = 3},
+                             .uniform = 0.5,
+                             .seen_ids = seen,
+                             .wants_logprob = true}});
+      for (int64_t row = 0; row < 2; ++row) {
+        ASSERT_LT(found[row].id, num_ids);
+        EXPECT_NEAR(found[row].logprob, wanted[row][found[row].id].item<double>(), 1e-5);
+      }
+      ASSERT_EQ(found[0].likeliest.size(), 6u);
+      for (const TokenLogprob& likely : found[0].likeliest) {
+        EXPECT_LT(likely.id, num_ids);
+        EXPECT_NEAR(likely.logprob, wanted[0][likely.id].item<double>(), 1e-5);
+      }
+    }
+  }
+}
+
+// The head's weight is the identity, so its logits are the hidden states.
+TEST(Sampler, LogprobsHaveTheBitsOfTheLoss) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
+  at::Generator generator = at::detail::createCPUGenerator(5);
+  for (const int64_t width : {9, 64, 1003}) {
+    const int64_t num_rows = 21;
+    const at::Tensor logits = at::randn({num_rows, width}, generator).mul_(7);
+    std::vector<SamplingRow> rows;
+    for (int64_t row = 0; row < num_rows; ++row)
+      rows.push_back({.rule = {},
+                      .uniform = static_cast<double>(row) / static_cast<double>(num_rows),
+                      .wants_logprob = true,
+                      .num_likeliest = row % 2});
+    const std::vector<SampledToken> found = sample_tokens(logits, width - 2, rows);
+    std::vector<int64_t> labels;
+    for (const SampledToken& token : found) labels.push_back(token.id);
+    const TokenLosses losses = linear_token_losses(logits, at::eye(width), LabelledTokens(labels));
+    for (int64_t row = 0; row < num_rows; ++row)
+      EXPECT_EQ(found[row].logprob, -losses.nll_T[row].item<float>()) << width << " " << row;
   }
 }
 
