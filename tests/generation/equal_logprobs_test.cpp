@@ -4,9 +4,20 @@
 // it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <span>
 #include <vector>
 
 #include "convoy/generate/engine/engine.h"
+#include "convoy/model/adapters/lora_model.h"
+#include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/nn/head_loss.h"
 #include "files/source_folder.h"
@@ -14,6 +25,8 @@
 
 namespace convoy::generate {
 namespace {
+
+namespace fs = std::filesystem;
 
 // An answer behind its prompt.
 struct AnsweredRow {
@@ -82,6 +95,187 @@ TEST(LogprobsOfAPaddedHead, AreNormalisedOverAllRows) {
       for (size_t token = 0; token < wanted.size(); ++token)
         EXPECT_NEAR(answer.logprobs[token], wanted[token], 2e-5) << row << " " << token;
     }
+  }
+}
+
+// What trains: the model's own weights, or factors over frozen ones, which QLoRA keeps as codes.
+enum class Tuning { Full, Lora, Dora, Qlora };
+
+// A model that generates and trains, one copy of the weights.
+struct Trainee {
+  std::unique_ptr<nn::CausalLm> model;
+  std::optional<adapters::LoraModel> lora;
+};
+
+Trainee make_trainee(const fs::path& folder, at::ScalarType dtype, Tuning tuning) {
+  Trainee made{models::load_causal_lm(io::ModelFolder::open(folder.string()), dtype), {}};
+  if (tuning == Tuning::Full) {
+    made.model->set_requires_grad(true);
+    return made;
+  }
+  if (tuning == Tuning::Qlora)
+    for (nn::Linear* linear : made.model->block_linears())
+      linear->set_bitsandbytes(kernels::encode_weight(linear->weight(), {}));
+  adapters::LoraConfig config;
+  config.r = 4;
+  config.use_dora = tuning == Tuning::Dora;
+  made.lora.emplace(adapters::LoraModel::create(*made.model, config, /*seed=*/5));
+  at::Generator generator = at::detail::createCPUGenerator(6);
+  const at::NoGradGuard no_grad;
+  for (const nn::NamedTensor& factor : made.lora->parameters())
+    if (factor.name.ends_with("lora_B.weight")) at::Tensor(factor.value).normal_(0, 0.2, generator);
+  return made;
+}
+
+// How far the log-probabilities of the engine and of a computation lie apart.
+struct Distance {
+  int64_t tokens = 0;
+  int64_t unlike = 0;  // of other bits
+  float largest = 0;
+
+  void add(std::span<const float> drawn, std::span<const float> computed) {
+    ASSERT_EQ(drawn.size(), computed.size());
+    for (size_t token = 0; token < drawn.size(); ++token) {
+      ++tokens;
+      unlike += std::bit_cast<uint32_t>(drawn[token]) != std::bit_cast<uint32_t>(computed[token]);
+      largest = std::max(largest, std::abs(drawn[token] - computed[token]));
+    }
+  }
+};
+std::ostream& operator<<(std::ostream& out, const Distance& distance) {
+  return out << distance.unlike << " of " << distance.tokens << " differ, at most by "
+             << distance.largest;
+}
+
+struct TunedCase {
+  const char* name;
+  at::ScalarType dtype;
+  Tuning tuning;
+};
+constexpr TunedCase kCases[] = {
+    {"full fp32", at::kFloat, Tuning::Full},   {"full bf16", at::kBFloat16, Tuning::Full},
+    {"LoRA fp32", at::kFloat, Tuning::Lora},   {"LoRA bf16", at::kBFloat16, Tuning::Lora},
+    {"QLoRA fp32", at::kFloat, Tuning::Qlora}, {"QLoRA bf16", at::kBFloat16, Tuning::Qlora},
+    {"DoRA fp32", at::kFloat, Tuning::Dora},   {"DoRA bf16", at::kBFloat16, Tuning::Dora}};
+
+// Alone, together, in pieces of prompts, and with too few blocks, so that rows are put back.
+struct Way {
+  const char* name;
+  EngineConfig config;
+};
+std::vector<Way> ways(int64_t few_blocks) {
+  return {{"two rows", {.max_rows = 2}},
+          {"33 rows", {.max_rows = 33, .shares_prefixes = false}},
+          {"pieces", {.max_rows = 5, .prefill_chunk = 7}},
+          {"rows put back", {.max_rows = 9, .prefill_chunk = 19, .kv_blocks = few_blocks}}};
+}
+
+std::vector<Request> sampling_requests(const std::vector<std::vector<int32_t>>& prompts,
+                                       int64_t max_new_tokens) {
+  std::vector<Request> requests;
+  for (const std::vector<int32_t>& prompt : prompts) {
+    const int64_t row = std::ssize(requests);
+    requests.push_back({.prompt = prompt,
+                        .sampling = {.temperature = 1},
+                        .draw = {.seed = 9, .row = row},
+                        .max_new_tokens = row % 4 == 0 ? 3 : max_new_tokens,
+                        .wants_logprobs = true});
+  }
+  return requests;
+}
+
+// The answers against what a forward pass that records for backward computes, of all rows packed
+// and of each row alone. Returns how often rows were put back.
+int64_t expect_equal_logprobs(const fs::path& folder, const TunedCase& of,
+                              const std::vector<Request>& requests, int64_t few_blocks) {
+  Trainee trainee = make_trainee(folder, of.dtype, of.tuning);
+  nn::CausalLm& model = *trainee.model;
+  const text::Tokenizer tokenizer = testing::word_tokenizer(model.vocab_size());
+  std::vector<AnsweredRow> rows;
+  int64_t put_back = 0;
+  for (const Way& way : ways(few_blocks)) {
+    Engine engine(model, tokenizer, way.config);
+    const std::vector<Completion> found = answer_all(engine, requests);
+    put_back += engine.figures().preemptions;
+    Distance distance;
+    for (size_t row = 0; row < requests.size(); ++row) {
+      AnsweredRow answered = answered_row(requests[row], found[row]);
+      if (rows.size() == row) rows.push_back(answered);
+      EXPECT_EQ(answered.ids, rows[row].ids) << of.name << ", " << way.name << ", row " << row;
+      distance.add(answered.logprobs, rows[row].logprobs);
+    }
+    EXPECT_EQ(distance.unlike, 0) << of.name << ", " << way.name << ": " << distance;
+  }
+  std::vector<float> drawn;
+  Distance alone, together;
+  for (const AnsweredRow& row : rows) {
+    drawn.insert(drawn.end(), row.logprobs.begin(), row.logprobs.end());
+    alone.add(row.logprobs, computed_logprobs(model, packed({row})));
+  }
+  together.add(drawn, computed_logprobs(model, packed(rows)));
+  EXPECT_EQ(alone.unlike, 0) << of.name << ", rows alone: " << alone;
+  EXPECT_EQ(together.unlike, 0) << of.name << ", rows packed: " << together;
+  return put_back;
+}
+
+// The training's loss of one token is its log-probability, negated.
+void expect_loss_of_a_token(const fs::path& folder, const TunedCase& of,
+                            const std::vector<Request>& requests) {
+  Trainee trainee = make_trainee(folder, of.dtype, of.tuning);
+  nn::CausalLm& model = *trainee.model;
+  const text::Tokenizer tokenizer = testing::word_tokenizer(model.vocab_size());
+  Engine engine(model, tokenizer, {});
+  const std::vector<Completion> found = answer_all(engine, requests);
+  for (size_t row = 0; row < requests.size(); ++row) {
+    const AnsweredRow answer = answered_row(requests[row], found[row]);
+    const LabelledRows batch = packed({answer});
+    std::vector<int64_t> labels(answer.ids.size(), kernels::kIgnoredLabel);
+    labels[answer.ids.size() - 2] = answer.ids.back();
+    const at::Tensor loss = nn::head_loss(model, model.hidden_states(batch.tokens, {}),
+                                          kernels::LabelledTokens(labels));
+    EXPECT_TRUE(loss.requires_grad());
+    EXPECT_EQ(loss.item<float>(), -answer.logprobs.back()) << of.name << " row " << row;
+  }
+}
+
+class EqualLogprobs : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EqualLogprobs, HaveTheBitsOfTraining) {
+  const fs::path folder = testing::golden_model(GetParam());
+  std::ifstream file(testing::source_folder() / "tests/golden/generation" /
+                     (std::string(GetParam()) + ".json"));
+  const auto prompts =
+      nlohmann::json::parse(file).at("prompts").get<std::vector<std::vector<int32_t>>>();
+  const std::vector<Request> requests = sampling_requests(prompts, 24);
+  for (const TunedCase& of : kCases) {
+    expect_equal_logprobs(folder, of, requests, /*few_blocks=*/7);
+    expect_loss_of_a_token(folder, of, {requests.begin(), requests.begin() + 4});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EqualLogprobs,
+                         ::testing::Values("llama", "llama-biased", "qwen2", "qwen2-window",
+                                           "qwen3", "qwen3-yarn", "gemma3", "mistral",
+                                           "mistral-nemo", "smollm3", "smollm3-window", "olmo3",
+                                           "phi3", "glm4", "gemma2", "gemma2-untied", "qwen3_5",
+                                           "qwen3_5-tied"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Rows of several splits of keys, in a model of a useful size.
+TEST(EqualLogprobsOfLongRows, HaveTheBitsOfTraining) {
+  const fs::path folder = testing::source_folder() / "examples/tally-3m";
+  std::vector<std::vector<int32_t>> prompts;
+  for (const int32_t tokens : {5, 490, 700, 520, 900, 30})
+    for (std::vector<int32_t>& prompt = prompts.emplace_back(); std::ssize(prompt) < tokens;)
+      prompt.push_back(3 + static_cast<int32_t>(prompt.size()) * (31 + tokens) % 2000);
+  for (const TunedCase& of : kCases) {
+    if (of.tuning == Tuning::Dora) continue;
+    EXPECT_GT(expect_equal_logprobs(folder, of, sampling_requests(prompts, 40), /*few_blocks=*/40),
+              0);
   }
 }
 

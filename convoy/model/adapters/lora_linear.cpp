@@ -195,8 +195,8 @@ at::Tensor LoraLinear::dora_forward(const nn::Linear& base, const at::Tensor& x,
   at::Tensor plain = share > 0 ? base.base_forward(dropped) : result;
   if (base.bias().defined()) plain = plain - base.bias();
   const at::Tensor share_O = (magnitude_O_ / norm(base)).to(dtype);
-  const at::Tensor low_rank =
-      at::matmul(at::matmul(dropped, a_RI_.to(dtype).t()), b_OR_.to(dtype).t());
+  const at::Tensor low_rank = kernels::trained_linear(
+      kernels::trained_linear(dropped, a_RI_.to(dtype), {}), b_OR_.to(dtype), {});
   return result + (share_O - 1) * plain + share_O * low_rank * scaling_;
 }
 

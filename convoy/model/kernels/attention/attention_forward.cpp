@@ -2,6 +2,7 @@
 //
 // Scores in fp32, softmax in fp32, weights rounded to the model's type before the product with the
 // values.
+#include "convoy/model/kernels/attention/attention_splits.h"
 #include "convoy/model/kernels/attention/attention_tasks.h"
 #include "convoy/model/kernels/simd/element.h"
 
@@ -38,60 +39,91 @@ template <class Element>
 struct Scratch {
   std::vector<float> scores;
   std::vector<Element> weights;
-  std::vector<float> sums;
-  std::vector<float> out;
+  SplitSums split;
+  MergedSums merged;
 };
+
+// Queries begin ... begin + count of a row, the first of which is the row's key `position`.
+struct QueryBlock {
+  int64_t begin = 0;
+  int64_t count = 0;
+  int64_t position = 0;
+};
+
+// The keys [origin, end) of one split; `origin` is a multiple of kPanelColumns.
+template <class Element>
+void attend_split(const Head<Element>& head, const AttentionConfig& config, PackedView<Element> k,
+                  PackedView<Element> v, const QueryBlock& block, KeyRange keys,
+                  Scratch<Element>& scratch) {
+  const auto& loops = simd_kernels<Element>();
+  const int64_t width = keys.end - keys.begin;
+  const int64_t padded = round_up(width, kPanelColumns);
+  const int64_t padded_features = round_up(head.features, kPanelColumns);
+  SplitSums& split = scratch.split;
+  loops.multiply(head.q.at(block.begin), head.q.stride, k.from(keys.begin, 0),
+                 scratch.scores.data(), padded, {block.count, width, head.features}, false);
+  for (int64_t query = 0; query < block.count; ++query) {
+    const KeyRange seen = visible_keys(block.position + query, config);
+    const int64_t from = std::max(seen.begin, keys.begin) - keys.begin;
+    const int64_t to = std::min(seen.end, keys.end) - keys.begin;
+    float* scores = scratch.scores.data() + query * padded;
+    Element* weights = scratch.weights.data() + query * padded;
+    if (from >= to) {
+      std::fill_n(weights, padded, Element(0.0f));
+      split.log_sum_exp[query] = kNothing;
+      continue;
+    }
+    const float scale = cap_scores(scores + from, to - from, config);
+    split.totals[query] = loops.attention_weights(scores, weights, from, to, padded, scale,
+                                                  &split.log_sum_exp[query]);
+  }
+  loops.multiply(scratch.weights.data(), padded, v.from(0, keys.begin), split.sums.data(),
+                 padded_features, {block.count, head.features, width}, false);
+}
 
 template <class Element>
 void attend_block(const Head<Element>& head, const AttentionConfig& config, PackedView<Element> k,
-                  PackedView<Element> v, int64_t begin, Scratch<Element>& scratch) {
-  const auto& loops = simd_kernels<Element>();
-  const int64_t count = std::min(kQueryBlock, head.queries - begin);
-  const int64_t position = head.keys - head.queries + begin;
-  const int64_t first = visible_keys(position, config).begin / kPanelColumns * kPanelColumns;
-  const int64_t width = position + count - first;
-  const int64_t padded = round_up(width, kPanelColumns);
+                  PackedView<Element> v, const QueryBlock& block, Scratch<Element>& scratch) {
   const int64_t padded_features = round_up(head.features, kPanelColumns);
-  loops.multiply(head.q.at(begin), head.q.stride, k.from(first, 0), scratch.scores.data(), padded,
-                 {count, width, head.features}, false);
-  for (int64_t query = 0; query < count; ++query) {
-    const KeyRange range = visible_keys(position + query, config);
-    float* scores = scratch.scores.data() + query * padded;
-    const float scale = cap_scores(scores + range.begin - first, range.end - range.begin, config);
-    scratch.sums[query] = loops.attention_weights(scores, scratch.weights.data() + query * padded,
-                                                  range.begin - first, range.end - first, padded,
-                                                  scale, head.log_sum_exp + begin + query);
+  const int64_t end = block.position + block.count;
+  scratch.split.make(block.count, padded_features);
+  scratch.merged.restart(block.count, padded_features);
+  int64_t origin = visible_keys(block.position, config).begin / kPanelColumns * kPanelColumns;
+  while (origin < end) {
+    const int64_t next = (origin / kSplitKeys + 1) * kSplitKeys;
+    attend_split(head, config, k, v, block, {origin, std::min(next, end)}, scratch);
+    scratch.merged.add(scratch.split, block.count, padded_features);
+    origin = next;
   }
-  loops.multiply(scratch.weights.data(), padded, v.from(0, first), scratch.out.data(),
-                 padded_features, {count, head.features, width}, false);
-  for (int64_t query = 0; query < count; ++query) {
-    loops.round_row(scratch.out.data() + query * padded_features, head.out.at(begin + query),
-                    head.features, 1.0f / scratch.sums[query]);
+  for (int64_t query = 0; query < block.count; ++query) {
+    simd_kernels<Element>().round_row(scratch.merged.sums.data() + query * padded_features,
+                                      head.out.at(block.begin + query), head.features,
+                                      1.0f / scratch.merged.totals[query]);
+    head.log_sum_exp[block.begin + query] = scratch.merged.log_sum_exp(query);
   }
 }
 
 template <class Element>
 void attend_packed(const Head<Element>& head, const AttentionConfig& config, PackedView<Element> k,
                    PackedView<Element> v, Scratch<Element>& scratch) {
-  const int64_t block_scores = kQueryBlock * round_up(head.keys, kPanelColumns);
+  const int64_t block_scores =
+      kQueryBlock * std::min(kSplitKeys, round_up(head.keys, kPanelColumns));
   scratch.scores.resize(block_scores);
   scratch.weights.resize(block_scores);
-  scratch.sums.resize(kQueryBlock);
-  scratch.out.resize(kQueryBlock * round_up(head.features, kPanelColumns));
   for (int64_t begin = 0; begin < head.queries; begin += kQueryBlock) {
-    attend_block(head, config, k, v, begin, scratch);
+    const QueryBlock block{begin, std::min(kQueryBlock, head.queries - begin),
+                           head.keys - head.queries + begin};
+    attend_block(head, config, k, v, block, scratch);
   }
 }
 
-// Rows of more than kFewQueries queries.
 template <class Element>
-void attend_many(const Inputs& inputs, const Output& output) {
+void attend_all(const Inputs& inputs, const Output& output) {
   using Packed = PackedHeads<Element>;
-  constexpr int64_t least = kFewQueries + 1;
   const int64_t group = inputs.num_heads() / inputs.num_kv_heads();
-  Packed packed_k(inputs, Packed::Layout::FeaturesByKeys, least);
-  Packed packed_v(inputs, Packed::Layout::KeysByFeatures, least);
-  const std::vector<HeadTask> kv_tasks = head_tasks(inputs, inputs.num_kv_heads(), least);
+  Packed packed_k(inputs, Packed::Layout::FeaturesByKeys);
+  Packed packed_v(inputs, Packed::Layout::KeysByFeatures);
+  const std::vector<HeadTask> kv_tasks = head_tasks(inputs, inputs.num_kv_heads());
   for_tasks(static_cast<int64_t>(kv_tasks.size()), packing_work(inputs, kv_tasks),
             [&]() -> TaskBody {
               return [&](int64_t index) {
@@ -100,7 +132,7 @@ void attend_many(const Inputs& inputs, const Output& output) {
                 packed_v.pack(task, read_head<Element>(inputs.rows[task.row].v_SKE, 0, task.head));
               };
             });
-  const std::vector<HeadTask> tasks = head_tasks(inputs, inputs.num_heads(), least);
+  const std::vector<HeadTask> tasks = head_tasks(inputs, inputs.num_heads());
   for_tasks(static_cast<int64_t>(tasks.size()), score_work(inputs, tasks), [&]() -> TaskBody {
     auto scratch = std::make_shared<Scratch<Element>>();
     return [&, scratch](int64_t index) {
@@ -114,10 +146,10 @@ void attend_many(const Inputs& inputs, const Output& output) {
 
 }  // namespace
 
-std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads, int64_t least_queries) {
+std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads) {
   std::vector<int64_t> rows;
   for (int64_t row = 0; row < inputs.num_rows(); ++row) {
-    if (inputs.queries(row) >= least_queries) rows.push_back(row);
+    if (inputs.queries(row) > 0) rows.push_back(row);
   }
   std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
     return inputs.queries(a) * inputs.keys(a) > inputs.queries(b) * inputs.keys(b);
@@ -148,8 +180,7 @@ Output run_forward(const Inputs& inputs) {
                 .log_sum_exp_HT = at::empty({q.size(1), q.size(0)}, q.options().dtype(at::kFloat))};
   if (q.numel() == 0 || inputs.rows.empty()) return output;
   with_element(q, "attention",
-               [&](auto element) { attend_many<decltype(element)>(inputs, output); });
-  attend_few_queries(inputs, output);
+               [&](auto element) { attend_all<decltype(element)>(inputs, output); });
   return output;
 }
 

@@ -2,11 +2,9 @@
 //
 // Forward and backward of packed attention. Work is one task per (row, query head). A first phase
 // packs keys and values for the GEMM loops, once per (row, key/value head): query heads that share
-// them read one copy. Rows of few queries are computed without packing: one task per (row,
-// key/value head) reads keys and values where they lie, once, for all query heads that share them.
-// Memory: each thread holds the scores of a block of queries, in forward against all keys of their
-// row. All threads share the packed operands and, in backward, the fp32 sums of dK and dV of every
-// query head (2 x H x S x E), which are added up at the end.
+// them read one copy. Memory: each thread holds the scores of a block of queries, in forward
+// against the keys of a split. All threads share the packed operands and, in backward, the fp32
+// sums of dK and dV of every query head (2 x H x S x E), which are added up at the end.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,9 +18,6 @@
 #include "convoy/model/kernels/simd/simd_kernels.h"
 
 namespace convoy::kernels::attention {
-
-// Queries of a row up to which packing its keys costs more than plain dot products.
-inline constexpr int64_t kFewQueries = 8;
 
 struct Inputs {
   at::Tensor q_THE;  // last dimension contiguous, also of keys and values
@@ -42,8 +37,6 @@ struct Output {
   at::Tensor log_sum_exp_HT;  // fp32
 };
 Output run_forward(const Inputs& inputs);
-// The part of run_forward for rows of at most kFewQueries queries.
-void attend_few_queries(const Inputs& inputs, const Output& output);
 
 // Only for rows that have exactly their queries' tokens as keys. `grad_THE` is contiguous.
 AttentionGradients run_backward(const Inputs& inputs, const Output& output,
@@ -70,13 +63,12 @@ inline float cap_scores(float* scores, int64_t count, const AttentionConfig& con
   return 1.0f;
 }
 
-// (row, head) pairs of rows of at least `least_queries`, longest rows first, so that threads end
-// together.
+// (row, head) pairs of rows with queries, longest rows first, so that threads end together.
 struct HeadTask {
   int64_t row = 0;
   int64_t head = 0;
 };
-std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads, int64_t least_queries = 1);
+std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads);
 
 // The work of the scores of all tasks, and the work of packing keys or values, in the unit of
 // simd/element.h.
@@ -102,17 +94,16 @@ Slice<Element> write_head(const at::Tensor& x_THE, int64_t token, int64_t head) 
           x_THE.stride(0)};
 }
 
-// One operand of every key/value head of rows of at least `least_queries`, packed.
+// One operand of every key/value head of rows with queries, packed.
 template <class Element>
 class PackedHeads {
  public:
   enum class Layout { FeaturesByKeys, KeysByFeatures };  // k by n of the GEMM's B
 
-  PackedHeads(const Inputs& inputs, Layout layout, int64_t least_queries = 1)
-      : layout_(layout), buffers_(inputs.rows.size()) {
+  PackedHeads(const Inputs& inputs, Layout layout) : layout_(layout), buffers_(inputs.rows.size()) {
     for (int64_t row = 0; row < inputs.num_rows(); ++row) {
       shapes_.push_back(shape(inputs.keys(row), inputs.q_THE.size(2)));
-      if (inputs.queries(row) < least_queries) continue;
+      if (inputs.queries(row) == 0) continue;
       buffers_[row] = std::make_unique_for_overwrite<Element[]>(
           inputs.num_kv_heads() * packed_elements<Element>(shapes_.back()));
     }

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A unit of work has the query heads of one key/value head, of one or several new tokens of a row.
-// It goes through the row's keys split by split. A split begins at a multiple of kSplitKeys
-// whatever is computed beside it and has softmax sums of its own, which are merged into the sums of
-// earlier splits in order: so no bit depends on the batch, on the division into units, or on which
-// thread computed a split. A unit with a large part of the work is divided among threads by split.
+// It goes through the row's keys split by split (attention_splits.h). A unit with a large part of
+// the work is divided among threads by split.
 // Scores, sums and merging in fp32, weights rounded to the model's type before the product with the
 // values, as in packed_attention.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <vector>
 
+#include "convoy/model/kernels/attention/attention_splits.h"
 #include "convoy/model/kernels/attention/attention_tasks.h"
 #include "convoy/model/kernels/paged_attention/paged_attention_cpu.h"
 #include "convoy/model/kernels/paged_attention/paged_layout.h"
@@ -21,12 +18,15 @@
 namespace convoy::kernels::paged {
 namespace {
 
-constexpr int64_t kSplitKeys = 512;
+using attention::kNothing;
+using attention::kSplitKeys;
+using attention::MergedSums;
+using attention::SplitSums;
+
 // Query rows of a unit where it has several tokens: what stays in the nearest cache.
 constexpr int64_t kUnitRows = 32;
 // A unit with more than 1 / (kUnitsPerThread * threads) of all work is divided among threads.
 constexpr int64_t kUnitsPerThread = 4;
-constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
 struct Unit {
   int64_t row = 0;
@@ -40,53 +40,13 @@ struct Unit {
   int64_t end_key() const { return position + num_queries; }
 };
 
-// The results of a unit's queries for one split, by query row.
-struct Part {
-  std::vector<float> sums;  // sums of weights times values, [rows, padded features]
-  std::vector<float> totals;
-  std::vector<float> log_sum_exp;  // kNothing: no key of the split is visible
-
-  void make(int64_t rows, int64_t padded_features) {
-    sums.resize(rows * padded_features);
-    totals.resize(rows);
-    log_sum_exp.resize(rows);
-  }
-};
-
-// The merged results of the splits so far.
-struct Merged {
-  std::vector<float> sums;
-  std::vector<float> totals;
-  std::vector<float> largest;  // largest log_sum_exp of the splits
-
-  void restart(int64_t rows, int64_t padded_features) {
-    sums.assign(rows * padded_features, 0.0f);
-    totals.assign(rows, 0.0f);
-    largest.assign(rows, kNothing);
-  }
-  void add(const Part& part, int64_t rows, int64_t padded_features) {
-    for (int64_t row = 0; row < rows; ++row) {
-      if (part.log_sum_exp[row] == kNothing) continue;
-      const float highest = std::max(largest[row], part.log_sum_exp[row]);
-      const float keep = largest[row] == kNothing ? 0.0f : std::exp(largest[row] - highest);
-      const float share = std::exp(part.log_sum_exp[row] - highest);
-      const float factor = share * (1.0f / part.totals[row]);
-      float* to = sums.data() + row * padded_features;
-      const float* from = part.sums.data() + row * padded_features;
-      simd_kernels<float>().blend_rows(from, factor, to, keep, padded_features);
-      totals[row] = totals[row] * keep + share;
-      largest[row] = highest;
-    }
-  }
-};
-
 template <class Element>
 struct Scratch {
   std::unique_ptr<Element[]> queries;  // [rows, features]
   std::unique_ptr<float[]> scores;     // [rows, split]
   std::unique_ptr<Element[]> weights;
-  Part part;
-  Merged merged;
+  SplitSums part;
+  MergedSums merged;
 };
 
 // Stored: Element, or int8_t with scales.
@@ -178,7 +138,7 @@ class Attention {
       for (int64_t split = units_[unit].first_split; split < units_[unit].end_split; ++split)
         splits.push_back({unit, split});
     }
-    std::vector<Part> parts(splits.size());
+    std::vector<SplitSums> parts(splits.size());
     const auto num_splits = static_cast<int64_t>(splits.size());
     for_tasks(num_splits + num_units() - shared, work_of_all, [&]() -> TaskBody {
       auto scratch = std::make_shared<Scratch<Element>>(make_scratch());
@@ -189,7 +149,7 @@ class Attention {
         attend_split(unit, splits[task].split, *scratch, parts[task]);
       };
     });
-    Merged merged;
+    MergedSums merged;
     for (size_t at = 0; at < splits.size(); ++at) {
       const Unit& unit = units_[splits[at].unit];
       if (splits[at].split == unit.first_split) merged.restart(rows_of(unit), padded_features_);
@@ -223,7 +183,8 @@ class Attention {
     return unit.kv_head * group_ + row % group_;
   }
 
-  void attend_split(const Unit& unit, int64_t split, Scratch<Element>& scratch, Part& part) const {
+  void attend_split(const Unit& unit, int64_t split, Scratch<Element>& scratch,
+                    SplitSums& part) const {
     const int64_t rows = rows_of(unit);
     part.make(rows, padded_features_);
     const int64_t end = std::min((split + 1) * split_keys_, unit.end_key());
@@ -264,7 +225,7 @@ class Attention {
 
   // Turns the scores of the keys [origin, end) into weights.
   void weigh(const Unit& unit, int64_t origin, int64_t end, Scratch<Element>& scratch,
-             Part& part) const {
+             SplitSums& part) const {
     const int64_t width = end - origin;
     for (int64_t row = 0; row < rows_of(unit); ++row) {
       float* scores = scratch.scores.get() + row * split_keys_;
@@ -305,7 +266,7 @@ class Attention {
       simd_kernels<float>().multiply_rows(scales, columns, count);
   }
 
-  void finish(const Unit& unit, const Merged& merged) const {
+  void finish(const Unit& unit, const MergedSums& merged) const {
     for (int64_t row = 0; row < rows_of(unit); ++row)
       loops_.round_row(
           merged.sums.data() + row * padded_features_,

@@ -306,6 +306,38 @@ TEST(PagedAttention, BitsDependOnTheRowAlone) {
   }
 }
 
+// Training and generation give a token the same bits, whatever either packs it with.
+TEST(PagedAttention, HasTheBitsOfPackedAttention) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
+  const Heads heads{6, 2, 24};
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    std::vector<Row> rows;
+    std::vector<int64_t> starts{0};
+    std::vector<at::Tensor> q, k, v;
+    for (const int64_t tokens : {1, 3, 8, 9, 40, 512, 513, 1100}) {
+      rows.push_back(make_row(tokens, heads, dtype, tokens));
+      q.push_back(rows.back().q_THE);
+      k.push_back(rows.back().k_TKE);
+      v.push_back(rows.back().v_TKE);
+      starts.push_back(starts.back() + tokens);
+    }
+    for (const auto& [window, cap] :
+         std::vector<std::pair<int64_t, double>>{{0, 0.0}, {45, 0.0}, {600, 0.0}, {0, 1.5}}) {
+      const AttentionConfig config{.scale = 0.25, .sliding_window = window, .score_cap = cap};
+      const at::Tensor packed =
+          packed_attention(at::cat(q), at::cat(k), at::cat(v), RowIndex(starts), config);
+      for (const int64_t chunk : {1, 97}) {
+        Rows paged(rows, config);
+        const std::vector<at::Tensor>& found = paged.run(chunk);
+        for (size_t row = 0; row < rows.size(); ++row)
+          EXPECT_TRUE(at::equal(found[row], packed.slice(0, starts[row], starts[row + 1])))
+              << dtype << " row of " << rows[row].tokens() << " window " << window << " cap " << cap
+              << " chunk " << chunk;
+      }
+    }
+  }
+}
+
 // One row of many keys: threads share its splits.
 TEST(PagedAttention, ThreadsDoNotChangeALongRow) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
