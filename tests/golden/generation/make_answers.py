@@ -41,9 +41,8 @@ MODELS = {
     "gemma2-untied": 16,
     "qwen3_5": 15,
     "qwen3_5-tied": 16,
-    "muse_glimmer": 21,
+    "muse_glimmer": 25,
     "muse_glimmer-tied": 18,
-    "gemma": 22,
     "gemma4": 17,
     "gemma4-keys": 18,
 }
