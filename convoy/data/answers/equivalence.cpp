@@ -336,6 +336,16 @@ bool rejects_answer(std::string_view prediction, std::string_view wanted, std::s
   return letter != '\0' && rejects_option(narrowed(is_marked ? told : prediction), letter);
 }
 
+// True when words beside the prediction's number make it another one, such as "at most 12", and the
+// reference does not have the same words.
+bool is_qualified(std::string_view gold, std::string_view prediction, std::string_view told) {
+  const std::string qualifier = qualifier_of(number_context(prediction, told));
+  // A sign in words was read: "minus 3" beside -3.
+  if (is_listed(" minus negative ", qualifier) && gold.find('-') != std::string_view::npos)
+    return false;
+  return !qualifier.empty() && lowered(gold).find(qualifier) == std::string::npos;
+}
+
 bool is_bare_answer(std::string_view text, std::string_view answer) {
   text = trimmed(text);
   if (text.ends_with('.')) text.remove_suffix(1);
@@ -364,6 +374,7 @@ Verdict check_answer(std::string_view gold, std::string_view prediction,
   const Verdict verdict = compare_texts(wanted, told, limits);
   if (verdict == Verdict::Yes && rejects_answer(prediction, wanted, told, limits))
     return Verdict::Unknown;
+  if (verdict == Verdict::Yes && is_qualified(gold, prediction, told)) return Verdict::Unknown;
   const bool wants_option = names_option(wanted, limits);
   if (verdict != Verdict::No || (!wants_option && !names_option(told, limits)) ||
       marks_answer(prediction) || is_bare_answer(prediction, told))

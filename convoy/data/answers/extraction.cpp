@@ -310,6 +310,41 @@ bool stands_for_none(std::string_view reference) {
   return letters == "proof" || letters == "notfound" || letters == "noanswer";
 }
 
+// From the first digit to the last; the whole answer when it has none.
+std::string_view numeric_part(std::string_view answer) {
+  const auto first = std::find_if(answer.begin(), answer.end(), is_digit);
+  if (first == answer.end()) return answer;
+  const auto behind = std::find_if(answer.rbegin(), answer.rend(), is_digit).base();
+  return answer.substr(static_cast<size_t>(first - answer.begin()),
+                       static_cast<size_t>(behind - first));
+}
+
+// The last place of `number` from `from` on that is not a part of a longer number or word.
+size_t last_place(std::string_view text, std::string_view number, size_t from) {
+  const auto continues = [](char a, char b) {
+    return (is_digit(a) && is_digit(b)) || (is_letter(a) && is_letter(b));
+  };
+  for (size_t at = text.rfind(number); at != std::string_view::npos && at >= from;
+       at = at == 0 ? std::string_view::npos : text.rfind(number, at - 1)) {
+    const size_t end = at + number.size();
+    if ((at == 0 || !continues(text[at - 1], text[at])) &&
+        (end == text.size() || !continues(text[end - 1], text[end])))
+      return at;
+  }
+  return std::string_view::npos;
+}
+
+// The sentence that holds the text from `begin` to `end`, in its parts before and behind it.
+NumberContext sentence_around(std::string_view text, size_t begin, size_t end) {
+  size_t start = begin;
+  const auto ends = [text](size_t at) {
+    return text[at] == '\n' || (is_space(text[at]) && at > 0 && text[at - 1] == '.') ||
+           text[at] == '?' || text[at] == '!';
+  };
+  while (start > 0 && !ends(start - 1)) --start;
+  return {std::string(text.substr(start, begin - start)), std::string(sentence(text.substr(end)))};
+}
+
 std::string find_answer(std::string_view text, Author author) {
   const std::string plain = without_bold(trimmed(without_thoughts(narrowed(text))));
   text = trimmed(plain);
@@ -338,6 +373,27 @@ std::string extract_answer(std::string_view text, Author author) {
   std::string answer = find_answer(text, author);
   if (author == Author::Reference && stands_for_none(answer)) return {};
   return answer;
+}
+
+NumberContext number_context(std::string_view text, std::string_view answer) {
+  const std::string plain = without_bold(trimmed(without_thoughts(narrowed(text))));
+  const std::string_view number = numeric_part(answer);
+  if (number.empty()) return {};
+  const bool is_boxed = !boxed_answer(plain).empty();
+  if (is_boxed) {
+    const size_t at = answer.find(number);
+    return {std::string(answer.substr(0, at)), std::string(answer.substr(at + number.size()))};
+  }
+  const std::string hashed = hashed_answer(plain);
+  const std::string announced = hashed.empty() ? announced_answer(plain) : hashed;
+  if (announced.empty() && !is_digit(number.front())) return {};
+  const size_t from = announced.empty() ? 0 : plain.rfind(announced);
+  if (from == std::string::npos) return {};
+  const std::string_view until =
+      std::string_view(plain).substr(0, announced.empty() ? plain.size() : from + announced.size());
+  const size_t at = last_place(until, number, from);
+  if (at == std::string_view::npos) return {};
+  return sentence_around(plain, at, at + number.size());
 }
 
 bool marks_answer(std::string_view text) {

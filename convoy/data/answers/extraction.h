@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "convoy/data/answers/qualifiers.h"
+
 namespace convoy::answers {
 
 // The author of a text. A reference is taken literally, but "proof", "notfound" and similar words
@@ -18,6 +20,11 @@ enum class Author { Reference, Model };
 // is" or "answer:"; the whole text when it is a bare answer. Ignores <think> blocks. Empty when
 // there is no answer. Linear in the length of the text.
 std::string extract_answer(std::string_view text, Author author = Author::Model);
+
+// The words beside the number of `answer`, which extract_answer() took from the model's `text`: in
+// the box, behind "####", or else in the sentence. Both parts are empty for an answer without a
+// number that no words announce.
+NumberContext number_context(std::string_view text, std::string_view answer);
 
 // True when a box, a "####" or words mark an answer. Without a mark extract_answer() takes the part
 // of the text that looks like an answer.
