@@ -259,6 +259,9 @@ Verdict Comparer::matrices(const Node& gold, const Node& prediction) {
     const bool vectors = (wanted->columns == 1 || wanted->columns == wanted->children.size()) &&
                          (found->columns == 1 || found->columns == found->children.size());
     if (!vectors) return Verdict::No;
+    // A row may be a column that is written in one line.
+    const Verdict entries = ordered(wanted->children, found->children);
+    return entries == Verdict::Yes ? Verdict::Unknown : entries;
   }
   return ordered(wanted->children, found->children);
 }

@@ -8,6 +8,7 @@
 
 #include "convoy/data/answers/choice.h"
 #include "convoy/data/answers/comparer.h"
+#include "convoy/data/answers/dropped_marks.h"
 #include "convoy/data/answers/evaluated_node.h"
 #include "convoy/data/answers/extraction.h"
 #include "convoy/data/answers/letters.h"
@@ -294,11 +295,8 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
 }
 
 // Compares options by letter and by text: "(B) 42" may mean B or 42.
-Verdict compare_texts(std::string_view gold, std::string_view prediction,
-                      const CheckLimits& limits) {
-  Steps steps(limits.steps);
-  const Reading wanted = read(gold, steps);
-  const Reading told = read(prediction, steps);
+Verdict compare_with_options(const Reading& wanted, const Reading& told, const CheckLimits& limits,
+                             Steps& steps) {
   Verdict verdict = compare(wanted, told, limits, steps);
   if (verdict == Verdict::Yes || steps.spent()) return verdict;
   const auto against_rest = [&](const Reading& labelled, const Reading& other,
@@ -318,6 +316,18 @@ Verdict compare_texts(std::string_view gold, std::string_view prediction,
   if (text_of_choice(told.tokens).empty()) against_rest(wanted, told, true);
   if (text_of_choice(wanted.tokens).empty()) against_rest(told, wanted, false);
   return verdict;
+}
+
+Verdict compare_texts(std::string_view gold, std::string_view prediction,
+                      const CheckLimits& limits) {
+  Steps steps(limits.steps);
+  const Reading wanted = read(gold, steps);
+  const Reading told = read(prediction, steps);
+  const Verdict verdict = compare_with_options(wanted, told, limits, steps);
+  const bool is_doubtful =
+      verdict == Verdict::Yes && differ_in_marks({.text = gold, .tokens = wanted.tokens},
+                                                 {.text = prediction, .tokens = told.tokens});
+  return is_doubtful ? Verdict::Unknown : verdict;
 }
 
 bool names_option(std::string_view answer, const CheckLimits& limits) {

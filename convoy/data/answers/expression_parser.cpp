@@ -18,6 +18,16 @@ Node power_of(Node base, std::string_view exponent) {
   return make_node(Kind::Power, {std::move(base), make_leaf(Kind::Number, std::string(exponent))});
 }
 
+Node transposed(const Node& matrix) {
+  const size_t rows = matrix.children.size() / matrix.columns;
+  Node turned = make_node(Kind::Matrix, {});
+  turned.columns = rows;
+  for (size_t column = 0; column < matrix.columns; ++column)
+    for (size_t row = 0; row < rows; ++row)
+      turned.children.push_back(matrix.children[row * matrix.columns + column]);
+  return turned;
+}
+
 // C_5^2 as the binomial coefficient of 5 over 2; empty for anything else.
 std::optional<Node> combinations(const Node& symbol, const Node& raised) {
   constexpr size_t kMostDigits = 3;
@@ -271,7 +281,8 @@ Node Parser::power() {
         continue;
       } else if (is_mark && raised.name == "T" &&
                  (base.kind == Kind::Matrix || base.kind == Kind::Tuple)) {
-        continue;  // a vector equals its transpose
+        if (base.kind == Kind::Matrix) base = transposed(base);
+        continue;  // a tuple equals its transpose
       } else if (std::optional<Node> count = combinations(base, raised)) {
         base = std::move(*count);
       } else {
