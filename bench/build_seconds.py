@@ -16,7 +16,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DEMO_TARGETS = ["convoy", "convoy-worker"]
+DEMO_TARGETS = ["convoy", "convoy-worker", "convoy_parquet"]
 
 
 def one(file, target, rule, *command):

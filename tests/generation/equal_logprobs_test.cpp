@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 struct AnsweredRow {
   std::vector<int64_t> ids;
   int64_t prompt_tokens = 0;
-  std::vector<float> logprobs;  // of the answer's tokens, from the engine
+  std::vector<float> logprobs;  // the engine's, for the tokens of the answer
 };
 
 AnsweredRow answered_row(const Request& request, const Completion& found) {
@@ -130,7 +130,7 @@ Trainee make_trainee(const fs::path& folder, at::ScalarType dtype, Tuning tuning
 // How far the log-probabilities of the engine and of a computation lie apart.
 struct Distance {
   int64_t tokens = 0;
-  int64_t unlike = 0;  // of other bits
+  int64_t unlike = 0;  // log-probabilities with other bits
   float largest = 0;
 
   void add(std::span<const float> drawn, std::span<const float> computed) {

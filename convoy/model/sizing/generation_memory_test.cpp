@@ -98,8 +98,8 @@ TEST(GenerationMemory, CountsStatesInPlaceOfKeys) {
                       .conv_width = 4};
   const GenerationMemory after = plan_generation(*model, request);
   EXPECT_EQ(after.kv_bytes, before.kv_bytes / 4);  // 7 of 28 layers
-  // Each row and layer needs three inputs of 96 channels in bf16, and 4 states of 8 x 16 in fp32. As
-  // many again are kept at ends of prefixes.
+  // Each row and layer needs three inputs of 96 channels in bf16, and 4 states of 8 x 16 in fp32.
+  // As many again are kept at ends of prefixes.
   EXPECT_EQ(after.state_bytes, 2 * 3 * 21 * (3 * 96 * 2 + 4 * 8 * 16 * 4));
   EXPECT_NE(after.text().find("states of rows"), std::string::npos);
 }
