@@ -382,8 +382,8 @@ INSTANTIATE_TEST_SUITE_P(Models, Family,
                                            "qwen3", "qwen3-yarn", "gemma3", "mistral",
                                            "mistral-nemo", "smollm3", "smollm3-window", "olmo3",
                                            "phi3", "glm4", "gemma2", "gemma2-untied", "qwen3_5",
-                                           "qwen3_5-tied", "gemma4", "gemma4-keys",
-                                           "muse_glimmer", "muse_glimmer-tied"),
+                                           "qwen3_5-tied", "gemma4", "gemma4-keys", "muse_glimmer",
+                                           "muse_glimmer-tied"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
