@@ -79,6 +79,9 @@ class PreferenceCheck {
       refuse("preference.reference",
              "no adapter is continued (tuning.lora.adapter), so the start is the base",
              "leave it out");
+    if (is_judged() && preference.desirable_weight == 0 && preference.undesirable_weight == 0)
+      refuse("preference.desirable_weight",
+             "both weights of answers are 0, so nothing would be learnt", "raise one of them");
     check_data();
   }
 

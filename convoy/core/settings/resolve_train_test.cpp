@@ -455,6 +455,8 @@ TEST(TrainSettings, ATaskOfPreferencesRefusesWhatItsLossDoesNotRead) {
        "preference.loss: sigmoid is no loss of task kto (one of kto, apo_zero_unpaired)"},
       {{"task=orpo", "preference.loss=sigmoid"},
        "preference.loss: sigmoid is no loss of task orpo (task orpo has one loss"},
+      {{"task=kto", "preference.desirable_weight=0", "preference.undesirable_weight=0"},
+       "both weights of answers are 0"},
       {{"task=kto", "data.supervise=all"}, "compares whole completions"},
       {{"task=kto", "data.schema=messages"}, "reads preferences, found messages"},
       {{"task=kto", "train.metric_for_best_model=eval_accuracy"},

@@ -160,7 +160,12 @@ void FineTune::report_balance() const {
   const auto good = static_cast<double>(num_good);
   const double bad = static_cast<double>(rows.num_rows()) - good;
   const settings::PreferenceSettings& preference = settings.preference;
-  const double ratio = preference.desirable_weight * good / (preference.undesirable_weight * bad);
+  const double weighed_good = preference.desirable_weight * good;
+  const double weighed_bad = preference.undesirable_weight * bad;
+  if (weighed_good == 0 || weighed_bad == 0)
+    return run.log.warning(
+        fmt::format("labels: {} good, {} bad; one kind of answers is not learnt", good, bad));
+  const double ratio = weighed_good / weighed_bad;
   const std::string text =
       fmt::format("labels: {} good, {} bad; weighed {:.2f} to 1", good, bad, ratio);
   constexpr double kRounding = 0.01;
@@ -168,7 +173,7 @@ void FineTune::report_balance() const {
   run.log.warning(fmt::format(
       "{}, where KTO's authors advise 1 to 1.33: preference.desirable_weight={:.2f}, or "
       "undesirable_weight={:.2f}",
-      text, preference.undesirable_weight * bad / good, preference.desirable_weight * good / bad));
+      text, weighed_bad / good, weighed_good / bad));
 }
 
 std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOptions& options) const {

@@ -76,9 +76,24 @@ Sample text_pair(std::string prompt, std::string chosen, std::string rejected) {
   return sample;
 }
 
+// Refuses a row whose prompt has a name that is not read. Otherwise the beginning that both sides
+// share would be taken for the prompt.
+void refuse_prompt_of_other_name(const RowFields& fields, const std::string& chosen) {
+  for (const char* key : {"input", "user", "conversation"}) {
+    const Json* const value = fields.peek(key);
+    if (value == nullptr || !value->is_string()) continue;
+    const auto& text = value->get_ref<const std::string&>();
+    if (!text.empty() && chosen.find(text) == std::string::npos)
+      fields.fail(
+          fmt::format("`{}` is not read beside {}, which do not hold it", key, both_sides(fields)),
+          fmt::format("rename `{}` to `prompt`, or leave it out", key));
+  }
+}
+
 Sample split_texts(RowFields& fields) {
   const std::string chosen = fields.text("chosen");
   const std::string rejected = fields.text("rejected");
+  refuse_prompt_of_other_name(fields, chosen);
   const size_t common = common_prompt(chosen, rejected);
   if (common == 0)
     fields.fail(fmt::format("{} begin with different texts, so they have no common prompt",
@@ -172,7 +187,11 @@ Sample pair_of_row(RowFields& fields) {
       fields.fail(
           fmt::format("the prompt is a list of messages, and {} are texts", both_sides(fields)),
           "write them as lists of messages: [{role: assistant, content: ..}]");
-    return text_pair(fields.text("prompt"), fields.text("chosen"), fields.text("rejected"));
+    std::string text = fields.text("prompt");
+    if (text.empty())
+      fields.fail("`prompt` is empty, so the first token of an answer would not be compared",
+                  "write the question, or leave the row out");
+    return text_pair(std::move(text), fields.text("chosen"), fields.text("rejected"));
   }
   if (!chosen.is_structured() || !rejected.is_structured())
     fields.fail(

@@ -94,6 +94,17 @@ TEST(PreferenceSample, WhatIsNoPreferenceIsRefused) {
             std::string::npos);
   EXPECT_NE(pair_error(R"({"chosen":"x","rejected":"y"})").find("no common prompt"),
             std::string::npos);
+  EXPECT_NE(pair_error(R"({"prompt":"","chosen":"a","rejected":"b"})").find("`prompt` is empty"),
+            std::string::npos);
+  for (const std::string name : {"input", "user", "conversation"}) {
+    const std::string row =
+        fmt::format(R"({{"{}":"4 + 4?","chosen":"The sum is 8","rejected":"The sum is 9"}})", name);
+    EXPECT_NE(pair_error(row).find(fmt::format("rename `{}` to `prompt`", name)), std::string::npos)
+        << pair_error(row);
+  }
+  EXPECT_EQ(pair_error(R"({"input":"4?","chosen":"4? It is 4","rejected":"4? It is 5"})"),
+            "no error")
+      << "both sides begin with the column";
   EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected":[]})").find("two texts, or"),
             std::string::npos);
   EXPECT_NE(pair_error(R"({"prompt":"p","chosen":[{"role":"assistant","content":"a"}],)"

@@ -159,14 +159,48 @@ bool begins_not_finite(std::string_view text) {
 
 constexpr std::string_view kMarks = "\"'`*";  // quotes, and the stars of Markdown
 
-// True if the text begins with a finite number, as in `0.4, epoch 2` and `tensor(0.4)`.
-bool begins_number(std::string_view text) {
+// The word of a number that the text may begin with: "0.4" of `0.4, epoch 2` and `tensor(0.4)`.
+std::string_view number_word(std::string_view text) {
   while (!text.empty() && is_one_of("\"'`*\\ [", text.front())) text.remove_prefix(1);
   std::string_view word = text.substr(0, text.find_first_of(",)}]\"'`*\\ \t;|"));
   if (const size_t open = word.find('('); open != word.npos) word.remove_prefix(open + 1);
   if (word.starts_with('+')) word.remove_prefix(1);
   if (word.ends_with('.') || word.ends_with('%')) word.remove_suffix(1);
-  return text_as<double>(word).has_value();
+  return word;
+}
+
+// True if the text begins with a finite number.
+bool begins_number(std::string_view text) { return text_as<double>(number_word(text)).has_value(); }
+
+// True if that number is written with a point or an exponent: "loss 0.3" gives a value where
+// "loss 3" may count something.
+bool begins_fraction(std::string_view text) {
+  const std::string_view word = number_word(text);
+  return begins_number(text) && word.find_first_of(".e") != word.npos;
+}
+
+struct BehindName {
+  std::string_view value;  // empty: the text behind the name gives no value
+  bool is_assigned = false;
+};
+
+// Finds the value that a text gives to the name before it: "nan" in ": nan", "=nan", " nan",
+// " is nan" and "| nan".
+BehindName behind_name(std::string_view text) {
+  while (!text.empty() && is_one_of(kMarks, text.front())) text.remove_prefix(1);
+  if (text.empty() || !is_one_of(" \t:=|", text.front())) return {};
+  text = trimmed(text, kBlanks);
+  const bool is_assigned = !text.empty() && is_one_of(":=", text.front());
+  if (is_assigned) {
+    while (!text.empty() && is_one_of(":=>*", text.front())) text.remove_prefix(1);
+  } else {
+    for (const std::string_view word : {"|", "is ", "was "})
+      if (text.starts_with(word)) {
+        text.remove_prefix(word.size());
+        break;
+      }
+  }
+  return {trimmed(text, kBlanks), is_assigned};
 }
 
 // The name that the word at `at` ends: "val" for "val loss". Empty if the word is a name by itself,
@@ -187,10 +221,10 @@ bool is_listed(std::string_view names, std::string_view word) {
   return names.find(fmt::format(" {} ", word)) != std::string_view::npos;
 }
 
-// True if a text without braces gives the key a value, as in "final loss: nan" and "epoch=2
-// loss=0.4". Such a text is no result, and it shows that the value of the last object is an older
-// one. Words before the key may make it another's name: "val loss" always, "aux loss" for a finite
-// number. Upper and lower case are one here. Sets `not_finite`.
+// True if a text without braces gives the key a value, as in "final loss: nan", "epoch=2 loss=0.4",
+// "loss nan" and "| loss | nan |". Such a text is no result, and it shows that the value of the
+// last object is an older one. Words before the key may make it another's name: "val loss" always,
+// "aux loss" for a finite number. Upper and lower case are one here. Sets `not_finite`.
 bool gives_value(std::string_view given, const std::string& given_key, bool& not_finite) {
   constexpr std::string_view kOtherData =
       " val valid validation eval evaluation test testing dev holdout ";
@@ -202,12 +236,8 @@ bool gives_value(std::string_view given, const std::string& given_key, bool& not
   const std::string_view text = line;
   for (size_t at = text.rfind(key); at != std::string_view::npos && !key.empty();
        at = at == 0 ? std::string_view::npos : text.rfind(key, at - 1)) {
-    std::string_view rest = text.substr(at + key.size());
-    while (!rest.empty() && is_one_of(kMarks, rest.front())) rest.remove_prefix(1);
-    rest = trimmed(rest, kBlanks);
-    if (rest.empty() || !is_one_of(":=", rest.front())) continue;
-    while (!rest.empty() && is_one_of(":=>*", rest.front())) rest.remove_prefix(1);
-    rest = trimmed(rest, kBlanks);
+    const auto [rest, is_assigned] = behind_name(text.substr(at + key.size()));
+    if (rest.empty()) continue;
     size_t begin = at;
     while (begin > 0 && is_one_of(kMarks, text[begin - 1])) --begin;
     const std::string_view before = name_before(text, begin);
@@ -215,7 +245,8 @@ bool gives_value(std::string_view given, const std::string& given_key, bool& not
     if (!is_whole_word || is_listed(kOtherData, before)) continue;
     not_finite = begins_not_finite(rest);
     if (not_finite) return true;
-    if ((before.empty() || is_listed(kSameValue, before)) && begins_number(rest)) return true;
+    const bool is_number = is_assigned ? begins_number(rest) : begins_fraction(rest);
+    if (is_number && (before.empty() || is_listed(kSameValue, before))) return true;
   }
   return false;
 }
@@ -265,7 +296,7 @@ KeyInLine key_in_line(const OutputLine& line, const std::string& key) {
   if (line.too_long) return {.held = line.text.find('{') != std::string_view::npos};
   const bool mentions = may_mention(line.text, key);
   const bool has_brace = line.text.find('{') != std::string_view::npos;
-  const bool may_give_value = line.text.find_first_of(":=") != std::string_view::npos;
+  const bool may_give_value = line.text.find_first_of(":=|") != std::string_view::npos;
   if (!mentions && !has_brace && !may_give_value) return {};
   const std::string text = without_escapes(line.text);
   const std::vector<Piece> pieces = objects_in(text);
@@ -292,6 +323,12 @@ KeyInLine key_in_line(const OutputLine& line, const std::string& key) {
     bool not_finite = false;
     if (gives_value(around, key, not_finite))
       return {.held = true, .not_finite = not_finite, .without_object = true};
+  }
+  // {"Loss": NaN}: the key in other letters is no result, but it shows that the run has diverged.
+  for (const Piece& piece : pieces) {
+    bool not_finite = false;
+    if (!piece.enclosed && gives_value(piece.text, key, not_finite) && not_finite)
+      return {.held = true, .not_finite = true, .without_object = true};
   }
   return {};
 }

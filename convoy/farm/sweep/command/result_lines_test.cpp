@@ -108,7 +108,10 @@ TEST(ResultLines, OtherLinesSayNothingOfTheKey) {
                                  "Epoch 2, val_loss: nan",
                                  "val loss: nan",
                                  "eval.loss=nan",
-                                 "loss nan",
+                                 "loss 2 of 3",
+                                 "val loss nan",
+                                 "loss nanny",
+                                 "| val loss | nan |",
                                  "nan loss: 0.3",
                                  "loss: nanny",
                                  "aux loss: 0.1",
@@ -157,13 +160,16 @@ TEST(ResultLines, ALineWithoutAnObjectThatIsNotFiniteEndsTheOlderValue) {
 }
 
 TEST(ResultLines, ALineWithoutAnObjectThatGivesTheKeyAValueEndsTheOlderValue) {
-  for (const char* const line : {"final loss: nan", "Final Loss = NaN", "training loss: nan",
-                                 "**loss**: nan", "Done. Loss: inf", "loss: nan {\"epoch\": 2}"})
+  for (const char* const line :
+       {"final loss: nan", "Final Loss = NaN", "training loss: nan", "**loss**: nan",
+        "Done. Loss: inf", "loss: nan {\"epoch\": 2}", "loss nan", "iter 10: loss nan, time 3ms",
+        "epoch 2 | loss nan | acc 0.1", "loss is nan", "| loss | nan |", "{\"Loss\": NaN}"})
     EXPECT_EQ(result_after(line), "non_finite") << line;
   for (const char* const line :
        {"loss: 0.4", "loss=0.4", "final loss: 0.4.", "Epoch 2, mean loss = 4e-1 (best)",
         "'loss' = 0.4", "loss => tensor(0.4, device='cuda:0')", "total loss: 40%",
-        "100% {1/10}, loss: 0.3", "loss: 0.4 {\"epoch\": 2}"})
+        "100% {1/10}, loss: 0.3", "loss: 0.4 {\"epoch\": 2}", "iter 10: loss 0.3",
+        "| loss | 0.3 |"})
     EXPECT_EQ(result_after(line), "output") << line;
   ResultLines lines({"loss"});
   lines.take({.text = "loss: 0.4"});
