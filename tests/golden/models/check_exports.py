@@ -10,11 +10,10 @@ import subprocess
 import sys
 import tempfile
 
+import glimmer_text  # noqa: F401
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
-
-import glimmer_text  # noqa: F401
 
 HERE = pathlib.Path(__file__).resolve().parent
 

@@ -7,12 +7,12 @@ transformers 5.24 has the head in the model that also sees alone. check() shows 
 import torch
 from transformers import AutoModelForCausalLM, GenerationMixin, MuseGlimmerConfig
 from transformers.modeling_outputs import CausalLMOutputWithPast
+from transformers.models.muse_glimmer.configuration_muse_glimmer import MuseGlimmerTextConfig
 from transformers.models.muse_glimmer.modeling_muse_glimmer import (
     MuseGlimmerForConditionalGeneration,
     MuseGlimmerPreTrainedModel,
     MuseGlimmerTextModel,
 )
-from transformers.models.muse_glimmer.configuration_muse_glimmer import MuseGlimmerTextConfig
 
 VISION = dict(hidden_size=16, intermediate_size=16, num_attention_heads=2, num_hidden_layers=1)
 

@@ -12,11 +12,10 @@ import pathlib
 import shutil
 import sys
 
+import glimmer_text
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
-
-import glimmer_text
 
 HERE = pathlib.Path(__file__).parent
 ROWS = (40, 13)
