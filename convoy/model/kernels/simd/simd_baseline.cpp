@@ -24,7 +24,6 @@ namespace {
 #include "convoy/model/kernels/simd/logit_loops.inl"
 #include "convoy/model/kernels/simd/channel_loops.inl"
 #include "convoy/model/kernels/simd/panel_gemm.inl"
-#include "convoy/model/kernels/simd/query_loops.inl"
 #include "convoy/model/kernels/simd/delta_loops.inl"
 #include "convoy/model/kernels/simd/quantized_loops.inl"
 #include "convoy/model/kernels/simd/coded_loops.inl"

@@ -37,17 +37,6 @@ struct SoftCap {
   float cap = 1;  // above 0
 };
 
-// Few queries against the keys (or values) of a row. Strides in elements; scores and weights have
-// the same stride.
-struct QueryShape {
-  int64_t queries = 0;
-  int64_t query_stride = 0;  // also of the sums
-  int64_t keys = 0;
-  int64_t key_stride = 0;
-  int64_t features = 0;
-  int64_t score_stride = 0;
-};
-
 struct GemmShape {
   int64_t m = 0;
   int64_t n = 0;
@@ -225,13 +214,6 @@ struct SimdKernels {
   void (*capped_weights_backward)(float* scores, float* grad_p, int64_t begin, int64_t end,
                                   int64_t width, SoftCap parameters, float log_sum_exp,
                                   float delta);
-
-  // scores[query][key] = queries[query] . keys[key], over rows `strides` apart.
-  void (*query_scores)(const Element* queries, const Element* keys, float* scores,
-                       const QueryShape& shape);
-  // out[query][width] = sum over keys of weights[query][key] * values[key].
-  void (*query_sums)(const float* weights, const Element* values, float* out,
-                     const QueryShape& shape);
 
   // For each token S <- decay S + k (beta change)^T with change = v - decay k^T S, and out = q^T S.
   void (*delta_rule)(const DeltaRuleTokens& tokens, const DeltaRuleColumns& columns);

@@ -95,44 +95,6 @@ TEST(SimdKernels, TransposeOnEveryLevel) {
   }
 }
 
-template <class Element>
-void check_query_loops(CpuIsa isa, int64_t queries, int64_t keys, int64_t features) {
-  const auto dtype = c10::CppTypeToScalarType<Element>::value;
-  const at::Tensor q = testing::sample({queries, features}, dtype, 1);
-  const at::Tensor k = testing::sample({keys, 2, features}, dtype, 2);  // every other row is read
-  const at::Tensor weights = testing::sample({queries, keys}, at::kFloat, 3);
-  const at::Tensor scores = at::zeros({queries, keys});
-  const at::Tensor sums = at::zeros({queries, features});
-  const QueryShape shape{.queries = queries,
-                         .query_stride = features,
-                         .keys = keys,
-                         .key_stride = 2 * features,
-                         .features = features,
-                         .score_stride = keys};
-  const auto& loops = simd_kernels<Element>(isa);
-  loops.query_scores(q.const_data_ptr<Element>(), k.const_data_ptr<Element>(),
-                     scores.mutable_data_ptr<float>(), shape);
-  loops.query_sums(weights.const_data_ptr<float>(), k.const_data_ptr<Element>(),
-                   sums.mutable_data_ptr<float>(), shape);
-  const at::Tensor wide_k = k.select(1, 0).to(at::kDouble);
-  EXPECT_LT(testing::relative_error(scores, at::matmul(q.to(at::kDouble), wide_k.t())),
-            testing::tolerance(at::kFloat, features))
-      << cpu_isa_name(isa) << " " << queries << "x" << keys << "x" << features;
-  EXPECT_LT(testing::relative_error(sums, at::matmul(weights.to(at::kDouble), wide_k)),
-            testing::tolerance(at::kFloat, keys))
-      << cpu_isa_name(isa) << " " << queries << "x" << keys << "x" << features;
-}
-
-TEST(SimdKernels, QueryLoopsOnEveryLevel) {
-  for (CpuIsa isa : usable_cpu_isas()) {
-    for (const auto& [queries, keys, features] : std::vector<std::array<int64_t, 3>>{
-             {1, 1, 1}, {1, 16, 64}, {4, 37, 64}, {7, 5, 128}, {5, 100, 33}, {2, 18, 80}}) {
-      check_query_loops<float>(isa, queries, keys, features);
-      check_query_loops<at::BFloat16>(isa, queries, keys, features);
-    }
-  }
-}
-
 TEST(SimdKernels, LogitLoopsOnEveryLevel) {
   for (CpuIsa isa : usable_cpu_isas()) {
     for (const int64_t count : {1, 15, 16, 100, 3001}) {

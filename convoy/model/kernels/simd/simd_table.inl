@@ -18,8 +18,6 @@ constexpr SimdKernels<Element> make_table() {
   table.attention_weights_backward = attention_weights_backward;
   table.soft_cap = soft_cap;
   table.capped_weights_backward = capped_weights_backward;
-  table.query_scores = query_scores<Element>;
-  table.query_sums = query_sums<Element>;
   table.dot = dot<Element>;
   table.round_row = round_row<Element>;
   table.add_rows = add_rows;
