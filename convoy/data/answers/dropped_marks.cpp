@@ -197,25 +197,15 @@ bool is_date_or_range(std::string_view text) {
   text = trimmed(text);
   std::string form;  // the number of digits of each group, with the signs between them
   size_t at = 0;
-  for (size_t digits = 0; at < text.size(); ++at) {
-    if (is_digit(text[at])) {
-      ++digits;
-    } else if (digits == 0 || digits > 9 || (text[at] != '-' && text[at] != '/')) {
-      if (digits == 0 || digits > 9) return false;
-      break;
-    } else {
-      form += static_cast<char>('0' + digits);
-      form += text[at];
-      digits = 0;
-    }
-    if (at + 1 == text.size() ||
-        (!is_digit(text[at + 1]) && text[at + 1] != '-' && text[at + 1] != '/')) {
-      form += static_cast<char>('0' + digits);
-      ++at;
-      break;
-    }
+  for (bool is_more = true; is_more;) {
+    const size_t begin = at;
+    while (at < text.size() && is_digit(text[at])) ++at;
+    if (at == begin) return false;
+    form += static_cast<char>('0' + std::min<size_t>(at - begin, 9));
+    is_more = at < text.size() && (text[at] == '-' || text[at] == '/');
+    if (is_more) form += text[at++];
   }
-  const std::string_view unit = trimmed(text.substr(std::min(at, text.size())));
+  const std::string_view unit = trimmed(text.substr(at));
   if (unit.empty()) return is_listed(" 4-2-2 4/2/2 2/2/4 2-2-4 1/1/4 1/2/4 2/1/4 3-4 3-3-4 ", form);
   const bool is_range = form.size() == 3 && form[1] == '-';
   return is_range && unit.size() > 2 && std::all_of(unit.begin(), unit.end(), [](char letter) {

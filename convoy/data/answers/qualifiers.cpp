@@ -176,16 +176,16 @@ std::string chinese_before(std::string_view before) {
 
 // The words behind the number, when only a space or markup separates them from it.
 std::string qualifier_behind(std::string_view after) {
-  for (bool moves = true; moves && !after.empty();) {
-    moves = true;
-    if (is_space(after.front()) || std::string_view("$*{}").find(after.front()) < 4)
+  while (!after.empty()) {
+    if (is_space(after.front()) ||
+        std::string_view("$*{}").find(after.front()) != std::string_view::npos)
       after.remove_prefix(1);
     else if (after.starts_with("\\text"))
       after.remove_prefix(std::min(after.find('{'), after.size()));
     else if (after.size() > 1 && after[0] == '\\' && !is_letter(after[1]))
       after.remove_prefix(2);
     else
-      moves = false;
+      break;
   }
   for (const std::string_view word : {"倍", "次方", "的倍", "的平方", "的一半"})
     if (after.starts_with(word)) return std::string(word);
