@@ -15,8 +15,9 @@ std::string against_cudnn(const nn::CausalLm& model) {
   const nn::KvGeometry geometry = model.kv_geometry();
   if (model.device().is_cpu()) return "this is a CPU";
   if (geometry.options.dtype() != at::kBFloat16) return "the training does not compute in bf16";
-  if (geometry.head_dim % 8 != 0 || geometry.head_dim > kernels::kWidestCudnnHead)
-    return fmt::format("the model's heads have {} features", geometry.head_dim);
+  for (const nn::KvLayerGroup& group : nn::layer_groups(geometry))
+    if (group.heads.head_dim % 8 != 0 || group.heads.head_dim > kernels::kWidestCudnnHead)
+      return fmt::format("the model has heads of {} features", group.heads.head_dim);
   const bool has_window = std::any_of(geometry.windows.begin(), geometry.windows.end(),
                                       [](int64_t window) { return window > 0; });
   return has_window ? "the model has layers with a sliding window" : "";
