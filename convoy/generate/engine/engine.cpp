@@ -13,6 +13,7 @@
 #include "convoy/generate/engine/engine_step.h"
 #include "convoy/generate/engine/kv_budget.h"
 #include "convoy/machine/device/transfer.h"
+#include "convoy/model/kernels/paged_attention/paged_head_sizes.h"
 
 namespace convoy::generate {
 namespace {
@@ -43,6 +44,13 @@ std::optional<int64_t> prefix_states(const nn::KvGeometry& geometry, const Engin
   return num_prefix_states(geometry, budget_of(config));
 }
 
+bool heads_fit_kernels(const nn::KvGeometry& geometry) {
+  const std::vector<nn::KvLayerGroup> groups = nn::layer_groups(geometry);
+  return std::all_of(groups.begin(), groups.end(), [](const nn::KvLayerGroup& group) {
+    return kernels::fits_paged_kernels(group.heads.head_dim);
+  });
+}
+
 std::vector<int64_t> sizes(const std::vector<scheduler::LayerGroup>& groups) {
   std::vector<int64_t> num_blocks;
   for (const scheduler::LayerGroup& group : groups) num_blocks.push_back(group.num_blocks);
@@ -61,6 +69,7 @@ Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConf
       tokenizer_(tokenizer),
       config_(completed(std::move(config), model, tokenizer)),
       pickable_ids_(std::min(model.vocab_size(), tokenizer.vocab_size())),
+      heads_fit_kernels_(heads_fit_kernels(model.kv_geometry())),
       groups_(kv_blocks(model.kv_geometry(), budget_of(config_))),
       scheduler_({.block_tokens = kBlockTokens,
                   .max_rows = config_.max_rows,

@@ -130,7 +130,8 @@ class Engine {
   nn::CausalLm& model_;
   const text::Tokenizer& tokenizer_;
   EngineConfig config_;
-  int64_t pickable_ids_;  // padded rows of the vocabulary are never picked
+  int64_t pickable_ids_;    // padded rows of the vocabulary are never picked
+  bool heads_fit_kernels_;  // the GPU kernels of paged attention take the heads of all layers
   std::vector<scheduler::LayerGroup> groups_;
   scheduler::Scheduler scheduler_;
   nn::KvCache cache_;

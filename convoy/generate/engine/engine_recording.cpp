@@ -9,7 +9,6 @@
 
 #include "convoy/generate/engine/engine_step.h"
 #include "convoy/machine/device/transfer.h"
-#include "convoy/model/kernels/paged_attention/paged_head_sizes.h"
 
 namespace convoy::generate {
 
@@ -32,8 +31,7 @@ bool Engine::can_record() const {
   // Attention under a soft cap takes the rows' lengths from the host, which a recording would keep.
   if (model_.score_cap() > 0) return false;
   // The same holds for heads that the kernels do not take (Gemma 4 has heads of 512 features).
-  for (const nn::KvLayerGroup& group : nn::layer_groups(model_.kv_geometry()))
-    if (!kernels::fits_paged_kernels(group.heads.head_dim)) return false;
+  if (!heads_fit_kernels_) return false;
   // The host tells a pass the slots of its states.
   if (!cache_.states().empty()) return false;
   const at::Device device = model_.device();
