@@ -205,11 +205,11 @@ TEST_P(Jacobian, IsTheSameToTheBitWhenTheMapIsRecomputed) {
   const Adapted adapted(GetParam());
   const auto gradients = [&](bool recompute) {
     for (const at::Tensor& input : adapted.inputs) input.mutable_grad() = at::Tensor();
-    const auto map = [&](const at::Tensor& x) {
-      return adapted.linear.forward(x, kDrawKey).tanh();
+    const auto map = [&](const Tensors& inputs) {
+      return Tensors{adapted.linear.forward(inputs[0], kDrawKey).tanh()};
     };
-    const at::Tensor output =
-        recompute ? nn::recompute_in_backward(adapted.inputs[0], map) : map(adapted.inputs[0]);
+    const Tensors x{adapted.inputs[0]};
+    const at::Tensor output = (recompute ? nn::recompute_in_backward(x, map) : map(x))[0];
     output.square().sum().backward();
     Tensors all;
     for (const at::Tensor& input : adapted.inputs) all.push_back(input.grad());
@@ -267,8 +267,10 @@ TEST(Dora, ItsNormIsComputedOnceUntilWhatItIsOfChanges) {
   const Adapted adapted({.name = "dora", .dora = true, .bias = true});
   const NormsCounted norms;
   for (int micro_batch = 0; micro_batch < 3; ++micro_batch)
-    nn::recompute_in_backward(
-        adapted.inputs[0], [&](const at::Tensor& x) { return adapted.linear.forward(x, kDrawKey); })
+    nn::recompute_in_backward({adapted.inputs[0]},
+                              [&](const Tensors& inputs) {
+                                return Tensors{adapted.linear.forward(inputs[0], kDrawKey)};
+                              })[0]
         .sum()
         .backward();
   EXPECT_EQ(norms.number(), 1);

@@ -434,6 +434,13 @@ TEST(Decoder, PairsOfNeighboursAreThoseOfPermutedRows) {
   EXPECT_TRUE(at::allclose(states(spec), neighbours, 1e-5, 1e-6));
 }
 
+template <class Function>
+at::Tensor recomputed(const at::Tensor& x, const Function& function) {
+  return recompute_in_backward({x}, [&function](const std::vector<at::Tensor>& inputs) {
+    return std::vector{function(inputs[0])};
+  })[0];
+}
+
 TEST(Recompute, DropoutAndGradientsAreThoseOfTheFirstRun) {
   at::manual_seed(1);
   const at::Tensor weight = at::randn({5, 5}).requires_grad_(true);
@@ -444,7 +451,7 @@ TEST(Recompute, DropoutAndGradientsAreThoseOfTheFirstRun) {
   const auto run = [&](bool recompute) {
     weight.mutable_grad() = at::Tensor();
     x.mutable_grad() = at::Tensor();
-    const at::Tensor y = recompute ? recompute_in_backward(x, function) : function(x);
+    const at::Tensor y = recompute ? recomputed(x, function) : function(x);
     y.square().sum().backward();
     return std::vector<at::Tensor>{y.detach(), x.grad().clone(), weight.grad().clone()};
   };
@@ -456,9 +463,8 @@ TEST(Recompute, DropoutAndGradientsAreThoseOfTheFirstRun) {
 TEST(Recompute, ReachesLeavesWhenTheInputIsFrozen) {
   const at::Tensor weight = at::ones({2, 2}).requires_grad_(true);
   const at::Tensor x = at::ones({1, 2});
-  recompute_in_backward(x, [&](const at::Tensor& in) { return in.matmul(weight); })
-      .sum()
-      .backward();
+  const auto function = [&](const at::Tensor& in) { return in.matmul(weight); };
+  recomputed(x, function).sum().backward();
   EXPECT_TRUE(at::equal(weight.grad(), at::ones({2, 2})));
 }
 

@@ -34,14 +34,6 @@ std::vector<at::Tensor> run_again(const TensorsFunction& function, std::vector<a
 
 }  // namespace
 
-at::Tensor recompute_in_backward(const at::Tensor& x, TensorFunction function,
-                                 const std::shared_ptr<InputsOnHost>& on_host) {
-  const auto of_one = [function = std::move(function)](const std::vector<at::Tensor>& inputs) {
-    return std::vector{function(inputs[0])};
-  };
-  return recompute_in_backward(std::vector{x}, of_one, on_host)[0];
-}
-
 std::vector<at::Tensor> recompute_in_backward(const std::vector<at::Tensor>& inputs,
                                               TensorsFunction function,
                                               const std::shared_ptr<InputsOnHost>& on_host) {
