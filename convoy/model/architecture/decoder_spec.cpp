@@ -91,6 +91,12 @@ int64_t DecoderSpec::widest_ffn() const {
   return widest;
 }
 
+int64_t DecoderSpec::widest_head() const {
+  int64_t widest = head_dim;
+  for (const LayerSpec& layer : layers) widest = std::max(widest, head_dim_of(layer));
+  return widest;
+}
+
 int64_t DecoderSpec::head_dim_of_rope(int64_t rope) const {
   const auto layer = std::find_if(layers.begin(), layers.end(),
                                   [rope](const LayerSpec& each) { return each.rope == rope; });

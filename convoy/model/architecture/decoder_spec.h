@@ -200,6 +200,7 @@ struct DecoderSpec {
     return layer.ffn_size > 0 ? layer.ffn_size : ffn_size;
   }
   int64_t widest_ffn() const;
+  int64_t widest_head() const;
   // The head_dim of the layers that rotate by `ropes[rope]`.
   int64_t head_dim_of_rope(int64_t rope) const;
   int64_t num_layers_with(TokenMixer mixer) const;

@@ -9,11 +9,12 @@ namespace {
 
 std::vector<int64_t> query_key_value_widths(const architecture::DecoderSpec& spec,
                                             const architecture::LayerSpec& layer) {
-  const int64_t query = spec.num_heads * spec.head_dim_of(layer);
   const int64_t key = spec.kv_heads_of(layer) * spec.head_dim_of(layer);
-  if (layer.keys_of != architecture::kOwnKeys) return {query};
-  if (layer.keys_are_values) return {query, key};
-  return {query, key, key};
+  if (spec.fused_qkv) return {spec.num_heads * spec.head_dim_of(layer), key, key};
+  std::vector<int64_t> widths;
+  for (const architecture::StoredMap& map : architecture::query_key_value_maps(spec, layer))
+    widths.push_back(map.out);
+  return widths;
 }
 
 }  // namespace
@@ -80,12 +81,10 @@ at::Tensor Attention::heads(const at::Tensor& x_THE, const BlockParameter& norm,
 }
 
 // The values are v_proj's output or, where keys are values, k_proj's.
-at::Tensor Attention::values_of(const std::vector<at::Tensor>& projected) const {
+at::Tensor Attention::values_of(const std::vector<at::Tensor>& projected,
+                                const BlockBatch& batch) const {
   const at::Tensor v_TKE = in_heads(projected[layer_.keys_are_values ? 1 : 2]);
-  if (!norms_values_) return v_TKE;
-  const at::Tensor ones_E = at::ones({head_dim_}, v_TKE.options());
-  return kernels::rms_norm(v_TKE.contiguous(), ones_E, norm_epsilon_,
-                           kernels::NormOrder::CastThenScale);
+  return norms_values_ ? normalise(v_TKE, batch.plain_norm_E) : v_TKE;
 }
 
 Attention::Heads Attention::heads_of(const at::Tensor& x_TD, const BlockBatch& batch) const {
@@ -103,7 +102,7 @@ Attention::Heads Attention::heads_of(const at::Tensor& x_TD, const BlockBatch& b
   // A rotation of scaled queries is the scaled rotation, so the factor may come first.
   if (batch.query_scale_T11.defined()) found.q_THE = found.q_THE * batch.query_scale_T11;
   if (layer_.keys_of == architecture::kOwnKeys)
-    found.made = {heads(in_heads(projected[1]), key_norm_, batch), values_of(projected)};
+    found.made = {heads(in_heads(projected[1]), key_norm_, batch), values_of(projected, batch)};
   return found;
 }
 

@@ -32,7 +32,7 @@ class Attention final : public TokenMixer {
     at::Tensor gate_THE = {};  // undefined without an output gate
   };
   Heads heads_of(const at::Tensor& x_TD, const BlockBatch& batch) const;
-  at::Tensor values_of(const std::vector<at::Tensor>& projected) const;
+  at::Tensor values_of(const std::vector<at::Tensor>& projected, const BlockBatch& batch) const;
   kernels::HeadTransform transform_of(const BlockBatch& batch) const;
   kernels::AttentionConfig config_of(const BlockBatch& batch) const;
   at::Tensor normalise(const at::Tensor& x, const at::Tensor& weight) const;

@@ -23,7 +23,8 @@ struct BlockBatch {
   at::Tensor sin_PE;
   FeatureOrder feature_order = {};
   at::Tensor query_scale_T11 = {};  // undefined: 1
-  // The weight under which a norm of heads only normalises, [E]; undefined: norms have their own.
+  // The weight under which a norm of heads only normalises, [E]; undefined where all norms of heads
+  // have weights of their own.
   at::Tensor plain_norm_E = {};
   at::Tensor layer_input_TP = {};  // undefined: the model has no inputs by layer
   // Without a cache: the keys and values that a layer reads which makes none, and a place for the

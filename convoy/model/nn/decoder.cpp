@@ -139,7 +139,6 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
     shared.position_ids_T = batch.position_ids_T();
   }
   shared.query_scale_T11 = query_scale(batch.position_ids_T());
-  if (spec_.weightless_head_norms) shared.plain_norm_E = plain_norm(spec_.head_dim);
   shared.rows = batch.rows();
   shared.draw_key = options.draw_key;
   shared.cache = options.cache;
@@ -151,8 +150,13 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   Residual states{with_noise(embed(batch.token_ids_T()), batch, options)};
   const std::vector<at::Tensor> inputs = layer_inputs(batch, states.x_TD, options);
   std::vector<KeysAndValues> made(blocks_.size());
+  at::Tensor plain_norm_E;
+  if (spec_.weightless_head_norms || spec_.value_norm)
+    plain_norm_E = plain_norm(spec_.widest_head());
   for (size_t index = 0; index < blocks_.size(); ++index) {
     const int64_t keys_of = spec_.layers[index].keys_of;
+    if (plain_norm_E.defined())
+      shared.plain_norm_E = plain_norm_E.narrow(0, 0, spec_.head_dim_of(spec_.layers[index]));
     shared.layer_input_TP = inputs[index];
     shared.read = keys_of == architecture::kOwnKeys ? KeysAndValues() : made.at(keys_of);
     shared.made = is_read_[index] ? &made[index] : nullptr;
