@@ -190,13 +190,15 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   spec.head_dim = model.head_dim;
   spec.max_positions = model.positions;
   spec.tied_head = model.tied_head;
-  const bool has_gemmas_norms = spec.family == "gemma2" || spec.family == "gemma3";
+  // Not the first Gemma, which has norms before alone.
+  const bool is_later_gemma =
+      spec.family == "gemma2" || spec.family == "gemma3" || spec.family == "gemma4";
   const bool is_olmo = spec.family == "olmo2" || spec.family == "olmo3";
   spec.qkv_bias = spec.family == "qwen2" || spec.family == "seed_oss";
   spec.query_key_norm =
       spec.family == "gemma3" || spec.family == "gemma4" || spec.family == "qwen3" || is_olmo;
   spec.norm_over_heads = is_olmo;
-  if (has_gemmas_norms) spec.norms = architecture::kNormsAround;
+  if (is_later_gemma) spec.norms = architecture::kNormsAround;
   if (spec.family == "gemma2") {
     spec.score_cap = 50;
     spec.logit_cap = 30;

@@ -67,6 +67,9 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
     EXPECT_NEAR(static_cast<double>(count_parameters(*model)) / 1e9, billions, 0.05) << name;
   }
   // The counts that llama-bench prints of files without the head for further tokens.
+  for (const char* name : {"google/gemma-2-2b", "google/gemma-3-1b-it", "google/gemma-4-E2B-it",
+                           "google/gemma-4-31B-it", "meta-models/Muse-Glimmer-30B"})
+    EXPECT_EQ(known_model(name)->norms, architecture::kNormsAround) << name;
   EXPECT_EQ(count_parameters(*known_model("Qwen/Qwen3.5-0.8B")), 752'393'024);
   const std::pair<const char*, double> of_llama_bench[] = {{"Qwen/Qwen3.5-2B-Base", 1.88},
                                                            {"Qwen/Qwen3.5-4B", 4.21},
