@@ -16,8 +16,9 @@ function(convoy_parquet_plugin)
   file(GLOB _sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/convoy/data/datasets/plugin/*.cpp)
   add_library(convoy_parquet MODULE ${_sources})
   target_link_libraries(convoy_parquet PRIVATE convoy_datasets convoy::arrow)
-  # Its copies of convoy/data and convoy/core/base stay its own.
-  target_link_options(convoy_parquet PRIVATE -Wl,--exclude-libs,ALL)
+  # Its copies of convoy/data and convoy/core/base stay its own. The Rust library is one archive:
+  # what the plugin never calls of it (tokenizers, pictures) is not linked in.
+  target_link_options(convoy_parquet PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
   set_target_properties(convoy_parquet PROPERTIES OUTPUT_NAME convoy_parquet-${PROJECT_VERSION}
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/convoy INSTALL_RPATH "$ORIGIN")
   if(TARGET datasets_tests)
