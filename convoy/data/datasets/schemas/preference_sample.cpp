@@ -152,6 +152,13 @@ Sample repeated_chats(RowFields& fields) {
   return sample;
 }
 
+// True for a content without a text: only white space, as a string or in all its parts.
+bool is_blank(const Json& content) {
+  if (content.is_string()) return trimmed(content.get_ref<const std::string&>(), " \t\r\n").empty();
+  return std::all_of(content.begin(), content.end(),
+                     [](const Json& part) { return is_blank(part.at("text")); });
+}
+
 std::string role_of_turn(const Json& turn) { return turn["role"].get<std::string>(); }
 
 // True for a column with a property of one side, such as its score or its model: `score_chosen`,
@@ -227,6 +234,15 @@ void require_turns_of_assistant(const RowFields& fields, const char* key, const 
                 "put the turns before the answer into `prompt`");
 }
 
+void require_questions(const RowFields& fields, const Json& turns) {
+  for (size_t turn = 0; turn < turns.size(); ++turn)
+    if (role_of_turn(turns[turn]) == "user" && is_blank(turns[turn].value("content", Json())))
+      fields.fail(fmt::format("turn {} of the prompt, the user's, is empty, so the answer belongs "
+                              "to no question",
+                              turn + 1),
+                  "write the question, or leave the row out");
+}
+
 // Compares characters, like TRL's extract_prompt(). A space before the first difference belongs to
 // the completions, because tokens begin with it.
 size_t common_prompt(std::string_view chosen, std::string_view rejected) {
@@ -256,6 +272,7 @@ Sample preference_sample(RowFields& fields) {
   if (sample.kind == Sample::Kind::ChatPromptCompletion) {
     require_turns_of_assistant(fields, "chosen", sample.completion_messages);
     require_turns_of_assistant(fields, "rejected", sample.rejected_messages);
+    require_questions(fields, sample.messages);
     fields.add_system_column(sample.messages);
   }
   if (sample.completion == sample.rejected &&

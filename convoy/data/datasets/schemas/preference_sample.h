@@ -25,6 +25,9 @@ bool is_of_prompt(const nlohmann::ordered_json& turn);
 // token behind the prompt is learnt as the answer, so such a turn would be learnt too.
 void require_turns_of_assistant(const RowFields& fields, const char* key,
                                 const nlohmann::ordered_json& turns);
+// Throws DataError if a user's turn of the prompt `turns` has no text: the model would be judged by
+// its answer to nothing.
+void require_questions(const RowFields& fields, const nlohmann::ordered_json& turns);
 
 // Number of bytes of the prompt that both texts begin with, without a space at its end.
 size_t common_prompt(std::string_view chosen, std::string_view rejected);

@@ -123,6 +123,19 @@ TEST(PreferenceSample, WhatIsNoPreferenceIsRefused) {
             std::string::npos);
 }
 
+TEST(PreferenceSample, AnEmptyTurnOfTheUserIsRefused) {
+  const std::string sides = R"("chosen":[{"role":"assistant","content":"a"}],)"
+                            R"("rejected":[{"role":"assistant","content":"b"}]})";
+  for (const char* const content : {R"("")", R"(" \n")", R"([{"type":"text","text":""}])"})
+    EXPECT_EQ(pair_error(fmt::format(R"({{"prompt":[{{"role":"system","content":"s"}},)"
+                                     R"({{"role":"user","content":{}}}],{})",
+                                     content, sides)),
+              "row 7: turn 2 of the prompt, the user's, is empty, so the answer belongs to no "
+              "question | write the question, or leave the row out");
+  EXPECT_NE(pair_error(R"({"question":"","chosen":"a","rejected":"b"})").find("is empty"),
+            std::string::npos);
+}
+
 TEST(PreferenceSample, TheCommandThatReadsPreferencesIsNamed) {
   EXPECT_NE(
       pair_error(R"({"prompt":"p","chosen":"a","rejected":"b"})", {}).find("--schema preference"),

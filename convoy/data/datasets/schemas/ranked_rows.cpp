@@ -100,14 +100,19 @@ bool is_missing(const Json& value) {
   return value.is_null() || (value.is_number_float() && std::isnan(value.get<double>()));
 }
 
-// The value as a number, where a higher number is better; empty when it is missing. Tables may hold
-// numbers as texts.
+// The value as a number; not finite when it is none. Tables may hold numbers as texts.
+double number_in(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string())
+    if (const auto number = text_as<double>(trimmed(value.get_ref<const std::string&>(), " ")))
+      return *number;
+  return std::nan("");
+}
+
+// The value as a number, where a higher number is better; empty when it is missing.
 std::optional<double> worth_of(const Row& row, const RankedForm& form, const Json& value) {
   if (is_missing(value)) return std::nullopt;
-  double number = std::nan("");
-  if (value.is_number()) number = value.get<double>();
-  if (value.is_string())
-    number = text_as<double>(trimmed(value.get_ref<const std::string&>(), " ")).value_or(number);
+  const double number = number_in(value);
   if (!std::isfinite(number))
     fail_ranked(row,
                 fmt::format("`{}` should have numbers, found {}", form.values,
@@ -167,6 +172,44 @@ std::vector<RankedAnswer> answers_of(const Row& row, const RankedForm& form, Ran
     }
   }
   return answers;
+}
+
+// The numbers under one of `words`, one for each entry of the list, with their name; the entries
+// are searched before the columns. Not finite where an entry has none; empty without such a name.
+template <class Words>
+std::pair<std::string, std::vector<double>> numbers_under(const Words& words, const Row& row,
+                                                          const RankedForm& form) {
+  const Json entries = list_in(row.value, form.list);
+  std::vector<double> numbers;
+  for (const Json& first : entries) {
+    const char* const member = first.is_object() ? first_of(words, first) : nullptr;
+    if (member == nullptr) continue;
+    for (const Json& entry : entries)
+      numbers.push_back(entry.is_object() ? number_in(entry.value(member, Json())) : std::nan(""));
+    return {member, numbers};
+  }
+  const char* const column = first_of(words, row.value);
+  if (column == nullptr) return {};
+  const Json values = decoded_column(row.value.at(column));
+  if (!values.is_array() || values.size() != entries.size()) return {};
+  for (const Json& value : values) numbers.push_back(number_in(value));
+  return {column, numbers};
+}
+
+// Refuses a row in which a better rank has a lower score: which answer is the chosen one would
+// depend on what is read.
+void refuse_contradiction(const Row& row, const RankedForm& form) {
+  const auto [rank, ranks] = numbers_under(kRanks, row, form);
+  const auto [score, scores] = numbers_under(kScores, row, form);
+  if (ranks.empty() || scores.empty()) return;
+  for (size_t better = 0; better < ranks.size(); ++better)
+    for (size_t worse = 0; worse < ranks.size(); ++worse)
+      if (ranks[better] < ranks[worse] && scores[better] < scores[worse])
+        fail_ranked(row,
+                    fmt::format("`{}` and `{}` contradict each other: `{}[{}]` has the better "
+                                "rank, `{}[{}]` the better score",
+                                rank, score, form.list, better, form.list, worse),
+                    "rank 1 is the best, and the highest score; leave out the one that is wrong");
 }
 
 using Places = std::vector<std::pair<size_t, size_t>>;
@@ -345,6 +388,7 @@ std::vector<Row> pairs_of_ranked_row(const Row& row, RankedPairs which, RankedCo
     fail_ranked(
         row, "wanted a list of answers with their scores or ranks",
         "such as responses and scores, or answers of {answer, rank}; split the file by schema");
+  refuse_contradiction(row, *form);
   std::vector<RankedAnswer> answers = answers_of(row, *form, counts);
   sort_best_first(answers);
   const bool are_texts = std::all_of(answers.begin(), answers.end(),

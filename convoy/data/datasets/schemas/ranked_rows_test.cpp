@@ -68,6 +68,28 @@ TEST(RankedRows, EqualRanksAndAnswersMakeNoPairAndAreCounted) {
   EXPECT_EQ(RankedCounts().sentence(RankedPairs::All), "");
 }
 
+TEST(RankedRows, RanksAndScoresThatContradictEachOtherAreRefused) {
+  EXPECT_EQ(
+      ranked_error(R"({"prompt":"p","responses":["a","b"],"ranks":[1,2],"scores":[3,"4"]})"),
+      "row 7: `ranks` and `scores` contradict each other: `responses[0]` has the better rank, "
+      "`responses[1]` the better score");
+  EXPECT_NE(ranked_error(R"({"prompt":"p","answers":[{"text":"a","rank":2,"score":5},)"
+                         R"({"text":"b","rank":1,"score":4}]})")
+                .find("`rank` and `score` contradict each other"),
+            std::string::npos);
+  EXPECT_NE(ranked_error(R"({"prompt":"p","answers":[{"text":"a","score":5},)"
+                         R"({"text":"b","score":4}],"ranks":[2,1]})")
+                .find("`ranks` and `score` contradict each other"),
+            std::string::npos);
+  // Equal values contradict nothing, nor does an answer without one, nor a score that is a word.
+  for (const char* const columns :
+       {R"("ranks":[1,2],"scores":[4,4])", R"("ranks":[1,1],"scores":[3,4])",
+        R"("ranks":[1,2],"scores":[null,4])", R"("ranks":[1,2],"ratings":["N/A","4"])"})
+    EXPECT_EQ(ranked_error(fmt::format(R"({{"prompt":"p","responses":["a","b"],{}}})", columns)),
+              "no error")
+        << columns;
+}
+
 TEST(RankedRows, TheWorstAnswerSaysSomethingElseThanTheBest) {
   for (const char* list : {R"(["a","b","a"])", R"(["a","a","b"])"})
     EXPECT_EQ(ranked_pairs(fmt::format(R"({{"prompt":"p","responses":{},"scores":[3,1,1]}})", list),

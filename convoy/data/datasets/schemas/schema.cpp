@@ -261,9 +261,8 @@ DataError unjudged(const Row& row, const SchemaConfig& config) {
 
 // A judged sample: an answer in any schema with answers, and a column that judges it.
 Sample judged_sample(RowFields& fields, const SchemaConfig& config) {
-  const char* const column = judgement_column(fields.value());
-  if (column == nullptr) throw unjudged(fields.row(), config);
-  const bool is_good = judgement(fields, column);
+  if (judgement_column(fields.value()) == nullptr) throw unjudged(fields.row(), config);
+  const bool is_good = judgement(fields);
   const SchemaConfig answers = without_label(config);
   const Schema schema = detect_schema(fields.row(), answers);
   Sample sample = unpaired_sample(fields, to_sample(fields, schema, answers));

@@ -38,11 +38,23 @@ std::optional<bool> judgement_or_number_of(const nlohmann::ordered_json& value) 
   return std::nullopt;
 }
 
-bool judgement(const RowFields& fields, const char* column) {
-  const nlohmann::ordered_json& value = fields.member(column);
-  if (const auto found = judgement_or_number_of(value)) return *found;
-  fields.fail(fmt::format("`{}` is {}, wanted true or false", column, value.dump()),
-              "true, 1 and \"true\" call the answer a good one; false, 0 and \"false\" a bad one");
+bool judgement(const RowFields& fields) {
+  std::optional<bool> judged;
+  for (const char* const column : kJudgementColumns) {
+    if (fields.peek(column) == nullptr) continue;
+    const nlohmann::ordered_json& value = fields.member(column);
+    const auto found = judgement_or_number_of(value);
+    if (!found)
+      fields.fail(
+          fmt::format("`{}` is {}, wanted true or false", column, value.dump()),
+          "true, 1 and \"true\" call the answer a good one; false, 0 and \"false\" a bad one");
+    if (judged.value_or(*found) != *found)
+      fields.fail(fmt::format("`{}` and `{}` contradict each other", kJudgementColumns[0], column),
+                  "keep the one that is right");
+    judged = found;
+  }
+  CONVOY_INVARIANT(judged, "a row without a column that judges its answer");
+  return *judged;
 }
 
 Sample unpaired_sample(const RowFields& fields, Sample answer) {
@@ -60,8 +72,13 @@ Sample unpaired_sample(const RowFields& fields, Sample answer) {
     turns.erase(behind, turns.end());
     answer.kind = Kind::ChatPromptCompletion;
   }
-  if (answer.kind == Kind::ChatPromptCompletion)
+  if (answer.kind == Kind::ChatPromptCompletion) {
     require_turns_of_assistant(fields, column, answer.completion_messages);
+    require_questions(fields, answer.messages);
+  }
+  if (answer.kind == Kind::PromptCompletion && answer.prompt.empty())
+    fields.fail("the prompt is empty, so the first token of the answer would not be judged",
+                "write the question, or leave the row out");
   answer.is_judged = true;
   return answer;
 }

@@ -21,9 +21,10 @@ const char* judgement_column(const nlohmann::ordered_json& row);
 std::optional<bool> judgement_of(const nlohmann::ordered_json& value);
 // Like judgement_of(), and 1 and 0 as a number or a text.
 std::optional<bool> judgement_or_number_of(const nlohmann::ordered_json& value);
-// Like judgement_of(), for a column that is known to judge: 1 and 0 are accepted too. Throws
-// DataError for any other value.
-bool judgement(const RowFields& fields, const char* column);
+// Whether the row's answer is a good one, by the columns of a row that has at least one of them; 1
+// and 0 are accepted too. Throws DataError for any other value, and for columns that contradict
+// each other.
+bool judgement(const RowFields& fields);
 
 // Splits `answer`, made from `fields`, into a prompt and its completion. The completion of a
 // conversation is the turns behind the last user turn. Throws DataError when no part is the prompt.

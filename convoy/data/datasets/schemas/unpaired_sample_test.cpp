@@ -55,6 +55,37 @@ TEST(UnpairedSample, ALabelIsReadInEverySpelling) {
             std::string::npos);
 }
 
+TEST(UnpairedSample, ColumnsThatContradictEachOtherAreRefused) {
+  const auto both = [](const char* label, const char* tag) {
+    return judged_error(
+        fmt::format(R"({{"prompt":"p","completion":"c","label":{},"kto_tag":{}}})", label, tag));
+  };
+  EXPECT_EQ(both("true", "false"),
+            "rows.jsonl:7: row 7: `label` and `kto_tag` contradict each other | keep the one that "
+            "is right");
+  EXPECT_NE(both("0", "\"true\"").find("contradict each other"), std::string::npos);
+  EXPECT_EQ(both("true", "1"), "no error");
+  EXPECT_EQ(both("null", "false"), "no error");
+  EXPECT_NE(both("true", "\"good\"").find("`kto_tag` is \"good\", wanted true or false"),
+            std::string::npos);
+  EXPECT_TRUE(
+      judged_row(R"({"prompt":"p","completion":"c","label":true,"kto_tag":true})").unread.empty());
+}
+
+TEST(UnpairedSample, AnEmptyQuestionIsRefused) {
+  EXPECT_EQ(judged_error(R"({"prompt":"","completion":"c","label":true})"),
+            "rows.jsonl:7: row 7: the prompt is empty, so the first token of the answer would not "
+            "be judged | write the question, or leave the row out");
+  for (const char* const row : {R"({"label":true,"prompt":[{"role":"user","content":" "}],)"
+                                R"("completion":[{"role":"assistant","content":"a"}]})",
+                                R"({"label":true,"messages":[{"role":"user","content":""},)"
+                                R"({"role":"assistant","content":"a"}]})",
+                                R"({"label":true,"question":"","answer":"a"})"})
+    EXPECT_NE(judged_error(row).find("turn 1 of the prompt, the user's, is empty"),
+              std::string::npos)
+        << judged_error(row);
+}
+
 // `train` recognises rows by their keys, `data validate` is told their schema.
 TEST(UnpairedSample, AMissingLabelIsSaidAlikeByAllReaders) {
   const SchemaConfig forced{.schema = "unpaired_preference"};
