@@ -230,10 +230,16 @@ void check_of_adapters_and_text(const TrainSettings& settings, const config::Res
 void check_mix(const TrainSettings& settings, const config::Resolved& resolved,
                config::ErrorList& errors) {
   if (!all_readable(resolved, {"task", "datasets"})) return;
+  const bool learns_preferences = settings::learns_preferences(settings.task_facts());
   if (settings.task_facts().data != TaskData::Mix && !settings.datasets.empty())
-    errors.add(
-        ConfigError(fmt::format("datasets apply only to task mixed, found task {}", settings.task),
-                    resolved.location("datasets", "add task: mixed")));
+    errors.add(ConfigError(
+        fmt::format("datasets apply only to task mixed, found task {}", settings.task),
+        resolved.location(
+            "datasets", learns_preferences
+                            ? "write the file as data.train_path, without a type: rows are "
+                              "recognised by their columns; `convoy data mix` makes one of several"
+                            : "add task: mixed")));
+  if (learns_preferences) return;  // its types are another program's
   try {
     mixed_datasets(settings.datasets);
   } catch (const ConfigError& error) {

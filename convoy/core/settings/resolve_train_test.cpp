@@ -558,6 +558,8 @@ TEST(TrainSettings, NamesOfOtherTrainersAreAnsweredInEverySection) {
       {"use_weighting=true", "leave it out"},
       {"dpo_use_weighting=true", "leave it out"},
       {"discopop_tau=0.05", "another preference.loss"},
+      {"gamma_beta_ratio=0.5", "preference.target_margin: this ratio times preference.beta"},
+      {"kto_tag=label", "the column `label` or `kto_tag` of each row"},
       {"generate_during_eval=true", "`convoy generate`"},
       {"train_sampling_strategy=sequential", "data.shuffle: false"},
       {"precompute_ref_log_probs=true", "before the first step"},
@@ -592,12 +594,33 @@ TEST(TrainSettings, KeysOfOtherTrainersOfPreferencesAreHinted) {
            {"loss_type=slic", "preference.loss: hinge"},
            {"task=grpo", "task: rejection"},
            {"pref_loss=kto_pair", "task: kto"},
+           {"task=reward", "task: dpo learns from the same rows"},
+           {"task=rm", "task: dpo learns from the same rows"},
+           {"stage=rm", "no reward model is trained here"},
+           {"rlhf_type=cpo", "preference.loss: simpo and preference.sft_weight"},
+           {"task=cpo", "preference.loss: simpo and preference.sft_weight"},
+           {"type=chatml.intel", "rows are recognised by their columns"},
+           {"data.schema=chatml.argilla", "rows are recognised by their columns"},
+           {"data.format=llama3.ultra", "rows are recognised by their columns"},
+           {"data.type=chat_template.default", "rows are recognised by their columns"},
            {"preference.loss=sigmoid_norm", "preference.length_normalised: true"},
            {"train.num_generations=8", "rejection.samples"},
            {"rejection.max_new_tokens=64", "rejection.max_tokens"}})
     EXPECT_NE(fate(key).find(ours), std::string::npos) << key << ": " << fate(key);
   EXPECT_NE(fate("train.precompute_ref_log_probs=true").find("before the first step"),
             std::string::npos);
+}
+
+TEST(TrainSettings, AListOfDataSetsOfAnotherTrainerIsPointedToTheFile) {
+  for (const char* const task : {"task=dpo", "task=kto", "task=orpo"}) try {
+      with({task, "datasets=[{path: pairs.jsonl, type: chatml.intel}]"});
+      ADD_FAILURE() << task;
+    } catch (const ConfigError& error) {
+      EXPECT_NE(error.sentence().find("write the file as data.train_path, without a type"),
+                std::string::npos)
+          << error.sentence();
+      EXPECT_EQ(error.sentence().find("type: cpt"), std::string::npos) << error.sentence();
+    }
 }
 
 TEST(TrainSettings, ClassifyWantsItsOwnSettingsAndOnlyThere) {

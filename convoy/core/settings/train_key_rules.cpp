@@ -204,6 +204,21 @@ std::vector<KeyRule> preference_words() {
                        KeyAction::Refuse,
                        fmt::format("write task: dpo and preference.loss: {}", loss),
                        ""});
+  for (const char* key : {"task", "rl", "stage", "rlhf_type"}) {
+    rules.push_back({key,
+                     {"cpo", "cpo_simpo"},
+                     KeyAction::Refuse,
+                     "it is not here by this name: write task: dpo, preference.loss: simpo and "
+                     "preference.sft_weight, CPO's alpha; with preference.length_normalised: false "
+                     "and preference.target_margin: 0 the loss is CPO's",
+                     ""});
+    rules.push_back({key,
+                     {"reward", "rm", "reward_model", "reward_modeling", "reward_modelling", "prm"},
+                     KeyAction::Refuse,
+                     "no reward model is trained here: task: dpo learns from the same rows of "
+                     "`chosen` and `rejected` without one",
+                     ""});
+  }
   for (const char* key : {"task", "rl"})
     rules.push_back(
         {key,
@@ -222,6 +237,31 @@ std::vector<KeyRule> preference_words() {
     for (const char* const key : {"loss", "loss_type", "pref_loss", "dpo_loss_type"})
       for (const auto& [loss, text] : kLosses)
         rules.push_back({fmt::format("{}{}", section, key), {loss}, KeyAction::Refuse, text, ""});
+  return rules;
+}
+
+// The columns of preferences, which other programs name in the configuration: axolotl as a strategy,
+// such as `type: chatml.intel`, LLaMA-Factory as a column.
+std::vector<KeyRule> preference_columns() {
+  constexpr auto kRecognised =
+      "rows are recognised by their columns, and written in the model's own chat template: leave "
+      "it out";
+  std::vector<std::string> strategies = {"zephyr.nectar", "user_defined.default",
+                                         "passthrough.default"};
+  for (const char* style : {"chatml", "llama3", "chat_template"})
+    for (const char* columns :
+         {"argilla", "argilla_chat", "default", "icr", "intel", "prompt_pairs", "ultra"})
+      strategies.push_back(fmt::format("{}.{}", style, columns));
+  std::vector<KeyRule> rules;
+  for (const char* key : {"type", "data.type", "data.schema", "data.format"})
+    rules.push_back({key, strategies, KeyAction::Refuse, kRecognised, ""});
+  for (const char* key : {"kto_tag", "data.kto_tag", "train.kto_tag", "preference.kto_tag"})
+    rules.push_back({key,
+                     {},
+                     KeyAction::Refuse,
+                     "task kto reads the column `label` or `kto_tag` of each row: give the column "
+                     "one of these names, and leave this out",
+                     ""});
   return rules;
 }
 
@@ -315,6 +355,10 @@ const std::vector<AbsentKey>& absent_preference_keys() {
        {"0", "0.0"},
        KeyAction::Refuse,
        "there is no loss bco_pair: take another preference.loss, and leave this out"},
+      {"gamma_beta_ratio",
+       {},
+       KeyAction::Refuse,
+       "write preference.target_margin: this ratio times preference.beta"},
       {"generate_during_eval", {"false"}, KeyAction::Refuse, kAnswers},
       {"dpo_generate_during_eval", {"false"}, KeyAction::Refuse, kAnswers},
       {"train_sampling_strategy",
@@ -448,8 +492,8 @@ const std::vector<KeyRule>& train_key_rules() {
     std::vector<KeyRule> all = top_level_rules();
     for (std::vector<KeyRule> part :
          {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
-          truncation_rules(), preference_words(), preference_rules(), rejection_rules(),
-          best_metric_rules(), names_elsewhere()})
+          truncation_rules(), preference_words(), preference_columns(), preference_rules(),
+          rejection_rules(), best_metric_rules(), names_elsewhere()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
