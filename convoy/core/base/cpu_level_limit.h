@@ -14,11 +14,12 @@ namespace convoy {
 inline constexpr std::array<std::string_view, 5> kCpuLevels = {"baseline", "avx2", "avx512",
                                                                "avx512_bf16", "amx"};
 
-// The level to use: `best`, which this machine has, or the lower level that `wanted` names; an
-// empty text names none. `highest` is the last level that the caller's loops are compiled for.
-// Throws ConfigError for other words, and for a level that this machine lacks.
+// The number of the level to use: `best`, which is the highest level of this machine, or a lower
+// level that `wanted` names. An empty `wanted` names none. `highest` is the last level that the
+// caller's loops are compiled for. Throws ConfigError for other words, and for a level that this
+// machine lacks.
 int limited_cpu_level(int best, int highest, std::string_view wanted);
-// The same with the text of CONVOY_CPU_LEVEL.
+// The same with the value of CONVOY_CPU_LEVEL as `wanted`.
 int limited_cpu_level(int best, int highest);
 
 // The number of the highest level that this machine has, or of the lower level that

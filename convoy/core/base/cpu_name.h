@@ -6,8 +6,8 @@
 
 namespace convoy {
 
-// The kernel's name for the model of the first CPU, such as "AMD EPYC 9654"; empty when it has
-// none. `proc` exists for the files of another machine.
+// The kernel's name for the model of the first CPU, such as "AMD EPYC 9654"; empty when the kernel
+// has none. Tests pass a folder with another machine's files as `proc`.
 std::string cpu_name(const std::filesystem::path& proc = "/proc");
 
 }  // namespace convoy

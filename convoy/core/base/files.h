@@ -46,8 +46,9 @@ class AtomicFile {
 // fsync of a folder, so that a rename in it survives a power loss. Throws IoError.
 void sync_folder(const std::filesystem::path& folder);
 
-// A read-only view of a file. A file cut while mapped would end the process by SIGBUS, so small
-// reads use pread and only files whose length was just checked by the same descriptor are mapped.
+// A read-only view of a file. If a file is truncated while it is mapped, a read ends the process by
+// SIGBUS. So small reads use pread and only files whose length was just checked by the same
+// descriptor are mapped.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);  // throws DataError

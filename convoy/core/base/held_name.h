@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names that only one process of a host can hold at a time. They are abstract Unix sockets, so
-// nothing is left when the process ends, in whatever way. Containers with a network of their own
-// have own names.
+// nothing is left when the process ends, in whatever way. A container with its own network has its
+// own set of names.
 #pragma once
 
 #include <string>

@@ -16,7 +16,8 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 // ", did you mean `x`?" or "".
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
-// The candidates, the smallest edit distance first; equal ones in the order of the alphabet.
+// The candidates, the smallest edit distance first; candidates at the same distance are in
+// alphabetical order.
 std::vector<std::string> nearest_first(std::string_view word, std::vector<std::string> candidates);
 
 }  // namespace convoy

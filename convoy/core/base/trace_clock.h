@@ -11,8 +11,8 @@ namespace convoy {
 class TraceClock {
  public:
   virtual ~TraceClock() = default;
-  // Records the moment at which the work that this thread has submitted so far is done. The result
-  // is above 0. Does not wait. Callable from any thread.
+  // Records the moment at which the work that this thread has submitted so far is done. Returns a
+  // number above 0, for host_ns(). Does not wait. Callable from any thread.
   virtual int64_t note() = 0;
   // Returns that moment in nanoseconds of the host's monotonic clock. Blocks until it has passed.
   // Callable from any thread.

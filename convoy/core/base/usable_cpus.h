@@ -8,11 +8,11 @@
 
 namespace convoy {
 
-// Most threads that one process may be told to compute with: OpenMP ends a program for which it
-// cannot create the requested number of threads.
+// The greatest number of compute threads that a setting may request. OpenMP ends a program for
+// which it cannot create the requested number of threads.
 inline constexpr int kMostThreads = 4096;
 
-// The smaller of the affinity mask and the cgroup quota; at least 1.
+// The number of CPUs in the affinity mask or the cgroup quota, whichever is smaller; at least 1.
 int usable_cpus();
 
 // The CPU ids in the affinity mask, ascending. On failure 0 .. hardware threads - 1.

@@ -8,8 +8,8 @@
 
 namespace convoy {
 
-// The name that iconv has for the encoding of a file with these first bytes: by its byte order
-// mark, or by a zero in every other byte. Empty for other files.
+// The name in iconv of the encoding of a file that begins with `head`, recognised by its byte order
+// mark or by a zero in every other byte. Empty for other files.
 std::string_view wide_encoding(std::string_view head);
 
 // Throws DataError if wide_encoding() has a name for the bytes; its hint is the command that

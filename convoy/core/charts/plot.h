@@ -45,7 +45,7 @@ struct PlotSeries {
   bool bridged = false;  // a thin dotted line over each gap
   double weight = 1;     // scales the width of lines and the size of markers
   double opacity = 1;
-  bool smooth = false;  // faint raw line under a smoothed one
+  bool smooth = false;  // drawn smoothed, over a faint raw line
   // Drawn as a shaded band; points that no line joins, and single points, have whiskers instead.
   std::vector<BandPoint> band{};
   bool whiskers = false;  // all points of the band have whiskers
@@ -103,8 +103,8 @@ struct PlotPanel {
   PlotOptions options{};
   std::vector<PlotSeries> series{};
 };
-// Charts side by side, each with its own width, above one common legend. The height is the tallest
-// chart's, with title, legend and caption.
+// Charts side by side, each with its own width, above one common legend. The figure is as high as
+// its tallest chart with title, legend and caption.
 struct PlotFigure {
   std::string title{};
   std::string caption{};  // below, broken into lines

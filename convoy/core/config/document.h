@@ -26,7 +26,8 @@ struct Node {
   bool quoted = false;      // for Scalar: written in quotes, so never a number, bool or null
   std::vector<Node> items;  // for List
   std::vector<std::pair<std::string, Node>> entries;  // for Map, in file order
-  // "preset chat-lora", "environment TRAIN_LR", "command line"; empty: file:line.
+  // The source, if it is no file: "preset chat-lora", "environment TRAIN_LR", "command line".
+  // Empty: the source is `file`.
   std::string origin;
   std::string file;
   int64_t line = 0;

@@ -34,7 +34,7 @@ struct Field {
   std::vector<std::string> aliases;       // other names in the same section
   std::vector<std::string> root_aliases;  // other full paths, "train.run_name"
   std::string winning_alias;              // beats the name when one file gives both
-  std::string flag;     // on command lines, where that is another word than the name
+  std::string flag;     // name of the flag on command lines; empty: the same as `name`
   bool hidden = false;  // accepted on command lines, and in no help text
 };
 

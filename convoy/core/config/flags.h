@@ -31,8 +31,8 @@ struct TakenFlags {
   std::vector<std::string> given;        // names of the fields of `taken` that are set
 };
 
-// Like parse_flags() over both lists. The words of the result's `left` are in order, for another
-// program that parses the flags of `left` itself.
+// Like parse_flags() over the lists `taken` and `left` together. TakenFlags::left keeps its words
+// in order, so that another program can parse the flags of the list `left` from them.
 TakenFlags take_flags(const std::vector<Section>& taken, const std::vector<Section>& left,
                       const std::vector<std::string>& arguments);
 

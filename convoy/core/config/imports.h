@@ -22,7 +22,7 @@ struct ImportedValue {
   // True for the other program's default of a key that its file leaves out. Any source but a preset
   // overrides it.
   bool is_default = false;
-  // The text in the file, if `node` holds the value in our words.
+  // The value as the file writes it; empty unless `node` holds a translation of that text.
   std::string written = {};
 
   // For messages: the words in the file, and our words beside them when they differ.

@@ -22,7 +22,8 @@ class HandlerThreads {
   HandlerThreads(const HandlerThreads&) = delete;
   HandlerThreads& operator=(const HandlerThreads&) = delete;
 
-  // Thread-safe. The server bounds how many wait: one for each of its clients.
+  // Thread-safe. The queue is bounded: the server passes at most one exchange for each of its
+  // clients.
   void take(std::unique_ptr<Exchange> exchange);
 
  private:

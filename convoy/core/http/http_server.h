@@ -35,7 +35,7 @@ class Exchange {
   std::string_view method() const;
   std::string_view target() const;  // path and query, as sent
   std::string_view path() const;
-  std::string_view header(std::string_view name) const;  // the first of the name, or empty
+  std::string_view header(std::string_view name) const;  // the first header of that name, or empty
   std::string_view body() const;
 
   void respond(int status, const Headers& headers, std::string_view body);

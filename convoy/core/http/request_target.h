@@ -13,7 +13,7 @@ struct RequestTarget {
   std::string path{};                                    // decoded
   std::multimap<std::string, std::string> parameters{};  // decoded
 
-  std::string parameter(const std::string& name) const;  // the first of the name, or empty
+  std::string parameter(const std::string& name) const;  // its first value, or empty
 };
 
 // `target`: path and query, as sent. An incomplete %-code stays as it is.

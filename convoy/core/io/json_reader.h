@@ -49,7 +49,7 @@ class JsonReader {
   JsonReader require_object(const std::string& key) const;
 
   const Json& value() const { return *value_; }
-  const Json& document() const { return *document_; }  // the whole file
+  const Json& document() const { return *document_; }  // the whole parsed file
   const std::string& place() const { return place_; }
   // Throws DataError "<file>: <key>: <message>", for the caller's own checks.
   [[noreturn]] void fail(const std::string& key, const std::string& message) const;

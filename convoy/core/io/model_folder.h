@@ -47,9 +47,9 @@ class ModelFolder {
   std::filesystem::path require(
       const std::string& file_name) const;  // throws DataError when absent
 
-  // model.safetensors, or the shards that model.safetensors.index.json names, in order of their
-  // names, or the GGUF files. Throws DataError when there are none, with a hint when the folder
-  // holds only pickle files.
+  // The names of model.safetensors, of the shards that model.safetensors.index.json lists (sorted),
+  // or of the GGUF files. Throws DataError when there are none, with a hint when the folder holds
+  // only pickle files.
   std::vector<std::string> weight_file_names() const;
 
  private:
@@ -90,9 +90,9 @@ class ModelWeights {
   std::vector<std::string> names_;
 };
 
-// Writes model.safetensors, or, above max_shard_bytes, model-0000i-of-0000N.safetensors and last
-// model.safetensors.index.json. `tensors` fill shards in the order given. Returns the file names
-// written. Throws IoError.
+// Writes model.safetensors. If the tensors take more than max_shard_bytes, it writes
+// model-0000i-of-0000N.safetensors instead, and last model.safetensors.index.json. `tensors` fill
+// shards in the order given. Returns the file names written. Throws IoError.
 std::vector<std::string> write_model_weights(const std::filesystem::path& folder,
                                              std::vector<TensorSource> tensors,
                                              int64_t max_shard_bytes = 5'000'000'000);

@@ -30,13 +30,13 @@ class RowOutput {
   std::unique_ptr<AtomicFile> file_;
 };
 
-// Passes lines on in the order of their places, which count from 0. A line that comes early waits
-// for the lines before it.
+// Passes lines on in the order of their places, which count from 0. A line that is added early is
+// kept until the lines before it are passed on.
 class LinesInOrder {
  public:
   explicit LinesInOrder(std::function<void(const std::string&)> take) : take_(std::move(take)) {}
   void add(int64_t place, std::string line);
-  // Passes on the lines that still wait, when no more lines come.
+  // Call it when no more lines come: passes on the lines that are still kept.
   void finish();
 
  private:

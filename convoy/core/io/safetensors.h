@@ -58,8 +58,8 @@ struct TensorView {
   Dtype dtype = Dtype::F32;
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
-  // Descriptor of the open file, and the offset of the bytes in it; -1: the bytes are in memory
-  // only.
+  // Descriptor of the open file, or -1 if the bytes are in memory only; and the offset of the bytes
+  // in the file.
   int descriptor = -1;
   int64_t file_offset = 0;
   // Not null: `bytes` are in the file's own form, and only `stored` can turn them into elements.

@@ -76,8 +76,8 @@ class SnapshotStore {
   // and verifying the newer ones. Call it when no training step waits. Throws IoError.
   void settle();
 
-  // Returns the newest snapshot whose files all match its manifest. Each newer one that is refused
-  // adds a sentence to `notices`. Reads whole snapshots.
+  // Returns the newest snapshot whose files all match its manifest. For each newer snapshot that is
+  // refused, `notices` receives a sentence. Reads whole snapshots.
   std::optional<VerifiedSnapshot> newest_valid(std::vector<std::string>& notices);
   // Returns the snapshot that `best` names, verified in the same way.
   std::optional<VerifiedSnapshot> best(std::vector<std::string>& notices);
@@ -105,8 +105,8 @@ class SnapshotStore {
   std::set<int64_t> proved_;              // saved or verified by this process
 };
 
-// Checks every file of one snapshot folder against its manifest; follows a link to one. Throws
-// CheckpointError that names the difference.
+// Checks every file of one snapshot folder against its manifest. `folder` may be a link to such a
+// folder. Throws CheckpointError that names the difference.
 VerifiedSnapshot verify_snapshot(const std::filesystem::path& folder);
 
 std::string snapshot_folder_name(int64_t step);  // "step-00000100"

@@ -28,8 +28,8 @@ class SnapshotWriter {
   explicit SnapshotWriter(std::filesystem::path folder);
 
   // `name` is relative to the folder; for "adapter/config.json" its subfolder is made. The file is
-  // fsynced when the functions return. They throw IoError, and StateError for a name that was used
-  // before.
+  // fsynced when write() or write_tensors() returns. Both throw IoError, and StateError for a name
+  // that was used before.
   void write(const std::string& name, std::string_view bytes);
   void write_tensors(const std::string& name, std::vector<TensorSource> tensors,
                      const Metadata& metadata = {{"format", "pt"}});

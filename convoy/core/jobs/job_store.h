@@ -58,7 +58,8 @@ struct GroupRegistration {
 
 struct ClaimRequest {
   int64_t group = 0;
-  // Host, process and start time of the owner: unique for all time.
+  // Host, process and start time of the process that claims; no other process ever has the same
+  // text.
   std::string owner;
   int64_t max_ranges = 1;
   int64_t units_per_range = 1;
@@ -78,7 +79,7 @@ struct Completion {
 
 struct Receipt {
   bool counted =
-      false;  // false: taken over, or the task is finished already; the payload was dropped
+      false;  // false: the lease was taken over, or the task is finished already; the payload was dropped
   int64_t units_done = 0;
   int64_t units = 0;
 };
@@ -90,7 +91,7 @@ struct NewNote {
 };
 
 struct HandedIn {
-  // One per note: false = the lease was taken over or the task is finished, and the note was
+  // One value per note. False: the lease was taken over or the task is finished, and the note was
   // dropped.
   std::vector<bool> kept;
   std::vector<Receipt> receipts;  // one per completion, in the same order
@@ -134,12 +135,12 @@ class JobStore {
 
   // Returns ranges of open tasks; each is granted whole or not at all. Order: expired and returned
   // ranges, then by priority, then in order of add(). Each has at most `units_per_range` units; one
-  // task may give several. Empty: no work at the moment.
+  // task may give several ranges. Empty: no work at the moment.
   virtual std::vector<Lease> claim(const ClaimRequest& request) = 0;
   // Moves the expiry of leases that still hold to `lease` from now, in place. Returns false for the
   // others: stop their work.
   virtual std::vector<bool> renew(std::span<Lease> leases, std::chrono::milliseconds lease) = 0;
-  // A lease that expired and was not taken over still counts.
+  // Reports finished ranges. A lease that expired and was not taken over still counts.
   virtual std::vector<Receipt> complete(std::span<const Completion> completions,
                                         const Merge& merge) = 0;
   // Adds notes and completes ranges in one transaction, notes first. When the task already has a
@@ -185,9 +186,10 @@ class JobStore {
   virtual void for_each_task_ahead(int64_t group,
                                    const std::function<void(const TaskRecord&)>& visit) = 0;
 
-  // Stores what this process reads from the store's clock, in milliseconds since 1970, under a name
-  // that only this process uses. Returns the stored times of all names. In PostgreSQL all times
-  // come from the server's one clock; in a file each comes from the clock of its host.
+  // Stores the store's present time as this process reads it, in milliseconds since 1970, under a
+  // name that only this process uses. Returns the stored times of all names. In PostgreSQL all
+  // times come from the clock of the server; in a file each comes from the clock of its process's
+  // host.
   virtual std::map<std::string, int64_t> tell_clock(const std::string& name) = 0;
   virtual void forget_clock(const std::string& name) = 0;
 

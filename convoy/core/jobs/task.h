@@ -21,8 +21,8 @@ struct Group {
   std::string name;
   std::string workload;
   std::string version;
-  // When it was first and last registered, by the store's clock, in milliseconds since 1970. 0:
-  // written by a version of Convoy without times.
+  // When the group was first and last registered, by the store's clock, in milliseconds since 1970.
+  // 0: written by a version of Convoy without times.
   int64_t created_ms = 0;
   int64_t last_run_ms = 0;
   // Why the group's data cannot be trusted: one of its rows is damaged. Empty when all rows are

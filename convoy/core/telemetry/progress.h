@@ -24,8 +24,8 @@ struct ProgressOptions {
   int descriptor = 2;
   ProgressStyle style = ProgressStyle::Auto;  // Auto: Bar on a terminal, else Lines
   ColorChoice color = ColorChoice::Auto;
-  // With lines: the first step, the last, and one per max(line_seconds, 5 % of the work), where the
-  // latter waits at most max(20 line_seconds, 600 s).
+  // For ProgressStyle::Lines: a line is written for the first and the last step, and in between
+  // once per max(line_seconds, 5 % of the work), but at least once per max(20 line_seconds, 600 s).
   double line_seconds = 30;
   double quiet_seconds = 0;  // above 0: no bar before this time, no line before line_seconds
   std::function<double()> now_seconds{};  // a monotonic clock; empty = the system's

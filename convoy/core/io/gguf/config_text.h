@@ -20,7 +20,7 @@ using ReadValues = std::function<std::vector<float>(const std::string& name)>;
 
 struct Sizes {
   int64_t num_layers = 0;      // without the further layers
-  int64_t further_layers = 0;  // they follow, predict further tokens, and are not read
+  int64_t further_layers = 0;  // layers after these, which predict further tokens; not read
   int64_t num_heads = 0;
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;

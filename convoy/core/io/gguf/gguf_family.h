@@ -32,14 +32,14 @@ struct Family {
   bool fused_gate_up = false;  // gate and up are one map
   bool rotates_part = false;   // partial_rotary_factor says how much of a head
   bool delta_net = false;      // some layers have Gated DeltaNet in place of attention
-  // Two families may share an architecture. Then only files of this one have this key, after the
-  // architecture's name, with a number other than 0. Empty: any file.
+  // Two families may share an architecture. Then only files of this family have the key `told_by`,
+  // after the architecture's name, with a number other than 0. Empty: any file.
   std::string_view told_by = {};
 };
 
 std::span<const Family> families();
-// Finds the family as which a model is written, by the model_type of its language model; gemma3 is
-// one too. Null: there is none.
+// Finds the family in which a model is written, by the model_type of its language model; "gemma3"
+// is accepted beside "gemma3_text". Null: there is none.
 const Family* family_of_model_type(std::string_view model_type);
 // Finds the family of a file whose base has this model_type. Null: there is none.
 const Family* family_of(std::string_view architecture, std::string_view model_type);
@@ -49,7 +49,7 @@ const Family* family_of(std::string_view architecture, std::string_view model_ty
 std::optional<std::string> file_name_of(const Family& family, std::string_view own_name);
 std::optional<std::string> own_name_of(const Family& family, std::string_view file_name);
 
-// For q_proj and k_proj: the row in the file of transformers' row `row`.
+// For q_proj and k_proj: the row of the file that holds row `row` of transformers' weight.
 constexpr int64_t permuted_row(int64_t row, int64_t head_dim) {
   const int64_t head = row / head_dim, in_head = row % head_dim, half = head_dim / 2;
   return head * head_dim + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);

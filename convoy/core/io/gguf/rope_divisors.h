@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rotary embeddings that a GGUF file holds as divisors of the frequencies: Llama 3's rule
-// (rope_freqs.weight) and Phi's longrope, which has one list for rows of up to the original
-// positions and one for longer rows.
+// (rope_freqs.weight) and Phi's longrope, which has one list for rows of up to the original number
+// of positions and one for longer rows.
 #pragma once
 
 #include <cstdint>

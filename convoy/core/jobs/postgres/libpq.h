@@ -8,7 +8,7 @@
 
 namespace convoy::jobs {
 
-// One per session. The names are libpq's without their "PQ".
+// Each session has one object. The names are libpq's without their "PQ".
 class Libpq {
  public:
   // Throws ConfigError when libpq.so.5 is missing or too old (14 and later have pipelines).

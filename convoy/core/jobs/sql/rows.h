@@ -65,7 +65,7 @@ void decode_task(const RowPage::Row& row, const std::string& store, TaskRow& tas
 RangeRow decode_range(const SqlRow& row, const std::string& store);
 // Columns: first, count, payload, crc.
 Part decode_part(int64_t task, const SqlRow& row, const std::string& store);
-// A result and the time when it was finished; 0 = unknown.
+// A result and the time at which it was finished, in milliseconds; 0 = unknown.
 struct ResultRow {
   Result result;
   int64_t finished_ms = 0;

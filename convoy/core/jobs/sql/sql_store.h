@@ -61,7 +61,7 @@ class SqlStore : public JobStore {
  private:
   struct Claim;
   using TaskId = std::array<uint8_t, 32>;
-  // The id is already a hash.
+  // Uses the first bytes of the id as its hash value: the id is a SHA-256 already.
   struct FirstBytes {
     size_t operator()(const TaskId& id) const {
       size_t word = 0;

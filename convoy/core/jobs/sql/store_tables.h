@@ -28,12 +28,12 @@ std::span<const char* const> schema_steps();
 // is created at its first use, so that older stores stay readable. Call it within a write
 // transaction.
 void make_former_table(SqlSession& session);
-// The same for the table of notes.
+// The same function for the table of notes.
 void make_notes_table(SqlSession& session);
 
-// Brings the database to version steps.size(), all in one transaction. Throws ConfigError when it
-// is newer than that, or older and may not be written; DataError when it holds no store and may not
-// be written.
+// Brings the database to version steps.size(), all in one transaction. Throws ConfigError when the
+// database is newer, or when it is older and `access` is ReadOnly; DataError when it holds no store
+// and `access` is ReadOnly.
 void prepare_schema(SqlSession& session, Access access,
                     std::span<const char* const> steps = schema_steps());
 

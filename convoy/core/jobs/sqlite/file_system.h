@@ -9,7 +9,7 @@
 
 namespace convoy::jobs {
 
-// The file for a store's name: PATH or sqlite:PATH. Throws ConfigError for another scheme.
+// The path in the name of a store, PATH or sqlite:PATH. Throws ConfigError for another scheme.
 std::filesystem::path sqlite_path(const std::string& store);
 
 // `type`: the f_type of statfs(2). Only kinds known to be local count: SQLite's write-ahead log

@@ -30,7 +30,7 @@ class EventLog {
   EventLog(const std::filesystem::path& path, const Log& log,
            std::optional<int64_t> restart_after_step = std::nullopt);
 
-  // Appends one whole line and hands it to the kernel before it returns. `fields` is an object.
+  // Appends one whole line and passes it to the kernel before it returns. `fields` is an object.
   void append(EventKind kind, const nlohmann::ordered_json& fields);
 
  private:

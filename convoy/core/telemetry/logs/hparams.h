@@ -13,7 +13,7 @@
 
 namespace convoy::telemetry {
 
-// Numbers stay numbers: the page sorts and colours by them.
+// Numbers are not converted to text: the page sorts and colours runs by them.
 using HparamValue = std::variant<bool, double, std::string>;
 using Hparams = std::map<std::string, HparamValue>;
 

@@ -25,7 +25,7 @@
 
 namespace convoy::telemetry {
 
-// One optimizer step, over all ranks. Negative = unknown, and then left out.
+// One optimizer step, over all ranks. Negative values are unknown and are left out of the logs.
 struct StepMetrics {
   int64_t step = 0;  // number of steps done, this step included
   double epoch = 0;  // passes over the data, fractional
@@ -45,8 +45,8 @@ struct StepMetrics {
   std::vector<int64_t> rank_held_bytes{};    // held now by each rank, or empty
   // Device memory reserved by each rank's allocator, or empty.
   std::vector<int64_t> rank_reserved_bytes{};
-  // Seconds blocked in collectives since the previous step, by rank, or empty. The rank that waits
-  // least delays the others.
+  // Seconds for which each rank was blocked in collectives since the previous step, or empty. The
+  // rank that waits least is the one that delays the others.
   std::vector<double> rank_wait_seconds{};
   std::map<std::string, double> others{};  // rewards/margins, ...: a step may lack some
 };

@@ -28,7 +28,7 @@ struct Collective {
   int group_size = 0;
 };
 
-enum class CollectiveState { Entered, Waited, Done, Failed };  // Waited: its rank blocks in it
+enum class CollectiveState { Entered, Waited, Done, Failed };  // Waited: the rank blocks in it
 
 // Ages are microseconds before the record was read, so that hosts with different clocks can be
 // compared; -1 = has not happened.

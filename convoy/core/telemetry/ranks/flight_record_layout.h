@@ -53,7 +53,7 @@ struct Head {
   Word checkpoint_step;   // step + 1; 0 = none
   Word phase;             // text
   Word next_number;       // number of the next collective
-  Word waiting_since_ns;  // when its rank began to block in a collective; 0 = it does not block
+  Word waiting_since_ns;  // when the rank began to block in a collective; 0 = it does not block
 };
 
 struct Pages {

@@ -20,12 +20,13 @@ class FlightPage {
   FlightPage(FlightPage&& other) noexcept;
   FlightPage& operator=(FlightPage&&) = delete;
 
-  // Close-on-exec in this process. The rank inherits it without that flag, with its number in
-  // CONVOY_FLIGHT_FD.
+  // The descriptor is closed on exec in this process. The rank inherits it open, and finds its
+  // number in CONVOY_FLIGHT_FD.
   int descriptor() const { return descriptor_; }
   int rank() const { return rank_; }
 
-  // Microseconds for which the rank has blocked in a collective; -1 = it does not. Cheap.
+  // Microseconds for which the rank has blocked in a collective; -1 = the rank is not blocked. The
+  // call is cheap.
   int64_t waiting_us() const;
   // Returns everything that can be read consistently. All words written by the rank are treated as
   // untrusted.

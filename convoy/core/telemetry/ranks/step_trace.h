@@ -30,11 +30,11 @@ struct TracedRank {
 
 class StepTrace {
  public:
-  // Traces `num_steps` steps from `first_step` on, numbered from 1; 0 = after the first two of a
-  // process, which are not typical: memory is still being allocated and ddp's buckets are not laid
-  // out. `clock`: the clock of the computing device, which must outlive this; null = the host's.
-  // With a device clock, phases and waits show when the device does the work: a wait begins when
-  // the device has no other work.
+  // Traces `num_steps` steps from `first_step` on, numbered from 1; 0 = after the first two steps
+  // of a process, which are not typical: memory is still being allocated and ddp's buckets are not
+  // laid out. `clock`: the clock of the computing device, which must outlive this; null = the
+  // host's. With a device clock, phases and waits show when the device does the work: a wait begins
+  // when the device has no other work.
   explicit StepTrace(int64_t num_steps, int64_t first_step = 0, TraceClock* clock = nullptr)
       : num_steps_(num_steps), clock_(clock), first_(first_step - 1) {}
   StepTrace(const StepTrace&) = delete;

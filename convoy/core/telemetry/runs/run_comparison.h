@@ -29,8 +29,8 @@ struct RunComparison {
 // Reads run.json and metrics.json of each run. At least two runs. Throws IoError.
 RunComparison compare_runs(const std::vector<RunHistory>& runs);
 
-// Results and metrics for people: only metrics that differ, and nothing that another line already
-// shows.
+// The lines of results and metrics to show to people: without metrics that are equal in all runs,
+// and without values that another line already shows.
 std::vector<ComparedValue> lines_to_tell(const RunComparison& comparison);
 
 }  // namespace convoy::telemetry

@@ -40,7 +40,7 @@ struct RunHistory {
 // The state for an end event's "status".
 RunState state_of_end(const std::string& status);
 
-// Reason shown for a run whose events have no end and whose folder is not locked.
+// Reason shown for a run that has no end event and whose folder is not locked.
 inline constexpr const char* kEndedWithoutAWord =
     "the run has no end event: its process was killed";
 // The state of a run, from its events (`told`) and its lock (`held`). A run without an end event is
