@@ -33,13 +33,13 @@ void for_each_tensor(std::span<const c10::IValue> arguments, Visit visit) {
 }
 
 // Registers `own_ops`, and `boxed` for all other ops. Ops with a CPU kernel are registered one by
-// one, since they usually have a CUDA kernel too. For a device without a kernel LibTorch would
-// compute such an op from other ops: with other bits than the CPU's, and with more ops than a GPU
-// runs.
+// one, since they usually have a CUDA kernel too. If the device had no kernel of its own for such
+// an op, LibTorch would compute it from other ops: the bits would differ from the CPU's, and a GPU
+// would run fewer ops.
 template <c10::BoxedKernel::BoxedKernelFunction* boxed>
 void register_ops(void (*own_ops)(torch::Library&)) {
   constexpr c10::DispatchKey kKey = c10::DispatchKey::PrivateUse1;
-  // Never destroyed: a library unregisters its kernels when it is destroyed.
+  // The libraries are never destroyed, because their destructors would unregister the kernels.
   static auto* aten = new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
   static auto* others = new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
   own_ops(*aten);

@@ -48,7 +48,8 @@ class CountedMemory {
   int64_t peak_bytes_ = 0;
 };
 
-// The only one of the process. It is never destroyed, since tensors may outlive any static.
+// The only CountedMemory of the process. It is never destroyed, since tensors may outlive any
+// static.
 CountedMemory& counted_memory();
 
 c10::DeviceAllocator& counted_allocator();

@@ -54,8 +54,8 @@ struct Work {
   std::array<double, kContents> bytes = {};  // read and written, by Content
   double flops = 0;
   ProductShape product = {};
-  int64_t collective = 0;  // number of the collective that is started or waited for
-  double link_bytes = 0;   // bytes that each rank sends in it
+  int64_t collective = 0;  // number of the collective that this work starts or waits for
+  double link_bytes = 0;   // bytes that each rank sends in that collective
 
   double& bytes_of(Content content) { return bytes[static_cast<size_t>(content)]; }
   double bytes_of(Content content) const { return bytes[static_cast<size_t>(content)]; }
