@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -202,6 +203,28 @@ TEST(RejectionRuns, APlanLeavesOutRowsWithoutAProblem) {
   write_file_atomic(problems, read_file(problems) + "{\"note\": \"no problem\"}\n");
   const Ended ended = fixture.run("plan", settings);
   EXPECT_EQ(ended.status, 0) << ended.errors;
+}
+
+// Standard output and error in one pipe, as `convoy train ... --dry-run 2>&1 | less` shows them.
+TEST(RejectionRuns, APlanNamesItsPhasesInOrderInAPipe) {
+  const TrainFixture fixture;
+  const Settings settings = rejection_settings(fixture, {"--dry-run"});
+  std::string line = fmt::format("'{}/convoy' ", std::getenv("CONVOY_BIN_DIR"));
+  for (const std::string& word : fixture.command("plan", settings))
+    line += fmt::format("'{}' ", word);
+  FILE* const pipe = ::popen((line + "2>&1").c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::string text;
+  for (int letter = std::fgetc(pipe); letter != EOF; letter = std::fgetc(pipe))
+    text += static_cast<char>(letter);
+  ASSERT_EQ(::pclose(pipe), 0) << text;
+  size_t at = 0;
+  for (const char* const part :
+       {"generate:\n", "stages", "train: at most", "evaluate:\n", "stages"}) {
+    const size_t found = text.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << " is not behind the part before it:\n" << text;
+    at = found + 1;
+  }
 }
 
 TEST(RejectionRuns, NothingRightIsAnErrorWithTheSamples) {

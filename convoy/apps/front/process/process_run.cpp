@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -64,6 +65,8 @@ int preview_process(const ProcessStart& start) {
     fmt::print("{}\n", preview_json(prepared.plan(), preview).dump(2));
   else
     fmt::print("{}", preview_text(prepared.plan(), preview));
+  // Messages of what follows, another phase of task rejection, must not overtake it in a pipe.
+  std::fflush(stdout);
   return 0;
 }
 
