@@ -170,6 +170,28 @@ TEST_F(ProcessCommand, RefusesWhatItCanNotDoBeforeItStarts) {
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
 }
 
+// A copy of the program has no ../lib/convoy beside it, as a broken installation.
+TEST_F(ProcessCommand, AnOutputWhosePluginIsMissingIsRefusedBeforeTheStart) {
+  fs::create_directories(folder_ / "bin");
+  fs::copy_file(fs::path(std::getenv("CONVOY_BIN_DIR")) / "convoy", folder_ / "bin/convoy");
+  const auto end_of = [&](const std::string& output) {
+    return testing::run_script(
+        folder_.path(),
+        fmt::format("bin/convoy process --model {}/examples/tally-3m --dataset rows.jsonl {} 2>&1",
+                    std::getenv("CONVOY_SOURCE_DIR"), output));
+  };
+  for (const char* const output :
+       {"--output o.parquet --dry-run", "--output o.json --dry-run", "--output o.jsonl.zst",
+        "--output o.jsonl --answers a.csv --dry-run", "--output o.parquet"}) {
+    const testing::ScriptEnd end = end_of(output);
+    EXPECT_EQ(end.code, 12) << output << end.out;
+    EXPECT_NE(end.out.find("is written through a plugin that is missing"), std::string::npos)
+        << output << end.out;
+    EXPECT_NE(end.out.find("an output that ends in .jsonl"), std::string::npos) << end.out;
+  }
+  EXPECT_EQ(end_of("--output o.jsonl --dry-run").code, 0) << end_of("--output o.jsonl").out;
+}
+
 TEST_F(ProcessCommand, BadRowsStopWhereThatIsWanted) {
   const testing::ScriptEnd end = process("--dataset rows.jsonl --bad-rows error --dry-run");
   EXPECT_EQ(end.code, 10) << end.out;

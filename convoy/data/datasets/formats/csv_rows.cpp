@@ -182,14 +182,16 @@ RowFormat csv_format() {
   return {.name = "CSV",
           .suffixes = {".csv"},
           .open = open_separated<','>,
-          .create = create_separated<','>};
+          .create = create_separated<','>,
+          .is_table = true};
 }
 
 RowFormat tsv_format() {
   return {.name = "TSV",
           .suffixes = {".tsv"},
           .open = open_separated<'\t'>,
-          .create = create_separated<'\t'>};
+          .create = create_separated<'\t'>,
+          .is_table = true};
 }
 
 }  // namespace convoy::data

@@ -32,11 +32,15 @@ void* load_plugin() {
            "folder"});
 }
 
+// The plugin is loaded once and never unloaded, because sources may live until the process ends.
+void* plugin() {
+  static void* const loaded = load_plugin();
+  return loaded;
+}
+
 template <class Function>
 Function* function_of(const char* name) {
-  // The plugin is loaded once and never unloaded, because sources may live until the process ends.
-  static void* const plugin = load_plugin();
-  void* const symbol = ::dlsym(plugin, name);
+  void* const symbol = ::dlsym(plugin(), name);
   if (symbol == nullptr)
     throw IoError(fmt::format("the Parquet plugin has no {}", name),
                   {.hint = "install the plugin of this version of Convoy"});
@@ -44,6 +48,8 @@ Function* function_of(const char* name) {
 }
 
 }  // namespace
+
+void require_parquet_plugin() { plugin(); }
 
 std::unique_ptr<RowSource> open_parquet(const std::filesystem::path& path) {
   return std::unique_ptr<RowSource>(function_of<OpenParquetFunction>(kOpenParquetSymbol)(path));

@@ -35,6 +35,9 @@ constexpr const char* kOpenCompressedSymbol = "convoy_open_compressed";
 using MakeCompressorFunction = Compressor*(Compression compression);
 constexpr const char* kMakeCompressorSymbol = "convoy_make_compressor";
 
+// Loads the plugin if it is not loaded yet. Throws IoError when it is missing.
+void require_parquet_plugin();
+
 // `path` is a readable file.
 std::unique_ptr<RowSource> open_parquet(const std::filesystem::path& path);
 

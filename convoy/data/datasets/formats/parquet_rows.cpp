@@ -36,7 +36,8 @@ RowFormat parquet_format() {
           .create = [](const std::filesystem::path& path) -> std::unique_ptr<RowWriter> {
             return std::make_unique<ParquetTableWriter>(path);
           },
-          .may_be_compressed = false};
+          .may_be_compressed = false,
+          .is_table = true};
 }
 
 }  // namespace convoy::data

@@ -71,6 +71,7 @@ struct RowFormat {
   std::unique_ptr<RowWriter> (*create)(const std::filesystem::path& path) = nullptr;
   bool is_text = false;           // true: rows are plain text
   bool may_be_compressed = true;  // true: the file may be .gz, .zst or .bz2
+  bool is_table = false;          // true: a TableWriter writes it, whose spool is compressed
 };
 
 class RowFormats {

@@ -8,6 +8,8 @@
 #include <system_error>
 
 #include "convoy/core/base/error.h"
+#include "convoy/data/datasets/formats/byte_stream.h"
+#include "convoy/data/datasets/formats/parquet_plugin.h"
 #include "convoy/data/datasets/formats/row_formats.h"
 
 namespace convoy::data {
@@ -19,6 +21,20 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+// A run of hours must not learn at its end that its output cannot be written.
+void require_plugin(const fs::path& path) {
+  try {
+    require_parquet_plugin();
+  } catch (const IoError& error) {
+    throw IoError(
+        fmt::format("a file like this is written through a plugin that is missing: {}",
+                    error.what()),
+        {.file = path.string(),
+         .hint = fmt::format("{}; JSON lines need no plugin: name an output that ends in .jsonl",
+                             error.location().hint)});
+  }
+}
+
 }  // namespace
 
 void require_row_format(const fs::path& path) {
@@ -27,7 +43,8 @@ void require_row_format(const fs::path& path) {
     throw ConfigError(
         "the output is a folder, wanted the name of a file",
         {.file = path.string(), .hint = "such as rows.jsonl, rows.csv or rows.parquet in it"});
-  RowFormats::built_in().to_write(path);
+  const RowFormat& format = RowFormats::built_in().to_write(path);
+  if (format.is_table || compression_named_by(path) != Compression::None) require_plugin(path);
 }
 
 void require_row_output(const fs::path& path) {

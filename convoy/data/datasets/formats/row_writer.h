@@ -42,7 +42,8 @@ class RowWriter {
   virtual WrittenFile finish() = 0;
 };
 
-// Throws ConfigError when the path is a folder, or its suffix is no known format. Changes nothing.
+// Throws ConfigError when the path is a folder, or its suffix is no known format, and IoError when
+// the plugin that writes such a file is missing. Changes nothing.
 void require_row_format(const std::filesystem::path& path);
 
 // Creates the folder of the output, and checks that it is writable. Call it before computing the
