@@ -240,8 +240,8 @@ std::vector<KeyRule> preference_words() {
   return rules;
 }
 
-// The columns of preferences, which other programs name in the configuration: axolotl as a strategy,
-// such as `type: chatml.intel`, LLaMA-Factory as a column.
+// The columns of preferences, which other programs name in the configuration: axolotl by a strategy
+// such as `type: chatml.intel`, LLaMA-Factory by their names.
 std::vector<KeyRule> preference_columns() {
   constexpr auto kRecognised =
       "rows are recognised by their columns, and written in the model's own chat template: leave "

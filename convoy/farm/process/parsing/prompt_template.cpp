@@ -33,14 +33,26 @@ std::string trimmed_field(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
 }
 
-// Spellings of names in other programs. The last spellings also occur in tags, lists and prices.
+// Spellings of names in other programs. The last spellings also occur in tags, lists and prices. A
+// longer opening stands before its beginning.
 struct NameForm {
   std::string_view open;
   std::string_view close;
   bool is_common_text = false;
 };
-constexpr std::array<NameForm, 6> kOtherForms = {
-    {{"${", "}"}, {"{", "}"}, {"%(", ")s"}, {"<", ">", true}, {"[", "]", true}, {"$", "", true}}};
+constexpr std::array<NameForm, 8> kOtherForms = {{{"${", "}"},
+                                                  {"{", "}"},
+                                                  {"%(", ")s"},
+                                                  {"<%=", "%>"},
+                                                  {"[[", "]]"},
+                                                  {"<", ">", true},
+                                                  {"[", "]", true},
+                                                  {"$", "", true}}};
+
+// Names between double underscores that are Python's own.
+constexpr std::array<std::string_view, 10> kNamesOfPython = {
+    "name", "main", "init", "file", "doc", "class", "dict", "str", "repr", "call"};
+constexpr std::string_view kUnderscores = "__";
 
 struct OtherSpelling {
   size_t at = 0;
@@ -51,6 +63,75 @@ struct OtherSpelling {
 
 bool is_name_letter(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+}
+
+bool begins_name(char letter) {
+  return is_name_letter(letter) && std::isdigit(static_cast<unsigned char>(letter)) == 0;
+}
+
+size_t end_of_name(std::string_view text, size_t begin) {
+  while (begin < text.size() && is_name_letter(text[begin])) ++begin;
+  return begin;
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && begins_name(text[0]) && end_of_name(text, 0) == text.size();
+}
+
+// True for Python's "s", ".2f" and ">10". A number alone may be a value of an object: {hint:1}.
+bool is_format(std::string_view text) {
+  constexpr std::string_view kTypes = "bcdeEfFgGnosxX%";
+  constexpr std::string_view kAligned = "<>^=+,.";
+  const bool has_type = !text.empty() && kTypes.find(text.back()) != kTypes.npos;
+  const std::string_view before = has_type ? text.substr(0, text.size() - 1) : text;
+  return before.find_first_not_of("<>^=+,.-#*_0123456789 ") == before.npos &&
+         (has_type || before.find_first_of(kAligned) != before.npos);
+}
+
+// The key of "[hint]", "['hint']" or "[\"hint\"]".
+std::string_view key_in(std::string_view index) {
+  for (const char quote : {'\'', '"'})
+    if (index.size() > 2 && index.front() == quote && index.back() == quote)
+      return index.substr(1, index.size() - 2);
+  return index;
+}
+
+// Python's fields with a conversion, a format or an index: "{hint!r}", "{hint:s}", "{row[hint]}".
+std::optional<OtherSpelling> python_field_at(std::string_view text) {
+  if (text.size() < 2 || text[0] != '{' || !begins_name(text[1])) return std::nullopt;
+  size_t at = end_of_name(text, 1);
+  std::string name(text.substr(1, at - 1));
+  const auto next_is = [&](char letter) { return at < text.size() && text[at] == letter; };
+  if (next_is('[')) {
+    const size_t close = text.find(']', at);
+    if (close == text.npos) return std::nullopt;
+    const std::string_view key = key_in(text.substr(at + 1, close - at - 1));
+    if (is_name(key)) name = fmt::format("{}{}", name == "row" ? "row." : "", key);
+    at = close + 1;
+  }
+  if (next_is('!') && at + 1 < text.size() && std::string_view("rsa").find(text[at + 1]) < 3)
+    at += 2;
+  if (next_is(':')) {
+    const size_t close = std::min(text.find('}', at), text.size());
+    if (!is_format(text.substr(at + 1, close - at - 1))) return std::nullopt;
+    at = close;
+  }
+  if (!next_is('}')) return std::nullopt;
+  return OtherSpelling{.text = std::string(text.substr(0, at + 1)), .name = std::move(name)};
+}
+
+// "__hint__", which may be bold text of Markdown too.
+std::optional<OtherSpelling> underscored_at(std::string_view text) {
+  if (!text.starts_with(kUnderscores)) return std::nullopt;
+  const size_t close = text.find(kUnderscores, kUnderscores.size());
+  if (close == text.npos) return std::nullopt;
+  const std::string_view name = text.substr(kUnderscores.size(), close - kUnderscores.size());
+  const size_t end = close + kUnderscores.size();
+  if (!is_name(name) || (end < text.size() && is_name_letter(text[end])) ||
+      std::find(kNamesOfPython.begin(), kNamesOfPython.end(), name) != kNamesOfPython.end())
+    return std::nullopt;
+  return OtherSpelling{
+      .text = std::string(text.substr(0, end)), .name = std::string(name), .is_common_text = true};
 }
 
 // The name that is spelt in `form` at the start of `text`.
@@ -79,7 +160,8 @@ std::vector<OtherSpelling> other_spellings(const std::string& text) {
     // Skips \boxed{answer} and {{ name }}.
     if (at > 0 && (is_name_letter(text[at - 1]) || text[at - 1] == '{')) continue;
     const std::string_view rest = std::string_view(text).substr(at);
-    std::optional<OtherSpelling> spelling;
+    std::optional<OtherSpelling> spelling = python_field_at(rest);
+    if (!spelling) spelling = underscored_at(rest);
     for (const NameForm& form : kOtherForms)
       if (!spelling) spelling = spelling_at(rest, form);
     if (!spelling && rest.starts_with("%s")) spelling = OtherSpelling{.text = "%s", .name = {}};
@@ -209,28 +291,32 @@ void PromptTemplate::require_names(const std::vector<std::string>& known_names) 
       place);
 }
 
-std::vector<ForeignName> PromptTemplate::foreign_names() const {
+std::vector<ForeignName> foreign_names(const std::string& text) {
   std::vector<ForeignName> found;
-  for (const OtherSpelling& spelling : other_spellings(text_)) {
+  const auto line_of = [&](size_t at) {
+    return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  };
+  for (const OtherSpelling& spelling : other_spellings(text)) {
     const bool is_dollar = spelling.text.starts_with('$') && !spelling.text.starts_with("${");
-    if (spelling.is_common_text && !is_dollar) continue;
-    if (is_dollar && has_formula(line_around(text_, spelling.at))) continue;
-    if (belongs_to_formula(text_, spelling.at)) continue;
-    if (spelling.name.empty() && !stands_alone(text_, spelling.at, spelling.text.size())) continue;
+    const bool is_underscored = spelling.text.starts_with(kUnderscores);
+    if (spelling.is_common_text && !is_dollar && !is_underscored) continue;
+    if (is_dollar && has_formula(line_around(text, spelling.at))) continue;
+    if (belongs_to_formula(text, spelling.at)) continue;
+    if (spelling.name.empty() && !stands_alone(text, spelling.at, spelling.text.size())) continue;
     std::vector<std::string> names;
     if (!spelling.name.empty())
       names.push_back(spelling.name.starts_with("row.") ? spelling.name.substr(4) : spelling.name);
     found.push_back(
-        {.text = spelling.text, .names = std::move(names), .line = place_of(spelling.at, {}).line});
+        {.text = spelling.text, .names = std::move(names), .line = line_of(spelling.at)});
   }
   for (const auto& [open, close] : {std::pair("{#", "#}"), {"{%", "%}"}})
-    for (size_t at = text_.find(open); at != text_.npos; at = text_.find(open, at + 2)) {
-      const size_t end = text_.find(close, at + 2);
-      if (end == text_.npos) break;
-      const std::string text = text_.substr(at, end + 2 - at);
-      found.push_back({.text = text,
-                       .names = name_words(text),
-                       .line = place_of(at, {}).line,
+    for (size_t at = text.find(open); at != text.npos; at = text.find(open, at + 2)) {
+      const size_t end = text.find(close, at + 2);
+      if (end == text.npos) break;
+      const std::string statement = text.substr(at, end + 2 - at);
+      found.push_back({.text = statement,
+                       .names = name_words(statement),
+                       .line = line_of(at),
                        .is_statement = true});
     }
   return found;

@@ -25,6 +25,11 @@ struct ForeignName {
   bool is_statement = false;  // statement of a template language, neither JSON nor a formula
 };
 
+// Names in the spelling of other programs, which are sent unchanged: "{solution}", "{solution:s}",
+// "{row[solution]}", "$problem", "[[problem]]", "<%= problem %>", "__problem__", "{# problem #}",
+// "%s" alone. JSON, formulas, and names after a command or an index do not count.
+std::vector<ForeignName> foreign_names(const std::string& text);
+
 class PromptTemplate {
  public:
   // `name` identifies the prompt in errors. A name that starts with "row." is a column of the row
@@ -38,10 +43,6 @@ class PromptTemplate {
 
   // The names in their order, each as often as it occurs.
   std::vector<std::string> names() const;
-  // Names in the spelling of other programs, which are sent unchanged: "{solution}", "$problem",
-  // "{# problem #}", "%s" alone. JSON, formulas, and names after a command or an index do not
-  // count.
-  std::vector<ForeignName> foreign_names() const;
   const std::string& text() const { return text_; }
   const std::string& name() const { return name_; }
 

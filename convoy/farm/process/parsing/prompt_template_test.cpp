@@ -66,7 +66,9 @@ TEST(PromptTemplate, OneThatReadsNoColumnIsRefusedWithTheSpelling) {
 }
 
 TEST(PromptTemplate, ANameInSingleBracesThatNothingReadsIsRefused) {
-  for (const char* spelled : {"{solution}", "${solution}", "%(solution)s", "{row.grade}"})
+  for (const char* spelled :
+       {"{solution}", "${solution}", "%(solution)s", "{row.grade}", "{solution:s}", "{solution!r}",
+        "{row[grade]}", "[[solution]]", "<%= solution %>"})
     expect_prompt_refusal(fmt::format("{{{{ problem }}}}\nJudge {}", spelled),
                           {"2: `", spelled, "plain text, and nothing else in it reads"});
   for (const char* text : {"\\boxed{solution}", "{{ solution }} {solution}", "<solution>", "{x}",
@@ -77,21 +79,51 @@ TEST(PromptTemplate, ANameInSingleBracesThatNothingReadsIsRefused) {
 TEST(PromptTemplate, NamesOfOtherProgramsAreFound) {
   const auto found = [](const std::string& text) {
     std::string all;
-    for (const ForeignName& one :
-         PromptTemplate("{{ problem }}\n" + text, "p", {"problem"}).foreign_names())
+    for (const ForeignName& one : foreign_names("{{ problem }}\n" + text))
       all += fmt::format("{}:{}={} ", one.line, one.text, fmt::join(one.names, ","));
     return all;
   };
   EXPECT_EQ(found("See {hint} and ${hint}"), "2:{hint}=hint 2:${hint}=hint ");
   EXPECT_EQ(found("See $hint and %(hint)s."), "2:$hint=hint 2:%(hint)s=hint ");
   EXPECT_EQ(found("{{ problem }}{hint}"), "2:{hint}=hint ");
+  EXPECT_EQ(found("{hint:s} {hint!r} {hint!s:>10} {hint:.2f}"),
+            "2:{hint:s}=hint 2:{hint!r}=hint 2:{hint!s:>10}=hint 2:{hint:.2f}=hint ");
+  EXPECT_EQ(found("{row[hint]} {row['hint']} {item[\"hint\"]} {hint[0]}"),
+            "2:{row[hint]}=hint 2:{row['hint']}=hint 2:{item[\"hint\"]}=hint 2:{hint[0]}=hint ");
+  EXPECT_EQ(found("[[hint]] [[ hint ]] <%= hint %> __hint__ __a_hint__"),
+            "2:[[hint]]=hint 2:[[ hint ]]=hint 2:<%= hint %>=hint 2:__hint__=hint "
+            "2:__a_hint__=a_hint ");
   EXPECT_EQ(found("Solve: %s"), "2:%s= ");
   EXPECT_EQ(found("{# the hint #}"), "2:{# the hint #}=the,hint ");
   EXPECT_EQ(found("{% if hint %}x{% endif %}"), "2:{% if hint %}=if,hint 2:{% endif %}=endif ");
-  for (const char* text :
-       {"{\"hint\": 1}", "{\"hint\"}", "\\boxed{hint}", "x^{hint} + y_{hint}", "\\frac{1}{hint}",
-        "\\{hint\\}", "$hint$", "$hint + 1$ for $5", "<hint>", "[hint]", "printf(\"%s\", hint);",
-        "{ hint: 1 }", "def f(x) { return hint; }", "100%sure", "{#hint", "f(x){hint}"})
+  for (const char* text : {"{\"hint\": 1}",
+                           "{\"hint\"}",
+                           "\\boxed{hint}",
+                           "x^{hint} + y_{hint}",
+                           "\\frac{1}{hint}",
+                           "\\{hint\\}",
+                           "$hint$",
+                           "$hint + 1$ for $5",
+                           "<hint>",
+                           "[hint]",
+                           "printf(\"%s\", hint);",
+                           "{hint: 1}",
+                           "{hint:1}",
+                           "{hint:[1]}",
+                           "{hint: \"s\"}",
+                           "{hint[}",
+                           "[[1, 2]]",
+                           "a[[hint]]",
+                           "if __name__ == 1: pass",
+                           "__hint__s",
+                           "snake__hint__case",
+                           "[[hint], 1]",
+                           "{hint!}",
+                           "{ hint: 1 }",
+                           "def f(x) { return hint; }",
+                           "100%sure",
+                           "{#hint",
+                           "f(x){hint}"})
     EXPECT_EQ(found(text), "") << text;
 }
 

@@ -20,9 +20,13 @@ struct WantedColumn {
 // The columns that the settings name, then the columns in the prompts of the stages that run.
 std::vector<WantedColumn> wanted_columns(const PipelinePlan& plan);
 
-// Throws ConfigError if a prompt in use spells a column of the row as another program would: the
-// name would be sent as text.
+// Throws ConfigError if a prompt in use, or the system prompt, spells a column of the row as
+// another program would: the name would be sent as text.
 void refuse_foreign_names(const PipelinePlan& plan, const nlohmann::ordered_json& row);
+
+// Throws ConfigError if the system prompt has a name in braces, whatever the columns of the rows:
+// nothing is filled in there.
+void check_system_prompt(const std::string& text);
 
 // Warnings about likely mistakes in the prompts in use that no row reveals: statements of template
 // languages, "%s", and a user's evaluation prompt that never reads the solution.

@@ -37,8 +37,11 @@ constexpr const char* kJudge = "{{ solution }}";
 
 TEST(ForeignNames, AreRefusedWhereTheRowHasThem) {
   const Json row = {{"problem", "p"}, {"hint", "h"}};
-  for (const char* text : {"{{ problem }} {hint}", "{{ problem }}\n$hint",
-                           "{{ problem }} {# hint #}", "{{ row.hint }} ${hint}"})
+  for (const char* text :
+       {"{{ problem }} {hint}", "{{ problem }}\n$hint", "{{ problem }} {# hint #}",
+        "{{ row.hint }} ${hint}", "{{ problem }} {hint:s}", "{{ problem }} {hint!r}",
+        "{{ problem }} {row[hint]}", "{{ problem }} {row['hint']}", "{{ problem }} {Hint}",
+        "{{ problem }} [[hint]]", "{{ problem }} <%= hint %>", "{{ problem }} __hint__"})
     EXPECT_THROW(refuse_foreign_names(plan_with(text, kJudge), row), ConfigError) << text;
   try {
     refuse_foreign_names(plan_with("{{ problem }}\nUse $problem", kJudge), row);
@@ -49,9 +52,49 @@ TEST(ForeignNames, AreRefusedWhereTheRowHasThem) {
               std::string::npos)
         << error.sentence();
   }
-  for (const char* text : {"{{ problem }} {other}", "{{ problem }} {\"hint\": 1} \\boxed{hint}",
-                           "{{ problem }} $hint$", "{{ problem }} <hint>"})
+  for (const char* text :
+       {"{{ problem }} {other}", "{{ problem }} {\"hint\": 1} \\boxed{hint}",
+        "{{ problem }} $hint$", "{{ problem }} <hint>", "{{ problem }} $HINT",
+        "{{ problem }} {\"Hint\": [\"hint\"]} {hint: 1}", "{{ problem }} **hint** [hint]"})
     EXPECT_NO_THROW(refuse_foreign_names(plan_with(text, kJudge), row)) << text;
+}
+
+PipelinePlan plan_with_system(const std::string& system) {
+  settings::ProcessSettings settings;
+  settings.stages = {"generate"};
+  settings.prompts.system = system;
+  return PipelinePlan(settings, {{"generate", "{{ problem }}"},
+                                 {"evaluate", "{{ solution }}"},
+                                 {"improve", "{{ problem }}"}});
+}
+
+TEST(SystemPrompt, ANameInBracesIsRefused) {
+  for (const char* text : {"{sys}", "Act as {role}.", "{{ problem }}", "{{row.role}}", "${role}",
+                           "%(role)s", "{role:s}", "<%= role %>"})
+    try {
+      plan_with_system(text);
+      ADD_FAILURE() << text;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.location().key, "prompts.system");
+      EXPECT_NE(error.sentence().find("in the system prompt would be sent as it stands (the system "
+                                      "prompt is one text for all rows"),
+                std::string::npos)
+          << error.sentence();
+    }
+  for (const char* text :
+       {"Answer in \\boxed{answer}.", "Reply as {\"answer\": 1}.", "The set {x}.", "x^{n} + $a$",
+        "Use <b> and [b] and __b__ for $5.", "f(x) { return x; }"})
+    EXPECT_NO_THROW(plan_with_system(text)) << text;
+}
+
+TEST(SystemPrompt, AColumnOfTheRowsIsRefusedInEverySpelling) {
+  const Json row = {{"problem", "p"}, {"hint", "h"}, {"x", 1}};
+  for (const char* text : {"Use $hint", "[[hint]]", "__hint__", "{x}", "{# hint #}"})
+    EXPECT_THROW(refuse_foreign_names(plan_with_system(text), row), ConfigError) << text;
+  EXPECT_NO_THROW(refuse_foreign_names(plan_with_system("Give a hint, $5, [hint]"), row));
+  const std::vector<std::string> warnings = prompt_warnings(plan_with_system("{% if x %}"));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("prompts.system: `{% if x %}` is sent"), std::string::npos);
 }
 
 TEST(PromptWarnings, NameWhatIsSentAsItStands) {

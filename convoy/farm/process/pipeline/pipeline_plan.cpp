@@ -11,6 +11,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/wide_text.h"
 #include "convoy/core/config/describe.h"
+#include "convoy/farm/process/parsing/wanted_columns.h"
 #include "convoy/farm/process/results/training_rows.h"
 #include "convoy/farm/process/stages/stage.h"
 
@@ -126,6 +127,7 @@ PipelinePlan::PipelinePlan(settings::ProcessSettings given, const PromptTexts& p
   stages_named(settings.stages);
   check_weights(settings.evaluate);
   check_training_rows(settings);
+  check_system_prompt(settings.prompts.system);
 }
 
 bool PipelinePlan::has_stage(const std::string& name) const {
