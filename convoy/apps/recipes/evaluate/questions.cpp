@@ -62,8 +62,8 @@ Questions read_questions(const text::Tokenizer& tokenizer, const text::ChatTempl
     questions.inputs.push_back(std::move(input));
     questions.references.push_back(std::move(question->reference));
   }
-  // The encoding of the splits has named the columns.
-  encoded.finish(log, data::EncodedRows::Columns::Named);
+  // The encoding of the splits has named them.
+  encoded.finish(log, data::EncodedRows::LostParts::Named);
   if (unanswered > 0)
     log.info(fmt::format("{}: {} no answer of the assistant to compare with", path.string(),
                          counted(unanswered, "row has", "rows have")));

@@ -81,6 +81,12 @@ RenderWhole whole_text_by(const text::ChatTemplate& chat_template) {
   };
 }
 
+RenderWhole prompt_text_by(const text::ChatTemplate& chat_template) {
+  return [&chat_template](const ordered_json& messages, const ordered_json& variables) {
+    return chat_template.render(messages, variables, true).text;
+  };
+}
+
 void note_unwritten(EncodedRow& row, const Unwritten& unwritten) {
   row.tools_unread = unwritten.tools;
   row.documents_unread = unwritten.documents;
@@ -193,13 +199,22 @@ ordered_json without_key(ordered_json messages, const std::string& key) {
 
 // True when the output stays the same without the key, also if a conversion has dropped the key.
 bool is_unread(const std::string& key, const Sample& sample, const ReadableChat& chat,
-               const text::ChatTemplate& chat_template) {
+               const RenderWhole& render) {
   try {
-    return chat_template.render(without_key(chat.messages, key), sample.variables, false).text ==
-           chat.rendered.text;
+    return render(without_key(chat.messages, key), sample.variables) == chat.rendered.text;
   } catch (const DataError&) {
     return false;
   }
+}
+
+// Notes the keys of turns and the variables that `render`, which wrote `chat`, does not read.
+void note_unread_keys(EncodedRow& row, const Sample& sample, const ReadableChat& chat,
+                      const text::ChatTemplate& chat_template, const RenderWhole& render) {
+  for (const std::string& key : sample.further_keys)
+    if (is_unread(key, sample, chat, render)) row.keys_unread.push_back(key);
+  for (const auto& [name, value] : sample.variables.items())
+    if (name != "tools" && name != "documents" && !chat_template.mentions(name))
+      row.variables_unread.push_back(name);
 }
 
 EncodedRow noting_losses(EncodedRow row, const Sample& sample, const ReadableChat& chat,
@@ -207,12 +222,21 @@ EncodedRow noting_losses(EncodedRow row, const Sample& sample, const ReadableCha
   const CutTexts cut = find_cut_texts(chat.messages, chat.rendered.text);
   row.reasoning_unread |= cut.thoughts;
   row.text_unread = cut.others;
-  for (const std::string& key : sample.further_keys)
-    if (is_unread(key, sample, chat, chat_template)) row.keys_unread.push_back(key);
-  for (const auto& [name, value] : sample.variables.items())
-    if (name != "tools" && name != "documents" && !chat_template.mentions(name))
-      row.variables_unread.push_back(name);
+  note_unread_keys(row, sample, chat, chat_template, whole_text_by(chat_template));
   return row;
+}
+
+// Notes the parts of a prompt that the model does not see. Thoughts of earlier turns are no loss:
+// templates leave them out on purpose.
+void note_losses_of_prompt(EncodedRow& row, const Sample& sample, const ReadableChat& chat,
+                           const text::ChatTemplate& chat_template) {
+  const RenderWhole render = prompt_text_by(chat_template);
+  Unwritten unwritten = find_unwritten(render, chat.messages, sample.variables, chat.rendered.text,
+                                       chat.messages.size());
+  unwritten.reasoning = false;
+  note_unwritten(row, unwritten);
+  row.text_unread = find_cut_texts(chat.messages, chat.rendered.text).others;
+  note_unread_keys(row, sample, chat, chat_template, render);
 }
 
 // The last learnt token, white space aside, as a piece; empty if it is a token that ends texts.
@@ -417,8 +441,11 @@ EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
   return in_row(sample, [&] {
     EncodedRow row;
     if (is_chat(sample)) {
-      row.ids = chat_encoding(readable(sample, prompt_messages(sample), true).rendered.text).ids;
+      const ReadableChat chat = readable(sample, prompt_messages(sample), true);
+      row.ids = chat_encoding(chat.rendered.text).ids;
       row.own_bos = begins_with_bos(row.ids);
+      // A client's request has no row to be named.
+      if (sample.index >= 0) note_losses_of_prompt(row, sample, chat, required(chat_template_));
     } else {
       row = plain_row(sample.kind == Kind::Text ? sample.text : sample.prompt);
     }

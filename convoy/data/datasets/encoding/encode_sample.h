@@ -75,7 +75,8 @@ class SampleEncoder {
   // DataError naming file and line, also for a text that the template does not write.
   EncodedRow encode(const Sample& sample) const;
   // Ids of a prompt to continue: a chat up to its last assistant turn and the generation prompt, or
-  // a plain prompt or text without EOS. Throws DataError.
+  // a plain prompt or text without EOS. Notes what the template does not write of a row's tools,
+  // documents, calls, texts, keys and variables. Throws DataError.
   EncodedRow encode_prompt(const Sample& sample) const;
   // The text that encode() tokenises.
   std::string render(const Sample& sample, bool add_generation_prompt) const;

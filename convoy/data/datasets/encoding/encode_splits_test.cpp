@@ -120,8 +120,8 @@ TEST(EncodeSplits, WhatTheTemplateLeavesOutIsAWarningOfTheFile) {
   const std::string warnings = fmt::format("{}", fmt::join(splits.reports[0].warnings, "\n"));
   for (const char* wanted :
        {"the chat template does not write the `tools` of 2 rows, the first is row 2 on line 2",
-        "does not write the `tool_calls` of 2 rows, the first is row 2 on line 2: they are not "
-        "learnt",
+        "does not write the `tool_calls` of 2 rows, the first is row 2 on line 2: the model does "
+        "not see them",
         "the chat template has no variable `enable_thinkng` (in 3 rows), which has no effect",
         "2 rows have an empty answer, the first is row 2 on line 2"})
     EXPECT_NE(warnings.find(wanted), std::string::npos) << warnings;

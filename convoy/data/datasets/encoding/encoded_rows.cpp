@@ -26,14 +26,14 @@ std::optional<EncodedSample> EncodedRows::next() {
   return std::nullopt;
 }
 
-void EncodedRows::finish(const Log& log, Columns columns) const {
+void EncodedRows::finish(const Log& log, LostParts lost) const {
   reader_.require_samples();
   if (const std::string bad = reader_.bad_rows().summary(); !bad.empty()) log.warning(bad);
-  if (const std::string unread = reader_.unread_columns();
-      columns == Columns::Unnamed && !unread.empty())
-    log.warning(unread);
-  for (const std::string& warning : row_warnings(losses_, 0, Truncation::KeepStart))
-    log.warning(warning);
+  if (lost == LostParts::Unnamed) {
+    if (const std::string unread = reader_.unread_columns(); !unread.empty()) log.warning(unread);
+    for (const std::string& warning : row_warnings(losses_, 0, Truncation::KeepStart))
+      log.warning(warning);
+  }
   if (const std::string ranked = reader_.ranked_lists(); !ranked.empty()) log.info(ranked);
   if (rows_own_bos_ > 0) log.info(own_bos_notice(rows_own_bos_));
 }

@@ -34,9 +34,9 @@ class EncodedRows {
 
   // Call it after the last row. Throws DataError when there was no row. Logs the skipped rows, the
   // rows whose extra BOS was dropped, what the rows lose (row_warnings.h), and the columns that
-  // nothing reads. Columns::Named: another reader of the file has logged these columns already.
-  enum class Columns { Named, Unnamed };
-  void finish(const Log& log, Columns columns = Columns::Unnamed) const;
+  // nothing reads. LostParts::Named: another reader of the file has logged the last two already.
+  enum class LostParts { Named, Unnamed };
+  void finish(const Log& log, LostParts lost = LostParts::Unnamed) const;
 
  private:
   SampleReader reader_;

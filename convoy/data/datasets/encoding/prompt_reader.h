@@ -9,6 +9,7 @@
 #include "convoy/core/base/log.h"
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/data/datasets/encoding/encoded_rows.h"
+#include "convoy/data/datasets/encoding/row_warnings.h"
 
 namespace convoy::data {
 
@@ -34,6 +35,11 @@ class PromptReader {
   void read_typed(const Take& take) const;
   void read_rows(const Take& take) const;
   void read_lines(const Take& take) const;
+  // `plain`: the rows of plain text among all `rows`; `own_system`: those with a system turn of
+  // their own. Throws ConfigError when no row reads a given flag, warns when some do not.
+  void say_flags_without_effect(const RowTally& plain, const RowTally& own_system,
+                                int64_t rows) const;
+  std::string flags_for_chats() const;
 
   const settings::GenerateFlags& flags_;
   Log log_;

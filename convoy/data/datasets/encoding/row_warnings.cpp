@@ -12,12 +12,6 @@
 namespace convoy::data {
 namespace {
 
-std::string place_of(const RowTally& tally) {
-  const std::string line =
-      tally.first_line > 0 ? fmt::format(" on line {}", tally.first_line) : std::string();
-  return fmt::format("the first is row {}{}", tally.first_index + 1, line);
-}
-
 // A list such as "`ts` (in 3 rows), `id` (in 1 row)".
 std::string list_of_keys(const std::map<std::string, RowTally>& keys) {
   constexpr size_t kMostKeys = 20;
@@ -42,6 +36,12 @@ bool repeats_prompt(const Sample& sample) {
   };
   return !prompt.empty() && begins_with_it(sample.completion) &&
          (!sample.is_pair || begins_with_it(sample.rejected));
+}
+
+std::string first_row_of(const RowTally& tally) {
+  const std::string line =
+      tally.first_line > 0 ? fmt::format(" on line {}", tally.first_line) : std::string();
+  return fmt::format("the first is row {}{}", tally.first_index + 1, line);
 }
 
 void RowTally::add(const Sample& sample) {
@@ -114,34 +114,34 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
     warnings.push_back(
         fmt::format("the chat template does not write the {} of {}, {}: {}; set data.template_path "
                     "to a template that writes them",
-                    part, counted(tally.rows, "row"), place_of(tally), result));
+                    part, counted(tally.rows, "row"), first_row_of(tally), result));
   };
   unwritten(losses.tools_unread, "`tools`", "the model does not see them");
   unwritten(losses.documents_unread, "`documents`", "the model does not see them");
-  unwritten(losses.calls_unread, "`tool_calls`", "they are not learnt");
+  unwritten(losses.calls_unread, "`tool_calls`", "the model does not see them");
   unwritten(losses.reasoning_unread, "thoughts (reasoning_content, thinking)",
             "they are not learnt");
   if (const RowTally& tally = losses.text_unread; tally.rows > 0)
     warnings.push_back(fmt::format(
         "the chat template does not write the text of {} as it is in the row, {}: it leaves out or "
         "replaces a part; where that is not wanted, set data.template_path to another template",
-        counted(tally.rows, "row"), place_of(tally)));
+        counted(tally.rows, "row"), first_row_of(tally)));
   if (const RowTally& tally = losses.open_ends; tally.rows > 0)
     warnings.push_back(fmt::format(
         "the chat template ends no turn with a token of its own: in {} the last learnt token is "
         "text (`{}`), {}, so the model does not learn to stop; set data.template_path to a "
         "template that writes an end token behind each answer, and data.eos_token to that token",
-        counted(tally.rows, "row"), losses.first_open_end, place_of(tally)));
+        counted(tally.rows, "row"), losses.first_open_end, first_row_of(tally)));
   for (const auto& [key, tally] : losses.beside_prompt)
     warnings.push_back(
         fmt::format("{} `{}` beside `prompt`, {}: `prompt` is read; leave one of them out",
-                    counted(tally.rows, "row has", "rows have"), key, place_of(tally)));
+                    counted(tally.rows, "row has", "rows have"), key, first_row_of(tally)));
   for (const auto& [key, tally] : losses.weight_like)
     warnings.push_back(
         fmt::format("{} turns with `{}`, {}: no weight is read from it; the keys that are read are "
                     "weight, loss_weight, train, training, trainable, loss, loss_scale, loss_mask "
                     "and masked",
-                    counted(tally.rows, "row has", "rows have"), key, place_of(tally)));
+                    counted(tally.rows, "row has", "rows have"), key, first_row_of(tally)));
   if (!losses.keys_unread.empty())
     warnings.push_back(fmt::format(
         "nothing reads {} of turns: {}; leave {} out, or set data.template_path to a template that "
@@ -159,40 +159,40 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
   if (const RowTally& tally = losses.empty_answers; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{} an empty answer, {}: it is not learnt; data.empty_answers: learn learns its end",
-        counted(tally.rows, "row has", "rows have"), place_of(tally)));
+        counted(tally.rows, "row has", "rows have"), first_row_of(tally)));
   if (const RowTally& tally = losses.empty_sides; tally.rows > 0)
     warnings.push_back(
         fmt::format("{} an empty chosen or rejected answer, {}: no empty answer is learnt, so {} "
                     "dropped",
-                    counted(tally.rows, "pair has", "pairs have"), place_of(tally),
+                    counted(tally.rows, "pair has", "pairs have"), first_row_of(tally),
                     tally.rows == 1 ? "it is" : "they are"));
   if (const RowTally& tally = losses.sides_equal; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{} only behind model.max_seq_len {}, {}: both sides are equal when cut, so {} dropped; "
         "raise it",
-        counted(tally.rows, "pair differs", "pairs differ"), max_tokens, place_of(tally),
+        counted(tally.rows, "pair differs", "pairs differ"), max_tokens, first_row_of(tally),
         tally.rows == 1 ? "it is" : "they are"));
   if (const RowTally& tally = losses.seams; tally.rows > 0)
     warnings.push_back(fmt::format(
         "in {} one token holds the end of the prompt and the start of the completion, {}: it is "
         "learnt; end prompts without a blank, and begin completions with it",
-        counted(tally.rows, "row"), place_of(tally)));
+        counted(tally.rows, "row"), first_row_of(tally)));
   if (const RowTally& tally = losses.pairs_with_prompt; tally.rows > 0)
     warnings.push_back(fmt::format(
         "in {} chosen and rejected both begin with the whole prompt, {}: the model would learn to "
         "repeat it; leave the column `prompt` out, and what both begin with is the prompt",
-        counted(tally.rows, "pair"), place_of(tally)));
+        counted(tally.rows, "pair"), first_row_of(tally)));
   if (const RowTally& tally = losses.answers_with_prompt; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{} with the whole prompt, {}: the model would learn to repeat it; cut it off the answers",
-        counted(tally.rows, "answer begins", "answers begin"), place_of(tally)));
+        counted(tally.rows, "answer begins", "answers begin"), first_row_of(tally)));
   if (const RowTally& tally = losses.answers_cut; tally.rows > 0)
     warnings.push_back(fmt::format(
         "{:.1f} % of the rows ({} of {}) lose their answer to model.max_seq_len {} and are "
         "dropped, "
         "{}: raise it{}",
         100.0 * static_cast<double>(tally.rows) / static_cast<double>(losses.rows_encoded),
-        tally.rows, losses.rows_encoded, max_tokens, place_of(tally),
+        tally.rows, losses.rows_encoded, max_tokens, first_row_of(tally),
         truncation == Truncation::KeepStart
             ? ", or keep the end of long rows with data.truncation_side: left"
             : ""));
@@ -200,7 +200,7 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
     warnings.push_back(fmt::format(
         "{} longer than model.max_seq_len {}, {}: the rest is not learnt; data.truncation: split "
         "learns all of it, data.text_rows: line makes a row of each line of a .txt file",
-        counted(tally.rows, "text is", "texts are"), max_tokens, place_of(tally)));
+        counted(tally.rows, "text is", "texts are"), max_tokens, first_row_of(tally)));
   return warnings;
 }
 

@@ -23,6 +23,9 @@ struct RowTally {
   void add(const RowTally& later);
 };
 
+// "the first is row 3 on line 4".
+std::string first_row_of(const RowTally& tally);
+
 // True for a preference row of texts in which the answers begin with the whole prompt. Such a
 // prompt is read twice, and learnt as a part of each answer.
 bool repeats_prompt(const Sample& sample);

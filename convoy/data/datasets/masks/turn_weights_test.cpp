@@ -257,10 +257,10 @@ TEST_F(TurnWeights, KeysThatReadLikeAWeightAreNamed) {
 TEST_F(TurnWeights, OtherKeysThatNothingReadsAreNamed) {
   using Keys = std::vector<std::string>;
   const std::string row = chat(R"(, "country": "IT", "tags": [], "name": "x", "url": null)", "");
-  EXPECT_EQ(encoded(row).keys_unread, Keys{"country"});
+  EXPECT_EQ(encoded(row).keys_unread, (Keys{"country", "name"}));
   EXPECT_EQ(encoded(chat(R"(, "text": "more")", "")).keys_unread, Keys{"text"});
   const char* const reading =
-      "{% for m in messages %}{{ m.country }}{{ m.content }}{% endfor %}"
+      "{% for m in messages %}{{ m.country }}{{ m.name }}{{ m.content }}{% endfor %}"
       "{% if add_generation_prompt %}>{% endif %}";
   EXPECT_EQ(encoded(row, {.supervise = Supervise::All}, reading).keys_unread, Keys());
   EXPECT_EQ(encoded(R"({"conversations": [{"from": "human", "value": "q", "country": "IT"},)"

@@ -41,8 +41,9 @@ bool is_list_of_objects(const Json& value) {
 }
 
 // The known keys of turns: OpenAI's format, and thoughts.
-constexpr std::array<std::string_view, 9> kTurnKeys = {
-    "role", "content",           "tool_calls", "tool_call_id", "name",
+// A `name` is not among them: many templates do not write it.
+constexpr std::array<std::string_view, 8> kTurnKeys = {
+    "role", "content",           "tool_calls", "tool_call_id",
     "type", "reasoning_content", "thinking",   "reasoning"};
 constexpr std::array<std::string_view, 2> kTextPartKeys = {"type", "text"};
 constexpr std::array<std::string_view, 2> kShareGptKeys = {"from", "value"};
