@@ -120,9 +120,20 @@ bool Choices::are_in(std::string_view question) const {
   return true;
 }
 
+// Beside choices that are texts, a number is an index, as in MMLU.
+std::string Choices::two_readings_of(const Json& answer) const {
+  const auto said = choice_text_of(answer);
+  if (!said || place_in(labels, *said) || (answer.is_number() && !are_numbers)) return {};
+  const auto named = place_in(texts, *said);
+  const auto index = text_as<size_t>(*said);
+  if (!named || !index || *index >= texts.size() || *named == *index) return {};
+  return fmt::format("the text of choice {}, and the index from 0 of choice {}", labels[*named],
+                     labels[*index]);
+}
+
 std::optional<std::string> Choices::answer_of(const Json& answer) const {
   const auto said = choice_text_of(answer);
-  if (!said) return std::nullopt;
+  if (!said || !two_readings_of(answer).empty()) return std::nullopt;
   if (place_in(labels, *said)) return said;
   const auto named = place_in(texts, *said);
   const auto index = text_as<size_t>(*said);
@@ -130,10 +141,7 @@ std::optional<std::string> Choices::answer_of(const Json& answer) const {
   if (is_letter && !named) return std::nullopt;
   if (!index) return answer.is_string() ? said : std::nullopt;
   if (answer.is_string() && (named || *index >= texts.size())) return said;
-  // If the choices are numbers, a number may be an index or a choice. If they are texts, it is an
-  // index, as in MMLU.
-  const bool is_ambiguous = are_numbers && named && *named != *index;
-  if (*index >= texts.size() || is_ambiguous) return std::nullopt;
+  if (*index >= texts.size()) return std::nullopt;
   return labels[*index];
 }
 

@@ -24,9 +24,10 @@ struct Choices {
   // True when `question` shows each choice with its label already.
   bool are_in(std::string_view question) const;
   // The choice that `answer` names: for an index from 0 the label; for a text the text itself.
-  // Empty for an index or a letter without a choice, and for a number that is both an index and the
-  // text of another choice.
+  // Empty for an index or a letter without a choice, and for an answer of two readings.
   std::optional<std::string> answer_of(const nlohmann::ordered_json& answer) const;
+  // Both readings of an answer that is the text of one choice and the index of another; else empty.
+  std::string two_readings_of(const nlohmann::ordered_json& answer) const;
 
  private:
   bool begin_with_labels() const;

@@ -153,6 +153,9 @@ Json answer_turn(RowFields& fields, std::string_view assistant, const Choices* c
   }
   if (choices == nullptr) return plain_turn("assistant", fields.text(assistant));
   const Json& answer = fields.member(assistant);
+  if (const std::string both = choices->two_readings_of(answer); !both.empty())
+    fields.fail(fmt::format("`{}` is {}: {}", assistant, answer.dump(), both),
+                "write the letter of the choice");
   const auto said = choices->answer_of(answer);
   if (!said)
     fields.fail(fmt::format("`{}` is {}, which names none of the {} choices", assistant,

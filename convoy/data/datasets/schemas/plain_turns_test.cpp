@@ -153,7 +153,7 @@ TEST(PlainTurns, ChoicesArePartOfTheQuestion) {
   EXPECT_EQ(read(R"({"question":"q","choices":["x","y"],"answer":2})"),
             "row 7: `answer` is 2, which names none of the 2 choices");
   EXPECT_EQ(read(R"({"question":"q","choices":[1,2,3],"answer":2})"),
-            "row 7: `answer` is 2, which names none of the 3 choices");
+            "row 7: `answer` is 2: the text of choice B, and the index from 0 of choice C");
   // Beside texts a number is an index, also of texts that are numbers.
   EXPECT_EQ(read(R"({"question":"q","choices":["8","2","24"],"answer":2})"),
             "user=q\nA. 8\nB. 2\nC. 24;assistant=C|");
@@ -162,8 +162,15 @@ TEST(PlainTurns, ChoicesArePartOfTheQuestion) {
   // deepmind/aqua_rat
   EXPECT_EQ(read(R"({"question":"q","options":["A)x","B)y"],"answer":"B"})"),
             "user=q\nA)x\nB)y;assistant=B|");
+  // A text of one choice that is the index of another, as every answer of a CSV file may be.
   EXPECT_EQ(read(R"({"question":"q","choices":["1","2","3"],"answer":"2"})"),
-            "user=q\nA. 1\nB. 2\nC. 3;assistant=2|");
+            "row 7: `answer` is \"2\": the text of choice B, and the index from 0 of choice C");
+  EXPECT_EQ(read(R"({"question":"q","A":"2","B":"x","C":"y","answer":"2"})"),
+            "row 7: `answer` is \"2\": the text of choice A, and the index from 0 of choice C");
+  EXPECT_EQ(read(R"({"question":"q","choices":["0","1","2"],"answer":"2"})"),
+            "user=q\nA. 0\nB. 1\nC. 2;assistant=2|");
+  EXPECT_EQ(read(R"({"question":"q","choices":["1","2","3"],"answer":"3"})"),
+            "user=q\nA. 1\nB. 2\nC. 3;assistant=3|");
 }
 
 TEST(PlainTurns, ReasoningAndCallsAreMembersOfTheAnswer) {
