@@ -61,8 +61,8 @@ TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
       fmt::format("--model {}/examples/tally-3m", std::getenv("CONVOY_SOURCE_DIR"));
   const auto shown = data("tokens --data pairs.jsonl --schema preference --limit 1 " + model);
   ASSERT_EQ(shown.code, 0) << shown.out;
-  for (const char* part : {"row 0: both sides begin with the same", "row 0, chosen: ",
-                           "row 0, rejected: ", "every token behind the prompt counts"})
+  for (const char* part : {"row 1: both sides begin with the same", "row 1, chosen: ",
+                           "row 1, rejected: ", "every token behind the prompt counts"})
     EXPECT_NE(shown.out.find(part), std::string::npos) << part << ": " << shown.out;
   const auto json = data("tokens --data pairs.jsonl --schema preference --json --quiet " + model);
   for (const char* part : {"\"side\":\"chosen\"", "\"side\":\"rejected\"", "\"shared_tokens\":"})
@@ -81,7 +81,7 @@ TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
   EXPECT_EQ(figures["rows_above_max_seq_len"], 0) << "the limit is of each side: " << figures;
   const auto rendered =
       data("tokens --data pairs.jsonl --schema preference --render --limit 1 --quiet " + model);
-  EXPECT_EQ(rendered.out, "row 0, chosen:\n1 + 1 = 2\nrow 0, rejected:\n1 + 1 = 11\n");
+  EXPECT_EQ(rendered.out, "row 1, chosen:\n1 + 1 = 2\nrow 1, rejected:\n1 + 1 = 11\n");
   // In the form of messages one side of the pair would be lost.
   const auto converted = data("convert pairs.jsonl a.jsonl --schema preference --to messages");
   EXPECT_NE(converted.code, 0);
@@ -135,7 +135,7 @@ TEST_F(DataCommand, AnswersThatAreCalledGoodOrBadAreShownAndChecked) {
                                         std::getenv("CONVOY_SOURCE_DIR"));
   const auto shown = data("tokens --data judged.jsonl --limit 2 " + model);
   ASSERT_EQ(shown.code, 0) << shown.out;
-  for (const char* part : {"row 0, good: ", "row 1, bad: ", "every token behind the prompt counts"})
+  for (const char* part : {"row 1, good: ", "row 2, bad: ", "every token behind the prompt counts"})
     EXPECT_NE(shown.out.find(part), std::string::npos) << part << ": " << shown.out;
   const auto checked = data("validate judged.jsonl " + model);
   EXPECT_EQ(checked.code, 10) << checked.out;

@@ -176,7 +176,7 @@ class TokenView {
   void show_text_of(const data::Sample& sample, const std::string& text, bool numbered,
                     const char* side = nullptr) const {
     if (!json_) {
-      if (side != nullptr) fmt::print("row {}, {}:\n", sample.index, side);
+      if (side != nullptr) fmt::print("row {}, {}:\n", sample.index + 1, side);
       fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
       return;
     }
@@ -194,7 +194,7 @@ class TokenView {
     const std::vector<data::EncodedRow> sides = data::rows_of_pair(row);
     const int64_t shared = data::shared_tokens(sides[0], sides[1]);
     if (!json_)
-      fmt::print("row {}: both sides begin with the same {}\n", row.source_index,
+      fmt::print("row {}: both sides begin with the same {}\n", row.source_index + 1,
                  counted(shared, "token"));
     show_row(sides[0], true, "chosen", shared);
     show_row(sides[1], true, "rejected", shared);
@@ -222,7 +222,8 @@ class TokenView {
     }
     const auto learnt = std::count(row.supervised.begin(), row.supervised.end(), uint8_t{1});
     if (numbered)
-      fmt::print("row {}{}: ", row.source_index, side == nullptr ? "" : fmt::format(", {}", side));
+      fmt::print("row {}{}: ", row.source_index + 1,
+                 side == nullptr ? "" : fmt::format(", {}", side));
     fmt::print("{}, {} supervised (*)\n", counted(std::ssize(row.ids), "token"), learnt);
     const std::vector<double> weights = weights_of(row);
     for (size_t token = 0; token < row.ids.size(); ++token)
