@@ -51,6 +51,12 @@ bool is_part(const MeasureUnit& unit) {
          unit.others.contains("ppb") || unit.others.contains("basispoint");
 }
 
+// True for a number between 0 and 1, or their negatives.
+bool may_be_share(const Node& node, Steps& steps) {
+  const Number number = evaluate(node, {}, steps);
+  return number.defined && number.is_real() && std::abs(number.real()) < 1;
+}
+
 // True for units that group things, such as a pair. "5 pairs" and "5 shoes" cannot be compared: the
 // noun may count the pairs or the single things.
 bool is_group(const MeasureUnit& unit) { return unit.others.contains("piece") && unit.above > 1; }
@@ -273,15 +279,19 @@ Verdict Comparer::quantities(const Node& gold, const Node& prediction) {
   Verdict verdict = values(a.node, b.node);
   if ((is_group(a.unit) && b.has_noun) || (is_group(b.unit) && a.has_noun))
     return verdict == Verdict::Yes ? Verdict::Unknown : verdict;
-  if (verdict == Verdict::Yes) return verdict;
-  // A percentage equals its number and its value: 50 % equals 50, and 1/2.
+  // A percentage equals its number and its value: 50 % equals 50, and 1/2. But 0.5 may be the
+  // number of 0.5 % or a share, which is 50 %.
   if (a.percent != b.percent) {
     const Node hundred = make_leaf(Kind::Number, "100");
     const auto part = [&](const Peeled& side) {
       return side.percent ? make_node(Kind::Quotient, {side.node, hundred}) : side.node;
     };
-    verdict = either(verdict, values(part(a), part(b)));
+    const Verdict by_value = values(part(a), part(b));
+    if (verdict == Verdict::Yes && by_value != Verdict::Yes && may_be_share(a.node, steps_))
+      return Verdict::Unknown;
+    verdict = either(verdict, by_value);
   }
+  if (verdict == Verdict::Yes) return verdict;
   // An angle in degrees equals the same angle in radians: 90 degrees are pi/2.
   const bool gold_is_angle = a.unit.powers[4] == 1;
   const bool prediction_is_angle = b.unit.powers[4] == 1;

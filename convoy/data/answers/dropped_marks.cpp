@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "convoy/data/answers/letters.h"
@@ -160,17 +161,12 @@ bool differ_in_signs(std::string_view a, std::string_view b) {
   return has_vectors && differ({"cdot"}, {"times"});
 }
 
-// \vec{AB} and \vec{BA}.
-bool differ_in_vectors(std::string_view a, std::string_view b) {
-  for (const std::string_view name : {"vec", "overrightarrow"}) {
-    const std::vector<std::string> of_a = arguments_of(a, name);
-    for (const std::string& argument : arguments_of(b, name)) {
-      const std::string reversed(argument.rbegin(), argument.rend());
-      if (reversed != argument && std::find(of_a.begin(), of_a.end(), reversed) != of_a.end())
-        return true;
-    }
-  }
-  return false;
+// The points of the arrows in `text`: AB of \vec{AB}.
+std::vector<std::string> arrows_in(std::string_view text) {
+  std::vector<std::string> arrows = arguments_of(text, "vec");
+  for (std::string& arrow : arguments_of(text, "overrightarrow"))
+    arrows.push_back(std::move(arrow));
+  return arrows;
 }
 
 // True for a list that goes on: "1, 2, 3, ...".
@@ -227,6 +223,15 @@ bool differ_in_bits(std::span<const Token> a, std::span<const Token> b) {
 
 }  // namespace
 
+bool turn_an_arrow(std::string_view a, std::string_view b) {
+  const std::vector<std::string> of_a = arrows_in(a);
+  for (const std::string& arrow : arrows_in(b)) {
+    const std::string turned(arrow.rbegin(), arrow.rend());
+    if (turned != arrow && std::find(of_a.begin(), of_a.end(), turned) != of_a.end()) return true;
+  }
+  return false;
+}
+
 bool differ_in_marks(const WrittenAnswer& a, const WrittenAnswer& b) {
   if (a.text == b.text) return false;
   const int depth_a = set_depth(a.tokens);
@@ -235,7 +240,7 @@ bool differ_in_marks(const WrittenAnswer& a, const WrittenAnswer& b) {
       std::equal(a.tokens.begin(), a.tokens.end(), b.tokens.begin(), b.tokens.end());
   return differ_in_kinds(a.tokens, b.tokens) || are_words_of_same_letters(a.tokens, b.tokens) ||
          differ_in_counts(a.tokens, b.tokens) || accents_in(a.text) != accents_in(b.text) ||
-         differ_in_signs(a.text, b.text) || differ_in_vectors(a.text, b.text) ||
+         differ_in_signs(a.text, b.text) || turn_an_arrow(a.text, b.text) ||
          goes_on(a.text) != goes_on(b.text) ||
          (depth_a != depth_b && std::max(depth_a, depth_b) > 1) ||
          differ_in_bits(a.tokens, b.tokens) ||

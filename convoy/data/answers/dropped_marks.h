@@ -20,4 +20,8 @@ struct WrittenAnswer {
 // may be two answers.
 bool differ_in_marks(const WrittenAnswer& a, const WrittenAnswer& b);
 
+// True when one answer has a vector between two points and the other one its reverse: \vec{AB} and
+// \vec{BA}. In trees both are one product, so that they tell nothing about the signs.
+bool turn_an_arrow(std::string_view a, std::string_view b);
+
 }  // namespace convoy::answers

@@ -327,7 +327,8 @@ Verdict compare_texts(std::string_view gold, std::string_view prediction,
   const bool is_doubtful =
       verdict == Verdict::Yes && differ_in_marks({.text = gold, .tokens = wanted.tokens},
                                                  {.text = prediction, .tokens = told.tokens});
-  return is_doubtful ? Verdict::Unknown : verdict;
+  const bool may_be_equal = verdict == Verdict::No && turn_an_arrow(gold, prediction);
+  return is_doubtful || may_be_equal ? Verdict::Unknown : verdict;
 }
 
 bool names_option(std::string_view answer, const CheckLimits& limits) {
