@@ -279,7 +279,8 @@ TEST_P(FewBits, LossesOfAQuantisedHeadAreThoseOfItsLogits) {
   EXPECT_TRUE(at::equal(found.correct_T, logits_TV.argmax(1).eq(at::tensor(labels))));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, FewBits, ::testing::Values("llama", "gemma2"),
+INSTANTIATE_TEST_SUITE_P(Models, FewBits,
+                         ::testing::Values("llama", "gemma2", "gemma4", "muse_glimmer"),
                          [](const auto& tested) { return std::string(tested.param); });
 
 // The expected tokens are from transformers, as make_models.py continues rows for this model.
@@ -383,7 +384,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Family,
                                            "mistral-nemo", "smollm3", "smollm3-window", "olmo3",
                                            "phi3", "glm4", "gemma2", "gemma2-untied", "qwen3_5",
                                            "qwen3_5-tied", "gemma4", "gemma4-keys", "muse_glimmer",
-                                           "muse_glimmer-tied"),
+                                           "muse_glimmer-tied", "gemma4-unified", "gemma"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -36,6 +36,12 @@ double highest_rate(const json& curve) {
   return highest;
 }
 
+std::string name_of_family(const ::testing::TestParamInfo<const char*>& family) {
+  std::string name = family.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 class Family : public ::testing::TestWithParam<const char*> {
  protected:
   json curve_config(const std::string& rows, double learning_rate) const {
@@ -144,8 +150,40 @@ TEST_P(Family, EvaluationIsTheMeanOfScores) {
 INSTANTIATE_TEST_SUITE_P(All, Family,
                          ::testing::Values("llama", "qwen2", "qwen3", "gemma3", "mistral",
                                            "smollm3", "phi3", "gemma2", "qwen3_5", "gemma4",
-                                           "muse_glimmer"),
-                         [](const auto& family) { return std::string(family.param); });
+                                           "muse_glimmer", "gemma", "gemma4-unified"),
+                         name_of_family);
+
+// The families whose layers share keys, have states or hold tensors outside their blocks: ranks sum
+// and share these too.
+class FamilyOnTwoRanks : public Family {
+ protected:
+  void expect_curve_of(const std::string& name, json config, const std::string& strategy,
+                       const json& wanted) const {
+    SCOPED_TRACE(strategy);
+    config["train"]["grad_accum"] = 1;
+    config["parallel"] = {{"strategy", strategy}};
+    if (strategy == "zero3") config["parallel"]["keep_whole_below"] = 0;
+    expect_curve(convoy_.train(name + strategy, config, "--nproc 2"), wanted);
+  }
+};
+
+TEST_P(FamilyOnTwoRanks, FullTrainingFollowsTransformers) {
+  const json wanted = golden(GetParam())["curves"]["full"];
+  json config = curve_config("chats", highest_rate(wanted));
+  config["tuning"]["mode"] = "full";
+  for (const char* strategy : {"ddp", "zero3"}) expect_curve_of("full", config, strategy, wanted);
+}
+
+TEST_P(FamilyOnTwoRanks, LoraTrainingFollowsPeft) {
+  const json wanted = golden(GetParam())["curves"]["lora"];
+  json config = curve_config("completions", highest_rate(wanted));
+  config["tuning"]["lora"]["adapter"] = (golden_folder() / GetParam() / "start").string();
+  expect_curve_of("lora", config, "zero3", wanted);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FamilyOnTwoRanks,
+                         ::testing::Values("gemma4", "gemma4-unified", "qwen3_5", "muse_glimmer"),
+                         name_of_family);
 
 // tests/golden/train/make_weighted.py: turns with weights, one divisor over all rows of a step.
 TEST(WeightsOfTurns, TrainingFollowsPyTorchUnderEveryStrategy) {

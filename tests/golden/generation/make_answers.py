@@ -45,6 +45,8 @@ MODELS = {
     "muse_glimmer-tied": 18,
     "gemma4": 17,
     "gemma4-keys": 18,
+    "gemma4-unified": 19,
+    "gemma": 20,
 }
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4

@@ -29,7 +29,7 @@ COMMON = dict(
     bos_token_id=1, eos_token_id=2, attention_dropout=0.0, initializer_range=0.02, use_cache=True
 )
 
-# name: (v5 config, keys of it that v4 spells otherwise, the v4 spelling, how it is saved)
+# name: (v5 config, keys that v4 spells otherwise, how it is saved, the seed of its weights; its rows have seed + 100)
 MODELS = {
     "llama": (
         dict(
@@ -52,6 +52,7 @@ MODELS = {
         ),
         dict(rope_theta=500.0, rope_scaling=dict(rope_type="llama3", **LLAMA3)),
         {},
+        0,
     ),
     "llama-biased": (
         dict(
@@ -73,6 +74,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=dict(type="linear", factor=2.0)),
         dict(max_shard_size="20KB"),
+        1,
     ),
     "qwen2": (
         dict(
@@ -95,6 +97,7 @@ MODELS = {
         ),
         dict(rope_theta=1000000.0, rope_scaling=None, sliding_window=4, layer_types=None),
         {},
+        2,
     ),
     "qwen2-window": (
         dict(
@@ -117,6 +120,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, layer_types=None),
         {},
+        3,
     ),
     "qwen3": (
         dict(
@@ -141,6 +145,7 @@ MODELS = {
         ),
         dict(rope_theta=1000000.0, rope_scaling=None, layer_types=None),
         dict(dtype=torch.bfloat16),
+        4,
     ),
     "gemma3": (
         dict(
@@ -179,6 +184,7 @@ MODELS = {
             layer_types=None,
         ),
         {},
+        5,
     ),
     # v0.1: a window in every layer, heads of hidden / num_heads.
     "mistral": (
@@ -201,6 +207,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0),
         {},
+        6,
     ),
     # Nemo: heads wider than hidden / num_heads, no window.
     "mistral-nemo": (
@@ -223,6 +230,7 @@ MODELS = {
         ),
         dict(rope_theta=1000000.0, rope_scaling=None),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+        7,
     ),
     # As in the published model, every fourth layer does not rotate.
     "smollm3": (
@@ -249,6 +257,7 @@ MODELS = {
         ),
         dict(rope_theta=5000000.0, rope_scaling=None, layer_types=None, no_rope_layers=None),
         {},
+        8,
     ),
     # The other options of SmolLM3: windows where layers do not rotate, biases, a head of its own.
     "smollm3-window": (
@@ -275,6 +284,7 @@ MODELS = {
         ),
         dict(layer_types=None),
         {},
+        9,
     ),
     # YaRN reaches beyond the positions of training, as the model cards of Qwen describe it.
     "qwen3-yarn": (
@@ -309,6 +319,7 @@ MODELS = {
             rope_scaling=dict(type="yarn", factor=4.0, original_max_position_embeddings=32),
         ),
         {},
+        10,
     ),
     # This configuration gives every further key of YaRN.
     "llama-yarn": (
@@ -354,6 +365,7 @@ MODELS = {
             ),
         ),
         {},
+        11,
     ),
     # Four scales, of which only the one of the logits is a power of two.
     "granite": (
@@ -380,6 +392,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=None),
         {},
+        12,
     ),
     # Biases of queries, keys and values alone, heads wider than hidden / num_heads.
     "seed_oss": (
@@ -405,6 +418,7 @@ MODELS = {
         ),
         dict(rope_theta=10000000.0, rope_scaling=None),
         dict(dtype=torch.bfloat16),
+        13,
     ),
     # Norms behind attention and feed-forward, and over queries and keys of all heads at once.
     "olmo2": (
@@ -426,6 +440,7 @@ MODELS = {
         ),
         dict(rope_theta=500000.0, rope_scaling=None),
         {},
+        14,
     ),
     # Windows in three of four layers; the others are stretched.
     "olmo3": (
@@ -471,6 +486,7 @@ MODELS = {
             ),
         ),
         {},
+        15,
     ),
     # Like Phi-4-mini: fused maps, three quarters of a head rotate, longrope within the first positions.
     "phi3": (
@@ -506,6 +522,7 @@ MODELS = {
             ),
         ),
         {},
+        16,
     ),
     # Like Phi-3-mini-4k: heads rotate as a whole, there are as many keys as queries, and a window.
     "phi3-window": (
@@ -529,6 +546,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=None),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+        17,
     ),
     # Half of a head rotates, in pairs of neighbours; gate and up are one map.
     "glm": (
@@ -554,6 +572,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
         {},
+        18,
     ),
     # GLM-4 is GLM with norms behind attention and feed-forward, under names of its own.
     "glm4": (
@@ -579,6 +598,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
         {},
+        19,
     ),
     # Queries that grow with every eight positions.
     "ministral3": (
@@ -624,6 +644,7 @@ MODELS = {
             ),
         ),
         {},
+        20,
     ),
     # Soft caps low enough to bend scores and logits; windows in every second layer.
     "gemma2": (
@@ -651,6 +672,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=None, layer_types=None),
         {},
+        21,
     ),
     # Gemma 2 without a cap on logits, with biases, a head of its own, and another order of windows.
     "gemma2-untied": (
@@ -679,6 +701,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=dict(rope_type="linear", factor=4.0)),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+        22,
     ),
     # As in the published model, three layers of Gated DeltaNet come before each layer of attention. Each key head
     # serves three value heads.
@@ -722,6 +745,7 @@ MODELS = {
             attn_output_gate=True,
         ),
         {},
+        23,
     ),
     # Other values of Qwen3.5: a tied head, attention biases, as many key as value heads, an own order of layers.
     "qwen3_5-tied": (
@@ -753,6 +777,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=None, partial_rotary_factor=0.5),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+        24,
     ),
     # The first row of this model is longer than the original positions, the second row is not.
     "phi3-long": (
@@ -788,6 +813,7 @@ MODELS = {
             ),
         ),
         {},
+        25,
     ),
     # As E2B: the last layers read the keys and values of earlier ones and have a feed-forward of twice the width;
     # embeddings for each layer; heads of two sizes.
@@ -839,6 +865,7 @@ MODELS = {
             ),
         ),
         {},
+        26,
     ),
     # As 31B: keys of the layers that see all keys are values too, and have fewer heads. A head of its own, biases.
     "gemma4-keys": (
@@ -866,6 +893,7 @@ MODELS = {
         ),
         dict(global_head_dim=20, num_global_key_value_heads=1, layer_types=None),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+        27,
     ),
     # As 12B, whose type has other defaults.
     "gemma4-unified": (
@@ -892,6 +920,7 @@ MODELS = {
         ),
         dict(global_head_dim=16, num_global_key_value_heads=1, layer_types=None),
         {},
+        28,
     ),
     # Every fourth layer from the last backwards sees all keys and does not rotate. Epsilons large enough to show where
     # each one holds.
@@ -921,6 +950,7 @@ MODELS = {
         ),
         dict(rope_theta=500000.0, rope_scaling=None, layer_types=None, layer_rope_theta=None),
         {},
+        29,
     ),
     # Its other values: a tied head, an own order of windows and of layers that do not rotate, a scaled rotation.
     "muse_glimmer-tied": (
@@ -951,6 +981,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=dict(rope_type="linear", factor=4.0)),
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
+        30,
     ),
     # One key head, heads wider than hidden / num_heads. The first files call GELU's approximation `gelu`.
     "gemma": (
@@ -974,6 +1005,7 @@ MODELS = {
         ),
         dict(rope_theta=10000.0, rope_scaling=None, hidden_act="gelu", hidden_activation=None),
         {},
+        31,
     ),
 }
 # New tokens of the greedy continuation, where they are more than NEW.
@@ -1011,6 +1043,11 @@ def norm_centre(model, name):
     return 0.0 if is_zero_centred and not is_plain else 1.0
 
 
+def embedding_scale(model):
+    """Gemma multiplies embeddings by the root of their width and caps no logits: larger ones leave one likely token."""
+    return 0.15 if model.config.model_type == "gemma" else 0.5
+
+
 def randomise(model, seed):
     """Weights large enough that rules which differ give logits which differ."""
     generator = torch.Generator().manual_seed(seed)
@@ -1022,7 +1059,7 @@ def randomise(model, seed):
             elif parameter.dim() == 1:
                 parameter.copy_(0.3 * noise)
             elif "embed" in name:
-                parameter.copy_(0.5 * noise)
+                parameter.copy_(embedding_scale(model) * noise)
             elif "linear_attn.in_proj" in name:
                 parameter.copy_(noise * 0.6 / parameter.shape[1] ** 0.5)
             else:
@@ -1067,8 +1104,8 @@ def greedy(model, prompt, tokens):
     return ids[len(prompt) :]
 
 
-def make(name, seed):
-    v5, v4, saving = MODELS[name]
+def make(name):
+    v5, v4, saving, seed = MODELS[name]
     folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -1190,12 +1227,12 @@ def make_nested(name):
 
 if __name__ == "__main__":
     names = [word for word in sys.argv[1:] if word != "--bf16"]
-    for number, model_name in enumerate(MODELS):
+    for model_name in MODELS:
         if model_name in (names or MODELS):
             if "--bf16" in sys.argv:
                 make_bf16(model_name)
             else:
-                make(model_name, number)
+                make(model_name)
     for model_name in NESTED:
         if model_name in (names or NESTED):
             make_nested(model_name)

@@ -28,19 +28,22 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "models"))
 from make_models import COMMON, MODELS, randomise  # noqa: E402
 
-FAMILIES = (
-    "llama",
-    "qwen2",
-    "qwen3",
-    "gemma3",
-    "mistral",
-    "smollm3",
-    "phi3",
-    "gemma2",
-    "qwen3_5",
-    "muse_glimmer",
-    "gemma4",
-)
+# For each family, the seed of its weights, which also widens its vocabulary.
+FAMILIES = {
+    "llama": 0,
+    "qwen2": 1,
+    "qwen3": 2,
+    "gemma3": 3,
+    "mistral": 4,
+    "smollm3": 5,
+    "phi3": 6,
+    "gemma2": 7,
+    "qwen3_5": 8,
+    "muse_glimmer": 9,
+    "gemma4": 10,
+    "gemma": 11,
+    "gemma4-unified": 12,
+}
 MODEL_OF = {"phi3": "phi3-window"}  # the one that rotates alike at any length
 FUSED = {"phi3": ("qkv_proj", "qkv_proj", "gate_up_proj")}  # in place of q_proj, v_proj, up_proj
 STEPS, WARMUP, BATCH, ACCUMULATION, CLIP = 12, 2, 2, 2, 1.0
@@ -309,6 +312,6 @@ if __name__ == "__main__":
     if not sys.argv[1:]:
         make_rows()
         make_tokenizer()
-    for seed, family in enumerate(FAMILIES):
+    for family, seed in FAMILIES.items():
         if family in (sys.argv[1:] or FAMILIES):
             make(family, seed)
