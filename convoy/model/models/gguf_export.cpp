@@ -14,6 +14,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/gguf/encode.h"
+#include "convoy/core/io/gguf/gemma4_config.h"
 #include "convoy/core/io/gguf/gguf_family.h"
 #include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/gguf/tokenizer_metadata.h"
@@ -21,6 +22,7 @@
 #include "convoy/core/io/gguf/writer.h"
 #include "convoy/model/architecture/families/decoder_config.h"
 #include "convoy/model/architecture/families/family.h"
+#include "convoy/model/models/gguf_layers.h"
 
 namespace convoy::models {
 namespace {
@@ -66,7 +68,9 @@ bool has_lost_windows(const DecoderSpec& spec) {
   return slides(spec) && is_one_of(spec, {"mistral", "ministral3", "phi3"});
 }
 
-bool is_gemma(const DecoderSpec& spec) { return is_one_of(spec, {"gemma2", "gemma3"}); }
+bool is_gemma(const DecoderSpec& spec) {
+  return is_one_of(spec, {"gemma", "gemma2", "gemma3", "gemma4"});
+}
 
 std::string gemma_scale_refusal(const DecoderSpec& spec, int64_t layers_of_27b) {
   const int64_t divisor =
@@ -176,8 +180,10 @@ std::string shape_refusal(const DecoderSpec& spec) {
   if (is_one_of(spec, {"olmo2", "olmo3", "phi3", "glm"}) &&
       spec.num_heads * spec.head_dim != spec.hidden_size)
     return "llama.cpp needs heads that share hidden_size in this architecture";
-  if (is_one_of(spec, {"olmo2", "olmo3"}) && spec.tied_head)
+  if (is_one_of(spec, {"olmo2", "olmo3", "muse_glimmer"}) && spec.tied_head)
     return "llama.cpp has no head that is the embedding in this architecture";
+  if (spec.family == "gemma" && !spec.tied_head)
+    return "llama.cpp has the embedding as the head in this architecture";
   return "";
 }
 
@@ -191,16 +197,14 @@ class ModelMetadata {
     number("block_count", spec_.num_layers());
     number("context_length", spec_.max_positions);
     number("embedding_length", spec_.hidden_size);
-    number("feed_forward_length", spec_.ffn_size);
     number("attention.head_count", spec_.num_heads);
-    number("attention.head_count_kv", spec_.num_kv_heads);
     metadata_.real(prefix_ + "attention.layer_norm_rms_epsilon", spec_.norm_epsilon);
-    number("attention.key_length", spec_.head_dim);
-    number("attention.value_length", spec_.head_dim);
     number("vocab_size", spec_.vocab_size);
+    if (spec_.family == "gemma4")
+      add_gemma4_layers(prefix_, spec_, metadata_);
+    else
+      add_layers();
     const RopeSpec& rope = spec_.ropes.front();
-    number("rope.dimension_count",
-           rope.rotated_features > 0 ? rope.rotated_features : spec_.head_dim);
     metadata_.real(prefix_ + "rope.freq_base", rope.theta);
     if (rope.kind == RopeKind::Llama3)
       metadata_.reals(gguf::kRopeRuleKey, {rope.factor, rope.low_freq_factor, rope.high_freq_factor,
@@ -226,9 +230,19 @@ class ModelMetadata {
       number("attention.sliding_window", spec_.layers.front().sliding_window);
     if (spec_.family == "granite") add_scales();
     if (spec_.family == "qwen3_5") add_delta_net();
+    if (spec_.family == "muse_glimmer") add_glimmer_layers(prefix_, spec_, metadata_);
   }
 
  private:
+  void add_layers() {
+    number("feed_forward_length", spec_.ffn_size);
+    number("attention.head_count_kv", spec_.num_kv_heads);
+    number("attention.key_length", spec_.head_dim);
+    number("attention.value_length", spec_.head_dim);
+    const int64_t rotated = spec_.ropes.front().rotated_features;
+    number("rope.dimension_count", rotated > 0 ? rotated : spec_.head_dim);
+  }
+
   void number(const std::string& name, int64_t value) { metadata_.number(prefix_ + name, value); }
 
   void add_scales() {
@@ -398,32 +412,43 @@ class WeightWriter {
   std::shared_ptr<Work> work_;
 };
 
-gguf::TensorToWrite divisor_tensor(const char* name, std::vector<float> divisors) {
-  const auto count = static_cast<int64_t>(divisors.size());
-  return {.name = name,
+gguf::TensorToWrite tensor_of_numbers(std::string name, std::vector<float> numbers) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  return {.name = std::move(name),
           .type = gguf::TensorType::F32,
           .shape = {count},
-          .produce = [divisors = std::move(divisors)](const io::ByteSink& sink) {
-            sink(std::as_bytes(std::span(divisors)));
+          .produce = [numbers = std::move(numbers)](const io::ByteSink& sink) {
+            sink(std::as_bytes(std::span(numbers)));
           }};
 }
 
-std::vector<gguf::TensorToWrite> rope_tensors(const DecoderSpec& spec) {
+// The tensors that stand for numbers of config.json.
+std::vector<gguf::TensorToWrite> tensors_of_config(const DecoderSpec& spec) {
+  if (spec.family == "muse_glimmer") {
+    std::vector<gguf::TensorToWrite> tensors;
+    for (NumbersAsTensor& norm : glimmer_norms(spec))
+      tensors.push_back(tensor_of_numbers(std::move(norm.name), std::move(norm.values)));
+    return tensors;
+  }
   const RopeSpec& rope = spec.ropes.front();
+  if (rope.kind == RopeKind::Proportional) {
+    NumbersAsTensor divisors = gemma4_divisors(spec);
+    return {tensor_of_numbers(std::move(divisors.name), std::move(divisors.values))};
+  }
   if (rope.kind == RopeKind::Llama3)
-    return {
-        divisor_tensor(gguf::kLlama3Divisors,
-                       gguf::rope_divisors({.factor = rope.factor,
-                                            .low_freq_factor = rope.low_freq_factor,
-                                            .high_freq_factor = rope.high_freq_factor,
-                                            .original_max_positions = rope.original_max_positions},
-                                           rope.theta, spec.head_dim))};
+    return {tensor_of_numbers(
+        gguf::kLlama3Divisors,
+        gguf::rope_divisors({.factor = rope.factor,
+                             .low_freq_factor = rope.low_freq_factor,
+                             .high_freq_factor = rope.high_freq_factor,
+                             .original_max_positions = rope.original_max_positions},
+                            rope.theta, spec.head_dim))};
   if (rope.kind != RopeKind::LongRope) return {};
   const auto floats = [](const std::vector<double>& numbers) {
     return std::vector<float>(numbers.begin(), numbers.end());
   };
-  return {divisor_tensor(gguf::kLongDivisors, floats(rope.long_divisors)),
-          divisor_tensor(gguf::kShortDivisors, floats(rope.divisors))};
+  return {tensor_of_numbers(gguf::kLongDivisors, floats(rope.long_divisors)),
+          tensor_of_numbers(gguf::kShortDivisors, floats(rope.divisors))};
 }
 
 // Notices of tensors that are not written as the type that the rule wants: both types, and how many
@@ -522,6 +547,8 @@ std::string gguf_refusal(const DecoderSpec& spec) {
   if (spec.family == "qwen3_5") return delta_net_refusal(spec);
   if (spec.family == "gemma2") return gemma2_refusal(spec);
   if (spec.family == "gemma3") return gemma3_refusal(spec);
+  if (spec.family == "gemma4") return gemma4_refusal(spec);
+  if (spec.family == "muse_glimmer") return glimmer_refusal(spec);
   if (spec.family == "olmo3") return olmo3_refusal(spec);
   if (slides(spec) && !has_lost_windows(spec))
     return "llama.cpp has no sliding windows in this architecture";
@@ -556,13 +583,14 @@ std::vector<std::string> export_gguf(const io::ModelFolder& source, const ReadEl
   if (gguf::info_of(options.type.usual).block_values > 1)
     metadata.number("general.quantization_version", 2);
   ModelMetadata(*family, spec, metadata).add();
-  for (std::string& notice :
-       gguf::add_tokenizer(tokenizer_files(source, options), spec.vocab_size, metadata))
+  gguf::TokenizerFiles tokenizer = tokenizer_files(source, options);
+  tokenizer.lists_merges = family->architecture == gguf::kGemma4;
+  for (std::string& notice : gguf::add_tokenizer(tokenizer, spec.vocab_size, metadata))
     notices.push_back(std::move(notice));
 
   const auto work = std::make_shared<Work>(Work{.advance = options.advance});
   const auto writer = std::make_shared<const WeightWriter>(read, options, work);
-  std::vector<gguf::TensorToWrite> tensors = rope_tensors(spec);
+  std::vector<gguf::TensorToWrite> tensors = tensors_of_config(spec);
   add_weights(*family, spec, options, writer, tensors, notices);
   work->total = static_cast<int64_t>(tensors.size());
   gguf::write_file(path, metadata, tensors);

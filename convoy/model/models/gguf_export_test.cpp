@@ -12,136 +12,30 @@
 #include <tuple>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/files.h"
-#include "convoy/core/io/gguf/decode.h"
 #include "convoy/core/io/gguf/encode.h"
 #include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/json_text.h"
-#include "convoy/core/io/safetensors.h"
-#include "convoy/machine/device/stored_tensor.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/models/convert.h"
+#include "convoy/model/models/gguf_file_test.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/nn/causal_lm.h"
-#include "files/source_folder.h"
-#include "files/temporary_folder.h"
 
 namespace convoy::models {
 namespace {
 
 namespace fs = std::filesystem;
 using architecture::DecoderSpec;
-using convoy::testing::source_folder;
-using convoy::testing::TemporaryFolder;
-
-class Gguf : public ::testing::Test {
- protected:
-  // A golden model with a tokenizer, and with changed settings.
-  io::ModelFolder model(const std::string& name, const io::Json& changes = io::Json::object()) {
-    const fs::path folder = folder_ / name;
-    fs::create_directories(folder);
-    for (const auto& entry : fs::directory_iterator(source_folder() / "tests/golden/models" / name))
-      fs::copy_file(entry.path(), folder / entry.path().filename(),
-                    fs::copy_options::overwrite_existing);
-    io::Json config =
-        io::read_json_file(source_folder() / "tests/golden/models" / name / "config.json");
-    io::Json& text = config.contains("text_config") ? config["text_config"] : config;
-    for (const auto& [key, value] : changes.items()) text[key] = value;
-    write_file_atomic(folder / "config.json", config.dump());
-    write_file_atomic(
-        folder / "tokenizer.json",
-        R"({"added_tokens":[],"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},)"
-        R"("model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":[["a","b"]]}})");
-    return io::ModelFolder::open(folder.string());
-  }
-
-  // Like model(), with drawn weights, for changes that need other weights than the golden ones.
-  io::ModelFolder drawn_model(const std::string& name, const io::Json& changes) {
-    const fs::path folder = model(name, changes).path();
-    const DecoderSpec spec = families::read_decoder_spec(io::ModelFolder::open(folder.string()));
-    const std::string outer = spec.text_module.empty() ? "" : "language_model.";
-    at::manual_seed(7);
-    std::vector<io::TensorSource> tensors;
-    for (const auto& parameter : architecture::declare_parameters(spec))
-      tensors.push_back(device::tensor_source(outer + parameter.name,
-                                              at::randn(parameter.shape, at::kFloat) * 0.3));
-    io::write_safetensors(folder / "model.safetensors", std::move(tensors));
-    return io::ModelFolder::open(folder.string());
-  }
-
-  std::vector<std::string> write(const io::ModelFolder& source, const char* type,
-                                 int64_t piece_values = int64_t{1} << 22) {
-    const CheckpointWeights weights = open_weights(source);
-    return export_gguf(
-        source,
-        [&](const std::string& name, int64_t begin, const at::Tensor& out) {
-          weights.read_elements(name, begin, out);
-        },
-        file(), {.type = gguf::file_type(type), .name = "test", .piece_values = piece_values});
-  }
-  fs::path file() const { return folder_ / "x.gguf"; }
-
-  // Compares the weights of the file with the weights of `source`; `tolerance`: by how much they
-  // may differ.
-  void expect_same_weights(const io::ModelFolder& source, double tolerance = 0) {
-    const io::ModelFolder found_folder = io::ModelFolder::open(file().string());
-    const CheckpointWeights wanted = open_weights(source), found = open_weights(found_folder);
-    for (const auto& parameter :
-         architecture::declare_parameters(families::read_decoder_spec(source))) {
-      const at::Tensor left = found.read(parameter.name, at::kFloat);
-      const at::Tensor right = wanted.read(parameter.name, at::kFloat);
-      if (tolerance == 0) {
-        EXPECT_TRUE(left.equal(right)) << parameter.name;
-      } else {
-        EXPECT_LE((left - right).abs().max().item<double>(), tolerance) << parameter.name;
-      }
-    }
-  }
-
-  TemporaryFolder folder_;
-};
-
-void expect_same_spec(const DecoderSpec& found, const DecoderSpec& wanted) {
-  EXPECT_EQ(found.vocab_size, wanted.vocab_size);
-  EXPECT_EQ(found.hidden_size, wanted.hidden_size);
-  EXPECT_EQ(found.num_heads, wanted.num_heads);
-  EXPECT_EQ(found.num_kv_heads, wanted.num_kv_heads);
-  EXPECT_EQ(found.head_dim, wanted.head_dim);
-  EXPECT_EQ(found.ffn_size, wanted.ffn_size);
-  EXPECT_EQ(found.max_positions, wanted.max_positions);
-  EXPECT_EQ(found.norm_epsilon, wanted.norm_epsilon);
-  EXPECT_EQ(found.norm_order, wanted.norm_order);
-  EXPECT_EQ(found.query_key_norm, wanted.query_key_norm);
-  EXPECT_EQ(found.norm_over_heads, wanted.norm_over_heads);
-  EXPECT_EQ(found.fused_qkv, wanted.fused_qkv);
-  EXPECT_EQ(found.fused_gate_up, wanted.fused_gate_up);
-  EXPECT_TRUE(found.norms == wanted.norms);
-  EXPECT_EQ(found.qkv_bias, wanted.qkv_bias);
-  EXPECT_EQ(found.attention_output_bias, wanted.attention_output_bias);
-  EXPECT_EQ(found.ffn_bias, wanted.ffn_bias);
-  EXPECT_EQ(found.activation, wanted.activation);
-  EXPECT_EQ(found.embedding_scale, wanted.embedding_scale);
-  EXPECT_EQ(found.attention_scale, wanted.attention_scale);
-  EXPECT_EQ(found.query_growth, wanted.query_growth);
-  EXPECT_EQ(found.query_growth_positions, wanted.query_growth_positions);
-  EXPECT_EQ(found.residual_scale, wanted.residual_scale);
-  EXPECT_EQ(found.logit_scale, wanted.logit_scale);
-  EXPECT_EQ(found.score_cap, wanted.score_cap);
-  EXPECT_EQ(found.logit_cap, wanted.logit_cap);
-  EXPECT_EQ(found.tied_head, wanted.tied_head);
-  EXPECT_TRUE(found.ropes == wanted.ropes);
-  EXPECT_TRUE(found.delta_net == wanted.delta_net);
-  ASSERT_EQ(found.layers.size(), wanted.layers.size());
-  for (size_t layer = 0; layer < found.layers.size(); ++layer) {
-    EXPECT_EQ(found.layers[layer].rope, wanted.layers[layer].rope) << layer;
-    EXPECT_EQ(found.layers[layer].sliding_window, wanted.layers[layer].sliding_window) << layer;
-    EXPECT_EQ(found.layers[layer].mixer, wanted.layers[layer].mixer) << layer;
-  }
-}
+using testing::expect_same_spec;
+using testing::floats_of;
+using testing::Gguf;
+using testing::logits_of;
+using testing::names_in_layer;
 
 TEST_F(Gguf, KeepsEveryFamily) {
   const io::Json gemma2 = {{"query_pre_attn_scalar", 14}};
   const io::Json gemma = {{"query_pre_attn_scalar", 10}};
+  const io::Json glimmer = {{"post_norm_eps", 1e-8}};
   for (const auto& [name, changes] :
        std::vector<std::pair<std::string, io::Json>>{{"llama", io::Json::object()},
                                                      {"llama-biased", io::Json::object()},
@@ -149,9 +43,16 @@ TEST_F(Gguf, KeepsEveryFamily) {
                                                      {"qwen2", io::Json::object()},
                                                      {"qwen3", io::Json::object()},
                                                      {"qwen3-yarn", io::Json::object()},
+                                                     {"gemma", io::Json::object()},
                                                      {"gemma2", gemma2},
                                                      {"gemma3", gemma},
                                                      {"gemma3-nested", gemma},
+                                                     {"gemma4", io::Json::object()},
+                                                     {"gemma4-nested", io::Json::object()},
+                                                     {"gemma4-unified", io::Json::object()},
+                                                     {"gemma4-unified-nested", io::Json::object()},
+                                                     {"muse_glimmer", glimmer},
+                                                     {"muse_glimmer-nested", glimmer},
                                                      {"smollm3", io::Json::object()},
                                                      {"granite", io::Json::object()},
                                                      {"seed_oss", io::Json::object()},
@@ -166,17 +67,10 @@ TEST_F(Gguf, KeepsEveryFamily) {
     EXPECT_TRUE(notices.empty()) << notices.front();
     expect_same_spec(families::read_decoder_spec(io::ModelFolder::open(file().string())),
                      families::read_decoder_spec(source));
-    // Gemma's norms are stored as 1 + w.
-    expect_same_weights(source, name.starts_with("gemma") ? 2e-7 : 0);
+    // Gemma's norms up to Gemma 3 are stored as 1 + w.
+    const bool rounds = name.starts_with("gemma") || name.starts_with("muse");
+    expect_same_weights(source, rounds ? 2e-7 : 0);
   }
-}
-
-at::Tensor logits_of(const io::ModelFolder& folder) {
-  const std::vector<int64_t> ids = {3, 41, 5, 77, 20, 9}, positions = {0, 1, 2, 3, 4, 5};
-  const std::unique_ptr<nn::CausalLm> model = load_causal_lm(folder, at::kFloat);
-  const at::NoGradGuard no_gradients;
-  return model->head().forward(
-      model->hidden_states(nn::TokenBatch(ids, positions, {0, 6}), nn::ForwardOptions{}));
 }
 
 // OLMo 3's rotation as its published files have it, and without biases, which llama.cpp lacks.
@@ -232,15 +126,6 @@ TEST_F(Gguf, AnswersAsTheFolderDoes) {
     write(source, "f32");
     EXPECT_TRUE(logits_of(io::ModelFolder::open(file().string())).equal(logits_of(source))) << name;
   }
-}
-
-// The file's names of a layer's tensors, without "blk.1.".
-std::set<std::string> names_in_layer(const gguf::File& file) {
-  constexpr std::string_view kStart = "blk.1.";
-  std::set<std::string> names;
-  for (const gguf::TensorPlace& place : file.tensors())
-    if (place.name.starts_with(kStart)) names.insert(place.name.substr(kStart.size()));
-  return names;
 }
 
 // llama.cpp's convert_hf_to_gguf.py writes these names and keys.
@@ -306,14 +191,6 @@ TEST_F(Gguf, Olmo2HasNormsBehindAttentionAndFeedForward) {
                                    "ffn_down.weight", "post_ffw_norm.weight"}));
   EXPECT_EQ(written.find_tensor("blk.1.attn_q_norm.weight")->shape, (std::vector<int64_t>{30}));
   EXPECT_EQ(written.find_tensor("blk.1.attn_k_norm.weight")->shape, (std::vector<int64_t>{6}));
-}
-
-std::vector<float> floats_of(const gguf::File& file, const char* name) {
-  const gguf::TensorPlace* const place = file.find_tensor(name);
-  if (place == nullptr) return {};
-  std::vector<float> values(static_cast<size_t>(place->num_rows() * place->row_values()));
-  gguf::decode(place->type, file.stored(*place), values);
-  return values;
 }
 
 TEST_F(Gguf, PhiHasFusedMapsAndBothListsOfDivisors) {

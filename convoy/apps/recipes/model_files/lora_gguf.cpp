@@ -104,6 +104,8 @@ void write_lora_gguf(const LoadedModel& loaded, const gguf::FileType& type,
       refuse(loaded, fmt::format("{}: GGUF has the heads of Gated DeltaNet in another order, in "
                                  "which Convoy writes no adapters",
                                  module));
+    if (module.ends_with(".per_layer_model_projection"))
+      refuse(loaded, fmt::format("{}: llama.cpp multiplies by this map without adapters", module));
     const at::Tensor a = adapted.lora->a().detach().cpu().to(at::kFloat);
     at::Tensor b = adapted.lora->b().detach().cpu().to(at::kFloat);
     if (gguf::rows_of(family, module + ".weight") != gguf::Rows::AsTheyAre)

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/io/gguf/gemma4_config.h"
 #include "convoy/core/io/gguf/rope_divisors.h"
 #include "convoy/core/io/gguf/tokenizer_text.h"
 #include "convoy/core/io/json_text.h"
@@ -28,6 +29,7 @@ constexpr const char* kOriginalLength = "rope.scaling.original_context_length";
 constexpr const char* kScoreCap = "attn_logit_softcapping";
 constexpr const char* kLogitCap = "final_logit_softcapping";
 constexpr const char* kAttnFactor = "rope.scaling.attn_factor";
+constexpr const char* kLogitScale = "logit_scale";
 constexpr const char* kWindow = "attention.sliding_window";
 constexpr const char* kWindowPattern = "attention.sliding_window_pattern";
 constexpr const char* kQueryGrowth = "attention.temperature_scale";
@@ -54,11 +56,12 @@ constexpr std::array kReadKeys = {
     kOriginalLength, kYarnBetaFast, kYarnBetaSlow, kYarnAttnFactor, kYarnLogMultiplier,
     "rope.scaling.finetuned", "rope.scale_linear", "vocab_size", "tensor_data_layout",
     "use_parallel_residual", "pooling_type", kScoreCap, kLogitCap, "expert_count",
-    "expert_used_count", "logit_scale", "residual_scale", "embedding_scale", "attention.scale",
+    "expert_used_count", kLogitScale, "residual_scale", "embedding_scale", "attention.scale",
     "attention.clamp_kqv", "attention.max_alibi_bias",
     // text has the same position in all sections
     "rope.dimension_sections", kFurtherLayers, kRecurrentLayers, kFullInterval, kKeyHeads,
-    kValueHeads, kKeyHeadDim, kValueWidth, kConvWidth};
+    kValueHeads, kKeyHeadDim, kValueWidth, kConvWidth, kSharedKvLayers, kSlidingKeyLength,
+    kSlidingValueLength, kSlidingRotated, kLayerInputWidth};
 
 class Config {
  public:
@@ -76,7 +79,7 @@ class Config {
                {"model_type", family_.model_type},
                {"vocab_size", vocab_size()},
                {"hidden_size", whole("embedding_length", kMostSize)},
-               {"intermediate_size", whole("feed_forward_length", kMostSize)},
+               {"intermediate_size", ffn_size()},
                {"num_hidden_layers", sizes_.num_layers},
                {"num_attention_heads", sizes_.num_heads},
                {"num_key_value_heads", sizes_.num_kv_heads},
@@ -86,13 +89,16 @@ class Config {
                {"tie_word_embeddings", find_("output.weight") == nullptr},
                {"torch_dtype", "float32"}};
     const bool is_gemma = family_.architecture.starts_with("gemma");
-    config_[is_gemma ? "hidden_activation" : "hidden_act"] =
+    const bool is_first_gemma = family_.architecture == "gemma";
+    config_[(is_gemma && !is_first_gemma) || family_.gate_map ? "hidden_activation"
+                                                              : "hidden_act"] =
         is_gemma ? "gelu_pytorch_tanh" : "silu";
     config_["attention_bias"] = find_("blk.0.attn_q.bias") != nullptr;
     config_["mlp_bias"] = find_("blk.0.ffn_gate.bias") != nullptr;
     add_tokens();
     if (family_.architecture == "gemma2") add_gemma2();
     if (family_.architecture == "gemma3") add_gemma3();
+    if (family_.layer_inputs) add_gemma4();
     if (family_.architecture == "granite") add_granite();
     if (family_.architecture == "phi3") add_phi();
     if (family_.delta_net) add_delta_net();
@@ -102,7 +108,8 @@ class Config {
       config_["use_sliding_window"] = false;
     }
     if (family_.model_type == "mistral") config_["sliding_window"] = Json();
-    add_rope();
+    if (!family_.layer_inputs) add_rope();
+    if (family_.gate_map) add_glimmer();
     if (family_.model_type == "olmo3") add_olmo3();
     if (family_.model_type == "ministral3") add_query_growth();
     return config_.dump(2) + "\n";
@@ -138,16 +145,19 @@ class Config {
       refuse_unless(file_.integer(key(name), 0, kMostSize).value_or(0) == 0, name,
                     "mixtures of experts are not supported");
     std::vector<const char*> others = {"attention.max_alibi_bias", "attention.clamp_kqv"};
-    if (family_.architecture != "gemma2") others.insert(others.end(), {kScoreCap, kLogitCap});
+    if (family_.architecture != "gemma2") others.push_back(kScoreCap);
+    if (family_.architecture != "gemma2" && !family_.layer_inputs && !family_.gate_map)
+      others.push_back(kLogitCap);
     for (const char* name : others)
       refuse_unless(file_.real(key(name)).value_or(0) == 0, name, "is not supported");
     if (family_.architecture == "granite")
       refuse_unless(file_.truth(key("rope.scaling.finetuned")).value_or(true),
                     "rope.scaling.finetuned", "Granite without a rotation is not supported");
     else
-      for (const char* name :
-           {"logit_scale", "residual_scale", "embedding_scale", "attention.scale"})
-        refuse_unless(!file_.real(key(name)), name, "is not supported for this architecture");
+      for (const char* name : {kLogitScale, "residual_scale", "embedding_scale", "attention.scale"})
+        refuse_unless(
+            !file_.real(key(name)) || (family_.gate_map && std::string_view(name) == kLogitScale),
+            name, "is not supported for this architecture");
     refuse_unless(find_(kShortDivisors) != nullptr || file_.real(key(kAttnFactor)).value_or(1) == 1,
                   kAttnFactor, "is supported with longrope's divisors alone; it must be 1");
     refuse_unless(file_.truth(key("attention.causal")).value_or(true), "attention.causal",
@@ -159,6 +169,7 @@ class Config {
 
   void refuse_rotation() const {
     const int64_t count = rotated();
+    if (family_.layer_inputs) return;  // by the rules of two kinds of layers
     if (family_.rotates_part)
       refuse_unless(
           count >= 2 && count % 2 == 0 && count <= sizes_.head_dim, "rope.dimension_count",
@@ -171,6 +182,10 @@ class Config {
 
   int64_t rotated() const {
     return file_.integer(key("rope.dimension_count"), 0, kMostSize).value_or(sizes_.head_dim);
+  }
+  // Layers of Gemma 4 may differ: add_gemma4() writes it.
+  int64_t ffn_size() const {
+    return family_.layer_inputs ? 0 : whole("feed_forward_length", kMostSize);
   }
   // The share of rotated features, such that int(share * head_dim) is the number of rotated
   // features again.
@@ -244,6 +259,64 @@ class Config {
                                        static_cast<size_t>(sizes_.num_layers), "full_attention"));
   }
 
+  void add_gemma4() {
+    const Gemma4Layers layers = read_gemma4_layers(file_, sizes_.num_layers);
+    const auto full = std::find(layers.slides.begin(), layers.slides.end(), false);
+    const auto first_full = full - layers.slides.begin();
+    const bool keys_are_values = find_(fmt::format("blk.{}.attn_v.weight", first_full)) == nullptr;
+    if (find_(kLlama3Divisors) == nullptr)
+      throw DataError(fmt::format("there is no {}", kLlama3Divisors),
+                      {.file = file_.path().string(),
+                       .key = kLlama3Divisors,
+                       .hint = "the file is cut, or of an early converter: get it again"});
+    const TensorPlace* const inputs = find_("per_layer_token_embd.weight");
+    config_.update(gemma4_config(file_, layers, keys_are_values, read_(kLlama3Divisors),
+                                 inputs == nullptr ? 0 : inputs->shape.front()));
+  }
+
+  // llama.cpp has this epsilon behind attention and feed-forward, and no rotation in layers that
+  // see all keys.
+  void add_glimmer() {
+    constexpr double kAfterEpsilon = 1e-8;
+    config_["post_norm_eps"] = kAfterEpsilon;
+    config_["output_multiplier"] = number(kLogitScale);
+    const double cap = file_.real(key(kLogitCap)).value_or(0);
+    config_["final_logit_softcapping"] = cap > 0 ? Json(cap) : Json();
+    config_["sliding_window"] = window();
+    config_["layer_types"] = types_of_layers(4);
+    Json thetas = Json::array();
+    for (const Json& type : config_["layer_types"])
+      thetas.push_back(type == "sliding_attention" ? config_["rope_theta"] : Json(0));
+    config_["layer_rope_theta"] = thetas;
+    config_["qk_scale_factor"] = scale_of_queries();
+  }
+
+  // The weight of the queries' norms, which is one number, beside keys' norms without a weight.
+  double scale_of_queries() const {
+    const float scale = weight_of_norm("blk.0.attn_q_norm.weight");
+    for (int64_t layer = 0; layer < sizes_.num_layers; ++layer) {
+      const std::string queries = fmt::format("blk.{}.attn_q_norm.weight", layer);
+      const std::string keys = fmt::format("blk.{}.attn_k_norm.weight", layer);
+      if (weight_of_norm(queries) != scale || weight_of_norm(keys) != 1.0f)
+        throw DataError(fmt::format("{}, {}: only one scale of queries in all layers is supported",
+                                    queries, keys),
+                        {.file = file_.path().string(),
+                         .key = queries,
+                         .hint = "take the model in Hugging Face layout"});
+    }
+    return shortest_decimal(scale);
+  }
+  float weight_of_norm(const std::string& name) const {
+    const std::vector<float> weights = find_(name) == nullptr ? std::vector<float>() : read_(name);
+    if (weights.empty() ||
+        std::count(weights.begin(), weights.end(), weights.front()) != std::ssize(weights))
+      throw DataError(fmt::format("{}: wanted one number for all features", name),
+                      {.file = file_.path().string(),
+                       .key = name,
+                       .hint = "take the model in Hugging Face layout"});
+    return weights.front();
+  }
+
   // Only layers without a window scale their rotation. The rules stand by layer type, because
   // transformers gives sliding layers another theta where config.json has one for the whole model.
   void add_olmo3() {
@@ -279,7 +352,7 @@ class Config {
         scale("attention.scale", 1 / std::sqrt(static_cast<double>(sizes_.head_dim)));
     config_["embedding_multiplier"] = scale("embedding_scale", 1.0);
     config_["residual_multiplier"] = scale("residual_scale", 1.0);
-    config_["logits_scaling"] = number("logit_scale");
+    config_["logits_scaling"] = number(kLogitScale);
   }
 
   void add_delta_net() {
@@ -496,6 +569,12 @@ Sizes read_sizes(const File& file) {
   sizes.num_layers -= sizes.further_layers;
   const Family* const family = family_of_file(file, architecture);
   if (family != nullptr && family->delta_net) sizes.value_heads = read_value_heads(file, prefix);
+  if (architecture == kGemma4) {
+    const Gemma4Layers layers = read_gemma4_layers(file, sizes.num_layers);
+    sizes.num_kv_heads = layers.kv_heads;
+    sizes.head_dim = layers.head_dim;
+    return sizes;
+  }
   const std::string kv_key = prefix + "attention.head_count_kv";
   sizes.num_kv_heads = file.metadata().contains(kv_key)
                            ? same_in_all_layers(file, kv_key, kMostSize)

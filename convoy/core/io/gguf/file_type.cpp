@@ -102,6 +102,9 @@ ChosenType choose_type(const FileType& file, const TypeChoice& model, const std:
   // llama.cpp keeps the few weights of short convolutions as they are.
   if (shape.size() < 2 || name.ends_with("_norm.weight") || name.ends_with("ssm_conv1d.weight"))
     return {};
+  // Nor does it round the map of the inputs of all layers to codes.
+  if (name == "per_layer_model_proj.weight" && info_of(file.usual).block_values > 1)
+    return {TensorType::F16, TensorType::F16};
   const int64_t row_values = shape.back();
   if (info_of(file.usual).block_values == 1) return {file.usual, file.usual};
   const TensorType wanted = wanted_type(file, model, name, row_values);

@@ -7,7 +7,7 @@
 namespace convoy::gguf {
 namespace {
 
-constexpr std::array<Family, 19> kKnownFamilies = {{
+constexpr std::array<Family, 26> kKnownFamilies = {{
     {.architecture = "llama",
      .model_type = "llama",
      .class_name = "LlamaForCausalLM",
@@ -42,6 +42,10 @@ constexpr std::array<Family, 19> kKnownFamilies = {{
      .norms = NormNames::Around,
      .rotates_part = true,
      .delta_net = true},
+    {.architecture = "gemma",
+     .model_type = "gemma",
+     .class_name = "GemmaForCausalLM",
+     .norms_plus_one = true},
     {.architecture = "gemma2",
      .model_type = "gemma2",
      .class_name = "Gemma2ForCausalLM",
@@ -57,6 +61,42 @@ constexpr std::array<Family, 19> kKnownFamilies = {{
      .class_name = "Gemma3ForCausalLM",
      .norms_plus_one = true,
      .norms = NormNames::Around},
+    {.architecture = "gemma4",
+     .model_type = "gemma4_text",
+     .class_name = "Gemma4ForCausalLM",
+     .norms = NormNames::Around,
+     .layer_inputs = true},
+    {.architecture = "gemma4",
+     .model_type = "gemma4",
+     .class_name = "Gemma4ForCausalLM",
+     .norms = NormNames::Around,
+     .layer_inputs = true},
+    {.architecture = "gemma4",
+     .model_type = "gemma4_unified_text",
+     .class_name = "Gemma4ForCausalLM",
+     .norms = NormNames::Around,
+     .layer_inputs = true},
+    {.architecture = "gemma4",
+     .model_type = "gemma4_unified",
+     .class_name = "Gemma4ForCausalLM",
+     .norms = NormNames::Around,
+     .layer_inputs = true},
+    {.architecture = "muse-glimmer",
+     .model_type = "muse_glimmer_text",
+     .class_name = "MuseGlimmerText",
+     .permuted = true,
+     .norms_plus_one = true,
+     .final_norm_as_it_is = true,
+     .norms = NormNames::Around,
+     .gate_map = true},
+    {.architecture = "muse-glimmer",
+     .model_type = "muse_glimmer",
+     .class_name = "MuseGlimmerText",
+     .permuted = true,
+     .norms_plus_one = true,
+     .final_norm_as_it_is = true,
+     .norms = NormNames::Around,
+     .gate_map = true},
     {.architecture = "smollm3",
      .model_type = "smollm3",
      .class_name = "SmolLM3ForCausalLM",
@@ -123,6 +163,16 @@ constexpr std::array<NamePair, 7> kDeltaNet = {{{"linear_attn.in_proj_qkv", "att
 // Whole names, because they end otherwise in the file.
 constexpr std::array<NamePair, 2> kWholeDeltaNet = {
     {{"linear_attn.A_log", "ssm_a"}, {"linear_attn.dt_bias", "ssm_dt.bias"}}};
+constexpr std::array<NamePair, 3> kLayerInputsOutside = {
+    {{"model.embed_tokens_per_layer", "per_layer_token_embd"},
+     {"model.per_layer_model_projection", "per_layer_model_proj"},
+     {"model.per_layer_projection_norm", "per_layer_proj_norm"}}};
+constexpr std::array<NamePair, 3> kLayerInputs = {{{"per_layer_input_gate", "inp_gate"},
+                                                   {"per_layer_projection", "proj"},
+                                                   {"post_per_layer_input_norm", "post_norm"}}};
+constexpr std::array<NamePair, 1> kWholeLayerInputs = {
+    {{"layer_scalar", "layer_output_scale.weight"}}};
+constexpr std::array<NamePair, 1> kGateMap = {{{"self_attn.gate_proj", "attn_gate"}}};
 // These two lists are searched before kInLayers, where ffn_up is the second map of a layer.
 constexpr std::array<NamePair, 1> kFusedQkv = {{{"self_attn.qkv_proj", "attn_qkv"}}};
 constexpr std::array<NamePair, 1> kFusedGateUp = {{{"mlp.gate_up_proj", "ffn_up"}}};
@@ -166,8 +216,19 @@ std::optional<std::string_view> look_up_in_layer(const Family& family, std::stri
     if (const auto found = look_up(kFusedGateUp, name, side)) return found;
   if (family.delta_net)
     if (const auto found = look_up(kDeltaNet, name, side)) return found;
+  if (family.layer_inputs)
+    if (const auto found = look_up(kLayerInputs, name, side)) return found;
+  if (family.gate_map)
+    if (const auto found = look_up(kGateMap, name, side)) return found;
   if (const auto found = look_up(norms_of(family), name, side)) return found;
   return look_up(kInLayers, name, side);
+}
+
+std::optional<std::string_view> look_up_outside(const Family& family, std::string_view name,
+                                                const Side& side) {
+  if (family.layer_inputs)
+    if (const auto found = look_up(kLayerInputsOutside, name, side)) return found;
+  return look_up(kOutsideLayers, name, side);
 }
 
 // "model.layers.3." of "model.layers.3.mlp.up_proj.weight"; empty outside of layers.
@@ -188,12 +249,14 @@ std::optional<std::string> translated(const Family& family, std::string_view nam
   };
   if (family.delta_net && !prefix.empty())
     if (const auto found = look_up(kWholeDeltaNet, rest, side)) return in_layer(*found);
+  if (family.layer_inputs && !prefix.empty())
+    if (const auto found = look_up(kWholeLayerInputs, rest, side)) return in_layer(*found);
   const size_t dot = rest.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
   const std::string kind(rest.substr(dot));
   if (kind != ".weight" && kind != ".bias") return std::nullopt;
   const std::string_view module = rest.substr(0, dot);
-  const auto found = prefix.empty() ? look_up(kOutsideLayers, module, side)
+  const auto found = prefix.empty() ? look_up_outside(family, module, side)
                                     : look_up_in_layer(family, module, side);
   if (!found) return std::nullopt;
   return prefix.empty() ? std::string(*found) + kind : in_layer(std::string(*found) + kind);
@@ -233,7 +296,8 @@ Rows rows_of(const Family& family, std::string_view own_name) {
 Stored stored_as(const Family& family, std::string_view own_name) {
   if (own_name.ends_with(".linear_attn.A_log")) return Stored::MinusExp;
   const bool adds_one = family.norms_plus_one && own_name.ends_with("norm.weight") &&
-                        !own_name.ends_with(".linear_attn.norm.weight");
+                        !own_name.ends_with(".linear_attn.norm.weight") &&
+                        !(family.final_norm_as_it_is && own_name == "model.norm.weight");
   return adds_one ? Stored::PlusOne : Stored::AsTheyAre;
 }
 

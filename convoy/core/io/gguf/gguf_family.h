@@ -26,12 +26,19 @@ struct Family {
   // True: the rows of queries and keys of a head are in llama.cpp's order. llama.cpp rotates
   // neighbouring rows, transformers rotates the two halves of a head.
   bool permuted = false;
-  bool norms_plus_one = false;  // Gemma, Qwen3.5: the file holds 1 + w
+  // Gemma up to 3, Qwen3.5, Muse Glimmer: the file holds 1 + w.
+  bool norms_plus_one = false;
+  bool final_norm_as_it_is = false;  // with norms_plus_one: but for the last norm
   NormNames norms = NormNames::BeforeFfn;
   bool fused_qkv = false;      // queries, keys and values are one map
   bool fused_gate_up = false;  // gate and up are one map
   bool rotates_part = false;   // partial_rotary_factor says how much of a head
   bool delta_net = false;      // some layers have Gated DeltaNet in place of attention
+  // Embeddings for each layer, and a number that multiplies its output (Gemma 4).
+  bool layer_inputs = false;
+  // Attention's gate is a map of its own, and norms of queries and keys hold the scale of scores,
+  // which config.json has as a number (Muse Glimmer).
+  bool gate_map = false;
   // Two families may share an architecture. Then only files of this family have the key `told_by`,
   // after the architecture's name, with a number other than 0. Empty: any file.
   std::string_view told_by = {};

@@ -42,9 +42,12 @@ std::optional<io::Dtype> plain_dtype(TensorType type) {
   return std::nullopt;
 }
 
-// True for tensors of rotary divisors: config.json holds the rotation.
+// True for tensors of rotary divisors and of the scale of scores: config.json holds them.
 bool is_part_of_config(const Family& family, std::string_view name) {
   if (name == kLlama3Divisors) return true;
+  if (family.gate_map &&
+      (name.ends_with(".attn_q_norm.weight") || name.ends_with(".attn_k_norm.weight")))
+    return true;
   return family.architecture == "phi3" && (name == kShortDivisors || name == kLongDivisors);
 }
 

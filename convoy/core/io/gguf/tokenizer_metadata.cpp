@@ -64,7 +64,9 @@ class Translation {
              "llama.cpp has no such tokenizer; byte-level and SentencePiece's BPE "
              "can be written");
     list_tokens();
-    if (truth(model_, "byte_fallback"))
+    if (truth(model_, "byte_fallback") && files_.lists_merges)
+      add_pieces_with_merges();
+    else if (truth(model_, "byte_fallback"))
       add_sentencepiece();
     else
       add_byte_level();
@@ -107,7 +109,10 @@ class Translation {
       if (!at(added, "content").is_string()) refuse("added_tokens", "wanted texts as content");
       tokens_.texts[id] = at(added, "content").get<std::string>();
       tokens_.types[id] = truth(added, "special") ? kControlToken : kUserToken;
-      if (tokens_.types[id] == kUserToken) {
+      const bool has_mark = tokens_.texts[id].find(kPieceMark) != std::string::npos;
+      if (files_.lists_merges && has_mark && at(model_, "vocab").contains(tokens_.texts[id])) {
+        tokens_.types[id] = kNormalToken;  // merges make it of spaces, as in transformers
+      } else if (tokens_.types[id] == kUserToken) {
         // llama.cpp searches for these tokens before it replaces spaces by marks.
         std::string& text = tokens_.texts[id];
         for (size_t found = 0; (found = text.find(kPieceMark, found)) != std::string::npos; ++found)
@@ -153,13 +158,17 @@ class Translation {
           "several parts get other tokens there");
     }
     read_merges();
-    for (const auto& [left, right] : pairs_) {
-      if (left.find(' ') != std::string::npos || right.find(' ') != std::string::npos)
-        refuse("model.merges", "a merge holds a space, which a byte-level token has not");
-      merges_.push_back(left + " " + right);
-    }
+    list_merges("a byte-level token");
     metadata_.text("tokenizer.ggml.model", "gpt2");
     metadata_.text("tokenizer.ggml.pre", pre->names.front());
+  }
+
+  void list_merges(const char* what) {
+    for (const auto& [left, right] : pairs_) {
+      if (left.find(' ') != std::string::npos || right.find(' ') != std::string::npos)
+        refuse("model.merges", fmt::format("a merge holds a space, which {} has not", what));
+      merges_.push_back(left + " " + right);
+    }
   }
 
   // True when a space is put before the first word. Refuses steps that SentencePiece does not have.
@@ -211,14 +220,29 @@ class Translation {
       last = id;
       scores_[id] = --score;
     }
+    mark_bytes_and_unknown();
+    metadata_.text("tokenizer.ggml.model", "llama");
+    metadata_.text("tokenizer.ggml.pre", "default");
+    metadata_.truth("tokenizer.ggml.add_space_prefix", prefix);
+  }
+
+  void mark_bytes_and_unknown() {
     for (size_t id = 0; id < tokens_.texts.size(); ++id) {
       if (is_byte(tokens_.texts[id]) && tokens_.types[id] == kNormalToken)
         tokens_.types[id] = kByteToken;
       if (is(model_, "unk_token", tokens_.texts[id])) tokens_.types[id] = kUnknownToken;
     }
-    metadata_.text("tokenizer.ggml.model", "llama");
-    metadata_.text("tokenizer.ggml.pre", "default");
-    metadata_.truth("tokenizer.ggml.add_space_prefix", prefix);
+  }
+
+  // llama.cpp asks for scores and does not use them here.
+  void add_pieces_with_merges() {
+    if (puts_space_first()) refuse("normalizer", "llama.cpp puts no space before texts here");
+    read_merges();
+    list_merges("a piece");
+    scores_.assign(tokens_.texts.size(), 0.0);
+    mark_bytes_and_unknown();
+    metadata_.text("tokenizer.ggml.model", "gemma4");
+    metadata_.truth("tokenizer.ggml.add_space_prefix", false);
   }
 
   // True for "<0x0A>".

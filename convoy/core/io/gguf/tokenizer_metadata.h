@@ -18,6 +18,8 @@ struct TokenizerFiles {
   std::string chat_template = {};  // empty: no template
   std::vector<int64_t> ends = {};  // ids that end texts, the usual end id first
   std::string place = {};          // the folder's name, for errors
+  // llama.cpp joins this architecture's pieces by a list of merges, not by scores (Gemma 4).
+  bool lists_merges = false;
 };
 
 // `vocab_size`: number of rows of the embedding; ids without a token get placeholder tokens.

@@ -237,9 +237,8 @@ std::string byte_level_text(const File& file) {
                .merges = listed_merges(file)});
 }
 
-std::string sentencepiece_text(const File& file) {
-  const Tokens tokens(file);
-  const bool prefix = file.truth("tokenizer.ggml.add_space_prefix").value_or(true);
+// `prefix`: a space is put before the first word. `merges`: how pieces are joined.
+std::string pieces_text(const File& file, const Tokens& tokens, bool prefix, std::string merges) {
   const std::string mark(kSpaceMark);
   Json steps = Json::array();
   if (prefix) steps.push_back({{"type", "Prepend"}, {"prepend", mark}});
@@ -254,12 +253,23 @@ std::string sentencepiece_text(const File& file) {
               .post_processor = {},
               .decoder = {{"type", "Sequence"}, {"decoders", decoders}},
               .byte_fallback = true,
-              .merges = merges_of_scores(file, tokens)};
+              .merges = std::move(merges)};
   if (const Ends ends = ends_around(file, true); ends.bos || ends.eos)
     parts.post_processor = post_processor_json(file, tokens, ends);
   for (size_t id = 0; id < tokens.size(); ++id)
     if (tokens.type(id) == kUnknownToken) parts.unknown = json_text_of(tokens.text(id));
   return whole_json(tokens, parts);
+}
+
+std::string sentencepiece_text(const File& file) {
+  const Tokens tokens(file);
+  return pieces_text(file, tokens, file.truth("tokenizer.ggml.add_space_prefix").value_or(true),
+                     merges_of_scores(file, tokens));
+}
+
+// Gemma 4: pieces as SentencePiece has them, joined by a list of merges.
+std::string pieces_with_merges_text(const File& file) {
+  return pieces_text(file, Tokens(file), /*prefix=*/false, listed_merges(file));
 }
 
 // The text of a token that a file names by its id.
@@ -281,6 +291,8 @@ std::optional<int64_t> token_id(const File& file, const std::string& key) {
   return id && *id >= 0 && *id <= last ? id : std::nullopt;
 }
 
+constexpr const char* kToolResponse = "<|tool_response>";
+
 bool ends_by_its_text(const std::string& token) {
   constexpr std::array kTexts = {"<|eot_id|>",
                                  "<|im_end|>",
@@ -294,6 +306,8 @@ bool ends_by_its_text(const std::string& token) {
                                  "<end_of_utterance>",
                                  "</s>",
                                  "<eos>",
+                                 "<turn|>",
+                                 kToolResponse,
                                  "<\xef\xbd\x9c"
                                  "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"};
   return std::find(kTexts.begin(), kTexts.end(), token) != kTexts.end();
@@ -308,8 +322,11 @@ std::vector<int64_t> end_ids(const File& file) {
                           "tokenizer.ggml.eom_token_id"})
     if (const auto id = token_id(file, key)) add(*id);
   const std::vector<std::string>& tokens = file.list(kTokensKey)->texts;
+  // Gemma 4 has </s> as a word of texts.
+  const bool has_word = std::find(tokens.begin(), tokens.end(), kToolResponse) != tokens.end();
   for (size_t id = 0; id < tokens.size(); ++id)
-    if (ends_by_its_text(tokens[id])) add(static_cast<int64_t>(id));
+    if (ends_by_its_text(tokens[id]) && !(has_word && tokens[id] == "</s>"))
+      add(static_cast<int64_t>(id));
   return ids;
 }
 
@@ -317,8 +334,9 @@ std::string tokenizer_json_text(const File& file) {
   const std::string model = file.require_text(kModelKey);
   if (model == "gpt2") return byte_level_text(file);
   if (model == "llama") return sentencepiece_text(file);
+  if (model == "gemma4") return pieces_with_merges_text(file);
   throw DataError(
-      fmt::format("{}: `{:.100}` is not supported; gpt2 and llama are", kModelKey, model),
+      fmt::format("{}: `{:.100}` is not supported; gpt2, llama and gemma4 are", kModelKey, model),
       {.file = file.path().string(),
        .key = kModelKey,
        .hint = "take the model in Hugging Face layout"});
