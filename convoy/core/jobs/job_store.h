@@ -79,7 +79,7 @@ struct Completion {
 
 struct Receipt {
   bool counted =
-      false;  // false: the lease was taken over, or the task is finished already; the payload was dropped
+      false;  // false: taken over, or the task is finished already; the payload was dropped
   int64_t units_done = 0;
   int64_t units = 0;
 };
