@@ -31,7 +31,7 @@ std::span<const GpuSpeed> gpu_speeds();
 const GpuSpeed& gpu_speed(const std::string& name);
 
 struct Assumptions {
-  // Of the device:
+  // Constants of the device.
   double bytes_share = 0.90;       // share of `bytes` that a kernel reaches
   double product_share = 0.71;     // share of the peak that a large product reaches
   double kernel_seconds = 4.5e-6;  // added to each kernel's time for bytes and sums
@@ -39,7 +39,7 @@ struct Assumptions {
   int64_t tile_columns = 128;
   double link_share = 0.80;       // share of `link_bytes` that a collective reaches
   double link_seconds = 20.0e-6;  // time that the smallest collective takes
-  // Of the host:
+  // Constants of the host.
   double op_seconds = 17.0e-6;          // an op of LibTorch with its first launch
   double more_launch_seconds = 8.5e-6;  // each further launch of an op, and of Convoy's own kernels
   double view_seconds = 2.4e-6;         // a view, or memory from the caching allocator

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time that recorded work would take: the host asks for one thing after another, the device
-// does them in order when it comes to them, and where the host waits it goes on when the device is
-// done, or done with what came before this work.
+// Predicts the time that recorded work would take. The host makes one request after another, and
+// the device does them in order. Where the host waits, it goes on when the device has done all
+// requests, or all requests before this one.
 #pragma once
 
 #include <span>
@@ -62,8 +62,9 @@ struct Prediction {
   std::vector<ProductTotal> products;  // products, the longest first
 };
 
-// AsAGraph: one CUDA graph, which the host starts in microseconds whatever its length (2.5 us and 1
-// ns a kernel: developer.nvidia.com/blog/constant-time-launch-for-straight-line-cuda-graphs).
+// AsAGraph: one CUDA graph, which the host starts in microseconds whatever its length (2.5 us plus
+// 1 ns for each kernel:
+// developer.nvidia.com/blog/constant-time-launch-for-straight-line-cuda-graphs).
 enum class Launching { OneByOne, AsAGraph };
 
 double device_seconds(const Work& work, const GpuSpeed& gpu);

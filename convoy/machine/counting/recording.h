@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where counted work goes.
+// Stores counted work.
 #pragma once
 
 #include "convoy/machine/counting/counted_work.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes and launches that an op of LibTorch costs a GPU, by its name and tensors: each is read
-// or written once, unless a rule here says otherwise. The rules follow LibTorch 2.11's kernels for
-// CUDA (aten/src/ATen/native/cuda).
+// The bytes and launches that an op of LibTorch costs a GPU, by its name and tensors: each tensor
+// is read or written once, unless a rule here says otherwise. The rules follow LibTorch 2.11's
+// kernels for CUDA (aten/src/ATen/native/cuda).
 #pragma once
 
 #include <ATen/core/Tensor.h>

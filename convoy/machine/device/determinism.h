@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bits that repeat on devices that add up in no fixed order by themselves.
+// Results that repeat to the bit on devices that otherwise add numbers in varying order.
 #pragma once
 
 namespace convoy::device {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work of a device that is recorded once and then started as a whole. The host asks a GPU for each
-// launch by itself, which takes it longer than a small model's step takes the GPU.
+// Work of a device that is recorded once and then started as a whole. Without a graph the host
+// requests each launch separately, which takes longer than the GPU needs for a step of a small
+// model.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -18,7 +19,7 @@ class DeviceGraph {
   // The reason why `device` cannot record; empty = it can.
   static std::string problem(at::Device device);
 
-  // The graph keeps the memory of tensors that the work makes: their values come from the last
+  // The graph keeps the memory of the tensors that `work` makes; they hold the values of the last
   // start. Graphs that share memory run one after another. Memory of a tensor that is still held is
   // never shared.
   explicit DeviceGraph(at::Device device, DeviceGraph* shares_memory_with = nullptr);

@@ -13,7 +13,7 @@ namespace convoy::device {
 // "fp32", "bf16" or "fp16". Throws ConfigError for anything else.
 at::ScalarType parse_dtype(std::string_view name);
 
-// The inverse; other element types by LibTorch's own name ("Long", "Double").
+// The inverse of parse_dtype(). Other element types get LibTorch's own name ("Long", "Double").
 std::string dtype_name(at::ScalarType dtype);
 
 }  // namespace convoy::device

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps freed blocks for later ones of about their size. Blocks in use and kept blocks together
-// never exceed the largest use so far, so keeping does not raise the peak, whatever the sizes.
-// Thread-safe.
+// Keeps freed blocks for later requests of about the same size. Blocks in use and kept blocks
+// together never exceed the largest use so far, so keeping does not raise the peak, whatever the
+// sizes. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class MemoryBlockPool {
  private:
   struct KeptBlock {
     void* block = nullptr;
-    uint64_t given_back = 0;  // a running number
+    uint64_t given_back = 0;  // a running number, which rises with each returned block
   };
   void* reuse(size_t bytes);
   void* make(size_t bytes);

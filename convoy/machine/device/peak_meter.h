@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The most memory that a rank holds between two moments, where it computes.
+// Measures the most memory that a rank holds on its computing device between two moments.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -12,7 +12,7 @@
 namespace convoy::device {
 
 struct PeakMemory {
-  // Memory that the process gives back only at its end; on the CPU without mapped files.
+  // Memory that the process keeps until its end; on the CPU without mapped files.
   int64_t owned_bytes = 0;
   // Memory as rank_memory() counts it; on the CPU with mapped files.
   int64_t resident_bytes = 0;
@@ -21,9 +21,9 @@ struct PeakMemory {
 // Bytes that the rank owns now.
 int64_t owned_memory_bytes(at::Device device);
 
-// Measures from construction to stop(). On the CPU it looks twice a millisecond: memory that is
-// held for a shorter time is hardly touched. It resets the process's peak, so only one may exist in
-// a process at a time, except in ranks that are threads, which begin together.
+// Measures from construction to stop(). On the CPU it reads the memory twice a millisecond; a block
+// that is held for a shorter time has hardly been written to. It resets the process's peak, so only
+// one may exist in a process at a time, except in ranks that are threads, which begin together.
 class PeakMeter {
  public:
   explicit PeakMeter(at::Device device);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brings tensors of a device to the host in pieces: one is used while the next comes over on a
-// stream of its own, through two pinned buffers, whatever the size of the tensor.
+// Copies tensors of a device to the host in pieces, through two pinned buffers, whatever the size
+// of the tensor. While the caller uses one piece, the next is copied on a separate stream.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A flat tensor whose memory may go and come back while views of it stay: graphs that hold a view
-// find the values again in the same place. (PyTorch's FSDP resizes storages for the same end.)
+// A flat tensor whose memory can be released and taken again while views of it exist. A graph that
+// holds a view finds the values at the same address again. (PyTorch's FSDP resizes storages for the
+// same purpose.)
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,8 +13,8 @@
 namespace convoy::device {
 
 // These three functions act on the storage of `tensor`, which other tensors may share.
-// take_memory() does nothing if there is memory; the values are undefined afterwards. Released
-// memory is for other work of the same stream.
+// take_memory() does nothing if there is memory; the values are undefined afterwards. Other work of
+// the same stream may use released memory.
 bool has_memory(const at::Tensor& tensor);
 void take_memory(const at::Tensor& tensor);
 void release_memory(const at::Tensor& tensor);
@@ -38,7 +39,7 @@ class RefillableTensor {
   // Call it while there is memory.
   at::Tensor view(int64_t begin, at::IntArrayRef shape) const;
 
-  // As the functions of the same names above.
+  // These do the same as the functions of the same names above.
   bool has_memory() const { return device::has_memory(flat_); }
   void take_memory() { device::take_memory(flat_); }
   void release_memory() { device::release_memory(flat_); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random numbers of a run are a pure function of counters, so resume needs no stored generator
-// state.
+// Random numbers of a run are a pure function of counters, so a resumed run needs no stored
+// generator state.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of CPU tensors. The C library returns a step's large blocks to the system and takes
-// them again in the next step, page fault by page fault; here they are kept.
+// The memory of CPU tensors. The C library returns the large blocks of a step to the system and
+// takes them again in the next step, which costs a page fault per page. This file keeps the blocks
+// instead.
 #pragma once
 
 #include "convoy/machine/device/memory_block_pool.h"
@@ -12,8 +13,8 @@ namespace convoy::device {
 // first tensor; later calls do nothing. Thread-safe.
 void keep_tensor_memory();
 
-// Returns what the pool keeps to the system and forgets the peak of its use: from here on it keeps
-// memory as if it were new.
+// Returns the kept memory of the pool to the system and forgets the peak of its use, so that the
+// pool is as good as new.
 void forget_kept_tensor_memory();
 
 // Figures of that pool; zeros before keep_tensor_memory().

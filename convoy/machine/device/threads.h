@@ -10,25 +10,26 @@
 
 namespace convoy::device {
 
-// The number that OMP_NUM_THREADS gives to this process: the user's, or that of --threads, which
-// the front passes on in this variable. 0 = none.
+// The number in this process's OMP_NUM_THREADS: the user's, or the value of --threads, which the
+// launching command passes on in this variable. 0 = none.
 int chosen_threads();
 
 // Sets LibTorch's intra-op threads to the usable CPUs (affinity, cgroup quota) divided by the ranks
-// of this host, at least 1, unless OMP_NUM_THREADS names a number for this process, which its
-// `replicas` share. Returns the number set. Call once, before the first operator, on the thread of
-// each rank.
+// of this host, at least 1, unless OMP_NUM_THREADS names a number for this process; the `replicas`
+// of the process then share that number. Returns the number set. Call once, before the first
+// operator, on the thread of each rank.
 int share_cpu_threads(int ranks_on_host, int replicas = 1);
 
 // The threads of a process that computes alone, for work of a bounded length whose results do not
 // depend on the number of threads: as many as there are cores that other work leaves free at the
-// start. With more threads, each product waits for the thread that shares its core. The object
-// watches other work from its construction on, while the model is read. A number that the user
-// chose is kept.
+// start. With more threads, each product would wait for the thread whose core is shared with other
+// work. The object measures other work from its construction on, while the model is read. A number
+// that the user chose is kept.
 //
-// Training keeps its number, since the bits of a step may depend on it and a resumed run must
-// repeat them. A server keeps its number, since it runs longer than the work that was busy when it
-// started. Several ranks of one host keep theirs, since each sees the others as other work.
+// Training keeps its number of threads, since the bits of a step may depend on the number and a
+// resumed run must repeat them. A server keeps its number, since it runs longer than the other work
+// that was measured at its start. Several ranks of one host keep their numbers, since each rank
+// would count the other ranks as other work.
 class FreeCoreThreads {
  public:
   explicit FreeCoreThreads(int ranks_on_host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers on their way between the host and a device, without waiting for it.
+// Copies numbers between the host and a device without waiting for the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +14,7 @@
 
 namespace convoy::device {
 
-// Small tables of the host that go to `device` together, in one copy. One thread.
+// Small tables of the host that are copied to `device` together, in one copy. One thread.
 class Upload {
  public:
   explicit Upload(at::Device device);
@@ -31,8 +31,8 @@ class Upload {
   // Call it once. Async: the copy goes through pinned memory that is kept until the device has read
   // it.
   void send();
-  // Sends the same tables with other values into the memory of an earlier upload; the tables here
-  // get no memory of their own. `bytes`: sent_bytes() of the earlier upload.
+  // Sends the same tables with other values into the memory of an earlier upload; the tables of
+  // this object get no memory of their own. `bytes`: sent_bytes() of the earlier upload.
   void send_in_place_of(const at::Tensor& bytes) const;
   at::Tensor sent_bytes() const;  // after send(): all tables
 
@@ -48,8 +48,8 @@ class Upload {
 template <class Value>
 at::Tensor to_device(std::span<const Value> values, at::Device device);
 
-// A copy in the host's pinned memory, with which non_blocking copies do not wait. On CPUs the
-// tensor itself. Blocks.
+// A copy in the host's pinned memory, with which non_blocking copies do not wait. For a CPU tensor,
+// returns `tensor` itself. Blocks.
 at::Tensor pinned_copy(const at::Tensor& tensor);
 
 // A copy of a device's tensor to the host, in progress. One thread.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The little of CUDA's language that the kernels use, spelled for clang without CUDA's headers.
+// The few features of CUDA's language that the kernels use, declared for clang without CUDA's
+// headers.
 #pragma once
 
 #include <stddef.h>

@@ -15,13 +15,13 @@
 
 namespace convoy::nvidia {
 
-// This process can no longer use the GPU. Another process may.
+// Thrown when this process can no longer use the GPU. Another process may be able to.
 class DeviceLost : public DeviceError {
  public:
   using DeviceError::DeviceError;
 };
 
-// A call that needs more memory than the GPU has left. Its kind is "memory".
+// Thrown when a call needs more memory than the GPU has left. Its kind is "memory".
 class DeviceMemory : public Error {
  public:
   explicit DeviceMemory(const std::string& message);
@@ -81,7 +81,7 @@ struct DriverFunctions {
 std::optional<int> driver_version(const std::filesystem::path& library);
 std::string version_text(int version);  // "CUDA 13.0"
 
-// Open from construction on. Thread-safe.
+// The library is open from construction on. Thread-safe.
 class Driver {
  public:
   // Never throws for a host without a driver: `problem` gives the reason; empty = it is open.

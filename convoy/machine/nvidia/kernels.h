@@ -16,12 +16,12 @@ namespace convoy::nvidia {
 // Each text is the PTX of several kernels.
 using KernelTexts = std::span<const std::string_view>;
 
-// The module of one kernel: a driver takes seconds to compile all kernels. Throws StateError for an
-// unknown name.
+// Returns the module with one kernel only, since a driver takes seconds to compile all kernels.
+// Throws StateError for an unknown name.
 std::string kernel_text_of(KernelTexts texts, std::string_view name);
 
-// The `text` of one kernel for GPUs from Hopper on. The kernel lets the next one take its place on
-// the GPU before it ends itself. It waits until the kernels before it in its stream have ended and
+// The `text` of one kernel for GPUs from Hopper on. The kernel lets the next kernel start on the
+// GPU before it has ended itself. It waits until the kernels before it in its stream have ended and
 // their writes are visible: at its beginning, or where it calls wait_for_kernels_before().
 // (Programmatic dependent launch: PTX ISA 7.8, griddepcontrol.)
 std::string early_text_of(std::string text);

@@ -3,7 +3,7 @@
 // One child process, such as a rank: in a session of its own, as under torchrun, and killed by the
 // kernel when this process dies. It has no terminal: a child that prompts for a password gets an
 // error, while a background group would be stopped for ever. No other layer forks, replaces its
-// program or waits for a process; a test holds that.
+// program or waits for a process; a test checks this.
 #pragma once
 
 #include <signal.h>
@@ -65,8 +65,8 @@ struct ChildEnd {
 
 // Waits for the end, and reaps the child: its number may then be given to another process. Blocks.
 ChildEnd wait_for_child(pid_t child);
-// True once wait_for_child() does not block. False for a child that has ended while a debugger
-// still holds it.
+// True once wait_for_child() would not block. A child that has ended can still be held by a
+// debugger; the result is then false.
 bool can_be_reaped(pid_t child);
 // Waits for the end at most `limit`, and does not reap the child.
 bool ends_within(const ChildProcess& child, std::chrono::milliseconds limit);

@@ -17,7 +17,7 @@ namespace convoy::processes {
 class DescendantKeeper {
  public:
   DescendantKeeper();   // does not touch children that exist already
-  ~DescendantKeeper();  // orphans go to the next process up again, as before
+  ~DescendantKeeper();  // orphans are reparented to the next process up again, as before
   DescendantKeeper(const DescendantKeeper&) = delete;
   DescendantKeeper& operator=(const DescendantKeeper&) = delete;
 
@@ -26,9 +26,9 @@ class DescendantKeeper {
   // Call it when the child has been waited for: an orphan may have its number by now.
   void forget(pid_t child) { not_ours_.erase(child); }
 
-  // Kills all orphans and the processes that they started, and waits for them, but no longer than
-  // `limit`. Guards are only waited for. Returns the number of killed processes. Call it when the
-  // ranks are reaped.
+  // Kills all orphans and the processes that they started, and waits at most `limit` for their
+  // ends. Guards are not killed, only waited for. Returns the number of killed processes. Call it
+  // when the ranks are reaped.
   int kill_orphans(std::chrono::milliseconds limit);
 
  private:
@@ -50,8 +50,8 @@ constexpr const char* kGuardName = "convoy-guard";
 // longer be found by descent.
 void kill_marked(const std::string& entry, std::chrono::milliseconds limit);
 
-// The same for every process whose environment variable `name` has a value for which `wanted` is
-// true; empty values are skipped. Returns the number of killed processes.
+// Does the same to every process whose environment variable `name` has a value for which `wanted`
+// is true; empty values are skipped. Returns the number of killed processes.
 using MarkWanted = std::function<bool(const std::string& value)>;
 int kill_marked(const std::string& name, const MarkWanted& wanted, std::chrono::milliseconds limit);
 

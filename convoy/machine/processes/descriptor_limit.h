@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The limit of this process's open descriptors, raised for as long as the object lives: some
-// systems start programs with 256, and a rank takes half a dozen here.
+// systems start programs with a limit of 256, and this process needs half a dozen descriptors for
+// each rank.
 #pragma once
 
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// error.json in torchelastic's form: how a rank hands its error to the launcher. The launcher
+// error.json in torchelastic's form: how a rank reports its error to the launcher. The launcher
 // prints it, so a rank that has written it prints nothing more.
 #pragma once
 

@@ -8,7 +8,8 @@
 
 namespace convoy::processes {
 
-// "process 4711 (python3)"; empty when no process listens or it is another user's.
+// "process 4711 (python3)"; empty when no process listens, or when the process belongs to another
+// user.
 std::string port_holder(int port, const std::filesystem::path& proc = "/proc");
 
 }  // namespace convoy::processes

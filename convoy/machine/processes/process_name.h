@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of processes that hold entries in a store: from a name a reader finds out whether its owner
-// is gone.
+// Names of processes that hold entries in a store. A reader of an entry can find out from the name
+// whether the process is gone.
 #pragma once
 
 #include <sys/types.h>

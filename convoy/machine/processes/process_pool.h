@@ -73,8 +73,8 @@ class ProcessPool {
   void tell_stop();  // SIGTERM
   void kill_all();
   void kill(size_t worker);     // counts as timed out
-  void replace(size_t worker);  // kills it, although its work is not at fault
-  void retire(size_t worker);   // it is not started again
+  void replace(size_t worker);  // kills it although its work is not at fault
+  void retire(size_t worker);   // the worker is not started again
   int64_t running() const;
   std::vector<pid_t> pids() const;
   std::vector<std::string> names() const;  // names of running workers

@@ -5,7 +5,7 @@
 // this network namespace by an abstract socket name, which the kernel frees when this process ends,
 // however it ends. Numbers lie below the range from which the kernel takes ports for outgoing
 // connections and for binds to port 0. Port 29500 is never reserved: jobs of several nodes and
-// torchrun listen there unless they are told another one.
+// torchrun listen on it unless they are given another port.
 #pragma once
 
 #include "convoy/core/base/descriptor.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Child processes from start to end: what they wrote and how they ended.
+// Runs child processes from start to end, and returns their output and how they ended.
 #pragma once
 
 #include <chrono>

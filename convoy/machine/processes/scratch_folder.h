@@ -2,8 +2,8 @@
 //
 // The private folder of one launch: rendezvous file and error files. Mode 0700, gone with the
 // object. When launcher and guard were killed together, as a job system does at the end of a job's
-// time, the next launch of the same user on this machine removes it: a lock, which the kernel
-// releases when its holder ends, marks a folder in use.
+// time, the next launch of the same user on this machine removes the folder. A lock, which the
+// kernel releases when its holder ends, marks a folder that is in use.
 #pragma once
 
 #include <filesystem>

@@ -44,8 +44,8 @@ class SignalStream {
 };
 
 std::vector<int> default_stop_signals();  // TERM, INT, HUP, QUIT
-// "SIGTERM,SIGINT" -> {15, 2}. Throws ConfigError on a name that is no signal, or one that nothing
-// can handle.
+// "SIGTERM,SIGINT" -> {15, 2}. Throws ConfigError on a name that is no signal, or a signal that no
+// program can handle.
 std::vector<int> parse_signals(const std::string& names);
 bool contains(const std::vector<int>& signals, int signal);
 // 15 -> "SIGTERM".

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Divides the time of traced steps. A moment of a rank belongs to one of five: waiting for a
+// Divides the time of traced steps. A moment of a rank belongs to one of five kinds: waiting for a
 // collective (exposed communication), waiting for data, computing, evaluating and saving, or the
-// host's own work between phases. Communication is hidden while it is under way and its rank does
+// host's own work between phases. Communication is hidden while it is in progress and its rank does
 // not wait, as Holistic Trace Analysis defines overlap
 // (github.com/facebookresearch/HolisticTraceAnalysis).
 #pragma once
@@ -16,14 +16,14 @@
 
 namespace convoy::profile {
 
-// Times of one rank; milliseconds of a mean step. The first five sum to step_ms.
+// Times of one rank; in milliseconds, for a mean step. The first five sum to step_ms.
 struct RankBreakdown {
   int rank = 0;
   std::string host = {};
   int64_t num_steps = 0;
   double step_ms = 0;
   double compute_ms = 0;
-  double exposed_ms = 0;  // includes waiting_ms for a rank that came later; the rest is for bytes
+  double exposed_ms = 0;  // includes waiting_ms for a later rank; the rest is the transfer
   double data_ms = 0;
   double evaluation_ms = 0;
   double host_ms = 0;
@@ -41,7 +41,8 @@ struct CollectiveTotals {
   std::string name;  // "world all_reduce"
   double per_step = 0;
   double bytes_per_step = 0;  // for one rank
-  // Time of a step with at least one collective under way or waited for, mean over ranks.
+  // Time of a step during which at least one collective is in progress or waited for, mean over
+  // ranks.
   double flight_ms = 0;
   double exposed_ms = 0;
   // Rate of a collective from the moment that the last rank has entered it; 0 = unknown.
@@ -53,7 +54,7 @@ struct Breakdown {
   int num_threads = 0;  // rank 0's; 0 = not known
   int64_t first_step = 0;
   int64_t last_step = 0;
-  // Over the steps. The time of a step is the mean of its ranks.
+  // Times of a step over all traced steps. The time of one step is the mean over the ranks.
   double shortest_ms = 0;
   double median_ms = 0;
   double longest_ms = 0;

@@ -21,8 +21,8 @@ struct DeviceCounter {
 };
 
 // Reads devices.csv and logs/devices-HOST.csv of the run folder, if they exist: the readings within
-// `time`, and one before and one after it. Counters of one device are adjacent. `host`: the host of
-// the first file. Throws IoError.
+// `time`, one reading before `time` and one after it. Counters of one device are adjacent. `host`:
+// the host of the first file. Throws IoError.
 std::vector<DeviceCounter> read_device_counters(const std::filesystem::path& run_folder,
                                                 const std::string& host, const Span& time);
 

@@ -13,7 +13,7 @@
 
 namespace convoy::profile {
 
-// `traces` must be on one clock (align_clocks); `counters` are on the clock of day.
+// `traces` must be on one clock (align_clocks); `counters` are on the time-of-day clock.
 std::string perfetto_trace(const std::vector<RankTrace>& traces,
                            const std::vector<DeviceCounter>& counters = {});
 

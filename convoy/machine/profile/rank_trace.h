@@ -22,7 +22,7 @@ struct NamedSpan {
 struct TracedCollective {
   std::string name;  // "world all_reduce"
   std::string group;
-  int64_t sequence = 0;  // number within its group, alike on every rank
+  int64_t sequence = 0;  // number within its group, equal on every rank
   int64_t bytes = 0;
   Span flight;  // from its entry until it is done, whether or not its rank waits
   Span wait;    // while its rank waits for it; empty when it did not
@@ -50,9 +50,9 @@ RankTrace parse_rank_trace(std::string_view text, const std::string& source);
 // The traces of a run folder, by rank. Throws ConfigError when there are none, DataError, IoError.
 std::vector<RankTrace> read_rank_traces(const std::filesystem::path& run_folder);
 
-// Moves the times of all ranks to the clock of the first one's host: first by the clocks of day,
-// then by shared collectives, which end at the same moment except for the time of a message. Times
-// are since 1970 afterwards.
+// Converts the times of all ranks to the clock of the first rank's host: first by the time-of-day
+// clocks, then by shared collectives, which end at the same moment except for the time of a
+// message. Times are since 1970 afterwards.
 void align_clocks(std::vector<RankTrace>& traces);
 
 }  // namespace convoy::profile

@@ -23,8 +23,8 @@ struct ProfiledRun {
 std::string report_text(const ProfiledRun& run);
 nlohmann::ordered_json report_json(const ProfiledRun& run);  // schema convoy.profile/1
 
-// Two runs side by side. If the first has one rank and the second several, it also tells the
-// speedup and where the rest is lost. Throws ConfigError when one counts tokens and the other
+// Two runs side by side. If the first has one rank and the second several, the text also gives the
+// speedup and the causes of the lost speed. Throws ConfigError when one counts tokens and the other
 // samples.
 std::string comparison_text(const ProfiledRun& first, const ProfiledRun& second);
 // Schema convoy.profile_comparison/1.

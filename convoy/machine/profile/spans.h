@@ -19,9 +19,9 @@ using Spans = std::vector<Span>;
 
 // The union of spans in any order, which may overlap or be empty.
 Spans union_of(Spans spans);
-// The times in both.
+// The moments that are in both sets.
 Spans intersection(const Spans& left, const Spans& right);
-// The times in `whole` that are not in `part`.
+// The moments in `whole` that are not in `part`.
 Spans difference(const Spans& whole, const Spans& part);
 int64_t length_ns(const Spans& spans);
 

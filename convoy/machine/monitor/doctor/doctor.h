@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks for what keeps a job from starting, makes it slow or stops it later. Gathering and judging
-// are apart: what a figure means is a plain function of the figures. Changes nothing.
+// Finds problems that keep a job from starting, make it slow or stop it later. Facts are read
+// first; the findings are a plain function of the facts. Changes nothing on the machine.
 #pragma once
 
 #include <cstdint>

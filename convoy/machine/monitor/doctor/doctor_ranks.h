@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The findings of `convoy doctor` from an all-reduce of ranks, on this host or on several. The
-// figures come from a worker; here they are judged, and failures get a remedy.
+// The findings of `convoy doctor` from an all-reduce of ranks, on this host or on several. A worker
+// measures the figures. The functions here turn them into findings, with a remedy for each failure.
 #pragma once
 
 #include <map>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decides whether the ranks of a run fit on their devices: joins each rank's own figures with the
-// figures of device and host. The ranks' own figures decide; NVML's show the memory of other
-// programs.
+// figures of device and host. The ranks' own figures decide; NVML's figures show the memory of
+// other programs.
 #pragma once
 
 #include <cstdint>

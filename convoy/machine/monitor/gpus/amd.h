@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AMD's GPUs as the kernel shows them: KFD's list of what computes, and the files of the amdgpu
+// AMD's GPUs as the kernel shows them: KFD's list of computing devices, and the files of the amdgpu
 // driver. No ROCm needed.
 #pragma once
 

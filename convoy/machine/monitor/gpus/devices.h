@@ -14,7 +14,7 @@ namespace convoy::monitor {
 
 enum class Vendor { Nvidia, Amd };
 
-// One thing that a rank can compute on: a whole GPU, or a MIG instance of one.
+// A device that a rank can compute on: a whole GPU, or a MIG instance of one.
 struct Device {
   int gpu = -1;  // the vendor's number: NVML's index (the order of PCI addresses), KFD's order
   std::string uuid = {};         // "GPU-..." or "MIG-..."

@@ -40,7 +40,7 @@ class FaultWatch {
   // `uuids`: GPUs to watch, or MIG instances whose GPU is watched. The thread opens NVML; without
   // NVML it finds nothing.
   FaultWatch(const DeviceSources& sources, std::string host, std::set<std::string> uuids);
-  ~FaultWatch();  // Blocks for up to 0.1 s, and as long as the driver does
+  ~FaultWatch();  // blocks for up to 0.1 s, and while a call of the driver runs
   FaultWatch(const FaultWatch&) = delete;
   FaultWatch& operator=(const FaultWatch&) = delete;
 
@@ -52,7 +52,7 @@ class FaultWatch {
   void begin_attempt();
   int descriptor() const { return news_.get(); }  // readable when take() has something
   // The new faults. A fault that is not fatal is reported once per GPU and Xid, however often it
-  // comes.
+  // occurs.
   std::vector<DeviceFault> take();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON values of facts that may be unknown: null then.
+// JSON values of facts; an unknown fact is null.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline nlohmann::ordered_json text_or_null(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
 }
 
-// `unknown`: the number that stands for an unknown one.
+// `unknown`: the value that stands for an unknown number.
 inline nlohmann::ordered_json number_or_null(int64_t number, int64_t unknown) {
   return number == unknown ? nlohmann::ordered_json() : nlohmann::ordered_json(number);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one list of what is measured of a device: columns of files, names in Prometheus text, bounds
-// of sane values and the terminal view all read it.
+// The one list of the metrics of a device. Columns of files, names in Prometheus text, bounds of
+// sane values and the terminal view are all made from it.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ struct MetricFacts {
   Metric metric;
   const char* name;     // the column's name; its end is the unit
   const char* dcgm;     // name in dcgm-exporter; null = none
-  double dcgm_scale;    // DCGM's unit = ours times this
+  double dcgm_scale;    // DCGM's unit = the unit of `name` times this
   int decimals;         // in files
   double most;          // a larger value is a sentinel or an error of the driver
   const char* meaning;  // one line of documentation
@@ -79,7 +79,8 @@ class MetricValues {
 // The bits of NVML's clock event reasons that slow down a GPU with work: "sw_power", "hw_thermal",
 // ... Joined by '+'; "none" without one. Idle GPUs and clocks set by a user do not count.
 std::string throttle_text(unsigned long long reasons);
-// A clock event reason, and the counter of the time for which it held; nothing: it has no counter.
+// A clock event reason, and the counter of the time for which the reason held. Empty: it has no
+// counter.
 struct ThrottleKind {
   unsigned long long bit;
   const char* word;

@@ -16,7 +16,7 @@ namespace convoy::monitor {
 struct NvmlVersions {
   std::string driver = {};  // "550.54.15"; empty = unknown
   std::string nvml = {};    // "12.550.54.15"
-  int cuda = 0;             // the newest that the driver runs: 12040 is 12.4; 0 = unknown
+  int cuda = 0;             // newest CUDA version that the driver runs: 12040 is 12.4; 0 = unknown
 };
 
 // The link between two GPUs.
@@ -28,8 +28,8 @@ struct GpuLink {
   bool p2p_known = false;
 };
 
-// Open from construction to destruction; opening costs tens of milliseconds where there are GPUs.
-// One thread.
+// The library is open from construction to destruction. Opening it takes tens of milliseconds on a
+// host with GPUs. One thread.
 class Nvml {
  public:
   // `problem` of the result is empty when the library is open.
@@ -41,7 +41,7 @@ class Nvml {
   const std::string& problem() const { return problem_; }
   bool is_mismatched() const { return mismatched_; }
   NvmlVersions versions() const;
-  // In the order of PCI addresses, without GPUs that this process may not open.
+  // The GPUs in the order of PCI addresses, without GPUs that this process may not open.
   std::vector<Gpu> gpus() const;
   // GPUs that the driver counts but does not open, with the reason.
   struct Broken {

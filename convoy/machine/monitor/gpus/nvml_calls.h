@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of NVML's C interface that Convoy calls: our own declarations, so that nothing of NVIDIA
-// is needed to build. A driver may lack any of the functions; only functions that all drivers since
-// 450 have are needed to begin.
+// is needed to build. A driver may lack any of the functions; load() needs only functions that all
+// drivers since 450 have.
 #pragma once
 
 #include <array>
@@ -175,7 +175,7 @@ struct Calls {
   bool supports_gpm() const {
     return gpm_support && gpm_alloc && gpm_free && gpm_sample && gpm_metrics;
   }
-  // Both replace control characters, since their texts reach terminals.
+  // text() and error() replace control characters, since their results are shown on terminals.
   std::string text(int (*function)(void*, char*, unsigned), void* handle) const;
   // NVML's text for `code`.
   std::string error(int code) const;

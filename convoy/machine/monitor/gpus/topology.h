@@ -16,12 +16,12 @@ struct TopologyNode {
   std::string label;  // "GPU0", "NIC0"
   std::string name;   // "NVIDIA H200", "mlx5_0"
   std::string pci_address;
-  std::string cpus;  // CPUs near it: "0-47,96-143"; empty = unknown
+  std::string cpus;  // CPUs near this device: "0-47,96-143"; empty = unknown
   int numa_node = -1;
   bool gpu = true;
 };
 
-// Peer access: pairs of GPUs that read each other's memory without going through the host's.
+// Peer access: pairs of GPUs that read each other's memory directly, not through the host's memory.
 struct PeerAccess {
   int pairs = 0;
   int known = 0;                          // reported by the driver

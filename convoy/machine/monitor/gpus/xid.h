@@ -10,7 +10,7 @@ namespace convoy::monitor {
 
 enum class XidSeverity {
   Fatal,        // the GPU, or its link to others, is unusable until a reset
-  Application,  // a program did something wrong, or lost its work: it will find out by itself
+  Application,  // a program's own mistake or lost work: the program will notice
   Warning,      // work goes on
 };
 
@@ -20,7 +20,7 @@ struct XidFacts {
   std::string to_do = {};
 };
 
-// The facts of a fault; for a number that is not in the list, a warning that says so.
+// The facts of a fault. A number that is not in the list gives a warning that the fault is unknown.
 XidFacts xid_facts(uint64_t xid);
 
 }  // namespace convoy::monitor

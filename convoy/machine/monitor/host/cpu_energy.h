@@ -12,21 +12,21 @@
 
 namespace convoy::monitor {
 
-// The counters wrap after some minutes of full load: call read() more often than that. One thread.
+// The counters wrap after some minutes of full load, so call read() more often. One thread.
 class CpuEnergy {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit CpuEnergy(const std::filesystem::path& sys = "/sys");
 
-  // Joules of all packages since the first reading; nothing if one of them cannot be read any more.
+  // Joules of all packages since the first reading; empty if one package cannot be read any more.
   std::optional<double> read(Clock::time_point now = Clock::now());
-  const std::string& reason() const { return reason_; }  // why nothing is read; empty = it is
+  const std::string& reason() const { return reason_; }  // why reading fails; empty = it works
 
  private:
   struct Zone {
     std::filesystem::path counter;
-    int64_t range_uj = 0;  // the counter goes on at 0 after this
+    int64_t range_uj = 0;  // the counter wraps to 0 at this value
     int64_t last_uj = 0;
   };
   void add_zone(const std::filesystem::path& folder);

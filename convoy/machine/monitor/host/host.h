@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host around the GPUs, from /proc and /sys: what it is, and what its CPUs, memory, disks and
-// network do now.
+// The host around the GPUs, from /proc and /sys: its hardware, and the present load of its CPUs,
+// memory, disks and network.
 #pragma once
 
 #include <array>
@@ -81,7 +81,7 @@ class HostValues {
 };
 
 // The job whose own use of the host is reported too.
-enum class WatchedJob { None, OwnChildren };  // OwnChildren: what this process has started
+enum class WatchedJob { None, OwnChildren };  // OwnChildren: processes that this process started
 
 struct HostGap {
   HostMetric metric;
@@ -94,7 +94,7 @@ class HostReader {
   explicit HostReader(const DeviceSources& sources = {}, WatchedJob job = WatchedJob::None);
 
   HostValues read();
-  std::vector<HostGap> gaps() const;  // known so far, with why
+  std::vector<HostGap> gaps() const;  // known so far, with reasons
 
  private:
   struct Counters {
@@ -111,7 +111,7 @@ class HostReader {
   MemoryTrafficReader memory_traffic_;
   std::optional<JobProcesses> job_;
   std::optional<Counters> before_;
-  std::vector<std::string> disks_;  // whole ones, not their partitions
+  std::vector<std::string> disks_;  // whole disks, not their partitions
   bool disks_known_ = false;
   std::chrono::steady_clock::time_point time_ = {};
 };

@@ -14,8 +14,8 @@
 namespace convoy::monitor {
 
 struct JobUsage {
-  double cpu_seconds = 0;  // all processes so far, ended ones too; never goes back
-  double memory_mib = 0;   // the living processes, without the files that they map
+  double cpu_seconds = 0;  // all processes so far, also those that ended; never decreases
+  double memory_mib = 0;   // living processes, without the files that they map
 };
 
 // Finds children of main threads. A child that another thread started counts only after its end.
@@ -26,7 +26,7 @@ class JobProcesses {
       : proc_(std::move(proc)), root_(root) {}
 
   std::optional<JobUsage> read();
-  const std::string& reason() const { return reason_; }  // why nothing is read; empty = it is
+  const std::string& reason() const { return reason_; }  // why reading fails; empty = it works
 
  private:
   std::filesystem::path proc_;

@@ -41,8 +41,8 @@ struct MachineSources {
 // Missing files read as one socket, one node, no shared cores. Never throws.
 Machine read_machine(const MachineSources& sources = {});
 
-// "0-2,4" as sysfs and taskset write it, and back. read_cpu_list skips what is not a number or a
-// range.
+// Converts CPU ids to text as sysfs and taskset write it, "0-2,4", and back. read_cpu_list skips
+// parts that are neither a number nor a range.
 std::string cpu_list_text(const std::vector<int>& cpus);
 std::vector<int> read_cpu_list(const std::string& text);
 

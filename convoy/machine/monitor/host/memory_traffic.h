@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CPUs' reads from memory and writes to it, by the counters of the memory controllers that the
-// kernel shows as performance monitoring units: Intel's uncore_imc, AMD's amd_umc. Most kernels
-// give them to root and CAP_PERFMON alone.
+// kernel shows as performance monitoring units: Intel's uncore_imc, AMD's amd_umc. Most kernels let
+// only root and CAP_PERFMON read them.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class MemoryTrafficReader {
   MemoryTrafficReader(const std::vector<TrafficCounter>& counters, const Opener& open);
 
   std::optional<MemoryTraffic> read();
-  const std::string& reason() const { return reason_; }  // why nothing is read; empty = it is
+  const std::string& reason() const { return reason_; }  // why reading fails; empty = it works
 
  private:
   struct OpenCounter {

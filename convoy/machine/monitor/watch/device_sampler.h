@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks at GPUs and host one after another: records each, sums them up, and counts what looking
-// costs. One thread at a time.
+// Reads GPUs and host again and again: records each reading, adds it to the summary, and measures
+// the cost of reading. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ class DeviceSampler {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `reader` and `recorder` must outlive this object. A null `recorder` records nothing. Time
-  // begins now.
+  // `reader` and `recorder` must outlive this object. A null `recorder` records nothing. Elapsed
+  // time is counted from the construction.
   DeviceSampler(DeviceReader& reader, const DeviceSources& sources, Recorder* recorder,
                 WatchedJob job = WatchedJob::None)
       : reader_(reader), host_(sources, job), recorder_(recorder) {}

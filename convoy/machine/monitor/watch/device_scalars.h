@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Devices and host of a training as curves of TensorBoard, over its steps. A folder has one writer,
-// so these are beside the events of rank 0 in a folder of their own, which TensorBoard shows as a
-// run of that name. Units are as in devices.csv; the charts' titles name them.
+// The load of devices and host as curves of TensorBoard, over the steps of a training. A
+// TensorBoard folder has one writer, so these curves are in a separate folder beside the events of
+// rank 0, and TensorBoard shows that folder as another run. Units are as in devices.csv; the
+// charts' titles name them.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ struct JobWork {
   std::set<std::string> uuids = {};
   int64_t tokens = 0;  // sum over all ranks; 0 = unknown, or there are none
   int64_t supervised_tokens = 0;
-  std::string why_no_cpu_energy = {};  // empty = it is known
+  std::string why_no_cpu_energy = {};  // empty = the energy is known
   std::string why_no_memory_traffic = {};
 };
 

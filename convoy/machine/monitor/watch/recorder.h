@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes the readings of `convoy gpus watch`: to a file that grows by each reading and survives a
-// kill, with a sidecar that describes the columns and the reasons for blank ones; or to stdout. One
-// thread.
+// kill, with a sidecar file that describes the columns and gives the reasons for blank columns; or
+// to stdout. One thread.
 #pragma once
 
 #include <filesystem>

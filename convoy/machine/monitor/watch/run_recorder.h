@@ -26,7 +26,7 @@ struct RunRecorderOptions {
   DeviceSources sources = {};
   std::optional<std::set<std::string>> uuids = {};  // see DeviceReader
   RecorderOptions recorder = {};                    // output and interval_s are required
-  std::filesystem::path events = {};       // the job's events; empty = its training is not known
+  std::filesystem::path events = {};       // the job's events; empty = they are not followed
   std::filesystem::path tensorboard = {};  // a folder for these curves only; empty = no curves
 };
 
@@ -78,7 +78,7 @@ class RunRecorder {
   SamplerCost training_cost_;  // readings and seconds of the training
   double training_begin_s_ = 0;
   std::optional<DeviceScalars> scalars_;
-  double cpu_seconds_ = 0;  // the thread's, after its end
+  double cpu_seconds_ = 0;  // CPU time of the thread, known after its end
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

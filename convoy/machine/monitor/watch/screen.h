@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The terminal view of `convoy gpus watch`: a line of figures per device, and curves of what it
-// did. Knows nothing of the terminal itself: it makes lines of text.
+// The terminal view of `convoy gpus watch`: a line of figures per device, and curves of its load.
+// Makes lines of text only; the caller writes them to the terminal.
 #pragma once
 
 #include <deque>

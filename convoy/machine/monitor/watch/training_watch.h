@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads from events.jsonl when the training of a job begins and ends: before it a job loads its
-// model, after it a job writes files.
+// Finds in events.jsonl when the training of a job begins and ends. A job loads its model before
+// the training and writes files after it.
 #pragma once
 
 #include <cstdint>

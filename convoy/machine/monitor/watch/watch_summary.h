@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The summary of a time of watching, device by device: figures, throttling, energy, and the balance
-// of work between GPUs. Bounded memory however long it lasts. One thread.
+// The summary of all readings of a watch, device by device: figures, throttling, energy, and the
+// balance of work between GPUs. Takes bounded memory, however long the watch lasts. One thread.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class RunningFigure {
   int64_t stride_ = 1;  // one of this many values is kept
 };
 
-// The cost of the watching itself.
+// The cost of the readings themselves.
 struct SamplerCost {
   int64_t ticks = 0;
   double seconds = 0;
@@ -49,7 +49,7 @@ class Summary {
   // The summary as text for a person, and as JSON.
   std::string text(const SamplerCost& cost) const;
   nlohmann::ordered_json json(const SamplerCost& cost) const;
-  // One sentence about the balance of load between GPUs, or about a GPU that was lost first; empty
+  // One sentence about the balance of load between GPUs, or, before that, about a lost GPU; empty
   // with fewer than two GPUs that report their load.
   std::string balance() const;
 
