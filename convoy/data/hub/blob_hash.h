@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hub's names for files: the sha256 of a large one (64 hex digits), git's id of a small one
-// (40), which is the SHA-1 of "blob SIZE\0" and the bytes (FIPS 180-4; git-hash-object).
+// The hub's names for files: the SHA-256 of a large file (64 hex digits), and git's id of a small
+// file (40 hex digits), which is the SHA-1 of "blob SIZE\0" and the bytes (FIPS 180-4;
+// git-hash-object).
 #pragma once
 
 #include <array>

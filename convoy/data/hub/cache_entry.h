@@ -2,7 +2,7 @@
 //
 // One repository in the local hub cache, in huggingface_hub's format, so that each program can use
 // the other's downloads: blobs/ETAG, snapshots/COMMIT/PATH as relative links to blobs,
-// refs/REVISION, and locks in .locks/ that both take.
+// refs/REVISION, and locks in .locks/ that both programs take.
 #pragma once
 
 #include <filesystem>

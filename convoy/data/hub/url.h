@@ -9,7 +9,7 @@
 namespace convoy::hub {
 
 // Escapes a text for an address: "a b/c" -> "a%20b/c". The characters in `keep` are not escaped;
-// with "" the slash is.
+// with "" the slash is escaped too.
 std::string escaped_for_url(std::string_view text, std::string_view keep = "/");
 
 // Resolves `location` of a redirect against `url`. Throws DataError when it is no http address, or

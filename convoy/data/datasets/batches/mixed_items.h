@@ -54,9 +54,10 @@ class MixSchedule {
   Draw at(int64_t draw) const;
 
  private:
-  std::vector<uint8_t> parts_;              // by row of the epoch: its part
-  std::vector<int64_t> totals_;             // by part: its rows in the epoch
-  std::vector<std::vector<int64_t>> seen_;  // by part: its rows before every kStride-th row
+  std::vector<uint8_t> parts_;   // part of each row of the epoch
+  std::vector<int64_t> totals_;  // number of rows of each part in the epoch
+  std::vector<std::vector<int64_t>>
+      seen_;  // number of rows of each part before every kStride-th row
 };
 
 struct MixedItemsConfig {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of several data sets as one: one set after another, or drawn by weight as in task mixed.
+// The rows of several data sets as one stream: one set after another, or drawn by weight as in task
+// mixed.
 #pragma once
 
 #include <cstdint>

@@ -35,13 +35,13 @@ struct ReadRow {
   std::optional<DataError> error = {};
 };
 
-// Reads at most `count` rows. An error behind rows that were already read is stored in `later`.
-// Returns nothing at the end.
+// Reads at most `count` rows. If an error follows rows that were already read, it is stored in
+// `later`. Returns nothing at the end.
 std::vector<ReadRow> read_rows(RowSource& rows, size_t count, int64_t& num_read,
                                std::exception_ptr& later);
 
-// Calls `work` on all cores, for every row that can be cut out of `rows`; it must not throw for a
-// fault of one row. `put` gets the results in order. Throws DataError when the rest of a file is
+// Calls `work` on all cores, for every row that can be cut out of `rows`; `work` must not throw for
+// a fault of one row. `put` gets the results in order. Throws DataError when the rest of a file is
 // unreadable.
 template <class Result>
 void for_each_read_row(RowSource& rows, const std::function<Result(ReadRow)>& work,

@@ -53,9 +53,9 @@ std::vector<int64_t> part_sizes(const std::vector<PartSize>& parts, int64_t num_
 
 // Assigns the rows of a pass to parts. SplitBy::Rows with shares gives the same parts as training's
 // split of `data.train_path` by `data.split`. Strata and Groups take the rows or groups in a seeded
-// order; a group goes to the part that has the most rows too few. Memory: 9 bytes per row for Rows,
-// else 1 byte per row and a fixed 64 MiB, and 32 bytes per row on disk in `scratch`. Throws
-// ConfigError, DataError for a row without the column, IoError.
+// order; a group goes to the part that lacks the most rows. Memory: 9 bytes per row for Rows, else
+// 1 byte per row and a fixed 64 MiB, and 32 bytes per row on disk in `scratch`. Throws ConfigError,
+// DataError for a row without the column, IoError.
 RowParts split_rows(const RowPass& pass, const SplitPlan& plan,
                     const std::filesystem::path& scratch);
 

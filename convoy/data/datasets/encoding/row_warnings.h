@@ -40,7 +40,7 @@ struct RowLosses {
   RowTally reasoning_unread;                      // EncodedRow::reasoning_unread
   RowTally text_unread;                           // EncodedRow::text_unread
   RowTally open_ends;                             // EncodedRow::open_end
-  std::string first_open_end;                     // the first of them
+  std::string first_open_end;                     // text that shows the first open end
   std::map<std::string, RowTally> weight_like;    // by key: Sample::weight_like
   std::map<std::string, RowTally> keys_unread;    // by key: EncodedRow::keys_unread
   std::map<std::string, RowTally> beside_prompt;  // by column: Sample::beside_prompt

@@ -39,8 +39,8 @@ struct Supervision {
   LearntEnds ends = LearntEnds::Turn;
   EmptyAnswers empty_answers = EmptyAnswers::Skip;
 
-  // Makes it from the values of data.supervise, data.roles_to_train, data.train_on_eos and
-  // data.empty_answers. Throws ConfigError, also for values that contradict each other.
+  // Makes a Supervision from the values of data.supervise, data.roles_to_train, data.train_on_eos
+  // and data.empty_answers. Throws ConfigError, also for values that contradict each other.
   static Supervision named(const std::string& supervise,
                            const std::vector<std::string>& roles = {"assistant"},
                            const std::string& ends = "turn",

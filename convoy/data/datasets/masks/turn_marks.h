@@ -2,7 +2,7 @@
 //
 // Locates turns of a conversation. Assistant turns need a constant number of renders: the places of
 // all texts are known, and a few turns located by TurnFinder give the text around a content.
-// TurnFinder also locates a turn that does not match them.
+// TurnFinder also locates each turn that this text does not surround.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -4,8 +4,8 @@
 // (LLaMA-Factory), `train`, `training`, `trainable` (axolotl), `loss`, `loss_scale` (ms-swift),
 // `loss_mask` (verl) and `masked` (torchtune). The first six and `loss_mask` are true, false or a
 // weight; `masked` is the reverse of `train`; `loss_scale` is a factor for learnt tokens. In
-// messages of other roles than assistant, `weight`, `loss_weight` and `loss` count only where the
-// message is learnt without them.
+// messages of other roles than assistant, `weight`, `loss_weight` and `loss` count only if the
+// message would be learnt without them too.
 #pragma once
 
 #include <cstddef>
