@@ -29,7 +29,7 @@ class LoraModel {
  public:
   // A: Kaiming-uniform with a = sqrt(5), a pure function of (seed, module name); B = 0; DoRA's
   // magnitude = |W|. In the text part of a larger model, names and patterns mean modules of the
-  // whole one, as in PEFT. Throws ConfigError when nothing matches, or a name or pattern in the
+  // larger model, as in PEFT. Throws ConfigError when nothing matches, or a name or pattern in the
   // config matches no module.
   static LoraModel create(nn::CausalLm& model, LoraConfig config, uint64_t seed);
 
@@ -72,7 +72,7 @@ class LoraModel {
   void merge();
 
  private:
-  // `names`: as `config` names the modules.
+  // `names`: the form of the module names in `config`.
   LoraModel(LoraConfig config, ModuleNames names, const nn::CausalLm& model);
   void attach(nn::CausalLm& model);
   std::string name_in_file(const nn::NamedTensor& parameter) const;

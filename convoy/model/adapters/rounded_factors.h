@@ -42,8 +42,8 @@ class RoundedFactors {
   at::Tensor memory_;  // memory of the factors that were placed last
 };
 
-// The matrices, which have one number of columns, one below the other. A view if they already lie
-// so in memory.
+// Stacks the matrices, which have equal numbers of columns, one below the other. The result is a
+// view if they are already neighbours in memory.
 at::Tensor stacked_rows(const std::vector<at::Tensor>& parts);
 
 }  // namespace convoy::adapters

@@ -22,20 +22,21 @@ struct RopeSpec {
   double high_freq_factor = 4.0;
   int64_t original_max_positions = 8192;  // Llama3, Yarn, LongRope
   // Yarn only (arXiv 2309.00071): features that turn more than beta_fast times within the original
-  // positions keep their angles, those below beta_slow are stretched by `factor`.
+  // positions keep their angles; the wavelengths of features with fewer than beta_slow turns are
+  // stretched by `factor`.
   double beta_fast = 32.0;
   double beta_slow = 1.0;
   bool whole_features = true;  // feature indices at the bounds are rounded outwards
   double table_scale = 1.0;    // multiplies cosines and sines: sharpens attention over long texts
-  // LongRope only (arXiv 2402.13753): the divisor of each pair's frequency, in rows of up to
-  // original_max_positions tokens and in longer ones.
+  // LongRope only (arXiv 2402.13753): the divisor of each pair's frequency. `divisors` is for rows
+  // of up to original_max_positions tokens, `long_divisors` for longer rows.
   std::vector<double> divisors = {};
   std::vector<double> long_divisors = {};
-  // Number of rotated features, the first of a head; 0: all. Proportional: one half of them begins
-  // the first half of a head, the other half begins its second, and they have the frequencies of a
-  // head that is rotated whole.
+  // Number of rotated features, which are the first of a head; 0: all. With Proportional, half of
+  // the rotated features are the first of the head's first half, the other half are the first of
+  // its second half, and their frequencies are those of a fully rotated head.
   int64_t rotated_features = 0;
-  // pairs are features 2i and 2i + 1; else i and i + half of the rotated features
+  // True: a rotated pair is features 2i and 2i + 1. False: i and i + half of the rotated features.
   bool neighbours = false;
   bool operator==(const RopeSpec&) const = default;
 };
@@ -93,11 +94,13 @@ enum class TokenMixer { Attention, GatedDeltaNet };
 struct LayerSpec {
   TokenMixer mixer = TokenMixer::Attention;
   int64_t ffn_size = 0;  // 0: DecoderSpec::ffn_size
-  // The others are attention's. 0 in the first two: as DecoderSpec says.
+  // The members from here on describe attention. head_dim and num_kv_heads are 0 where the values
+  // of DecoderSpec hold.
   int64_t head_dim = 0;
   int64_t num_kv_heads = 0;
-  // The earlier layer with the same heads, rotation and window whose keys and values this layer
-  // reads, or kOwnKeys: it makes its own. A layer that reads another's has no maps for them.
+  // Index of the earlier layer, with the same heads, rotation and window, whose keys and values
+  // this layer reads. kOwnKeys: this layer makes its own. A layer that reads another layer's keys
+  // and values has no maps for them.
   int64_t keys_of = kOwnKeys;
   bool keys_are_values = false;  // the outputs of k_proj, before their norm, are the values too
   int64_t rope = 0;  // index into DecoderSpec::ropes, or kNoRope: queries and keys are not rotated
@@ -144,10 +147,11 @@ struct DecoderSpec {
   int64_t max_positions = 0;
 
   double norm_epsilon = 1e-6;
-  std::optional<double> after_norm_epsilon = {};  // the norms of outputs'; none: norm_epsilon
+  std::optional<double> after_norm_epsilon = {};  // of the norms of outputs; none: norm_epsilon
   NormOrder norm_order = NormOrder::CastThenScale;
-  std::optional<NormOrder> final_norm_order = {};  // the last norm's; none: norm_order
-  // RMSNorm without a weight of what the embedding gives, with norm_epsilon (Glimmer).
+  std::optional<NormOrder> final_norm_order = {};  // of the last norm; none: norm_order
+  // True: the embedding's output goes through an RMSNorm without a weight, with norm_epsilon
+  // (Glimmer).
   bool embedding_norm = false;
   bool query_key_norm = false;  // RMSNorm over head_dim of queries and keys, before the rotation
   // with query_key_norm: one norm over the features of all heads (OLMo)
@@ -157,8 +161,8 @@ struct DecoderSpec {
   bool value_norm = false;  // RMSNorm without a weight over head_dim of values
   BlockNorms norms = kNormsBefore;
 
-  // The parts are stored as the rows of one map, which adapters, codes and files have in their
-  // place.
+  // True: the parts are stored as the rows of one map. Adapters, codes and files then have that map
+  // in place of the parts.
   bool fused_qkv = false;      // qkv_proj
   bool fused_gate_up = false;  // gate_up_proj
   bool qkv_bias = false;
@@ -177,10 +181,10 @@ struct DecoderSpec {
   double query_growth = 0.0;
   int64_t query_growth_positions = 1;
   double residual_scale = 1.0;  // multiplies the outputs of attention and feed-forward
-  bool layer_scalars = false;   // a block's output is multiplied by its number, which never trains
+  bool layer_scalars = false;   // multiplies a block's output by a stored number, never trained
   double logit_scale = 1.0;  // multiplies the head's input, so it applies to all losses and draws
-  // Soft caps: x becomes cap * tanh(x / cap). 0: none. One caps attention's scaled scores, before
-  // the mask, the other logits.
+  // Soft caps: x becomes cap * tanh(x / cap); 0: no cap. score_cap applies to the scaled attention
+  // scores, before the mask. logit_cap applies to the logits.
   double score_cap = 0.0;
   double logit_cap = 0.0;
   bool tied_head = false;
@@ -212,8 +216,8 @@ struct StoredMap {
   int64_t out = 0;
 };
 inline constexpr const char* kGateMap = "self_attn.gate_proj";
-// The maps of attention's input, of Gated DeltaNet's and of the feed-forward's, in the order of
-// their outputs.
+// The maps that read the input of attention, of Gated DeltaNet or of the feed-forward, in the order
+// of their outputs.
 std::vector<StoredMap> query_key_value_maps(const DecoderSpec& spec, const LayerSpec& layer);
 std::vector<StoredMap> delta_net_maps(const DecoderSpec& spec);
 std::vector<StoredMap> gate_up_maps(const DecoderSpec& spec, const LayerSpec& layer);

@@ -64,8 +64,9 @@ struct PartialRotation {
 void read_partial_rope(const io::JsonReader& config, const PartialRotation& partial,
                        architecture::DecoderSpec& spec);
 
-// The rules of layers without a window and with one, at these indices. A later config.json has them
-// by layer type in rope_parameters; an earlier one has rope_scaling for layers without a window.
+// Indices of two rotary rules: for layers without a window, and for layers with one. Newer
+// config.json files have the rules by layer type in rope_parameters; older files have rope_scaling
+// for layers without a window.
 inline constexpr int64_t kFullRope = 0;
 inline constexpr int64_t kSlidingRope = 1;
 struct ThetaByType {
@@ -89,12 +90,12 @@ std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_
 // null in a model with sliding layers.
 std::vector<int64_t> read_windows(const io::JsonReader& config, int64_t num_layers,
                                   int64_t interval);
-// The same for the layers that slide by `sliding`; `usual`: the window where the key is absent.
+// The same for the layers for which `sliding` is true. `usual`: the window where the key is absent.
 std::vector<int64_t> windows_of(const io::JsonReader& config, const std::vector<bool>& sliding,
                                 int64_t usual);
 
-// use_sliding_window off means no window; else the sliding layers of layer_types have the window
-// or, without that list, the layers that `slides_unlisted` names.
+// If use_sliding_window is off, no layer has a window. Otherwise the layers that layer_types calls
+// sliding have it or, without that list, the layers for which `slides_unlisted` returns true.
 void read_optional_windows(const io::JsonReader& config, architecture::DecoderSpec& spec,
                            const std::function<bool(int64_t layer)>& slides_unlisted);
 
