@@ -15,9 +15,10 @@ struct RankDevice {
   bool has_bf16 = true;  // the device multiplies bf16 itself (CUDA: compute capability 8.0 and up)
 };
 
-// `devices`: "cpu", "cuda", or another device type that is registered with LibTorch. Takes device
-// number `local_rank` of those that this process sees, or the only device, and makes it current in
-// this thread. Opens the library that "cuda" needs. Throws DeviceError, naming what is missing.
+// `devices`: "cpu", "cuda", or another device type that is registered with LibTorch. Takes the
+// device with index `local_rank` among the devices of this process, or the only device, and makes
+// it current in this thread. Opens the library that "cuda" needs. Throws DeviceError, naming what
+// is missing.
 RankDevice take_rank_device(const std::string& devices, int local_rank);
 
 // Number of devices of that kind that this process sees; 1 for "cpu". Opens the library that "cuda"

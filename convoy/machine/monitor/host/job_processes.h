@@ -14,7 +14,7 @@
 namespace convoy::monitor {
 
 struct JobUsage {
-  double cpu_seconds = 0;  // all processes so far, also those that ended; never decreases
+  double cpu_seconds = 0;  // running and ended processes; never decreases
   double memory_mib = 0;   // living processes, without the files that they map
 };
 
