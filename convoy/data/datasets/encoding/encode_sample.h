@@ -36,7 +36,7 @@ struct Sample {
   std::string completion{};
   std::string text{};
   // True for a preference. The completion is then the chosen answer, and `rejected_messages` or
-  // `rejected` the rejected one. `kind` is then one of those with a prompt.
+  // `rejected` the rejected one. `kind` then has a prompt.
   bool is_pair = false;
   nlohmann::ordered_json rejected_messages{};
   std::string rejected{};
