@@ -147,9 +147,9 @@ struct DecoderSpec {
   int64_t max_positions = 0;
 
   double norm_epsilon = 1e-6;
-  std::optional<double> after_norm_epsilon = {};  // of the norms of outputs; none: norm_epsilon
+  std::optional<double> after_norm_epsilon = {};  // epsilon of output norms; none: norm_epsilon
   NormOrder norm_order = NormOrder::CastThenScale;
-  std::optional<NormOrder> final_norm_order = {};  // of the last norm; none: norm_order
+  std::optional<NormOrder> final_norm_order = {};  // order of the last norm; none: norm_order
   // True: the embedding's output goes through an RMSNorm without a weight, with norm_epsilon
   // (Glimmer).
   bool embedding_norm = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rest of a checkpoint that holds more than a text model: a vision tower, a projector. It is
-// kept where the text model in it is saved.
+// The rest of a checkpoint that holds more than a text model: a vision tower, a projector. The rest
+// is kept when the text model in it is saved.
 #pragma once
 
 #include <c10/core/ScalarType.h>

@@ -33,9 +33,9 @@ struct ExportConfig {
 // architectures; tokenizer, chat template and generation config are copied. Where a text model is
 // nested in it (Gemma-3 4B and up), `extent` says whether the rest of the checkpoint is written
 // with it, under the names of the source and with the files of its processor, or the text model
-// moves up to be a checkpoint of its own. Adapters inside the model are not written: merge them
-// first. A tied head is left out. Throws NumericError, before anything is written, when rounding
-// would make a finite weight infinite; IoError, DataError.
+// becomes a checkpoint of its own. Adapters inside the model are not written: merge them first. A
+// tied head is left out. Throws NumericError, before anything is written, when rounding would make
+// a finite weight infinite; IoError, DataError.
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 

@@ -19,7 +19,7 @@ namespace convoy::models {
 
 using FindTensor = std::function<const io::TensorView*(const std::string& name)>;
 
-// The entries of a file for one coded weight. Its views are the file's.
+// The entries of a file for one coded weight. Its views point into the file.
 class StoredCodes {
  public:
   // Nothing if `weight` is stored as numbers, or not at all. Throws DataError if a part of it is

@@ -45,7 +45,8 @@ class CheckpointWeights {
                                                 at::ScalarType dtype) const;
   const io::TensorView& view(const std::string& name) const { return *by_name_.at(name); }
   const StoredCodes* find_stored_codes(const std::string& name) const;  // null: stored as numbers
-  // Tensors without a use in the text model: a vision tower's, computed ones. Sorted by name.
+  // Tensors without a use in the text model: tensors of a vision tower, tensors that are computed.
+  // Sorted by name.
   const std::vector<const io::TensorView*>& others() const { return others_; }
 
  private:

@@ -23,12 +23,12 @@ struct BlockBatch {
   at::Tensor sin_PE;
   FeatureOrder feature_order = {};
   at::Tensor query_scale_T11 = {};  // undefined: 1
-  // The weight under which a norm of heads only normalises, [E]; undefined where all norms of heads
-  // have weights of their own.
+  // The weight [E] of head norms that have no weight of their own, so that they only normalise;
+  // undefined where all norms of heads have weights of their own.
   at::Tensor plain_norm_E = {};
   at::Tensor layer_input_TP = {};  // undefined: the model has no inputs by layer
-  // Without a cache: the keys and values that a layer reads which makes none, and a place for the
-  // keys and values of a layer that others read.
+  // Without a cache. `read`: the keys and values for a layer that makes none. `made`: receives the
+  // keys and values of a layer that other layers read.
   KeysAndValues read = {};
   KeysAndValues* made = nullptr;
   at::Tensor position_ids_T;

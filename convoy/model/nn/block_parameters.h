@@ -40,8 +40,8 @@ class BlockSource {
   BlockSource(const ParameterSource& source, int64_t index);
 
   Linear linear(const std::string& suffix, int64_t in, int64_t out, bool bias) const;
-  // `widths`: outputs' widths. There are as many outputs as maps, or they are parts of the only
-  // map's output.
+  // `widths`: the widths of the outputs. Each map has one output, or the outputs are parts of the
+  // only map's output.
   Projections projections(const std::vector<architecture::StoredMap>& maps, int64_t in, bool bias,
                           std::vector<int64_t> widths) const;
   // The weight of a norm. An empty suffix gives an empty parameter.

@@ -86,7 +86,7 @@ class CausalLm {
   // Output head [V, D]: the embedding itself when tied.
   virtual Linear& head() = 0;
   virtual bool head_is_tied() const = 0;
-  // Soft caps, as in DecoderSpec; 0: none. head_loss.h applies the one of logits.
+  // Soft caps, as in DecoderSpec; 0: none. head_loss.h applies the cap of logits.
   virtual double logit_cap() const { return 0; }
   virtual double score_cap() const { return 0; }
   // Do queries and keys pass norms, with weights or without?
@@ -106,9 +106,9 @@ class CausalLm {
   // Linears inside the blocks in forward order, after the map that makes inputs of blocks, if there
   // is one; the head is not among them.
   virtual std::vector<Linear*> block_linears() = 0;
-  // For inference, with codes or before quantize_blocks(), before or after adapters: linears of one
-  // input become one product where a device gains by it. Names and values of parameters stay the
-  // same. Not while the model has a residency.
+  // For inference: makes one product of the linears that read one input, on devices that gain by
+  // it. Call it with codes or before quantize_blocks(), before or after adapters. Names and values
+  // of parameters stay the same. Not while the model has a residency.
   virtual void join_projections() {}
   // Selects the kernel of attention without a cache, on GPUs. FlashAttention computes layers whose
   // heads the kernel does not take.

@@ -20,7 +20,7 @@
 
 namespace convoy::nn {
 
-// The factors of config.json; 1 costs nothing.
+// `x` times a factor of config.json; a factor of 1 costs nothing.
 inline at::Tensor scaled(const at::Tensor& x, double factor) {
   return factor == 1.0 ? x : x * factor;
 }

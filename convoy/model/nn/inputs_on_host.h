@@ -14,7 +14,7 @@
 
 namespace convoy::nn {
 
-// Driven by the thread that runs the model, then by autograd's.
+// Driven by the thread that runs the model, then by autograd's thread.
 class InputsOnHost {
  public:
   explicit InputsOnHost(at::Device device);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values of rows being generated, in blocks that rows string together and may share. The
-// scheduler decides which row holds a block (generate/scheduler/scheduler.h): here is their memory.
-// One thread.
+// Keys and values of rows being generated, in blocks that rows use in any order and may share. The
+// scheduler decides which row holds a block (generate/scheduler/scheduler.h); this class holds
+// their memory. One thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -41,7 +41,7 @@ struct KvGeometry {
 
   bool has_states() const;
   KvHeads heads_of(int64_t layer) const;
-  // Does it store keys and values of its own?
+  // Does the layer store keys and values of its own?
   bool stores_keys(int64_t layer) const;
 };
 

@@ -88,7 +88,7 @@ class Linear {
   // are this layer's memory.
   std::vector<NamedTensor> parts() const;
 
-  // Null removes it. `leaves`: its own parameters.
+  // Null removes the adapter. `leaves`: the parameters of the adapter.
   void set_adapter(std::shared_ptr<const LinearAdapter> adapter,
                    std::vector<NamedTensor> leaves = {});
   const LinearAdapter* adapter() const { return adapter_.get(); }  // null: none

@@ -17,8 +17,8 @@ namespace convoy::nn {
 
 class Projections {
  public:
-  // `widths`: outputs' widths. There are as many outputs as maps, or they are parts of the only
-  // map's output.
+  // `widths`: the widths of the outputs. Each map has one output, or the outputs are parts of the
+  // only map's output.
   Projections(std::vector<Linear> maps, std::vector<int64_t> widths);
 
   // The outputs at x_TI: [T, O] each, features side by side. Differentiable.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An encoder of sensor windows with a head of linear layers: one score for each class. Knows
-// nothing of ranks and files.
+// An encoder of sensor windows with a head of linear layers: one score for each class. Independent
+// of ranks and files.
 #pragma once
 
 #include <cstdint>

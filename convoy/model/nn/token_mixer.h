@@ -21,7 +21,7 @@ class TokenMixer {
   // x_TD comes from the norm before the mixer. Returns [T, D]. Differentiable without a cache.
   virtual at::Tensor forward(const at::Tensor& x_TD, const BlockBatch& batch) const = 0;
 
-  // As the functions of DecoderBlock.
+  // The same as the functions of DecoderBlock.
   virtual void join_projections() = 0;
   virtual void quantize(const kernels::IntegerFormat& format) = 0;
   virtual bool trains() const = 0;

@@ -42,8 +42,8 @@ struct GenerationMemory {
   int64_t kv_bytes = 0;      // keys and values of the longest rows
   int64_t state_bytes = 0;   // states of rows and of prefixes in layers with a recurrence
   int64_t step_bytes = 0;    // activations and logits of a step
-  // Whole weights while they are coded or quantised; counts where it is more than all that comes
-  // later.
+  // Whole weights while they are coded or quantised; counts only if it is more than all later
+  // memory.
   int64_t loading_bytes = 0;
 
   int64_t total_bytes() const;

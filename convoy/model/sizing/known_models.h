@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models and machines that presets are made for, so that their memory can be computed without them.
-// Sizes of models come from their config.json on the hub.
+// The sizes of models and machines that presets are made for, so that memory can be computed
+// without the model or the machine. Sizes of models come from their config.json on the hub.
 #pragma once
 
 #include <cstdint>

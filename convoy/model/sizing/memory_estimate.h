@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a training that has not begun, for a model of which only config.json is known. By
-// the formula of memory_plan.h, so that it cannot differ from the plan of the run.
+// The memory of a training that has not begun, for a model of which only config.json is known. It
+// is computed by the formula of memory_plan.h, so that it cannot differ from the plan of the run.
 #pragma once
 
 #include <cstdint>
@@ -53,15 +53,15 @@ std::string_view map_name(std::string_view module);
 // Elements that ops keep of each token until backward, around a linear map of a block.
 struct MapWidths {
   int64_t kept = 0;
-  // of those, outputs of norms and activations, which are computed again with Recompute::Selective;
-  // counted where a norm precedes the maps of queries and of the gate
+  // The part of `kept` that is outputs of norms and activations, which are computed again with
+  // Recompute::Selective; counted where a norm precedes the maps of queries and of the gate.
   int64_t recomputed = 0;
 };
 MapWidths widths_around(std::string_view map, int64_t out, int64_t in);
 
-// Is it the first of several maps at one input, which is kept once?
+// Is `map` the first of several maps at one input? The input is kept once.
 bool is_first_map(std::string_view map);
-// Does it read the input of another map before it?
+// Does `map` read the input of another map before it?
 bool shares_its_input(std::string_view map);
 
 // Elements of each token that backward of a block of Gated DeltaNet has at work: gradients, and the

@@ -28,7 +28,7 @@ struct AdamWLaunch {
   AdamWFactors factors;
   uint32_t num_parameters = 0;
   uint64_t gradients_are_bf16 = 0;  // else fp32
-  // by parameter; the last entry: number of chunks
+  // The first chunk of each parameter; the last entry is the number of chunks.
   uint64_t first_chunk[kAdamWParameters + 1] = {};
   AdamWParameter parameters[kAdamWParameters] = {};
 };

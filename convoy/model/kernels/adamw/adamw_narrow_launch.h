@@ -35,8 +35,9 @@ struct NarrowAdamWParameter {
   uint16_t gradient_is_bf16 = 0;
 };
 
-// A dynamic map: what DynamicCode::nearest() reads, for numbers from -1 to 1. `lowest` is indexed
-// by the bucket of the magnitude: first for positive numbers, then for negative ones.
+// A dynamic map as DynamicCode::nearest() reads it, for numbers from -1 to 1. `lowest` is indexed
+// by the bucket of the magnitude: first the entries for positive numbers, then the entries for
+// negative numbers.
 inline constexpr uint32_t kCodeBucketBits = 15;  // low bits of a float that do not select a bucket
 inline constexpr uint32_t kFirstCodeBucket = 100 << 8;  // 2^-27: numbers below have the code of 0
 // The number of buckets up to the bucket of 1.
@@ -57,7 +58,7 @@ struct NarrowAdamWLaunch {
   AdamWFactors factors;
   const CodeTables* tables = nullptr;  // null: no moments are codes
   uint32_t num_parameters = 0;
-  // by parameter; the last entry: number of chunks
+  // The first chunk of each parameter; the last entry is the number of chunks.
   uint64_t first_chunk[kNarrowParameters + 1] = {};
   NarrowAdamWParameter parameters[kNarrowParameters] = {};
 };

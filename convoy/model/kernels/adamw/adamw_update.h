@@ -28,8 +28,8 @@ struct AdamWTensors {
   at::Tensor rounded = {};  // receives the new values in the model's type; may be undefined
   // bf16 moments, and a bf16 value without a master, are rounded up or down at random, so that
   // rounding errors average out (arXiv 2010.06192). The random number of an element is a function
-  // of `draw_key`, another one for each parameter and step, and of the element's index in the whole
-  // parameter. The piece begins at index `first_element`.
+  // of `draw_key`, which differs for each parameter and step, and of the element's index in the
+  // whole parameter. The piece begins at index `first_element`.
   uint64_t draw_key = 0;
   int64_t first_element = 0;
 };

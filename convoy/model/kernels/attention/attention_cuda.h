@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's FlashAttention-2 on CUDA: which tensors it takes, and how it is told a window.
+// LibTorch's FlashAttention-2 on CUDA: the tensors that it takes, and its form of a window.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +16,7 @@ namespace convoy::kernels {
 // heads have at most 256 features, a multiple of 8. LibTorch's kernel has no soft cap on scores.
 bool takes_flash(const at::Tensor& q_THE, const AttentionConfig& config);
 
-// Keys before the query's own that it sees; std::nullopt: all.
+// The number of keys before its own key that a query sees; std::nullopt: all.
 std::optional<int64_t> flash_window(const AttentionConfig& config);
 
 }  // namespace convoy::kernels

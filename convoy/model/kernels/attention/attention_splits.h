@@ -3,8 +3,8 @@
 // The order in which a query sums over its keys, in training (packed_attention) and in generation
 // (paged_attention): split by split. A split begins at a multiple of kSplitKeys, whatever is
 // computed beside it, and has softmax sums of its own, which are merged into the sums of earlier
-// splits in order. So a token has the same bits in both, and no bit depends on the batch, on how a
-// row is cut, or on which thread computed a split.
+// splits in order. So a token has the same bits in training and in generation, and no bit depends
+// on the batch, on how a row is cut, or on which thread computed a split.
 #pragma once
 
 #include <algorithm>

@@ -53,8 +53,8 @@ inline KeyRange visible_keys(int64_t position, const AttentionConfig& config) {
   return {begin, position + 1};
 }
 
-// Caps the scores of visible keys in place if the model does. Returns the factor that is left for
-// attention_weights().
+// Caps the scores of visible keys in place if the model caps scores. Returns the factor that is
+// left for attention_weights().
 inline float cap_scores(float* scores, int64_t count, const AttentionConfig& config) {
   const auto scale = static_cast<float>(config.scale);
   if (config.score_cap == 0) return scale;

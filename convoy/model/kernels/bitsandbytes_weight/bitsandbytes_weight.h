@@ -31,7 +31,7 @@ inline constexpr int64_t kNestedBlock = 256;
 
 struct BitsandbytesWeight {
   BitsandbytesFormat format;
-  std::vector<int64_t> shape;         // [O, I] of a linear map's
+  std::vector<int64_t> shape;         // [O, I] for a linear map
   at::ScalarType dtype = at::kFloat;  // type of the original weight
   at::Tensor codes;                   // uint8 [ceil(n / 2), 1]; Int8: int8 of `shape`
   at::Tensor absmax;                  // fp32 [blocks], uint8 where nested; Int8: fp32 [rows]

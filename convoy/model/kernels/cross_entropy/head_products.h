@@ -34,8 +34,8 @@ struct WideProducts {
 const WideProducts& wide_products(const at::Tensor& tensor);
 
 // Rows with logits in memory at the same time. The fp32 logits of a chunk take 256 MiB. Where the
-// weight trains, they take at least as much as its gradient, which is read and written for each
-// chunk. A chunk has at most 4,096 rows, in whole tiles of a GPU's products.
+// weight trains, the logits take at least as much memory as the weight's gradient, which is read
+// and written for each chunk. A chunk has at most 4,096 rows, in whole tiles of a GPU's products.
 struct LogitChunk {
   int64_t begin;  // its first row
   int64_t count;

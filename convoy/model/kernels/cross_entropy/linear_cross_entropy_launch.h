@@ -9,7 +9,7 @@
 namespace convoy::kernels::gpu {
 
 struct CrossEntropyLaunch {
-  float* logits = nullptr;  // [rows, vocab]; gradients take their place
+  float* logits = nullptr;  // [rows, vocab]; overwritten by gradients
   const int64_t* labels = nullptr;
   float* nll = nullptr;
   const float* weights = nullptr;  // weights of each row's gradients; null: 1 for all
@@ -23,7 +23,7 @@ struct CrossEntropyLaunch {
   float inverse_cap = 0;
 };
 
-// Neighbours that a thread takes at a time: two loads of 16 bytes under way.
+// Neighbouring logits that a thread takes at a time, so that two loads of 16 bytes are in flight.
 inline constexpr int kLogitsTogether = 8;
 
 struct ScaleLaunch {

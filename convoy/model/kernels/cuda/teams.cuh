@@ -67,7 +67,7 @@ struct BlockTeam {
     wait_for_block();
     value = of_warps[0];
     for (uint32_t warp = 1; warp < kBlockWarps; ++warp) value.join(of_warps[warp]);
-    wait_for_block();  // the place is free for the next one
+    wait_for_block();  // before the next call overwrites of_warps
     return value;
   }
 };

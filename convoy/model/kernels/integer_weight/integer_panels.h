@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A quantised weight as the right side of the CPU's products. Codes are multiplied as whole numbers
-// and their sums scaled, group by group, so only the results that are stored are rounded, and rows
-// where the format says so. The sum of an element runs over k in one order whatever the other rows
-// are. Copies share the memory.
+// and their sums scaled, group by group, so rounding affects only the stored results and, in some
+// formats, the rows. The sum of an element runs over k in one order whatever the other rows are.
+// Copies share the memory.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,8 @@ namespace convoy::kernels {
 enum class WeightFormat {
   Int8,  // codes -127 ... 127, one scale per output
   Int4,  // codes -8 ... 7, one scale per group of inputs
-  // Codes as in Int4, with a scale and an offset per group: from its lowest to its highest value.
+  // Codes as in Int4, with a scale and an offset per group: the codes span its lowest to its
+  // highest value.
   Int4Zero,
 };
 

@@ -43,7 +43,7 @@ class RecomputedOutputs {
   // Without a RecomputedOutputs on the thread nothing happens.
   using Function = std::function<at::Tensor(const std::vector<at::Tensor>& from)>;
   static void add(const at::Tensor& output, const std::vector<at::Tensor>& from, Function again);
-  // Is `tensor` one of those outputs?
+  // Is `tensor` an output that was added on this thread?
   static bool contain(const at::Tensor& tensor);
 
   struct Outputs;

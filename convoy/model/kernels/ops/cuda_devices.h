@@ -10,7 +10,7 @@ namespace convoy::kernels {
 
 bool takes_cuda_ops(at::Device device);
 
-// From here on tensors of LibTorch's PrivateUse1 take what CUDA tensors take: for a device that
+// From here on tensors of LibTorch's PrivateUse1 take the ops of CUDA tensors: for a device that
 // counts the work of a GPU (machine/counting). Launches: take_launches() in cuda/launch.h.
 void use_cuda_ops_on_private_device();
 

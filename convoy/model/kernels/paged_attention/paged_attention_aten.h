@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of paged attention by ATen calls that kernels of a device fall back to. The cache is
-// [blocks, block_tokens, kv_heads, head_dim], its scales are [blocks, block_tokens, kv_heads].
+// Parts of paged attention in ATen calls, for devices whose own kernels do not compute them. The
+// cache is [blocks, block_tokens, kv_heads, head_dim], its scales are [blocks, block_tokens,
+// kv_heads].
 #pragma once
 
 #include "convoy/model/kernels/attention/attention.h"

@@ -10,8 +10,8 @@
 namespace convoy::kernels::gpu {
 
 // The keys that a block of threads takes at once are a step. The steps of all rows, of each row
-// head by head, are divided into equal shares, so that no multiprocessor waits for one that has a
-// long row. The keys of a row's head may be divided among several shares: each share has one part
+// head by head, are divided into equal shares, so that no multiprocessor waits for another that has
+// a long row. The keys of a row's head may be divided among several shares: each share has one part
 // of them.
 inline constexpr uint32_t kKeyStep = 128;
 
@@ -40,7 +40,7 @@ struct PagedPool {
   uint32_t block_tokens = 0;
   uint32_t kv_heads = 0;
   uint32_t head_dim = 0;
-  // padding; launches are counted by the pointers in their bytes, so no byte may be left unset
+  // Padding. A launch is counted by the pointers found in these bytes, so no byte may be unset.
   uint32_t unused = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values of one layer in blocks of equal length, which a row strings together in any
-// order. The layout within a block is the device's own: store_paged() writes it and
-// paged_attention() reads it where it lies. One thread.
+// Keys and values of one layer in blocks of equal length. The blocks of a row may lie in any order.
+// The layout within a block is the device's own: store_paged() writes it and paged_attention()
+// reads it where it lies. One thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>

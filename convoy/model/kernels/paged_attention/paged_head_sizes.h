@@ -8,7 +8,8 @@
 namespace convoy::kernels {
 
 // Do these kernels take heads of so many features? They read the lengths of rows on the GPU. For
-// other heads paged_attention() takes them from the host, which a recorded step would keep.
+// other heads paged_attention() takes the lengths from the host, so a recorded step would keep old
+// lengths.
 bool fits_paged_kernels(int64_t head_dim);
 
 }  // namespace convoy::kernels

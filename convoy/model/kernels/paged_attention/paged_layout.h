@@ -44,14 +44,14 @@ class PagedLayout {
     return head(block, kv_head) * shape_.block_tokens;
   }
 
-  // Within a head of a block: feature `feature` of token `place`.
+  // The index within a head of a block: feature `feature` of token `place`.
   int64_t key_at(int64_t place, int64_t feature) const {
     return place / kPanelColumns * key_panel_ + in_panel(feature, place % kPanelColumns);
   }
   int64_t value_at(int64_t place, int64_t feature) const {
     return feature / kPanelColumns * value_panel_ + in_panel(place, feature % kPanelColumns);
   }
-  // Within a panel.
+  // The index within a panel.
   static int64_t in_panel(int64_t k, int64_t column) {
     return k / kTogether * kTogether * kPanelColumns + column * kTogether + k % kTogether;
   }

@@ -49,7 +49,7 @@ struct Piece {
 CONVOY_DEVICE float larger(float a, float b) { return a > b ? a : b; }
 
 // Keys `first_key` to end_key - 1 of a row, for heads `first_head` to first_head + num_heads - 1 of
-// one kv head. The first key may be out of the row's sight.
+// one kv head. The first key may lie before the row's window.
 struct Part {
   DecodeRow row;
   uint32_t kv_head, first_head, num_heads, first_key, end_key;

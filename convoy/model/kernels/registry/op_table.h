@@ -2,8 +2,8 @@
 //
 // All ops of one kind of device, over the folders of all ops. An op (rms_norm.h, ...) holds what is
 // the same everywhere: checks, autograd, order of calls. It takes its own functions for a device by
-// the look-up that its x_ops.h declares and op_table.cpp defines, so none includes this table.
-// A new op adds one line to OpTable, its look-up, and one line to each table in op_table.cpp.
+// the look-up that its x_ops.h declares and op_table.cpp defines, so no op includes this table. A
+// new op adds one line to OpTable, its look-up, and one line to each table in op_table.cpp.
 #pragma once
 
 #include <string>

@@ -8,8 +8,8 @@
 
 namespace convoy::kernels::gpu {
 
-// Number of rows whose share of the weight's gradient is one sum: the same on every GPU, so that
-// its bits are, too.
+// The weight's gradient is summed in parts of this many rows. The number is the same on every GPU,
+// so the bits of the gradient are, too.
 inline constexpr uint64_t kNormRowsPerPart = 64;
 
 struct RmsNormLaunch {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of the states that an op keeps from pass to pass belongs to which row of a pass.
+// Assigns a state to each row of a pass, for ops that keep states from pass to pass.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ struct WeighedLogits {
   float floor = 0;
 };
 
-// The ids from the most likely one down to this one; equal logits go by rising id.
+// The ids from the most likely one down to `last_id`; equal logits are ordered by rising id.
 struct LikeliestIds {
   float last_logit = -std::numeric_limits<float>::infinity();
   int64_t last_id = std::numeric_limits<int64_t>::max();

@@ -18,7 +18,8 @@ struct AddedLogit {
   float addend = 0;
   bool is_of_answer = false;
 };
-// By rising id, without the id that the host has not read yet.
+// The numbers to add to a row's logits, by rising id, without the id that the host has not read
+// yet.
 std::vector<AddedLogit> added_logits(const SamplingRow& row, int64_t num_ids);
 
 // Penalties of an id of the answer that the host has not read yet. `each` is always added to its

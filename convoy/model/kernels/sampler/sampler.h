@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Picks the next token of every row of logits. A row's token does not depend on the other rows.
-// Random numbers are given, so an op is a pure function. Shapes: R rows, V logits of a row.
+// Picks the next token of every row of logits. A row's token does not depend on the other rows. The
+// caller gives the random numbers, so an op is a pure function. Shapes: R rows, V logits of a row.
 //
 // A token's log-probability is its share of the softmax over all V logits, as in
 // linear_cross_entropy() and in transformers. Only ids below `num_ids` are picked: the others are
@@ -55,7 +55,7 @@ struct SamplingRow {
   }
 };
 
-// log(softmax) of all logits of the row as they came, before penalty and temperature.
+// An id and its log(softmax) over all logits of the row, before penalty and temperature.
 struct TokenLogprob {
   int64_t id = 0;
   float logprob = 0;

@@ -26,9 +26,9 @@ at::Tensor short_convolution(const at::Tensor& x_TC, const at::Tensor& weight_CW
                              const RowIndex& rows);
 
 // The same for generation, without gradients. The inputs before row r's first token are
-// tails[slots[r]], the oldest first, and there the row leaves its last W - 1 inputs; without slots
-// they are tails[r]. Tails have the dtype of x, and each [V, C] is contiguous. No two rows may have
-// one.
+// tails[slots[r]], the oldest first; afterwards the row's last W - 1 inputs are stored there.
+// Without slots, row r uses tails[r]. Tails have the dtype of x, and each [V, C] is contiguous. No
+// two rows may have the same slot.
 at::Tensor short_convolution_with_state(const at::Tensor& x_TC, const at::Tensor& weight_CW,
                                         const RowIndex& rows, const at::Tensor& tails_SVC,
                                         const std::vector<int64_t>& slots = {});

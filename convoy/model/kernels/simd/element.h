@@ -33,7 +33,7 @@ inline constexpr int64_t kRowsOfReading = 4;
 // shares its core with other work.
 inline constexpr int64_t kSerialWork = 1 << 19;
 
-// Calls body(begin, end) over rows in parallel, in parts worth a thread's while.
+// Calls body(begin, end) over rows in parallel, in parts that are long enough to pay for a thread.
 void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& body);
 
 // Runs body(task) for every task, each thread taking the next one when it is free. The tasks have

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of rows rounded to 8 bits with the codes of a quantised weight, one table per
-// instruction set: these have levels of their own, since the instruction that adds four products of
-// bytes (VNNI) came at other times than wider registers. Single-threaded; callers split work. A
-// row's bits do not depend on the others.
+// instruction set. The tables have levels of their own, since the instruction that adds four
+// products of bytes (VNNI) came at other times than wider registers. Single-threaded; callers split
+// work. A row's bits do not depend on other rows.
 #pragma once
 
 #include <string_view>
@@ -52,7 +52,7 @@ struct IntegerDots {
 // Every table that this machine can run below the level of best_cpu_isa(), the fastest last.
 template <class Element>
 std::vector<const IntegerDots<Element>*> usable_integer_dots();
-// The fastest of them.
+// The fastest usable table.
 template <class Element>
 const IntegerDots<Element>& integer_dots();
 

@@ -101,7 +101,8 @@ struct DeltaRuleTokens {
   int64_t features = 0;
 };
 
-// kPanelColumns columns of their values and results, and of the head's state [features, columns].
+// kPanelColumns columns of the tokens' values and results, and of the head's state [features,
+// columns].
 struct DeltaRuleColumns {
   const float* v_TF = nullptr;
   int64_t v_stride = 0;
@@ -222,8 +223,8 @@ struct SimdKernels {
 
   // y = silu(sum over taps of weight * input).
   void (*convolve_silu)(const ConvolutionTaps<Element>& taps, Element* y);
-  // From the gradient of y that of the sum; adds its products with the inputs to
-  // `grad_weight`, in rows `weight_stride` apart.
+  // Computes the gradient of the sum from the gradient of y. Adds the products of the sum's
+  // gradient with the inputs to `grad_weight`, in rows `weight_stride` apart.
   void (*convolve_silu_backward)(const ConvolutionTaps<Element>& taps, const Element* grad,
                                  float* grad_sum, float* grad_weight);
   void (*convolve)(const ConvolutionTaps<float>& taps, Element* y);  // the sum alone
@@ -269,7 +270,8 @@ struct SimdKernels {
   void (*adamw)(const AdamWFactors& factors, float* value, const float* gradient, float* exp_avg,
                 float* exp_avg_sq, Element* rounded, int64_t count);
 
-  // One window of a signal [rows, channels]. By channel: sums over rows of z - origin, and squares.
+  // One window of a signal [rows, channels]. By channel: sums over rows of z - origin, and of its
+  // squares.
   void (*shifted_sums)(const float* z, const float* origin, float* sums, float* squares,
                        RowShape shape);
   // Norm and ReLU, then the larger of every two rows (an odd last one is left out), or the mean of
@@ -287,8 +289,8 @@ struct SimdKernels {
   void (*mean_gradient)(const float* grad, const float* z, const ChannelNorm& norm,
                         const NormGradientMeans& means, float* grad_z, RowShape shape);
 
-  // B [k, n] packed for multiply: panels of kPanelColumns columns, zero-padded; packed_elements()
-  // of them.
+  // B [k, n] packed for multiply: panels of kPanelColumns columns, zero-padded, with
+  // packed_elements() elements in all.
   void (*pack_rows)(const Element* b, int64_t stride, GemmShape shape, Element* packed);  // b[k][n]
   void (*pack_columns)(const Element* b_t, int64_t stride, GemmShape shape,
                        Element* packed);  // b_t[n][k]

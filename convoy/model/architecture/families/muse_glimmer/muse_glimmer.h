@@ -10,7 +10,7 @@
 namespace convoy::families {
 
 architecture::DecoderSpec read_muse_glimmer_spec(const io::JsonReader& config);
-// The language model of a checkpoint that also sees.
+// The language model of a checkpoint that also has a vision tower.
 architecture::DecoderSpec read_nested_muse_glimmer_spec(const io::JsonReader& config);
 
 }  // namespace convoy::families
