@@ -31,8 +31,8 @@ int64_t count_nodes(const Node& node) {
   return count;
 }
 
-// Builds the tree from the parser's events: only these distinguish quoted from plain scalars and
-// give each key's own line.
+// Builds the tree from the parser's events: only the events distinguish quoted from plain scalars
+// and give each key's own line.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string name, ErrorList* errors) : name_(std::move(name)), errors_(errors) {}

@@ -198,7 +198,7 @@ class Config {
   int64_t window() const { return file_.integer(key(kWindow), 0, kMostContext).value_or(0); }
 
   // layer_types of a model with windows. The file lists the layers that slide, or says that every
-  // so-many-th does not. `usual`: that number where the file says neither.
+  // n-th layer does not slide. `usual`: n where the file says neither.
   Json types_of_layers(int64_t usual) const {
     const List* const listed = listed_windows();
     const int64_t pattern =
@@ -229,7 +229,8 @@ class Config {
     config_["eos_token_id"] = eos ? Json(*eos) : Json();
   }
 
-  // llama.cpp divides queries by the root of head_dim, in the 27B models of another number.
+  // llama.cpp divides queries by the square root of head_dim; in the 27B models, by the square root
+  // of another number.
   int64_t gemma_scalar(int64_t layers_of_27b) const {
     return sizes_.num_layers == layers_of_27b
                ? whole("embedding_length", kMostSize) / sizes_.num_heads
@@ -333,7 +334,7 @@ class Config {
     config_.erase("rope_scaling");
   }
 
-  // The rule is written whatever it is: without one, transformers takes a YaRN of its own.
+  // A rule is always written: without one, transformers uses its own YaRN rule.
   void add_query_growth() {
     if (!config_.contains("rope_scaling")) config_["rope_scaling"] = {{"rope_type", "default"}};
     Json& rule = config_["rope_scaling"];
@@ -434,7 +435,7 @@ class Config {
     Json& rule = config_["rope_scaling"];
     const auto original = file_.integer(key(kOriginalLength), 1, kMostContext);
     if (original) rule["original_max_position_embeddings"] = *original;
-    // llama.cpp's converter writes these, which llama.cpp reads only in some architectures.
+    // llama.cpp's converter writes these keys, which llama.cpp reads only in some architectures.
     for (const auto& [name, own] :
          {std::pair(kYarnBetaFast, "beta_fast"), std::pair(kYarnBetaSlow, "beta_slow"),
           std::pair(kYarnAttnFactor, "attention_factor")})

@@ -160,7 +160,7 @@ constexpr std::array<NamePair, 7> kDeltaNet = {{{"linear_attn.in_proj_qkv", "att
                                                 {"linear_attn.conv1d", "ssm_conv1d"},
                                                 {"linear_attn.norm", "ssm_norm"},
                                                 {"linear_attn.out_proj", "ssm_out"}}};
-// Whole names, because they end otherwise in the file.
+// Whole names, because their endings differ in the file.
 constexpr std::array<NamePair, 2> kWholeDeltaNet = {
     {{"linear_attn.A_log", "ssm_a"}, {"linear_attn.dt_bias", "ssm_dt.bias"}}};
 constexpr std::array<NamePair, 3> kLayerInputsOutside = {

@@ -58,7 +58,8 @@ bool is_part_of_config(const Family& family, std::string_view name) {
 struct Model::Values : io::StoredElements {
   const File* file = nullptr;
   TensorPlace place;
-  // The row, or the column, in the file of transformers' own; empty: the same one.
+  // They return the row, or the column, of the file that holds transformers' row or column `own`.
+  // Empty: the same number.
   std::function<int64_t(int64_t own)> file_row = {};
   std::function<int64_t(int64_t own)> file_column = {};
   Stored stored_as = Stored::AsTheyAre;
@@ -184,7 +185,7 @@ void Model::add_tensor(const File& file, const TensorPlace& place, const std::st
     order_value_heads(file, *part, sizes.value_heads, *values);
   // A bias is treated as rows of one value.
   if (values->file_row && place.shape.size() == 1) values->place.shape = {num_rows, 1};
-  // transformers has the channels' only input as a dim.
+  // transformers' weight has a dimension of size 1 for the one input of each channel.
   if (own.ends_with(".conv1d.weight") && place.shape.size() == 2)
     view.shape = {place.shape[0], 1, place.shape[1]};
   const auto dtype = plain_dtype(place.type);
@@ -211,7 +212,7 @@ void Model::order_value_heads(const File& file, const ValueHeadPart& part, const
     refuse_shape(file, values.place,
                  fmt::format("{} {} where the value heads need {}", found,
                              part.columns ? "columns" : "rows", wanted));
-  if (heads.heads_of_a_key() == 1 || heads.num_key_heads == 1) return;  // the orders are one
+  if (heads.heads_of_a_key() == 1 || heads.num_key_heads == 1) return;  // the two orders are equal
   (part.columns ? values.file_column : values.file_row) = [part, heads](int64_t own) {
     return part.file_place(heads, own);
   };

@@ -255,7 +255,7 @@ int64_t SqlStore::reopen_failed(int64_t group) {
 }
 
 int64_t SqlStore::redo(std::span<const int64_t> tasks) {
-  // Locked in the same order as in every other call.
+  // Tasks are locked in the same order as in every other call.
   const std::set<int64_t> numbers(tasks.begin(), tasks.end());
   return write(static_cast<int64_t>(numbers.size()), [&] {
     make_former_table(*session_);
