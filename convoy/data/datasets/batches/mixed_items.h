@@ -56,8 +56,8 @@ class MixSchedule {
  private:
   std::vector<uint8_t> parts_;   // part of each row of the epoch
   std::vector<int64_t> totals_;  // number of rows of each part in the epoch
-  std::vector<std::vector<int64_t>>
-      seen_;  // number of rows of each part before every kStride-th row
+  // Number of rows of each part before every kStride-th row.
+  std::vector<std::vector<int64_t>> seen_;
 };
 
 struct MixedItemsConfig {
