@@ -34,7 +34,7 @@ struct RopeSpec {
   std::vector<double> long_divisors = {};
   // Number of rotated features, which are the first of a head; 0: all. With Proportional, half of
   // the rotated features are the first of the head's first half, the other half are the first of
-  // its second half, and their frequencies are those of a fully rotated head.
+  // its second half, and they have the frequencies of a fully rotated head.
   int64_t rotated_features = 0;
   // True: a rotated pair is features 2i and 2i + 1. False: i and i + half of the rotated features.
   bool neighbours = false;

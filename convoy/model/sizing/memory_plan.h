@@ -53,11 +53,12 @@ struct MemoryQuestion {
   bool only_sharded = false;    // the settings require a strategy that cuts states
   int replicas = 1;             // replicas of the model in this process (dp)
   // Settings of the optimizer: bytes of both moments of 256 elements, scales included; whether bf16
-  // weights have fp32 masters; whether moments lie on the host, where the model does not.
+  // weights have fp32 masters; whether moments are kept on the host although the model is on a
+  // device.
   int64_t moment_bytes_of_256 = 2048;
   bool has_masters = true;
   bool pages_moments = false;
-  // Block inputs that recomputation keeps lie on the host, where the model does not.
+  // Block inputs that recomputation keeps are kept on the host although the model is on a device.
   bool offloads_inputs = false;
   int64_t program_bytes = 0;
 };
@@ -72,8 +73,8 @@ struct StateSharing {
   bool cuts_values = false;       // cuts the parameters
 };
 
-// The sharing of a strategy in a table of strategies, which belongs to a layer that this one does
-// not include.
+// The sharing of a strategy. A template, because the table of strategies belongs to a layer that
+// this layer does not include.
 template <class Strategy>
 StateSharing sharing_of(const Strategy& strategy) {
   return {.strategy = std::string(strategy.name),
@@ -94,7 +95,7 @@ std::vector<StateSharing> sharings_of(const Strategies& strategies) {
 MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing);
 
 // The least recomputation with which the plan leaves a tenth of `usable_bytes`. Nothing is
-// recomputed if `usable_bytes` is unknown; whole blocks are if no plan leaves a tenth.
+// recomputed if `usable_bytes` is unknown; whole blocks are recomputed if no plan leaves a tenth.
 architecture::Recompute choose_recompute(MemoryQuestion question, const StateSharing& sharing,
                                          int64_t usable_bytes);
 

@@ -22,8 +22,8 @@ class PeakLine {
   void add(MeasuredPeak peak) { peaks_.push_back(peak); }
   const std::vector<MeasuredPeak>& peaks() const { return peaks_; }
 
-  // Continues from the last peak. The slope comes from that peak and the last one of at most half
-  // its tokens: nearer ones would show noise.
+  // Continues from the last peak. The slope comes from that peak and the last peak with at most
+  // half as many tokens: between nearer peaks the slope would be noise.
   int64_t predict(int64_t tokens) const;
   // The number of tokens up to which the line may be trusted: four times the measured number, or,
   // with one point, 1024.
@@ -32,7 +32,8 @@ class PeakLine {
   // the line, or by the formula where it is steeper: below some size the peak does not grow, and
   // the line is flat.
   int64_t tokens_within(int64_t allowed_bytes) const;
-  // The same if each further token may cost a seventh more; with one point, half more.
+  // The same as tokens_within(), if each further token may cost a seventh more than the line says;
+  // with one point, half more.
   int64_t safe_tokens(int64_t allowed_bytes) const;
   // The largest distance of a point from the line through the first and the last point, as a share
   // of the last point's bytes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The request for a memory estimate that stands for the settings of a training.
+// Makes the request for a memory estimate from the settings of a training.
 #pragma once
 
 #include <string>
