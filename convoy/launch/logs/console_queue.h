@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Output on its way to one console. Never blocks: a console that takes nothing (a stopped terminal,
-// a pager) leaves the bytes here. Lines are written whole: on a pipe that others write to as well,
-// in pieces that the kernel does not mix (PIPE_BUF), as long as one line is not longer.
+// Output on its way to one console. Never blocks: the bytes that a console does not take (a stopped
+// terminal, a pager) stay in the queue. Lines are written whole. A pipe may have other writers too,
+// so it gets pieces of at most PIPE_BUF bytes, which the kernel does not mix, unless one line is
+// longer.
 #pragma once
 
 #include <string>

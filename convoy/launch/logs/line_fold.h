@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Holds console lines for a moment, so that a line that several ranks write at the same time is
-// shown once. Lines come out in the order in which the first of each kind came in, after what the
-// other ranks, each for itself, had written before it; the order of the lines of one rank never
-// changes.
+// shown once. A folded line comes out at the place of its first copy, after all lines that its
+// ranks had written before their copies. The order of the lines of one rank never changes.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A log file on a disk that may be full or failing: what cannot be stored is the caller's to show
-// elsewhere, and storing is tried again from time to time.
+// A log file on a disk that may be full or failing. The caller shows elsewhere what cannot be
+// stored. Storing is tried again from time to time.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The listening port and its connections that have not yet proven that they hold the job token: a
-// fixed small buffer each, a bounded number, a deadline, hardly a line in the log. One thread.
+// The listening port, and its connections that have not yet proven that they hold the job token.
+// Each of these connections has a small fixed buffer and a deadline. Their number is bounded, and
+// they cause hardly any log lines. One thread.
 #pragma once
 
 #include <chrono>

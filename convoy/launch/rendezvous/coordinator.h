@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decides for a job of several nodes: its members and their ranks, the end of an attempt, the start
-// of the next. Holds the key-value store of the ranks. Lives in the launcher of the node that hosts
+// of the next. Holds the key-value store of the ranks. Runs in the launcher of the node that hosts
 // the rendezvous endpoint, on a thread of its own; every launcher, that one included, connects to
 // it through a NodeLink. It has one port, which requires the job token.
 #pragma once

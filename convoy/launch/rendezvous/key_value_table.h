@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The keys and values of one attempt, and the clients that wait for them. No I/O; one thread. Every
-// request gets one answer, at once or when its keys are there. Keys travel in the payload, in front
-// of the value, since they may be any bytes: "key_bytes" lists their lengths.
+// request gets one answer, at once or when its keys are there. Keys are sent in the payload, in
+// front of the value, since they may be any bytes: "key_bytes" lists their lengths.
 #pragma once
 
 #include <chrono>

@@ -2,7 +2,7 @@
 //
 // The offsets of the clocks of a job's nodes from this host's: decides when to ask each node for
 // its time, and evaluates its answers. Each node with a wrong clock is reported once. For the
-// coordinator's thread; questions and answers travel over its connections.
+// coordinator's thread; questions and answers are sent over its connections.
 #pragma once
 
 #include <chrono>

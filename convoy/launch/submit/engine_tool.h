@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hands a finished job to its engine by the engine's own tool.
+// Submits the complete text of a job to its engine, by the engine's own tool.
 #pragma once
 
 #include <filesystem>

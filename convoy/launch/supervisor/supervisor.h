@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A job from this node's view: attempts one after another until one succeeds or nothing is left to
-// try, alone or with the launchers of other nodes. Driven by one thread; starts others of its own
-// for several nodes.
+// try, alone or with the launchers of other nodes. Driven by one thread; for several nodes it
+// starts threads of its own.
 #pragma once
 
 #include <memory>

@@ -2,8 +2,8 @@
 //
 // Countdown timers of processes on this host, in the format of
 // torch.distributed.elastic.timer.FileTimerClient: one line of JSON for each, {"pid", "scope_id",
-// "expiration_time" (seconds since 1970, negative = released), "signal"}. Times are handed in. One
-// thread.
+// "expiration_time" (seconds since 1970, negative = released), "signal"}. The caller passes the
+// time. One thread.
 #pragma once
 
 #include <sys/types.h>
