@@ -14,7 +14,8 @@ namespace convoy::jobs {
 namespace {
 
 constexpr int64_t kTasksPerPage = 2'000;
-// Tasks may hold whole texts: the first page has few tasks, and later pages go by their bytes.
+// Tasks may hold whole texts: the first page has few tasks, and the bytes of a page decide the size
+// of the next.
 constexpr int64_t kTasksOfFirstPage = 100;
 constexpr int64_t kBytesPerPage = 16 << 20;
 

@@ -332,7 +332,7 @@ json TrainingLog::final_figures() const {
   json figures = window.eval_figures;
   figures["epoch"] = state_.epoch;
   figures["global_step"] = state_.global_step;
-  // A resumed run without steps left to do keeps the results of the earlier one.
+  // A resumed run without steps left to do keeps the results of the earlier run.
   if (window.run_steps > 0) {
     figures["train_runtime"] = runtime;
     figures["train_samples_per_second"] = rate(static_cast<double>(window.run_rows), runtime);
