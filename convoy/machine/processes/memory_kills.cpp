@@ -34,7 +34,8 @@ MemoryKills::MemoryKills(const fs::path& sys, const fs::path& proc)
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const fs::path folder = fs::path(line.substr(second + 1)).relative_path();
     const fs::path root = sys / "fs/cgroup";
-    // In a container the path may be that of the host, while only the container's root is mounted.
+    // In a container the path may be a path of the host, while only the container's root is
+    // mounted.
     const auto add = [&](const fs::path& base, const char* name) {
       for (const fs::path& file : {base / folder / name, base / name})
         if (fs::exists(file)) {

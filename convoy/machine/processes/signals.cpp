@@ -47,8 +47,8 @@ SignalStream::SignalStream(const std::vector<int>& signals) : signals_(signals) 
 }
 
 SignalStream::~SignalStream() {
-  // Signals that stay blocked are left to the stream around this one. Others are dropped, or they
-  // would act now.
+  // Signals that stay blocked are left to the stream around this one. Other signals are dropped;
+  // otherwise they would act now.
   sigset_t blocked, released;
   pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
   sigemptyset(&released);

@@ -38,7 +38,7 @@ std::string Calls::load(void* library) {
   find("nvmlDeviceGetTotalEnergyConsumption", energy_millijoules);
   find("nvmlDeviceGetClockInfo", clock_mhz);
   find("nvmlDeviceGetPerformanceState", performance_state);
-  // The second name is that of drivers before 535.
+  // Drivers before 535 have the function under the second name.
   if (!find("nvmlDeviceGetCurrentClocksEventReasons", clock_event_reasons))
     find("nvmlDeviceGetCurrentClocksThrottleReasons", clock_event_reasons);
   find("nvmlDeviceGetFieldValues", field_values);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // After NVIDIA's Xid catalog (https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html,
-// 2026). Fatal are faults whose remedy there is RESET_GPU, a restart of the machine, new firmware,
-// CHECK_MECHANICALS, WORKFLOW_XID_48 or WORKFLOW_NVLINK_ERR, and faults that it calls fatal without
-// a remedy; Application are RESTART_APP, CHECK_APP, and the end of a program; the rest is a
-// warning. The catalog is not followed for 155 (an NVLink that was taken down on purpose) and 156
-// (memory was retired, which a later reset completes): work goes on. 144 to 150 carry their
-// severity in a field that NVML does not pass on; when they matter, 48, 94 or 95 follows.
+// 2026). A fault is Fatal if its remedy there is RESET_GPU, a restart of the machine, new firmware,
+// CHECK_MECHANICALS, WORKFLOW_XID_48 or WORKFLOW_NVLINK_ERR, or if the catalog calls it fatal
+// without a remedy. A fault is Application if its remedy is RESTART_APP or CHECK_APP, or if it is
+// the end of a program. All other faults are a Warning. The catalog is not followed for 155 (an
+// NVLink that was taken down on purpose) and 156 (memory was retired, which a later reset
+// completes): work goes on. 144 to 150 carry their severity in a field that NVML does not pass on;
+// when they matter, 48, 94 or 95 follows.
 #include "convoy/machine/monitor/gpus/xid.h"
 
 #include <fmt/format.h>

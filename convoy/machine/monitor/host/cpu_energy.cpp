@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// More power than any package draws. It limits the time in which a counter cannot wrap twice.
+// More power than any package draws. It gives the time within which a counter cannot wrap twice.
 constexpr double kMostWatts = 1000;
 
 std::string word_in(const fs::path& path) {

@@ -96,7 +96,7 @@ std::vector<TrafficCounter> traffic_counters(const fs::path& sys) {
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(sys / "bus/event_source/devices", absent)) {
     const std::string name = entry.path().filename().string();
-    // Free-running counters of client CPUs, which have no others.
+    // Free-running counters of client CPUs, which have no other counters.
     if (name.starts_with("uncore_imc_free_running")) {
       add_counters(entry.path(), {"data_read", "", false}, counters);
       add_counters(entry.path(), {"data_write", "", true}, counters);
