@@ -42,7 +42,7 @@ std::vector<double> targets_of(const std::vector<PartSize>& parts, int64_t num_r
   return {sizes.begin(), sizes.end()};
 }
 
-// The part that has the most rows too few.
+// The part that lacks the most rows.
 size_t neediest(const std::vector<double>& targets, const std::vector<int64_t>& have) {
   size_t best = 0;
   double most = -INFINITY;
@@ -124,8 +124,8 @@ class Splitter {
     for (const int64_t row : rows) put(row, part);
   }
 
-  // Gives each part the whole rows of its share; each remaining row goes to the part that has the
-  // most rows too few over all strata so far.
+  // Gives each part the whole rows of its share; each remaining row goes to the part that lacks the
+  // most rows over all strata so far.
   void deal_stratum(const std::vector<int64_t>& rows) {
     std::vector<double> wanted;
     std::vector<int64_t> counts;
@@ -154,7 +154,7 @@ class Splitter {
   SortedRuns<KeyedRow> keyed_;
   int64_t good_rows_ = 0;
   std::vector<double> targets_;
-  std::vector<double> owed_;  // by part: rows it has too few so far, because of rounding
+  std::vector<double> owed_;  // by part: rows that it lacks so far, because of rounding
   RowParts parts_;
 };
 

@@ -44,7 +44,7 @@ class FileEncoder {
   }
 
  private:
-  // Reads the next rows. An error behind rows that were already read is thrown by the next call.
+  // Reads the next rows. If an error follows rows that were already read, the next call throws it.
   std::optional<Turn> pull() {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     Turn turn;

@@ -16,14 +16,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kWeight = "weight";
-// A settled weight that counts only where the turn is learnt without it.
+// The key of a settled weight that counts only if the turn would be learnt without the weight too.
 constexpr std::string_view kWeightIfLearnt = "loss_weight";
 constexpr std::string_view kScale = "loss_scale";
 constexpr std::string_view kMasked = "masked";
 constexpr std::array<std::string_view, 8> kWeightKeys = {
     kWeight, "loss_weight", "train", "training", "trainable", "loss", "loss_mask", kMasked};
-// Keys that say whether a turn of any role is learnt. The other keys are of answers in the programs
-// that they are known from.
+// Keys that say whether a turn of any role is learnt. In the programs that use the other keys,
+// these keys belong to answers only.
 constexpr std::array<std::string_view, 5> kDecidingKeys = {"train", "training", "trainable",
                                                            "loss_mask", kMasked};
 // Keys that mark parts of a content, which is not supported.

@@ -22,7 +22,8 @@
 namespace convoy::data {
 namespace {
 
-// Limits for the number of rows that are decoded at once; the bytes by the average row.
+// Limits for the number of rows that are decoded at once; the bytes are computed from the average
+// row.
 constexpr int64_t kMostBatchRows = 1024;
 constexpr int64_t kBatchBytes = int64_t{16} << 20;
 
