@@ -83,7 +83,7 @@ std::string module_of(const std::string& parameter) {
                     {.key = wrong.key, .hint = fmt::format("correct {}", wrong.key)});
 }
 
-// A name that no module answers to would otherwise train nothing, silently.
+// A name that matches no module would otherwise train nothing, silently.
 template <class Matches>
 void check_names_match(const std::vector<std::string>& names,
                        const std::vector<std::string>& modules, const char* key,
@@ -98,7 +98,8 @@ bool ends_at_a_dot(const std::string& name, const std::string& module) {
   return module == name || module.ends_with("." + name);
 }
 
-// "norm" of "model.norm" and of "model.norm.inner", not of "model.input_layernorm".
+// True for the name "norm" with the modules "model.norm" and "model.norm.inner", but not with
+// "model.input_layernorm".
 bool lies_at_a_dot(const std::vector<std::string>& names, const std::string& module) {
   return std::any_of(names.begin(), names.end(), [&module](const std::string& name) {
     return ("." + module + ".").find("." + name + ".") != std::string::npos;

@@ -13,7 +13,7 @@ std::array<int64_t, 2> versions_of(const RoundedFactors::Pair& leaves) {
   return {leaves.a_RI._version(), leaves.b_OR._version()};
 }
 
-// Are all `views` views of `memory`, and does nobody but them and the caller hold it?
+// Are all `views` views of `memory`, and is `memory` held only by them and the caller?
 bool have_alone(const at::Tensor& memory, const std::vector<at::Tensor*>& views) {
   return std::all_of(views.begin(), views.end(),
                      [&](const at::Tensor* view) {
