@@ -87,7 +87,8 @@ void refuse_overflow(const std::string& name, const at::Tensor& value, at::Scala
   }
 }
 
-// A nested text model stands on its own in the export: its config moves up, with what it inherited.
+// A nested text model stands on its own in the export: text_config becomes the whole config, with
+// the values that it inherited.
 nlohmann::json unnested(const io::JsonReader& config, const families::Family& family) {
   nlohmann::json text = config.require_object("text_config").value();
   text["model_type"] = family.model_type;
@@ -171,7 +172,7 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
     return;
   }
   for (io::TensorSource& other : rest.sources()) tensors.push_back(std::move(other));
-  // With several types config.json keeps the source's one.
+  // If tensors have several types, config.json keeps the source's type.
   std::map<std::string, std::string> files =
       model_files(source, config.extent, one_dtype(tensors), config.ends, config.chat_template);
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);

@@ -18,7 +18,7 @@ constexpr size_t kMostNamesListed = 12;
 
 bool is_computed(const std::string& name) { return name.ends_with(".rotary_emb.inv_freq"); }
 
-// The model's own name of a tensor in the files; "" for one of another part of the checkpoint.
+// The model's own name of a tensor in the files; "" for a tensor of another part of the checkpoint.
 std::string own_name(const std::string& name, families::TextModel layout) {
   // Qwen's head that predicts further tokens, which transformers leaves out too.
   if (name.starts_with("mtp.")) return "";

@@ -47,7 +47,7 @@ Attention::Attention(const architecture::DecoderSpec& spec, int64_t index,
     key_norm_ = source.norm("self_attn.k_norm", kv_heads_together * head_dim_);
 }
 
-// x itself without a norm.
+// Returns x itself if there is no norm.
 at::Tensor Attention::normalise(const at::Tensor& x, const at::Tensor& weight) const {
   if (!weight.defined()) return x;
   // A part of a joined product has strided rows.

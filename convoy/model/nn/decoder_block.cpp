@@ -64,7 +64,7 @@ DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
       input_gate_(make_input_gate(spec, source)),
       scalar_(spec.layer_scalars ? source.parameter("layer_scalar", {1}) : BlockParameter()) {}
 
-// x itself without a norm.
+// Returns x itself if there is no norm.
 at::Tensor DecoderBlock::normalise_output(const at::Tensor& x, const BlockParameter& norm) const {
   if (!norm.value.defined()) return x;
   return kernels::rms_norm(x.contiguous(), norm.value, after_norm_epsilon_, norm_order_);

@@ -31,7 +31,7 @@ at::Tensor stretch_llama3(const at::Tensor& frequencies, const architecture::Rop
 at::Tensor stretch_yarn(const at::Tensor& frequencies, const architecture::RopeSpec& spec,
                         int64_t head_dim) {
   const auto features = static_cast<double>(head_dim);
-  // The feature that turns so often within the original positions.
+  // The feature that turns `turns` times within the original positions.
   const auto feature_of = [&](double turns) {
     const auto original = static_cast<double>(spec.original_max_positions);
     return features * std::log(original / (turns * 2 * std::numbers::pi)) /
@@ -51,8 +51,8 @@ at::Tensor stretch_yarn(const at::Tensor& frequencies, const architecture::RopeS
   return frequencies / spec.factor * (1 - kept_share) + frequencies * kept_share;
 }
 
-// Features that turn with a feature half of them further on. In a proportional rotation the
-// features that stay are pairs of angle 0 among them.
+// Number of features that the kernels rotate in pairs: feature j with feature j + half of this
+// number. In a proportional rotation it includes the features that stay, as pairs of angle 0.
 int64_t rotated_features(const architecture::RopeSpec& spec, int64_t head_dim) {
   const bool is_part =
       spec.rotated_features > 0 && spec.kind != architecture::RopeKind::Proportional;

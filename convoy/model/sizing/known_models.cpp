@@ -109,10 +109,10 @@ constexpr std::array kModels{
 // How layers of Gemma 4 differ.
 struct KnownLayers {
   std::string_view name;
-  int64_t interval;     // every so many layers one sees all keys
-  int64_t window;       // the others see so many keys
+  int64_t interval;     // every `interval`-th layer sees all keys
+  int64_t window;       // number of keys that the other layers see
   int64_t shared;       // the last layers, which read the keys and values of earlier ones
-  bool is_double_wide;  // the feed-forward of these
+  bool is_double_wide;  // the feed-forward of the shared layers is twice as wide
   int64_t input_width;
   int64_t full_kv_heads;  // in layers that see all keys; above 0: their keys are values
 };
@@ -190,7 +190,7 @@ architecture::DecoderSpec spec_of(const KnownModel& model) {
   spec.head_dim = model.head_dim;
   spec.max_positions = model.positions;
   spec.tied_head = model.tied_head;
-  // Not the first Gemma, which has norms before alone.
+  // Not for the first Gemma, whose only norms are before attention and feed-forward.
   const bool is_later_gemma =
       spec.family == "gemma2" || spec.family == "gemma3" || spec.family == "gemma4";
   const bool is_olmo = spec.family == "olmo2" || spec.family == "olmo3";

@@ -46,14 +46,16 @@ int64_t count(const ParameterDeclaration& parameter) {
 constexpr std::string_view kBlocks = "model.layers.";
 constexpr std::string_view kOutputGate = "output_gate";
 
-// "model.layers.3" of "model.layers.3.mlp.up_proj.weight": nn::Decoder::units() parts them so.
+// "model.layers.3" of "model.layers.3.mlp.up_proj.weight": nn::Decoder::units() divides parameters
+// in this way.
 std::string unit_of(const std::string& parameter) {
   if (parameter.starts_with("model.per_layer_")) return "model.embed_tokens_per_layer.weight";
   if (!parameter.starts_with(kBlocks)) return parameter;
   return parameter.substr(0, parameter.find('.', kBlocks.size()));
 }
 
-// Values and scales: in blocks of 64 with 4 bits, by rows with 8.
+// Bytes of codes and scales. Codes of 4 bits have a scale for each block of 64, codes of 8 bits for
+// each row.
 int64_t quantized_bytes(const ParameterDeclaration& weight, const EstimateRequest& request) {
   constexpr int64_t kBlock = 64;
   constexpr int64_t kScalesPerGroup = 256;
@@ -231,7 +233,7 @@ MapWidths widths_around(std::string_view map, int64_t out, int64_t in) {
   if (map == "in_proj_z") return {.kept = 3 * out, .recomputed = out};
   // A gate is kept as the map gives it, and in fp32.
   if (map == "in_proj_b" || map == "in_proj_a") return {.kept = 3 * out};
-  // The gated output is as wide.
+  // The gated output is as wide as the gate.
   if (map == kOutputGate) return {.kept = 2 * out, .recomputed = out};
   if (is_first_map(map)) return {.kept = in + out, .recomputed = in};
   if (map == "down_proj" || map == "out_proj") return {.kept = in, .recomputed = in};

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kFlopsPerElement = 2;  // for each element and token
 
-// Pairs of queries and keys: each token sees itself and those before it, at most `window` with
+// Pairs of queries and keys: each token sees itself and the tokens before it, at most `window` with
 // itself.
 double pairs(int64_t tokens, int64_t window) {
   const auto all = static_cast<double>(tokens);

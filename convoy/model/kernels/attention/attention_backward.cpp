@@ -3,8 +3,9 @@
 // Backward from the log-sum-exp of forward (arXiv 2205.14135): weights P are computed again block
 // by block. With dP = dO V^T and delta = rowsum(dO * O): dS = scale P (dP - delta), dQ = dS K, dK =
 // dS^T Q, dV = P^T dO. Under a soft cap dS is multiplied by its slope, 1 - tanh^2. The last two are
-// computed transposed, [E, S], because then P and dS are packed as they lie; each query head has
-// its own sums, added in head order at the end, so results do not depend on the number of threads.
+// computed transposed, [E, S], because then P and dS are packed as they are stored; each query head
+// has its own sums, added in head order at the end, so results do not depend on the number of
+// threads.
 #include "convoy/model/kernels/attention/attention_tasks.h"
 #include "convoy/model/kernels/simd/element.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The 32-bit words of the hash in int64 tensors: products wrap, and their low half is right.
+// Computes the 32-bit words of the hash in int64 tensors. Products may wrap, but their low 32 bits
+// are right.
 #include "convoy/model/kernels/counter_draws/counter_words.h"
 
 #include <ATen/ATen.h>

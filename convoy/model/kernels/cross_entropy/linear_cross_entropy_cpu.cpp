@@ -3,8 +3,9 @@
 // Per chunk of supervised rows: logits = hidden W^T in fp32 (a thread per range of vocabulary
 // panels), log-sum-exp and softmax in fp32, then d_hidden = p W and, if requested, d_weight += p^T
 // hidden, with p rounded to the model's type in the place of the logits. Logits under a soft cap
-// are capped block by block behind the product; p is multiplied by the slope, which they give. The
-// weight is packed block by block as it is read, so it exists only once in memory.
+// are capped block by block behind the product; p is multiplied by the slope, which follows from
+// the capped logits. The weight is packed block by block as it is read, so it exists only once in
+// memory.
 #include <numeric>
 
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
@@ -165,8 +166,8 @@ class Head {
     return 1.0f - share * share;
   }
 
-  // Prefetches memory in its own order. The product accesses it in columns, which alone would take
-  // the memory's latency each time.
+  // Prefetches memory in the order of addresses. The product reads it by columns; without this
+  // prefetch, each read would wait for the memory's latency.
   static void fetch(const float* from, int64_t count) {
     constexpr int64_t kLineFloats = 16;
     for (int64_t at = 0; at < count; at += kLineFloats) __builtin_prefetch(from + at, 1, 2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A block per row of fp32 logits. One reading finds their maximum and the sum of their exponentials
-// at once (online softmax, arXiv 1805.02867); a second one puts softmax minus the label's one into
-// the row's own place: in fp32 or, from the row's first byte on, in bf16. The logits are read twice
+// at once (online softmax, arXiv 1805.02867); a second reading overwrites the row by its softmax,
+// less 1 at the label: in fp32 or, from the row's first byte on, in bf16. The logits are read twice
 // and the gradient written once. Reference: linear_cross_entropy_aten.cpp.
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_launch.h"
 #include "convoy/model/kernels/cuda/elements.cuh"
@@ -38,7 +38,7 @@ struct SoftmaxState {
   }
 };
 
-// Also the first of the greatest logits.
+// Finds the first of the greatest logits too.
 struct LikeliestState {
   SoftmaxState softmax;
   int index;
@@ -80,8 +80,8 @@ CONVOY_DEVICE float nll_of(const SoftmaxState& state, float logit_of_label) {
   return (state.max - logit_of_label) + logarithm(state.sum);
 }
 
-// A tile of the row is read by all threads before any writes: gradients of bf16 lie where logits of
-// this tile and earlier ones lay.
+// A tile of the row is read by all threads before any writes: bf16 gradients overwrite logits of
+// this tile and of earlier tiles.
 template <class Element, int kCount>
 CONVOY_DEVICE void store_gradients(float* row, const CrossEntropyLaunch& launch, uint64_t label,
                                    float weight, const SoftmaxState& state) {

@@ -12,7 +12,7 @@
 namespace convoy::kernels {
 namespace {
 
-// Gradients of a, b, a_log and dt_bias; one output may have brought none back.
+// Gradients of a, b, a_log and dt_bias; one output may have no gradient.
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& grads,
                                      const std::vector<at::Tensor>& saved) {
   const at::ScalarType dtype = saved[0].scalar_type();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One loop over tokens and heads: ATen's functions compute the last elements of a tensor in another
-// way than those before, so a token's bits would depend on its place in the batch.
+// way than the elements before, so a token's bits would depend on its place in the batch.
 #include <cmath>
 
 #include "convoy/model/kernels/delta_gates/delta_gates_ops.h"

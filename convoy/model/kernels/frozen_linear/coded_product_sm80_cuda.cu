@@ -62,7 +62,7 @@ CONVOY_DEVICE void load_vector(const void* from, uint32_t vector, uint32_t (&wor
   load_words<Words4>(static_cast<const Words4*>(from) + vector, words);
 }
 
-// The words behind the first kCount become the first ones.
+// Moves the words behind the first kCount to the front.
 template <int kCount>
 CONVOY_DEVICE void skip_words(uint32_t (&words)[4]) {
 #pragma unroll

@@ -84,7 +84,7 @@ CONVOY_DEVICE void differentiate(const GatedActivationLaunch& launch) {
 
 }  // namespace
 
-// By the numbers of kernels::Activation.
+// The cases are numbered as in kernels::Activation.
 #define CONVOY_GATED_ACTIVATION(Element, type)                                              \
   CONVOY_KERNEL void gated_activation_##type(const GatedActivationLaunch launch) {          \
     if (launch.activation == 0)                                                             \

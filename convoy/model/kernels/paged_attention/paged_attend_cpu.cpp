@@ -168,7 +168,7 @@ class Attention {
     finish(unit, scratch.merged);
   }
 
-  // Query rows of a unit: token by token, in each its heads.
+  // Takes the query rows of a unit: token by token, and the heads of each token in order.
   void take_queries(const Unit& unit, Scratch<Element>& scratch) const {
     for (int64_t row = 0; row < rows_of(unit); ++row) {
       const Element* from =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of one new token take our decode kernel, pieces of prompts LibTorch's FlashAttention-2 over
-// gathered blocks. The cache has the layout of paged_attention_aten.cpp, so heads that the kernels
-// do not take (features that 8 does not divide, more than 256) go there, as do scores under a soft
-// cap.
+// gathered blocks. The cache has the layout of paged_attention_aten.cpp, so that file computes
+// heads that the kernels do not take (features that 8 does not divide, more than 256), and scores
+// under a soft cap.
 #include <numbers>
 
 #include "convoy/model/kernels/attention/attention_cuda.h"

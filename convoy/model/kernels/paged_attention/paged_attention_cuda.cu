@@ -65,8 +65,8 @@ struct TokenTeam {
 // top). `top` and `divisor` belong to the head that the lane owns.
 template <class Element, class Stored, int kHeads>
 struct TeamAttention {
-  // Tokens that a team has in flight at once. With many heads the registers of more would leave one
-  // block on a multiprocessor.
+  // Tokens that a team has in flight at once. With many heads, more tokens would need so many
+  // registers that a multiprocessor holds only one block.
   static constexpr int kTogether = kHeads >= 4 ? 2 : 4;
 
   const PagedDecodeLaunch& launch;

@@ -20,8 +20,8 @@ void add_likeliest_tables(std::span<const SamplingRow> rows, device::Upload& upl
   tables.num_likeliest_A1 = upload.add(counts).view({-1, 1});
 }
 
-// People look at the most likely ids, so few rows ask, and sorting those is fast enough. A stable
-// sort prefers the lower of equal ids.
+// People look at the most likely ids, so few rows ask, and sorting these rows is fast enough. A
+// stable sort prefers the lower of equal ids.
 at::Tensor with_likeliest(const at::Tensor& sampled_R2, const at::Tensor& logits_RV,
                           int64_t num_ids, const SamplingTables& tables) {
   const int64_t most = tables.most_likeliest;

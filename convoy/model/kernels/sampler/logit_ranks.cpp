@@ -9,7 +9,7 @@ namespace {
 
 // Sorting this many ids costs no more than a pass over the row.
 constexpr int64_t kFewIds = 128;
-// After this many passes a range holds more ids than that only if very many logits are equal.
+// After this many passes a range holds more than kFewIds ids only if very many logits are equal.
 constexpr int kMostPasses = 6;
 
 using Thresholds = std::array<float, kLogitThresholds>;

@@ -6,8 +6,8 @@
 // the row tries kProbes patterns, and does next to nothing for the logits below all of them. The
 // search for top-p begins at a logit below which all ids together have less weight than top-p
 // leaves out. Equal logits are kept by rising id. The row stays in cache after the first pass.
-// Weights are 2^(scale * (logit - largest)) in fp32, sums of a thread too, sums over threads fp64.
-// Reference: sampler_aten.cpp.
+// Weights are 2^(scale * (logit - largest)). Weights and the sums of one thread are fp32; sums over
+// threads are fp64. Reference: sampler_aten.cpp.
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
@@ -205,7 +205,7 @@ class RowSampler {
     return BlockTeam::joined(own);
   }
 
-  // Over padded rows of the head too, which are never picked.
+  // Sums over padded rows of the head too, which are never picked.
   CONVOY_DEVICE float sum_of_all(float largest) const {
     float sum = 0;
     all_.for_some([&](uint32_t, float value) { sum += exponential(value - largest); });
@@ -270,8 +270,8 @@ class RowSampler {
     least = least >> kLastShift << kLastShift;
     const uint32_t range = pattern_of(top_) - least;
     while (shift > kLastShift && range >> shift == 0) shift -= 3;
-    // From the start at 30 on there are three probes, which begin at 0. Later ones do not wrap: a
-    // row whose largest logit is near the end of fp32 has no token.
+    // A search that starts at shift 30 begins at pattern 0 and has three probes in its first pass.
+    // Other searches do not wrap: a row whose largest logit is near the end of fp32 has no token.
     if (shift < 30) found.pattern = least;
     for (; shift >= kLastShift; shift -= 3) {
       const uint32_t step = 1u << shift;

@@ -77,7 +77,8 @@ CONVOY_INLINE HalfSums half_sums(const BlockCodes& codes) {
   return {static_cast<int16_t>(both & 0xffff), both >> 16};
 }
 
-// The start of a block's sum of products with codes + kShift: it takes off the part of kShift.
+// The start value of a block's sum of products with codes + kShift. It subtracts the part that
+// kShift adds.
 template <int bits>
 CONVOY_INLINE int32_t start_of(HalfSums sums) {
   constexpr int32_t kShift = BlockSums<bits>::kShift;

@@ -62,8 +62,8 @@ struct BlockSums {
 
 #elif CONVOY_SIMD_LEVEL >= 1
 
-// Products of codes without a sign and bytes with one, two neighbours added: each sum must fit 16
-// bits.
+// Products of unsigned codes and signed bytes, two neighbouring products added: each sum must fit
+// 16 bits.
 CONVOY_INLINE RegisterShorts byte_pairs(RegisterWords codes, RegisterWords row) {
 #if CONVOY_SIMD_LEVEL >= 2
   return reinterpret_cast<RegisterShorts>(_mm512_maddubs_epi16(bits_of(codes), bits_of(row)));

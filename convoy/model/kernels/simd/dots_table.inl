@@ -4,7 +4,7 @@
 // target and CONVOY_DOT_PRODUCTS, opened its namespace and named itself in CONVOY_DOTS_NAME.
 
 namespace {
-// clang-format off: the others use the first.
+// clang-format off: the later includes use the first one.
 #include "convoy/model/kernels/simd/vector16.inl"
 #include "convoy/model/kernels/simd/panel_gemm.inl"
 #include "convoy/model/kernels/simd/quantized_loops.inl"

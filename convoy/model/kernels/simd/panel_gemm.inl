@@ -16,7 +16,7 @@ constexpr int64_t kBlockRows = 3;
 constexpr int64_t kBlockRows = 1;
 #endif
 
-// Sums in vectors wider than a register would live in memory.
+// Sums in vectors wider than a register would be kept in memory.
 constexpr int64_t kRegisters = CONVOY_SIMD_LEVEL >= 2 ? 32 : 16;
 constexpr int64_t kRegistersOfRow = kPanelColumns / kRegisterLanes;
 

@@ -14,7 +14,7 @@ CONVOY_INLINE RegisterFloats decode(RegisterWords words, int place) {
 }
 
 #if CONVOY_SIMD_LEVEL >= 2
-// By nibble.
+// The value of each nibble.
 constexpr float kNibbleFloats[16] = {0.0f,  1.0f,  2.0f,  3.0f,  4.0f,  5.0f,  6.0f,  7.0f,
                                      -8.0f, -7.0f, -6.0f, -5.0f, -4.0f, -3.0f, -2.0f, -1.0f};
 template <>
@@ -74,7 +74,8 @@ constexpr ByteValues make_byte_values() {
   return values;
 }
 constexpr ByteValues kByteValues = make_byte_values();
-// The places of a pair's bytes: the lower bytes in 64 codes, the upper bytes from 64 on.
+// The order of bytes that joins the values of a pair of codes: indices below 64 take lower bytes,
+// indices from 64 on take upper bytes.
 struct PairOrder {
   uint8_t order[64] = {};
 };
@@ -122,8 +123,8 @@ struct PairDecoder<c10::BFloat16, 4> {
 };
 #endif
 
-// The hardware fetches a stream too late where products take longer than reading. Fetches
-// `registers` of codes that are read `bytes` from here.
+// Prefetches `registers` registers of codes that are read `bytes` from here. The hardware's own
+// prefetch comes too late where products take longer than reading.
 template <int64_t bytes, int64_t registers = kRegistersOfRow>
 CONVOY_INLINE void fetch_ahead(const uint32_t* codes) {
   constexpr int64_t kAhead = bytes / sizeof(uint32_t);
@@ -194,7 +195,7 @@ inline void coded_rest(int64_t rest, const Element* a, int64_t stride_a, const u
   }
 }
 
-// Number of k whose unpacked panel stays in the nearest cache; the next codes are fetched.
+// Number of k whose unpacked panel stays in the nearest cache while the next codes are fetched.
 constexpr int64_t kUnpackedInner = 256;
 
 template <class Element, int bits>
@@ -277,7 +278,8 @@ void multiply_bytes(const Element* a, int64_t stride_a, CodedView b, float* c, i
                                        stride_c, shape.k, accumulate);
 }
 
-// The compiler fuses within a basic block only, so that a sum's bits would depend on its loop.
+// a * b + c, fused by an intrinsic where there is one. The compiler itself fuses only within a
+// basic block, so a sum's bits would depend on the loop around it.
 CONVOY_INLINE RegisterFloats fused(RegisterFloats a, RegisterFloats b, RegisterFloats c) {
 #if CONVOY_SIMD_LEVEL >= 2
   return reinterpret_cast<RegisterFloats>(_mm512_fmadd_ps(
@@ -352,9 +354,9 @@ CONVOY_INLINE void add_nibbles(const Element* a, int64_t stride_a, const uint32_
   }
 }
 
-// Rows whose nibbles are decoded together, in registers: decoding hides behind their products, and
-// so does scaling a group, which through memory took a fifth of its product. Out of line: else
-// registers are spilt.
+// Decodes the nibbles for some rows together, in registers. Decoding is hidden behind the products
+// of these rows, and so is scaling a group, which took a fifth of the product when it went through
+// memory. Not inlined, because registers would be spilt otherwise.
 template <class Element, int64_t rows>
 __attribute__((noinline)) void nibble_block(const Element* a, int64_t stride_a,
                                             const uint32_t* codes, const NibbleGroups& groups,

@@ -95,7 +95,7 @@ CONVOY_INLINE ActivationValue plain_sigmoid(Floats gate) {
   return {s, s * (1.0f - s)};
 }
 
-// What `act` gives is rounded to Element before the product, as a composition of two ops would.
+// The result of `act` is rounded to Element before the product, as a composition of two ops would.
 template <class Element, ActivationValue (*act)(Floats)>
 void gated(const Element* gate, const Element* up, Element* y, int64_t total) {
   for_lanes(total, [&](int64_t at, auto count) {

@@ -21,9 +21,9 @@ namespace amx {
 namespace {
 
 using c10::BFloat16;
-// clang-format off: the second uses the first.
-#include "convoy/model/kernels/simd/tile_gemm.inl"
+// clang-format off: the second include uses the first one.
 #include "convoy/model/kernels/simd/tile_codes.inl"
+#include "convoy/model/kernels/simd/tile_gemm.inl"
 // clang-format on
 }  // namespace
 

@@ -15,7 +15,7 @@ constexpr int64_t kWideInner = 4096;
 // Words that are fetched ahead.
 constexpr int64_t kPrefetchedWords = 1024;
 
-// By nibble.
+// The value of each nibble.
 alignas(64) constexpr float kNibbleValues[16] = {0.0f,  1.0f,  2.0f,  3.0f,  4.0f,  5.0f,
                                                  6.0f,  7.0f,  -8.0f, -7.0f, -6.0f, -5.0f,
                                                  -4.0f, -3.0f, -2.0f, -1.0f};
@@ -96,8 +96,8 @@ __m512 widen(__m256i halves) {
       _mm512_maskz_slli_epi32(0xffff, _mm512_maskz_cvtepu16_epi32(0xffff, halves), 16));
 }
 
-// A [rows, count] in fp32, rows kWideInner apart, with zeros to the next whole tile. Numbers below
-// the smallest normal one become 0, as a tile takes them.
+// Writes A [rows, count] in fp32 to `wide`, rows kWideInner apart, with zeros to the next whole
+// tile. Numbers below the smallest normal one become 0, as a tile takes them.
 template <int rows>
 void widen_rows(const BFloat16* a, int64_t stride_a, int64_t count, float* wide) {
   constexpr int64_t kTogether = 16;
@@ -226,7 +226,7 @@ void multiply_few_rows(const BFloat16* a, int64_t stride_a, CodedView b, const N
   }
 }
 
-// C += an unpacked panel, group by group. `packed`: the rows of each group apart.
+// C += an unpacked panel, group by group. `packed`: the rows, packed separately for each group.
 void add_panel(const BFloat16* packed, int64_t rows, const BFloat16* panel,
                const NibbleGroups& groups, int64_t first_group, int64_t depth, float* c,
                int64_t stride_c, TileShapes& shapes) {
@@ -260,7 +260,7 @@ void multiply_nibbles(const BFloat16* a, int64_t stride_a, CodedView b, const Ni
     const int64_t depth = std::min(kCodedInner, shape.k - k);
     for (int64_t row = 0; row < shape.m; row += kCodedRows) {
       const int64_t rows = std::min(kCodedRows, shape.m - row);
-      // Each group's rows are packed apart.
+      // The rows are packed separately for each group.
       for (int64_t first = 0; first < depth; first += groups.inputs)
         pack_tiles(a + row * stride_a + k + first, stride_a, rows,
                    std::min(groups.inputs, depth - first), packed + first * rows);

@@ -19,7 +19,7 @@ inline void finish_accesses() { asm volatile("" ::: "memory"); }
 
 // The shapes of a thread's tiles during one product: 0 to 3 for C, of which two have `upper` rows
 // and two `lower`; 4 and 5 for A; 6 and 7 for B. They remain set after the product. oneDNN may set
-// others between two products, so the first block asks for the current shapes, which costs a
+// other shapes between two products, so the first block asks for the current shapes, which costs a
 // fifteenth of setting them.
 class TileShapes {
  public:
@@ -53,8 +53,8 @@ class TileShapes {
   int64_t lower_ = 0;
 };
 
-// `rows` of A as tiles one after the other: all k of the first sixteen rows, then of the next. Rows
-// that lie a power of two apart would push each other out of the nearest cache.
+// Packs `rows` rows of A as tiles one after the other: all k of the first sixteen rows, then of the
+// next. Rows that lie a power of two apart would push each other out of the nearest cache.
 void pack_tiles(const BFloat16* a, int64_t stride, int64_t rows, int64_t k, BFloat16* packed) {
   const int64_t whole = k / kTileInner * kTileInner;
   const auto rest = static_cast<__mmask32>((uint64_t{1} << (k - whole)) - 1);
@@ -72,8 +72,8 @@ void pack_tiles(const BFloat16* a, int64_t stride, int64_t rows, int64_t k, BFlo
   }
 }
 
-// One or two tiles of rows times one or two of columns. `a`: packed tiles of the upper rows, behind
-// them the lower ones.
+// One or two tiles of rows times one or two tiles of columns. `a`: the packed tiles of the upper
+// rows, then of the lower rows.
 struct Block {
   const BFloat16* a = nullptr;
   int64_t upper = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values wider than a register, as registers side by side. The compiler's own vectors of that width
-// live in memory, and it compares, selects and converts them lane by lane. See vector16.inl.
+// Values wider than a register, as registers side by side. The compiler keeps its own vectors of
+// that width in memory, and compares, selects and converts them lane by lane. See vector16.inl.
 
 template <class Scalar>
 struct RegisterOf;
