@@ -41,7 +41,7 @@ int leading_number(const std::string& entry) {
   return error == std::errc() && rest != begin ? number : -1;
 }
 
-// Adds what a program can compute on: the GPU itself, or its MIG instances.
+// Adds the devices that a program can compute on: the GPU itself, or its MIG instances.
 void add_gpu(const Gpu& gpu, const std::string& token, std::vector<Visible>& visible) {
   if (!gpu.mig_enabled) visible.push_back({gpu.device, token});
   for (const Device& instance : gpu.instances) visible.push_back({instance, instance.uuid});

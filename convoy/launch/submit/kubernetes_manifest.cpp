@@ -136,8 +136,8 @@ Json volumes(const SubmitSettings& settings) {
 }
 
 // The first rule that fits counts. A pod that the cluster removes costs no restart. The exit codes
-// 75, 13 and those without a rule count against backoffLimit. Exit codes of errors that a restart
-// cannot mend fail the job at once.
+// 75 and 13, and codes without a rule, count against backoffLimit. Exit codes of errors that a
+// restart cannot mend fail the job at once.
 Json failure_policy() {
   Json taken_away = {
       {"action", "Ignore"},

@@ -2,8 +2,8 @@
 //
 // The script follows the way in which mpirun treats its tasks (Open MPI 4.1, MPICH 4, measured;
 // convoy/launch/supervisor/NOTES.md):
-// - TERM and INT to mpirun kill the tasks after one second, so a request to stop goes on as USR1,
-//   which is passed on.
+// - TERM and INT to mpirun kill the tasks after one second, so a request to stop is sent as USR1,
+//   which mpirun passes on to the tasks.
 // - mpirun ends the others when a task leaves with another code than 0, with 75 too, which would
 //   cut a save; with the option that prevents this, Open MPI ends with 0 itself. So a task that
 //   saved leaves with 0, and a file holds the reason.

@@ -18,8 +18,8 @@
 namespace convoy::launch {
 namespace {
 
-// A rank that lost its peer may be seen before the peer that failed: other ends are awaited this
-// long.
+// A rank that lost its peer may be seen before the peer that failed: ends of other ranks are
+// awaited this long.
 constexpr std::chrono::milliseconds kPeerLostWait{400};
 // The output of a rank that has ended is in the pipe already. If another process keeps the pipe
 // open, the launcher waits this long and no longer.

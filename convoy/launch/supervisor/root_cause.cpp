@@ -152,8 +152,8 @@ std::string cause_text(const LaunchReport& report) {
 std::string cause_sentence(const LaunchReport& report) {
   if (report.root_cause < 0) return report.peer_failure->sentence;
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
-  // A single rank needs no number before its sentence. Sentences about ranks that still ran have
-  // one.
+  // A single rank needs no number before its sentence. Sentences about ranks that still ran contain
+  // the number already.
   if (!cause.sentence.empty() && (cause.still_ran() || report.ends.size() == 1))
     return cause.sentence;
   if (!cause.sentence.empty()) return fmt::format("rank {}: {}", cause.rank, cause.sentence);

@@ -22,8 +22,8 @@ namespace {
 
 using c10::BFloat16;
 // clang-format off: the second include uses the first one.
-#include "convoy/model/kernels/simd/tile_codes.inl"
 #include "convoy/model/kernels/simd/tile_gemm.inl"
+#include "convoy/model/kernels/simd/tile_codes.inl"
 // clang-format on
 }  // namespace
 

@@ -23,14 +23,14 @@
 namespace convoy::kernels::avx512_bf16 {
 namespace {
 // clang-format off: the later includes use the first one.
-#include "convoy/model/kernels/simd/channel_loops.inl"
-#include "convoy/model/kernels/simd/coded_loops.inl"
-#include "convoy/model/kernels/simd/delta_loops.inl"
-#include "convoy/model/kernels/simd/logit_loops.inl"
-#include "convoy/model/kernels/simd/panel_gemm.inl"
-#include "convoy/model/kernels/simd/quantized_loops.inl"
-#include "convoy/model/kernels/simd/row_loops.inl"
 #include "convoy/model/kernels/simd/vector16.inl"
+#include "convoy/model/kernels/simd/row_loops.inl"
+#include "convoy/model/kernels/simd/logit_loops.inl"
+#include "convoy/model/kernels/simd/channel_loops.inl"
+#include "convoy/model/kernels/simd/panel_gemm.inl"
+#include "convoy/model/kernels/simd/delta_loops.inl"
+#include "convoy/model/kernels/simd/quantized_loops.inl"
+#include "convoy/model/kernels/simd/coded_loops.inl"
 // clang-format on
 }  // namespace
 #include "convoy/model/kernels/simd/simd_table.inl"
