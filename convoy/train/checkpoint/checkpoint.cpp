@@ -55,8 +55,8 @@ void require_folder(const fs::path& folder, int rank) {
        .rank = rank});
 }
 
-// The file that a rank leaves for rank 0 in the folder when its part is written or has failed: the
-// records of its files, or a reason.
+// The file that a rank other than 0 leaves in the folder when its part is written or has failed.
+// Rank 0 reads it. It holds the records of the part's files, or the reason of the failure.
 std::string part_file(int rank) { return fmt::format(".part-{:05}.json", rank); }
 
 std::string records_text(const io::SnapshotWriter& writer) {
@@ -91,7 +91,8 @@ void take_part(io::SnapshotWriter& writer, int rank, const PendingSave& save) {
                               .crc32c = record.at("crc32c").get<uint32_t>()});
 }
 
-// The message of the current exception. A backtrace of LibTorch's begins on the second line.
+// The message of the current exception. Only the first line of a foreign message is kept:
+// LibTorch's backtrace begins on the second line.
 std::string current_failure() {
   try {
     throw;
@@ -119,7 +120,7 @@ void leave_part(const fs::path& folder, int rank,
     try {
       write_file_atomic(file, io::Json{{"failed", why}}.dump());
     } catch (const Error&) {
-      // The disk that refused the part refuses the note too: the original error is reported.
+      // The disk that refused the part refuses this note too. The original error is reported below.
     }
     throw;
   }

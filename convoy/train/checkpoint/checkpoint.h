@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training state on disk: saved atomically, loaded only when every byte matches. Rank 0 saves the
-// state that all ranks hold alike. Each rank saves its part of the sharded state, into one folder
-// that all of them see. Tensors lie in files of their group (group_files.h), everything else in the
-// manifest.
+// state that all ranks hold alike. Each rank saves its part of the sharded state. All ranks write
+// to one folder, which all of them see. Tensors lie in files of their group (group_files.h),
+// everything else in the manifest.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -47,10 +47,11 @@ struct TrainState {
 
 using NamedTensors = std::map<std::string, at::Tensor>;
 
-// By group: "model", "adapter_model", "optimizer". On any device.
+// The tensors of a checkpoint by group: "model", "adapter_model", "optimizer". They lie on any
+// device.
 struct TrainTensors {
   std::map<std::string, NamedTensors> whole;  // written by rank 0
-  // This rank's pieces of sharded tensors.
+  // This rank's pieces of sharded tensors, by group.
   std::map<std::string, std::vector<Piece>> pieces;
 };
 
@@ -76,17 +77,17 @@ class CheckpointStore {
   void prepare();
 
   // Writes `state`, whole `tensors` and `more_files` (adapter_config.json, trainer_state.json),
-  // then publishes. A SIGKILL at any time leaves a valid older checkpoint. Reads no checkpoint.
-  // Throws IoError; then the older ones are untouched. Blocks.
+  // then publishes the checkpoint. A SIGKILL at any time leaves a valid older checkpoint. Reads no
+  // checkpoint. When it throws IoError, the older checkpoints are untouched. Blocks.
   std::filesystem::path save(const TrainState& state, const TrainTensors& tensors, bool is_best,
                              const NamedFiles& more_files = {});
-  // The same on a thread of its own. The device must be done with `tensors`, which may be changed
-  // once await_read() has returned. The store may be used again once wait() has returned.
+  // save() on a thread of its own. The device must be done with `tensors`. The caller may change
+  // `tensors` once await_read() has returned, and use the store again once wait() has returned.
   std::unique_ptr<PendingSave> start_save(TrainState state, TrainTensors tensors, bool is_best,
                                           NamedFiles more_files = {});
-  // Collective until it returns. The same for sharded state, of which every rank writes its own
-  // pieces. Rank 0's `state` and `more_files` count. On other ranks wait() returns an empty path
-  // when their part is written; on a rank that does not see the folder it throws IoError.
+  // start_save() for sharded state: every rank writes its own pieces. Collective until it returns.
+  // `state` and `more_files` of rank 0 are saved. On other ranks wait() returns an empty path when
+  // their part is written; on a rank that does not see the folder it throws IoError.
   std::unique_ptr<PendingSave> start_save_together(comm::Group& group, TrainState state,
                                                    TrainTensors tensors, bool is_best,
                                                    NamedFiles more_files = {});
@@ -95,8 +96,8 @@ class CheckpointStore {
   // Throws IoError.
   void settle();
 
-  // Empty when there is no checkpoint at all. Throws CheckpointError when there are some and none
-  // is valid.
+  // Empty when there is no checkpoint at all. Throws CheckpointError when there are checkpoints and
+  // none of them is valid.
   std::optional<LoadedCheckpoint> load_newest();
   std::optional<LoadedCheckpoint> load_best();
   std::optional<int64_t> newest_step() const;  // the newest checkpoint, which is not verified

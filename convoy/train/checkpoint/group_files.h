@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of one group of a checkpoint ("optimizer"), in one file that rank 0 wrote or in one
-// from each rank that held pieces of them. A reader requests the elements that it needs, whatever
-// the number of ranks that wrote the checkpoint.
+// The tensors of one group of a checkpoint ("optimizer"). They lie in one file that rank 0 wrote,
+// or in one file from each rank that held pieces of them. A reader requests the elements that it
+// needs, whatever the number of ranks that wrote the checkpoint.
 //
 //   <group>.safetensors                     whole tensors
 //   <group>-00001-of-00004.safetensors      flat pieces; the metadata say of which tensors
@@ -27,24 +27,24 @@ struct Piece {
   std::string name;
   std::vector<int64_t> shape;  // the whole tensor's shape
   int64_t begin = 0;
-  at::Tensor values;  // as many elements as the piece has
+  at::Tensor values;  // the elements of the piece, flat
 };
 
 std::string group_file(const std::string& group);
-// Writes the file of pieces of one of `num_ranks` ranks. Throws IoError.
+// Writes the file of the pieces that `rank` of `num_ranks` ranks holds. Throws IoError.
 void write_pieces(io::SnapshotWriter& writer, const std::string& group, int rank, int num_ranks,
                   const std::vector<Piece>& pieces);
 
 // Maps the files; reads only the requested elements.
 class GroupReader {
  public:
-  // Throws CheckpointError: the folder holds no such group, or files of ranks are missing.
+  // Throws CheckpointError when the folder holds no such group or lacks the files of some ranks.
   GroupReader(const std::filesystem::path& folder, const std::string& group);
 
   const std::string& place() const { return place_; }  // the folder
   std::vector<std::string> names() const;              // sorted
-  // Throw CheckpointError for a name that is not there, or elements that no file holds. The tensor
-  // lies on the CPU in the stored type.
+  // shape(), dtype() and read() throw CheckpointError for a name that the group lacks; read() also
+  // for elements that no file holds. It returns a CPU tensor of the stored type.
   const std::vector<int64_t>& shape(const std::string& name) const;
   io::Dtype dtype(const std::string& name) const;
   at::Tensor read(const std::string& name, int64_t begin, int64_t count) const;  // [count]

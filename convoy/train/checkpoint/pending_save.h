@@ -13,22 +13,22 @@ namespace convoy::checkpoint {
 
 class PendingSave {
  public:
-  // Returns the checkpoint's folder; ends early, by an exception, once its argument is cancelled.
+  // Writes the checkpoint and returns its folder. Throws, to end early, once `save` is cancelled.
   using Write = std::function<std::filesystem::path(PendingSave& save)>;
 
   explicit PendingSave(Write write);
-  // Cancels what waits for other ranks, and waits for the thread.
+  // Cancels the save, so that it waits for no other rank, and waits for the thread.
   ~PendingSave();
   PendingSave(const PendingSave&) = delete;
   PendingSave& operator=(const PendingSave&) = delete;
 
-  bool is_done() const;  // wait() will not block
-  // Blocks until the saved tensors have been read, or will not be.
+  bool is_done() const;  // true: wait() will not block
+  // Blocks until the saved tensors have been read, or the save has ended without reading them.
   void await_read() const { is_read_.wait(false); }
   // Returns the folder of the checkpoint. Call it once. Blocks. Throws what writing threw.
   std::filesystem::path wait() { return folder_.get(); }
 
-  // For `write`.
+  // For the function `write` alone.
   bool is_cancelled() const { return cancelled_; }
   void tensors_are_read();
 

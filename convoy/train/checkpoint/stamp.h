@@ -15,7 +15,8 @@ struct StampField {
   std::string name;  // "dtype", "lora.r", "data_hash"
   std::string value;
   bool informational = false;  // a change is applied and reported, never refused (learning_rate)
-  // The saved state cannot be read with another value, forced or not. Not in files.
+  // True: the saved state cannot be read with another value of the field, even if the user forces
+  // it. Not saved in files.
   bool decides_state = false;
 
   bool operator==(const StampField& other) const {
@@ -55,9 +56,9 @@ struct StampDifference {
 
 std::vector<StampDifference> compare(const Stamp& saved, const Stamp& current);
 
-// Returns sentences for the log: informational and forced differences. Throws ConfigError listing
-// every other difference with both values and the flag that forces it, where one does. `forced`:
-// field names, or "all".
+// Returns sentences for the log: informational and forced differences. Throws ConfigError that
+// lists every other difference with both values and, if there is one, the flag that forces it.
+// `forced`: field names, or "all".
 std::vector<std::string> require_same_stamp(const Stamp& saved, const Stamp& current,
                                             const std::vector<std::string>& forced,
                                             const std::string& checkpoint);

@@ -26,7 +26,7 @@ std::string_view dtype_word(at::ScalarType dtype) {
   }
 }
 
-// The lines of a library's error as one: NCCL's own reason stands on the last.
+// Joins the lines of a library's error, because NCCL's own reason is on the last line.
 std::string one_line(const std::string& text) {
   std::string line;
   size_t begin = 0;

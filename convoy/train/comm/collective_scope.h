@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages of one rank in one collective: written to the flight record, and named by errors.
+// The stages that one rank goes through in one collective. They are written to the flight record,
+// and errors name them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,15 +19,16 @@
 
 namespace convoy::comm {
 
-// The same text, kept until the program ends: records and errors point at names of groups.
+// Returns the same text, kept until the program ends, because records and errors point at the names
+// of groups.
 std::string_view constant_text(std::string text);
-// A constant text: the name of the `number`th group of the same ranks, from 0 on.
+// Returns a constant text: the name of group `number` (0-based) among the groups of the same ranks.
 std::string_view numbered_group(std::string_view name, int number);
 
 class CollectiveScope {
  public:
-  // Enters the collective. The texts of `collective` are constants. `flight` and `waited_seconds`,
-  // to which the time in finish() is added, outlive this.
+  // Enters the collective. The texts of `collective` are constants. `flight` and `waited_seconds`
+  // outlive this. finish() adds its time to `waited_seconds`.
   CollectiveScope(telemetry::FlightWriter& flight, std::atomic<double>& waited_seconds, int rank,
                   int size, telemetry::Collective collective);
 
@@ -46,7 +48,7 @@ class CollectiveScope {
     }
   }
 
-  // The same as run(), with a call that blocks until the collective is done.
+  // Like run(), for a `call` that blocks until the collective is done.
   template <class Call>
   void finish(Call call) const {
     flight_->wait(number_);
@@ -56,8 +58,9 @@ class CollectiveScope {
     flight_->done(number_);
   }
 
-  // In place of finish() for a device, which waits while the host goes on: `call` makes the device
-  // wait. The thread that watches the device reports the wait's begin and end.
+  // Replaces finish() for tensors on a device: `call` makes the device wait for the collective,
+  // while the host goes on. The thread that watches the device reports the begin and the end of
+  // that wait.
   template <class Call>
   void let_device_wait(Call call) const {
     flight_->trace_wait(number_);
@@ -70,8 +73,8 @@ class CollectiveScope {
     flight_->record_done(number_);
   }
 
-  // is_traced(): is there a trace? arrived(): reports to it that the collective is done. From any
-  // thread.
+  // is_traced(): true when the flight writer writes a trace. arrived() reports to the trace that
+  // the collective is done. Both may be called from any thread.
   bool is_traced() const { return flight_->traces(); }
   void arrived() const { flight_->arrived(number_); }
 

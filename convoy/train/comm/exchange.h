@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives every rank the small figures of all ranks: one all-reduce.
+// Gives every rank the small figures of all ranks, by one all-reduce.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace convoy::comm {
 
-// An exchange under way of the words of all ranks.
+// A running exchange: every rank gets the words (64-bit integers) of all ranks.
 class WordExchange {
  public:
   // Collective. Every rank brings the same number of words. `group` outlives this.
   WordExchange(Group& group, std::span<const int64_t> own);
-  // Blocks. Call it once.
+  // Blocks. Returns the words of all ranks, one rank after another. Call it once.
   std::vector<int64_t> wait();
 
  private:
@@ -27,14 +27,15 @@ class WordExchange {
   std::unique_ptr<Work> sum_;
 };
 
-// Collective. Blocks.
+// Collective. Blocks. Returns the words of all ranks, one rank after another.
 std::vector<int64_t> exchange_words(Group& group, std::span<const int64_t> own);
 
-// The figures of all ranks, by rank, to the bit.
+// A running exchange of one `Figures` per rank. Every rank gets the figures of all ranks, by rank
+// and with the same bits.
 template <class Figures>
 class Exchange {
  public:
-  // As WordExchange.
+  // Collective. `group` outlives this.
   Exchange(Group& group, const Figures& own) : words_(group, words_of(own)) {}
   std::vector<Figures> wait() {
     const std::vector<int64_t> gathered = words_.wait();
@@ -54,7 +55,7 @@ class Exchange {
   WordExchange words_;
 };
 
-// Collective. Blocks.
+// Collective. Blocks. Returns the figures of all ranks, by rank.
 template <class Figures>
 std::vector<Figures> exchange(Group& group, const Figures& own) {
   return Exchange<Figures>(group, own).wait();

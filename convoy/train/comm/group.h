@@ -34,39 +34,40 @@ class Work {
 };
 
 // Tensors are contiguous, of one dtype (fp32, bf16, int64) and shape on every rank. They lie on the
-// CPU or on the group's device. A device's collectives run after the work that its current stream
-// has so far, and work submitted after their wait() runs after them. A collective that fails on the
-// device leaves wrong values, and every later call throws its CommError: so a figure that was read
-// from the device is valid only once a later call has returned.
+// CPU or on the group's device. A collective of device tensors runs after the work that is already
+// in the device's current stream; work that is submitted after its wait() runs after the
+// collective. When a collective fails on the device, its values are wrong, and every later call
+// throws its CommError: so a figure that was read from the device is valid only once a later call
+// has returned.
 class Group {
  public:
   virtual ~Group() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Collective. Async: `tensor` is neither read nor written by the caller until wait(), then holds
-  // the reduction over ranks.
+  // Collective. Async: the caller neither reads nor writes `tensor` until wait(). Afterwards
+  // `tensor` holds the reduction over ranks.
   virtual std::unique_ptr<Work> start_all_reduce(at::Tensor tensor, Reduction reduction) = 0;
-  // Collective. Async: neither tensor is touched by the caller until wait(). `whole` is flat and as
-  // long as size() times `own`; `own` becomes the reduction over ranks of this rank's piece of
-  // `whole`, which is cut into equal pieces in the order of ranks. Summed in the order of ranks,
-  // bf16 in fp32.
+  // Collective. Async: the caller touches neither tensor until wait(). `whole` is flat, as long as
+  // size() times `own`, and is cut into equal pieces in the order of ranks. `own` becomes the
+  // reduction over ranks of this rank's piece. Sums are taken in the order of ranks, sums of bf16
+  // in fp32.
   virtual std::unique_ptr<Work> start_reduce_scatter(at::Tensor whole, at::Tensor own,
                                                      Reduction reduction) = 0;
-  // Collective. Async, as above. The pieces of `whole` become what every rank brings as `own`,
-  // which may be this rank's piece of `whole` itself.
+  // Collective. Async: the caller touches neither tensor until wait(). `whole` becomes the `own`
+  // tensors of all ranks, in the order of ranks. `own` may be this rank's piece of `whole` itself.
   virtual std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) = 0;
-  // Collective. As wait() of a collective. `tensor` of every rank becomes root's.
+  // Collective. Waits as Work::wait() does. On every rank `tensor` becomes the tensor of `root`.
   virtual void broadcast(at::Tensor tensor, int root) = 0;
-  // Collective. Blocks. Each rank's bytes, by rank; lengths may differ.
+  // Collective. Blocks. Returns the bytes of each rank, by rank; lengths may differ.
   virtual std::vector<std::string> all_gather_bytes(std::string_view bytes) = 0;
   // Collective. Blocks until every rank is here.
   virtual void barrier() = 0;
-  // Collective. The same without the time limit of collectives: for waits while one rank reads or
+  // Collective. barrier() without the time limit of collectives, for waits while one rank reads or
   // writes files.
   virtual void wait_for_all() { barrier(); }
-  // Blocks until every collective that was started on the device has run. Throws CommError. To call
-  // before values that collectives have brought are kept in a checkpoint.
+  // Blocks until every collective that was started on the device has run. Throws CommError. Call it
+  // before a checkpoint keeps values that come from collectives.
   virtual void await_device() {}
   // Closes the connections so that peers fail at once instead of by timeout. Call when this rank
   // failed.
@@ -81,10 +82,10 @@ class Group {
   // least holds the others up.
   virtual double waited_seconds() const { return 0; }
 
-  // The collectives above with Reduction::Sum.
+  // start_all_reduce() with Reduction::Sum.
   std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor);
   std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own);
-  // Collective. As wait() of a collective. `tensor` becomes the sum over ranks.
+  // Collective. Waits as Work::wait() does. `tensor` becomes the sum over ranks.
   void all_reduce_sum(at::Tensor tensor);
   // Collective. start_all_gather() and wait().
   void all_gather(at::Tensor own, at::Tensor whole);
@@ -92,14 +93,14 @@ class Group {
   bool any(bool value);
 };
 
-// Collective. Blocks until all ranks have joined. Joining has the limit `timeout`, as has every
-// collective: let ranks that start at different times call barrier->wait_for_all() before. World 1:
-// no connection is made. With a `device` that is not the CPU, collectives of its tensors use NCCL;
-// ranks that are threads of one process use each other's memory. Every collective, joining first,
-// is written to the barrier's flight record. Throws CommError, DeviceError.
+// Collective. Blocks until all ranks have joined. `timeout` limits joining and every collective:
+// ranks that start at different times call store_barrier->wait_for_all() first. World 1: no
+// connection is made. With a `device` that is not the CPU, collectives of its tensors use NCCL.
+// Ranks that are threads of one process use each other's memory. Joining and every collective are
+// written to the barrier's flight record. Throws CommError, DeviceError.
 std::unique_ptr<Group> join_group_at(std::shared_ptr<StoreBarrier> store_barrier,
                                      std::chrono::seconds timeout, at::Device device = at::kCPU);
-// The same with a barrier of its own, which must be reached within `timeout`.
+// join_group_at() with a store barrier of its own, which must be reached within `timeout`.
 std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
                                   telemetry::FlightWriter* flight = nullptr,
                                   at::Device device = at::kCPU);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rank of this process and the size of its job, from torchrun's worker environment. The only
-// file that reads it.
+// The rank of this process and the size of its job, from torchrun's worker environment. No other
+// file reads that environment.
 #pragma once
 
 #include <string>
@@ -14,20 +14,22 @@ struct RankEnvironment {
   int local_rank = 0;
   int local_world = 1;
   int replicas = 1;  // ranks that are threads of this process; else 1
-  // number of this group among the process's groups of these ranks, in the order of joining
+  // number of this group among the groups that this process joins with the same ranks, in the order
+  // of joining
   int group = 0;
-  // CONVOY_FULL_WORLD_SIZE: the world of an elastic job when all its nodes take part; else `world`.
+  // CONVOY_FULL_WORLD_SIZE: the world of an elastic job when all its nodes take part. Equals
+  // `world` when the variable is not set.
   int full_world = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 29500;
   std::string store_file;  // CONVOY_STORE_FILE: rendezvous by a file on this host; empty = TCP
-  // CONVOY_STORE_ADDRESS: host:port of the coordinator's store, which is preferred to the file;
+  // CONVOY_STORE_ADDRESS: host:port of the coordinator's store, which is used rather than the file;
   // needs CONVOY_JOB_TOKEN.
   std::string store_address;
   // CONVOY_OWN_ADDRESS: the address by which other hosts reach this one; empty = the address of the
   // interface that routes to MASTER_ADDR.
   std::string own_address;
-  // GLOO_SOCKET_IFNAME: the user's own choice; goes before both addresses
+  // GLOO_SOCKET_IFNAME: the network interface that the user chose; used rather than both addresses
   std::string gloo_interface;
   std::string run_id;  // TORCHELASTIC_RUN_ID
   int restart_count = 0;

@@ -7,7 +7,8 @@
 
 namespace convoy::comm {
 
-// Max and Min are of real numbers. They keep or lose a NaN, as the library that compares them does.
+// Max and Min are for real numbers. Whether their result is NaN when an operand is NaN depends on
+// the library that compares.
 enum class Reduction { Sum, Max, Min };
 
 // `out` [n] becomes the reduction of `rows` [ranks, n], of one type. Without gradients.

@@ -133,7 +133,7 @@ void StoreBarrier::tell_failure(const std::string& sentence) {
   try {
     store_->keys->set(kFailure, fmt::format("rank {} failed: {}", rank(), sentence));
   } catch (const std::exception&) {
-    // Ranks that do not receive it lose the store as well.
+    // Ranks that do not receive the failure cannot reach the store either, so their waits end.
   }
 }
 

@@ -68,7 +68,7 @@ AdamW::AdamW(const AdamWConfig& config, std::vector<OptimizedParameter> paramete
 
 void AdamW::step(double learning_rate, double gradient_scale) {
   ++steps_;
-  // Parameters that share all factors of a step go together.
+  // Parameters that share all factors of a step are updated by one call.
   std::map<std::pair<bool, double>, std::vector<size_t>> groups;
   for (size_t index = 0; index < parameters_.size(); ++index)
     groups[{parameters_[index].decays, parameters_[index].lr_factor}].push_back(index);

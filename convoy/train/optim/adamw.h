@@ -22,7 +22,7 @@ struct AdamWConfig {
   double epsilon = 1e-8;
   double weight_decay = 0.0;  // for parameters with `decays`
   StateFormat states = {};
-  uint64_t seed = 0;  // for rounding by chance
+  uint64_t seed = 0;  // for stochastic rounding
 };
 
 struct OptimizedParameter {
@@ -38,17 +38,18 @@ struct OptimizedParameter {
   int64_t whole_numel = 0;
 };
 
-// The rule of the transformers Trainer, by name: biases and norm weights do not decay, embeddings
-// do.
+// True if a parameter of this name decays, by the rule of the transformers Trainer: biases and norm
+// weights do not decay, embeddings do.
 bool takes_weight_decay(const std::string& parameter_name);
 
 struct NamedState {
-  // "<parameter>.exp_avg", ".exp_avg_sq"; ".exp_avg_scale" and ".exp_avg_sq_scale" where they are
-  // codes; ".master" where the parameter is bf16 and has one.
+  // "<parameter>.exp_avg" and ".exp_avg_sq"; for 8-bit moments also ".exp_avg_scale" and
+  // ".exp_avg_sq_scale"; ".master" for a bf16 parameter that has a master.
   std::string name;
   at::Tensor value;      // shares storage with the optimizer
   size_t parameter = 0;  // its parameter, in the optimizer's order
-  // Elements of the parameter for each entry of `value`; the last entry may have fewer.
+  // Number of elements of the parameter for each entry of `value`; the last entry may stand for
+  // fewer.
   int64_t elements_each = 1;
 };
 

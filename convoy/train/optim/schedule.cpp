@@ -96,7 +96,7 @@ double LearningRateSchedule::decayed(int64_t step) const {
                                at_least_one(total_steps_ - warmup_steps_));
     case Kind::CosineWithRestarts:
       return progress >= 1.0 ? 0.0 : std::max(0.0, cosine(std::fmod(num_cycles_ * progress, 1.0)));
-    case Kind::Cosine:  // without a floor the same
+    case Kind::Cosine:  // the same formula, with min_lr_ratio_ = 0
     case Kind::CosineWithMinLr:
       return std::max(0.0,
                       cosine(num_cycles_ * 2.0 * progress) * (1.0 - min_lr_ratio_) + min_lr_ratio_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Learning rates by step, exactly as the transformers Trainer sets them: with warm-up the first
-// step runs at rate 0. cosine_by_epoch alone changes between epochs, as torch's CosineAnnealingLR
-// behind a linear warm-up does when it is stepped once an epoch. warmup_lr, warmup_decay_lr and
+// step runs at rate 0. cosine_by_epoch alone changes its rate between epochs only: it is torch's
+// CosineAnnealingLR after a linear warm-up, stepped once an epoch. warmup_lr, warmup_decay_lr and
 // warmup_cosine_lr are DeepSpeed's WarmupLR, WarmupDecayLR and WarmupCosineLR.
 #pragma once
 

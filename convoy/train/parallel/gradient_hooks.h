@@ -11,17 +11,17 @@
 
 namespace convoy::parallel {
 
-// `gradient` may be kept or changed: autograd has let go of it.
+// The receiver may keep or change `gradient`: autograd no longer refers to it.
 using GradientReceiver = std::function<void(size_t index, at::Tensor gradient)>;
 
-// The gradients of `tensor` go to a GradientHooks.
+// True when a GradientHooks takes the gradients of `tensor`.
 bool gives_gradient_away(const at::Tensor& tensor);
 
 class GradientHooks {
  public:
   // Parameters are leaves that require grad. `receiver` outlives this object's hooks.
   GradientHooks(std::vector<at::Tensor> parameters, GradientReceiver receiver);
-  ~GradientHooks();  // the parameters are plain again
+  ~GradientHooks();  // removes the hooks from the parameters
   GradientHooks(const GradientHooks&) = delete;
   GradientHooks& operator=(const GradientHooks&) = delete;
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers of a model that every rank holds whole: each rank's training forward changes its own, and
-// rank 0's buffers count. PyTorch's DDP broadcasts them before the first forward of a step; here it
-// is at the end of the step, so that an evaluation or a checkpoint between two steps sees the same
-// values on every rank. Forward passes see the same values either way.
+// Buffers of a model that every rank holds whole. Each rank's training forward changes its own
+// buffers; the values of rank 0 are kept. PyTorch's DDP broadcasts them before the first forward of
+// a step. Here they are broadcast at the end of the step, so that an evaluation or a checkpoint
+// between two steps sees the same values on every rank. Forward passes see the same values either
+// way.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -54,51 +54,53 @@ class Strategy {
   // parameters are leaves that require grad, fp32 or bf16. Call once. Throws ConfigError when
   // names, shapes or dtypes differ between ranks.
   virtual void prepare(std::vector<nn::Unit> units) = 0;
-  // The same of a model that came without values, where shards_values() allows it: each rank reads
-  // its parts of `values`, which are the same on every rank.
+  // prepare() for a model that was made without values, if shards_values() allows it: each rank
+  // reads its parts of `values`, which are the same on every rank.
   virtual void prepare_deferred(std::vector<nn::Unit> units, const nn::DeferredValues& values);
 
-  // The parameters and pieces that this rank optimizes; the same tensors from prepare() on, so an
-  // optimizer may hold them. Gradients are valid from finish_gradients() to finish_step() and may
-  // be changed in place; their storage may move in finish_gradients().
+  // The parameters and pieces that this rank optimizes. They stay the same tensors from prepare()
+  // on, so an optimizer may hold them. Gradients are valid from finish_gradients() to finish_step()
+  // and may be changed in place; their storage may move in finish_gradients().
   virtual const std::vector<ParameterShard>& shards() const = 0;
 
-  // The number of ranks whose shards have each element of a parameter; all of them hold the same
-  // gradient for it. A sum over all ranks' shards counts an element as often.
+  // The number of ranks that have a given element of a parameter in their shards; all of them hold
+  // the same gradient for it. A sum over the shards of all ranks counts each element that many
+  // times.
   virtual int num_owners() { return world(); }
 
-  // True on the one rank that writes shards into checkpoints, where several ranks hold the same.
+  // Several ranks may hold the same shards. True on the one of them that writes the shards into
+  // checkpoints.
   virtual bool writes_shards() const { return true; }
 
   // The object to notify of the use of units; null: none. Valid from prepare() on.
   virtual nn::Residency* residency() { return nullptr; }
 
-  // Does every rank hold the values of all trained parameters between passes? Else it holds them
-  // only while residency() has acquired them.
+  // True: every rank holds the values of all trained parameters between passes. False: a rank holds
+  // them only while residency() has acquired them.
   virtual bool values_are_whole() const { return true; }
 
-  // Before the forward pass of each micro-batch. With Last, gradients may be sent while backward
-  // runs: it is then collective together with finish_gradients(). A rank without rows for a
-  // micro-batch calls this and runs no backward, unless the residency is collective.
+  // Call it before the forward pass of each micro-batch. With Last, gradients may be sent while
+  // backward runs: it is then collective together with finish_gradients(). A rank without rows for
+  // a micro-batch calls this and runs no backward, unless the residency is collective.
   virtual void begin_micro_batch(MicroBatch which) = 0;
 
-  // Collective. After the last micro-batch. Blocks until the shards hold the sums over ranks;
-  // parameters that got no gradient have zeros.
+  // Collective. Call it after the last micro-batch. Blocks until the shards hold the sums over
+  // ranks; the gradients of parameters that got none are zeros.
   virtual void finish_gradients() = 0;
 
-  // Collective. After the optimizer has stepped: the next pass sees the new values on every rank,
-  // buffers are rank 0's, and gradients are empty again. The values may still be on their way: only
-  // passes that notify residency() see them without settle().
+  // Collective. Call it after the optimizer has stepped: the next pass sees the new values on every
+  // rank, buffers have rank 0's values, and gradients are empty again. The values may still be on
+  // their way: only passes that notify residency() see them without settle().
   virtual void finish_step() = 0;
 
-  // After settle() the parameters hold their values for all code that does not notify residency(),
-  // where values_are_whole(). Not collective.
+  // If values_are_whole(), code that does not notify residency() may read the parameters after
+  // settle(). Not collective.
   virtual void settle() {}
 
   // The group of the ranks, for sums of metrics, stop votes and checkpoints.
   virtual comm::Group& group() = 0;
 
-  // Does each rank hold only parts of the training state? Then every rank saves and loads its own.
+  // True: each rank holds only parts of the training state, so every rank saves and loads its own.
   bool shares_state() { return num_owners() < world() || !values_are_whole(); }
 
   int rank() { return group().rank(); }
@@ -108,7 +110,7 @@ class Strategy {
 // In the order of shards().
 std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards);
 
-// Does each rank hold only a part of the parameters' values? Then a model may come without memory.
+// True: each rank holds only a part of the parameters' values, so a model may come without memory.
 bool shards_values(const settings::ParallelSettings& settings);
 
 // `settings.strategy`: auto = ddp with more than one rank, else none. Throws ConfigError: none with

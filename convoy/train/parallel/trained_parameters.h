@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hands a model's units to the strategy, which sums their gradients, and makes the parameters of
-// the optimizer.
+// Gives a model's units to the strategy, which sums their gradients, and makes the list of
+// parameters that the optimizer updates.
 #pragma once
 
 #include <vector>
@@ -21,14 +21,16 @@ std::vector<optim::OptimizedParameter> prepare_parameters(
     Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters,
     const nn::DeferredValues* values = nullptr);
 
-// The same for other models; the code that uses the units must notify strategy.residency().
+// prepare_parameters() for other models. The code that uses the units must notify
+// strategy.residency().
 std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
                                                      std::vector<nn::Unit> units,
                                                      const std::vector<nn::NamedTensor>& parameters,
                                                      const nn::DeferredValues* values = nullptr);
 
-// The position of a state of the optimizer. `shape`: the shape of what all ranks together hold of
-// it. `begin`: the flattened index at which this rank's part begins.
+// The position of this rank's part of a state tensor of the optimizer. `shape`: the shape of the
+// whole tensor, which all ranks hold together. `begin`: the flattened index at which the part
+// begins.
 struct StateRange {
   std::vector<int64_t> shape;
   int64_t begin = 0;

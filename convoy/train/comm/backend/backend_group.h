@@ -36,7 +36,7 @@ class BackendGroup : public Group {
   BackendGroup(telemetry::FlightWriter& flight, int rank, int size, std::string_view name)
       : rank_(rank), size_(size), collectives_(flight, rank, size, name) {}
   virtual c10d::Backend& backend() = 0;
-  // Blocks. Throws what the collective threw.
+  // Blocks until the collective is done. Throws what the collective threw.
   virtual void await(c10d::Work& work) = 0;
   GroupCollectives& collectives() { return collectives_; }
 

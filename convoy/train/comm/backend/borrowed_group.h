@@ -14,10 +14,10 @@ class BorrowedGroup : public BackendGroup {
   BorrowedGroup(c10::intrusive_ptr<c10d::Backend> backend, telemetry::FlightWriter& flight);
   ~BorrowedGroup() override;
 
-  // Aborts the backend, if it can be aborted. Gloo's cannot: the other ranks notice when this
-  // process ends.
+  // Aborts the backend, if it can be aborted. A Gloo backend cannot: then the other ranks notice
+  // the failure only when this process ends.
   void abort() override;
-  // Throws ConfigError: parts need the store that the backend's ranks met at.
+  // Always throws ConfigError: a part needs the store at which the backend's ranks met.
   std::unique_ptr<Group> split(int color, std::string_view name) override;
   c10::intrusive_ptr<c10d::Backend> c10d_backend() override;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Group over c10d's Gloo backend, for CPU tensors. Connections are made eagerly, all to all: with
-// lazy ones a peer that died before its first message is noticed only by timeout.
+// lazy connections a peer that died before its first message is noticed only by timeout.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@ class GlooGroup : public BackendGroup {
  public:
   // Collective. Blocks until every rank is connected to every other. Throws CommError.
   GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, std::chrono::seconds timeout);
-  // While an exception unwinds call abort() first: c10d would wait for its pending work.
+  // While an exception unwinds the stack, call abort() first: otherwise the destructor of c10d's
+  // backend waits for its pending work.
   ~GlooGroup() override;
   GlooGroup(const GlooGroup&) = delete;
   GlooGroup& operator=(const GlooGroup&) = delete;

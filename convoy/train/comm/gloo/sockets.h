@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // c10d's Gloo backend cannot be cancelled: its destructor waits for collectives that a peer may
-// never join. The connections it opened are found by comparing this process's sockets before and
-// after, and can then be shut down.
+// never join. Its connections are found by comparing this process's sockets before and after the
+// backend was made, and can then be shut down.
 #pragma once
 
 #include <sys/types.h>
@@ -24,11 +24,11 @@ SocketSet new_sockets(const SocketSet& before, const SocketSet& after);
 // True when one of the sockets is closed: its peer is gone, or this end shut it down.
 bool any_closed(const SocketSet& sockets);
 
-// Shuts down each socket that is still the one it was; both ends see the end of the stream. The
-// descriptors stay open.
+// Shuts down each socket whose descriptor has not been reused; both ends then see the end of the
+// stream. The descriptors stay open.
 void shut_down(const SocketSet& sockets);
 
-// The numeric address of this end of the sockets; empty where they have different ones.
+// The numeric local address of the sockets; empty when their local addresses differ.
 std::string local_address(const SocketSet& sockets);
 
 }  // namespace convoy::comm

@@ -137,7 +137,7 @@ void CollectiveWatch::fail(const std::exception_ptr& error) {
   fail_locked(error);
 }
 
-// The error is known before the device goes on without the collective: a caller that sees wrong
+// The error is stored before the device goes on without the collective, so a caller that sees wrong
 // values also sees the error.
 void CollectiveWatch::fail_locked(const std::exception_ptr& error) {
   if (failure_) return;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread that watches the collectives of a rank's device, in its group and in the group's
-// parts: their begin and end for the flight record, their time limit, and NCCL's faults. The first
-// fault ends all of the groups, so that neither the device nor the host waits for a lost peer, and
-// is thrown to whoever uses one of them next.
+// The thread that watches the collectives of one rank's device, in its group and in the group's
+// parts. It reports their begin and end to the flight record, checks their time limit, and looks
+// for faults of NCCL. The first fault ends all of the groups, so that neither the device nor the
+// host waits for a lost peer. The next call of one of the groups throws that fault.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -52,7 +52,8 @@ class WatchedCollective {
   // Makes `stream`, which needs the tensors next, wait for the collective.
   void block(const c10::Stream& stream);
 
-  // Called by the watching thread. Throws the device's faults.
+  // True once the device has ended the collective. Called by the watching thread. Throws faults of
+  // the device.
   bool has_ended();
   // Throws std::runtime_error when the collective has run for longer than `limit`.
   void check_limit(std::chrono::milliseconds limit) const;
@@ -84,9 +85,9 @@ class CollectiveWatch {
   void add(const Communicator& communicator, std::shared_ptr<WatchedCollective> collective);
   const std::shared_ptr<EventPool>& events() const { return events_; }
 
-  // Throws the first error.
+  // Throws the first error, if there was one.
   void check();
-  // Blocks until all collectives have ended; then as check().
+  // Blocks until all collectives have ended, then throws the first error, if there was one.
   void await_all();
   // Ends all groups with this error, unless an earlier error has ended them.
   void fail(const std::exception_ptr& error);

@@ -42,8 +42,8 @@ int Communicator::state() {
   return checked(found);
 }
 
-// NCCL carries a call out on a thread of its own, mostly within tens of microseconds: less than the
-// shortest sleep takes.
+// Waits until NCCL's own thread has carried out the call. This mostly takes tens of microseconds,
+// less than the shortest sleep, so the wait yields before it sleeps.
 void Communicator::settle(int result) {
   constexpr std::chrono::microseconds kAwake{100};
   constexpr std::chrono::microseconds kPause{100};

@@ -144,7 +144,7 @@ std::unique_ptr<Work> NcclGroup::start(const CollectiveScope& scope,
       communicator_.run(
           [&](NcclCommunicator handle) { return call(handle, stream_.native_handle()); });
       collective->done().record(stream_);
-      // by the clock of the device: when the device arrives here
+      // The trace gets the time, by the device's clock, at which the device arrives here.
       if (scope.is_traced()) {
         const c10::impl::VirtualGuardImpl guard(device_.type());
         const c10::Stream current = guard.exchangeStream(stream_);

@@ -16,8 +16,9 @@ namespace convoy::comm {
 // A collective of the device runs beside the work of the device's current stream. One thread
 // watches the collectives of a group and its parts. It ends a collective whose peer is lost when
 // `timeout` has passed since the device began it, and lets the flight record name the collective
-// that this rank's device waits for. Joining, and NCCL's work on a collective before the device has
-// it, have the same limit. Sums are NCCL's: its order of summation and its rounding of bf16.
+// that this rank's device waits for. The same limit holds for joining, and for NCCL's work on a
+// collective before the device has it. Sums have NCCL's order of summation and its rounding of
+// bf16.
 class NcclGroup : public Group {
  public:
   // `host` has the same ranks. `flight` outlives this. Collective. Blocks. Throws CommError.
@@ -48,7 +49,7 @@ class NcclGroup : public Group {
  private:
   class DeviceWork;
 
-  // A part of `whole`, which outlives it. `name`: a constant text, for records.
+  // A part of `whole`, which outlives the part. `name`: a constant text, for records.
   NcclGroup(std::unique_ptr<Group> host, const NcclGroup& whole, std::string_view name);
   void join();
   // Runs `call(handle, stream)`, a collective of `tensors`, on the group's stream after what the
@@ -56,7 +57,8 @@ class NcclGroup : public Group {
   template <class Call>
   std::unique_ptr<Work> start(const CollectiveScope& scope, std::vector<at::Tensor> tensors,
                               Call call);
-  // Blocks in `call`, a collective of the hosts, which an error of the device ends too.
+  // Runs `call`, a collective of the hosts, and blocks until it is done. An error of the device
+  // ends it too.
   template <class Call>
   auto on_host(Call call);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of NCCL that we call, found at run time: the NCCL that LibTorch's CUDA half has
-// loaded. Declarations as in nccl.h of 2.14 and later, whose binary interface is kept stable.
+// The functions of NCCL that we call. They are looked up at run time in the NCCL library that the
+// CUDA part of LibTorch has loaded. The declarations follow nccl.h of 2.14 and later, whose binary
+// interface is kept stable.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ struct NcclId {
   char bytes[128];
 };
 
-// ncclConfig_t as of 2.14, which later versions accept by its number.
+// ncclConfig_t as of 2.14. Later versions accept it, because `version` tells them its form.
 struct NcclConfig {
   size_t size = sizeof(NcclConfig);
   unsigned int magic = 0xcafebeef;

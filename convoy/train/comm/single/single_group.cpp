@@ -11,7 +11,7 @@ class DoneWork : public Work {
   void wait() override {}
 };
 
-// Nothing to do where both are the same memory.
+// Copies nothing when both are the same memory.
 std::unique_ptr<Work> copied(const at::Tensor& from, const at::Tensor& to) {
   const at::NoGradGuard no_grad;
   if (from.data_ptr() != to.data_ptr()) to.copy_(from);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranks that are threads of one process: their collectives work on each other's memory. A
-// collective is done in its wait(), by all of them together, each a part of the elements; sums are
-// pairwise in a fixed order, ((0 + 1) + (2 + 3)) + ..., so that they repeat bit for bit.
+// collective is computed while all ranks are in its wait(), each rank a part of the elements. Sums
+// are pairwise in a fixed order, ((0 + 1) + (2 + 3)) + ..., so that they repeat bit for bit.
 #pragma once
 
 #include <memory>

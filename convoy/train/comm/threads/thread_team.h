@@ -24,7 +24,7 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(brought_.size()); }
 
-  // One rank's part in a collective.
+  // The contribution of one rank to a collective.
   struct Brought {
     int64_t sequence = 0;  // the collective's number, counted alike by every rank
     at::Tensor from = {};
@@ -34,10 +34,10 @@ class ThreadTeam {
   };
   using Use = std::function<void(std::vector<Brought>& all)>;
 
-  // Collective. Blocks. When all ranks have brought something, each of them runs its `use` on what
-  // all brought, at the same time; then all go on. Throws std::runtime_error when one of them has
-  // failed, or does not come within `timeout` (0 = no limit), StateError when they bring different
-  // collectives.
+  // Collective. Blocks until all ranks have brought something. Then all ranks run their `use` at
+  // the same time, on what all ranks brought, and go on when every rank has done so. Throws
+  // std::runtime_error when a rank has failed or does not come within `timeout` (0 = no limit),
+  // StateError when the ranks bring different collectives.
   void meet(int rank, Brought brought, std::chrono::seconds timeout, const Use& use);
   // Ends all waits, present and future. From any thread.
   void abort();

@@ -3,12 +3,12 @@
 // `ddp`: every rank holds the whole model; gradients are summed in buckets while the last
 // micro-batch's backward runs.
 //
-// The buckets follow the order in which the first backward pass of rank 0 makes gradients ready:
-// the list of parameters has another order (a module trained whole is listed last and may be ready
-// last). The buckets are laid out at the end of the first step, before anything was sent, so only
-// that step does not overlap, and all steps of a run, and of the runs that continue it, use one
-// layout: with three ranks or more Gloo adds up an element in an order that depends on its place in
-// the buffer.
+// The buckets follow the order in which the first backward pass of rank 0 makes gradients ready.
+// The reversed list of parameters has another order: a module trained whole is listed last and may
+// still be ready last. The buckets are laid out at the end of the first step, before anything was
+// sent, so the first step alone does not overlap with backward. All steps of a run, and of the runs
+// that continue it, use one layout, because with three ranks or more Gloo adds up an element in an
+// order that depends on its place in the buffer.
 #pragma once
 
 #include "convoy/train/parallel/ddp/grad_reducer.h"

@@ -3,10 +3,10 @@
 // Sums gradients over the ranks while backward is still running. Driven by the thread that runs
 // autograd.
 //
-// Sent as bf16, a bucket takes half the bytes: each rank's sum over its own micro-batches is
-// rounded to bf16 once, and each addition on the way is rounded again. With N ranks an element is
+// A bucket that is sent as bf16 takes half the bytes. Each rank's sum over its own micro-batches is
+// rounded to bf16 once, and each addition over ranks is rounded again. With N ranks an element is
 // off by at most N / 256 of the sum of its absolute values over ranks. All ranks get the same bits,
-// as fp32 gradients.
+// as with fp32.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -35,8 +35,8 @@ class GradReducer {
   GradReducer(const GradReducer&) = delete;
   GradReducer& operator=(const GradReducer&) = delete;
 
-  // Gradient `index` is final for this step and not to be touched until finish_step(). Async.
-  // Collective when it fills the bucket whose turn it is. Throws StateError when marked twice.
+  // Gradient `index` is final for this step and must not be touched until finish_step(). Async.
+  // Collective when it fills the bucket that is sent next. Throws StateError when marked twice.
   void mark_ready(size_t index);
   bool is_ready(size_t index) const { return ready_.at(index); }
 

@@ -25,8 +25,8 @@ class Replicate : public Strategy {
   void add(size_t index, at::Tensor gradient);
 
   comm::Group& group_;
-  // Whole parameters. Only the data of a gradient is replaced, never the tensor, because others
-  // hold it.
+  // Whole parameters. Only the data of a gradient is replaced, never the tensor, because other code
+  // holds the tensor.
   std::vector<ParameterShard> shards_;
   std::vector<bool> touched_;  // by parameter: it has a gradient of this step
   size_t micro_batches_ = 0;   // so far in this step

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters of one type laid one after another, so that they are sent as one, and cut into as many
-// equal pieces as there are ranks: a parameter may lie across several pieces.
+// Parameters of one type, laid one after another in one flat tensor, so that one collective sends
+// all of them. The flat tensor is cut into as many equal pieces as there are ranks: a parameter may
+// lie in several pieces.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,7 +18,7 @@
 
 namespace convoy::parallel {
 
-// The position of a parameter.
+// The position of a parameter in the flat tensor.
 struct FlatRange {
   nn::NamedTensor parameter;
   std::vector<int64_t> shape;
@@ -36,8 +37,8 @@ struct PieceOfParameter {
 class FlatParameters {
  public:
   // Takes the parameters over: from here on each of them is a view of whole(), which has no memory
-  // yet. All of one type on one device. `num_pieces`: ranks that share them. `values`: the values
-  // of parameters that have no memory; null: all have memory.
+  // yet. All parameters have one type and lie on one device. `num_pieces`: number of ranks that
+  // share them. `values`: the values of parameters that have no memory; null: all have memory.
   FlatParameters(std::vector<nn::NamedTensor> parameters, int num_pieces,
                  const nn::DeferredValues* values);
 
@@ -47,21 +48,21 @@ class FlatParameters {
   int64_t piece_numel() const { return piece_numel_; }
 
   device::RefillableTensor& whole() { return whole_; }
-  // The same as for whole(), with which the parameters get and lose their memory. Throws
-  // ConfigError naming a parameter that was given other memory since.
+  // Give and take the memory of whole(), and so of the parameters. They throw ConfigError naming a
+  // parameter that was given other memory since.
   void take_memory();
   void release_memory();
-  // From here on a parameter that is used while it has no values throws a c10::Error of this text.
-  // It has no values without memory, and between hide() and show(), which keep the memory. Hidden
-  // at first.
+  // From here on a parameter that is used while it has no values throws a c10::Error with the text
+  // of `error`. A parameter has no values while it has no memory, and from hide() until show();
+  // these two keep the memory. Parameters are hidden at first.
   void withhold(const std::function<std::string(const std::string& name)>& error);
   void show() { lay_over(/*memory=*/true); }
   void hide() { lay_over(/*memory=*/false); }
   // Gives whole() memory and the values that the parameters had.
   void fill_whole();
-  // The same for one piece: [piece_numel()], in memory of its own.
+  // The values of one piece: [piece_numel()], in memory of its own.
   at::Tensor filled_piece(int piece) const;
-  // Frees the values that the parameters had, which are no longer needed.
+  // Frees the values that the parameters had when they were taken over. They are no longer needed.
   void forget_values();
   at::Tensor piece_of_whole(int piece) const {
     return whole_.flat().narrow(0, piece * piece_numel_, piece_numel_);
@@ -71,7 +72,8 @@ class FlatParameters {
   int num_pieces_;
   int64_t piece_numel_ = 0;
   void lay_over(bool memory);
-  // Elements of a parameter as it was when it was taken over, from `begin` on, into `out`.
+  // Copies elements of a parameter, from `begin` on, as they were when it was taken over, into
+  // `out`.
   void read(size_t range, int64_t begin, const at::Tensor& out) const;
 
   std::vector<FlatRange> ranges_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `zero1`, `zero2`, `zero3`: ranks share what each of them would else hold for itself. Every rank
-// optimizes one piece of each unit's trained parameters.
+// `zero1`, `zero2`, `zero3`: the ranks divide training state that each of them would otherwise hold
+// whole. Every rank optimizes one piece of each unit's trained parameters.
 //
-//   zero1   optimizer states; whole gradients are kept until the step's last micro-batch
-//   zero2   and gradients: summed and cut after every micro-batch's backward
-//   zero3   and parameters, frozen ones too: a unit is gathered while it is used
+//   zero1   divides optimizer states; whole gradients are kept until the step's last micro-batch
+//   zero2   also divides gradients: summed and cut after every micro-batch's backward
+//   zero3   also divides parameters, frozen ones too: a unit is gathered while it is used
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -28,24 +28,26 @@ enum class Offload { None, Optimizer, Parameters };
 
 struct ShardedConfig {
   ShardLevel level = ShardLevel::Parameters;
-  // With Parameters: the elements of one type and unit stay whole if they are fewer than this.
+  // With level Parameters: the parameters of one unit and type stay whole if they have fewer
+  // elements than this.
   int64_t smallest_elements = 0;
-  // False: with Parameters a unit stays gathered from forward to the end of backward.
+  // With level Parameters. False: a unit stays gathered from its forward to the end of backward.
   bool reshard_after_forward = true;
-  size_t prefetch = 0;  // with Parameters: see ShardedUnitsConfig::prefetch
-  // Type in which gradients are sent; none: their own. They add up in fp32.
+  size_t prefetch = 0;  // with level Parameters: see ShardedUnitsConfig::prefetch
+  // Type in which gradients are sent; none: the gradients' own type. Gradients add up in fp32.
   std::optional<at::ScalarType> wire = {};
-  // The state that lies in the host's memory: optimizer states with the gradients and values of the
-  // step, or the parameters' values themselves too. For devices other than the CPU.
+  // The state that lies in the host's memory. Optimizer: optimizer states, and the gradients and
+  // values of the step. Parameters: also the values of the parameters. For devices other than the
+  // CPU.
   Offload offload = Offload::None;
-  // So many successive ranks share one training state, and other ranks hold replicas of it (hybrid
-  // shard); 0 = all ranks share. Divides the number of ranks.
+  // Number of successive ranks that share one training state; the other ranks hold replicas of it
+  // (hybrid shard). 0: all ranks share one state. It divides the number of ranks.
   int ranks_that_share = 0;
 };
 
 class Sharded : public Strategy {
  public:
-  // Collective where not all ranks share. Throws ConfigError.
+  // Collective when not all ranks share one state. Throws ConfigError.
   Sharded(comm::Group& group, const ShardedConfig& config);
 
   void prepare(std::vector<nn::Unit> units) override { take_over(std::move(units), nullptr); }

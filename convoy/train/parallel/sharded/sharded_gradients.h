@@ -30,10 +30,10 @@ struct GradientRanks {
 
 class ShardedGradients {
  public:
-  // `when_arrived`: sees each gradient that backward has made, before it is taken.
+  // Called with each gradient that backward has made, before ShardedGradients takes it.
   using WhenArrived = std::function<void(const at::Tensor& gradient)>;
-  // `flats` in the order in which a forward pass uses them: backward makes their gradients ready in
-  // the opposite order. Sums are sent as `wire`, and add up in fp32 from pass to pass.
+  // `flats` are in the order in which a forward pass uses them: backward makes their gradients
+  // ready in the opposite order. Sums are sent as `wire`, and add up in fp32 from pass to pass.
   // `when_summed` is called once own(flat) is the gradient of the step.
   ShardedGradients(const GradientRanks& ranks, std::vector<std::shared_ptr<FlatUnit>> flats,
                    std::optional<at::ScalarType> wire,
@@ -43,13 +43,13 @@ class ShardedGradients {
   // fp32 [elements of a piece], by flat: the sums over ranks and passes since the last reset.
   const at::Tensor& own(size_t flat) const { return slots_[flat].own; }
 
-  // Before a pass. Gradients are summed as backward makes them ready, and the whole gradients are
-  // freed. All: once, in the last pass before the sums are used.
+  // Call it before a pass. With Shared and All, gradients are summed as backward makes them ready,
+  // and the whole gradients are freed. Use All once, in the last pass before the sums are used.
   void begin_pass(GradientSums sums) { sums_ = sums; }
-  // Collective when the pass sums: sends the gradients that are not sent yet, and zeros for absent
-  // gradients. Work queued afterwards sees the sums in own().
+  // Sends the gradients that are not sent yet, and zeros for absent gradients. Collective when the
+  // pass sums. Work queued afterwards sees the sums in own().
   void end_pass();
-  // Called after the sums were used.
+  // Call it after the sums were used.
   void reset();
 
  private:

@@ -22,13 +22,15 @@ namespace convoy::parallel {
 struct FlatUnit {
   size_t unit = 0;
   FlatParameters parameters;
-  // This rank's piece of the values; if it travels, on the host with ShardedUnitsConfig::on_host.
+  // This rank's piece of the values. With ShardedUnitsConfig::on_host a piece of values that travel
+  // lies in the host's memory.
   at::Tensor own = {};
-  bool travels = false;  // it has memory only while it is used; else it is whole all the time
+  // true: the values have memory only while the unit is used; false: they are always whole
+  bool travels = false;
 };
 
 struct ShardedUnitsConfig {
-  bool values_travel = false;   // some units' values travel, so that a pass is collective
+  bool values_travel = false;   // some units' values travel, so a pass is collective
   bool keeps_gathered = false;  // a unit stays whole until the end of the pass
   // This rank's pieces of values that travel lie in the host's memory. A piece is copied to the
   // device before it is gathered.
@@ -48,9 +50,9 @@ class ShardedUnits : public nn::Residency {
   ShardedUnits(const ShardedUnits&) = delete;
   ShardedUnits& operator=(const ShardedUnits&) = delete;
 
-  // Takes `parameters` of a unit over, if there are any. They travel when `may_travel` and there
-  // are at least `smallest_elements`. `values`: as for FlatParameters. Returns the flat units of
-  // the parameters, one for each type.
+  // Takes over `parameters` of a unit, if there are any. Parameters of one type travel when
+  // `may_travel` is true and they have at least `smallest_elements` elements. `values`: as for
+  // FlatParameters. Returns the flat units of the parameters, one for each type.
   std::vector<std::shared_ptr<FlatUnit>> add(size_t unit,
                                              const std::vector<nn::NamedTensor>& parameters,
                                              bool may_travel, int64_t smallest_elements,
@@ -60,7 +62,7 @@ class ShardedUnits : public nn::Residency {
   bool is_collective() const override { return config_.values_travel; }
   void acquire(size_t unit) override;
   void release(size_t unit) override;
-  // The pass is over: ends all uses of units.
+  // Call it when the pass is over: ends all uses of units.
   void end_pass();
 
   // Starts to gather the changed pieces of a flat unit that stays whole. The next use of its unit
@@ -75,7 +77,7 @@ class ShardedUnits : public nn::Residency {
     std::vector<nn::Linear*> linears;
     std::vector<std::unique_ptr<comm::Work>> gathers;  // under way
     std::vector<at::Tensor> sent;                      // pieces of these gathers, on the device
-    bool whole = false;                                // or being gathered
+    bool whole = false;                                // the unit is whole, or being gathered
     bool shown = false;  // the parameters that stay in memory are shown
     int uses = 0;
   };
