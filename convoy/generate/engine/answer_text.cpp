@@ -39,8 +39,8 @@ std::optional<FinishReason> AnswerText::take(int32_t token) {
 
 std::optional<size_t> AnswerText::find_stop() const {
   if (stop_.empty()) return {};
-  // A new stop string can only lie at the end of the text, so only the last tokens are decoded: as
-  // many as give its bytes, however many of them are hidden.
+  // A new stop string can only lie at the end of the text. So only the last tokens are decoded: as
+  // many as give the bytes of the longest stop string, even if some of the tokens are hidden.
   const size_t enough_bytes = longest_stop_bytes_ + 8;
   size_t tail = std::min(tokens_.size(), enough_bytes);
   std::string end = decode(tokens_.size() - tail, tokens_.size());

@@ -57,7 +57,8 @@ std::vector<int64_t> sizes(const std::vector<scheduler::LayerGroup>& groups) {
   return num_blocks;
 }
 
-// Rows share a prefix if its keys are the same: of one adapter and of one rotation.
+// Rows of different spaces share no prefix. The keys of a prefix depend on the adapter and on the
+// rotation, so each pair of them has its own space.
 int64_t prefix_space(int64_t adapter, bool has_long_rotation) {
   return 2 * adapter + (has_long_rotation ? 1 : 0);
 }

@@ -30,9 +30,10 @@ bool Engine::can_record() const {
   if (config_.adapters != nullptr || model_.residency() != nullptr || !reads_late()) return false;
   // Attention under a soft cap takes the rows' lengths from the host, which a recording would keep.
   if (model_.score_cap() > 0) return false;
-  // The same holds for heads that the kernels do not take (Gemma 4 has heads of 512 features).
+  // Attention without the kernels for these heads takes the lengths from the host too (Gemma 4 has
+  // heads of 512 features).
   if (!heads_fit_kernels_) return false;
-  // The host tells a pass the slots of its states.
+  // A pass takes the slots of its states from the host, and a recording would keep them.
   if (!cache_.states().empty()) return false;
   const at::Device device = model_.device();
   return config_.records_steps.value_or(device.is_cuda() &&

@@ -91,7 +91,7 @@ void TokenDraw::pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids) 
     picked = kernels::pick_tokens(nn::head_logits(model_, of(drawn_N_)), num_ids_, rows_, tables_,
                                   unread_ids);
   if (!likeliest_.empty()) {
-    // A soft cap keeps the order of logits.
+    // The likeliest token needs no soft cap, which keeps the order of logits.
     const at::Tensor ids = model_.head().frozen().argmax(of(likeliest_L_), num_ids_);
     const at::Tensor sampled_L2 = at::stack({ids, at::zeros_like(ids)}, 1).to(at::kInt);
     if (drawn_.empty()) {

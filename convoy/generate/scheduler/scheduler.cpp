@@ -277,8 +277,8 @@ Scheduler::Prefix Scheduler::find_prefix(Row& row) {
   return {.stored = stored, .shared = shared};
 }
 
-// True when a running row is about to compute and keep a state with which `row` begins later than
-// after `shared` blocks.
+// True when a running row is about to compute and keep a state after which `row` could begin, with
+// more than `shared` blocks already computed.
 bool Scheduler::awaits_state(const Row& row, int64_t shared) const {
   return std::any_of(running_.begin(), running_.end(), [&](const Row* other) {
     const int64_t blocks = other->keep_end / config_.block_tokens;
@@ -288,9 +288,11 @@ bool Scheduler::awaits_state(const Row& row, int64_t shared) const {
   });
 }
 
-// The number of tokens after which the state of `row` is worth keeping: the end of what an earlier
-// row computed of its beginning, since then others may begin so too, or of what it shares with the
-// next request. The first of them; a row that shares more keeps the state at the other. 0: neither.
+// The number of tokens after which the state of `row` is worth keeping; 0: none. There are two
+// candidates. The first is the end of the blocks that an earlier row has computed of the same
+// beginning, because further rows may begin in this way. The second is the end of the beginning
+// that `row` shares with the next request. The smaller of both is taken; a later row that shares
+// more can keep the state at the larger one.
 int64_t Scheduler::kept_end(const Row& row, const Prefix& prefix) {
   if (!states_ || states_->num_places() == 0) return 0;
   int64_t blocks = prefix.stored > prefix.shared ? prefix.stored : 0;
@@ -307,7 +309,7 @@ int64_t Scheduler::kept_end(const Row& row, const Prefix& prefix) {
 }
 
 // True when there are enough free blocks for all tokens of `row` and for the running rows: each
-// needs blocks for the rest of its tokens, at least one block.
+// running row needs blocks for the rest of its tokens, at least one block.
 bool Scheduler::has_room(const Row& row, int64_t shared) const {
   for (size_t index = 0; index < groups_.size(); ++index) {
     const LayerBlocks& group = groups_[index];
