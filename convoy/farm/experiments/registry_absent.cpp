@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replaces all workloads in a build without them (CONVOY_WHOLE): each name is known, and its use is
-// refused. CONVOY_WORKLOADS holds the names, as in `"ball", "mf"`.
+// Replaces registry.cpp in a build without the workloads (CONVOY_WHOLE=OFF): each name is known,
+// and its use is refused. CONVOY_WORKLOADS holds the names, as in `"ball", "mf"`.
 #include "convoy/core/base/error.h"
 #include "convoy/farm/experiments/registry.h"
 #include "convoy/farm/experiments/self_check.h"

@@ -409,9 +409,9 @@ class HttpTextEngine final : public process::TextEngine {
     delayed_.emplace(Clock::now() + load_.wait_after(text.tries), number);
   }
 
-  // No answer is left that could show what the refusals concern. If the path or the model is
-  // missing, one text is sent again, because some servers answer like this while they load. Where
-  // texts were answered before and no new one waits, the refusals are of the texts.
+  // Called when no answer is left that could show what the refusals concern. If the path or the
+  // model is missing, one text is sent again, because some servers answer like this while they
+  // load. A refusal that does not concern every text ends its own text.
   void judge_refusals() {
     if (refusals_.empty() || load_.in_flight() > 0 || !delayed_.empty()) return;
     if (!refusals_.are_many() && !ready_.empty()) return;
@@ -421,7 +421,7 @@ class HttpTextEngine final : public process::TextEngine {
     if (sense == AnswerSense::OfAddress && ++text.tries < kMostTries) return ask_soon(first.number);
     if (refusals_.concerns_every_text(first)) refuse_answer(servers_, address(text), first.answer);
     end_unexplained(first);
-    // The first text was asked for again on behalf of the texts that were refused like it.
+    // The first text was sent again for all texts that were refused in the same way.
     if (sense == AnswerSense::OfAddress)
       for (const Refusal& other : refusals_.take_alike(first.settings, sense))
         end_unexplained(other);

@@ -22,8 +22,8 @@ struct HttpEngineOptions {
   int64_t requests = 512;                             // requests in flight, over all servers
   nlohmann::ordered_json template_kwargs = {};        // variables for the servers' chat template
   std::function<void(const std::string&)> warn = {};  // called in place of writing to the log
-  // True if servers have answered before, for another process of the same run or an earlier one.
-  // Called when refusals are all that is left and this engine has no answer. Empty: no.
+  // True if a server has answered another process of this run, or an earlier run. Called when only
+  // refusals are left and this engine has no answer. Empty: no server has answered.
   std::function<bool()> was_answered = {};
   // Longest time without an answer from any server.
   std::chrono::seconds patience = std::chrono::minutes(10);

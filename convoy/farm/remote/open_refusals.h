@@ -48,9 +48,11 @@ class OpenRefusals {
   // Takes the refusals that wait with these settings and are of this sense.
   std::vector<Refusal> take_alike(const std::string& settings, AnswerSense sense);
 
-  // True if the refusal, for which no answer is left that could explain it, is taken as a refusal
-  // of every text. It is not if a text was answered at this address, or, for a refusal of what the
-  // request holds, a text with these settings, unless many texts have ended since.
+  // True if the refusal is taken as a refusal of every text. Call it when no answer is left that
+  // could explain the refusal. A refused key concerns every text, and so does any refusal once many
+  // texts have ended in a row. Otherwise a refusal does not concern every text if an earlier answer
+  // speaks against it: an answer to any text for a refused address, or an answer to a text with the
+  // same settings for any other refusal.
   bool concerns_every_text(const Refusal& refusal);
 
   // Notes that a text ended with its refusal and that no answer explained the refusal.

@@ -33,7 +33,8 @@ class ServerLoad {
 
   // The least busy server that may have a request now. The request counts as sent.
   std::optional<ServerRequest> choose(Clock::time_point now);
-  // A request ended without trouble (succeed), or without an answer (withdraw).
+  // Call succeed() when a request ended without trouble, withdraw() when it ended without an
+  // answer.
   void succeed(const ServerRequest& request);
   void withdraw(const ServerRequest& request);
   // `rest`: the server's Retry-After, if the answer had one. Returns true if this trouble set the

@@ -55,7 +55,8 @@ inline constexpr uint32_t kDescentParts = 8;
 // 0.
 struct SsmDescentProblem {
   // Offsets of the problem's first value, first row and first epoch in the arrays of the launch.
-  // Padded_weights values, then as many numbers for each of Adam's two moments.
+  // From `values` on there are `padded_weights` weights, then as many numbers for each of Adam's
+  // two moments.
   uint64_t values = 0;
   uint64_t rows = 0;
   uint64_t epochs = 0;

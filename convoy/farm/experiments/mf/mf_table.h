@@ -13,8 +13,8 @@ namespace convoy::experiments {
 
 // The file `<width|depth>_results_gt_rank=R_act=A_gnc_init=I[_gd_momentum=M][_completion].csv` with
 // one row per value of `axis`: "width", "depth", or "" for the parameter that varies. Each seed has
-// a column for the guess-and-check loss, over widths one for the mean loss of the prior (exact, or
-// from guesses), and one for the loss of gradient descent.
+// a column for the guess-and-check loss and a column for the loss of gradient descent. If the axis
+// is the width, it also has a column for the mean loss of the prior (exact, or from guesses).
 sweep::NamedFile mf_wide_csv(const sweep::SweepResults& results, const std::string& axis = "");
 
 }  // namespace convoy::experiments

@@ -13,11 +13,11 @@
 //   h = 2 - m,  t = -2 ln u = h R(h) + (30 - e) c,  R(h) = -2 ln(1 - h / 2) / h,  c ~ 2 ln 2.
 // c has 20 bits, so 30 c is a float and t = h R(h) at e = 30 exactly; at |f| = 2^31 (e = 31, h = 1)
 // t = R(1) - c >= 0 by the choice of coefficients, so the root never sees a negative number.
-// Angle: v = odd / 2^23 (Packed: odd / 2^12) in (-1/2, 1/2), cos(pi/2 v) = C(v^2) and
-// sin(pi/2 v) = v S(v^2): a quarter of the plane. The sign of f turns it into two, and one more bit,
-// by exchanging the two normals, into all four. A sum over both normals of a pair need not exchange
-// them: PairFactors are not exchanged, so they are not independent normals. Their plain sum is
-// r P(v), P(v) = cosine + sine.
+// Angle: v = odd / 2^23 (Packed: odd / 2^12) in (-1/2, 1/2), cos(pi/2 v) = C(v^2) and sin(pi/2 v) =
+// v S(v^2): a quarter of the plane. The sign of f adds the opposite quarter. One more bit decides
+// whether the two normals are exchanged, which adds the other two quarters. A sum over both normals
+// of a pair does not change by the exchange, so PairFactors are not exchanged and are not
+// independent normals. Their plain sum is r P(v), P(v) = cosine + sine.
 // Coefficients: minimax in R (error of r), C, S and P; but in Fast and Packed, C and P have a mean
 // square of 1.   Exact: 2.5e-6, 3e-8, 6e-7, 6e-7.   Fast, Packed: 1.8e-5, 1.5e-5, 1.5e-4, 1.5e-4.
 // Largest |normal|: sqrt(62 ln 2) = 6.56; Packed: sqrt(44 ln 2) = 5.52.

@@ -4,8 +4,9 @@
 // tiles of sixteen guesses for kernels with one guess per lane. Thread-safe. Same bits on every
 // CPU.
 //
-// A word is uniform as float(int32(word | 1)) / 2^31. Words 0 and 2 of a block, and 1 and 3, make
-// two normals by Box-Muller (normal_transform.inl holds the arithmetic).
+// A word becomes the uniform number float(int32(word | 1)) / 2^31. Box-Muller makes two normals
+// from words 0 and 2 of a block, and two from words 1 and 3 (normal_transform.inl holds the
+// arithmetic).
 #pragma once
 
 #include <cstdint>

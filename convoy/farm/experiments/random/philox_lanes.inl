@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Philox over Lanes, one counter of stream.h per 64-bit lane. The first three rounds, where nothing
-// depends on guess and slot together, are in BlockWords (per slot block, address_tables.h) and
-// GuessWords (per guess): with round keys k, multipliers M0 and M1, and counter words
-// (c0, c1, c2, c3) = (layout, guess, guess >> 32, slots), after round 3
+// Philox over Lanes, one counter of stream.h per 64-bit lane. Its counter words are (c0, c1, c2,
+// c3) = (layout, guess, guess >> 32, slots). In the first three rounds nothing depends on guess and
+// slot together. So their results are kept in BlockWords b (per block of slots, address_tables.h)
+// and GuessWords g (per guess). After round 3
+//
 //   c0 = g.high ^ b.first     c1 = g.low     c2 = b.third ^ g.fourth     c3 = b.fourth
-// and BlockWords hold round key 3 (of c0, c2) and 4 (of c2, over c3) already.
-// Needs Lanes of one lanes_*.inl.
+// The key of round 3 is already in b.first and b.third. The half of round 4's key that belongs to
+// c2 is already in b.fourth. Needs Lanes of one lanes_*.inl.
 
 inline constexpr uint32_t kEvenMultiplier = kPhiloxMultipliers[0];
 inline constexpr uint32_t kOddMultiplier = kPhiloxMultipliers[1];

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Power sums over Lanes. A lane holds one guess: the upper half of the lane holds the first word of
-// each pair of words, the lower half the second. There are separate partial sums for the larger and
-// the smaller normal of each pair (in a last block that is not full, for the slots); they are added
-// at the end. Power 1 is summed from the factors of the normals, power m from powers m / 2 and m -
-// m / 2, by fma, so a sum has the same bits whichever other powers are summed. If only power 1 is
-// needed, it is summed from the sums of pairs. Needs Lanes, philox_lanes.inl, normal_transform.inl.
+// each pair of words, the lower half the second. There are two partial sums, which are added at the
+// end: one of the larger and one of the smaller normals of the pairs. A last block that is not full
+// adds the first slots of its pairs to one of them, and the second slots to the other. Power 1 is
+// summed from the factors of the normals. Power m is summed by fma from powers m / 2 and m - m / 2,
+// so a sum has the same bits whichever other powers are summed. If only power 1 is needed, it is
+// summed from the sums of pairs. Needs Lanes, philox_lanes.inl, normal_transform.inl.
 
 template <uint32_t kPowers>
 struct PowerList {

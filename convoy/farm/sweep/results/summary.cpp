@@ -41,7 +41,8 @@ std::optional<unsigned> unseen_code(std::string_view text) {
   return is_unseen ? std::optional(code) : std::nullopt;
 }
 
-// True for most neighbours among a million cells; nothing is looked up for such a cell.
+// True if both cells have the same method and share one parameter text, as most neighbours among a
+// million cells do. Then nothing is looked up for the cell.
 bool are_alike(const Cell* last, const Cell& cell) {
   return last != nullptr && last->parameters.shares(cell.parameters) && last->method == cell.method;
 }

@@ -21,7 +21,7 @@ namespace convoy::sweep {
 std::vector<std::string> tidy_columns(const SweepResults& results);
 std::string tidy_csv(const SweepResults& results);
 nlohmann::ordered_json tidy_json(const SweepResults& results);  // an array of objects
-// Tidy_json() as indented text with a newline at its end.
+// The text of tidy_json(), indented, with a newline at its end.
 std::string tidy_json_text(const SweepResults& results);
 
 }  // namespace convoy::sweep
