@@ -44,7 +44,8 @@ struct DistributedDataParallelOptions {
 };
 
 // `Holder`: a module holder (as TORCH_MODULE defines them) or a shared_ptr to a module with
-// forward(). Use it on one thread. Only functions marked so are collective; they block.
+// forward(). Use it on one thread. Only functions that are marked "Collective" are collective, and
+// these block.
 template <class Holder>
 class DistributedDataParallel {
  public:

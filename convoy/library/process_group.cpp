@@ -126,7 +126,8 @@ comm::RankEnvironment environment_or_none() {
   }
 }
 
-// The process's handler before run_rank(): a handler of the C++ runtime has no argument.
+// The terminate handler that was set before run_rank(). It is global, because the C++ runtime
+// passes no argument to a handler.
 std::atomic<std::terminate_handler> handler_before = nullptr;
 
 // Where ranks call collectives of different sizes, a thread of gloo's throws, and nothing on that
@@ -144,7 +145,7 @@ std::atomic<std::terminate_handler> handler_before = nullptr;
                              "one too many"}),
           environment_or_none()));
   } catch (...) {
-    // Not an error of gloo, which throws only std::exception.
+    // Not an error of gloo, because gloo throws only std::exception.
   }
   if (const std::terminate_handler before = handler_before) before();
   std::abort();

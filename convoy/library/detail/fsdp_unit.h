@@ -45,8 +45,8 @@ class UnitPass {
   UnitPass(const UnitPass&) = delete;
   UnitPass& operator=(const UnitPass&) = delete;
 
-  // Replace the tensors by equal ones, at which the backward pass reports: at `inputs` that it
-  // leaves the unit, at `outputs` that it enters the unit.
+  // Replace the tensors by equal tensors, at which the backward pass reports: at `outputs` that it
+  // enters the unit, at `inputs` that it leaves the unit.
   void enter(const std::vector<torch::Tensor*>& inputs) const;
   void leave(const std::vector<torch::Tensor*>& outputs) const;
 

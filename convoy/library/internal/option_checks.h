@@ -15,11 +15,12 @@
 
 namespace convoy::detail {
 
-// Collective. `words`: the options of this rank. Throws ConfigError when another rank has others.
+// Collective. `words`: the options of this rank. Throws ConfigError when another rank has other
+// options.
 void require_same_options(std::string_view options_name, const std::string& words,
                           ProcessGroup& group);
 
-// "as it is" where there is none.
+// The name of the type; "as it is" without a type.
 std::string gradient_dtype_text(std::optional<at::ScalarType> dtype);
 
 // Throws ConfigError for a type in which gradients cannot be sent.
