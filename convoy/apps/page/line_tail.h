@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Returns the whole lines added to a growing file since the last call. Memory: a block and the
-// longest line.
+// Returns the whole lines added to a growing file since the last call. It keeps at most a block of
+// the file and the longest line in memory.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ class LineTail {
 
   // Passes new lines to `take`. When the file was replaced or shortened, calls `begin_again` first
   // and passes all lines again. A missing file has no lines; an incomplete line waits for the next
-  // call. Stops within a block of `deadline`; returns false when there is more.
+  // call. Stops at most one block after `deadline`; returns false when there is more.
   bool read(const std::function<void()>& begin_again,
             const std::function<void(const std::string& line)>& take,
             std::chrono::steady_clock::time_point deadline =

@@ -228,9 +228,9 @@ struct PageServer::Server {
     return "convoy_token_" + (port.empty() ? std::to_string(http.port()) : port);
   }
 
-  // Refuses a request that a page of another site made the browser send: that page does not have
-  // the token. Without a token, the Host header reveals it (DNS rebinding): it names the other
-  // site, never an IP address.
+  // Refuses a request that a page of another site made the browser send. With a token, such a
+  // request lacks it. Without a token, such a request shows in its Host header (DNS rebinding): the
+  // header names the other site, never an IP address.
   std::optional<Response> refused(const Request& request) const {
     if (options.token.empty()) {
       const std::string host = http::read_host(request.exchange.header("host")).host;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The figures and tables beside results that the page may send: files of a few kinds, by names that
-// were found, so that no request can name another file.
+// The figures and tables beside results that the page may send: files of a few kinds. A request can
+// only name files that result_files() has found, so it cannot read any other file.
 #pragma once
 
 #include <cstdint>

@@ -139,8 +139,8 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
 // Reads what the model's generation_config.json says of sampling. Throws DataError.
 settings::ModelSampling model_sampling(const io::ModelFolder& folder);
 
-// Ids that end the texts of an adapter: its generation_config.json's, and the EOS of a tokenizer
-// that was saved beside it. A GGUF file names none. Throws DataError.
+// Ids that end the texts of an adapter: the ids in its generation_config.json, and the EOS of a
+// tokenizer that was saved beside it. A GGUF file names none. Throws DataError.
 std::vector<int32_t> adapter_end_ids(const std::filesystem::path& folder,
                                      const text::Tokenizer& tokenizer);
 

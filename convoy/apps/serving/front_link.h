@@ -68,7 +68,7 @@ class FrontLink {
   void send_answers();
   // The other members are thread-safe. passed_on() waits for requests, at most `time`.
   std::deque<ExchangePtr> passed_on(std::chrono::milliseconds time);
-  bool has_requests() const;              // unanswered ones, passed on or not
+  bool has_requests() const;              // true: requests are unanswered, passed on or not
   bool is_lost() const { return lost_; }  // the front has ended
 
  private:

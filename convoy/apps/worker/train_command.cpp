@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From now on SIGTERM, SIGUSR1 and SIGINT set the flag; a second one from the same sender ends the
-// process at once.
+// `convoy-worker train`: one rank of a training, which `convoy train` starts.
 #include "convoy/apps/recipes/training/fine_tune.h"
 #include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"

@@ -35,8 +35,8 @@ class RowTokens {
 // Made from --model; empty without it.
 RowTokens row_tokens_of(const settings::DataTokenFlags& flags, data::Supervision supervision);
 
-// Includes the flags that the template reads. Throws ConfigError for flags that have no effect
-// without --model.
+// The schema that `flags` describe, with the flags that the chat template reads. Throws ConfigError
+// for flags that have no effect without --model.
 template <class Flags>
 data::SchemaConfig schema_with_template(const Flags& flags) {
   if (flags.model.empty())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A private PostgreSQL server for a job store that several hosts share: no administrator, one
-// folder, one password, stopped with its owner. The folder keeps the data; a server restarted on it
-// has the same password and port.
+// A private PostgreSQL server for a job store that several hosts share. It needs no administrator,
+// has one folder and one password, and is stopped with its owner. The folder keeps the data; a
+// server that is restarted on it has the same password and port.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class PrivateStore {
 
   // Contains the password, so it is secret. Also in `folder`/url, readable only by the owner.
   const std::string& url() const { return url_; }
-  // Readable once the server has exited unexpectedly.
+  // A descriptor that is readable once the server has exited unexpectedly.
   int exited() const { return server_.exited.get(); }
   std::string log_tail() const;  // the server's last lines
   void stop();                   // ends all connections. Blocks until the server is gone

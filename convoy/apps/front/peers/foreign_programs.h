@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Programs of the system and of Python that guides call, typed behind `convoy`: the command that
-// does it here, or the word that it needs no convoy.
+// Hints for users who type a program of the system or of Python behind `convoy`, as guides call it:
+// the Convoy command to type instead, or a sentence that the program needs no `convoy`.
 #pragma once
 
 #include <string>

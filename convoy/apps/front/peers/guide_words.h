@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scripts and make targets of the guides: what to type here in their place.
+// Hints for users who type a script or a make target of a guide: the Convoy command to type
+// instead.
 #pragma once
 
 #include <string>

@@ -28,7 +28,7 @@ config::Resolved read_train_config(settings::TrainSettings& train,
                                    const std::string& preset, const Log& log,
                                    settings::Wanted wanted = settings::Wanted::Anything);
 
-// Throws ConfigError for task rejection: only its rounds make its rows.
+// Throws ConfigError for `task: rejection`, whose rows are made by its rounds alone.
 void refuse_problems(const settings::TrainSettings& train);
 
 // "run.yaml" for "CONFIG=run.yaml", as SFT-Play's make targets name the file; any other word

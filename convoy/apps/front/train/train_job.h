@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One training on ranks, as `convoy train` and the rounds of task rejection start it.
+// One training on ranks, as `convoy train` and the rounds of `task: rejection` start it.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@
 
 namespace convoy::apps {
 
-// Name of the subfolder for the rounds in a run folder of task rejection.
+// Name of the subfolder for the rounds in a run folder of `task: rejection`.
 inline constexpr const char* kRoundsFolder = "rounds";
 
 struct TrainFlags : launch::DeviceFlags {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command of a training's ranks, and the words after their end.
+// The command of a training's ranks, and the message after the ranks have ended.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read by every stage of one training.
+// The facts that every stage of one training reads.
 #pragma once
 
 #include "convoy/apps/front/train/train_line.h"

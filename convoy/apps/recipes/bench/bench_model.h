@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model that benchmarks run: a geometry's name, random weights.
+// The model that benchmarks run: the sizes of a named geometry, with random weights.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's own step, of decoding or of reading prompts, on the counting device or on one that
-// computes.
+// The engine's own step, of decoding or of reading prompts, on the counting device or on a real
+// device.
 #pragma once
 
 #include "convoy/apps/recipes/bench/predicted_step.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step that was counted, what is said of it, and the time of such a step where it can run.
+// A step counted on the counting device, the report about it, and the measured time of such a step
+// on a real device.
 #pragma once
 
 #include <c10/core/Device.h>

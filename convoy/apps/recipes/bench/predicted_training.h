@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step of `convoy bench train` (bench_training.h) on the counting device or on one that computes.
+// A step of `convoy bench train` (bench_training.h) on the counting device or on a real device.
 #pragma once
 
 #include "convoy/apps/recipes/bench/predicted_step.h"

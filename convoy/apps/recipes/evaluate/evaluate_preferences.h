@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preferences of a model over pairs of completions or single ones, as a training of them measures
-// them.
+// Measures the preferences of a model over pairs of completions or over single completions, with
+// the figures that a training on preferences logs.
 #pragma once
 
 #include <cstdint>

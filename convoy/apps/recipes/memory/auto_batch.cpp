@@ -84,7 +84,7 @@ class Search {
   const BatchSearch& parts_;
   const Log& log_;
   int64_t held_bytes_ = 0;
-  // Bytes by which a device was full earlier than it reported.
+  // Bytes of the limit that turned out not to be free when the device ran out of memory.
   int64_t lost_bytes_ = 0;
   sizing::PeakLine line_{1};      // peaks of owned memory, the largest of all ranks
   sizing::PeakLine resident_{1};  // peaks of resident memory, the largest of all ranks

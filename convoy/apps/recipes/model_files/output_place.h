@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a command writes: nothing that is there is written over or mixed with.
+// Checks the place where a command writes: it neither replaces an existing file nor adds to an
+// existing folder.
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses the requests of a line to the front on a thread of its own, because a long prompt takes
-// seconds to tokenize and must not hold up the answers that are under way.
+// Parses the requests that arrive from the front on a thread of its own, because a long prompt
+// takes seconds to tokenize and must not hold up the running answers.
 #pragma once
 
 #include <atomic>
