@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How near the measured batch comes to the largest that fits: ten models and limits.
+"""How near the measured batch comes to the largest batch that fits, for ten models and limits.
 
-Each case runs in a memory cgroup of its own (root is needed, v1 or v2): once with `train.auto_find_batch_size`
-and a maximum that memory does not hold, since `train.batch_size: auto` ends on CPUs where more rows bring no
-speed; then with fixed numbers, to find by bisection the largest with which the same run ends well.
+Each case runs in a memory cgroup of its own (root is needed, v1 or v2). The first run has `train.auto_find_batch_size`
+and a maximum that memory does not hold, because on CPUs `train.batch_size: auto` stops where more rows bring no
+speed. Further runs have fixed batch sizes: a bisection finds the largest one with which the run ends well.
 
     python3 bench/auto_batch.py --bin build/bin [--case 3] [--no-bisection]
 
@@ -82,7 +82,7 @@ CASES = [
 
 
 class Group:
-    """A memory cgroup, gone with the block."""
+    """A memory cgroup, which exists as long as the `with` block runs."""
 
     def __init__(self, limit_bytes):
         self.limit = limit_bytes
@@ -118,7 +118,7 @@ class Group:
 
 
 def write_model(folder, case):
-    """tally-3m's tokenizer over weights of chance."""
+    """Writes a model with random weights and the tokenizer of tally-3m."""
     _, hidden, ffn, layers, heads, kv_heads, *_ = case
     source = pathlib.Path(__file__).parent.parent / "examples/tally-3m"
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.safetensors"))
@@ -171,7 +171,7 @@ def write_model(folder, case):
 
 
 def write_rows(file, tokens):
-    """Texts of 60 to 100 % of `tokens`: a digit is a token."""
+    """Writes texts of digits, each 60 to 100 % of `tokens` long. A digit is a token."""
     chance = random.Random(1)
     with open(file, "w") as rows:
         for _ in range(600):
@@ -181,7 +181,7 @@ def write_rows(file, tokens):
 
 
 def batch_settings(batch):
-    """Those of a number, or of as many rows as memory holds."""
+    """The settings for a fixed batch size, or for the largest one that memory holds ("auto")."""
     if batch == "auto":
         return "train.batch_size=100000 train.auto_find_batch_size=true"
     return f"train.batch_size={batch}"
@@ -212,7 +212,7 @@ class Case:
         return self.train(batch, "fixed").returncode == 0
 
     def largest(self, low, most):
-        """`low` fits. Doubles until it does not, then halves the interval."""
+        """The largest batch from `low`, which fits, to `most` that fits. Doubles the step until a batch does not fit, then bisects."""
         high = low + 1
         step = max(1, low // 8)
         while high <= most and self.fits(high):

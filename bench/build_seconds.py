@@ -3,7 +3,7 @@
 
 Builds in a new folder, as with an empty compiler cache. Processor time is compared, not wall time: other jobs on the machine change
 the second more than the first. --demo builds what `./run demo` needs; otherwise everything, tests too.
-`--one FILE TARGET RULE COMMAND...` is one command of such a build (see build_seconds.cmake): it runs and is noted in FILE."""
+`--one FILE TARGET RULE COMMAND...` runs one command of such a build (see build_seconds.cmake) and appends its seconds to FILE."""
 
 import argparse
 import collections

@@ -74,7 +74,7 @@ def private_bytes(pid):
 
 
 def run_watched(command, env=None):
-    """Seconds, and the most private memory of the command and what it starts."""
+    """Seconds, and the largest private memory of the command and the processes that it starts."""
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=env)
     most = [0]

@@ -5,8 +5,9 @@
   bench/har.py DATA [--convoy build/bin/convoy] [--python PYTHON_WITH_TORCH] [--ranks 2] [--epochs 4] [--rounds 3]
                [--dtype fp32|bf16] [--strategy ddp|dp] [--json]
 
-DATA: the UCI HAR data set. Per round the samples a second of both (training steps alone), their accuracy on the test
-windows, and the ratio. Without a Python that has torch (also: CONVOY_PEER_PYTHON) there is no peer column.
+DATA: the UCI HAR data set. For each round it prints the samples per second of both programs (training steps alone), their
+accuracy on the test windows, and the ratio of the speeds. Without a Python that has torch (also: CONVOY_PEER_PYTHON) there
+is no peer column.
 """
 
 import argparse

@@ -5,9 +5,10 @@
   bench/hybrid.py --peer-python PYTHON [--batch 4] [--steps 8] [--threads 1] [--rounds 3] [--convoy build/bin/convoy] [--json]
 
 Random weights, fp32, the tokenizer of examples/tally-3m, rows of about 200 tokens of examples/sums, all weights trained. PYTHON has torch and
-transformers and neither flash-linear-attention nor causal-conv1d, which do not run on CPUs. Per round the median seconds of a step after the first
-two; the seconds of a new token of 8 answers together, which are the difference of a long and a short run, so that start, loading and prompts do not
-count; ratios; the largest difference of a loss and the number of equal answers, which say that both do the same work.
+transformers, but neither flash-linear-attention nor causal-conv1d, which do not run on CPUs. For each round it prints the median seconds of a
+training step after the first two, the seconds of a new token of 8 answers that are generated together, and the ratios. The time of a token is
+the difference between a long and a short run, so that start, loading and prompts do not count. The largest difference of a loss and the number
+of equal answers show that both programs do the same work.
 """
 
 import argparse
@@ -54,7 +55,7 @@ def make_inputs(folder, count):
         for place in range(count)
     ]
     write_rows(folder / "rows.jsonl", rows)
-    # As many tokens in each, so that the peer pads nothing.
+    # All prompts have the same number of tokens, so that the peer pads nothing.
     prompts = [
         {"prompt": "Question: " + " ".join(f"{(place * 37 + at) % 90 + 10}" for at in range(16))}
         for place in range(ANSWERS)

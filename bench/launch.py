@@ -45,7 +45,7 @@ def start_ms(launcher, ranks):
 
 
 def failure_ms(launcher):
-    """From a rank's exit 1 until the launcher has ended, with three ranks that ignore TERM."""
+    """Milliseconds from the exit 1 of a rank until the launcher has ended. Three other ranks ignore TERM."""
     with tempfile.TemporaryDirectory() as folder:
         script = (
             f"trap '' TERM; if [ $RANK = 1 ]; then sleep 0.3; date +%s.%N > {folder}/failed; exit 1; fi; "
@@ -58,7 +58,7 @@ def failure_ms(launcher):
 
 
 def signal_ms(launcher):
-    """From TERM to the launcher until the handler of the slower of two ranks runs."""
+    """Milliseconds from a TERM to the launcher until the handlers of both ranks run."""
     with tempfile.TemporaryDirectory() as folder:
         probe = os.path.join(folder, "probe.py")
         with open(probe, "w") as file:
@@ -82,7 +82,7 @@ def signal_ms(launcher):
 
 
 def log_mb_per_s(launcher, mode):
-    """Two ranks write 50 MB of short lines each; mode -r 3 is files only, -t 3 files and console."""
+    """MB of logs per second while two ranks write 50 MB of short lines each. Mode -r 3: to files only; -t 3: to files and console."""
     with tempfile.TemporaryDirectory() as folder:
         seconds, code = run(
             launcher
@@ -122,8 +122,12 @@ def measure(launchers, rounds):
     for name, unit, of in MEASURES:
         values = {who: [] for who in launchers}
         for _ in range(rounds):
-            for who, launcher in launchers.items():  # in turn: a machine's mood changes
-                # torchrun asks for half a minute where ranks ignore TERM, and starts 64 ranks in seconds: once is enough.
+            for (
+                who,
+                launcher,
+            ) in launchers.items():  # in turn, because the load of the machine changes
+                # torchrun waits half a minute if ranks ignore TERM, and takes seconds to start 64 ranks.
+                # These cases are measured once.
                 slow = who == "torchrun" and ("64" in name or "ignore" in name)
                 if not (slow and values[who]):
                     values[who].append(of(launcher))
@@ -155,7 +159,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    temporary = tempfile.TemporaryDirectory()  # torchrun leaves a folder there each time
+    temporary = tempfile.TemporaryDirectory()  # torchrun leaves a folder in it each time
     os.environ["TMPDIR"] = tempfile.tempdir = temporary.name
     launchers = {"convoy": [options.convoy, "launch"]}
     if options.python:

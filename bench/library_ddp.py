@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times a step of convoy::DistributedDataParallel and, in turn with it, of torch's DistributedDataParallel over Gloo: the
-same network, rows and weights on two ranks. Prints a table; ratio > 1: Convoy is faster.
+"""Times a step of convoy::DistributedDataParallel and a step of torch's DistributedDataParallel over Gloo, in turn: the same
+network, rows and weights on two ranks. Prints a table; a ratio above 1 means that Convoy is faster.
 
   bench/library_ddp.py --python PYTHON_WITH_TORCH [--bin build/bin] [--ranks N] [--rounds N]
 
@@ -20,7 +20,8 @@ SHAPES = [  # name, width, depth, rows, steps
     ("deep: 40 x 128, 0.66 M", 128, 40, 32, 120),
     ("small: 4 x 64, 17 k", 64, 4, 16, 400),
 ]
-# The median step, the tenth fastest of a hundred (on a busy machine), and the time of all threads of rank 0.
+# The median step; the tenth fastest of a hundred steps, for a busy machine; and the processor time of
+# all threads of rank 0.
 FIGURES = [("step_ms", "step"), ("fast_step_ms", "fast step"), ("processor_ms", "processor")]
 
 
@@ -31,7 +32,9 @@ def step(convoy, ranks, program):
     if ended.returncode != 0:
         sys.exit(f"{' '.join(command)} ended with {ended.returncode}")
     line = ended.stdout.strip().splitlines()[-1]
-    return json.loads(line[line.index("{") :])  # the launcher says before it which rank wrote it
+    return json.loads(
+        line[line.index("{") :]
+    )  # without the launcher's prefix, which names the rank
 
 
 def main():

@@ -6,9 +6,9 @@
                        [--pairs 8] [--steps 12] [--threads 1] [--rounds 3] [--convoy build/bin/convoy]
                        [--peer-python PYTHON_WITH_TRL] [--json]
 
-Per round the median seconds of a step after the first two, of both, and the ratio; the largest difference of a loss beside it
-says that both do the same work (full training; adapters start from draws of their own, so there only the first loss is). Memory is
-the largest resident size of a process, with Python's imports and LibTorch in it. Without a Python that has trl (also:
+For each round it prints the median seconds of a step after the first two, of both programs, and the ratio. The largest difference of a
+loss shows that both do the same work. With --tuning lora only the first loss is compared, because each program draws its own adapter.
+Memory is the largest resident size of a process, with Python's imports and LibTorch in it. Without a Python that has trl (also:
 CONVOY_PEER_PYTHON) there is no peer column.
 """
 
@@ -25,7 +25,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def run(command, environment):
-    """What the command printed, and the peak MiB of its largest process."""
+    """Returns the output of the command, and the peak MiB of its largest process."""
     with subprocess.Popen(
         command,
         env=environment,
@@ -133,7 +133,8 @@ def main():
     options = parser.parse_args()
     peer = has_trl(options.peer_python)
     with tempfile.TemporaryDirectory() as folder:
-        # Both programs score the rows of all steps before the first one, and no others.
+        # Both programs score all rows of the file before the first step, so the file has only the rows
+        # that the steps use.
         lines = pathlib.Path(options.data).read_text().splitlines(keepends=True)
         options.data = str(pathlib.Path(folder, "pairs.jsonl"))
         pathlib.Path(options.data).write_text("".join(lines[: options.pairs * options.steps]))

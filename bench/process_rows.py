@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sharing of rows between workers, over an engine that sleeps in place of a model: what the ledger and the coordinator
-cost and lose. `ninja row_probe`, then bench/process_rows.py [--bin build/bin] [--rows 860000]; prints Markdown."""
+"""Measures the cost of the ledger and the coordinator when workers share rows, and the loss when one worker is slow.
+An engine that sleeps takes the place of a model. Build `ninja row_probe`, then run bench/process_rows.py [--bin build/bin]
+[--rows 860000]; prints Markdown."""
 
 import argparse
 import json

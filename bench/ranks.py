@@ -4,10 +4,10 @@
     bench/ranks.py --python PYTHON_WITH_PEERS [--convoy build/bin/convoy] [--geometry small] [--mode lora]
                    [--ranks 2] [--threads 2] [--seq 512] [--steps 5] [--rounds 3] [--json FILE]
 
-Every line has the same global batch (a row for each rank) and the same number of threads in all, so
-`efficiency`, the speed of several ranks by that of one, says what sharing the machine's cores
-between processes costs. `waits` is the share of a step that Convoy's ranks spend blocked in
-collectives. Medians of rounds.
+Every line has the same global batch (a row for each rank) and the same total number of threads.
+`efficiency` is the speed of several ranks divided by the speed of one rank: it shows the cost of
+sharing the machine's cores between processes. `waits` is the share of a step that Convoy's ranks
+spend blocked in collectives. The numbers are medians of the rounds.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def measured(command, threads):
 
 
 def commands(options):
-    """By name: the command and the threads of each of its ranks."""
+    """For each name the command, and the number of threads of each of its ranks."""
     work = [
         "--mode",
         options.mode,

@@ -5,10 +5,10 @@
   bench/rejection.py [--problems 100] [--rounds 3] [--seeds 1,2,3] [--threads 2] [--convoy build/bin/convoy]
                      [--json] [SECTION.KEY=VALUE ...]
 
-tally-3m on examples/sums, with examples/sums/rejection.yaml: the first rows of its train set are the problems,
-as many of its test set the others, on which each round is measured. Prints the table of
+Trains tally-3m on examples/sums, with examples/sums/rejection.yaml. The first rows of its train set are the problems. Each
+round is measured on the same number of problems from its test set. Prints the table of
 docs/how-to/learn-from-right-solutions.md with the rows that each round learnt and the seconds of the seed.
-Ends with 1 where a seed's last round has no more right answers than its start.
+Ends with 1 if the last round of a seed has no more right answers than its start.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def run_of(options, seed, folder):
         f"data.val_path={folder}/others.jsonl",
         f"data.cache_dir={folder}/cache",
         f"rejection.rounds={options.rounds}",
-        "rejection.min_gain=-1",  # every round is run, whatever it gains
+        "rejection.min_gain=-1",  # runs every round, even if a round brings no gain
         *options.settings,
     ]
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a second worker or rank brings on the CPUs of this machine; prints Markdown.
+"""Measures the gain of a second worker or rank on the CPUs of this machine; prints Markdown.
 
   bench/scaling.py [--convoy build/bin/convoy] [--counts 1,2] [--rounds 3] [--har DATA] [--only WORD]
 
-Each figure is the median of the rounds, in which all counts are measured in turn. One thread a worker. On a machine with other work:
-chrt -f 1 bench/scaling.py.
+Each figure is the median of the rounds; in a round all counts are measured in turn. Each worker has one thread. On a machine with
+other work run it as `chrt -f 1 bench/scaling.py`.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def end_of(options, folder, *words):
 
 
 def guesses(options, folder, count):
-    number = 400_000_000  # a worker without a range waits a second for the others at the end
+    number = 400_000_000  # many, because at the end a worker without a range waits a second for the other workers
     begin = time.monotonic()
     end_of(
         options,

@@ -75,13 +75,13 @@ def running(command, port, log):
 
 
 class Client(threading.local):
-    """Each thread keeps its connection."""
+    """A client of the server. Each thread has a connection of its own, which it keeps."""
 
     def __init__(self, port):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
 
     def chat(self, model, prompt, streams=False):
-        """(new tokens, seconds to the first byte of text)"""
+        """Returns the number of new tokens and the seconds until the first byte of text."""
         begun = time.perf_counter()
         body = {
             "model": model,
@@ -161,7 +161,7 @@ def generate_seconds(convoy, model, clients, rows, folder):
 
 
 def engine_rate(convoy, model, clients, rows, folder):
-    """New tokens a second without HTTP: the time of all rows less that of one batch, so that loading does not count."""
+    """New tokens per second without HTTP. The time of one batch is subtracted from the time of all rows, so that loading does not count."""
     few = rows[:clients]
     seconds = generate_seconds(convoy, model, clients, rows, folder) - generate_seconds(
         convoy, model, clients, few, folder
@@ -181,7 +181,7 @@ def measure(options, convoy, model, folder):
             with running(command, port, folder / "server.log"):
                 Client(port).chat(served, "Hello")
                 for clients in CLIENTS:
-                    # The peer is not made faster by many rows, and its answers take long.
+                    # The peer gets fewer rows: many rows do not make it faster, and its answers take long.
                     rows = (
                         rows_of[clients]
                         if name == "convoy"
@@ -253,7 +253,7 @@ def servers(options, convoy, model):
                 [options.peer_python, SOURCE / "bench/peers/llama_cpp_file.py", model, file],
                 check=True,
             )
-        # Requests are not interrupted: else a new request would end a stream that runs.
+        # Interrupting is off, because with it a new request would end a running stream.
         command = [
             options.peer_python,
             "-m",

@@ -5,10 +5,11 @@
                         [--ranks 1,2,4] [--strategies ddp,zero1,zero2,zero3] [--global-batch 8]
                         [--seq 256] [--steps 4] [--rounds 1] [--json FILE]
 
-Each line is `convoy bench train` with the same global batch. `scaling` is tokens/s against one rank times
-the ranks; ranks of one machine's CPUs share its cores, so there it says what sharing costs and not
-what machines bring. `waits` is the share of a step that ranks spend blocked in collectives. Rounds
-go over all lines in turn, so that drift of the machine hits all of them; the median is printed.
+Each line is `convoy bench train` with the same global batch. `scaling` is tokens/s divided by the tokens/s of
+one rank times the number of ranks. Ranks on the CPUs of one machine share its cores, so there `scaling` shows
+the cost of sharing and not the gain of further machines. `waits` is the share of a step that ranks spend
+blocked in collectives. Each round runs all lines in turn, so that drift of the machine affects all of them;
+the median is printed.
 """
 
 import argparse

@@ -5,9 +5,10 @@
   bench/sweep.py --python PYTHON_WITH_TORCH --peer SCRIPT [--convoy build/bin/convoy] [--dims 150 300] [--rounds N] [--json]
 
 The peer (also: CONVOY_PEER_PYTHON, CONVOY_PEER_SCRIPT) is called as SCRIPT DIM GUESSES, uses two threads and prints a JSON object
-with guesses_per_s. Both draw w = e_1, alpha = 0.5. Rates are the best of the rounds: by the clock, from the first guess to the last
-(the peer's own; of Convoy the whole command, start of its workers and tables included), and by seconds of processor, which other work
-on the machine disturbs less; there the cost of the peer's imports is taken off by a run of few guesses.
+with guesses_per_s. Both draw w = e_1, alpha = 0.5. The rates are the best of the rounds. There are two rates: by the clock and by
+processor seconds, which other work on the machine disturbs less. By the clock the peer times its own guesses; for Convoy the time is
+that of the whole command, with the start of its workers and its tables. From the peer's processor seconds the seconds of a run of few
+guesses are subtracted, because its imports should not count.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import time
 
 
 def timed(command):
-    """Seconds by the clock and of processors, and what was printed."""
+    """Runs the command. Returns its seconds by the clock, its processor seconds, and its output."""
     begin, before = time.perf_counter(), os.times()
     done = subprocess.run(
         command,

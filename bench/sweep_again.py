@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep of many finished no-op cells again: seconds and memory of the same command and of `convoy sweep show`. Prints a table, or JSON.
+"""Runs a sweep of many cells again, which do nothing and are already finished: seconds and memory of that command and of `convoy sweep show`.
+Prints a table, or JSON.
 
   bench/sweep_again.py [--convoy build/bin/convoy] [--cells 1000000] [--store FILE] [--rounds 3] [--json]
 
-Makes the store first, which takes about 0.08 ms per cell; --store names one to keep, and to use again with another Convoy: the table is
-then a comparison. Best of the rounds.
+Makes the store first, which takes about 0.08 ms per cell. --store names a store that is kept. A run of another Convoy on the same store
+then gives a comparison. The numbers are the best of the rounds.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def sweep_command(arguments, store):
 
 
 def measured(command):
-    """Seconds by the clock and of processors, and the most memory, of one command."""
+    """Runs one command. Returns its seconds by the clock, its processor seconds, and its largest memory."""
     begin = time.perf_counter()
     child = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

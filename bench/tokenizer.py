@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading a tokenizer of Llama 3's size: the `tokenizers` package and Convoy in turn, processor seconds.
+"""Measures the processor seconds of loading a tokenizer of Llama 3's size, with the `tokenizers` package and with Convoy in turn.
 
 usage: python tokenizer.py [--convoy PROGRAM] [--rounds N]     (needs tokenizers; Convoy's figure is the whole command)
 """

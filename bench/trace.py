@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a trace says of one step: how much of the time of its reductions lies within backward.
+"""Reads from a trace how much of the time of a step's reductions overlaps with backward.
 
     bench/trace.py runs/NAME/traces/rank-0.json [--svg docs/images/overlap.svg]
 

@@ -1,4 +1,4 @@
-"""Model sizes of the benchmarks (convoy/apps/recipes/bench/bench_model.cpp has the same)."""
+"""Model sizes of the benchmarks. convoy/apps/recipes/bench/bench_model.cpp has the same list."""
 
 GEOMETRY = {
     "tiny": dict(

@@ -2,8 +2,10 @@
 """A small random model of Qwen3.5's form with transformers, for bench/hybrid.py.
 
 hf_hybrid.py make TOKENIZER_FOLDER MODEL_FOLDER
-hf_hybrid.py train MODEL_FOLDER ROWS BATCH STEPS THREADS: {"seconds": of each step after the first two, "losses": of all}
-hf_hybrid.py generate MODEL_FOLDER PROMPTS TOKENS... THREADS: {"seconds": by number of new tokens, "token_ids": of the longest answers}
+hf_hybrid.py train MODEL_FOLDER ROWS BATCH STEPS THREADS
+    prints {"seconds", of each step after the first two, "losses", of all steps}
+hf_hybrid.py generate MODEL_FOLDER PROMPTS TOKENS... THREADS
+    prints {"seconds", by number of new tokens, "token_ids", of the longest answers}
 """
 
 import json
@@ -19,7 +21,7 @@ from transformers import (
     Qwen3_5TextConfig,
 )
 
-# A quarter as wide as Qwen3.5 0.8B, a third as deep.
+# A quarter of the width and a third of the depth of Qwen3.5 0.8B.
 SIZES = dict(
     hidden_size=256,
     intermediate_size=896,

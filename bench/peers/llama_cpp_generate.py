@@ -1,6 +1,6 @@
 """Peer: new tokens/s of llama.cpp (llama-cpp-python; a GGUF file written from a geometry, random weights), greedy and sampled.
 
-Rows want from a quarter of --new-tokens up, --batches of them at a time, each in its sequence; a finished row makes place for the next.
+Each row is to get a quarter of --new-tokens or more. --batches: numbers of rows at a time, each row in a sequence of its own; when a row is finished, the next one takes its place.
 usage: llama_cpp_generate.py --geometry small --file-type bf16|q8_0|q4_0 --batches 1 8 32 ... (as hf_generate.py)
 The file stays in --folder; q8_0 and q4_0 are quantised from the bf16 one by llama.cpp itself. q4_0 keeps the output head in 8 bits, as Convoy does.
 Prints one JSON line.

@@ -1,4 +1,4 @@
-"""Peer: loss, right next tokens and greedy answers of llama.cpp on rows that Convoy has encoded, so that only the arithmetic differs.
+"""Peer: loss, number of right next tokens, and greedy answers of llama.cpp. Convoy has encoded the rows, so that only the arithmetic differs.
 
 usage: LLAMA_CPP_LIB_PATH=FOLDER python llama_cpp_loss.py FILE.gguf ROWS.jsonl [--lora A.gguf] [--answers OUT.jsonl] [--new-tokens N] (package numpy)
 ROWS.jsonl: `convoy data tokens --json`. FOLDER: llama.cpp's libraries, such as those of the npm package @node-llama-cpp/linux-x64.
@@ -31,7 +31,7 @@ def library(name):
 
 class Opaque(
     ctypes.Structure
-):  # larger than the parameters of any version: passed and returned in memory
+):  # larger than the struct of any version, so that it is passed and returned in memory
     _fields_ = [("bytes", ctypes.c_uint8 * 512)]
 
 
@@ -119,7 +119,7 @@ batch = LLAMA.llama_batch_init(most, 0, 1)
 
 
 def logits(ids, start, wanted):
-    """Of the places `wanted` of these ids, the first of which stands at `start` of the row."""
+    """The logits at the places `wanted` of `ids`. The first of the ids is at place `start` of the row."""
     if start == 0:
         LLAMA.llama_memory_clear(LLAMA.llama_get_memory(context), True)
     batch.n_tokens = len(ids)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A byte-level BPE tokenizer of the size of Llama 3's (128,000 tokens, 280,147 merges, 256 special tokens), made up.
+"""Writes a made-up byte-level BPE tokenizer as large as the tokenizer of Llama 3 (128,000 tokens, 280,147 merges, 256 special tokens).
 
 usage: python make_large_tokenizer.py FOLDER     (the same bytes every time; needs nothing)
 """
@@ -35,7 +35,7 @@ def main(folder):
         if word not in known:
             tokens.append(word)
             known.add(word)
-    # A token has more than one way to come to be, as in Llama 3's list.
+    # Several merges may make the same token, as in the list of Llama 3.
     pairs = [(word[:cut], word[cut:]) for word in tokens for cut in range(1, len(word))]
     merges = [" ".join(pair) for pair in pairs if known.issuperset(pair)][:MERGES]
     assert len(merges) == MERGES, len(merges)

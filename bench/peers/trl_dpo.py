@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains on preferences with TRL's DPOTrainer, for bench/preferences.py: trl_dpo.py MODEL ROWS full|lora PAIRS STEPS THREADS.
 
-The rows in order, no checkpoints, one log line. The reference's log-probabilities are computed before the first step, as Convoy does.
-Prints {"seconds": of each step after the first two, "losses": of all}.
+Takes the rows in order, writes no checkpoints, and logs one line. The log-probabilities of the reference are computed before the first step,
+as in Convoy. Prints {"seconds", of each step after the first two, "losses", of all steps}.
 """
 
 import json
