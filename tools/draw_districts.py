@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the picture of the districts into docs/architecture.md, from layers.toml.
 
-usage: draw_districts.py [--check]        (--check: writes nothing, fails where the page is not up to date)
+usage: draw_districts.py [--check]        (--check: writes nothing, fails if the page is not up to date)
 """
 
 import pathlib

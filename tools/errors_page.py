@@ -3,12 +3,12 @@
 """Writes docs/reference/errors.md: every error sentence in the sources, by exit code, with its hint.
 
   tools/errors_page.py > docs/reference/errors.md
-  tools/errors_page.py --check      says which errors tell nobody what to do
+  tools/errors_page.py --check      prints the errors that have no hint and are not in the list of exceptions
 
 It reads `KindError(MESSAGE, {.hint = ...})`, `node.error(MESSAGE, KEY, HINT)` and `CONVOY_CHECK(CONDITION, KindError, MESSAGE, ...)`, where
-MESSAGE is a text or a format; what a format puts in is an ellipsis. Kinds and exit codes are those of convoy/core/base/error_types.h. Bugs of
-Convoy (70) and requests to stop (75) are left out. A message that is put together elsewhere and handed over in a variable is not found, but its
-hint is asked for all the same. Errors that need no hint are in tests/docs/errors_without_hint.txt, with the reason.
+MESSAGE is a text or a format; an ellipsis stands for each value that a format inserts. Kinds and exit codes come from
+convoy/core/base/error_types.h. Bugs of Convoy (70) and requests to stop (75) are left out. The text of a message that comes from a variable is not
+found, but such an error needs a hint too. Errors that need no hint are in tests/docs/errors_without_hint.txt, with the reason.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ ESCAPES = {"n": " ", "t": " ", '"': '"', "\\": "\\", "'": "'"}
 
 
 def kinds():
-    """Kind of error to (exit code, word), in the order of the header."""
+    """Maps each kind of error to (exit code, word), in the order of the header."""
     text = (SOURCE / "convoy/core/base/error_types.h").read_text()
     codes = dict(re.findall(r"^  (\w+) = (\d+),", text, re.M))
     rows = re.findall(r'^CONVOY_ERROR_KIND\((\w+), ExitCode::(\w+), "(\w+)"\)', text, re.M)
@@ -34,7 +34,7 @@ def kinds():
 
 
 def tokens_of(text):
-    """(is a text?, text) for each token; comments are gone."""
+    """(True for a text literal, text) for each token, without comments."""
     for match in TOKEN.finditer(text):
         whole = match.group(0)
         if match.group(2) is not None:
@@ -49,7 +49,7 @@ def tokens_of(text):
 
 
 def arguments_of(text):
-    """The arguments of a call, each a list of tokens; `text` begins behind its opening parenthesis."""
+    """The arguments of a call, each as a list of tokens. `text` begins after the opening parenthesis of the call."""
     arguments, depth = [[]], 0
     for is_text, token in tokens_of(text):
         if not is_text:
@@ -67,7 +67,7 @@ def arguments_of(text):
 
 
 def sentence_of(argument):
-    """The text of an argument that is a text, or a format whose first argument is one; else nothing."""
+    """The text of an argument that is a text literal, or a format call whose first argument is a text literal; else nothing."""
     code = "".join("\0" if is_text else token for is_text, token in argument)
     shape = re.sub(r"\s+", "", code)
     if not re.fullmatch(r"\0+", shape) and not re.match(r"(::)?fmt::format\(\0+[,)]", shape):
@@ -88,7 +88,7 @@ def readable(text):
 
 @dataclasses.dataclass
 class Found:
-    """One place in the sources that makes an error. `hint` is "…" where it is put together at run time, and nothing where there is none."""
+    """One place in the sources that makes an error. `hint`: "…" if the hint is composed at run time, empty if there is none."""
 
     kind: str
     message: str
@@ -106,7 +106,7 @@ def code_of(argument):
 
 
 def members_of(code):
-    """The designated members of {.a = x, .b = y}: name to code."""
+    """Maps the names of the designated members in {.a = x, .b = y} to their code."""
     inside = code.strip()[1:-1]
     found = {}
     for argument in arguments_of(inside + ")"):
@@ -118,7 +118,7 @@ def members_of(code):
 
 @functools.cache
 def constants():
-    """Hints that have a name: constexpr const char* kHint = "..."."""
+    """Maps the names of constant hints (constexpr const char* kHint = "...") to their code."""
     found = {}
     for path in sources():
         for name, value in re.findall(
@@ -130,7 +130,7 @@ def constants():
 
 
 def split_top(code, marks):
-    """The parts of `code` between characters of `marks` that lie outside of brackets and texts; `::` is no mark."""
+    """Splits `code` at the characters of `marks` that are outside of brackets and texts. `::` does not split."""
     parts, depth = [""], 0
     for is_text, token in tokens_of(code.replace("::", "\1")):
         if is_text:
@@ -145,7 +145,7 @@ def split_top(code, marks):
 
 
 def text_of_hint(code, before):
-    """What a person reads of a hint; `before`: the sources up to it. Nothing for an empty text."""
+    """The text of the hint `code`; empty for an empty text. `before`: the source text before the hint."""
     code = re.sub(r"^std::(?:move|string)\((.*)\)$", r"\1", code.strip(), flags=re.S)
     parts = split_top(code, "?:")
     if len(parts) > 1 and "?" in code:
@@ -164,7 +164,7 @@ def text_of_hint(code, before):
     name = code.split("::")[-1]
     if name in constants():
         return text_of_hint(constants()[name], "")
-    if re.fullmatch(r"\w+", code):  # a variable: what it was given last
+    if re.fullmatch(r"\w+", code):  # a variable: takes its last value before this place
         given = list(re.finditer(rf"\b{code}\s*(?:=|\{{)\s*([^;]*);", before[-6000:]))
         if given and code not in given[-1][1]:
             return text_of_hint(given[-1][1], "") or "…"
@@ -174,16 +174,16 @@ def text_of_hint(code, before):
 
 
 def hint_of(arguments, before):
-    """The hint of an error from the arguments behind its message."""
+    """The hint of an error, from the arguments that follow its message."""
     if not arguments:
         return ""
-    if len(arguments) > 1:  # of a node: key, hint
+    if len(arguments) > 1:  # node.error(): its arguments are key and hint
         return text_of_hint(code_of(arguments[1]), before)
     code = code_of(arguments[0])
     if code.startswith("{"):
         members = members_of(code)
         return text_of_hint(members["hint"], before) if "hint" in members else ""
-    if re.fullmatch(r"\w+", code):  # a location: its member, set before
+    if re.fullmatch(r"\w+", code):  # an ErrorLocation variable: takes the hint that was set before
         given = list(
             re.finditer(rf"\b{code}(?:\.hint\s*=\s*([^;]*);|\{{([^;]*)\}};)", before[-3000:])
         )
@@ -202,7 +202,7 @@ def hint_of(arguments, before):
         name, given = call[1], arguments_of(call[2] + ")")
         if name.endswith(
             "location"
-        ):  # of a setting: its key, its hint; or of an error that is handed on
+        ):  # the location of a setting (key, hint), or of an error that is thrown again
             hint = (
                 text_of_hint(code_of(given[-1]), before)
                 if code_of(given[-1]) and ("resolved" not in name or len(given) > 1)
@@ -217,7 +217,7 @@ def hint_of(arguments, before):
 
 
 def is_error(code, before):
-    """Is this an error that is thrown again, and no text?"""
+    """True if `code` is an error that is thrown again, and not a message."""
     name = re.match(r"\*?(\w+)(?:[\w.>-]*\.error|_?\.front\(\))?$", code)
     return bool(name) and (
         "error" in code or re.search(rf"Error&? {name[1]}\b", before) is not None
@@ -241,7 +241,7 @@ def errors_of(text, known, place):
             or re.match(r"(::)?fmt::format\(", first)
             or (match.group(1) and not is_error(first, text[: match.start()]))
         )
-        # A copy of an error brings its hint along; a declaration has none.
+        # Copies of errors keep their hint and declarations need none, so neither counts.
         if is_message and not first.startswith("const "):
             yield Found(
                 kind,
@@ -273,14 +273,14 @@ def all_errors():
 
 
 def plain(text):
-    """A format as a person reads it."""
+    """A format with ellipses in place of its values, for people."""
     text = text.replace("{{", "\1").replace("}}", "\2")
     text = re.sub(r"\{[^{}]*\}", "…", text).replace("\1", "{").replace("\2", "}")
     return re.sub(r"…( ?…)+", "…", re.sub(r"\s+", " ", text)).strip()
 
 
 def exceptions(text):
-    """[(word of the kind, pattern, reason)] of the list's lines."""
+    """The lines of the list of exceptions as [(word of the kind, pattern, reason)]."""
     found = []
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):

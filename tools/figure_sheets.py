@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the sixty cases of tests/figures again, as sheets to be looked at: tools/figure_sheets.py [FOLDER]
+"""Draws the sixty cases of tests/figures again, as sheets for people to inspect: tools/figure_sheets.py [FOLDER]
 
 Writes screen.png, paper.png and print.png into tests/golden/figures or FOLDER, in 216 colours, which is a tenth of the size.
 """
@@ -31,7 +31,7 @@ def chunk(kind, data):
 
 
 def rows_of(png):
-    """Width, and of each row the reds, greens and blues of an RGBA picture."""
+    """The width of an RGBA picture, and the red, green and blue values of each of its rows."""
     parts = list(chunks(png))
     width, height, depth, kind = struct.unpack(">IIBB", parts[0][1][:10])
     assert (depth, kind) == (8, 6), "wanted RGBA of 8 bits"

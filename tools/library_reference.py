@@ -35,7 +35,7 @@ def without_comment_marks(lines):
 
 
 def opening(text):
-    """The comment that a header begins with, as Markdown: indented lines of it are code."""
+    """The first comment of a header as Markdown. Its indented lines are code."""
     lines = text.split("\n")[2:]
     words = without_comment_marks(
         lines[: next(at for at, line in enumerate(lines) if not line.startswith("//"))]
@@ -57,12 +57,12 @@ def end_of_braces(text, begin):
 
 
 def without_bodies(text):
-    """Function bodies and initialiser lists become semicolons."""
+    """Replaces function bodies and initialiser lists by semicolons."""
     head = re.compile(r"(\)(?: const)?(?: override)?(?: noexcept)?)\s*(\{|\n\s+: )")
     out, at = "", 0
     for found in iter(lambda: head.search(text, at), None):
         brace = found.start(2)
-        if text[brace] != "{":  # the braces behind an initialiser list
+        if text[brace] != "{":  # skips the initialiser list to the braces of the body
             brace = re.compile(r"\)\s*(\{\}|\{\n)").search(text, found.end()).start(1)
         out += text[at : found.end(1)] + ";"
         at = end_of_braces(text, brace)
@@ -70,7 +70,7 @@ def without_bodies(text):
 
 
 def error_kinds(text):
-    """The macro that defines the kinds becomes a list of them."""
+    """Replaces the macro calls that define the kinds of errors by a list of the kinds."""
     kinds = re.findall(r'CONVOY_ERROR_KIND\((\w+), ExitCode::(\w+), ("\w+")\);', text)
     codes = dict(re.findall(r"^  (\w+) = (\d+),", text, re.M))
     lines = "".join(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes rust/text/fonts/ConvoySans-*.ttf, the letters of pictures: the glyphs of Liberation Sans that figures need, without hints.
-Its licence forbids the name of the whole font for a part of it.
+"""Makes rust/text/fonts/ConvoySans-*.ttf, the fonts of pictures: the glyphs of Liberation Sans that figures need, without hints. The
+fonts have another name, because the licence of Liberation Sans forbids its name for a part of the font.
 
     tools/make_font.py FOLDER
 

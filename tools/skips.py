@@ -4,7 +4,7 @@
   tools/skips.py BUILD_FOLDER KNOWN_FILE [--strict]
 
 KNOWN_FILE names the skips that are expected: one a line, `ENTRY TEST`, both shell patterns; # begins a comment.
-With --strict a skip that is not there ends with 1."""
+With --strict it ends with 1 if a test was skipped that KNOWN_FILE does not name."""
 
 import fnmatch
 import pathlib
@@ -13,14 +13,14 @@ import sys
 
 
 def entries(log):
-    """(ctest entry, its output) for each test of LastTest.log."""
+    """Yields (ctest entry, its output) for each test in LastTest.log."""
     for part in re.split(r"^\d+/\d+ Testing: ", log, flags=re.M)[1:]:
         name, _, rest = part.partition("\n")
         yield name.strip(), rest
 
 
 def skips_of(entry, output):
-    """(test, reason) for each skip: of GoogleTest, or of a script, which prints `skipped: REASON`."""
+    """Yields (test, reason) for each skip by GoogleTest, and by a script that prints `skipped: REASON`."""
     lines = output.splitlines()
     reason = ""
     for index, line in enumerate(lines):

@@ -20,7 +20,7 @@ import sys
 
 COLUMNS = 100
 SUFFIXES = {".h", ".cpp", ".rs", ".cu", ".cuh"}
-# A text, a character, or a comment; whatever stands first wins.
+# A text literal, a character literal or a comment, whichever comes first.
 TOKEN = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*', re.S)
 FRAGMENT = re.compile(r"^(?:What|Who|Whose|Of)\b(?!.*\?$)")
 SENTENCE_END = re.compile(r"(?<=[a-z)`\"'])[.:;] (?=(?:What|Who|Whose|Of) [a-z])")
@@ -28,18 +28,18 @@ MACHINE_WORD = re.compile(r"\b(?:wants|knows|speaks)\b")
 TWO_WORDS = re.compile(r"\bcan(?:\s+|\n\s*(?://|#)\s*)not\b", re.I)
 PLAIN_TEXTS = ("*.md", "*.sh", "*.py", "*.cmake", "CMakeLists.txt", "run", "*.toml", "Makefile")
 SCRIPTS = {".sh", ".cmake", ".txt", ""}
-# `std::vector<int64_t>` with the name on the next line, which only a comment behind it forces.
+# A type with its name on the next line. The formatter writes this only if a comment follows the name.
 BROKEN_TYPE = re.compile(
     r"^\s*(?:(?:static|const|mutable|inline) )*[A-Za-z_](?:[\w:]*\w)?(?:<.*>)?[&*]?$"
 )
 NAME_AND_COMMENT = re.compile(r"^\s+\w+(?:\s*=.*|\{.*\})?[;,]\s+//")
-# A reader has to look for the noun that such a phrase stands for.
+# Phrases whose noun a reader has to look for.
 RIDDLE = re.compile(r"\b(?:those (?:of|that|which)|by then|anew|what it has)\b", re.I)
-# Behind code: a genitive or a clause without its noun.
+# A comment after code that is a genitive or a clause without its noun.
 NO_NOUN = re.compile(
     r"^(?:of|which|whose|that (?:is|are|was|were|has|have|had|can|may|it|they|this|any))\b", re.I
 )
-# "`rows`: of the plan": a parameter is explained by a genitive.
+# A parameter that is explained by a genitive, as in "`rows`: of the plan".
 GENITIVE = re.compile(r"(?<=`): of\b")
 FUNCTION_WORDS = set(
     "a above again all alone also an and another are as at be before behind below beside between both but by either each every few "
@@ -57,7 +57,7 @@ def words_of(comment):
 
 
 def comments_of(text):
-    """line -> (column, comment), counted from 1; and the lines of the texts, as (line, text)."""
+    """Maps the line of each comment, counted from 1, to (column, comment). Also returns the texts as (line, text)."""
     comments, texts = {}, []
     for match in TOKEN.finditer(text):
         token = match.group(0)
@@ -70,7 +70,7 @@ def comments_of(text):
 
 
 def blocks_of(lines, comments):
-    """The comments that are read as one: [(line, words), ...], whether they stand behind code."""
+    """Groups comments on successive lines into blocks. Yields [(line, words), ...] and whether the block is after code."""
     done = set()
     for line in sorted(comments):
         if line in done:
@@ -98,7 +98,7 @@ def names_nothing(words):
 
 
 def riddles_of(text):
-    """(line number, fault): comments in which a reader has to look for a noun."""
+    """Faults (line number, text) for comments in which a reader has to look for a noun."""
     lines = text.split("\n")
     faults = []
     for block, is_behind in blocks_of(lines, comments_of(text)[0]):
@@ -132,7 +132,7 @@ def riddles_of(text):
 
 
 def faults_of(text):
-    """(line number, fault) of one source text; lines count from 1."""
+    """Faults (line number, text) of one source text. Lines are counted from 1."""
     lines = text.split("\n")
     comments, texts = comments_of(text)
     faults = []
@@ -189,7 +189,7 @@ def spelling_faults(text):
 
 
 def script_faults(text):
-    """Of a shell script or a CMake file."""
+    """Faults (line number, text) of a shell script or a CMake file."""
     faults = [
         (number, f"a comment line of {len(line)} columns, more than {COLUMNS}")
         for number, line in enumerate(text.split("\n"), 1)
