@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/capabilities.md is the one table of what has run and what there is. Pages include its sentences between the marks
-`<!-- is: NAME -->` and `<!-- end -->`, and no page says outside of them what denies a row.
+"""docs/reference/capabilities.md is the one table of capabilities and of the machines on which they ran. Pages repeat its sentences
+between the marks `<!-- is: NAME -->` and `<!-- end -->`, and outside of the marks no page contradicts a row.
 
   capabilities_test.py SOURCE_FOLDER [--fix]     --fix writes the table's sentences between the marks
 """
@@ -11,8 +11,8 @@ import sys
 
 TABLE = "docs/reference/capabilities.md"
 MARK = re.compile(r"<!-- is: ([^>]+?) -->(.*?)<!-- end -->", re.S)
-# For each capability: words that its state holds, and what is then false. A state without the words is another one: look at its
-# denials again.
+# For each capability: words of its state, and patterns that are false while the state has these words.
+# If the words are gone, the state has changed, and its patterns must be revised.
 DENIALS = {
     "one GPU": (
         "measured on one H200",
@@ -74,7 +74,7 @@ def states(source):
 
 
 def pages(source):
-    """Every page but pages about the past, and the table itself."""
+    """All pages except the table itself and pages about the past."""
     found = [
         *source.glob("*.md"),
         *(source / "docs").rglob("*.md"),
@@ -90,7 +90,7 @@ def folded(text):
 
 
 def faults_of(text, rows):
-    """What is wrong with the text of a page."""
+    """The faults in the text of a page."""
     for name, quoted in MARK.findall(text):
         if name not in rows:
             yield f"the mark `is: {name}` names no row of {TABLE}"

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages docs/reference/guide-*.md: each has one table of what a guide says and what to type here, and it is true.
+"""Tests the table of each page docs/reference/guide-*.md: what a guide says, and what to type for it in Convoy.
 
-A row is `| the guide | type here | state |`. Everything in code in the middle column is a command of a shell; the commands of a row
-run one after the other, in a folder that holds examples/ and in which the page's `sh` blocks ran first. States:
+A row is `| the guide | type here | state |`. Each code span of the middle column is a shell command. The commands of a row run one
+after the other, in a folder that has examples/ and in which the `sh` blocks of the page ran first. States:
 
   works              the commands of the row end with 0
-  works; CAPABILITY  the same; a row of docs/reference/capabilities.md that the page quotes says how far it is measured
-  refused            each `convoy` or `make` command in the first column ends with another code than 0, and one says "..."
-  not served         says why, and what to do instead; commands are optional
+  works; CAPABILITY  the commands end with 0; the page quotes the row of docs/reference/capabilities.md that says how far it is measured
+  refused            each `convoy` or `make` command in the first column ends with a code other than 0, and one of them prints TEXT
+  not served         the row gives the reason, and what to do instead; commands are optional
 
-`says "TEXT"` behind a state: the output holds TEXT. `(on 8 H200)` behind a command: it sees that machine of tests/machines. The
-models and data sets that the guides name are stood in for by examples/tally-3m and its sums.
+`says "TEXT"` after a state: the output contains TEXT. `(on 8 H200)` after a command: the command runs on that machine of
+tests/machines. examples/tally-3m and its sums replace the models and data sets that the guides name.
 
   guide_tables_test.py SOURCE_FOLDER PROGRAM_FOLDER [PAGE.md ...]
 """
@@ -37,8 +37,8 @@ PAGES = [
     "activity-recognition",
     "data-processing",
     "seed-sweeps",
-]  # the longest first
-PATIENCE_SECONDS = 600  # for one that hangs
+]  # the pages that take longest come first
+PATIENCE_SECONDS = 600  # limit for a command that hangs
 
 
 class Wrong(Exception):
@@ -76,7 +76,7 @@ class Page:
     def __init__(self, source, programs, text, folder):
         self.source, self.text, self.folder = source, text, folder
         shutil.copytree(source / "examples", folder / "examples")
-        held_out = folder / "examples/sums/test.jsonl"  # fewer, for short evaluations
+        held_out = folder / "examples/sums/test.jsonl"  # cut to fewer rows for short evaluations
         held_out.write_text("".join(held_out.read_text().splitlines(keepends=True)[:40]))
         self.environment = machines.plain_environment(programs) | {
             "PATH": f"{programs}:{os.environ['PATH']}",
@@ -167,7 +167,7 @@ class Page:
 
 
 def failures_of(source, programs, text):
-    """What is wrong with a page, by row."""
+    """The faults of a page, by row."""
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         page = Page(source, programs, text, pathlib.Path(folder))
@@ -206,7 +206,7 @@ def check_page(source, programs, name):
 
 
 def finds_what_is_wrong(source, programs):
-    """Planted mistakes: one good row, then rows of which each is wrong."""
+    """True if the test accepts good rows, and refuses each of the planted wrong rows."""
     head = f"\n{HEADING}\n\n| {' | '.join(HEAD)} |\n|---|---|---|\n"
     good = '| a | `echo one \\| tr o O` | works: says "One" |\n| `make none` | | refused: says "none" |\n| b | | not served: no |\n'
     wrong = [
@@ -245,7 +245,7 @@ def main():
     names = [
         pathlib.Path(argument).stem.removeprefix("guide-") for argument in sys.argv[3:]
     ] or PAGES
-    # Half of the time is waiting for programs to start: two pages beside each other.
+    # Two pages run at the same time, because half of the time is spent waiting for programs to start.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         good = list(pool.map(lambda name: check_page(source, programs, name), names))
     sys.exit(0 if all(good) else 1)

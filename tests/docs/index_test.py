@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/README.md is the index: it links to each page below docs/ exactly once. No link of a page leads nowhere, some block of
-a page uses each command, by the flags that its help names, and docs/reference/errors.md is what the sources say. Nothing wants, knows or speaks in a page, and no
-sentence begins with What, Who, Whose or Of. tests/README.md and examples/README.md name every folder beside them.
+"""docs/README.md is the index: it links to each page below docs/ exactly once. No link of a page leads nowhere. Some block of
+a page uses each command, with flags as its help spells them. docs/reference/errors.md has the errors of the sources. In a page
+nothing "wants", "knows" or "speaks", and no sentence begins with What, Who, Whose or Of. tests/README.md and
+examples/README.md name every folder beside them.
 
   index_test.py SOURCE_FOLDER
 """
@@ -31,7 +32,7 @@ def without_code(text):
 
 
 def headings_of(page):
-    """As links name them."""
+    """The headings of a page in the form in which links name them."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
     return {
         re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-")
@@ -40,7 +41,7 @@ def headings_of(page):
 
 
 def targets_of(page):
-    """(link, file, heading) of each link to a file."""
+    """Yields (link, file, heading) for each link to a file."""
     for link in LINK.findall(without_code(page.read_text())):
         if "://" not in link and not link.startswith("mailto:"):
             place, _, heading = link.partition("#")
@@ -48,7 +49,7 @@ def targets_of(page):
 
 
 def commands_without_use(source, pages):
-    """Commands of the reference that no block of a page has typed."""
+    """Commands of the reference that no shell block of a page uses."""
     names = re.findall(
         r"^##+ convoy (.+)$", (source / "docs/reference/commands.md").read_text(), re.M
     )
@@ -60,8 +61,8 @@ def commands_without_use(source, pages):
 
 
 def older_flags(source, page):
-    """(command, flag, the flag that help names) of each command of a page that is typed with another spelling. Pages for users of
-    other programs show those programs' flags."""
+    """(command, flag, the flag in the help) for each command of a page whose flag has another spelling than in the help. Pages for
+    users of other programs are left out, because they show the flags of those programs."""
     if re.match("coming-from-|guide-", page.name):
         return
     spellings = (source / "convoy/apps/front/accepted_spellings.txt").read_text()
@@ -93,7 +94,7 @@ def strange_layers(source):
 
 
 def unnamed_folders(source):
-    """Folders that the map beside them does not name."""
+    """Folders that the README.md beside them does not name."""
     for place in ("tests", "examples"):
         text = (source / place / "README.md").read_text()
         for folder in sorted((source / place).iterdir()):
@@ -106,7 +107,7 @@ def unnamed_folders(source):
 
 
 def faults_of(source):
-    """What is wrong with the pages of a copy of the repository."""
+    """The faults in the pages of a copy of the repository."""
     docs = source / "docs"
     index = docs / "README.md"
     pages = sorted(page for page in docs.rglob("*.md") if page != index)
@@ -157,7 +158,7 @@ def faults_of(source):
 
 
 def finds_planted_faults(source):
-    """Each is found, alone."""
+    """True if each planted fault is found, and nothing else."""
 
     def plant(name, change):
         with tempfile.TemporaryDirectory() as folder:
@@ -219,7 +220,7 @@ def finds_planted_faults(source):
 
 
 def faults_of_hints(source):
-    """Errors that say to nobody what to do; and whether such an error would be found."""
+    """Errors that lack a hint, and a fault if a planted error without a hint is not found."""
     sys.path.insert(0, str(source / "tools"))
     import errors_page
 

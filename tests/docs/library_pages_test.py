@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's reference is what its headers say, the tutorial quotes programs that are compiled, and the comments of the
-library are whole sentences of 100 columns.
+"""The library's reference equals the text of its headers, the tutorial quotes programs that are compiled, and the comments of the
+library are whole sentences of at most 100 columns.
 
   library_pages_test.py SOURCE_FOLDER
 """

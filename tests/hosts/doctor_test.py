@@ -57,7 +57,7 @@ def start(hosts, host, *flags, master=V4["a"], **variables):
 
 
 def finding(process, check="gloo", seconds=120):
-    """The finding of that check, and the exit code."""
+    """The finding of doctor's check `check`, and the exit code."""
     try:
         out, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -142,9 +142,11 @@ def an_interface_that_is_not_there():
 
 
 def a_name_that_leads_back():
-    """As Debian's /etc/hosts has it: each host's own name is 127.0.1.1."""
+    """The host's own name is 127.0.1.1, as in Debian's /etc/hosts."""
     with two_hosts.Hosts() as hosts:
-        folder = pathlib.Path("/etc/netns") / hosts.names["b"]  # `ip netns exec` lays it over /etc
+        folder = (
+            pathlib.Path("/etc/netns") / hosts.names["b"]
+        )  # `ip netns exec` mounts its files over /etc
         folder.mkdir(parents=True)
         try:
             (folder / "hosts").write_text("127.0.0.1 localhost\n127.0.1.1 node0\n")
@@ -165,7 +167,7 @@ def the_other_node_does_not_come():
 
 
 def a_worker_that_never_ends():
-    """On one host: whatever the ranks do, doctor comes to its end."""
+    """On one host, doctor ends although its ranks never end."""
     with tempfile.TemporaryDirectory() as folder:
         worker = pathlib.Path(folder) / "worker"
         worker.write_text("#!/bin/sh\nexec sleep 1000\n")
@@ -188,7 +190,7 @@ def a_worker_that_never_ends():
 
 
 def every_rank_knows_of_the_gpus():
-    """NCCL is tried where all have some; a node that tried alone would wait."""
+    """Every rank learns the number of GPUs of all ranks: NCCL is tried only if all have some, because a node that tried alone would wait."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
             [
@@ -219,7 +221,7 @@ def every_rank_knows_of_the_gpus():
 
 
 def worker_libraries():
-    """Where LibTorch is, as the front finds it."""
+    """The environment with LibTorch's folder, which `convoy --version` names."""
     version = subprocess.run(
         [f"{BIN}/convoy", "--version"], capture_output=True, text=True, check=True
     ).stdout

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two hosts as network namespaces with a veth pair: `convoy launch` on both, with cuts, strangers,
-wrong and late nodes. Usage: hosts_test.py BIN_FOLDER SOURCE_FOLDER [SCENARIO...]
+"""Runs `convoy launch` on two hosts, which are network namespaces with a veth pair, with cut connections, unknown
+clients, and wrong or late nodes. Usage: hosts_test.py BIN_FOLDER SOURCE_FOLDER [SCENARIO...]
 
 Scenarios run side by side, each with hosts of its own. Exit code 77 = skipped, with the reason."""
 
@@ -30,7 +30,7 @@ PATIENCE = 20
 
 
 class Hosts(two_hosts.Hosts):
-    """Two hosts with launchers, which end with them."""
+    """Two hosts with launchers. The launchers end with the hosts."""
 
     def __init__(self, v4=True):
         super().__init__(v4=v4)
@@ -140,7 +140,7 @@ def start_pair(hosts, seconds, **settings):
 
 
 def check_silence(text):
-    """As the launcher measured it when it gave its verdict: a busy machine needs longer to end its ranks."""
+    """Checks the seconds of silence that the launcher reports. The time until the ranks end is not checked, because a busy machine needs longer."""
     found = re.search(r"has been silent for (\d+\.\d) s", text)
     assert found and 5 <= float(found[1]) < 15, text
 
@@ -194,14 +194,15 @@ def cut_without_reset():
 
 
 def cut_of_one_direction():
-    """Row 31: one side hears nothing, the other is not heard."""
+    """Row 31: packets to one host are lost, packets from it arrive."""
     for deaf in "ab":
         with Hosts() as hosts:
             a, b = start_pair(hosts, 120)
             a.await_text("met 4 ranks", 60)
             b.await_text("met 4 ranks", 60)
             hosts.cut(deaf)
-            # The ranks of the side that is still heard take the others down by closing connections: that is no cause.
+            # The ranks whose packets arrive end the other ranks by closing connections. The launchers must not
+            # report this as the cause.
             codes = [side.wait(20) for side in (a, b)]
             text = a.text() + b.text()
             assert codes == [13, 13], f"{codes}\n{text}"
@@ -209,7 +210,7 @@ def cut_of_one_direction():
 
 
 def lossy_and_narrow_network():
-    """Row 33: 5 % of the packets lost, 20 Mbit: slower, and nobody is taken for dead."""
+    """Row 33: with 5 % of the packets lost and 20 Mbit/s the job is slower, and no rank is taken for dead."""
     with Hosts() as hosts:
         hosts.lose(0.05)
         hosts.slow_down("20mbit")
@@ -376,7 +377,7 @@ def host_names_that_do_not_resolve():
 
 
 def a_master_that_can_not_resolve_itself():
-    """Others may know it by a name that leads nowhere on the master: b comes by the address here."""
+    """The master cannot resolve its own name. Host b uses the master's address."""
     with Hosts() as hosts:
         rename = ["unshare", "--uts", "sh", "-c", 'hostname no-such-host-anywhere; exec "$@"', "sh"]
         a = hosts.launch("a", endpoint=f"no-such-host-anywhere:{PORT}", before=rename)
@@ -402,7 +403,7 @@ def a_killed_rank_restarts_everywhere():
         b.expect(0, 10)
 
 
-# ---- the same with convoy train: Gloo between the hosts, the coordinator's store to meet at
+# ---- scenarios with convoy train: Gloo connects the hosts, and ranks meet in the coordinator's store
 
 
 def write_training(folder, epochs):
@@ -425,7 +426,7 @@ data: {{train_path: {folder}/rows.jsonl, val_path: {folder}/val.jsonl, cache_dir
 
 
 class Training:
-    """A run folder on a file system that both hosts see, gone afterwards."""
+    """A training whose run folder is on a file system that both hosts see. The folder is removed at the end."""
 
     def __init__(self, epochs):
         self.folder = tempfile.mkdtemp(prefix="convoy-hosts-")

@@ -15,7 +15,7 @@ BINARIES = ""
 
 
 def skip_without_server():
-    """Finds the server or installs it; ends the test as skipped, with the reason, where neither can be."""
+    """Finds the server or installs it. If neither is possible, ends the test as skipped, with the reason."""
     global BINARIES
     packages = pathlib.Path(__file__).parent.parent / "files/packages.sh"
     done = subprocess.run(

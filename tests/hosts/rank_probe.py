@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank without torch: meets the others at MASTER_ADDR:MASTER_PORT as a store's clients would, then
-sends a number around once per 0.1 s for PROBE_SECONDS. A silent network makes it wait for ever.
-Rank 0 leaves out connections that do not greet as ranks do."""
+"""A rank without torch. The ranks meet at MASTER_ADDR:MASTER_PORT like clients of a store, then pass a number around
+every 0.1 s for PROBE_SECONDS. On a silent network they wait for ever. Rank 0 ignores connections that do not begin
+with the greeting of a rank."""
 
 import os
 import socket

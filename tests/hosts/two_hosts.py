@@ -17,7 +17,7 @@ def skip(reason):
 
 
 def skip_without(*programs):
-    """Ends the test as skipped where hosts cannot be made or one of these programs is missing."""
+    """Ends the test as skipped if hosts cannot be made or one of these programs is missing."""
     if os.geteuid() != 0:
         skip("network namespaces need root")
     for program in ("ip", "iptables", *programs):
@@ -38,14 +38,14 @@ def run(*command):
 
 
 class Hosts:
-    """The hosts `a` and `b`, with the addresses V4 and V6. As a context they leave nothing behind."""
+    """The hosts `a` and `b`, with the addresses V4 and V6. Used in a `with` block, they are removed at its end."""
 
     numbers = itertools.count()
 
     def __init__(self, v4=True, v6=True):
         number = next(Hosts.numbers)
         self.names = {h: f"convoy-{os.getpid()}-{number}{h}" for h in "ab"}
-        # The kernel takes 15 letters.
+        # The kernel allows 15 letters for the name of a link.
         self.links = {h: f"cv{os.getpid() % 100000}n{number}{h}" for h in "ab"}
         self.v4, self.v6 = v4, v6
 
@@ -86,11 +86,11 @@ class Hosts:
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
 
     def inside(self, host, command):
-        """The same command on that host. `ip netns exec` becomes the program itself."""
+        """The command line that runs `command` on the host. `ip netns exec` becomes the program itself."""
         return ["ip", "netns", "exec", self.names[host]] + command
 
     def cut(self, deaf="ab"):
-        """Packets to these hosts vanish on their way; no one is told."""
+        """Drops packets to these hosts. The sender gets no error."""
         for host in deaf:
             run(
                 *self.inside(
@@ -107,7 +107,7 @@ class Hosts:
             )
 
     def lose(self, part):
-        """So many of the packets vanish, in both directions."""
+        """Drops this share of the packets, in both directions."""
         for host in "ab":
             run(
                 *self.inside(

@@ -3,8 +3,8 @@
 
 `Hub` has repositories in memory. Large files (LFS) are sent on to a second host, the CDN, as the real hub does. Each
 request is noted in `Hub.requests`. A fault is a dict: `match` (part of the path), `method`, `times` (how often; -1 = always),
-and what happens instead: `status` (with `headers`), `cut` (bytes after which the connection ends), `stall` (bytes after
-which nothing comes), `spoil` (one byte is another), `no_range` (Range is not known), `pace` (seconds between pieces).
+and the fault itself: `status` (with `headers`), `cut` (bytes after which the connection ends), `stall` (bytes after
+which nothing more is sent), `spoil` (one byte is changed), `no_range` (Range is ignored), `pace` (seconds between pieces).
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`convoy models fetch` and `convoy data fetch` against a small hub on this machine (hub_server.py), which can fail.
 
-What a fetch leaves is held equal to golden_listing.json: what huggingface_hub's snapshot_download leaves of the same
-repository (make_golden_listing.py). CONVOY_BIN_DIR says where convoy is.
+The files of a fetch are compared with golden_listing.json: the files that huggingface_hub's snapshot_download writes
+for the same repository (make_golden_listing.py). CONVOY_BIN_DIR: the folder of the program.
 """
 
 import json
@@ -25,7 +25,7 @@ NAME = "org/tiny"
 
 
 def listing(folder):
-    """Every path below: a link with its target, a file with its bytes' git id."""
+    """Every path below `folder`: a link with its target, a file with the git id of its bytes."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
@@ -84,7 +84,7 @@ class FetchCase(unittest.TestCase):
         self.assertFalse(list(self.cache.rglob("*.incomplete")))
 
     def bytes_asked(self, name):
-        """Requests for the bytes of an LFS file, in order: the ranges they asked for."""
+        """The byte ranges of the requests for an LFS file, in order."""
         etag = self.repository.etag(name)
         return [
             r["range"]
@@ -148,7 +148,9 @@ class Layout(FetchCase):
         absent = self.run_convoy("models", "check", NAME, code=10)[1]
         self.assertIn(f"convoy models fetch {NAME}", absent)
         self.fetch()
-        self.run_convoy("models", "check", NAME, code=10)  # of no family, but found
+        self.run_convoy(
+            "models", "check", NAME, code=10
+        )  # found, but refused: its family is unknown
 
     def test_branches_commits_and_odd_names(self):
         self.repository.branches["refs/pr/1"] = self.repository.commit
@@ -194,7 +196,9 @@ class Again(FetchCase):
         self.hub.requests.clear()
         _, err = self.fetch()
         self.assertIn("are there", err)
-        self.assertEqual([r["method"] for r in self.hub.requests], ["GET"])  # what `main` is
+        self.assertEqual(
+            [r["method"] for r in self.hub.requests], ["GET"]
+        )  # asks which commit `main` is
 
     def test_of_a_new_commit_only_what_changed(self):
         self.fetch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes golden_listing.json: what huggingface_hub's snapshot_download leaves in its cache of sample_repository.py.
+"""Makes golden_listing.json: the files that huggingface_hub's snapshot_download writes into its cache for sample_repository.py.
 
 Run: python make_golden_listing.py
 """
@@ -25,7 +25,7 @@ if __name__ == "__main__":
         from huggingface_hub import snapshot_download
 
         snapshot_download("org/tiny")
-        # trees/ is a memory of huggingface_hub 2 for itself.
+        # trees/ is left out: huggingface_hub 2 keeps its own data there.
         found = {
             path: what
             for path, what in listing(pathlib.Path(home) / "hub").items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the machines of this folder: what NVML tells there (tests/fake_nvml) and what /proc and /sys hold.
+"""Writes the machines of this folder: the answers of NVML (tests/fake_nvml), and the files of /proc and /sys.
 
 python3 make_machines.py [FOLDER]
 """
@@ -12,7 +12,7 @@ MIB_OF_GIB = 1024
 
 
 def host(sockets, cores, threads_per_core, node_gib, cpu, free_share=0.8, swap_gib=0):
-    """Files of a host whose sockets are its NUMA nodes."""
+    """The files of a host that has one NUMA node per socket."""
     files, links = {}, {}
     cpus = sockets * cores * threads_per_core
     for number in range(cpus):
@@ -61,7 +61,7 @@ def host(sockets, cores, threads_per_core, node_gib, cpu, free_share=0.8, swap_g
 
 
 def pci_device(files, links, address, path, node):
-    """A PCI device below the bridges of `path`."""
+    """Adds a PCI device below the bridges of `path`."""
     folder = "/".join(["sys/devices", *path, address])
     files[f"{folder}/numa_node"] = f"{node}\n"
     links[f"sys/bus/pci/devices/{address}"] = "/".join(["../../../devices", *path, address])
@@ -79,7 +79,7 @@ def nic(files, links, name, address, path, node, infiniband=True):
 
 
 def eight_on_switches(nics=True):
-    """An HGX board: four switches, two GPUs and two network cards behind each, two switches a socket."""
+    """An HGX board with four switches: two GPUs and two network cards at each switch, two switches at each socket."""
     files, links = host(2, 48, 2, 1024, "INTEL(R) XEON(R) PLATINUM 8558")
     gpus = []
     for gpu in range(8):
@@ -164,7 +164,7 @@ def h200x8():
 
 
 def a100x4():
-    """Linked directly, four links each; no GPM, no energy through fields, a row that waits for a reset."""
+    """GPUs with four direct links each, without GPM and without energy in fields; one GPU has a memory row that waits for a reset."""
     files, links = host(2, 32, 2, 256, "AMD EPYC 7543 32-Core Processor")
     gpus = []
     for gpu in range(4):
@@ -219,7 +219,7 @@ def a100x4():
 
 
 def mig():
-    """Two A100 of which one is cut into three instances; NVML knows no utilisation of either part."""
+    """Two A100; one is divided into three instances. NVML gives no utilisation for that GPU or for its instances."""
     files, links = host(1, 16, 2, 128, "AMD EPYC 7313 16-Core Processor")
     for _gpu, root in enumerate((0x01, 0x41)):
         pci_device(
@@ -292,7 +292,7 @@ def mig():
 
 
 def lost():
-    """Four H100; the third falls off the bus at the fourth look, after Xid 79."""
+    """Four H100. The third one falls off the bus at the fourth sample, after Xid 79."""
     files, links, gpus = eight_on_switches(nics=False)
     gpus = gpus[:4]
     gpus[2].update({"lost_at": 4, "xids": {"3": 79}})
@@ -325,7 +325,7 @@ def lost():
 
 
 def breaking():
-    """Two H100; 0.4 s after the driver is opened the second falls off the bus, after a row of its memory was remapped."""
+    """Two H100. A memory row of the second one is remapped 0.2 s after the driver is opened; 0.2 s later this GPU falls off the bus."""
     files, links = host(1, 16, 2, 128, "AMD EPYC 9124 16-Core Processor")
     gpus = [
         {"uuid": f"GPU-5555000{slot}-0000-0000-0000-000000000000", "pci": f"0000:{slot}1:00.0"}
@@ -356,7 +356,7 @@ def breaking():
 
 
 def wsl():
-    """A GeForce under WSL2: Windows' driver tells little, and one figure is a sentinel."""
+    """A GeForce under WSL2: the driver of Windows gives few figures, and its power is a sentinel value."""
     files, links = host(1, 8, 2, 32, "13th Gen Intel(R) Core(TM) i7-13700K")
     return {
         "nvml": {
@@ -387,7 +387,7 @@ def wsl():
 
 
 def unified():
-    """A GB10, whose memory is the host's: NVML tells none."""
+    """A GB10, which uses the memory of the host: NVML gives no memory of its own."""
     files, links = host(1, 20, 1, 119, "Cortex-X925")
     return {
         "nvml": {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planned memory of trainings and engines beside measured peaks: memory_test.py CONVOY [FILE.gguf]."""
+"""Compares the planned memory of trainings and engines with measured peaks: memory_test.py CONVOY [FILE.gguf]."""
 
 import json
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What watching eight GPUs costs, at 10 looks a second so that it shows: a tenth of it is the cost at 1 Hz.
+"""Measures the cost of watching eight GPUs. It takes 10 samples a second, so that the cost is measurable; at 1 Hz the cost is a tenth.
 
 python3 cost_test.py SOURCE_FOLDER PROGRAM_FOLDER [SECONDS]
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job does when a GPU of one of its ranks breaks: whole programs over the fake NVML.
+"""Tests a job when a GPU of one of its ranks breaks, with whole programs and the fake NVML.
 
 python3 faults_test.py SOURCE_FOLDER PROGRAM_FOLDER
 """
@@ -30,7 +30,7 @@ class Faults(unittest.TestCase):
     def launch(
         self, gpu, *arguments, program=("sleep", "900"), count=4, environment=None, driver=None
     ):
-        """`gpu`: what is told of the third of four GPUs."""
+        """Runs `convoy launch`. `gpu`: figures of the third of four GPUs."""
         described = json.loads((SOURCE / "tests/machines/lost.json").read_text())
         described["nvml"]["gpus"][2].pop("xids")
         described["nvml"]["gpus"][2].pop("lost_at")

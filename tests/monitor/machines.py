@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machines of tests/machines for whole programs."""
+"""Lets whole programs run on the machines of tests/machines."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import pathlib
 
 
 def lay_out(source, name, root):
-    """Writes a machine's /proc and /sys below `root` and gives the environment in which a program is on it."""
+    """Writes the /proc and /sys of a machine below `root`. Returns the environment in which a program sees that machine."""
     scenario = source / "tests/machines" / f"{name}.json"
     told = json.loads(scenario.read_text())
     for path, text in told["files"].items():
@@ -20,7 +20,7 @@ def lay_out(source, name, root):
 
 
 def plain_environment(programs):
-    """Without what the machine that runs the tests says of itself."""
+    """The environment without the variables that describe the machine on which the tests run."""
     left_out = ("CUDA_", "HIP_", "ROCR_", "NVIDIA_", "TORCHELASTIC", "CONVOY_", "RANK")
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(left_out)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation shows of commands on the machines of tests/machines is what they print.
+"""The outputs that the documentation shows for commands on the machines of tests/machines equal their real outputs.
 
     python3 pages_test.py SOURCE_FOLDER PROGRAM_FOLDER [--fix]
 
-A block of a page that follows `<!-- machine: NAME -->` holds command lines after "$ " and what each prints. --fix rewrites it.
+A block of a page after `<!-- machine: NAME -->` has command lines, which begin with "$ ", each followed by its output. --fix rewrites the outputs.
 """
 
 import difflib
@@ -17,7 +17,7 @@ import tempfile
 import machines
 
 BLOCK = re.compile(r"(<!-- machine: (\w+) -->\n```text\n)(.*?)(```\n)", re.S)
-# Lines of times, which differ from run to run.
+# Lines with times, which differ between runs.
 TIMES = re.compile(r"^(watched|watching took|gpu\d+: no answer for) .*$", re.M)
 
 

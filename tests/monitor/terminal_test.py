@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view of `convoy monitor` in a terminal: curves, keys, another size, Ctrl-C, and the terminal as it was before."""
+"""Tests the view of `convoy monitor` in a terminal: curves, keys, a new size of the terminal, Ctrl-C, and that the terminal is restored."""
 
 import codecs
 import fcntl
@@ -109,7 +109,7 @@ class Terminal(unittest.TestCase):
         view.press("q")
         self.assertEqual(view.end(), 0)
         self.assertIn("balance: unequal: gpu5", view.out)
-        self.assertIn("\x1b[?1049l", view.out)  # the text before is back
+        self.assertIn("\x1b[?1049l", view.out)  # switches back to the earlier screen
         self.assertIn("\x1b[?25h", view.out)
 
     def test_p_stops_the_picture_and_lets_it_go_on(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training says of the devices that it ran on, by whole programs on this machine's CPUs.
+"""Tests the reports of a training on its devices, with whole programs on this machine's CPUs.
 
 python3 training_test.py SOURCE_FOLDER PROGRAM_FOLDER
 """
@@ -73,7 +73,9 @@ class Training(unittest.TestCase):
         run = self.train("--nproc", "2")
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu_s = used.ru_utime + used.ru_stime - used_before.ru_utime - used_before.ru_stime
-        had_cores = min(1, cpu_s / (time.monotonic() - begin))  # few on a busy machine
+        had_cores = min(
+            1, cpu_s / (time.monotonic() - begin)
+        )  # cores that the training got; few on a busy machine
         devices = self.metrics()["devices"]
         self.assertEqual(devices["gpus"], [])
         cores = devices["cpu"]["job_cpu_cores"]
@@ -103,7 +105,7 @@ class Training(unittest.TestCase):
             self.convoy("bench", "peak", "--json", "--devices", "cpu").stdout.splitlines()[-1]
         )["peaks"]
         self.assertEqual([peak["dtype"] for peak in peaks], ["fp32", "bf16"])
-        run = self.train(steps=24)  # goes on
+        run = self.train(steps=24)  # continues the run
         self.assertIn("% of the measured peak", run.stderr)
         metrics = self.metrics()
         self.assertEqual(metrics["devices"]["tokens"], metrics["train_tokens"])
@@ -164,7 +166,7 @@ class Training(unittest.TestCase):
     def test_watching_eight_gpus_beside_it_is_cheap(self):
         self.environment.update(machines.plain_environment(PROGRAMS))
         self.environment.update(machines.lay_out(SOURCE, "h200x8", self.folder / "root"))
-        looks_per_second = 10  # so that it shows
+        looks_per_second = 10  # many, so that their cost is measurable
         self.train(
             "--devices",
             "cpu",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files as MNIST has them, of made-up digits: digit d is a bright bar in row 2 d + 4, with noise.
+"""Writes files in the format of MNIST with made-up digits: digit d is a bright bar in row 2 d + 4, with noise.
 
 make_digits.py FOLDER
 """

@@ -18,7 +18,8 @@ class Browser:
         self.number = 0
         self.rest = b""
 
-        # The browser's ends become 3 and 4, from numbers that these do not cover.
+        # The browser's ends become descriptors 3 and 4. They are duplicated first, so that dup2 cannot
+        # overwrite an end that is still needed.
         high_in, high_out = os.dup(to_browser), os.dup(from_browser)
 
         def at_three_and_four():
@@ -113,7 +114,7 @@ class Browser:
 
 
 def run(check, name):
-    """check(browser, url, picture_folder or None), with the arguments of the program: URL [PICTURE_FOLDER]."""
+    """Calls check(browser, url, picture_folder or None) with the arguments of the program: URL [PICTURE_FOLDER]."""
     url, pictures = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     with tempfile.TemporaryDirectory() as home:
         browser = Browser(home)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to the model of a run, over HTTP and in Chromium where there is one: chat_test.py CONVOY [PICTURE_FOLDER]"""
+"""Asks the model of a run questions over HTTP, and in Chromium if it is installed: chat_test.py CONVOY [PICTURE_FOLDER]"""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ def served(folder, *flags):
 
 
 def post(server, run, question, headers=JSON):
-    """Status and text."""
+    """Returns the status and the text of the answer."""
     request = urllib.request.Request(
         f"{server.url}v1/chat/completions?run={run}", json.dumps(question).encode(), headers
     )
@@ -109,7 +109,7 @@ class Chat(unittest.TestCase):
             ],
             check=True,
         )
-        # Another run with the same adapter, and one whose base is nowhere.
+        # `other` has the same adapter; the base model of `lost` does not exist.
         shutil.copytree(f"{cls.runs}/tuned", f"{cls.runs}/other")
         shutil.copytree(f"{cls.runs}/tuned", f"{cls.runs}/lost")
         record = pathlib.Path(f"{cls.runs}/lost/run.json")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page without a mouse: keyboard.py URL [PICTURE_FOLDER]"""
+"""Uses the page without a mouse: keyboard.py URL [PICTURE_FOLDER]"""
 
 import browser as chromium
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What charts and tables say, in the light, in the dark and on a phone: looks.py URL [PICTURE_FOLDER]"""
+"""Checks the texts of charts and tables, with the light theme, with the dark theme and on a phone: looks.py URL [PICTURE_FOLDER]"""
 
 import urllib.parse
 
@@ -19,7 +19,7 @@ def equal(found, wanted, what):
 
 
 def hovered(browser, title, step, last):
-    """What stands beside the title while the pointer is over that place of a chart from step 1 to `last`."""
+    """The text beside the title while the pointer is over `step` of a chart that goes from step 1 to `last`."""
     return browser.value(f"""(() => {{
       const paper = document.querySelector('[data-chart="{title}"] svg'), bounds = paper.getBoundingClientRect();
       const share = (LEFT + (WIDTH - LEFT - RIGHT) * ({step} - 1) / ({last} - 1)) / WIDTH;
@@ -145,7 +145,7 @@ def check_phone_and_dark(browser, pictures):
         0,
         "headers that break inside words, or do not fit",
     )
-    # The pointer on a line of a seed lights the lines of that seed.
+    # The pointer on a line of a seed highlights all lines of that seed.
     browser.value(
         f"{figure}.querySelector('[data-seed=\"1\"] *').dispatchEvent(new PointerEvent('pointerover', {{bubbles: true}}))"
     )

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Run folders of every state for the page's test: make_runs.py FOLDER OLD_RUNS
 
-Beside OLD_RUNS finished ones: `long` of a million steps, `failed`, `diverged`, `running`, and `empty`. Prints "ready", then holds the lock
-of `running`, as its training would, until it is ended."""
+Writes OLD_RUNS finished runs, and `long` with a million steps, `failed`, `diverged`, `running` and `empty`. Prints "ready", then holds the
+lock of `running`, as its training would, until this program is ended."""
 
 import fcntl
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`convoy process --engine` against servers of OpenAI's HTTP API that can fail (text_server.py): the rows equal the rows of
-a server without faults, and no text is answered twice. CONVOY_BIN_DIR says where convoy is."""
+"""Runs `convoy process --engine` with servers of OpenAI's HTTP API that can fail (text_server.py). The rows equal the rows
+with a server without faults, and no text is answered twice. CONVOY_BIN_DIR: the folder of the program."""
 
 import fcntl
 import json
@@ -26,7 +26,7 @@ FAULTS = ["drop", 0.05, "garble"]
 
 
 def one_in_five(number, _):
-    """Drops, delays, garbles and refuses one request in five each."""
+    """Of each five requests one is dropped, one delayed, one garbled and one refused."""
     kind = number % 5
     return FAULTS[kind] if kind < 3 else REFUSALS[number // 5 % 3] if kind == 3 else None
 
@@ -110,15 +110,15 @@ class RowsTest(EngineCase):
     def test_a_server_with_faults_gives_the_rows_of_one_without(self):
         calm = self.server()
         self.process(calm, "calm.jsonl")
-        self.assertEqual(len(calm.bodies), 48)  # generate and evaluate, once each
-        self.assertLess(calm.connections, 40)  # they stay open
+        self.assertEqual(len(calm.bodies), 48)  # two requests for each row: generate and evaluate
+        self.assertLess(calm.connections, 40)  # connections stay open for several requests
         faulty = self.server(one_in_five)
         self.process(faulty, "faulty.jsonl")
         self.assertEqual(self.rows("calm.jsonl"), self.rows("faulty.jsonl"))
         self.assertEqual(calm.answered, faulty.answered)
         self.assertEqual(set(faulty.answered.values()), {1})
         self.assertGreater(len(faulty.bodies), 60)
-        # The same command has nothing to ask for.
+        # Run again, the same command sends no requests.
         asked = len(calm.bodies)
         calm.close()
         self.process(calm, "calm.jsonl")
@@ -132,7 +132,7 @@ class RowsTest(EngineCase):
         self.assertEqual(set(server.answered.values()), {1})
 
     def test_every_form_of_a_text_is_kept_and_paid_once(self):
-        """Parts, unusual ends, calls of tools: each row has its text, and costs one request."""
+        """Answers in parts, unusual ends and tool calls: each row has its text, and costs one request."""
 
         def parts(answer):
             message = answer["choices"][0]["message"]
@@ -193,7 +193,7 @@ class RowsTest(EngineCase):
         self.assertEqual(len(server.bodies), 24)
 
     def test_a_run_that_ends_with_a_refusal_keeps_what_is_paid(self):
-        """The key expires while requests are under way: their texts are kept, and the next run asks for the others alone."""
+        """The key expires while requests are running. Their texts are kept, and the next run requests only the other texts."""
         self.write_rows(60)
         expired = []
         server = self.server(
@@ -218,7 +218,7 @@ class RowsTest(EngineCase):
             self.assertEqual(set(server.answered.values()), {1})
 
     def test_a_row_that_alone_is_missing_is_its_error(self):
-        """As routers answer for one prompt; the same command goes on after it."""
+        """A router may answer so for one prompt. The same command then continues with the other rows."""
         for status in (404, 501):
             server = self.server(
                 lambda _, body: (
@@ -244,7 +244,7 @@ class RowsTest(EngineCase):
         said = self.process(server, "out.jsonl", "--stages", "generate", code=2)
         self.assertIn("status 402: Insufficient credits", said)
         self.assertIn("add credit, then run the same command again", said)
-        self.assertLessEqual(len(server.bodies), 24)  # no text is asked for twice
+        self.assertLessEqual(len(server.bodies), 24)  # no text is requested twice
         poor.clear()
         poor.append(False)
         self.process(server, "out.jsonl", "--stages", "generate")
@@ -417,7 +417,7 @@ class RowsTest(EngineCase):
 
 class KillTest(EngineCase):
     def kept_texts(self):
-        """Number of texts in the ledger. A finished row has two, in its result."""
+        """Number of texts in the ledger. A finished row counts as two, because its result has both texts."""
         try:
             store = sqlite3.connect(
                 f"file:{self.folder() / 'ledger.db'}?mode=ro", uri=True, timeout=10
@@ -449,7 +449,7 @@ class KillTest(EngineCase):
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         asked = len(server.bodies)
-        # Requests that were held when their client was killed get an answer that nobody reads.
+        # Requests whose client was killed while they were held get an answer that nobody reads.
         other = self.server()
         self.process(other)
         self.assertFalse(answered & {other.prompt_of(body) for body in other.bodies})
@@ -468,7 +468,7 @@ class KillTest(EngineCase):
         deadline = time.monotonic() + 60
         while len(server.answered) < 60 and time.monotonic() < deadline:
             time.sleep(0.001)
-        os.kill(process.pid, signal.SIGKILL)  # its worker goes with it
+        os.kill(process.pid, signal.SIGKILL)  # its worker ends too
         process.communicate()
         self.process(server)
         self.assertEqual(len(server.answered), 200)
@@ -576,7 +576,7 @@ class RefusalTest(EngineCase):
 
 
 class AnswersTest(EngineCase):
-    """`convoy generate` and `convoy eval --generate` over servers."""
+    """Tests `convoy generate` and `convoy eval --generate` with servers."""
 
     def generate(self, server, *more, code=0):
         return self.run_convoy(
@@ -649,7 +649,7 @@ class AnswersTest(EngineCase):
         asked = len(server.bodies)
         self.generate(
             server, "--output", "answers.jsonl", code=2
-        )  # nothing else is left to ask for
+        )  # only the missing text is requested
         self.assertEqual(len(server.bodies), asked + 1)
         printed = self.generate(server, "--quiet", code=10)
         self.assertEqual(printed.count('"completion"'), 12)
@@ -816,7 +816,7 @@ class AnswersTest(EngineCase):
         process = self.start(*words(server))
         samples = self.home / "results" / "samples.jsonl"
         self.wait_for_lines(self.home / "results" / "samples.jsonl.partial" / "rank-0-0", 8)
-        samples.mkdir()  # so they cannot be written
+        samples.mkdir()  # a folder, so that the samples cannot be written
         server.hold(None)
         process.communicate(timeout=120)
         self.assertNotEqual(process.returncode, 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One run of rows on two hosts: network namespaces, a real PostgreSQL server on one of them, a folder that both see.
+"""One run of rows on two hosts, which are network namespaces. One host has a real PostgreSQL server, and both see one folder.
 Usage: hosts_test.py BIN_FOLDER. Exit code 77 = skipped, with the reason."""
 
 import json
@@ -28,8 +28,8 @@ WORDS = [
 
 
 class Node:
-    """The run on one host. Processes of b have numbers of their own, as on another machine: a cannot see whether they
-    live."""
+    """The run on one host. Host b has a process namespace of its own, like another machine, so a cannot see whether its
+    processes live."""
 
     def __init__(self, hosts, host, folder, store, words):
         self.errors, self.output = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
@@ -80,7 +80,7 @@ class Runs:
             return file.read()
 
     def start(self, name, other_folder=None, words=()):
-        """Both hosts, b first: it waits for the plan. Returns when both are at work."""
+        """Starts the run on both hosts, first on b, which waits for the plan. Returns when both are working."""
         store, folder = self.server.make(name), os.path.join(self.folder, name)
         os.mkdir(folder)
         right = Node(self.hosts, "b", other_folder or folder, store, words)
@@ -133,7 +133,7 @@ def a_host_that_is_cut_off_holds_nobody_up(runs):
     if gave_up:
         assert code != 0 and "PostgreSQL" in right.text, (code, right.text)
         return
-    # Host b learns that all is done.
+    # Host b notices that all rows are done.
     assert code == 0, right.text
     assert right.report["rows"] + left.report["rows"] <= ROWS, (left.report, right.report)
 

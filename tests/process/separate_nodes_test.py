@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`convoy process --texts-in-store`: nodes with folders of their own, which meet in a PostgreSQL server.
+"""Tests `convoy process --texts-in-store`: nodes that have separate folders and meet in a PostgreSQL server.
 Usage: separate_nodes_test.py BIN_FOLDER SOURCE_FOLDER. Exit code 77 = skipped, with the reason."""
 
 import json
@@ -29,7 +29,7 @@ def free_port():
 
 
 class Nodes:
-    """Folders of the nodes of one run, each a current folder and a run folder."""
+    """The folders of the nodes of one run: each node has a current folder and a run folder."""
 
     def __init__(self, folder, name):
         self.folder, self.port = os.path.join(folder, name), free_port()
@@ -110,7 +110,7 @@ def rows_of(errors):
 
 
 def wait_for_rows(nodes, process, count):
-    """Until the node has so many rows, as its devices.csv and events say."""
+    """Waits until the node has done `count` rows, by its devices.csv and events."""
     events = os.path.join(nodes.folder, "0", "runs")
     until = time.monotonic() + 100
     while time.monotonic() < until:

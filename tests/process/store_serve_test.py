@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`convoy store serve`: a server that lives as long as the command, keeps its data, and shares a run.
+"""Tests `convoy store serve`: its server runs as long as the command, keeps its data, and serves a shared run.
 Usage: store_serve_test.py BIN_FOLDER. Exit code 77 = skipped, with the reason."""
 
 import contextlib
@@ -57,7 +57,7 @@ def end(server, how=signal.SIGTERM):
 
 
 def server_processes(folder):
-    """Of the server whose data lie there."""
+    """The processes of the server that has its data in `folder`."""
     found = []
     for name in os.listdir("/proc"):
         try:
@@ -89,7 +89,7 @@ def a_run_goes_on_after_the_server_was_ended(folder):
     while server_processes(home) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not server_processes(home), "the server outlived its command"
-    # A killed server's data are sound.
+    # The data of a killed server are not damaged.
     last = serve(home)
     assert run_rows(os.path.join(folder, "run"), url_of(last), 50) == 0
     assert end(last, signal.SIGINT)[0] == 0
@@ -107,7 +107,9 @@ def a_wrong_password_and_a_dead_server_are_said(folder):
     )
     assert done.returncode == 12 and "password authentication failed" in done.stderr, done.stderr
     for process in server_processes(home):
-        with contextlib.suppress(ProcessLookupError):  # the refused connection's, which ends
+        with contextlib.suppress(
+            ProcessLookupError
+        ):  # the process of the refused connection may have ended
             os.kill(int(process), signal.SIGQUIT)
     assert server.wait(30) == 12
     assert "ended unexpectedly" in server.stderr.read()

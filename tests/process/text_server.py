@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of OpenAI's HTTP API whose texts follow from their prompts, with faults on order.
+"""A server of OpenAI's HTTP API whose texts depend only on their prompts, with planned faults.
 
 It counts the requests for each prompt and the whole answers that it gave, and can hold requests back.
 """
@@ -13,18 +13,18 @@ import time
 
 
 class TextServer:
-    """`fault(number, body)`: the fault of the request with this number, from 0: None, "drop", seconds of delay,
-    "garble", "half", "html", "empty", "no choices", a status with a message, or a function that changes the answer."""
+    """`fault(number, body)` returns the fault for a request, numbered from 0: None, "drop", seconds of delay, "garble",
+    "half", "html", "empty", "no choices", a status with a message, or a function that changes the answer."""
 
     def __init__(self, fault=lambda number, body: None, key=None, model="m", port=0):
         self.fault, self.key, self.model = fault, key, model
         self.lock = threading.Condition()
-        self.bodies = []  # of all requests for a text
+        self.bodies = []  # bodies of all requests for a text
         self.paths = []
-        self.answered = collections.Counter()  # whole answers, by prompt
+        self.answered = collections.Counter()  # number of whole answers, by prompt
         self.most_at_once = self.at_once = 0
         self.connections = 0
-        self.answers_left = None  # then requests are held; None: without limit
+        self.answers_left = None  # answers until requests are held; None: no limit
         server = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -67,7 +67,7 @@ class TextServer:
             request_queue_size = 128
 
             def handle_error(self, request, address):
-                pass  # a client that left
+                pass  # the client has closed its connection
 
         self.server = Server(("127.0.0.1", port), Handler)
         self.port = self.server.server_port
@@ -80,7 +80,7 @@ class TextServer:
         self.server.server_close()
 
     def hold(self, answers):
-        """Gives so many answers more, and holds the other requests; None: gives all."""
+        """Gives `answers` more answers and holds all later requests. None: answers all requests."""
         with self.lock:
             self.answers_left = answers
             self.lock.notify_all()
@@ -162,7 +162,7 @@ class TextServer:
             self.lock.wait_for(lambda: self.answers_left is None or self.answers_left > 0)
             if self.answers_left is not None:
                 self.answers_left -= 1
-        # The answer is counted first: who has the answer may look at the count at once.
+        # The answer is counted before it is sent, because its client may read the count at once.
         self.count_answer(body, 1)
         try:
             self.respond(handler, 200, answer)
@@ -173,5 +173,5 @@ class TextServer:
     def count_answer(self, body, by):
         with self.lock:
             self.answered[self.prompt_of(body)] += by
-            self.answered += collections.Counter()  # without zeros
+            self.answered += collections.Counter()  # drops prompts whose count is 0
             self.lock.notify_all()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`convoy profile` on real trainings: profile_test.py SOURCE_FOLDER PROGRAM_FOLDER
+"""Runs `convoy profile` on real trainings: profile_test.py SOURCE_FOLDER PROGRAM_FOLDER
 
-Perfetto's trace processor reads the traces; what it adds up in SQL is what the report says. PERFETTO_UI: see trace_processor.mjs."""
+Perfetto's trace processor reads the traces; its sums in SQL equal the figures of the report. PERFETTO_UI: see trace_processor.mjs."""
 
 import json
 import os
@@ -18,7 +18,7 @@ SOURCE, PROGRAMS = map(pathlib.Path, sys.argv[1:3])
 ENVIRONMENT = {
     **os.environ,
     "OMP_WAIT_POLICY": "PASSIVE",
-}  # threads that spin cost others their cores
+}  # spinning threads would take cores from other processes
 CONFIG = "examples/sums/lora.yaml"
 TRAIN = ("train", CONFIG, "train.final_eval=false")
 
@@ -49,7 +49,7 @@ def rows(processor, sql):
     return [vars(row) for row in processor.query(sql)]
 
 
-# The track of a rank, or the one above it.
+# Slices with the name of their rank: the name of the parent track, or else of their own track.
 SLICES = """
   select slice.name as name, slice.category as category, slice.ts as ts, slice.dur as dur, slice.depth as depth,
          coalesce(above.name, track.name) as rank

@@ -1,4 +1,4 @@
-"""The engine processes of `convoy serve`: shared out, killed, replaced. engines_test.py CONVOY MODEL."""
+"""Tests the engine processes of `convoy serve`: requests are divided among them, and killed engines are replaced. engines_test.py CONVOY MODEL."""
 
 import contextlib
 import http.client
@@ -20,7 +20,7 @@ CONVOY, MODEL = sys.argv.pop(1), sys.argv.pop(1)
 PROMPT = "Question: 12 + 7 = ?\nAnswer:"
 JSON = {"Content-Type": "application/json"}
 LONG = dict(prompt=PROMPT, max_tokens=400, temperature=1)
-LONGER = dict(LONG, n=100)  # with --batch-size 1
+LONGER = dict(LONG, n=100)  # runs long with --batch-size 1
 
 
 class Server:
@@ -212,7 +212,7 @@ class Engines(unittest.TestCase):
     def test_a_short_request_does_not_wait_for_long_ones(self):
         with served("--engines", "1") as server:
             engine = server.engines()[0]
-            os.kill(engine, signal.SIGSTOP)  # until all have come
+            os.kill(engine, signal.SIGSTOP)  # stopped until all requests have arrived
             long_threads, long_answers = at_once(
                 *[lambda: server.complete(prompt="a" * 4_000_000)] * 6
             )
@@ -396,7 +396,7 @@ class Engines(unittest.TestCase):
 
 
 def listening(pid):
-    """(address as the kernel writes it, port) of the sockets of a process that listen."""
+    """(address as the kernel writes it, port) for each listening socket of a process."""
     inodes = set()
     for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):

@@ -1,5 +1,5 @@
-"""What `convoy serve` and `convoy runs serve` open by default is on 127.0.0.1 alone: listens_test.py CONVOY MODEL.
-Read from the sockets of their processes, as a scan of all ports would find them."""
+"""By default `convoy serve` and `convoy runs serve` listen only on 127.0.0.1: listens_test.py CONVOY MODEL.
+The test reads the sockets of their processes, which finds the same ports as a scan of all ports."""
 
 import pathlib
 import re
@@ -54,7 +54,7 @@ def open_to_clients(pid):
 
 class Listens(unittest.TestCase):
     def check(self, command, pattern):
-        """`pattern`: of the line with the port."""
+        """Starts the server `command`. `pattern` matches the line that has the port."""
         with subprocess.Popen(
             command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         ) as server:

@@ -1,4 +1,4 @@
-"""Many clients at once against `convoy serve` whose engines are killed: each request gets an answer or an honest error.
+"""Many clients at once use `convoy serve` while its engines are killed: each request gets a right answer or an error.
 
 load.py CONVOY MODEL [--clients 200] [--seconds 600] [--kill-every 5] [--engines 2]
 Greedy answers must equal the answers of a quiet server. Ends with 1 when a request got anything else. Prints one JSON line.
@@ -30,7 +30,7 @@ counts, wrong, lock = collections.Counter(), [], threading.Lock()
 
 
 def stream_of(answer):
-    """(text, end): what the events say; end: done, error or cut."""
+    """The text of the events and the end of the stream: "done", "error" or "cut"."""
     text = ""
     for line in answer.read().decode().split("\n\n"):
         data = line.removeprefix("data: ").strip()

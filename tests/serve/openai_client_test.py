@@ -1,5 +1,5 @@
-"""The openai package against `convoy serve`: openai_client_test.py CONVOY MODEL ADAPTER
-CALLER. The second adapter calls tools by the template tools.jinja."""
+"""Uses `convoy serve` with the openai package: openai_client_test.py CONVOY MODEL ADAPTER CALLER. CALLER is an adapter that
+calls tools, with the template tools.jinja."""
 
 import contextlib
 import json
@@ -64,13 +64,13 @@ def client_of(server, key="none"):
 
 
 def samples_of(server):
-    """The metrics by name, and by name and reason where there are reasons."""
+    """The metrics by name, or by (name, reason) for metrics that have a reason."""
     answer = httpx.get(server.url.removesuffix("/v1") + "/metrics").raise_for_status()
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4"), answer.headers
     found = {}
     for family in text_string_to_metric_families(answer.text):
         for sample in family.samples:
-            if sample.name.startswith("convoy:"):  # of the server as a whole
+            if sample.name.startswith("convoy:"):  # a metric of the whole server, without labels
                 found[sample.name] = sample.value
                 continue
             assert (sample.labels["model_name"], sample.labels["engine"]) == ("tally", "0"), sample
@@ -184,7 +184,7 @@ class OneServer(unittest.TestCase):
             for part in self.chat(
                 n=n, seed=5, temperature=1, stream=True, stream_options={"include_usage": True}
             ):
-                self.assertIn("usage", part.model_fields_set)  # null but in the last
+                self.assertIn("usage", part.model_fields_set)  # null except in the last part
                 usage = part.usage or usage
                 for choice in part.choices:
                     texts[choice.index] += choice.delta.content or ""
@@ -263,7 +263,7 @@ class OneServer(unittest.TestCase):
                 (len(top), top[0].token, top[0].logprob), (4, token.token, token.logprob)
             )
             self.assertEqual(bytes(token.bytes).decode(), token.token)
-        # With all that is drawn from, the shares add up to less than one, and to most of it.
+        # The 20 likeliest tokens have less than the whole probability, but most of it.
         shares = [
             math.exp(one.logprob)
             for one in self.chat(logprobs=True, top_logprobs=20, max_completion_tokens=1)
@@ -594,7 +594,7 @@ class OtherServers(unittest.TestCase):
                     f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
                 )
                 left.recv(100)
-            for _ in range(1000):  # until the server has noticed
+            for _ in range(1000):  # until the server has noticed that the client left
                 with contextlib.suppress(openai.RateLimitError):
                     client_of(server).completions.create(model="tally", prompt=PROMPT, max_tokens=1)
                     return
@@ -619,7 +619,7 @@ class OtherServers(unittest.TestCase):
             )
             next(stream)
             server.send_signal(signal.SIGTERM)
-            with contextlib.suppress(openai.APIError):  # the error is the stream's last event
+            with contextlib.suppress(openai.APIError):  # the last event of the stream is the error
                 list(stream)
             self.assertEqual(server.wait(timeout=1200), 0)
 

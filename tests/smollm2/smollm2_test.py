@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SmolLM2-135M-Instruct through every door: smollm2_test.py CONVOY FILE.gguf."""
+"""Uses SmolLM2-135M-Instruct with every command that takes a model: smollm2_test.py CONVOY FILE.gguf."""
 
 import json
 import pathlib
@@ -158,7 +158,7 @@ class SmolLM2(unittest.TestCase):
         exported, _ = answers(self.path, file)
         same = [one["token_ids"] for one in merged]
         self.assertEqual([one["token_ids"] for one in exported], same)
-        # The sums of base and adapter have another order.
+        # A merged weight sums base and adapter in another order, so up to two answers may differ.
         self.assertGreaterEqual(
             sum(one["token_ids"] == other for one, other in zip(taught, same)), len(same) - 2
         )

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps of several hosts over one PostgreSQL store: two network namespaces, a real server in one of them.
+"""Sweeps of several hosts over one PostgreSQL store. The hosts are two network namespaces; one of them has a real server.
 Usage: nodes_test.py BIN_FOLDER. Exit code 77 = skipped, with the reason."""
 
 import json
@@ -26,7 +26,8 @@ class Node:
     def __init__(self, hosts, host, arguments, folder):
         self.errors = tempfile.TemporaryFile("w+")
         self.output = tempfile.TemporaryFile("w+")
-        # Processes of b have numbers of their own, as on another machine: a cannot see whether they live.
+        # Host b has a process namespace of its own, like another machine, so a cannot see whether its
+        # processes live.
         self.apart = (
             ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"]
             if host == "b"
@@ -49,7 +50,7 @@ class Node:
 
     @staticmethod
     def children(process):
-        """ip netns exec becomes the program itself."""
+        """The child processes of `process`. `ip netns exec` becomes the program itself, so it adds no level."""
         try:
             with open(f"/proc/{process}/task/{process}/children") as file:
                 return [int(word) for word in file.read().split()]
@@ -95,7 +96,7 @@ class Sweeps:
     def __init__(self, hosts, server, folder):
         self.hosts, self.server, self.folder = hosts, server, folder
         self.guesses = 200_000
-        # Finds how many guesses take two hosts of two workers some seconds under the present load.
+        # Finds the number of guesses that two hosts with two workers each compute in some seconds now.
         while True:
             begin = time.monotonic()
             self.finish("a", "unbroken.db")
@@ -127,7 +128,7 @@ class Sweeps:
 
         rows = json.loads(said("show", "--json"))
         for row in rows:
-            # How long a cell took and how often it was begun: on a busy machine a host may be late for its lease.
+            # Times and attempts are not compared: on a busy machine a host may renew a lease too late.
             for name in ("seconds", "guesses_per_second", "attempts"):
                 del row[name]
         return said("export", "--format", "wide").splitlines() + [json.dumps(row) for row in rows]
@@ -213,8 +214,8 @@ def wrong_stores_are_said_in_a_line(sweeps):
         assert ("waiting for it" in node.text) == waits, node.text
         assert len(node.text.strip().splitlines()) == 2 + waits, (
             node.text
-        )  # for people, and as JSON
-        limit = 60 if waits else 30  # far below what a missing server is waited for
+        )  # one line for people and one as JSON
+        limit = 60 if waits else 30  # far below the time for which a missing server is awaited
         assert time.monotonic() - begin < limit, f"{words} took {time.monotonic() - begin:.0f} s"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes lora_gguf/FAMILY.gguf: what llama.cpp's convert_lora_to_gguf.py makes of tests/golden/train/FAMILY/lora.
+"""Makes lora_gguf/FAMILY.gguf: the file that llama.cpp's convert_lora_to_gguf.py makes from tests/golden/train/FAMILY/lora.
 
 The script takes lora_alpha for all modules: it drops alpha_pattern and use_rslora.
 Run: LLAMA_CPP=FOLDER python make_lora_gguf.py, with torch, transformers, gguf and safetensors. The folder holds llama.cpp's convert_lora_to_gguf.py

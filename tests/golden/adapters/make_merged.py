@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PEFT makes of adapters merged into a base stored in fp16 and in bf16.
+"""Makes the weights that PEFT gives when it merges adapters into a base that is stored in fp16 or in bf16.
 
-The base is tests/golden/train/qwen2 rounded to the type; the adapters lora and dora lie beside it. Writes
-merged_<adapter>_<type>.safetensors: the block linears as merge_and_unload() leaves them. Run: python make_merged.py
+The base is tests/golden/train/qwen2, rounded to the type. The adapters are its folders lora and dora. Writes
+merged_<adapter>_<type>.safetensors: the linear layers of the blocks after merge_and_unload(). Run: python make_merged.py
 """
 
 import pathlib

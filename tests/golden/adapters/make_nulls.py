@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which keys of adapter_config.json may be null: what PEFT does with each, one at a time.
+"""Finds out which keys of adapter_config.json may be null: how PEFT loads an adapter when one key is null.
 
-Takes the adapter tests/golden/train/qwen2/lora, sets one key to null and loads it with its model. Writes nulls.json: per
-key "same" (loads, scores as without the null), "differs" or "fails". Run: python make_nulls.py
+Takes the adapter tests/golden/train/qwen2/lora, sets one key to null and loads the adapter with its model. Writes nulls.json: for
+each key "same" (loads, with the same scores as without the null), "differs" or "fails". Run: python make_nulls.py
 """
 
 import json

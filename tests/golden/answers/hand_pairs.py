@@ -1317,6 +1317,6 @@ def pairs():
         kind, rest = line.split(" | ", 1)
         body, label = rest.rsplit(" | ", 1)
         body = " " + body + " "
-        # A bar of an absolute value has no space on both of its sides.
+        # " | " separates the fields. The bar of an absolute value has a space on one side at most.
         gold, prediction = body.split(" | ", 1) if body.count(" | ") == 1 else body.split(" | ")[:2]
         yield kind, gold.strip(), prediction.strip(), {"y": "yes", "n": "no", "u": "unknown"}[label]

@@ -2,7 +2,7 @@
 
     python tests/golden/answers/make_pairs.py    # needs math-verify 0.9 with antlr4_13_2
 
-The labels are ours (hand_pairs.py). Where Math-Verify says something else, `why` tells what it does not do.
+The labels are ours (hand_pairs.py). If the verdict of Math-Verify differs, `why` explains its limitation.
 """
 
 import json
@@ -16,7 +16,7 @@ from math_verify import parse, verify
 logging.disable(logging.CRITICAL)
 FOLDER = pathlib.Path(__file__).parent
 
-# What Math-Verify does not read, or reads otherwise, by kind of pair.
+# For each kind of pair: the spellings that Math-Verify cannot read, or reads with another meaning.
 WHY = {
     "integer": "reads neither number words nor huge powers, and rounds tiny fractions to six decimals",
     "thousands": "a thin or plain space between groups of digits is no separator in its LaTeX",
@@ -58,7 +58,7 @@ WHY = {
 
 
 def wrapped(answer):
-    """A bare answer as a formula, as Math-Verify's README asks."""
+    """Puts a bare answer between dollar signs, as the README of Math-Verify asks."""
     marks = ("$", "\\boxed", "\\(", "\\[", "####", "<think")
     if any(mark in answer for mark in marks) or "answer" in answer.lower():
         return answer
@@ -68,7 +68,7 @@ def wrapped(answer):
 def math_verify(gold, prediction):
     try:
         golds, predictions = parse(wrapped(gold)), parse(wrapped(prediction))
-    except BaseException:  # its timeout is no Exception
+    except BaseException:  # the class of its timeout does not derive from Exception
         return "unknown"
     if not golds:
         return "unknown"

@@ -1,4 +1,4 @@
-"""Writes hjson.json: texts, and what the hjson package (3.1.0, DeepSpeed's parser) reads in them; null = it refuses."""
+"""Writes hjson.json: texts, and the values that the hjson package (3.1.0, DeepSpeed's parser) reads from them; null = it refuses the text."""
 
 import json
 from pathlib import Path

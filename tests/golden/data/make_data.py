@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the data files of the row-source tests with the reference writers (csv, json, pyarrow), and rows.json: what
-Python reads back from them. Run from this folder: python make_data.py"""
+"""Writes the data files of the row-source tests with the reference writers (csv, json, pyarrow), and rows.json: the rows
+that Python reads back from them. Run from this folder: python make_data.py"""
 
 import csv
 import io
@@ -30,7 +30,7 @@ def write_csv(name, **options):
 
 
 def write_nested():
-    """Types of nested columns beside the plain ones; what Python reads back, maps as dicts."""
+    """Writes columns of nested types beside plain ones. Returns the rows that Python reads back, with maps as dicts."""
     turns = [[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Arr"}], []]
     turn = pa.struct([("role", pa.string()), ("content", pa.string())])
     table = pa.table(

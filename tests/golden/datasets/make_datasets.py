@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes small data sets in the schemas and layouts of the Hugging Face hub with pyarrow and Python's compressors, and
-rows.json: what Python reads back from them. Run from this folder: python make_datasets.py (pyarrow, zstandard)"""
+rows.json: the rows that Python reads back from them. Run from this folder: python make_datasets.py (pyarrow, zstandard)"""
 
 import bz2
 import gzip
@@ -79,7 +79,7 @@ def main():
     packed.mkdir(exist_ok=True)
     plain = lines_of(LINES)
     (packed / "lines.jsonl.gz").write_bytes(gzip.compress(plain, mtime=0))
-    # Two members, as `cat a.gz b.gz` or bgzip make them.
+    # A gzip file of two members, as `cat a.gz b.gz` or bgzip makes it.
     (packed / "members.jsonl.gz").write_bytes(
         gzip.compress(plain[:700], mtime=0) + gzip.compress(plain[700:], mtime=0)
     )

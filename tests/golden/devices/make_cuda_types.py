@@ -4,14 +4,14 @@
 usage: make_cuda_types.py > cuda_types.txt, with torch 2.11.0 (+cu130) and expecttest installed; needs no GPU
 
 PyTorch's own tests declare for each op the types that they run on GPUs (OpInfo.dtypesIfCUDA) and fail where another
-type works or one of these does not. A line is the op's name in ATen without the underscore of in-place forms, then the
-types that its first tensor may have (of `where`: its second), as c10::toString names them.
+type works or one of these does not. A line has the op's name in ATen, without the underscore of in-place forms, then the
+types that its first tensor may have (for `where`: its second tensor), as c10::toString names them.
 """
 
 import torch
 import torch.utils._triton
 
-# The declarations ask which GPU there is; without one, types that need a recent GPU would be missing.
+# The declarations depend on the GPU: without a GPU, types that need a recent one would be missing.
 torch.utils._triton.has_triton = lambda: False
 from torch.testing._internal import common_cuda  # noqa: E402, F401
 
@@ -25,7 +25,7 @@ NAMES = {
     torch.bool: "Bool",
 }  # fmt: skip
 
-# Ops that the declarations do not name, beside the op whose types they have.
+# Ops that the declarations do not name, each with an op that has the same types.
 FORMULAS = {
     "_fused_adamw": "nn.functional.mse_loss",  # floating-point numbers
     "_log_softmax": "_log_softmax_backward_data",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes classification.json: what scikit-learn makes of true and predicted classes.
+"""Writes classification.json: the metrics that scikit-learn computes from true and predicted classes.
 
 usage: make_classification.py FOLDER        (scikit-learn 1.9)
 """
@@ -18,7 +18,7 @@ from sklearn.metrics import (
 
 
 def case(classes, rows, skill, seed, missing=(), unused=()):
-    """`missing` classes are never true, `unused` ones neither true nor predicted."""
+    """`missing`: classes that are never true. `unused`: classes that are neither true nor predicted."""
     draw = random.Random(seed)
     there = [one for one in range(classes) if one not in missing and one not in unused]
     answers = [one for one in range(classes) if one not in unused]
@@ -36,7 +36,7 @@ def case(classes, rows, skill, seed, missing=(), unused=()):
         "recall": figures[1].tolist(),
         "f1": figures[2].tolist(),
         "support": figures[3].tolist(),
-        # A script calls it so: a mean over the classes that are true or predicted somewhere.
+        # The call that scripts make: a mean over the classes that occur as true or as predicted ones.
         "macro_f1": f1_score(truth, predicted, average="macro", zero_division=0),
         "weighted_f1": f1_score(truth, predicted, average="weighted", zero_division=0),
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes pairs.jsonl, stems.json and text.json: what rouge_score, NLTK, sacrebleu and the metrics of Hugging Face's
-evaluate make of 2,000 rows of hostile text.
+"""Writes pairs.jsonl, stems.json and text.json: the results of rouge_score, NLTK, sacrebleu and the metrics of Hugging
+Face's evaluate for 2,000 rows of hostile text.
 
 usage: make_pairs.py FOLDER EVALUATE        (rouge_score 0.1.2, nltk 3.10.4, sacrebleu 2.6, sacremoses, Python 3.11;
 EVALUATE: a checkout of github.com/huggingface/evaluate, whose metrics/sari and metrics/squad are loaded as they are)
@@ -221,7 +221,7 @@ SEPARATORS = [" "] * 14 + [
 
 
 class UnicodeTokenizer:
-    """The words of rougeL_unicode, told again from unicodedata alone."""
+    """Splits a text into the words of rougeL_unicode. It is an independent version, from unicodedata alone."""
 
     UNSPACED = (
         "CJK UNIFIED",
@@ -291,7 +291,7 @@ def text(draw, words):
 
 
 def like(draw, other):
-    """Some of the words of another text, some others, some moved."""
+    """A text like `other`: it has some of its words, some inserted words, and sometimes moved words."""
     words = other.split(" ")
     kept = [word for word in words if draw.random() < 0.7]
     for _ in range(draw.randrange(3)):

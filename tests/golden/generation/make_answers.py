@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What transformers' generate() answers by the tiny models of ../models: MODEL.json.
+"""Writes MODEL.json: the answers of transformers' generate() with the tiny models of ../models.
 
 "prompts" and greedy "answers"; "logprobs" of the first answer's tokens; "penalised": the answers with the repetition
-penalty PENALTY (null where they turn on too little); "drawn": a rule, and the probabilities of all ids as the first new
-token of prompt 4 under it.
+penalty PENALTY (null if rounding could change an answer); "drawn": a sampling rule, and the probabilities of all ids as
+the first new token of prompt 4 under this rule.
 
-Prompts of 1 to 90 tokens; some share their first 70. No end token: each answer has NEW tokens. A prompt whose answer
-would turn on less than MARGIN between two logits is left out, so that rounding cannot change an answer.
+Prompts have 1 to 90 tokens; some share their first 70. There is no end token: each answer has NEW tokens. A prompt is
+left out if the two best logits of any token of its answer differ by less than MARGIN, so that rounding cannot change an
+answer.
 Run: python make_answers.py [MODEL...]
 """
 
@@ -62,11 +63,11 @@ def prompts(vocabulary, generator):
         torch.cat([begin, torch.randint(3, vocabulary, (5 * n,), generator=generator)])
         for n in range(SHARING)
     ]
-    return made + [begin.clone()]  # the very same once more
+    return made + [begin.clone()]  # a prompt that is only the shared beginning
 
 
 def answer(model, prompt, **options):
-    """The new tokens, the smallest distance between the two best scores on the way, and the logits."""
+    """The new tokens, the smallest difference between the two best scores of any of them, and the logits."""
     found = model.generate(
         prompt[None],
         do_sample=False,

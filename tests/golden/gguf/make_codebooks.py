@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what the Python package gguf and llama.cpp say about the types whose values stand in tables (iq*), of three values
-(tq*) and of four-bit floats (mxfp4), which Convoy only reads.
+"""Makes the golden files, with the Python package gguf and llama.cpp, for types that Convoy only reads: types whose values
+come from tables (iq*), types of three values (tq*) and four-bit floats (mxfp4).
 
-codebooks.safetensors: for each type `TYPE.blocks`, rows as ggml's quantiser writes them, then random codes, and `TYPE.values`, what
-the package reads from these. ggml's own reader must say the same, to the bit.
+codebooks.safetensors: for each type `TYPE.blocks`, which are rows that ggml's quantiser wrote and then random codes, and
+`TYPE.values`, which the package reads from these blocks. ggml's own reader must give the same bits.
 convoy/core/io/gguf/grids.inl: the package's tables.
 Run: LLAMA_CPP_LIB_PATH=FOLDER python make_codebooks.py, with gguf 0.19 and safetensors. The folder holds libggml-base.so, such as that of the
 npm package @node-llama-cpp/linux-x64 3.22.1 (llama.cpp v0.5.0).
@@ -34,7 +34,8 @@ NAMES = [
     "TQ2_0",
     "MXFP4",
 ]
-# Where a block has its scale in fp16; iq1_m spreads it over four numbers, mxfp4 has a power of two.
+# Offset of the fp16 scale in a block. None: iq1_m spreads the scale over four numbers, and mxfp4 has a
+# power of two.
 SCALES_AT = {"TQ1_0": 52, "TQ2_0": 64, "IQ1_M": None, "MXFP4": None}
 ROW = 512
 
@@ -54,7 +55,7 @@ GGML.ggml_quantize_chunk.argtypes = [
 def quantised_rows(random, kind):
     values = random.standard_normal((3, ROW)).astype(np.float32) * np.float32(0.02)
     values[1] *= np.exp(random.standard_normal(ROW)).astype(np.float32)
-    importance = np.ones(ROW, np.float32)  # iq1 and iq2 need one
+    importance = np.ones(ROW, np.float32)  # iq1 and iq2 need an importance
     block, size = gguf.GGML_QUANT_SIZES[kind]
     out = np.zeros((len(values), ROW // block * size), np.uint8)
     GGML.ggml_quantize_chunk(

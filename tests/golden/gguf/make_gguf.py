@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what llama.cpp and its Python package say about GGUF.
+"""Makes the golden files for GGUF with llama.cpp and its Python package.
 
-types.safetensors: `input`, and for each type `TYPE.blocks`, what ggml's quantiser makes of it (of q2_k and q3_k too,
-which Convoy only reads), and `TYPE.values`, what the package gguf reads from these.
+types.safetensors: `input`, and for each type `TYPE.blocks`, which ggml's quantiser makes from it, and `TYPE.values`,
+which the package gguf reads from these blocks. Also for q2_k and q3_k, which Convoy only reads.
 tiny.gguf: a small Llama, written by the package gguf, with weights in several types and metadata of every kind;
 tiny.safetensors: some of its weights under transformers' names, in fp32, with the rows of queries and keys in transformers'
 order.
@@ -52,7 +52,7 @@ def ggml_blocks(values, kind):
 
 
 def hard_rows(random):
-    """Rows of 256: usual weights, outliers, few values, zeros, very small and very large ones."""
+    """Rows of 256 values: usual weights, outliers, few different values, zeros, very small and very large values."""
     usual = random.standard_normal((4, 256)) * 0.02
     outliers = random.standard_normal((2, 256)) * np.exp(2 * random.standard_normal((2, 256)))
     few = np.round(random.standard_normal((2, 256)) * 4) / 4

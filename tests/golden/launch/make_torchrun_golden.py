@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes torchrun.json: what torchrun does with every case of tests/launch/contract/cases.py.
+"""Writes torchrun.json: the behaviour of torchrun in every case of tests/launch/contract/cases.py.
 
   PYTHON_WITH_TORCH make_torchrun_golden.py [--check] [CASE...]
 
-Cases that are named are replaced in the file. --check compares with it instead, and says what differs. All take some minutes.
+Only the named cases are replaced in the file; without names all cases run, which takes some minutes. --check compares with the
+file instead, and prints the differences.
 """
 
 import json
@@ -28,7 +29,7 @@ def torchrun_results(python, names):
     with tempfile.TemporaryDirectory() as folder:
         native = os.path.join(folder, "probe")
         subprocess.run(["cc", "-O1", "-o", native, os.path.join(CONTRACT, "probe.c")], check=True)
-        # One after another: most cases take port 29500.
+        # The cases run one after another, because most of them use port 29500.
         return {case.name: run_case(case, launcher, native) for case in cases}
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Muse Glimmer's text model with its head, for AutoModelForCausalLM.
 
-transformers 5.24 has the head in the model that also sees alone. check() shows that both give the same logits.
+In transformers 5.24 only the model that also sees images has the head. check() shows that both give the same logits.
 """
 
 import torch
@@ -34,12 +34,12 @@ class MuseGlimmerText(MuseGlimmerPreTrainedModel, GenerationMixin):
         return CausalLMOutputWithPast(logits=torch.tanh(logits / cap) * cap, cache=states.cache)
 
 
-# transformers registers no class of its own configurations otherwise.
+# Without exist_ok transformers refuses a class for one of its own configurations.
 AutoModelForCausalLM.register(MuseGlimmerTextConfig, MuseGlimmerText, exist_ok=True)
 
 
 def check(model, rows, logits):
-    """The model that also sees, with the same weights, gives these logits."""
+    """Checks that the model that also sees images gives these logits with the same weights."""
     config = MuseGlimmerConfig(
         text_config=model.config.to_dict(),
         vision_config=VISION,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the tiny models of this folder and what transformers computes with them.
+"""Makes the tiny models of this folder, and the results of transformers with them.
 
 Per model: config.json in transformers 5 style, config.v4.json in the older style, the weights, golden.safetensors
 (input ids of two rows, their logits, a greedy continuation of the first), golden.json (summed loss and the norm of
 its gradient by parameter) and bf16.safetensors (the logits with weights and activations in bf16). Odd sizes on purpose.
-Run: python make_models.py [NAME...], or python make_models.py --bf16 [NAME...] to make the last of these alone.
+Run: python make_models.py [NAME...], or python make_models.py --bf16 [NAME...] to make only bf16.safetensors.
 """
 
 import json
@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM
 HERE = pathlib.Path(__file__).parent
 ROWS = (40, 13)
 PROMPT, NEW = 9, 16
-MARGIN = 1e-4  # between the two best logits of each greedy token
+MARGIN = 1e-4  # least difference between the two best logits of a greedy token
 
 LLAMA3 = dict(
     factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16
@@ -232,7 +232,7 @@ MODELS = {
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
         7,
     ),
-    # As in the published model, every fourth layer does not rotate.
+    # As in the published model, every fourth layer has no rotary embedding.
     "smollm3": (
         dict(
             model_type="smollm3",
@@ -259,7 +259,7 @@ MODELS = {
         {},
         8,
     ),
-    # The other options of SmolLM3: windows where layers do not rotate, biases, a head of its own.
+    # The other options of SmolLM3: windows in layers without rotation, biases, a separate head.
     "smollm3-window": (
         dict(
             model_type="smollm3",
@@ -286,7 +286,7 @@ MODELS = {
         {},
         9,
     ),
-    # YaRN reaches beyond the positions of training, as the model cards of Qwen describe it.
+    # YaRN for positions beyond the trained ones, as the model cards of Qwen describe it.
     "qwen3-yarn": (
         dict(
             model_type="qwen3",
@@ -321,7 +321,7 @@ MODELS = {
         {},
         10,
     ),
-    # This configuration gives every further key of YaRN.
+    # This configuration sets all other keys of YaRN.
     "llama-yarn": (
         dict(
             model_type="llama",
@@ -367,7 +367,7 @@ MODELS = {
         {},
         11,
     ),
-    # Four scales, of which only the one of the logits is a power of two.
+    # Four scales. Only the scale of the logits is a power of two.
     "granite": (
         dict(
             model_type="granite",
@@ -394,7 +394,7 @@ MODELS = {
         {},
         12,
     ),
-    # Biases of queries, keys and values alone, heads wider than hidden / num_heads.
+    # Only queries, keys and values have biases; heads are wider than hidden / num_heads.
     "seed_oss": (
         dict(
             model_type="seed_oss",
@@ -420,7 +420,7 @@ MODELS = {
         dict(dtype=torch.bfloat16),
         13,
     ),
-    # Norms behind attention and feed-forward, and over queries and keys of all heads at once.
+    # Norms after attention and after feed-forward, and norms over queries and keys of all heads at once.
     "olmo2": (
         dict(
             model_type="olmo2",
@@ -442,7 +442,7 @@ MODELS = {
         {},
         14,
     ),
-    # Windows in three of four layers; the others are stretched.
+    # Three of four layers have windows; the rotation of the other layers is stretched.
     "olmo3": (
         dict(
             model_type="olmo3",
@@ -488,7 +488,7 @@ MODELS = {
         {},
         15,
     ),
-    # Like Phi-4-mini: fused maps, three quarters of a head rotate, longrope within the first positions.
+    # Like Phi-4-mini: fused projections, three quarters of a head rotate, longrope below its original positions.
     "phi3": (
         dict(
             model_type="phi3",
@@ -548,7 +548,7 @@ MODELS = {
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
         17,
     ),
-    # Half of a head rotates, in pairs of neighbours; gate and up are one map.
+    # Half of a head rotates, in pairs of neighbours; gate and up are one projection.
     "glm": (
         dict(
             model_type="glm",
@@ -574,7 +574,7 @@ MODELS = {
         {},
         18,
     ),
-    # GLM-4 is GLM with norms behind attention and feed-forward, under names of its own.
+    # GLM-4 is GLM with norms after attention and after feed-forward, under names of its own.
     "glm4": (
         dict(
             model_type="glm4",
@@ -600,7 +600,7 @@ MODELS = {
         {},
         19,
     ),
-    # Queries that grow with every eight positions.
+    # The scale of queries grows every eight positions.
     "ministral3": (
         dict(
             model_type="ministral3",
@@ -646,7 +646,7 @@ MODELS = {
         {},
         20,
     ),
-    # Soft caps low enough to bend scores and logits; windows in every second layer.
+    # Soft caps low enough to change scores and logits; every second layer has a window.
     "gemma2": (
         dict(
             model_type="gemma2",
@@ -674,7 +674,7 @@ MODELS = {
         {},
         21,
     ),
-    # Gemma 2 without a cap on logits, with biases, a head of its own, and another order of windows.
+    # Gemma 2 without a cap on logits, with biases, a separate head, and another order of windows.
     "gemma2-untied": (
         dict(
             model_type="gemma2",
@@ -705,8 +705,8 @@ MODELS = {
     ),
     # As in the published model, three layers of Gated DeltaNet come before each layer of attention. Each key head
     # serves three value heads.
-    # The epsilon is large: the norm behind the recurrence divides by outputs that nearly cancel in so few features, and
-    # with 1e-6 transformers' own gradients in fp32 and fp64 differ by 2e-4.
+    # The epsilon is large because the norm after the recurrence divides by the size of its outputs, which is nearly 0
+    # with so few features. With 1e-6 transformers' own gradients in fp32 and fp64 differ by 2e-4.
     "qwen3_5": (
         dict(
             model_type="qwen3_5_text",
@@ -747,7 +747,7 @@ MODELS = {
         {},
         23,
     ),
-    # Other values of Qwen3.5: a tied head, attention biases, as many key as value heads, an own order of layers.
+    # Qwen3.5 with a tied head, attention biases, as many key heads as value heads, and another order of layers.
     "qwen3_5-tied": (
         dict(
             model_type="qwen3_5_text",
@@ -815,8 +815,8 @@ MODELS = {
         {},
         25,
     ),
-    # As E2B: the last layers read the keys and values of earlier ones and have a feed-forward of twice the width;
-    # embeddings for each layer; heads of two sizes.
+    # Like E2B: the last layers read the keys and values of earlier layers and have a feed-forward of twice the width;
+    # each layer has embeddings of its own; heads have two sizes.
     "gemma4": (
         dict(
             model_type="gemma4_text",
@@ -867,7 +867,7 @@ MODELS = {
         {},
         26,
     ),
-    # As 31B: keys of the layers that see all keys are values too, and have fewer heads. A head of its own, biases.
+    # Like 31B: in layers that see all keys, the keys are also the values and have fewer heads. A separate head, biases.
     "gemma4-keys": (
         dict(
             model_type="gemma4_text",
@@ -895,7 +895,7 @@ MODELS = {
         dict(dtype=torch.bfloat16, max_shard_size="10KB"),
         27,
     ),
-    # As 12B, whose type has other defaults.
+    # Like 12B, whose model type has other defaults.
     "gemma4-unified": (
         dict(
             model_type="gemma4_unified_text",
@@ -922,8 +922,8 @@ MODELS = {
         {},
         28,
     ),
-    # Every fourth layer from the last backwards sees all keys and does not rotate. Epsilons large enough to show where
-    # each one holds.
+    # Counted from the last layer backwards, every fourth layer sees all keys and has no rotation. The epsilons are so
+    # large that a wrong one changes the logits.
     "muse_glimmer": (
         dict(
             model_type="muse_glimmer_text",
@@ -952,7 +952,7 @@ MODELS = {
         {},
         29,
     ),
-    # Its other values: a tied head, an own order of windows and of layers that do not rotate, a scaled rotation.
+    # Muse Glimmer with a tied head, another order of windows and of layers without rotation, and a scaled rotation.
     "muse_glimmer-tied": (
         dict(
             model_type="muse_glimmer_text",
@@ -1008,10 +1008,10 @@ MODELS = {
         31,
     ),
 }
-# New tokens of the greedy continuation, where they are more than NEW.
+# Number of new tokens of the greedy continuation, for models with more than NEW.
 NEW_BY_MODEL = {"qwen3_5": 200}
 
-# Checkpoints that also see, made of a model above: (model, model_type, class)
+# Checkpoints of models that also see images, made from a model above: (model, model_type, class)
 NESTED = {
     "gemma3-nested": ("gemma3", "gemma3", "Gemma3ForConditionalGeneration"),
     "ministral3-nested": ("ministral3", "mistral3", "Mistral3ForConditionalGeneration"),
@@ -1031,7 +1031,7 @@ NESTED = {
 
 
 def norm_centre(model, name):
-    """The weight at which the norm only normalises."""
+    """The weight with which the norm only normalises."""
     model_type = model.config.model_type
     is_zero_centred = model_type == "gemma" or model_type.startswith(
         ("gemma2", "gemma3", "qwen3_5", "muse_glimmer")
@@ -1049,7 +1049,7 @@ def embedding_scale(model):
 
 
 def randomise(model, seed):
-    """Weights large enough that rules which differ give logits which differ."""
+    """Sets weights so large that a wrong rule changes the logits."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -1069,7 +1069,7 @@ def randomise(model, seed):
 
 
 def layer_scalars(model):
-    """Gemma 4's: stored, and never trained."""
+    """The layer_scalar buffers of Gemma 4, which are stored and never trained."""
     return [(name, value) for name, value in model.named_buffers() if name.endswith("layer_scalar")]
 
 
@@ -1094,7 +1094,7 @@ def evaluate(model, rows):
 
 
 def greedy(model, prompt, tokens):
-    """Every pass has the length of the last one, which decides between the factors of longrope."""
+    """Greedy continuation. Every pass has the final length, because the length selects the factors of longrope."""
     ids = torch.cat([prompt, prompt.new_zeros(tokens)])
     for end in range(len(prompt), len(ids)):
         logits = model(input_ids=ids[None]).logits[0, end - 1]
@@ -1155,7 +1155,7 @@ def make_bf16(name):
 
 
 def check_v4(folder, rows, logits):
-    """The older spelling means the same to transformers."""
+    """Checks that transformers computes the same logits with the older spelling of the configuration."""
     older = HERE / "older-spelling"
     shutil.rmtree(older, ignore_errors=True)
     shutil.copytree(folder, older)
@@ -1166,7 +1166,7 @@ def check_v4(folder, rows, logits):
 
 
 def make_nested(name):
-    """As checkpoints that also see or hear: under text_config, beside a vision tower."""
+    """Writes a model in the form of checkpoints that also see or hear: under text_config, beside a vision tower."""
     text_name, model_type, architecture = NESTED[name]
     folder = HERE / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -1212,7 +1212,7 @@ def make_nested(name):
         tensors["model.vision_tower.patch_embedder.input_proj.weight"] = torch.zeros(2, 3)
         tensors["model.audio_tower.output_proj.bias"] = torch.zeros(4)
         tensors["model.embed_vision.embedding_projection.weight"] = torch.zeros(3, 2)
-        # Published files have maps of keys and values that are never read.
+        # Published files have key and value projections that are never read.
         unread = "model.language_model.layers.4.self_attn"
         tensors[f"{unread}.k_proj.weight"] = torch.zeros(14, 30)
         tensors[f"{unread}.k_norm.weight"] = torch.zeros(14)

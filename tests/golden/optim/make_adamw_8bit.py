@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden file of 8-bit AdamW: the two dynamic maps of bitsandbytes, and its own step on a CPU.
+"""Golden file of 8-bit AdamW: the two dynamic maps of bitsandbytes, and the result of its step on a CPU.
 
 usage: make_adamw_8bit.py, from this folder, with torch 2.11 and bitsandbytes 0.50.2 installed
-bitsandbytes has no 8-bit optimizer among its operators for CPUs; what its Triton backend keeps as a
-reference (optimizer_update_8bit_blockwise_pytorch) is plain torch and runs on one.
-Gradients and first values are words of convoy/model/kernels/counter_draws/counter_hash.h, so the file need
-not hold them.
+bitsandbytes has no 8-bit optimizer among its operators for CPUs. The reference in its Triton backend
+(optimizer_update_8bit_blockwise_pytorch) is plain torch and runs on a CPU.
+Gradients and initial values are words of convoy/model/kernels/counter_draws/counter_hash.h, so the file need
+not contain them.
 """
 
 import json
@@ -41,14 +41,14 @@ def words(key, count):
 
 
 def numbers(key, count):
-    """In -1 ... 1, of 24 bits."""
+    """Numbers of 24 bits in [-1, 1)."""
     return ((words(key, count) >> 8).float() - 2.0**23) / 2.0**23
 
 
 def gradient(step, count):
     scale = 1e-3 * (3.0 if step % 3 == 0 else 1.0)
     found = numbers((step << 32) + 7, count) * scale
-    found[256:512] = 0  # a block without any gradient
+    found[256:512] = 0  # a block whose gradients are 0
     found[600:610] *= 1e-4
     return found
 

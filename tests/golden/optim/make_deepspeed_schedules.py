@@ -1,7 +1,7 @@
 """Writes deepspeed_schedules.json: DeepSpeed's learning rates, update by update.
 
-Run with deepspeed 0.19.8 and torch 2.11 installed. The schedulers are driven as DeepSpeed's engine drives them: made
-before the first update, stepped behind each.
+Run with deepspeed 0.19.8 and torch 2.11 installed. The schedulers are called as DeepSpeed's engine calls them: made
+before the first update, and stepped after each update.
 """
 
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Golden file of LoRA+: which parameters of an adapter PEFT gives which learning rate and decay.
+"""Golden file of LoRA+: the learning rate and the decay that PEFT gives to each parameter of an adapter.
 
 usage: make_loraplus.py, from this folder, with torch 2.11, transformers 5 and peft 0.20 installed
 """

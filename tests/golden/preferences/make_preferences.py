@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what TRL says about learning from preferences: tokens, masks and curves of its trainers.
+"""Makes the golden files for learning from preferences: tokens, masks and curves of TRL's trainers.
 
 The model and its tokenizer are tests/golden/train/qwen2 and its adapter start/. Row files: explicit.jsonl and
-implicit.jsonl (texts), chats.jsonl and implicit_chats.jsonl (conversations). golden.json: the ids and the completion
-masks of both sides of every row, and for each case the settings, and per step loss, gradient norm before clipping,
-rewards and log-probabilities, and of every trained tensor after the last step its norm and its product with
-cos(0), cos(1), ... Run: python make_preferences.py (trl 1.16, transformers 5.24, peft 0.21)
+implicit.jsonl (texts), chats.jsonl and implicit_chats.jsonl (conversations). golden.json has the ids and the completion
+masks of both sides of every row. For each case it has the settings, and for each step the loss, the gradient norm before
+clipping, the rewards and the log-probabilities. For every trained tensor after the last step it has the norm and the
+product with cos(0), cos(1), ... Run: python make_preferences.py (trl 1.16, transformers 5.24, peft 0.21)
 """
 
 import json
@@ -92,7 +92,7 @@ def load(tuning):
 
 
 class PaperOrpo(ORPOTrainer):
-    """The paper's loss of the chosen answer: of its own tokens, a mean for each row. TRL's takes the prompt's too."""
+    """The paper's loss of the chosen answer: the mean over the answer's tokens in each row. TRL's loss includes the prompt."""
 
     def concatenated_forward(self, model, batch):
         found = list(super().concatenated_forward(model, batch))
@@ -219,7 +219,7 @@ def cases():
             "trl": {"loss_type": "sigmoid", "beta": 0.5},
             "preference": {"beta": 0.5},
         }
-    # With one row a micro-batch, TRL's mean over its tokens is the mean of a row.
+    # With one row per micro-batch, TRL's mean over the tokens of a micro-batch is the mean of a row.
     yield {
         "name": "sigmoid-sft",
         "trainer": "dpo",

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what TRL says about learning from single answers that are called good or bad (KTOTrainer).
+"""Makes the golden files for learning from single answers that are labelled good or bad (TRL's KTOTrainer).
 
 Model, tokenizer, adapter and hyperparameters are those of make_preferences.py. Row files: unpaired.jsonl (texts),
 unpaired_chats.jsonl (conversations), unpaired_test.jsonl (held out); explicit.jsonl has pairs, which TRL takes apart.
-unpaired.json: prompt ids, completion ids and label of every row, and for each case the settings, per step loss,
-gradient norm before clipping, rewards, log-probabilities and the estimate of the divergence, the figures of an
-evaluation after the last step where there is one, and of every trained tensor its norm and its product with cos(0),
-cos(1), ... Run: python make_unpaired.py (trl 1.16, transformers 5.24, peft 0.21)
+unpaired.json has prompt ids, completion ids and label of every row. For each case it has the settings, and for each step
+the loss, the gradient norm before clipping, the rewards, the log-probabilities and the estimate of the divergence. It
+also has the figures of an evaluation after the last step, if the case has one, and for every trained tensor the norm and
+the product with cos(0), cos(1), ... Run: python make_unpaired.py (trl 1.16, transformers 5.24, peft 0.21)
 
-A step is one micro-batch here: TRL estimates the divergence for each micro-batch, Convoy for a step. TRL computes in
-fp64: AdamW makes its fp32 noise in the smallest gradients larger than the tolerance.
+A step is one micro-batch here, because TRL estimates the divergence for each micro-batch and Convoy for each step. TRL
+computes in fp64, because AdamW would enlarge the fp32 noise of the smallest gradients beyond the tolerance.
 """
 
 import json
@@ -37,12 +37,16 @@ def make_rows():
     texts, chats = [], []
     for index in range(24):
         question, chosen, rejected = QUESTIONS[index % len(QUESTIONS)]
-        is_good = index % 5 not in (1, 4) and index not in (
-            16,
-            17,
-            18,
-            19,
-        )  # a step of each kind alone, more good ones
+        is_good = (
+            index % 5 not in (1, 4)
+            and index
+            not in (
+                16,
+                17,
+                18,
+                19,
+            )
+        )  # one step with only good and one with only bad answers, and more good answers than bad ones
         is_good = is_good or index in (4, 6)
         answer = (chosen if is_good else rejected) + (f" Row {index} says so." if index % 2 else "")
         texts.append(
@@ -121,7 +125,7 @@ def train(case, folder):
     ]
     trainer.train()
     history = trainer.state.log_history
-    if loss != "kto":  # TRL logs a divergence of 0 where it estimates none
+    if loss != "kto":  # the other losses estimate no divergence, and TRL logs 0 for it
         for entry in history:
             entry.pop("kl", None)
             entry.pop("eval_kl", None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads what `convoy quantize` writes with transformers and bitsandbytes, and compares every value with Convoy's own.
+"""Loads the files that `convoy quantize` wrote with transformers and bitsandbytes, and compares every value with Convoy's value.
 
 Run: python check_written.py path/to/convoy
 """

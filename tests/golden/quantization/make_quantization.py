@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what bitsandbytes, transformers and PEFT say about quantised weights, on the CPU.
+"""Makes the golden files for quantised weights with bitsandbytes, transformers and PEFT, on the CPU.
 
-tensors.safetensors: per case `NAME.input` and what bitsandbytes makes of it under the keys of its state dict
-(`NAME.weight`, `NAME.weight.absmax`, ...), and `NAME.values`: code x absmax in fp32. Not from its CPU kernel, which takes
-the absmax of the wrong block for rows whose width is a multiple of 16 but not of 64.
-base/: a small Llama whose widths are multiples of 64. nf4/, nf4-double/, fp4/, int8/: what transformers saves of it.
-golden.json: its logits with each (fp32), and a curve of QLoRA by PEFT. start/: the adapter that this begins with.
+tensors.safetensors: for each case `NAME.input`, its quantised form by bitsandbytes under the keys of its state dict
+(`NAME.weight`, `NAME.weight.absmax`, ...), and `NAME.values`: code x absmax in fp32. The values do not come from the CPU
+kernel of bitsandbytes, which takes the absmax of the wrong block for rows whose width is a multiple of 16 but not of 64.
+base/: a small Llama whose widths are multiples of 64. nf4/, nf4-double/, fp4/, int8/: the quantised models that
+transformers saves from base/. golden.json: the logits of each of them (fp32), and a training curve of QLoRA by PEFT.
+start/: the adapter with which that training begins.
 Run: python make_quantization.py
 """
 
@@ -73,7 +74,7 @@ def values_4bit(packed, state):
 
 
 def midpoints(code):
-    """All bounds between codes and their neighbours on both sides, a block of 64 of which begins with 1."""
+    """A block of 64: first 1, then the midpoints between neighbouring codes and the floats next to each midpoint."""
     order = code.sort().values
     middles = (order[:-1] + order[1:]) / 2
     around = torch.cat(
@@ -163,7 +164,7 @@ def quantized(**options):
 
 
 def last_logits(model):
-    """In training mode: in evaluation int8 rounds activations to 8 bits, too, and 4 bits repack the weight."""
+    """The logits of the last tokens, in training mode: in evaluation mode int8 also rounds activations, and 4-bit layers repack the weight."""
     model.train()
     with torch.no_grad():
         rows = [model(input_ids=torch.tensor([row])).logits[0, -1].tolist() for row in IDS]

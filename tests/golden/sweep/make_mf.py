@@ -3,11 +3,11 @@
 """Golden values of workload `mf`, computed with NumPy and PyTorch: python make_mf.py > mf.json
 
 data: matrices to learn and measurements, by rows.
-forward: Y and losses of the guesses' model for the weights 1.5 sin(1 + 1.7 k + 0.31 l), k-th weight of layer l counted by
-output unit and then input; test loss over a basis of the complement from a complete QR decomposition.
+forward: Y and losses of the guesses' model for the weights 1.5 sin(1 + 1.7 k + 0.31 l). Weight k of layer l is counted by
+output unit, then by input. The test loss uses a basis of the complement from a complete QR decomposition.
 guesses: acceptance and mean losses over NumPy's own random weights, with their standard errors.
-descent: losses by torch autograd in float64 and GroupRMSprop written out here, from the weights scale / sqrt(inputs)
-sin(2 + 1.3 k + 0.7 l), after the update of the last epoch divisible by the period.
+descent: losses by torch autograd in float64 and the GroupRMSprop of this file, from the initial weights scale / sqrt(inputs)
+sin(2 + 1.3 k + 0.7 l), after the update of the last epoch that is divisible by the period.
 """
 
 import json
@@ -47,7 +47,7 @@ DATA = [
 
 
 def losses(data, y):
-    """y: [..., entries] -> training loss, test loss."""
+    """The training loss and the test loss of y [..., entries]."""
     a, truth = np.array(data["measurements"]), np.array(data["truth"])
     q, _ = np.linalg.qr(a.T, mode="complete")
     basis = q[:, np.linalg.matrix_rank(a) :].T
@@ -68,7 +68,7 @@ def fans(p, data):
 
 
 def guess(p, data, weights):
-    """weights: per layer [guess, input, unit]."""
+    """Y of the guesses. `weights`: for each layer [guess, input, unit]."""
     y = np.broadcast_to(
         np.eye(data["n_rows"], dtype=weights[0].dtype),
         (len(weights[0]), data["n_rows"], data["n_rows"]),

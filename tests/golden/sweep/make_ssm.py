@@ -4,7 +4,7 @@
 
 theory: prior mean, curve and asymptote of alpha and w, by whole-matrix conditioning (pinv).
 descent: losses after gradient descent in float64 by torch autograd, torch.optim and its schedulers,
-from the weights 0.3 * init * sin(1 + 1.7 j) + centre, j = 0 .. d - 1.
+from the initial weights 0.3 * init * sin(1 + 1.7 j) + centre, j = 0 .. d - 1.
 """
 
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Guess-and-check on `ssm` simulated with NumPy, apart from Convoy: python make_ssm_guesses.py > ssm_guesses.json
+"""Simulates guess-and-check on `ssm` with NumPy, without Convoy: python make_ssm_guesses.py > ssm_guesses.json
 
-Per case: how many of `guesses` passed, mean and variance of their losses, mean and variance over all guesses. Students and teachers are
-run over their input sequences step by step; nothing of the closed form of the training loss is used.
+For each case: the number of `guesses` that passed, the mean and variance of their losses, and the mean and variance of the losses of all guesses. Students
+and teachers are run over their input sequences step by step; the closed form of the training loss is not used.
 """
 
 import json
@@ -15,10 +15,10 @@ rng = np.random.default_rng(20251109)
 
 
 def teacher_states(p):
-    """A, and the weights B_j C_j."""
+    """The states A, the weights B_j C_j, and the constant that is added to T_0."""
     rank, d = p.get("teacher_rank", 1), p["student_dim"]
     if rank == 1:
-        return np.array([p["alpha"]]), np.array([1.0]), d - 1.0  # T_0 is d, whatever the teacher
+        return np.array([p["alpha"]]), np.array([1.0]), d - 1.0  # T_0 is d for every teacher
     states = np.full(rank, p["teacher_mean"])
     weights = np.full(rank, (d - 1) / (max(rank, 2) - 1))
     weights[0] = 1
@@ -30,7 +30,7 @@ def sequences_of(p):
     w = [[1.0] + [0.0] * (k - 2)] if p.get("input_e1") else p["w"]
     if not isinstance(w[0], list):
         w = [w]
-    # w is the input reversed, without its last step, of which the loss is free.
+    # w is the reversed input without its last step, on which the loss does not depend.
     return [np.concatenate([np.array(row[::-1], dtype=float), [0.7]]) for row in w]
 
 

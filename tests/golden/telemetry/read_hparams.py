@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints as JSON what TensorBoard's own HParams page is told of a folder: by its multiplexer, data provider and plugin. Exit 77:
-TensorBoard is not installed."""
+"""Prints as JSON the data that TensorBoard's HParams page gets for a folder from its multiplexer, data provider and plugin. Exit code
+77: TensorBoard is not installed."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints as JSON what the stock TensorBoard reader finds in a folder. Exit 77: TensorBoard is not installed."""
+"""Prints as JSON the scalars that the stock TensorBoard reader finds in a folder. Exit code 77: TensorBoard is not installed."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Added tokens with every mixture of options, among the tokens of tokenizer.json, as transformers adds and finds them.
+"""Adds tokens with every combination of options to tokenizer.json with transformers, and writes the tokens that it finds in texts.
 
 usage: python make_added_tokens.py      (writes added/ beside itself; needs transformers 5, tokenizers)
 """
@@ -25,7 +25,7 @@ def main():
     folder.mkdir(exist_ok=True)
     shutil.copy(HERE / "llama3" / "tokenizer.json", folder / "tokenizer.json")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.normalizer = normalizers.Lowercase()  # so that `normalized` matters
+    tokenizer.normalizer = normalizers.Lowercase()  # so that the option `normalized` has an effect
     tokenizer.add_tokens(
         [AddedToken("<both>", normalized=False), AddedToken("<kept>", special=True)]
     )

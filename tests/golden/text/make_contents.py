@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations whose contents are texts and lists of parts, as transformers renders each form of them.
+"""Renders conversations with transformers whose contents are texts or lists of parts, in each form of the contents.
 
 usage: python make_contents.py      (writes contents.json beside itself; needs transformers 5, jinja2)
 
@@ -31,7 +31,7 @@ TOKENS = {
     "bos_token": None,
     "eos_token": "<|im_end|>",
     "pad_token": "<|endoftext|>",
-}  # of examples/tally-3m
+}  # special tokens of examples/tally-3m
 
 
 def parts(*texts):
@@ -168,13 +168,13 @@ def encoded(messages):
 
 
 def without_nulls(messages):
-    """As transformers' apply_chat_template passes them."""
+    """The messages as transformers' apply_chat_template passes them to a template."""
     return [
         {key: value for key, value in message.items() if value is not None} for message in messages
     ]
 
 
-# The cheapest first.
+# The forms that change least come first.
 FORMS = [
     ("given", lambda messages: messages),
     ("decoded", decoded),
@@ -209,12 +209,12 @@ def render(template, messages, tools):
             strftime_now=NOON.strftime,
             **{name: token for name, token in TOKENS.items() if token},
         )
-    except Exception:  # whatever a template does with a form that it does not know
+    except Exception:  # a template may raise anything for a form that it does not support
         return None
 
 
 def writes_objects_otherwise(template, messages, tools):
-    """True when the arguments are texts, and the template writes objects, but not as JSON."""
+    """True when the arguments of the messages are texts, and the template would write objects, but not as JSON."""
     text = render(template, decoded(messages), tools) if decoded(messages) != messages else None
     return text is not None and "Xone" in text and '"q": "Xone"' not in text and "'q'" not in text
 

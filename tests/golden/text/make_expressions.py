@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random Jinja templates and what Jinja2 3.1 writes for them, in the environment that transformers uses.
+"""Makes random Jinja templates, and the texts that Jinja2 3.1 renders from them in the environment of transformers.
 
 usage: python make_expressions.py [SEED COUNT OUT]     (needs jinja2 3.1; writes expressions.json beside itself)
 
@@ -263,7 +263,7 @@ class Generator:
         )(depth)
 
     def wrong(self, depth, right):
-        """Mostly what fits, sometimes what does not."""
+        """Mostly an expression of the right kind, sometimes one of any kind."""
         return self.any(depth) if self.r.random() < 0.04 else right(depth)
 
     def undefined(self, depth):
@@ -647,7 +647,7 @@ class Generator:
         )()
 
     def soup(self, depth):
-        """Any filter, method or test on anything, with whatever arguments."""
+        """Any filter, method or test on any value, with any arguments."""
         d = max(depth - 1, 0)
         filters = [
             "abs",
@@ -1162,7 +1162,7 @@ def late(*_):
 
 
 def answer(jinja, template):
-    """The text, None for an error, or Late for what no test can hold."""
+    """The rendered text; None for an error; Late if the text is too slow, too long or has addresses in it."""
     signal.setitimer(signal.ITIMER_REAL, 2.0)
     try:
         text = jinja.from_string(template).render(**CONTEXT)
@@ -1194,7 +1194,7 @@ def main():
             continue
         seen.add(template)
         text = answer(jinja, template)
-        # Errors are cheap to match: one row in six is enough.
+        # Of the errors only one in six is kept, because they are easy to match.
         if text is Late or text is None and len(rows) % 6:
             continue
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations rendered with variables of the user's, as transformers' apply_chat_template takes them.
+"""Renders conversations with variables of the user, with transformers' apply_chat_template.
 
 usage: python make_template_kwargs.py      (writes template_kwargs.json beside itself; needs transformers 5, jinja2)
 """
@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 HERE = pathlib.Path(__file__).parent
 TALLY = HERE.parents[2] / "examples" / "tally-3m"
 
-# Every variable as Python sees it, whatever its type.
+# A template that writes variables of every type.
 ECHO = (
     "{{ bos_token }}|{{ documents is none }}|{{ tools is none }}|"
     "{% for document in documents or [] %}[{{ document.title }}: {{ document['text'] }}]{% endfor %}"

@@ -159,7 +159,7 @@ def llama3():
 
 
 def with_bytes(tokenizer, specials):
-    """The trained BPE model with special tokens and <0xNN> in front, as SentencePiece models have them."""
+    """The trained BPE model with special tokens and byte tokens (<0xNN>) before its own, as in SentencePiece models."""
     data = json.loads(tokenizer.to_str())
     names = specials + [f"<0x{byte:02X}>" for byte in range(256)]
     trained = sorted(data["model"]["vocab"], key=data["model"]["vocab"].get)
@@ -231,7 +231,8 @@ def metaspace():
         single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
     )
 
-    # The flags say otherwise, to show that the post-processor decides; two tokens come from the config alone.
+    # The flags of the config contradict the post-processor, to show that the post-processor decides. Two
+    # tokens are in the config alone.
     def declared(name, **flags):
         return {
             "content": name,
@@ -325,7 +326,7 @@ def unigram():
 
 
 def whole_offsets(tokenizer):
-    """Offsets with leading spaces left in."""
+    """Makes the offsets of tokens include leading spaces."""
 
     def untrim(value):
         if isinstance(value, dict):
@@ -479,7 +480,7 @@ def chats():
                         tokenize=False,
                         add_generation_prompt=prompt,
                     )
-                    if name == "constructs":  # shows the tag in raw text
+                    if name == "constructs":  # it shows the tag in raw text
                         out.append(case)
                         continue
                     plain = tokenizer.apply_chat_template(

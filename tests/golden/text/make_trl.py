@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every template of TRL that marks what is learnt, as transformers renders it: texts, and the parts between
-`{% generation %}` and `{% endgeneration %}`. Thinking in a content, beside it as `reasoning_content`, and of earlier turns.
+"""Renders every template of TRL that marks the learnt parts, with transformers. Writes the texts, and the parts between
+`{% generation %}` and `{% endgeneration %}`. The conversations have thoughts in a content, thoughts beside it as
+`reasoning_content`, and thoughts of earlier turns.
 
 usage: python make_trl.py      (writes trl.json beside itself; needs trl 1.16, transformers 5, jinja2)
 
@@ -25,7 +26,10 @@ class Noon(datetime.datetime):
 
 
 chat_template_utils.datetime = Noon
-TOKENS = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}  # of examples/tally-3m
+TOKENS = {
+    "eos_token": "<|im_end|>",
+    "pad_token": "<|endoftext|>",
+}  # special tokens of examples/tally-3m
 
 
 def turn(role, content, **more):
@@ -92,14 +96,18 @@ def render(template, messages, more, prompt):
             **TOKENS,
             **more,
         )
-    except Exception:  # whatever a template refuses
+    except Exception:  # the template refuses the conversation
         return {"error": True}
     learnt = [texts[0][begin:end] for begin, end in spans[0]]
     return {"text": texts[0], "learnt": learnt}
 
 
 templates, rows = {}, []
-SEEING = ("idefics3", "llava_next", "smolvlm")  # contents are parts: make_contents.py
+SEEING = (
+    "idefics3",
+    "llava_next",
+    "smolvlm",
+)  # their contents are lists of parts; see make_contents.py
 for path in sorted(TEMPLATES.glob("*_training.jinja")):
     name = path.stem.removesuffix("_training")
     if name in SEEING:

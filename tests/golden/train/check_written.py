@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows that PEFT and transformers load what Convoy writes, and compute with it what Convoy computes.
+"""Shows that PEFT and transformers load the models that Convoy writes, and compute the same scores with them as Convoy.
 
 Trains each family of this folder for a few steps (full, also in bf16; LoRA, rsLoRA, DoRA; with modules saved whole),
 merges the adapters, and compares the score of every row. Checkpoint folders load as the exports do.
@@ -48,7 +48,7 @@ def convoy(programs, *arguments):
 
 
 def train(programs, model, lora, bf16, output):
-    # `whole` leaves the head out where it is one tensor with the embedding.
+    # The head is left out of modules_to_save if it is the same tensor as the embedding.
     tied = json.loads((model / "config.json").read_text()).get("tie_word_embeddings", True)
     if lora and tied and "modules_to_save" in lora:
         lora = {**lora, "modules_to_save": lora["modules_to_save"][1:]}
@@ -105,7 +105,7 @@ def check(programs, family, name, folder):
     model = folder / "model"
     shutil.copytree(HERE / family, model)
     shutil.copytree(HERE / "tokenizer", model, dirs_exist_ok=True)
-    # Not AutoTokenizer: for Qwen2 it replaces the pre-tokenizer of tokenizer.json by its own.
+    # AutoTokenizer is not used, because for Qwen2 it replaces the pre-tokenizer of tokenizer.json.
     rows = read_rows(PreTrainedTokenizerFast.from_pretrained(model), "chats")
     data, scores, run = HERE / "chats.jsonl", folder / "scores.jsonl", folder / "run"
     label = f"{family} {name}"

@@ -1,7 +1,7 @@
-"""Writes early_stopping.json: after which evaluation transformers ends a run, and which one it takes for the best.
+"""Writes early_stopping.json: the evaluation after which transformers ends a run, and the evaluation that it takes for the best.
 
-Made with transformers 5.23.0, torch 2.11.0. Runs the callback and the trainer's own choice of the best in the order in
-which Trainer._maybe_log_save_evaluate calls them.
+Made with transformers 5.23.0, torch 2.11.0. Runs the callback and the trainer's choice of the best evaluation in the order
+in which Trainer._maybe_log_save_evaluate calls them.
 """
 
 import json

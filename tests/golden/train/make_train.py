@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what transformers and PEFT say about training: curves of a plain loop and scores of adapters.
+"""Makes the golden files for training with transformers and PEFT: curves of a plain loop and scores of adapters.
 
-tokenizer/ serves every model. Per family: the model folder, start/ (the adapter LoRA begins with), lora/, rslora/, dora/
-(adapters with random B and patterns of rank and alpha) and golden.json: per step the loss, the norm of the gradient
-before clipping and the learning rate, for full training on chats.jsonl and LoRA on completions.jsonl, and the
-negative log-likelihood and tokens of every row of both files, without and with each adapter.
+All models use tokenizer/. Each family has the model folder, start/ (the adapter with which LoRA begins), lora/, rslora/,
+dora/ (adapters with random B and patterns of rank and alpha) and golden.json. golden.json has for each step the loss, the
+norm of the gradient before clipping and the learning rate, for full training on chats.jsonl and for LoRA on
+completions.jsonl. It also has the negative log-likelihood and the number of tokens of every row of both files, without and
+with each adapter.
 Run: python make_train.py [FAMILY...]
 """
 
@@ -44,12 +45,13 @@ FAMILIES = {
     "gemma": 11,
     "gemma4-unified": 12,
 }
-MODEL_OF = {"phi3": "phi3-window"}  # the one that rotates alike at any length
+MODEL_OF = {"phi3": "phi3-window"}  # its rotation is the same at any length
 FUSED = {"phi3": ("qkv_proj", "qkv_proj", "gate_up_proj")}  # in place of q_proj, v_proj, up_proj
 STEPS, WARMUP, BATCH, ACCUMULATION, CLIP = 12, 2, 2, 2, 1.0
 WEIGHT_DECAY = 2.0  # large, so that decaying the wrong parameters shows within 12 steps
 LEARNING_RATE = {"full": 2e-3, "lora": 1e-2}
-# At these rates gradient norms of gemma4's curves in fp32 and fp64 part by 1e-5, at the rates above by 4e-4.
+# With these learning rates gradient norms of gemma4's curves in fp32 and fp64 differ by 1e-5, with the
+# rates above by 4e-4.
 RATES_OF = {"gemma4": {"full": 5e-5, "lora": 3e-3}}
 TEMPLATE = (
     "{% for message in messages %}{{ '<|start|>' + message.role + '\\n' }}"
@@ -75,7 +77,7 @@ FACTS = [
 
 
 def make_rows():
-    """18 rows of each kind: five steps of four rows, of which the last has only two."""
+    """Makes 18 rows of each kind: four steps of four rows, and a step of two rows."""
     chats, completions = [], []
     for index in range(18):
         question, answer = FACTS[index % len(FACTS)]
@@ -128,7 +130,7 @@ def make_tokenizer():
 
 
 def encode(tokenizer, row):
-    """(ids, mask of the tokens that carry loss)"""
+    """The ids of a row, and the mask of its tokens that have a loss."""
     if "messages" in row:
         encoded = tokenizer.apply_chat_template(
             row["messages"], tokenize=True, return_dict=True, return_assistant_tokens_mask=True
@@ -148,7 +150,7 @@ def read_rows(tokenizer, name):
 
 
 def row_losses(model, rows):
-    """Summed negative log-likelihood of each row, in one padded batch."""
+    """The summed negative log-likelihood of each row, computed in one padded batch."""
     width = max(len(ids) for ids, _ in rows)
     ids = torch.zeros(len(rows), width, dtype=torch.long)
     labels = torch.full((len(rows), width), -100)

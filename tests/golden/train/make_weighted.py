@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a training on turns with weights of their own: a plain loop in PyTorch over the model folder qwen2/.
+"""Makes the golden files for training on turns that have weights: a plain loop in PyTorch with the model folder qwen2/.
 
-weighted/rows.jsonl holds the conversations of chats.jsonl with `weight` in their turns, weighted/curve.json per step the
+weighted/rows.jsonl has the conversations of chats.jsonl with `weight` in their turns. weighted/curve.json has for each step the
 loss, the norm of the gradient before clipping, the learning rate and the number of learnt tokens. The loss of a step is
 sum(weight * cross_entropy) / sum(weight) over all learnt tokens of its rows, written out in one backward pass.
 Run after make_train.py: python make_weighted.py (needs torch, transformers 5)
@@ -33,8 +33,8 @@ WEIGHTS = (
     3.5,
     True,
     0.125,
-)  # of answers in turn; every third has none of its own
-OF_USERS = {4: 0.75, 9: 1}  # rows whose first question is learnt too
+)  # weights of successive answers; every third answer gets no weight
+OF_USERS = {4: 0.75, 9: 1}  # weights of the first questions that are learnt too, by row
 
 
 def make_rows():
@@ -47,7 +47,7 @@ def make_rows():
                     message["weight"] = WEIGHTS[answers % len(WEIGHTS)]
                 answers += 1
         if index in OF_USERS:
-            # `weight` of a question would count only where questions are learnt anyway.
+            # The key is `train`, because `weight` of a question counts only if questions are learnt anyway.
             next(message for message in messages if message["role"] == "user")["train"] = OF_USERS[
                 index
             ]
@@ -60,7 +60,7 @@ def make_rows():
 
 
 def encode(tokenizer, messages):
-    """(ids, weight of each token in the loss); the text is that of the template, turn by turn."""
+    """The ids of a conversation, and the weight of each token in the loss. Writes the text of the template turn by turn."""
     ids, weights = [], []
     for message in messages:
         weight = float(message.get("train", message.get("weight", message["role"] == "assistant")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ordinary torch.distributed script, which knows nothing of who launches it."""
+"""An ordinary torch.distributed script, which does not depend on its launcher."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ def main():
         os._exit(9)
     if todo == "raise" and dist.get_rank() == 1:
         raise RuntimeError("tensor q went missing")
-    # A store key of this attempt alone: one of the last attempt would answer at once with its own number.
+    # The key belongs to this attempt: a key of the last attempt would return its old number at once.
     store = dist.distributed_c10d._get_default_store()
     if dist.get_rank() == 0:
         store.set("attempt", str(attempt))

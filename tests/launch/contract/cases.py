@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of the torchrun contract: each is one command line, given word for word to torchrun and to `convoy launch`.
+"""The cases of the torchrun contract. Each is one command line, which torchrun and `convoy launch` get word for word.
 
-In commands and environments, {probe} is probe.py in {sources}, {native} the compiled probe.c, {logs} a fresh folder inside {folder},
-which is the case's own, and {port} a free port.
+In commands and environments {probe} is probe.py in {sources}, {native} is the compiled probe.c, {folder} is a folder of the case,
+{logs} is a new folder in it, and {port} is a free port.
 """
 
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 class Case:
     name: str
     command: list  # flags, program and its words
-    environment: dict = field(default_factory=dict)  # None: the variable is taken away
+    environment: dict = field(default_factory=dict)  # None: the variable is removed
     signals: list = field(
         default_factory=list
-    )  # to the launcher, once all ranks have written their record
-    ranks: int = 2  # that write a record, for `signals`
-    console: bool = False  # compare which lines of which ranks are shown
-    # What Convoy does otherwise on purpose in this case alone: {"exit": (value, "why")}.
+    )  # signals for the launcher, sent when all ranks have written their record
+    ranks: int = 2  # number of ranks that write a record, for `signals`
+    console: bool = False  # true: compares the lines of the ranks on the console
+    # Intended differences of Convoy in this case alone: {"exit": (value, "why")}.
     intended: dict = field(default_factory=dict)
 
 
@@ -47,7 +47,7 @@ CASES = [
         TWO + ["{probe}", "--device=${local_rank}", "${local_rank}${local_rank}"],
     ),
     Case("python_exec", TWO + ["{probe}"], {"PYTHON_EXEC": "{folder}/python"}),
-    # Both spellings, joined and separate values.
+    # Both spellings of flags, with joined and with separate values.
     Case("underscores", ["--nproc_per_node=2", "--max_restarts=1", "--rdzv_id=run_7", "{probe}"]),
     Case("dashes", ["--nproc-per-node=2", "--max-restarts", "1", "--rdzv-id", "run_7", "{probe}"]),
     Case("nnodes_one", ["--nnodes", "1", *TWO, "{probe}"]),
@@ -98,7 +98,7 @@ CASES = [
         ],
     ),
     Case("signals_to_handle", TWO + ["--signals-to-handle", "SIGTERM,SIGINT", "{probe}"]),
-    # PET_* is the variable of each flag, and the command line overrides it.
+    # PET_FLAG is the variable for a flag; the command line overrides it.
     Case(
         "pet_kubeflow",
         ["{probe}"],
@@ -221,7 +221,7 @@ CASES = [
             )
         },
     ),
-    # OMP_NUM_THREADS.
+    # Values of OMP_NUM_THREADS.
     Case("threads_of_one_rank", ["{probe}"], {"OMP_NUM_THREADS": None}),
     Case("threads_of_two", TWO + ["{probe}"], {"OMP_NUM_THREADS": None}),
     Case("threads_given", TWO + ["{probe}"], {"OMP_NUM_THREADS": "3"}),
@@ -232,7 +232,7 @@ CASES = [
         {"CUDA_VISIBLE_DEVICES": "4,5"},
     ),
     Case("visible_devices", TWO + ["{probe}"], {"CUDA_VISIBLE_DEVICES": "4,5"}),
-    # How a job ends.
+    # Ends of jobs.
     Case("end_3", TWO + ["{probe}", "end", "3"], intended={"exit": (3, FIRST_CAUSE)}),
     Case(
         "end_3_native",
@@ -284,7 +284,7 @@ CASES = [
         signals=["TERM"],
         intended={"exit": (143, STOPPED)},
     ),
-    # Wrong command lines: both refuse; the code differs.
+    # Wrong command lines, which both launchers refuse, with different exit codes.
     *[
         Case(name, command, intended={"exit": (2, "wrong usage is always 2")})
         for name, command in {

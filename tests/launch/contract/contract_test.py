@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every case of cases.py under `convoy launch`, compared with what torchrun did (tests/golden/launch/torchrun.json).
+"""Runs every case of cases.py under `convoy launch`, and compares it with torchrun's result (tests/golden/launch/torchrun.json).
 
   contract_test.py CONVOY NATIVE_PROBE [CASE...]
 
-What Convoy does otherwise on purpose is named in intended() and in the cases, each with its reason; nothing else may differ. With
-CONVOY_PEER_PYTHON, a Python that has torch, the golden file is first compared with that torchrun, live.
+Intended differences of Convoy are listed in intended() and in the cases, each with its reason; nothing else may differ. With
+CONVOY_PEER_PYTHON, a Python that has torch, the golden file is first compared with a run of that torchrun.
 """
 
 import concurrent.futures
@@ -22,24 +22,24 @@ sys.path.insert(0, HERE)
 from cases import CASES  # noqa: E402
 from runner import run_case  # noqa: E402
 
-# What Convoy tells its own programs; a foreign program ignores it.
+# Variables that only Convoy's own programs read.
 OWN_VARIABLES = {"CONVOY_JOB", "CONVOY_STORE_FILE", "CONVOY_FLIGHT_FD"}
 
 
 def intended(golden, case):
-    """torchrun's result as Convoy means to have it."""
+    """The result that Convoy should give: torchrun's result with the intended differences."""
     result = copy.deepcopy(golden)
-    # torchrun leaves its torchelastic_* folder behind; Convoy's private folder goes with the job.
+    # torchrun leaves its torchelastic_* folder behind; Convoy removes its private folder with the job.
     result["left_in_tmp"] = False
     for name, (value, _why) in case.intended.items():
         result[name] = value
     if result["exit"] != golden["exit"] and result["exit"] == 2:
         result["ranks"] = {}  # refused before anything started
     for rank in result["ranks"].values():
-        # With --run-path torchrun starts ranks by other means and leaves them in its own session.
+        # With --run-path torchrun starts ranks in another way, and leaves them in its own session.
         rank["leads_group"] = rank["leads_session"] = True
         intended_environment(rank["environment"], case)
-    # The prefix of the console, with host, global rank and time, is that of the filter files too.
+    # Lines of the filter files have the same prefix as on the console: host, global rank and time.
     for path, lines in result["files"].items():
         if "filtered_" in path:
             result["files"][path] = [
@@ -55,13 +55,13 @@ def intended_environment(environment, case):
     environment["TORCHELASTIC_USE_AGENT_STORE"] = "False"
     # "1" breaks the flight recorder's dump (pytorch#121055); the library's own default is better.
     environment.pop("TORCH_NCCL_ASYNC_ERROR_HANDLING", None)
-    # A setting of the launcher, no rank's business.
+    # A setting of the launcher, which ranks need not get.
     environment.pop("TORCHELASTIC_SIGNALS_TO_HANDLE", None)
-    # torchrun gives Python the flag -u, which programs that start Python themselves do not have.
+    # torchrun starts Python with -u. The variable also works for programs that start Python themselves.
     environment.setdefault("PYTHONUNBUFFERED", "1")
     # Rows of changing length leave holes in the allocator's fixed segments.
     environment.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
-    # A free port that is kept, on the loopback address, so that two jobs on one host never collide.
+    # Convoy reserves a free port on the loopback address, so that two jobs on one host never collide.
     if environment["MASTER_PORT"] == "29500":
         environment["MASTER_PORT"] = "<free>"
     if environment["MASTER_ADDR"] == "localhost":
@@ -69,7 +69,7 @@ def intended_environment(environment, case):
 
 
 def add_files_of_every_stream(result):
-    """A log folder that was asked for holds every stream, on the console or not: the output of a lost job can be read."""
+    """Adds the files of all streams: Convoy writes every stream into a requested log folder, so that the output of a lost job can be read."""
     for name, _rank in result["ranks"].items():
         number, attempt = name.split(".")
         for stream, word in (("stdout", "out"), ("stderr", "err")):

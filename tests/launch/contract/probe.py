@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank that writes down how it was started, says one line on each stream, and ends as it is told. probe.c does the same.
+"""A rank that records how it was started, prints one line on each stream, and ends as its arguments say. probe.c does the same.
 
   probe.py [end N | signal N | fail-until ATTEMPT | error-file | wait | sleep | WORDS...]
 
-Rank 1 is the one that ends or fails; the others then run until they are stopped. `wait` notes the signals that come.
+Only rank 1 ends or fails; the other ranks run until they are stopped. With `wait` a rank records the signals that arrive.
 
 PROBE_OUT names the folder for its records.
 """
@@ -16,7 +16,7 @@ import time
 
 
 def record(words):
-    """One file per rank and attempt, complete as soon as it is there."""
+    """Writes one file for this rank and attempt. The file is complete when it appears."""
     rank, attempt = os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]
     name = os.path.join(os.environ["PROBE_OUT"], f"{rank}.{attempt}.json")
     found = {
@@ -32,7 +32,7 @@ def record(words):
 
 
 def wait_for_records():
-    """Of all ranks: the one that fails must not end the others before they have said how they were started."""
+    """Waits for the records of all ranks, so that a rank that fails does not end the other ranks before they have written theirs."""
     attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
     for rank in range(int(os.environ["WORLD_SIZE"])):
         while not os.path.exists(os.path.join(os.environ["PROBE_OUT"], f"{rank}.{attempt}.json")):
@@ -80,7 +80,7 @@ def main():
                 )
             sys.exit(1)
     while True:
-        time.sleep(0.05)  # until the launcher ends it
+        time.sleep(0.05)  # runs until the launcher ends it
 
 
 if __name__ == "__main__":

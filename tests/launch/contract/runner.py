@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a case under any launcher and reduces what happened to what can be compared."""
+"""Runs a case under any launcher and reduces the result to the parts that can be compared."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def free_port():
 
 
 class Run:
-    """One case under one launcher: `launcher` is what comes before the case's command."""
+    """One case under one launcher. `launcher`: the words before the command of the case."""
 
     def __init__(self, case, launcher, native):
         self.case = case
@@ -69,7 +69,7 @@ class Run:
         return re.sub(rf"\b{self.places['{port}']}\b", "{port}", text)
 
     def result(self):
-        """{"exit", "ranks", "signals", "files", "left_in_tmp", "stdout", "stderr"}."""
+        """The result, with the keys "exit", "ranks", "signals", "files", "left_in_tmp", "stdout" and "stderr"."""
         process = subprocess.Popen(
             self.command,
             env=self.environment,
@@ -100,7 +100,7 @@ class Run:
         }
 
     def end_ranks(self):
-        """Of a launcher that had to be killed: torchrun's go on without it."""
+        """Kills the ranks of a launcher that had to be killed, because ranks of torchrun run on without it."""
         mark = f"PROBE_OUT={self.out}".encode()
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -133,7 +133,7 @@ class Run:
         before = self.environment
         after = found["environment"]
         self.run_id = after.get("TORCHELASTIC_RUN_ID", "")
-        # A shell script on the way (PYTHON_EXEC) sets these.
+        # Set by the shell script that PYTHON_EXEC names in some cases.
         ignored = {"PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE"}
         changed = {
             key: self.comparable_value(key, value)
@@ -155,17 +155,17 @@ class Run:
         if name == "TORCHELASTIC_RUN_ID" and re.fullmatch(r"[0-9a-f-]{16,}", text):
             return "<fresh>"
         if name == "TORCHELASTIC_ERROR_FILE":
-            # TMPDIR/torchelastic_xxxxxxxx/RUN-ID_xxxxxxxx: all of it is made up.
+            # The names in TMPDIR/torchelastic_xxxxxxxx/RUN-ID_xxxxxxxx are random.
             text = re.sub(rf"^{self.temporary}/.*/attempt_", "<private>/attempt_", text)
             return self.comparable_path(self.unfilled(text))
         return self.unfilled(text)
 
     def comparable_path(self, text):
-        """The run's folder is RUN-ID_xxxxxx with letters by chance."""
+        """Replaces the random letters in the run's folder, RUN-ID_xxxxxx."""
         return re.sub(rf"(^|/){re.escape(self.run_id)}_[A-Za-z0-9_]+(?=/|$)", r"\1RUN_*", text)
 
     def files(self):
-        """Path below {logs} -> its lines, sorted: several ranks may write to one file."""
+        """Maps each path below {logs} to its sorted lines. They are sorted because several ranks may write to one file."""
         found = {}
         root = self.places["{logs}"]
         for folder, _, names in os.walk(root):
@@ -189,7 +189,7 @@ class Run:
         return found
 
     def comparable_output(self, text):
-        """The ranks' own lines, without what leads them unless the case sets it."""
+        """The ranks' own lines, without their prefix unless the case sets the prefix."""
         if not self.case.console:
             return []
         lines = [line for line in text.splitlines() if "probe:" in line and "Error" not in line]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets countdown timers as a script under torchrun's file-based watchdog does; rank 1 misses the end of its second one."""
+"""Sets countdown timers like a script under torchrun's file-based watchdog. Rank 1 exceeds its second timer."""
 
 import os
 import time

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A torch.distributed script runs under `convoy launch` as it is: one node, two nodes, after a restart, with an exception,
-with torch's own timers; and a rank of torchrun may be `convoy launch`.
+"""An unchanged torch.distributed script runs under `convoy launch`: on one node, on two nodes, after a restart, with an
+exception, with torch's own timers. Also, `convoy launch` runs as a rank of torchrun.
 
   CONVOY_PEER_PYTHON=PYTHON_WITH_TORCH torch_distributed_test.py CONVOY
 """
@@ -113,7 +113,7 @@ def timers_of_torch():
 
 
 def inside_torchrun():
-    """L19: each rank of torchrun that is `convoy launch` is one rank of the same job, and its exit code arrives."""
+    """L19: if a rank of torchrun is `convoy launch`, it starts one rank of the same job and passes on its exit code."""
     words = [
         peer,
         "-m",
@@ -127,7 +127,7 @@ def inside_torchrun():
         "-c",
         "echo rank $RANK/$WORLD_SIZE local $LOCAL_RANK",
     ]
-    with tempfile.TemporaryDirectory() as temporary:  # torchrun leaves a folder there
+    with tempfile.TemporaryDirectory() as temporary:  # torchrun leaves a folder in it
         environment = dict(os.environ, TMPDIR=temporary)
         done = subprocess.run(
             words, env=environment, capture_output=True, text=True, timeout=LIMIT_S
@@ -138,7 +138,7 @@ def inside_torchrun():
 
 
 def store_of_torchruns_agent():
-    """L19: rank 0 must not listen where torchrun's agent does."""
+    """L19: rank 0 must not listen on the port on which torchrun's agent listens."""
     for more in ([], ["--standalone"]):
         words = [
             peer,
