@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What a script prints into a file or a pipe holds no escape codes; on a terminal the demo's
-# headings are bold unless NO_COLOR says no.
+# The output of scripts into a file or a pipe has no escape codes. On a terminal the demo's headings
+# are bold unless NO_COLOR is set.
 #   colors_test.sh SOURCE_FOLDER
 set -euo pipefail
 source=$1
 . "$source/tests/files/frame.sh"
 
-# The demo with a program that does nothing.
+# Runs the demo with a program that does nothing.
 mkdir -p "$work/tools" "$work/build/bin"
 cp "$source/tools/demo.sh" "$source/tools/smollm2.sh" "$work/tools"
 printf '#!/bin/sh\n[ "$1" != generate ] || cat >/dev/null\n' >"$work/build/bin/convoy"
@@ -25,7 +25,7 @@ if command -v script >/dev/null; then
   ! grep -q "$escape" "$work/out" || fail "NO_COLOR is not honoured: $(cat -v "$work/out")"
 fi
 
-# Escape codes stand where a terminal is asked for first, and nowhere else.
+# Only the script that first tests for a terminal has escape codes.
 cd "$source"
 found=$(grep -rlE '\\033\[|\\x1b\[|\\e\[' run tools bench examples .ci cmake rust/*/src 2>/dev/null || true)
 [ "$found" = tools/demo.sh ] || fail "escape codes in: $found"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs every ```sh block of the documentation, file by file, each in a folder of its own that holds
-# examples/. Training is cut to four steps by the environment, as a user may do, and there are few
-# sums, so that batches that are chosen and evaluations are small; nothing else is changed and
-# nothing is left out.
+# Runs every ```sh block of the documentation, file by file, each file in a folder of its own that
+# has examples/. Environment variables limit training to four steps, as a user may do. The data sets
+# have few sums, so that evaluations and automatic batches are small. Nothing else is changed, and
+# no block is left out.
 #   docs_test.sh SOURCE_FOLDER PROGRAM_FOLDER [FILE.md ...]
 set -euo pipefail
 source=$1 programs=$2
@@ -28,7 +28,7 @@ for document in "${documents[@]}"; do
   sed -i '41,$d' "$folder/examples/sums/test.jsonl"
   sed -i '201,$d' "$folder/examples/sums/train.jsonl"
   started=$(date +%s)
-  # Rounds of rejection evaluate by answers, and refuse the key.
+  # The rounds of `task: rejection` evaluate by answers, and refuse the key train.eval_steps.
   unread=TRAIN_EVAL_STEPS
   [[ $script == *rejection* ]] || unread=NONE
   if (cd "$folder" && unset "$unread" && bash -euo pipefail -xc "$script") >"$folder.log" 2>&1 </dev/null; then

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# ptxas.sh FOLDER "GENERATION..." PTX...: NVIDIA's assembler takes the kernels for these generations
-# of GPUs, and keeps all of their numbers in registers. Fetches the assembler, a wheel, into FOLDER;
-# ends with 77 where that is not possible.
+# ptxas.sh FOLDER "GENERATION..." PTX...: NVIDIA's assembler accepts the kernels for these
+# generations of GPUs, and keeps all of their numbers in registers. Fetches the assembler, a wheel,
+# into FOLDER; ends with 77 if it cannot be fetched.
 set -eu
 folder=$1
 generations=$2
@@ -28,9 +28,9 @@ if [ ! -x "$assembler" ]; then
   chmod +x "$assembler"
 fi
 
-# With more, fewer than 1,024 threads are on a multiprocessor at once. Decoding holds a query, sums
-# and pieces of several keys for up to eight heads: its loads in flight, not its threads, hide the
-# latency.
+# The most registers of a thread. With more registers fewer than 1,024 threads run on a
+# multiprocessor at once. Decoding keeps a query, sums and pieces of several keys for up to eight
+# heads in registers: its loads in flight hide the latency, not its number of threads.
 most_registers() {
   case $1 in
   paged_attention_cuda) echo 255 ;;
@@ -58,7 +58,7 @@ for ptx; do
       grep -B 2 '[1-9][0-9]* bytes spill' "$log"
       exit 1
     fi
-    # Of sweeps the test of four powers counts, of other texts every kernel.
+    # In the kernels of sweeps only the test of four powers counts, in other files every kernel.
     counted=.
     [ "$text" != guess_kernels ] || counted="entry function 'ssm_test_exact_15'"
     most=$(grep -A 4 "$counted" "$log" | sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' | sort -n | tail -n 1)

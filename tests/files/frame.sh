@@ -1,8 +1,8 @@
-# The frame of a test script that starts other programs, as far as scripts share it: a folder
-# `work`, and however the script ends, what it started is ended and the folder is gone. To be
-# sourced when nothing can skip the test any more; the script then says how, by defining
-#   end_started   ends what it started
-#   show_logs     after fail(), when all that has ended
+# Shared parts of test scripts that start other programs: a folder `work`, and the cleaning up.
+# However the script ends, the programs that it started are ended and the folder is removed. Source
+# this file when nothing can skip the test any more, then define
+#   end_started   ends the programs that the script started
+#   show_logs     prints logs; called after fail(), when these programs have ended
 
 end_started() { :; }
 show_logs() { :; }

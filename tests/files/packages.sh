@@ -1,4 +1,5 @@
-# What a test needs of the machine, or a skip that says why. To be sourced.
+# Functions for the programs and packages that a test needs: they install them, or skip the test
+# with the reason. To be sourced.
 
 skip() {
   printf 'skipped: %s\n' "$*"
@@ -11,8 +12,8 @@ install_packages() {  # "PACKAGES" "PROGRAMS THAT ARE MISSING"
   local packages=$1 missing=$2 log
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "not installed: $missing"
   log=$(mktemp)
-  # apt refuses a second one at once, and tests run side by side. A service that a package starts
-  # does not keep the lock.
+  # Tests run side by side, and apt refuses to run twice at once. Descriptor 9 is closed for apt, so
+  # that a service that a package starts does not keep the lock.
   # shellcheck disable=SC2086
   { flock -w 300 9 && timeout 150 apt-get -qq update 9>&- &&
     DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $packages 9>&-; } \
@@ -23,8 +24,8 @@ install_packages() {  # "PACKAGES" "PROGRAMS THAT ARE MISSING"
   rm -f "$log"
 }
 
-# require_programs "PACKAGES" PROGRAM...: installs the packages when a program is missing and it
-# can.
+# require_programs "PACKAGES" PROGRAM...: installs the packages if a program is missing, or skips
+# the test if they cannot be installed.
 require_programs() {
   local packages=$1 program missing=()
   shift
@@ -40,7 +41,8 @@ find_postgres() {
   ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1 | grep . || { command -v initdb >/dev/null && dirname "$(command -v initdb)"; }
 }
 
-# A PostgreSQL server, installed when there is none and it can be. Sets POSTGRES_BINARIES.
+# Installs a PostgreSQL server if there is none, or skips the test if it cannot be installed. Sets
+# POSTGRES_BINARIES.
 require_postgres() {
   find_postgres >/dev/null || install_packages postgresql "the server of PostgreSQL"
   POSTGRES_BINARIES=$(find_postgres) || skip "the package postgresql lacks initdb"

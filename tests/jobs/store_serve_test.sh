@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `convoy store serve` against its promises: store_serve_test.sh SOURCE_DIR CONVOY
+# Tests `convoy store serve`: store_serve_test.sh SOURCE_DIR CONVOY
 set -u
 source "$1/tests/files/packages.sh"
 CONVOY=$2
@@ -37,7 +37,7 @@ sweep() {
     >"$FOLDER/sweep" 2>&1 || { cat "$FOLDER/sweep"; fail "a sweep over the store"; }
 }
 
-# What a start that was killed inside initdb left.
+# The files that a start leaves when it is killed inside initdb.
 mkdir -p "$FOLDER/store/data.new" && touch "$FOLDER/store/data.new/PG_VERSION"
 serve || fail "the server does not start"
 FIRST=$URL
@@ -55,14 +55,14 @@ serve || fail "the server does not start again"
 sweep
 grep -q "3" "$FOLDER/sweep" || fail "no result after a restart"
 
-# Whoever kills the command kills the server: nothing is left behind.
+# When the command is killed, its server ends too.
 PID=$(head -1 "$FOLDER/store/data/postmaster.pid")
 kill -9 "$SERVER"
 wait "$SERVER" 2>/dev/null
 for _ in $(seq 100); do kill -0 "$PID" 2>/dev/null || break; sleep 0.1; done
 kill -0 "$PID" 2>/dev/null && fail "the server outlives its command"
 
-# A port that another has: a clear error.
+# A port that is in use gives a clear error.
 serve || fail "the server does not start after a kill"
 "$CONVOY" store serve --data-dir "$FOLDER/other" --port "$(cat "$FOLDER/store/port")" >"$FOLDER/sweep" 2>&1 &&
   fail "two servers on one port"

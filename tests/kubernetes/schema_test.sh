@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `convoy submit --engine kubernetes` writes holds against the published schemas of Kubernetes,
-# strictly: no unknown key.
+# The manifests that `convoy submit --engine kubernetes` writes are valid under the published
+# schemas of Kubernetes, and have no key that the schemas lack.
 #   schema_test.sh SOURCE_FOLDER PROGRAM_FOLDER VIRTUAL_ENVIRONMENT
 # The schemas come with the package kubernetes-validate, which is installed into the virtual
 # environment (made when it is not there). Exit 77: skipped, with the reason.
@@ -36,7 +36,7 @@ for version in $versions; do
   done
 done
 
-# The check itself: what no schema knows is found.
+# Tests the check itself: it finds a key that no schema has.
 sed 's/completionMode:/completionFashion:/' everything.yaml >wrong.yaml
 ! "$validate" --strict --quiet wrong.yaml >/dev/null 2>&1 || fail "an unknown key was not found"
 printf 'valid for Kubernetes %s\n' "$versions"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `convoy submit --engine mpi --go` under a real mpirun: it starts ranks that are adopted, or one
-# launcher that starts them; a request to stop lets every rank save; exit codes arrive.
+# Tests `convoy submit --engine mpi --go` with a real mpirun. mpirun starts the ranks, or one
+# launcher that starts them. A request to stop lets every rank save, and exit codes are passed on.
 #   mpi_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 # Exit 77: skipped, with the reason.
 set -uo pipefail
@@ -10,7 +10,7 @@ require_programs "openmpi-bin" mpirun
 
 source "$source/tests/files/frame.sh"
 job=
-# The job's script answers a second request by ending mpirun, and mpirun ends its tasks.
+# After a second request the job's script ends mpirun, and mpirun ends its tasks.
 end_started() { [ -z "$job" ] || { kill -TERM "$job"; sleep 0.2; kill -TERM "$job"; wait "$job"; } 2>/dev/null; }
 
 cd "$work" || exit 1
@@ -73,7 +73,7 @@ whole_test() {
   say "told to stop: both ranks of the launcher saved, 75"
 }
 
-# Every MPI of the machine: Debian gives each its name.
+# Runs the tests with every MPI of the machine; Debian gives each mpirun a name of its own.
 mkdir bin
 export PATH=$work/bin:$PATH
 for kind in mpirun.openmpi mpirun.mpich mpirun; do

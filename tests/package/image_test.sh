@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The image is an OCI archive that its readers accept: every part is where its digest says, and
-# convoy runs in the system in it. That system is a small one of this machine's libraries: a Debian
-# would have to be fetched.
+# The image is a valid OCI archive: every part is at the place that its digest names, and convoy
+# runs in the system of the image. That system is a small one with libraries of this machine,
+# because a Debian would have to be fetched.
 #   image_test.sh SOURCE_FOLDER BUILD_FOLDER
 set -euo pipefail
 source=$1 build=$2
@@ -10,7 +10,8 @@ trap 'rm -rf "$work"' EXIT
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || { echo "skipped: the image's system is made by root"; exit 0; }
 
-# What the C and C++ libraries of a Debian are in the image, and an empty LibTorch.
+# Stand-ins for mmdebstrap and LibTorch: a system with the C and C++ libraries of this machine, and
+# an empty LibTorch.
 mkdir -p "$work/bin" "$work/site/torch/lib"
 cat >"$work/bin/mmdebstrap" <<MMDEBSTRAP
 #!/usr/bin/env bash
@@ -75,7 +76,7 @@ assert not extra, extra
 (work / "environment").write_text("\n".join(config["config"]["Env"]) + "\n")
 PYTHON
 
-# As a container runs it: its files, its environment, its program.
+# Runs a program as a container would, with the files, the environment and the program of the image.
 tar -C "$work/root" -xzf "$work/layer"
 for file in bin/convoy bin/convoy-worker licenses/convoy.txt .deps/site/torch/{version.py,lib/libtorch_cpu.so}; do
   [ -e "$work/root/opt/convoy/$file" ] || fail "the image lacks $file"

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# An installation that was moved serves find_package(Convoy): its headers compile, and examples
+# find_package(Convoy) works with an installation that was moved: its headers compile, and examples
 # build against it and run.
 #   installed_library_test.sh SOURCE_FOLDER BUILD_FOLDER TORCH_FOLDER PART
-# PART: headers (and cpp-ddp), or examples (all others).
+# PART: `headers` tests the headers and cpp-ddp, `examples` tests all other examples.
 set -euo pipefail
 source=$1 build=$2 torch=$3 part=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
-# build_against_installation SOURCE_FOLDER: built in $work/NAME of that folder.
+# build_against_installation SOURCE_FOLDER: builds it in $work/NAME, where NAME is the folder's
+# name.
 build_against_installation() {
   local name=${1##*/}
   cmake -S "$1" -B "$work/$name" -DCMAKE_PREFIX_PATH="$work/moved" -DCONVOY_TORCH="$torch" \
@@ -34,7 +35,7 @@ public=(checkpoint convoy ddp dp error fsdp no_sync process_group profiler sampl
   fail "the package names other targets than Convoy::convoy and Convoy::sweep"
 
 headers_and_ddp() {
-  # One unit that includes every header.
+  # A source file that includes every header.
   mkdir "$work/every_header"
   {
     find "$headers" -name '*.h' -printf '#include "%P"\n' | sort
@@ -44,8 +45,8 @@ headers_and_ddp() {
   build_against_installation "$work/every_header"
   build_against_installation "$source/examples/cpp-ddp"
 
-  # Under this launcher and under torchrun, where Python has torch; on one process without a
-  # launcher: the same training.
+  # The training gives the same results under this launcher, under torchrun (if Python has torch),
+  # and in one process without a launcher.
   program=$work/cpp-ddp/cpp_ddp
   expect_learned() { # NAME FILE
     [ "$(grep -cE 'epoch +[0-9]+ +[0-9.]+ % right$' "$2")" -eq 15 ] || { cat "$2"; fail "$1: not 15 epochs"; }
@@ -67,13 +68,14 @@ other_examples() {
     case $example in */cpp-ddp/*) ;; *) build_against_installation "${example%/*}" ;; esac
   done
 
-  # Sharded, whatever the number of ranks; rank 0 leaves the whole network.
+  # The sharded training works with any number of ranks, and rank 0 writes the whole network.
   cd "$work"
   "$work/moved/bin/convoy" launch --nproc-per-node 3 -- "$work/cpp-fsdp/cpp_fsdp" | tee "$work/fsdp.txt"
   awk '/step 20 / { first = $NF } /step 60 / { last = $NF } END { exit !(last < first) }' "$work/fsdp.txt" || fail "sharded training does not learn"
   [ -s network.pt ] || fail "cpp_fsdp has not saved its network"
 
-  # The tutorial's digits: one epoch on two ranks, then another one on one rank from the checkpoint.
+  # The digits of the tutorial: one epoch on two ranks, then one more on one rank from the
+  # checkpoint.
   python3 "$source/tests/package/make_digits.py" "$work/digits"
   "$work/moved/bin/convoy" launch --nproc-per-node 2 -- "$work/cpp-mnist/cpp_mnist" "$work/digits" 1 200 | tee "$work/mnist.txt"
   "$work/cpp-mnist/cpp_mnist" "$work/digits" 2 200 | tee -a "$work/mnist.txt"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The archive of tools/package.sh runs from another folder, finds LibTorch by CONVOY_TORCH, and
-# holds no path of the build.
+# The programs in the archive of tools/package.sh run from another folder, find LibTorch by
+# CONVOY_TORCH, and contain no path of the build.
 #   package_test.sh SOURCE_FOLDER BUILD_FOLDER TORCH_FOLDER
 set -euo pipefail
 source=$1 build=$2 torch=$3
@@ -35,8 +35,8 @@ head -n 3 "$root/examples/sums/test.jsonl" >three.jsonl
 rows=$("$convoy" tokens --model "$root/examples/tally-3m" --data "$source/tests/golden/data/chats.parquet" --limit 1 --json)
 [ -n "$rows" ] || fail "the Parquet plugin did not read"
 
-# A machine without any CUDA library, and one with the driver alone: the same answers, and words on
-# why no GPU computes.
+# On a machine without any CUDA library, and on a machine with the driver alone, the answers are the
+# same, and a message says why no GPU computes.
 expect_no_gpu() {
   code=0
   "$convoy" score --model "$root/examples/tally-3m" --data three.jsonl --output none.jsonl --devices cuda 2>err.txt || code=$?
@@ -52,8 +52,8 @@ expect_no_gpu "there is no NVIDIA driver"
   expect_no_gpu "is CPU only; run: "
 )
 
-# What a machine with a GPU is checked with runs on CPUs too. A twelfth of its tests: the entries
-# `kernels` and `parity` run all.
+# The checks for machines with a GPU also run on CPUs. A twelfth of their tests runs here, because
+# the ctest entries `kernels` and `parity` run all of them.
 GTEST_TOTAL_SHARDS=12 GTEST_SHARD_INDEX=0 \
   "$root/checks/gpu_check.sh" --devices cpu --part launcher --part ops --part parity --part ranks --part har --part sweep --output checked >checked.txt ||
   fail "gpu_check: $(cat checked.txt)"
@@ -62,8 +62,8 @@ for line in 'launcher: a rank on each of 2 devices' 'ranks: two reach the loss' 
 done
 [ "$(grep -cE '^(ops|parity): [1-9][0-9]* tests passed$' checked.txt)" -eq 2 ] || fail "gpu_check printed: $(cat checked.txt)"
 
-# Beside bin/, LibTorch is found without being named; a wrong name is an error that says where it
-# looked.
+# LibTorch is found beside bin/ without CONVOY_TORCH. If CONVOY_TORCH names a wrong folder, the
+# error names that folder.
 mkdir -p "$root/.deps/site"
 ln -s "$torch" "$root/.deps/site/torch"
 env -u CONVOY_TORCH "$convoy" --version | grep -qF "($root/.deps/site/torch)" || fail "the archive's own .deps is not found"

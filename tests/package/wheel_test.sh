@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The wheel in a fresh virtual environment: `convoy` is in PATH, runs with that environment's
-# LibTorch, and goes again.
+# Tests the wheel in a fresh virtual environment: `convoy` is in PATH, runs with the LibTorch of
+# that environment, and can be uninstalled.
 #   wheel_test.sh SOURCE_FOLDER BUILD_FOLDER TORCH_FOLDER
 set -euo pipefail
 source=$1 build=$2 torch=$3
@@ -14,10 +14,11 @@ python3 -m venv --without-pip "$work/env"
 env=$work/env
 pip() { python3 -m pip --python "$env/bin/python" --quiet --disable-pip-version-check "$@"; }
 pip install --no-deps --no-index "$work"/dist/convoy-*.whl
-# What `pip install torch==2.11.0` brings is gigabytes: its files are linked here.
+# Links an existing torch, because `pip install torch==2.11.0` would fetch gigabytes.
 ln -s "$torch" "$(echo "$env"/lib/python3*/site-packages)/torch"
 
-# Not even activated; another folder, no Python in PATH: the programs run without one.
+# The environment is not activated, the folder is another one, and no Python is in PATH, because the
+# programs need no Python.
 cd "$work"
 run() { env -i HOME="$work" PATH="$env/bin:/nowhere" OMP_NUM_THREADS=1 "$env/bin/convoy" "$@"; }
 run --version | grep -q "^LibTorch 2\.11.*$env/lib/python3" || fail "--version: $(run --version)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The page of runs in Chromium: browser_test.sh SOURCE_FOLDER PROGRAM_FOLDER [SCREENSHOT_FOLDER]
-# Without a Chromium and without a package of that name the test is skipped (Ubuntu has it as a snap
-# only).
+# The test is skipped if there is neither a Chromium nor a package of that name (Ubuntu has only a
+# snap).
 set -euo pipefail
 source=$1 programs=$2 pictures=${3:-}
 cd "$source"
@@ -34,7 +34,7 @@ done
 "$programs/convoy" sweep export --results-dir "$work/runs/sweeps" --output "$work/runs/sweeps/rates.csv" -q
 
 start_server() {
-  : >"$work/url"  # the address of an earlier server is none
+  : >"$work/url"  # forgets the address of an earlier server
   "$programs/convoy" runs serve --dir "$work/runs" --port 0 >"$work/url" 2>"$work/server.log" &
   server=$!
   for _ in $(seq 100); do [ -s "$work/url" ] && return; sleep 0.1; done
@@ -44,11 +44,11 @@ start_server() {
 start_server
 url=$(cat "$work/url")
 
-# browser NAME WINDOW FLAGS... : the document after the program ran, in $work/NAME.html
+# browser NAME WINDOW FLAGS...: writes the document, after its program has run, into $work/NAME.html
 browser() {
   local name=$1 window=$2
   shift 2
-  # A virtual clock jumps over the waits between polls.
+  # With a virtual clock the browser skips the waits between polls.
   chromium_with --user-data-dir="$work/profile-$name" --window-size="$window" --virtual-time-budget=6000 --enable-logging=stderr \
     "$@" --dump-dom "$url" >"$work/$name.html" 2>"$work/$name.log"
   if [ -n "$pictures" ]; then
@@ -65,8 +65,8 @@ expect() { # NAME PATTERN WHAT
   grep -qE "$2" "$work/$1.html" || { echo "FAILED: $1 does not show $3 ($2)"; tail -c 3000 "$work/$1.html"; exit 1; }
 }
 
-# These wait by the machine's clock: afterwards the server has read all runs, however busy the
-# machine is.
+# These tests use the real clock and wait for the server, so that it has read all runs afterwards,
+# even on a busy machine.
 timeout 200 python3 tests/page/looks.py "$url" ${pictures:+"$pictures"}
 timeout 120 python3 tests/page/keyboard.py "$url" ${pictures:+"$pictures"}
 
@@ -109,7 +109,7 @@ expect phone '<h2>Stamp</h2>' 'the stamp'
 browser dark 390,844 --blink-settings=preferredColorScheme=0
 expect dark 'data-ready="true"' 'the runs'
 
-# What the page costs with all these runs, by a server that has read nothing yet.
+# Measures the cost of the page with all these runs, with a server that has not read them yet.
 kill "$server"
 wait "$server" || true
 start_server

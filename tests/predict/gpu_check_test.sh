@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# gpu_check_test.sh SOURCE: tools/gpu_check.sh compares predictions with measurements, which here
-# come from a file.
+# gpu_check_test.sh SOURCE: tests how tools/gpu_check.sh compares predictions with measurements. The
+# measurements come from a file here.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -8,13 +8,13 @@ fail() {
   printf 'gpu_check_test: %s\n' "$*" >&2
   exit 1
 }
-# line NAME PREDICTED [MEASURED [OF_PRODUCTS]], as `bench predict --json` prints it; products should
-# take 3 ms.
+# line NAME PREDICTED [MEASURED [OF_PRODUCTS]]: prints a line in the form of `bench predict --json`,
+# in which the products are predicted to take 3 ms.
 line() {
   printf '%s\t{"tool":"convoy","ops":[{"op":"mm","device_ms":3.0,"share":0.9'"${4:+,\"measured_device_ms\":$4}"'},{"op":"add","device_ms":0.1,"share":0.03,"measured_device_ms":0.9}],"device_ms":3.1,"predicted_ms":%s,"roofline_ms":2.0%s}\n' \
     "$1" "$2" "${3:+,\"measured_ms\":$3}"
 }
-# compared CODE: gpu_check over the lines of stdin ends with this code.
+# compared CODE: checks that gpu_check with the lines of stdin ends with this code.
 compared() {
   cat >"$folder/lines.tsv"
   local code=0
@@ -48,7 +48,7 @@ says '^predict: FAILED: a step was not measured'
 compared "$1" 1 </dev/null
 says '^predict: FAILED'
 
-# Every command of the part is one that this Convoy takes. Without a GPU nothing is measured.
+# Convoy accepts every command of the part. Without a GPU the commands measure nothing.
 cat >"$folder/nvidia-smi" <<'SMI'
 #!/bin/sh
 echo "NVIDIA H200"

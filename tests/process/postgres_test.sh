@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kills of a run over a real PostgreSQL server: postgres_test.sh SOURCE_DIR ROW_LEDGER_TESTS
+# Kills runs that use a real PostgreSQL server: postgres_test.sh SOURCE_DIR ROW_LEDGER_TESTS
 set -u
 source "$1/tests/files/packages.sh"
 source "$1/tests/jobs/private_postgres.sh"

@@ -9,12 +9,13 @@ environment=.deps/openai
 python_environment "$environment" openai==2.8.1 prometheus-client==0.23.1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# train NAME KEY=VALUE...: an adapter in $work/NAME/adapter.
+# train NAME KEY=VALUE...: trains an adapter into $work/NAME/adapter.
 train() {
   "$programs/convoy" train examples/sums/lora.yaml --run-dir "$work/$1" "${@:2}" >"$work/$1.log" 2>&1 ||
     { cat "$work/$1.log"; exit 1; }
 }
-# One answers otherwise than its base, the other one calls a tool and answers with its result.
+# The first adapter gives other answers than its base. The second one calls a tool and answers with
+# the tool's result.
 train sums train.steps=12
 cat tests/serve/call.json tests/serve/call.json >"$work/calls.jsonl"
 train caller train.steps=40 train.batch_size=2 train.learning_rate=1e-2 model.max_seq_len=512 train.eval_strategy=no train.save_strategy=no \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Which half of LibTorch ./run fetches: pip is a stand-in that makes tiny wheels and lists what was
-# asked for.
+# Tests which half of LibTorch ./run fetches. pip is replaced by a program that makes tiny wheels
+# and lists the requested ones.
 #   setup_test.sh SOURCE_FOLDER
 set -euo pipefail
 source=$1
@@ -30,8 +30,8 @@ PYTHON
 chmod +x "$work/bin/python3"
 echo '' | cc -shared -o "$work/driver/libcuda.so.1" -xc -
 
-# set_up NAME [VARIABLE=VALUE...]: LibTorch set up in folder NAME; what pip was asked for in
-# NAME/asked, messages in NAME/said.
+# set_up NAME [VARIABLE=VALUE...]: sets up LibTorch in folder NAME. The requested wheels are listed
+# in NAME/asked, the messages in NAME/said.
 set_up() {
   local folder=$work/$1
   shift
@@ -58,7 +58,7 @@ fi
 set_up off CONVOY_CUDA=0 LD_LIBRARY_PATH="$work/driver"
 [ "$(asked off cublas)" -eq 0 ] || fail "CONVOY_CUDA=0 fetches CUDA"
 
-# The CPU half is here already: the CUDA half comes in place of it.
+# If the CPU half is there already, the CUDA half replaces it.
 set_up gpu CONVOY_CUDA=0
 set_up gpu LD_LIBRARY_PATH="$work/driver"
 has_cuda_half gpu || fail "a host with a driver has no libtorch_cuda.so: $(cat "$work/gpu/said")"
@@ -70,7 +70,7 @@ grep -q 'download 2 of 14, 423 MB' "$work/gpu/said" || fail "no progress: $(cat 
 set_up gpu LD_LIBRARY_PATH="$work/driver"
 [ ! -s "$work/gpu/asked" ] || fail "fetched twice: $(cat "$work/gpu/asked")"
 
-# An installed torch with its CUDA half is used in place.
+# An installed torch with its CUDA half is used where it is.
 mkdir -p "$work/python/torch/lib"
 echo "__version__ = '2.11.0+cu130'" >"$work/python/torch/version.py"
 : >"$work/python/torch/__init__.py"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/skips.py finds every kind of skip in what ctest wrote, and refuses skips that nobody listed.
+# tools/skips.py finds every kind of skip in the log of ctest, and refuses skips that are not
+# listed.
 #   skips_test.sh SOURCE_FOLDER
 set -euo pipefail
 source=$1
@@ -15,8 +16,8 @@ set_tests_properties(script PROPERTIES SKIP_RETURN_CODE 77)
 TESTS
 ctest --test-dir "$work/project" >"$work/ctest.log" || { cat "$work/ctest.log"; fail "ctest"; }
 
-# expect CODE KNOWN WORDS...: with the skips in KNOWN listed, a strict look ends with CODE and
-# prints WORDS.
+# expect CODE KNOWN WORDS...: with the list KNOWN, `skips.py --strict` ends with CODE and prints
+# WORDS.
 expect() {
   local code=0
   printf '%b' "$2" >"$work/known.txt"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every target of SFT-Play's Makefile, as its users type them, through
 # examples/sft-play/Makefile: the small model, a few sums, two steps. tensorboard and nvidia-smi are
-# stand-ins that write down how they were called.
+# replaced by programs that record how they were called.
 #   targets_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 set -euo pipefail
 source=$1 programs=$2
@@ -32,7 +32,7 @@ chmod +x "$work/bin/"*
 done_targets=()
 fail() { printf 'FAILED  %s\n' "$*"; tail -n 30 "$work/log"; exit 1; }
 
-# target NAME WANTED WORDS...: make NAME WORDS succeeds and prints WANTED.
+# target NAME WANTED WORDS...: checks that make NAME WORDS succeeds and prints WANTED.
 target() {
   local name=$1 wanted=$2
   shift 2
@@ -41,8 +41,8 @@ target() {
   done_targets+=("$name")
 }
 
-# watched NAME WORDS...: the same of a target that starts TensorBoard beside the run; it stays, and
-# make tb-stop ends it.
+# watched NAME WORDS...: checks a target that starts TensorBoard beside the run. TensorBoard keeps
+# running until make tb-stop.
 watched() {
   : >"$CALLS"
   target "$1" 'TensorBoard of the runs in .*/outputs: http://localhost:16006/; `kill [0-9]+` ends it' TB_PORT=16006 "${@:2}"
@@ -69,7 +69,7 @@ target setup-accelerate 'make train-distributed starts here' NUM_GPUS=2
 target setup-accelerate 'node 1 of 2, which meet at host-a:29501' NUM_GPUS=2 NNODES=2 NODE_RANK=1 MASTER_ADDR=host-a MASTER_PORT=29501
 grep -qE '^3 +1 ' "$work/log" || fail "setup-accelerate does not number the ranks of node 1"
 target setup-accelerate 'NODE_RANK=1 is not read without NNODES=N' NODE_RANK=1
-# The file that accelerate config writes, bf16 as SFT-Play's guide has it.
+# The file that accelerate config writes, with bf16 as in SFT-Play's guide.
 mkdir -p "$HF_HOME/accelerate"
 printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: MULTI_GPU' 'machine_rank: 1' 'main_process_ip: host-b' \
   'main_process_port: 29502' 'mixed_precision: bf16' 'num_machines: 2' 'num_processes: 4' >"$HF_HOME/accelerate/default_config.yaml"
@@ -84,7 +84,7 @@ for _ in $(seq 300); do [ -s "$work/hub_url" ] || sleep 0.1; done
 HF_ENDPOINT=$(cat "$work/hub_url") NO_PROXY='*' target download-model 'Saved to: models/org-tiny' MODEL=org/tiny
 exec 3>&-
 [ -s models/org-tiny/model.safetensors ] || fail "download-model fetched no weights"
-# refused_saying PATTERN WORDS...: make WORDS fails and says why.
+# refused_saying PATTERN WORDS...: checks that make WORDS fails with a message that matches PATTERN.
 refused_saying() {
   refused "${@:2}"
   grep -qE -- "$1" "$work/log" || fail "make ${*:2} does not say $1"
@@ -130,7 +130,7 @@ convoy train configs/run_bnb.yaml tuning.backend=unsloth TRAIN_STEPS=3 --force-s
   </dev/null || fail "--force-stamp does not let the backend differ"
 target train-unsloth 'adapter written to .*outputs/run-unsloth/adapter'
 fresh
-# SFT-Play's own choice of rows: as many as fit, measured.
+# SFT-Play's own batch size: the largest number of rows that fits, by measurement.
 target train 'adapter written to .*outputs/run-bnb/adapter' TRAIN_BATCH_SIZE=auto TRAIN_GRAD_ACCUM=auto
 grep -q '^  mode: qlora' outputs/run-bnb/config.yaml || fail "the run is not SFT-Play's"
 fresh
@@ -138,7 +138,7 @@ target train-distributed 'x 2 ranks' CONFIG=configs/run_distributed.yaml NUM_GPU
 grep -q 'eval_loss decides which checkpoint is best' "$work/log" || fail "the fall back to the loss is not said"
 [ "$(grep -c 'eval_loss decides' "$work/log")" = 1 ] || fail "the fall back to the loss is said more than once"
 fresh
-# Without a data section: the rows of make process.
+# A configuration without a data section trains on the rows of make process.
 target train-distributed 'x 2 ranks' CONFIG=configs/multi_gpu_config.yaml NUM_GPUS=2 TRAIN_OUTPUT_DIR=outputs/multi TRAIN_PREDICT_WITH_GENERATE=false
 grep -q '^  val_path: data/processed/val.jsonl' outputs/multi/config.yaml || fail "the rows of make process were not taken"
 target eval-test 'exact_match' CONFIG=configs/multi_gpu_config.yaml TRAIN_OUTPUT_DIR=outputs/multi EVAL_FLAGS="--max-new-tokens 4 --limit 2"
@@ -172,8 +172,8 @@ target tb-stop 'No TensorBoard of a watched run is there'
 target tb-clean ''
 [ ! -d outputs/run-bnb/tb ] || fail "tb-clean left events"
 
-# As the guide's demo: as many steps as the sums want are not taken here, so the answers are short
-# and wrong.
+# Like the demo of the guide. The training here has too few steps for the sums, so the answers are
+# cut short and wrong.
 short='--max-new-tokens 4'
 for name in eval eval-val eval-test eval-quick eval-full; do
   target "$name" 'exact_match' EVAL_FLAGS="$short $([ $name = eval-quick ] || echo --limit 2)" LIMIT_QUICK=2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `eval`, `score` and `generate` on ranks: the same bytes for every number of ranks, one voice, and
-# no output when a rank fails or a person stops it.
+# Tests `eval`, `score` and `generate` on several ranks: every number of ranks gives the same bytes,
+# only one rank prints messages, and there is no output when a rank fails or a person stops the
+# command.
 #   shared_rows_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 set -euo pipefail
 source=$1 convoy=$2/convoy
@@ -50,7 +51,7 @@ for ranks in 1 2; do
 done
 same prompt-1.txt prompt-2.txt
 
-cpus=$(env -u OMP_NUM_THREADS nproc)  # nproc counts no more than the variable
+cpus=$(env -u OMP_NUM_THREADS nproc)  # without the variable, which would limit the count of nproc
 if [ "$cpus" -gt 1 ]; then
   say "generate: other work at the start takes threads away, and no bit depends on it"
   busy=()
@@ -105,7 +106,7 @@ grep -q 'broken.jsonl:8' err || fail "file and line are named: $(cat err)"
 
 say "Ctrl-C"
 for copy in $(seq 40); do cat "$source/examples/sums/test.jsonl"; done >many.jsonl
-: >err  # a line of the command before must not be taken for this one's
+: >err  # empty, so that lines of the last command do not count for this one
 set -m
 "$convoy" score --model "$model" --data many.jsonl --nproc 2 --output many-out.jsonl 2>err &
 job=$!

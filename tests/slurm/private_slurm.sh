@@ -2,16 +2,16 @@
 # loopback, with configuration, state, sockets and logs in one folder. To be sourced, with
 # tests/files/frame.sh; the caller's end_started() calls stop_slurm.
 #   start_slurm FOLDER     exports SLURM_CONF; returns when both nodes are idle
-#   stop_slurm             ends what was started, with whatever jobs still run
+#   stop_slurm             ends SLURM, and all jobs that still run
 
 slurm_started=()
 
-# What is started dies with the script that started it, however that ends.
+# Runs a program that is killed when the script ends, however it ends.
 bound_to_script() {
   if command -v setpriv >/dev/null; then exec setpriv --pdeathsig TERM "$@"; else exec "$@"; fi
 }
 
-# Three neighbouring ports that nobody listens on.
+# Prints the first of three neighbouring ports on which nobody listens.
 free_ports() {
   local port
   for port in $(shuf -i 20000-29000 -n 50); do
@@ -30,7 +30,7 @@ SlurmctldPort=$port
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-# A requeued job starts again only when its old credentials have expired.
+# Credentials expire soon, because a requeued job starts again only when its old ones have expired.
 AuthInfo=socket=$folder/munge/socket,cred_expire=5
 StateSaveLocation=$folder/state
 SlurmdSpoolDir=$folder/spool-%n
@@ -38,7 +38,7 @@ SlurmctldPidFile=$folder/slurmctld.pid
 SlurmdPidFile=$folder/slurmd-%n.pid
 SlurmctldLogFile=$folder/slurmctld.log
 SlurmdLogFile=$folder/slurmd-%n.log
-# No cgroups and no systemd are needed.
+# A setting that needs neither cgroups nor systemd.
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -96,7 +96,8 @@ stop_slurm() {
     scancel --quiet --user="$(id -un)" 2>/dev/null
     wait_until 30 no_jobs || squeue
   fi
-  # Backwards: munge last, the others ask it for credentials while they end.
+  # The last one started is ended first. munge is ended last, because the other programs request
+  # credentials from it while they end.
   for ((at = ${#slurm_started[@]} - 1; at >= 0; --at)); do
     pid=${slurm_started[at]}
     kill -TERM "$pid" 2>/dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# `convoy submit --engine slurm --go` under a real SLURM that runs for this test alone: a job of two
-# nodes is preempted, runs into its time limit and is cancelled, and each time what it saved is
-# where it goes on.
+# Tests `convoy submit --engine slurm --go` with a real SLURM that runs for this test alone. A job
+# of two nodes is preempted, reaches its time limit and is cancelled. Each time it continues from
+# the state that it saved.
 #   slurm_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 # Exit 77: skipped, with the reason.
 set -uo pipefail
@@ -30,7 +30,7 @@ wait_state() {  # JOB STATE SECONDS
 trace_has() { [ "$(cat "$1"/rank-*.trace 2>/dev/null | wc -l)" -ge "$2" ]; }
 said() { grep -qs "$2" logs/"$1"*.log; }
 
-# Every step of every rank exactly once, over all starts of the job.
+# Checks that every rank did every step exactly once, over all starts of the job.
 check_trace() {  # FOLDER STEPS
   local rank
   for rank in 0 1; do
@@ -70,8 +70,8 @@ preempted_job() {
   say "preempted: saved, requeued by SLURM, finished"
 }
 
-# With a GraceTime SLURM tells the step alone and leaves the batch shell running: the job requeues
-# itself.
+# With a GraceTime SLURM signals only the step and leaves the batch shell running, so the job
+# requeues itself.
 graced_job() {
   mkdir graced
   job=$(submit --name graced --partition graced -- convoy launch "$here/saving_rank.sh" "$work/jobs/graced" 40)
@@ -86,7 +86,7 @@ graced_job() {
 
 overdue_job() {
   mkdir overdue
-  # SLURM warns up to a minute early: within the first 20 s of two minutes.
+  # SLURM may signal up to a minute early, here within the first 20 s of the two minutes.
   job=$(submit --name overdue --time 2 --signal-before 100 --max-requeues 1 -- \
     convoy launch "$here/saving_rank.sh" "$work/jobs/overdue" 3000)
   wait_until 60 said "$job" "state saved; requeued, start 2 follows" || fail "job $job did not requeue itself"
@@ -121,7 +121,7 @@ failed_job() {
   say "exit 16: reported and not requeued"
 }
 
-# A job submits another one, and both ask for memory in ways that srun does not take together.
+# A job submits another job, and they request memory in two ways that srun refuses to combine.
 nested_job() {
   sbatch --quiet --mem-per-cpu=150 --ntasks=1 --threads-per-core=1 --output=outer.log --export=ALL --wrap \
     "srun convoy submit --engine slurm --nodes 2 --ranks 1 --mem 300M --time 5 --name nested --go -- \

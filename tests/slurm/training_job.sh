@@ -1,5 +1,5 @@
-# The demo's fine-tuning as a job of two nodes: preempted in the middle, it must end with the very
-# weights of a run that nobody disturbed. To be sourced by slurm_test.sh.
+# Runs the demo's fine-tuning as a job of two nodes, which is preempted in the middle. It must end
+# with the same weights as an undisturbed run. To be sourced by slurm_test.sh.
 
 training_steps=24
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A model that people know, as they have it: smollm2_test.sh SOURCE_FOLDER PROGRAM_FOLDER. Exit 77:
-# skipped, with the reason.
+# Tests a well-known model in its published form: smollm2_test.sh SOURCE_FOLDER PROGRAM_FOLDER. Exit
+# code 77: skipped, with the reason.
 set -euo pipefail
 source=$1 programs=$2
 cd "$source"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A SLURM array over one PostgreSQL store, with a real slurmctld, slurmd and server that run for
-# this test alone: its tasks know nothing of each other, one is cancelled, and the results are those
-# of one host.
+# A sweep as a SLURM array with one PostgreSQL store. A real slurmctld, slurmd and server run for
+# this test alone. The tasks do not communicate, one task is cancelled, and the results equal the
+# results of one host.
 #   slurm_test.sh SOURCE_FOLDER PROGRAM_FOLDER
 # Exit 77: skipped, with the reason.
 set -uo pipefail
@@ -25,7 +25,7 @@ mkdir "$work/jobs"
 cd "$work/jobs" || exit 1
 export PATH=$programs:$PATH
 
-# Some seconds of guesses on one core.
+# A sweep whose guesses take some seconds on one core.
 sweep=(convoy sweep ssm --num-seeds 2 --student-dims 30 60 --eps-train 0.001 --gnc-num-samples 15000000 --gd
   --gd-epochs 200 --lease 4 --workers 1)
 results() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What Convoy writes for TensorBoard and as Parquet, read by TensorBoard and pyarrow:
-# tensorboard_test.sh SOURCE_FOLDER PROGRAM_FOLDER Runs the tests that skip where there is none of
-# these; here none may. Exit 77: skipped, with the reason.
+# TensorBoard and pyarrow read the files that Convoy writes for them: tensorboard_test.sh
+# SOURCE_FOLDER PROGRAM_FOLDER. Runs the tests that are skipped without these packages; here no test
+# may be skipped. Exit code 77: skipped, with the reason.
 set -euo pipefail
 source=$1 programs=$2
 cd "$source"
