@@ -23,7 +23,7 @@ using settings::CommonFlags;
 
 // The environment in which a command runs.
 struct Context {
-  std::filesystem::path program;  // this executable; convoy-worker lies beside it
+  std::filesystem::path program;  // this executable; convoy-worker is in the same folder
   CommonFlags common;
 
   Log log() const { return common.log(); }

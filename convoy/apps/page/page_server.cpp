@@ -28,7 +28,7 @@ using nlohmann::json;
 using serving::ApiError;
 
 constexpr const char* kPolicy = "Content-Security-Policy";
-constexpr int kThreads = 8;  // an answer may wait for a disk
+constexpr int kThreads = 8;  // several, because an answer may wait for a disk
 constexpr const char* kChatPath = "/v1/chat/completions";
 // The clients are limited to far below the usual limit of 1024 descriptors per process.
 constexpr http::ServerLimits kLimits{.body_bytes = 1 << 20,

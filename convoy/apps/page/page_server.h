@@ -25,7 +25,7 @@ struct PageOptions {
 // 128 random bits as hexadecimal digits.
 std::string new_token();
 
-// Answers requests as long as it lives, on threads of its own.
+// Answers requests on threads of its own, as long as the object exists.
 class PageServer {
  public:
   // Throws IoError when the port is in use or the address is not this machine's.

@@ -26,7 +26,7 @@ class EngineChoice {
   // Returns the engine for a prompt and remembers that this engine has seen the prompt. Empty when
   // no engine takes requests.
   std::optional<size_t> choose(const EngineLoads& loads, const PromptPrefixes& prefixes);
-  void forget(size_t engine);  // its cache is gone
+  void forget(size_t engine);  // call it when the engine's cache is lost
 
  private:
   // Hashes of the prefixes that an engine has seen. The older half is dropped when there are too

@@ -57,7 +57,7 @@ class FrontLink {
  public:
   // `socket`: connected to the front; it stays open when the link ends.
   explicit FrontLink(int socket);
-  ~FrontLink();  // sends what is unsent
+  ~FrontLink();  // sends the unsent answers
   FrontLink(const FrontLink&) = delete;
   FrontLink& operator=(const FrontLink&) = delete;
 

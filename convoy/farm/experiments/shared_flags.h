@@ -9,7 +9,7 @@
 
 namespace convoy::experiments {
 
-// The words of a cell's parameter, and "auto", with which the plan chooses one.
+// The words of a cell's parameter, followed by "auto". With "auto" the plan chooses a word.
 inline std::vector<std::string> words_or_auto(std::vector<std::string> words) {
   words.emplace_back("auto");
   return words;

@@ -38,7 +38,7 @@ struct ApiAnswer {
   // back. An Error if the model wrote no text.
   std::optional<process::TextResult> text = {};
   int error_status = 0;    // status of the error in the body; 0: no error
-  bool is_of_api = false;  // the server has computed, even if there is no text
+  bool is_of_api = false;  // the server has computed an answer, perhaps without a text
 };
 
 // Bytes that are not UTF-8 and halves of surrogate pairs are replaced by U+FFFD.

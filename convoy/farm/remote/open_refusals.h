@@ -17,7 +17,7 @@ namespace convoy::remote {
 
 struct Refusal {
   int64_t number = 0;    // number of the text
-  std::string settings;  // what the text's request holds beside the prompt
+  std::string settings;  // everything in the text's request except the prompt
   http::Answer answer;
 };
 

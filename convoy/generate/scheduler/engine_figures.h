@@ -18,7 +18,7 @@ struct EngineFigures {
   int64_t decode_tokens = 0;
   int64_t preemptions = 0;
   int64_t recorded_steps = 0;  // steps started as a whole (EngineConfig::records_steps)
-  double prefill_seconds = 0;  // the time of a mixed step is divided by tokens
+  double prefill_seconds = 0;  // a mixed step counts in part, by its tokens
   double decode_seconds = 0;
 };
 

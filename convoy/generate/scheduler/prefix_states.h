@@ -26,9 +26,9 @@ class PrefixStates {
   // The place of this state, which was now used last. has(key) must be true.
   int64_t use(const PrefixKey& key);
 
-  // The place for the state at the end of this prefix, which the step that is planned computes. It
-  // was that of the state not used for longest. None when the state is there or planned already, or
-  // when the step keeps so many states that no place is left.
+  // The place for the state at the end of this prefix, which the planned step computes. The place
+  // is taken from the state that was not used for the longest time. None when the state is kept or
+  // planned already, or when the step keeps so many states that no place is left.
   std::optional<int64_t> plan(const PrefixKey& key);
   // Call one of the next two functions after each step. keep_planned(): its states are computed.
   // drop_planned(): they never will be.

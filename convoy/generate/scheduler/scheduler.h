@@ -7,9 +7,9 @@
 // only on the previous calls. One thread.
 //
 // Rows that begin alike share the blocks of their beginning. If the model's layers also keep a
-// state of each row, a row begins where such a state is kept: at the end of what an earlier row has
-// in common with the next request, or with a row before it. A request whose beginning is being
-// computed waits for that state.
+// state of each row, a row can begin only after a prefix whose state is kept. The kept states are
+// at the ends of prefixes that an earlier row shares with the next request, or with a row before
+// it. A request waits while a running row computes a state that it can use.
 //
 // No request starves: one of every few admissions takes the oldest request, whatever its priority;
 // while it waits for room, no other request is admitted; and the oldest running row is never

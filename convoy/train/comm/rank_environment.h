@@ -13,7 +13,7 @@ struct RankEnvironment {
   int world = 1;
   int local_rank = 0;
   int local_world = 1;
-  int replicas = 1;  // ranks that are threads of this process; else 1
+  int replicas = 1;  // number of ranks in this process; more than 1: they are threads
   // number of this group among the groups that this process joins with the same ranks, in the order
   // of joining
   int group = 0;

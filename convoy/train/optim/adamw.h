@@ -74,7 +74,7 @@ class AdamW {
  private:
   struct Slot {
     Moments moments;
-    at::Tensor master;  // undefined where there is none
+    at::Tensor master;  // undefined if there is no master
   };
 
   kernels::AdamWTensors tensors_of(size_t index, const Moments& moments) const;

@@ -85,7 +85,7 @@ struct Question {
   const char* flag;
   std::string InitFlags::*answer;
   std::string text;
-  const char* usual;                         // taken for an empty answer; empty = there is none
+  const char* usual;                         // default for an empty answer; empty = no default
   void (*check)(const std::string& answer);  // throws Error
   // A model may be downloaded later, and rows may be on another machine.
   bool may_be_elsewhere = false;

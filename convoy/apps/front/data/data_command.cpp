@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy data ACTION`: data sets as files, without a model that computes.
+// `convoy data ACTION`: commands on the files of data sets. No model computes.
 #include "convoy/apps/front/data/data_rows.h"
 
 namespace convoy::apps {

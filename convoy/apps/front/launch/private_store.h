@@ -39,7 +39,7 @@ class PrivateStore {
   // A descriptor that is readable once the server has exited unexpectedly.
   int exited() const { return server_.exited.get(); }
   std::string log_tail() const;  // the server's last lines
-  void stop();                   // ends all connections. Blocks until the server is gone
+  void stop();                   // ends all connections. Blocks until the server has ended
 
  private:
   void give_to_server(const std::filesystem::path& path) const;

@@ -297,7 +297,7 @@ class MonitorRun {
       std::array<pollfd, 3> watched = {{{signals_.descriptor(), POLLIN, 0},
                                         {watch_.descriptor(), POLLIN, 0},
                                         {keys, POLLIN, 0}}};
-      constexpr double kLongest = 0.25;  // how often at least the terminal's size is read
+      constexpr double kLongest = 0.25;  // most seconds between two reads of the terminal's size
       const int ms = static_cast<int>(std::min(left, keys < 0 ? 1.0 : kLongest) * 1000) + 1;
       if (::poll(watched.data(), watched.size(), ms) > 0 && watched[0].revents == 0) return true;
       const monitor::ScreenSize now = TerminalMode::size();

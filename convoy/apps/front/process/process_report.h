@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of a run of `convoy process`: its files, its report, and the error where no row has a
+// The end of a run of `convoy process`: its files, its report, and the error when no row has a
 // text.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How `convoy process` draws its solutions, where the user leaves it to the model.
+// The sampling settings of `convoy process` that the user leaves to the model.
 #pragma once
 
 #include <string>

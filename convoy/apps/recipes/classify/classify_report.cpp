@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/classify/classify_report.h"
 
-#include <fmt/ranges.h>  // join lies here in the fmt of LibTorch
+#include <fmt/ranges.h>  // LibTorch's fmt declares fmt::join here
 
 #include <algorithm>
 

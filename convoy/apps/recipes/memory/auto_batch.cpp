@@ -370,7 +370,8 @@ RowLimit most_batch_rows(const settings::TrainingSettings& wished, const BatchIt
         std::min(most.rows, rounded_up(static_cast<double>(wished.target_tokens_per_device_step) /
                                        std::max(items.mean_tokens, 1.0)));
   if (!wished.batch_size.is_auto()) {
-    most.rows = std::min(most.rows, wished.batch_rows());  // auto_find_batch_size goes down from it
+    most.rows =
+        std::min(most.rows, wished.batch_rows());  // auto_find_batch_size reduces this number
     return most;
   }
   const int64_t accumulation = wished.grad_accum.is_auto() ? 1 : wished.accumulation();

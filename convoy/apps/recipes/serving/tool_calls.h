@@ -58,7 +58,7 @@ class ToolCallReader {
   ToolFormat format_;
   std::string held_;
   bool is_thinking_;           // Hermes: within <think>
-  bool may_begin_;             // Llama3Json: a call may stand here
+  bool may_begin_;             // Llama3Json: a call may begin here
   bool follows_call_ = false;  // only white space has followed a call
 };
 

@@ -37,8 +37,8 @@ inline void unpack_triangle(const FactorSizes& sizes, const float* slots, float*
     }
 }
 
-// A vector with one number per guess, of as many of the sixteen guesses as a register holds
-// doubles.
+// A vector of doubles that fills a register. It has one number each for kWideDoubles of the sixteen
+// guesses.
 using LaneDoubles = double __attribute__((vector_size(8 * kWideDoubles)));
 using LaneFloats = float __attribute__((vector_size(4 * kWideDoubles)));
 

@@ -63,7 +63,7 @@ class PersistentProgram {
   bool said_something_unasked();
   void check_cell(const nlohmann::json& answer);
   Turn exchange_lines(const std::string& question, std::string& answer);
-  processes::ChildEnd end();  // kills the processes that are left of it
+  processes::ChildEnd end();  // also kills the program's remaining processes
   [[noreturn]] void fail_ended();
   [[noreturn]] void fail(const std::string& kind, const std::string& message);
 

@@ -180,7 +180,7 @@ bool begins_fraction(std::string_view text) {
 }
 
 struct BehindName {
-  std::string_view value;  // empty: the text behind the name gives no value
+  std::string_view value;  // empty: the text after the name gives no value
   bool is_assigned = false;
 };
 

@@ -27,7 +27,7 @@ struct WorkerOptions {
   std::vector<WorkerGroup> groups;
   int64_t first_range_guesses = 1 << 16;  // size of the first range, before a rate is known
   int max_attempts = 3;
-  std::chrono::milliseconds lease{60'000};  // the process that started the worker renews leases
+  std::chrono::milliseconds lease{60'000};  // time of a lease; the worker's runner renews leases
   std::string device;                       // name of the host's hardware
   // The GPU that computes; its worker computes guesses first. Empty = the CPU computes.
   std::string gpu;

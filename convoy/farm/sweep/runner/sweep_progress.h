@@ -79,7 +79,7 @@ class SweepProgress {
   Amount stored_;
   std::map<size_t, Amount> computed_;  // by worker: results that are not handed in
   Amount handed_in_;                   // results handed in after the store was read
-  int64_t shown_units_ = 0;            // the bar never goes back
+  int64_t shown_units_ = 0;            // units that the bar shows; never decreases
   WorkEstimate estimate_;
   struct Begun {
     std::chrono::steady_clock::time_point when;

@@ -49,7 +49,7 @@ class GlooGroup : public BackendGroup {
   std::atomic<bool> aborted_ = false;
   GlooGroup* const whole_;         // group that this one was split from; null: none
   const std::string keys_;         // see Part; keys of this group's own parts begin with it
-  std::mutex parts_mutex_;         // abort() comes from any thread
+  std::mutex parts_mutex_;         // abort() may be called on any thread
   std::vector<GlooGroup*> parts_;  // split from this one and alive
   int splits_ = 0;
   std::unique_ptr<Backend> backend_;

@@ -35,7 +35,7 @@ class Communicator {
 
  private:
   int checked(int result);
-  int state();  // kNcclInProgress while a call goes on
+  int state();  // kNcclInProgress while a call is running
   void settle(int result);
 
   const NcclLibrary nccl_;

@@ -91,7 +91,7 @@ class ShardedGradients {
   std::vector<Slot> slots_;
   std::vector<Leaf> leaves_;
   std::deque<Reduction> under_way_;
-  std::vector<ReplicaSum> replica_sums_;  // under way
+  std::vector<ReplicaSum> replica_sums_;  // running sums over replicas
   GradientSums sums_ = GradientSums::None;
   size_t sent_ = 0;  // number of slots sent in this pass; the last slot is sent first
   std::unique_ptr<GradientHooks> hooks_;

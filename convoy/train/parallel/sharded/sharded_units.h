@@ -75,7 +75,7 @@ class ShardedUnits : public nn::Residency {
     std::vector<std::shared_ptr<FlatUnit>> travelling;
     std::vector<std::shared_ptr<FlatUnit>> staying;
     std::vector<nn::Linear*> linears;
-    std::vector<std::unique_ptr<comm::Work>> gathers;  // under way
+    std::vector<std::unique_ptr<comm::Work>> gathers;  // running gathers
     std::vector<at::Tensor> sent;                      // pieces of these gathers, on the device
     bool whole = false;                                // the unit is whole, or being gathered
     bool shown = false;  // the parameters that stay in memory are shown
@@ -94,7 +94,7 @@ class ShardedUnits : public nn::Residency {
   size_t prefetch_;
   std::vector<State> states_;  // by unit
   GatherOrder order_;
-  std::vector<comm::Exchange<int64_t>> comparisons_;  // under way, by gather
+  std::vector<comm::Exchange<int64_t>> comparisons_;  // running comparisons, by gather
 };
 
 }  // namespace convoy::parallel
