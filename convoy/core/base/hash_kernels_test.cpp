@@ -27,7 +27,7 @@ uint32_t crc_by(const HashKernels& kernels, std::string_view bytes) {
   return ~kernels.crc32c(bytes, ~0u);
 }
 
-// The flags that Linux reports for the processor; empty elsewhere.
+// The flags that Linux reports for the processor; empty on other systems.
 std::string processor_flags() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
@@ -37,7 +37,7 @@ std::string processor_flags() {
 
 class EachHash : public ::testing::TestWithParam<const HashKernels*> {};
 
-// NIST's examples of FIPS 180-4, and its million of a's.
+// The example messages of NIST's FIPS 180-4, among them a million letters `a`.
 TEST_P(EachHash, HasTheKnownAnswersOfSha256) {
   EXPECT_EQ(sha256_by(*GetParam(), "", 1),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -54,7 +54,7 @@ TEST_P(EachHash, HasTheKnownAnswersOfSha256) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// RFC 3720, B.4.
+// The test vectors of RFC 3720, section B.4.
 TEST_P(EachHash, HasTheKnownAnswersOfCrc32c) {
   std::string up, down;
   for (int byte = 0; byte < 32; ++byte) {

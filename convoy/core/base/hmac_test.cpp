@@ -6,7 +6,7 @@
 namespace convoy {
 namespace {
 
-// RFC 4231, cases 1-4, 6 and 7.
+// The test cases 1-4, 6 and 7 of RFC 4231.
 TEST(HmacSha256, KnownAnswersOfRfc4231) {
   EXPECT_EQ(hex_of(hmac_sha256(std::string(20, '\x0b'), "Hi There")),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");

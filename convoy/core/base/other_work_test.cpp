@@ -55,7 +55,7 @@ TEST(OtherWork, KnowsNothingWithoutCounters) {
   EXPECT_FALSE(OtherWork(folder.path()).busy_cores().has_value());
 }
 
-// Whatever else the machine does is work of others, too.
+// Other processes of the machine count too, so only a lower bound is known.
 TEST(OtherWork, SeesAProcessThatComputes) {
   const pid_t other = ::fork();
   if (other == 0) {

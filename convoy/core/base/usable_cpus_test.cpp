@@ -62,7 +62,7 @@ TEST(UsableCpus, FollowTheAffinityMask) {
   const int all = usable_cpus();
   EXPECT_GE(all, 1);
   EXPECT_LE(all, static_cast<int>(allowed_cpus().size()));
-  // A thread of its own, so that the mask ends with it.
+  // The mask is set in a separate thread, so that it ends with that thread.
   std::thread([] {
     const int cpu = allowed_cpus().back();
     cpu_set_t one;

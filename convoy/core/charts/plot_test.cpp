@@ -30,7 +30,7 @@ int64_t count_of(const std::string& text, const std::string& word) {
   return count;
 }
 
-// Checks tags, nesting, quotes and entities; not more of XML.
+// Checks the tags, nesting, quotes and entities of `text`, and no other rule of XML.
 void expect_well_formed(const std::string& text) {
   std::vector<std::string> open;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -61,8 +61,8 @@ TEST(Plot, SvgIsWellFormedAndHoldsEveryPoint) {
   const std::string svg =
       plot_svg(loss_series({run_named("a<b & \"c\"")}), {.title = "a<b & \"c\"\x01"});
   expect_well_formed(svg);
-  // The raw and the smoothed line have 50 points each, the evaluations 3 dots and one in the
-  // legend; a dot is two arcs.
+  // The raw line and the smoothed line have 50 points each. Three dots show evaluations and a
+  // fourth stands in the legend; a dot is drawn as two arcs.
   int64_t lines_of_50 = 0;
   for (size_t at = svg.find("points=\""); at != std::string::npos;
        at = svg.find("points=\"", at + 1)) {
@@ -104,7 +104,8 @@ TEST(Plot, OddCurvesDoNotBreakTheChart) {
 }
 
 TEST(Plot, ALogarithmicAxisHasTwoTicksAtLeast) {
-  // Values between two of 1, 2 and 5 times a power of ten, and one such value alone.
+  // No number of the form 1, 2 or 5 times a power of ten lies strictly between `low` and `high`; in
+  // the last pair, they are the same value.
   for (const auto& [low, high] :
        {std::pair{0.23, 0.41}, {0.0021, 0.0049}, {1e-7, 1.01e-7}, {6.0, 6.0}}) {
     const std::vector<PlotSeries> series = {{.points = {{1, low}, {2, high}}}};
@@ -222,7 +223,7 @@ TEST(Plot, WhiskersDoNotDecideTheScale) {
   const auto texts = texts_of(plot_svg(series, {.y_scale = AxisScale::Auto}), "class=\"axes\"");
   const auto powers = std::count_if(texts.begin(), texts.end(),
                                     [](const auto& text) { return text.starts_with("10<tspan"); });
-  EXPECT_EQ(powers, 5);  // 10^-4 to 1
+  EXPECT_EQ(powers, 5);  // the labels 10^-4 to 10^0
 }
 
 TEST(Plot, NumbersFarFromOneAreRaisedPowersOfTen) {
@@ -248,7 +249,7 @@ TEST(Plot, TheLegendIsBelowTheAxesHoweverLong) {
   const size_t legend = svg.find("class=\"legend\"");
   ASSERT_EQ(texts_of(svg, "class=\"legend\"").size(), 40u);
   EXPECT_GT(number_after(svg, " y=\"", legend), bottom + 13);
-  // The axes keep their share of the height, and the picture grows.
+  // The legend does not squeeze the axes; the picture becomes higher than was asked for.
   EXPECT_GT(bottom, 100);
   EXPECT_GT(number_after(svg, " height=\"", 0), 300);
 }
@@ -296,7 +297,7 @@ TEST(Plot, ACurveOfOnePointIsShownWithItsRange) {
       plot_svg({{.points = {{5, 1}}, .band = {{5, 0.5, 2}}}}, {.x_values = {5}, .smoothing = 0});
   const std::string curve = svg.substr(svg.find("class=\"series\""));
   EXPECT_EQ(count_of(curve, "<polyline"), 1) << curve;
-  // A stem and two caps.
+  // Three of the strokes are the range: a stem and two caps.
   const std::string before = svg.substr(svg.find("class=\"frame\""), svg.find("class=\"series\""));
   EXPECT_EQ(count_of(before, "stroke=\"#0072b2\""), 3 + 1);
 }

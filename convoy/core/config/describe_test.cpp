@@ -47,7 +47,7 @@ TEST(Describe, AssignedValuesAreReadAsTheyWere) {
   Sources sources;
   for (const auto& [path, value] : assigned_values(list_fields(settings)))
     sources.overrides.push_back(path + "=" + value);
-  // An empty value is given too: it beats what the environment says.
+  // An empty value on the command line counts as given, so it overrides the environment.
   sources.environment = {{"CONVOY_NAME", "other"}, {"RUN_INNER_R", "3"}};
   RootSettings again;
   const Resolved resolved = resolve(again, sources);

@@ -90,7 +90,7 @@ TEST(Flags, BooleansAndShortGroups) {
   parse(flags, {"--render=false", "--shuffle=true"});
   EXPECT_FALSE(flags.render);
   EXPECT_TRUE(flags.shuffle);
-  EXPECT_THROW(parse(flags, {"--shuffle=1"}), ConfigError);  // as a file refuses it
+  EXPECT_THROW(parse(flags, {"--shuffle=1"}), ConfigError);  // a configuration file refuses 1 too
 }
 
 TEST(Flags, ListsAddAndLastPlainValueWins) {

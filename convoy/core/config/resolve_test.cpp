@@ -233,7 +233,7 @@ TEST_F(Resolve, ListsOfNumbersAndFixedWordsMayBeOneText) {
   EXPECT_EQ(settings.run.figures, (std::vector<std::string>{"rougeL", "sari"}));
   read(settings, "seed: 1\n", {.overrides = {"run.figures=loss", "run.files=a,b"}});
   EXPECT_EQ(settings.run.figures, std::vector<std::string>{"loss"});
-  EXPECT_EQ(settings.run.files, std::vector<std::string>{"a,b"});  // may be a name
+  EXPECT_EQ(settings.run.files, std::vector<std::string>{"a,b"});  // commas may be in names
   EXPECT_EQ(error_of("run: {figures: 'loss,bleu'}\n"),
             "run.yaml:1: run.figures must be one of loss, sari, rougeL, found \"bleu\"");
 }
@@ -266,7 +266,7 @@ TEST_F(Resolve, WrittenYamlReadsBackTheSame) {
   settings.run.weights = {0.1, 1e300, -2.5};
   settings.run.files = {"", "yes", "1e5", "~", "a, b", "ünïcode 語"};
   settings.run.path = "/a/b.yaml";
-  settings.run.inner.ranks = {{"null", 1}, {"^layers\\.0.q", 3}};  // kept in this order
+  settings.run.inner.ranks = {{"null", 1}, {"^layers\\.0.q", 3}};  // in this order
   settings.run.inner.alphas = {{"a: b", 1.0 / 3}};
   const Resolved written = resolve(settings, Sources{});
   RootSettings read_back;

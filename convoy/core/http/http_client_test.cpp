@@ -33,7 +33,8 @@ RequestResult sent(Client& client, Request request) {
   return ended.get_future().get();
 }
 
-// Takes one connection and no second one; sends a text after each head of a request.
+// A server that accepts a single connection. It sends the next text of `answers` after the head of
+// each request.
 class OneConnection {
  public:
   explicit OneConnection(std::vector<std::string> answers)
@@ -67,7 +68,7 @@ class OneConnection {
       }
       ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
     }
-    if (answers_.back().empty()) {  // silent, until the client leaves
+    if (answers_.back().empty()) {  // the last answer is empty: waits until the client closes
       char byte = 0;
       ::recv(socket.get(), &byte, 1, 0);
     }

@@ -32,7 +32,7 @@ class Connection {
     EXPECT_EQ(::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL), std::ssize(text));
   }
   void end_sending() const { EXPECT_EQ(::shutdown(socket_.get(), SHUT_WR), 0); }
-  // Reads until `end` has come, or until the server closes.
+  // Reads until `end` has been received, or until the server closes the connection.
   std::string read(const std::string& end = {}) const {
     std::string read;
     char buffer[4096];
@@ -53,7 +53,7 @@ std::string closing(const std::string& line, const std::string& body = {}) {
          std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-// Hands its one request to the test.
+// A server for one request, whose exchange the test takes and answers.
 class AskedServer {
  public:
   explicit AskedServer(const ServerLimits& limits = {})
@@ -186,7 +186,7 @@ TEST(HttpServer, AnErrorAfterAnAnswerHasItsFormToo) {
   EXPECT_NE(answers.find("\r\n\r\nthe request is not valid"), std::string::npos) << answers;
 }
 
-// The client waits for the word to send its body.
+// With `Expect: 100-continue`, the client sends the body only after the server's answer 100.
 TEST(HttpServer, RefusesALargeBodyBeforeItIsSent) {
   Server server("127.0.0.1", 0, {.body_bytes = 10}, [](std::unique_ptr<Exchange> exchange) {
     exchange->respond(200, {}, exchange->body());
@@ -221,7 +221,7 @@ TEST(HttpServer, AClientThatEndsItsSendingIsAnswered) {
     client.send("POST / HTTP/1." + std::to_string(version) + "\r\nContent-Length: 2\r\n\r\nab");
     client.end_sending();
     std::unique_ptr<Exchange> exchange = asked[version].get_future().get();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the server sees the end
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // lets the server see the end
     EXPECT_TRUE(exchange->is_open());
     exchange->respond(200, {}, "whole");
     exchange.reset();
@@ -281,7 +281,7 @@ TEST(HttpServer, UnpacksGzipUpToTheLimitOfABody) {
   EXPECT_TRUE(answer(100, "gzip, gzip", gzip_of_hello()).starts_with("HTTP/1.1 415 "));
   EXPECT_TRUE(answer(100, "gzip", "plain").starts_with("HTTP/1.1 400 "));
   EXPECT_TRUE(answer(100, "br", "plain").starts_with("HTTP/1.1 415 "));
-  // The body is larger than the limit when it is unpacked.
+  // The body exceeds the limit only once it is decompressed.
   const std::string zeros(
       "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x33\x30\x18\x1e\x00\x00\x56\x83\xc0\x80\xc8\x00\x00"
       "\x00",
@@ -330,11 +330,11 @@ TEST(HttpServer, AClientThatTakesNothingOfItsAnswerIsLeft) {
   client.send(closing("GET /"));
   std::unique_ptr<Exchange> exchange = server.exchange();
   exchange->start(200, {});
-  exchange->send(std::string(32 << 20, 'x'));             // more than sockets hold
+  exchange->send(std::string(32 << 20, 'x'));             // more than the sockets' buffers hold
   while (exchange->is_open()) std::this_thread::yield();  // CTest's time limit ends a failure
 }
 
-// Clients that say nothing, and clients that say it slowly, hold all places.
+// Clients that send nothing and clients that stop within the request line occupy all places.
 TEST(HttpServer, ANewClientGetsThePlaceOfOneThatIsNotAnswered) {
   Server server("127.0.0.1", 0, {.clients = 4, .request_time = std::chrono::hours(1)},
                 [](std::unique_ptr<Exchange> exchange) { exchange->respond(200, {}, "ok"); });
@@ -346,7 +346,7 @@ TEST(HttpServer, ANewClientGetsThePlaceOfOneThatIsNotAnswered) {
   const Connection quick(server.port());
   quick.send(closing("GET /"));
   EXPECT_NE(quick.read().find("200 OK"), std::string::npos);
-  EXPECT_EQ(slow.front().read(), "");  // closed
+  EXPECT_EQ(slow.front().read(), "");  // the server closed the connection
 }
 
 TEST(HttpServer, AClientThatIsAnsweredKeepsItsPlace) {
@@ -363,7 +363,7 @@ TEST(HttpServer, AClientThatIsAnsweredKeepsItsPlace) {
   exchange->respond(200, {}, "one");
   exchange.reset();
   EXPECT_NE(first.read("one").find("200 OK"), std::string::npos);
-  exchange = asked[1].get_future().get();  // the first has its answer: its place is free
+  exchange = asked[1].get_future().get();  // the first client has its answer, so its place is free
   exchange->respond(200, {}, "two");
   exchange.reset();
   EXPECT_NE(second.read().find("200 OK"), std::string::npos);

@@ -40,7 +40,8 @@ TEST_F(Journal, KeepsWhatEveryLifeAndRankFinished) {
   EXPECT_EQ(kept(), wanted);
 }
 
-// At every byte where a write may have ended, whole lines are kept and the torn one is not.
+// Cuts the file at every byte where a write may have ended: the whole lines are kept and the torn
+// one is left out.
 TEST_F(Journal, ATornLineIsLeftOut) {
   {
     AnswerJournal journal(output(), "key", 0, log_);

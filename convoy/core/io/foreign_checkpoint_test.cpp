@@ -51,7 +51,8 @@ TEST_F(ForeignCheckpoint, OfDeepSpeedComesWithTheWayOut) {
   EXPECT_NE(refusal().find("global_step500"), std::string::npos) << refusal();
   EXPECT_NE(refusal().find("zero_to_fp32.py"), std::string::npos) << refusal();
   EXPECT_THROW(ModelFolder::open(folder_.path().string()), DataError);
-  // With the model's own weights beside its states it is a model folder.
+  // A folder that has the model's configuration beside DeepSpeed's states opens as a model folder.
+  // Its weights can be listed once the model's own weight file is there.
   put("config.json", "{}");
   EXPECT_NO_THROW(ModelFolder::open(folder_.path().string()));
   try {
@@ -85,7 +86,7 @@ TEST_F(ForeignCheckpoint, TheTrainersOutputNamesItsNewest) {
   };
   put("checkpoint-90/config.json", "{}");
   put("checkpoint-100/config.json", "{}");
-  put("checkpoint-200/optimizer.pt");  // its model is not there
+  put("checkpoint-200/optimizer.pt");  // a checkpoint without a model
   put("checkpoint-old/config.json", "{}");
   EXPECT_NE(open().find("output folder of transformers' Trainer"), std::string::npos) << open();
   EXPECT_NE(open().find("give the newest, " + (folder_.path() / "checkpoint-100").string()),

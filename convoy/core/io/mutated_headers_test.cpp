@@ -19,7 +19,8 @@ namespace {
 using convoy::testing::MutatedTexts;
 using convoy::testing::TemporaryFolder;
 
-// Reads every byte: a view beyond the file would be found by the sanitizer, or be a SIGBUS.
+// Reads every byte of every tensor. A view beyond the end of the file would give an error of the
+// sanitizer or a SIGBUS.
 size_t sum_of_bytes(const SafetensorsFile& file) {
   size_t sum = 0;
   for (const TensorView& view : file.tensors())

@@ -67,8 +67,8 @@ TEST(SnapshotStore, EveryFlippedBitOrCutFileIsRefusedAndTheOneBeforeIsUsed) {
       flip_bit(file, at);
       std::vector<std::string> notices;
       const int64_t step = newest(store, &notices);
-      // White space of the manifest carries nothing: such a flip may pass or be refused, never
-      // harm.
+      // White space in the manifest has no meaning, so a flipped bit there may be accepted or
+      // refused.
       if (step != 2) {
         EXPECT_EQ(step, 1);
         ASSERT_EQ(notices.size(), 1u);
@@ -80,7 +80,7 @@ TEST(SnapshotStore, EveryFlippedBitOrCutFileIsRefusedAndTheOneBeforeIsUsed) {
     }
     fs::resize_file(file, static_cast<uintmax_t>(size - 1));
     EXPECT_EQ(newest(store), std::string(name) == "manifest.json" ? 2 : 1)
-        << name;  // cuts the last newline only
+        << name;  // the byte that is cut off is the manifest's last newline
     fs::remove(file);
     EXPECT_EQ(newest(store), 1) << name;
   }
@@ -114,8 +114,8 @@ TEST(SnapshotStore, RetentionKeepsBestLastAndEnoughValidOnes) {
   EXPECT_EQ(next_process.steps(), (std::vector<int64_t>{6, 7, 8}));
 }
 
-// A save does not read older snapshots. A snapshot that was never read may be damaged, so no other
-// one is removed in its favour.
+// A save does not read older snapshots. A snapshot that was never read may be damaged, so a save
+// removes no other snapshot in its favour.
 TEST(SnapshotStore, ASaveRemovesOnlyWhatProvedOnesReplace) {
   TemporaryFolder folder;
   SnapshotStore first_process(folder.path(), 2);
@@ -129,7 +129,8 @@ TEST(SnapshotStore, ASaveRemovesOnlyWhatProvedOnesReplace) {
   save(store, 5);
   EXPECT_EQ(store.steps(), (std::vector<int64_t>{3, 4, 5}));
 
-  // Attempts that save once and end do not fill the disk: each start settles.
+  // Processes that each save once and end do not fill the disk, because every start removes what it
+  // may.
   for (int64_t step = 6; step <= 20; ++step) {
     SnapshotStore attempt(folder.path(), 2);
     attempt.prepare();
@@ -154,7 +155,7 @@ TEST(SnapshotStore, AReplacedSnapshotIsFoundAndPutBack) {
   next_process.prepare();
   EXPECT_TRUE(fs::exists(folder / "last/weights"));
   EXPECT_FALSE(fs::exists(folder / ".replaced-step-00000002"));
-  // And when it came after them: the new one counts.
+  // A crash after both renames leaves two copies of the snapshot; the new one counts.
   fs::copy(folder / "step-00000001", folder / ".replaced-step-00000002",
            fs::copy_options::recursive);
   next_process.prepare();

@@ -30,7 +30,7 @@ int num_kills() {
   return wanted == nullptr ? 100 : std::atoi(wanted);
 }
 
-// "units sum": both are wrong as soon as one unit counts twice or never.
+// Returns "UNITS SUM". Both numbers are wrong as soon as one unit counts twice or never.
 std::string tally_of(const Lease& lease) {
   uint64_t sum = 0;
   for (int64_t unit = lease.first; unit < lease.first + lease.count; ++unit) {
@@ -50,7 +50,7 @@ std::string merged(const std::string& left, const std::string& right) {
   return std::to_string(units) + " " + std::to_string(sum);
 }
 
-// Claims once, works, and stores the results. False when there is nothing to do now.
+// Claims once, computes, and stores the results. Returns false if there was nothing to claim.
 bool work_once(JobStore& store, int64_t group, const std::string& worker) {
   const std::vector<Lease> leases = store.claim(
       {.group = group, .owner = worker, .max_ranges = 3, .units_per_range = 17, .lease = 40ms});
@@ -64,7 +64,7 @@ bool work_once(JobStore& store, int64_t group, const std::string& worker) {
   std::vector<Finish> finished;
   for (const TaskRecord& task : store.unfinished_complete(group)) {
     const std::vector<Part> parts = store.progress(task.number);
-    // Another worker may have finished the task in between; the result of the first stays.
+    // Another worker may have finished the task in between; then the store keeps the first result.
     if (parts.size() == 1)
       finished.push_back({.task = task.number, .result = {.payload = parts[0].payload}});
   }

@@ -122,7 +122,7 @@ TEST_P(EachStoreNotes, ManyWriteTheFirstOneAtOnce) {
   std::vector<std::unique_ptr<JobStore>> stores;
   for (int writer = 0; writer < kWriters; ++writer) {
     stores.push_back(under_test_.open());
-    // A worker's first request: the table does not exist yet.
+    // A worker's first request may come before the table exists.
     EXPECT_TRUE(stores.back()->notes(std::vector<int64_t>{1}).empty());
   }
   const std::vector<Lease> leases = claim(kWriters, "w");

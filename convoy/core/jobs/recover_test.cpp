@@ -54,7 +54,8 @@ void fill(JobStore& store, const std::string& name = "sweep/run") {
   store.redo(first);
 }
 
-// Result by parameters. Fails where a task's units are not all there, once each.
+// Returns the result of each task by the task's parameters. Fails if the units of a task are not
+// all there exactly once.
 std::map<std::string, std::string> results_of(const std::string& url) {
   const auto store = open_store(url);
   std::map<std::string, std::string> results;
@@ -154,7 +155,7 @@ TEST_F(RecoverSqlite, WhateverByteIsFlippedNothingElseIsLost) {
     ASSERT_NO_THROW(recovery = recover_store(path_)) << "byte " << at;
     const std::map<std::string, std::string> left = results_of(path_);
     expect_part_of(left, results_);
-    // A page of SQLite has about forty rows of the store.
+    // A damaged page costs its rows: a page of SQLite holds about forty rows of this store.
     EXPECT_GE(left.size() + 60, results_.size()) << "byte " << at;
     if (!recovery.kept_aside.empty()) fs::remove(recovery.kept_aside);
   }
@@ -174,7 +175,8 @@ TEST_F(RecoverSqlite, PagesThatAreGoneCostWhatWasOnThem) {
     num_kept += left.size() == results_.size() ? 1 : 0;
     if (!recovery.kept_aside.empty()) fs::remove(recovery.kept_aside);
   }
-  // Indices, and the first page, which says where the tables are.
+  // The loss of index pages costs no result, nor that of the first page, which lists the tables.
+  // tables.
   EXPECT_GT(num_kept, 5u);
 }
 
@@ -222,7 +224,7 @@ TEST_P(RecoverEachStore, DamagedRowsAreDroppedAndComputedAgain) {
   const Recovery recovery = recover_store(under_test.url(), under_test.options());
   EXPECT_FALSE(recovery.was_sound);
   EXPECT_EQ(recovery.tasks, kTasks - 1);
-  EXPECT_EQ(recovery.dropped_rows, 4);  // the task has two parts
+  EXPECT_EQ(recovery.dropped_rows, 4);  // two of the four rows are parts of task 111
   EXPECT_EQ(recovery.kept_aside.empty(), GetParam() == "postgres");
   const std::map<std::string, std::string> left = results_of(under_test.url());
   EXPECT_EQ(left.size(), static_cast<size_t>(recovery.results));

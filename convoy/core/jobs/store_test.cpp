@@ -337,9 +337,9 @@ TEST_P(EachStore, AResultIsPutAsideUntilThereIsANewOne) {
   ASSERT_TRUE(finish(2, "stays"));
   const int64_t finished_ms = task_at(0).finished_ms;
   EXPECT_GT(finished_ms, 1'600'000'000'000);
-  const std::vector<int64_t> both = {1, 3};  // there is no third
+  const std::vector<int64_t> both = {1, 3};  // task 3 does not exist
   EXPECT_EQ(store_->redo(both), 1);
-  EXPECT_EQ(store_->redo(both), 0);  // it is open already
+  EXPECT_EQ(store_->redo(both), 0);  // task 1 is open already
   EXPECT_EQ(task_at(0).state, TaskState::Open);
   EXPECT_EQ(task_at(0).finished_ms, 0);
   EXPECT_EQ(task_at(1).result->payload, "stays");
@@ -349,7 +349,7 @@ TEST_P(EachStore, AResultIsPutAsideUntilThereIsANewOne) {
   EXPECT_EQ(former[0].result.payload, "old");
   EXPECT_EQ(former[0].finished_ms, finished_ms);
   EXPECT_GE(former[0].replaced_ms, finished_ms);
-  // All units of the task are there to be computed.
+  // All units of the task can be claimed again.
   const std::vector<Lease> leases = claim(5, 3);
   ASSERT_EQ(leases.size(), 1u);
   EXPECT_EQ(leases[0].count, 3);

@@ -25,8 +25,8 @@ StoreUnderTest::StoreUnderTest(const std::string& kind) {
         .run_script("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
     return;
   }
-  // The store lies in memory where that is possible: a killed process loses nothing there either,
-  // and fsync costs nothing.
+  // The store's folder is in memory where that is possible: there, a killed process loses nothing
+  // either, and fsync costs nothing.
   folder_ = std::filesystem::exists("/dev/shm") ? "/dev/shm/convoy-XXXXXX" : "/tmp/convoy-XXXXXX";
   if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("mkdtemp " + folder_);
   url_ = folder_ + "/store.db";

@@ -91,7 +91,7 @@ TEST(TaskLists, TasksTakenOutByHandAreAddedAgain) {
   EXPECT_EQ(under_test.open()->add(group, list), 1);
 }
 
-// The build of 2026-11-21 wrote these ids, before lists existed: stores of that time must still
+// The build of 2026-11-21, which had no task lists, wrote these ids. Stores of that time must still
 // match these tasks.
 TEST(TaskIds, AreThoseOfEarlierBuilds) {
   EXPECT_EQ(task_id("run", "1",

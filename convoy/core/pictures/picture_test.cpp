@@ -32,14 +32,16 @@ TEST(Pictures, APngHasThePixelsOfTheFigure) {
   EXPECT_EQ(number_at(png, 20), 48u);
 }
 
-// Letters come from the fonts inside: no font of a machine and no setting changes a bit.
+// The letters are drawn with Convoy's own fonts, so neither the machine's fonts nor its settings
+// change a bit.
 TEST(Pictures, AreTheSameOnEveryMachine) {
   EXPECT_EQ(sha256_hex(picture_for("a.png", figure("loss 0.5 \xce\xb1\xe2\x89\xa4\xd0\x96"))),
             "10bc97a194edb54dc2c82a4ac4916f14e605befb65bdca10afd79ea1834438e4");
 }
 
 TEST(Pictures, LettersOfManyAlphabetsDifferFromTheUnknownOne) {
-  // Two letters that the fonts lack are alike; Greek, Cyrillic and signs are not.
+  // Two letters that the fonts lack look the same. Greek letters, Cyrillic letters and signs do not
+  // look like them.
   const std::string unknown = picture_for("a.png", figure("\xe4\xb8\x80"));
   EXPECT_EQ(picture_for("a.png", figure("\xe4\xba\x8c")), unknown);
   for (const char* const letter :
@@ -70,7 +72,8 @@ TEST(Pictures, APdfHasOnePageAndItsFont) {
   EXPECT_NE(pdf.find("ConvoySans-Regular"), std::string::npos);
 }
 
-// Two fonts and two opacities lie in hash maps of other libraries, each time in another order.
+// Libraries below keep fonts and opacities in hash maps, whose order changes from call to call. Two
+// fonts and four opacities would show it in the file.
 TEST(Pictures, APdfIsTheSameFileAgain) {
   std::string parts = "loss</text>";
   for (const char* const opacity : {"0.2", "0.4", "0.6", "0.8"})

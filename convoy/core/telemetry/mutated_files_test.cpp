@@ -86,7 +86,7 @@ TEST(MutatedFiles, RecordsOfARun) {
   for (int round = 0; round < 40; ++round) {
     write(run.identity_path(), identities.next());
     write(run.metrics_path(), metrics.next());
-    // Written in place, because the lock belongs to this file and not to its name.
+    // The file is overwritten in place: the lock is held on the file and not on its name.
     write(run.path() / ".lock", holders.next());
     count<Error>(outcome, [&] {
       run.write_config("a: 1\n", {{"a", 1}}, {{"a", "default"}});

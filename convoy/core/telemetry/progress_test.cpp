@@ -14,7 +14,7 @@
 namespace convoy::telemetry {
 namespace {
 
-// Runs `total` steps of `seconds_per_step` each and returns what was written.
+// Shows the progress of `total` steps of `seconds_per_step` each and returns what was written.
 std::string shown(ProgressStyle style, ColorChoice color, int64_t total, double seconds_per_step) {
   const TestFolder folder;
   const auto path = folder.path() / "out";
@@ -45,7 +45,8 @@ TEST(Progress, AFileGetsPacedPlainLines) {
   const std::string text = shown(ProgressStyle::Auto, ColorChoice::Auto, 1000, 1.0);
   EXPECT_EQ(text.find('\r'), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  // 5 % of the work is 50 s, longer than 30 s: first, every 50 steps, last, and the message.
+  // 5 % of the work takes 50 s, which exceeds 30 s, so there is a line every 50 steps, besides the
+  // first line and the message.
   EXPECT_EQ(count(text, '\n'), 22) << text;
   EXPECT_TRUE(text.starts_with(
       "train: step 1/1000   0%  loss 1.5000  1.2k tokens/s  3 MiB  16m 39s left\n"))
@@ -58,7 +59,7 @@ TEST(Progress, AFastJobSaysFirstAndLast) {
   EXPECT_EQ(count(text, '\n'), 3) << text;
 }
 
-// A run whose last step was lowered below where it stands.
+// The run has done more steps than its total, because the total was lowered.
 TEST(Progress, NeverShowsMoreThanAll) {
   const TestFolder folder;
   const auto path = folder.path() / "out";
@@ -130,7 +131,7 @@ TEST(Progress, ANarrowTerminalKeepsTheTimeThatIsLeft) {
   }
   ::close(descriptor);
   const std::string text = read_file(path);
-  // Whole figures alone.
+  // A figure that does not fit into the line is left out whole.
   EXPECT_NE(text.find("1234567890/7000000000  17%  3h 05m left  24.10M guesses/s\n"),
             std::string::npos)
       << text;

@@ -103,7 +103,8 @@ TEST(FileTypes, ChooseTheTypeOfEachTensor) {
   EXPECT_EQ(type("f16", "output.weight", {64, 250}), TensorType::F16);
   EXPECT_EQ(type("q8_0", "blk.0.attn_norm.weight", {256}), TensorType::F32);
   EXPECT_EQ(type("q8_0", "blk.0.attn_q.bias", {256}), TensorType::F32);
-  // SmolLM2-135M's rows of 576: its published file has these types.
+  // The rows of SmolLM2-135M have 576 values, no multiple of 256; the published file of the model
+  // has these types.
   const TypeChoice tied{.num_layers = 30, .tied_head = true};
   const auto head = choose_type(file_type("q4_1"), tied, "token_embd.weight", {49152, 576});
   EXPECT_EQ(head.type, TensorType::Q8_0);

@@ -88,12 +88,12 @@ TEST(GgufFile, HoldsTheWeightsInTransformersOrder) {
       EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + begin * size)) << view.name;
     }
   }
-  // Floats keep their type, whatever the order of their rows.
+  // Tensors of floats keep their dtype, whether or not their rows are reordered.
   EXPECT_EQ(found.require("model.layers.0.self_attn.k_proj.weight").dtype, io::Dtype::F16);
   EXPECT_EQ(found.require("model.layers.0.self_attn.q_proj.weight").dtype, io::Dtype::F32);
 }
 
-// A file of our own: as much as a reader needs, and short enough to be spoilt anywhere.
+// A GGUF file with all that a reader needs, and small enough to damage at any byte.
 struct Small {
   Metadata metadata;
   std::vector<TensorToWrite> tensors;
@@ -159,7 +159,7 @@ std::string refusal_of(const fs::path& path) {
   return "";
 }
 
-// Replaces the first `wanted` in `bytes`.
+// Replaces the first occurrence of `wanted` in `bytes`.
 std::string with(std::string bytes, const std::string& wanted, const std::string& other) {
   const size_t found = bytes.find(wanted);
   EXPECT_NE(found, std::string::npos);
@@ -218,7 +218,7 @@ TEST(GgufFile, WhatIsWrongIsNamed) {
     EXPECT_NE(refusal_of(path).find(wanted), std::string::npos)
         << wanted << ": " << refusal_of(path);
   }
-  // First a tensor, and then a key, is in the file twice.
+  // The file holds one tensor twice, and then one key twice.
   Small twice;
   twice.add("output_norm.weight", TensorType::F32, {32});
   put(path, twice.bytes(path));
@@ -318,7 +318,7 @@ TEST(GgufFile, GranitesScalesAreReadAndOthersRefused) {
 TEST(GgufFile, SoftCapsOfGemma2AreReadAndOthersRefused) {
   const auto none = [](Metadata&) {};
   const nlohmann::json usual = nlohmann::json::parse(config_with("gemma2", none));
-  EXPECT_EQ(usual["attn_logit_softcapping"], 50.0);  // llama.cpp's values where the keys are absent
+  EXPECT_EQ(usual["attn_logit_softcapping"], 50.0);  // llama.cpp's defaults for absent keys
   EXPECT_EQ(usual["final_logit_softcapping"], 30.0);
   EXPECT_EQ(usual["sliding_window"], 4096);
   EXPECT_EQ(usual["query_pre_attn_scalar"], 16);
@@ -340,7 +340,7 @@ TEST(GgufFile, SoftCapsOfGemma2AreReadAndOthersRefused) {
             std::string::npos);
 }
 
-// Layers that predict further tokens follow the others, and are not read.
+// The layers for multi-token prediction follow the other layers and are not read.
 TEST(GgufFile, Qwen35SaysItsLayersAndTheSizesOfGatedDeltaNet) {
   constexpr int64_t kBlocks = 9;
   const auto config_of = [](int64_t value_width, const std::function<void(Metadata&)>& change) {
@@ -396,7 +396,7 @@ TEST(GgufFile, WindowsTellOlmo3FromOlmo2) {
       change(metadata);
     }));
   };
-  // Without a pattern, every fourth layer has no window.
+  // Without the key for the pattern, every fourth layer has no window.
   const nlohmann::json usual = config_of([](Metadata&) {});
   EXPECT_EQ(usual["model_type"], "olmo3");
   EXPECT_EQ(usual["sliding_window"], 7);
@@ -458,7 +458,7 @@ TEST(GgufFile, APartOfAHeadIsRotatedWhereTheFamilyMay) {
       metadata.number(architecture + ".rope.dimension_count", count);
     });
   };
-  // Times 98 and cut, the share of each is the number again.
+  // The share of each even count, multiplied by 98 and truncated, gives the count again.
   for (int64_t count = 2; count <= 98; count += 2) {
     const nlohmann::json config = nlohmann::json::parse(config_of("glm4", count));
     const double share = config["partial_rotary_factor"];
@@ -491,7 +491,8 @@ TEST(GgufFile, OneModelInSeveralFiles) {
   EXPECT_EQ(*model.find("x-00002-of-00002.gguf"), two);
   EXPECT_EQ(io::ModelWeights(model).names(),
             (std::vector<std::string>{"model.embed_tokens.weight", "model.norm.weight"}));
-  // Refused: a model opened by its second file, and a second file that says it is the first.
+  // Two calls are refused: opening a model by its second file, and a second file that claims to be
+  // the first.
   EXPECT_THROW(io::ModelFolder::open(two.string()), DataError);
   write_file(two, first.metadata, rest);
   EXPECT_THROW(io::ModelFolder::open(one.string()), DataError);
@@ -505,7 +506,7 @@ TEST(PreTokenizers, AreFoundAgainByTheirSteps) {
     EXPECT_EQ(found->cuts, entry.cuts) << entry.names.front();
     for (const std::string_view name : entry.names) EXPECT_EQ(find_pre_tokenizer(name), &entry);
   }
-  // GLM puts no BOS before texts, Llama 3 with the same cuts does.
+  // GLM and Llama 3 cut texts alike, but only Llama 3 puts a BOS before them.
   EXPECT_FALSE(find_pre_tokenizer("glm4")->adds_bos);
   EXPECT_TRUE(find_pre_tokenizer("glm4")->ignores_merges);
   EXPECT_EQ(find_pre_tokenizer("none-of-them"), nullptr);
@@ -514,7 +515,7 @@ TEST(PreTokenizers, AreFoundAgainByTheirSteps) {
 }
 
 TEST(RopeDivisors, TellTheirRule) {
-  // Llama 3.1 and 3.2, and another.
+  // The settings of Llama 3.1 and Llama 3.2, and settings of no published model.
   for (const Llama3Rope& rope : {Llama3Rope{}, Llama3Rope{.factor = 32},
                                  Llama3Rope{.factor = 4,
                                  .low_freq_factor = 1,

@@ -72,7 +72,7 @@ TEST(PostgresUrl, AnUnreachableServerIsAnErrorWithoutThePassword) {
     EXPECT_EQ(error.json_line().find("s3cret"), std::string::npos);
     EXPECT_NE(error.sentence().find("cannot be reached"), std::string::npos) << error.sentence();
   } catch (const ConfigError& error) {
-    GTEST_SKIP() << error.sentence();  // no libpq here
+    GTEST_SKIP() << error.sentence();  // libpq is missing on this machine
   }
   try {
     open_store("postgresql://ann:s3%zzcret@db/jobs", {.busy_limit = 1ms});
@@ -92,14 +92,14 @@ class PostgresServer : public ::testing::Test {
 
 TEST_F(PostgresServer, ConnectsAgainAfterTheServerRestarts) {
   const StoreUnderTest under_test("postgres");
-  // A busy machine takes its time for a restart.
+  // A restart of the server may take long on a busy machine.
   const std::unique_ptr<JobStore> store = open_store(under_test.url(), {.server_limit = 120s});
   const int64_t group = store->register_group("sweep", "ssm", "1").group.number;
   const std::vector<NewTask> tasks = {{.parameters = R"({"seed":1})"},
                                       {.parameters = R"({"seed":2})"}};
   store->add(group, tasks);
   const std::vector<Lease> leases = store->claim({.group = group, .owner = "w"});
-  // Some of these calls begin while the server is down, and wait for it.
+  // Some of these calls begin while the server is down. They wait until it is back.
   const testing::TemporaryFolder folder;
   std::thread restart([&] {
     const auto end =

@@ -36,7 +36,7 @@ void add_tasks(JobStore& store, int64_t group, int count) {
   store.add(group, tasks);
 }
 
-// Tasks of every state, ranges of every kind.
+// Fills the store with tasks in every state and ranges of every kind.
 void fill_until_full(const fs::path& path) {
   const auto store = open_store(path.string());
   const int64_t group = group_of(*store);
@@ -53,7 +53,7 @@ void fill_until_full(const fs::path& path) {
   store->fail({&failure, 1}, 1);
 }
 
-// Returns all that a reader of the store sees.
+// Returns everything that a reader of the store sees, as one text.
 std::string content_of(const fs::path& path) {
   const auto store = open_store(path.string());
   std::string text;
@@ -102,10 +102,10 @@ TEST(SqliteFaults, EveryFlippedByteIsFoundOrHarmless) {
       ++num_found;
       EXPECT_EQ(error.location().file, path.string()) << error.sentence();
     } catch (const ConfigError& error) {
-      ++num_found;  // the version of the schema itself
+      ++num_found;  // the damaged byte is in the version of the schema
     }
   }
-  EXPECT_GT(num_found, 150);  // the rest of the pages is empty
+  EXPECT_GT(num_found, 150);  // the other bytes that were damaged lie in unused space
 }
 
 TEST(SqliteFaults, ADamagedGroupHidesNoOther) {
@@ -132,7 +132,7 @@ TEST(SqliteFaults, ADamagedGroupHidesNoOther) {
     int num_tasks = 0;
     store->for_each_task(groups[1].number, [&](const TaskRecord&) { ++num_tasks; });
     EXPECT_EQ(num_tasks, 5) << damage;
-    // Opening the file for writing is still refused.
+    // Opening the damaged file for writing is refused as well.
     EXPECT_THROW(open_store(path.string()), DataError) << damage;
   }
 }
@@ -241,7 +241,7 @@ TEST(SqliteFaults, AFileSystemWithoutLocksIsNamed) {
   vfs->xSetSystemCall(vfs, "fcntl", nullptr);
 }
 
-// A process that holds the write lock until killed.
+// The child process holds the write lock until it is killed.
 TEST(SqliteFaults, ALockEndsWithItsProcessAndWaitingHasALimit) {
   const TemporaryFolder folder;
   const fs::path path = folder / "store.db";
@@ -271,7 +271,7 @@ TEST(SqliteFaults, ALockEndsWithItsProcessAndWaitingHasALimit) {
   EXPECT_EQ(open_store(path)->groups().size(), 1u);
 }
 
-// A raw connection, which takes locks as another process would.
+// A connection of its own to SQLite, which takes locks as another process would.
 class OtherConnection {
  public:
   explicit OtherConnection(const fs::path& path) {
@@ -286,7 +286,8 @@ class OtherConnection {
   sqlite3* database_ = nullptr;
 };
 
-// SQLite answers the switch to the log at once, without asking how long to wait.
+// SQLite reports a busy database at once when the journal mode is changed; it does not call the
+// handler that waits.
 TEST(SqliteFaults, TheSwitchOfTheJournalWaitsForALock) {
   const TemporaryFolder folder;
   const fs::path path = folder / "store.db";
@@ -307,7 +308,8 @@ TEST(SqliteFaults, TheSwitchOfTheJournalWaitsForALock) {
   }
 }
 
-// Each process makes the file, its log and its tables, or finds them half made.
+// Each process creates the file, its log and its tables, or finds them partly created by another
+// process.
 TEST(SqliteFaults, ManyProcessesMakeOneStoreAtOnce) {
   constexpr int kRounds = 15;
   constexpr int kProcesses = 6;
@@ -322,7 +324,7 @@ TEST(SqliteFaults, ManyProcessesMakeOneStoreAtOnce) {
       if (children.back() != 0) continue;
       ::close(gate[1]);
       char byte = 0;
-      if (::read(gate[0], &byte, 1) < 0) ::_exit(1);  // until the last writer is gone
+      if (::read(gate[0], &byte, 1) < 0) ::_exit(1);  // until all write ends are closed
       const ExitCode code = code_of([&] {
         const auto store = open_store(path, {.rollback_journal = round % 5 == 4});
         add_tasks(*store, group_of(*store), 20);
@@ -340,8 +342,7 @@ TEST(SqliteFaults, ManyProcessesMakeOneStoreAtOnce) {
   }
 }
 
-// A file system of its own, in a place that only this process sees. Skips where that is not
-// allowed.
+// A test whose folder is a mounted tmpfs of 2 MiB. It is skipped where mounting is not allowed.
 class OwnFileSystem : public ::testing::Test {
  protected:
   void SetUp() override {

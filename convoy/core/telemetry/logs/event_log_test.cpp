@@ -87,7 +87,7 @@ TEST(EventLog, RandomKillsAndRestartsLeaveOneRowPerStep) {
   std::vector<int64_t> expected;
   for (int64_t step = 1; step <= done; ++step) expected.push_back(step);
   EXPECT_EQ(steps_of(path), expected);
-  // The file itself holds no superseded rows either.
+  // The file itself holds no superseded rows either, without the reader's help.
   int64_t rows = 0;
   const std::string text = read_file(path);
   for (size_t at = text.find("\"event\":\"step\",\"time\""); at != std::string::npos;

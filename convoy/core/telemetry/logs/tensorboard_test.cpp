@@ -169,7 +169,7 @@ TEST(TensorBoard, TheStockReaderShowsOneCurveOverAResume) {
     first.add_text("args/text_summary", "seed: 1");
     first.add_layout("Convoy", {{"loss by rank", {R"(rank/\d+/loss)"}}});
   }
-  EventWriter second(folder.path(), Log(), 5);  // went on after step 4
+  EventWriter second(folder.path(), Log(), 5);  // the run resumed after step 4
   for (int64_t step = 5; step <= 7; ++step)
     second.add_scalar("train/loss", step, 10 * static_cast<double>(step));
 

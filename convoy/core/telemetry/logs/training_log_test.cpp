@@ -61,7 +61,7 @@ TEST(TrainingLog, TheShareOfThePeakIsToldWhereThePeakIsKnown) {
     options.peak_flops = peak;
     TrainingLog log(options, Log(LogLevel::Quiet));
     StepMetrics step = step_of(1, 2);
-    step.flops = 2e9;  // in half a second
+    step.flops = 2e9;  // the step took half a second
     log.step(step);
     log.end(RunEnd::Finished);
     const json figures = last_row(folder.path(), "end")["figures"];
@@ -79,7 +79,7 @@ TEST(TrainerState, IsByteForByteWhatTransformersWrites) {
   const fs::path golden =
       fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "tests/golden/telemetry/trainer_state.json";
   const std::string text = read_file(golden);
-  // NaN and Infinity are Python's own words: put them where a JSON parser finds null.
+  // JSON has no NaN and no Infinity, which Python writes, so the parser gets null in their places.
   std::string plain = text;
   plain.replace(plain.find("NaN"), 3, "null");
   plain.replace(plain.find("Infinity"), 8, "null");
@@ -143,7 +143,7 @@ TEST(TrainingLog, FansOutToRowsHistoryAndFigures) {
 
   EXPECT_EQ(read_file(folder.path() / "trainer_state.json"), log.trainer_state_text());
   const TrainerState& state = log.trainer_state();
-  ASSERT_EQ(state.log_history.size(), 4u);  // two points, one evaluation, the last
+  ASSERT_EQ(state.log_history.size(), 4u);  // two training points, one evaluation, the summary
   EXPECT_EQ(state.log_history[0]["loss"], 3.5);
   EXPECT_EQ(state.log_history[0]["step"], 2);
   EXPECT_EQ(state.log_history[2]["eval_samples_per_second"], 5.0);

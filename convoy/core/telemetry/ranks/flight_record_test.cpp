@@ -42,7 +42,7 @@ class FlightRecord : public ::testing::Test {
   static void offer(int descriptor) {
     ::setenv(kFlightVariable, std::to_string(descriptor).c_str(), 1);
   }
-  // The pages as any process that has the descriptor may change them.
+  // The pages as a process sees them that writes to them without the writer's rules.
   flight_layout::Pages& raw() {
     if (raw_ == nullptr)
       raw_ = static_cast<flight_layout::Pages*>(::mmap(nullptr, sizeof(flight_layout::Pages),
@@ -129,7 +129,7 @@ TEST_F(FlightRecord, StoppedProcessDoesNotBeat) {
   while (page_.read().num_beats == before) std::this_thread::sleep_for(milliseconds(5));
   ::kill(child, SIGKILL);
   wait_for(child);
-  EXPECT_FALSE(page_.read().ended);  // it had no time to say goodbye
+  EXPECT_FALSE(page_.read().ended);  // a killed process cannot record its end
 }
 
 TEST_F(FlightRecord, KeepsTheLastThousand) {
@@ -140,7 +140,7 @@ TEST_F(FlightRecord, KeepsTheLastThousand) {
         writer.enter({.group = "g", .operation = "barrier", .sequence = sequence});
     if (sequence == 0) first = number;
   }
-  writer.done(first);  // its slot belongs to another by now
+  writer.done(first);  // another record has this slot by now
   const RankFlight flight = page_.read();
   EXPECT_EQ(flight.num_collectives, 5000);
   ASSERT_EQ(flight.records.size(), 1024U);
@@ -151,7 +151,8 @@ TEST_F(FlightRecord, KeepsTheLastThousand) {
 }
 
 TEST_F(FlightRecord, ReaderSeesOnlyWholeRecords) {
-  // Every word of a record says the same number; a reader that mixed two would see two numbers.
+  // All fields of a record hold the same number, so a mixture of two records would show two
+  // numbers.
   const pid_t child = in_a_process([] {
     FlightWriter writer = FlightWriter::attach();
     for (int64_t n = 1;; ++n) {
@@ -188,7 +189,7 @@ TEST_F(FlightRecord, TornRecordOfADeadRankIsLeftOut) {
   FlightWriter writer = FlightWriter::attach();
   for (int64_t sequence = 0; sequence < 3; ++sequence)
     writer.enter({.group = "g", .operation = "barrier", .sequence = sequence});
-  raw().slots[1].version = 2 * 1 + 1;  // died in the middle
+  raw().slots[1].version = 2 * 1 + 1;  // as if the rank had died while it wrote this record
   ASSERT_EQ(page_.read().records.size(), 2U);
   EXPECT_EQ(page_.read().records[1].sequence, 2);
 }
@@ -203,7 +204,7 @@ TEST_F(FlightRecord, NothingARankWritesHarmsTheReader) {
       if (word >= 16 && word < 512) continue;  // the rest of the head's page is unused
       seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
       const uint64_t value = seed >> (seed >> 58);
-      // The versions of records stay, so that the reader takes the random words after them.
+      // The versions of the records are kept, so the reader accepts the random words behind them.
       if (word < 512 || word % 16 != 0) words[word] = round % 2 == 0 ? value : ~uint64_t{0} - value;
     }
     raw().head.next_number = 2000;
@@ -296,7 +297,7 @@ TEST_F(FlightRecord, SurvivesJson) {
     writer.done(
         writer.enter({.group = "a\"\\\n\xff", .operation = "barrier", .sequence = sequence}));
   const RankFlight all = page_.read();
-  EXPECT_EQ(parse_flight_json(flight_json(all)), all);  // the oldest is open: none is left out
+  EXPECT_EQ(parse_flight_json(flight_json(all)), all);  // the oldest is unfinished: all are kept
   writer.done(open);
   const RankFlight flight = page_.read();
   EXPECT_EQ(flight.records[1].group, "a????");

@@ -35,7 +35,7 @@ TEST(SlowRank, OfTwoRanksTheOneThatDoesNotWait) {
 TEST(SlowRank, EqualRanksAndShortSpikesAreNot) {
   SlowRankWatch slow;
   EXPECT_TRUE(watch(slow, 100, 0.8, {0.1, 0.12, 0.05}).empty());
-  EXPECT_TRUE(watch(slow, 1, 3.0, {2.5, 2.5, 0}).empty());  // one step of twenty
+  EXPECT_TRUE(watch(slow, 1, 3.0, {2.5, 2.5, 0}).empty());  // one slow step among twenty
   EXPECT_TRUE(watch(slow, 100, 0.8, {0.1, 0.12, 0.05}).empty());
   EXPECT_TRUE(watch(slow, 100, 0.8, {}).empty());
   EXPECT_TRUE(watch(slow, 100, 1e-5, {9e-6, 0}).empty());
@@ -44,7 +44,7 @@ TEST(SlowRank, EqualRanksAndShortSpikesAreNot) {
 TEST(SlowRank, IsNamedAgainAfterItKeptUp) {
   SlowRankWatch slow;
   EXPECT_EQ(watch(slow, 21, 0.8, {0.4, 0}).size(), 1U);
-  EXPECT_EQ(watch(slow, 20, 0.8, {0, 0.4}).size(), 1U);  // now the other rank
+  EXPECT_EQ(watch(slow, 20, 0.8, {0, 0.4}).size(), 1U);  // now rank 0 is slow
   EXPECT_TRUE(watch(slow, 20, 0.4, {0.01, 0.01}).empty());
   EXPECT_EQ(watch(slow, 20, 0.8, {0, 0.4}).size(), 1U);
 }

@@ -35,7 +35,7 @@ void run_step(FlightWriter& flight, int64_t completed) {
 
 TEST(StepTrace, HoldsTheStepsAfterTheFirstTwo) {
   StepTrace trace(2);
-  FlightWriter flight;  // a rank without a watcher
+  FlightWriter flight;  // a writer that no launcher watches
   flight.trace_to(&trace);
   flight.set_step(10);
   run_step(flight, 11);
@@ -67,7 +67,7 @@ TEST(StepTrace, CollectivesGoFromTheirStartToTheirOwnEnd) {
   EXPECT_EQ(edges[0]["pid"], 3);
   const json waited = events(trace, "wait").at(0);
   EXPECT_LE(edges[0]["ts"].get<double>(), edges[1]["ts"].get<double>());
-  EXPECT_LE(edges[1]["ts"].get<double>(), waited["ts"].get<double>());  // the wait ends later
+  EXPECT_LE(edges[1]["ts"].get<double>(), waited["ts"].get<double>());  // the wait ends last
 }
 
 TEST(StepTrace, ACollectiveThatFailedIsLeftOut) {

@@ -21,7 +21,7 @@ class RunCleaning : public ::testing::Test {
   }
   ~RunCleaning() override { fs::remove_all(folder_); }
 
-  // A run whose last event was at `time`; without a loss it took no step.
+  // Makes a run whose last event was at `time`. A run with `loss` 0 took no step.
   void make(const std::string& name, double loss, double time, const char* status = "finished") {
     fs::create_directories(folder_ / name / "checkpoints/step-1");
     fs::create_directories(folder_ / name / "empty");

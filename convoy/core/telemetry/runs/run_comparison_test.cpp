@@ -21,7 +21,7 @@ class RunComparisonTest : public ::testing::Test {
   }
   ~RunComparisonTest() override { fs::remove_all(folder_); }
 
-  // `more`: members of run.json behind the configuration.
+  // `more` is JSON text: further members of run.json, behind `config`.
   RunHistory run(const std::string& name, const std::string& config, const std::string& metrics,
                  const std::string& more = "", const std::string& more_events = "") {
     fs::create_directory(folder_ / name);
@@ -115,7 +115,7 @@ TEST_F(RunComparisonTest, TheLastEvaluationIsToldWhereAnotherOneWasTheBest) {
   EXPECT_EQ(told.at("last evaluation loss")[1], "1.7500 at step 3");
 }
 
-// A best step by a metric other than the loss appears only in this line.
+// Where another metric than the loss chose the best step, only the line `best_step` tells it.
 TEST_F(RunComparisonTest, ABestStepIsToldWhereNoLossSaysIt) {
   const RunComparison comparison =
       compare_runs({run("a", "{}", R"({"best_step": 2, "best_eval_rougeL": 0.5})"),

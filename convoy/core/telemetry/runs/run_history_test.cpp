@@ -86,7 +86,7 @@ TEST(RunHistory, NamesResolve) {
         << error.sentence();
   }
   EXPECT_THROW(resolve_run("last", folder.path() / "none"), ConfigError);
-  // Each of two profiles has a run `ranks`.
+  // Each of two profiles has a folder `ranks`, so the name alone would not tell them apart.
   write_run(folder.path() / "a-1" / "ranks", true);
   write_run(folder.path() / "a-2" / "ranks", true);
   EXPECT_EQ(run_name(folder.path() / "a-1" / "ranks", folder.path()), "a-1/ranks");
