@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rewards of a text: the entries of `reward` in a configuration. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/core/config/field.h"
+
+namespace convoy::settings {
+
+inline constexpr const char* kRewardHelp =
+    "rewards of a text: a list of {kind: answer, format, length, command, http or judge, weight, "
+    "name} and the keys of the kind";
+
+// One entry of `reward`.
+struct RewardSettings {
+  std::string kind;
+  std::string
+      name;  // for figures and records; empty in the file: the kind, and a number if it occurs twice
+  double weight = 1;
+  std::string schema;   // format: a JSON schema's file
+  std::string pattern;  // format: a regular expression that the whole text matches
+  std::string
+      command;  // command: a program that reads a JSON line per text and writes a number per line
+  std::string url;            // http, judge
+  std::string prompt;         // judge: file of the prompt
+  int64_t target_tokens = 0;  // length: no reward is lost up to this
+  int64_t most_tokens = 0;    // length: the whole reward is lost from here on
+  double timeout_s = 60;      // command, http, judge: for the texts of a step
+};
+
+// Throws ConfigError with the key at fault: an unknown kind or key, a key that the kind does not
+// read, a missing one, a name twice.
+std::vector<RewardSettings> rewards_of(const config::JsonList& list);
+
+}  // namespace convoy::settings

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Losses of rewarded texts (settings/policy_settings.h), from the log-probabilities of their
+// tokens, and the advantages of rewards. Shapes: T tokens of R rollouts, one rollout behind the
+// other. All fp64, on any device; no call waits for the device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convoy/core/settings/policy_settings.h"
+
+namespace convoy::objectives {
+
+// The tokens of texts under three models.
+struct PolicyTokens {
+  at::Tensor log_probability_T;  // of the model that trains
+  at::Tensor drawn_T;            // of the model that drew the texts
+  at::Tensor reference_T;        // of the reference; undefined: kl_beta is 0
+  std::vector<int64_t> starts;   // of the rollouts, then T
+  std::vector<double> advantage_R;
+};
+
+struct PolicyLosses {
+  // Sum over tokens or rollouts, not divided: the step's sum is divided by policy_divisor() of its
+  // global batch. Differentiable in log_probability_T.
+  at::Tensor sum;
+  at::Tensor divergence_T;  // k3 estimate from the reference; undefined: none. Without gradient
+  at::Tensor ratio_T;       // to the model that drew. Without gradient
+  at::Tensor clipped_T;     // bool: the token's gradient was clipped away
+};
+
+PolicyLosses policy_losses(const settings::PolicySettings& settings, const PolicyTokens& tokens);
+
+// Divides the sum of all losses of a step. `rollouts`, `tokens`: of the step's global batch,
+// without masked rollouts. `longest_tokens`: rollout.max_new_tokens.
+double policy_divisor(const settings::PolicySettings& settings, int64_t rollouts, int64_t tokens,
+                      int64_t longest_tokens);
+
+// The advantage of each rollout of whole groups of `group_size` rollouts, one group behind the
+// other. A group whose rewards are all equal has advantages of exactly 0.
+std::vector<double> advantages_of(const settings::PolicySettings& settings,
+                                  std::span<const double> rewards, int64_t group_size);
+
+}  // namespace convoy::objectives
