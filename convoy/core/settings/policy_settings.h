@@ -30,8 +30,10 @@ struct PolicyLossFacts {
   std::string_view paper;
   PolicyDivisor divisor = PolicyDivisor::Rollouts;
   bool weighs_sequences = false;     // one ratio per rollout instead of one per token
+  bool takes_mean_ratio = false;     // that ratio is the geometric mean of those of the tokens
   bool clips_weight = false;         // the clipped ratio is a weight without a gradient (CISPO)
   bool leaves_one_out = false;       // the baseline of a rollout is the mean of the others
+  bool lowers_rewards = false;       // kl_beta acts on rewards (lower_rewards), not on the loss
   std::string_view scale = "group";  // policy.scale_rewards auto
 };
 
@@ -53,12 +55,14 @@ inline constexpr std::array<PolicyLossFacts, 7> kPolicyLosses = {{
     {.loss = PolicyLoss::Gspo,
      .name = "gspo",
      .paper = "arXiv 2507.18071",
-     .weighs_sequences = true},
+     .weighs_sequences = true,
+     .takes_mean_ratio = true},
     {.loss = PolicyLoss::Rloo,
      .name = "rloo",
      .paper = "arXiv 2402.14740",
      .weighs_sequences = true,
      .leaves_one_out = true,
+     .lowers_rewards = true,
      .scale = "none"},
     {.loss = PolicyLoss::Cispo,
      .name = "cispo",
@@ -117,11 +121,14 @@ struct PolicySettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("loss", loss, policy_loss_help()).one_of(policy_loss_words()).alias_at_root("train.loss");
-    visit("clip_low", clip_low, "a ratio below 1 minus this brings no gradient").at_least(0);
-    visit("clip_high", clip_high, "a ratio above 1 plus this brings no gradient; cispo: its most")
+    visit("clip_low", clip_low, "a ratio below 1 minus this brings no gradient; cispo: not read")
+        .at_least(0);
+    visit("clip_high", clip_high,
+          "a ratio above 1 plus this brings no gradient; cispo: counts as 1 plus this")
         .at_least(0);
     visit("kl_beta", kl_beta,
-          "weight of the divergence from the reference (k3 estimate, arXiv 2402.03300); 0 = none")
+          "weight of the divergence from the reference (k3 estimate, arXiv 2402.03300; rloo: "
+          "the logarithm of the ratio, taken from the reward); 0 = none")
         .at_least(0);
     visit("reference", reference,
           "the model that the divergence is measured from: base = without an adapter, start = with "

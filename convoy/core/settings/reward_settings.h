@@ -15,21 +15,24 @@ inline constexpr const char* kRewardHelp =
     "rewards of a text: a list of {kind: answer, format, length, command, http or judge, weight, "
     "name} and the keys of the kind";
 
-// One entry of `reward`.
+// One entry of `reward`. The comments name the kinds that read a field.
 struct RewardSettings {
   std::string kind;
-  std::string
-      name;  // for figures and records; empty in the file: the kind, and a number if it occurs twice
+  // For figures and records. Left out in the file: the kind, and a number where it occurs again.
+  std::string name;
   double weight = 1;
   std::string schema;   // format: a JSON schema's file
   std::string pattern;  // format: a regular expression that the whole text matches
-  std::string
-      command;  // command: a program that reads a JSON line per text and writes a number per line
-  std::string url;            // http, judge
-  std::string prompt;         // judge: file of the prompt
-  int64_t target_tokens = 0;  // length: no reward is lost up to this
-  int64_t most_tokens = 0;    // length: the whole reward is lost from here on
-  double timeout_s = 60;      // command, http, judge: for the texts of a step
+  // command: a program that reads a JSON line per text and writes a number per line
+  std::string command;
+  std::string url;                // http, judge
+  std::string model;              // judge: its name at the server
+  std::string prompt;             // judge: file of the prompt
+  int64_t max_new_tokens = 1024;  // judge: longest reply in tokens
+  int64_t target_tokens = 0;      // length: no reward is lost up to this
+  int64_t most_tokens = 0;        // length: the whole reward is lost from here on
+  std::string form = "reward";    // length: reward is 1 down to 0, punishment is 0 down to -1
+  double timeout_s = 60;          // command, http: for the texts of a step; judge: for a reply
 };
 
 // Throws ConfigError with the key at fault: an unknown kind or key, a key that the kind does not

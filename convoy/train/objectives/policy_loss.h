@@ -31,7 +31,8 @@ struct PolicyLosses {
   at::Tensor sum;
   at::Tensor divergence_T;  // k3 estimate from the reference; undefined: none. Without gradient
   at::Tensor ratio_T;       // to the model that drew. Without gradient
-  at::Tensor clipped_T;     // bool: the token's gradient was clipped away
+  // bool: the token's gradient was clipped away; of cispo, the token's weight was clipped
+  at::Tensor clipped_T;
 };
 
 PolicyLosses policy_losses(const settings::PolicySettings& settings, const PolicyTokens& tokens);
@@ -40,6 +41,13 @@ PolicyLosses policy_losses(const settings::PolicySettings& settings, const Polic
 // without masked rollouts. `longest_tokens`: rollout.max_new_tokens.
 double policy_divisor(const settings::PolicySettings& settings, int64_t rollouts, int64_t tokens,
                       int64_t longest_tokens);
+
+// Takes kl_beta times the sum over tokens of log(drawn / reference) from the reward of each rollout,
+// as RLOO's paper has it (arXiv 2402.14740). For losses with PolicyLossFacts::lowers_rewards, before
+// advantages_of(); policy_losses() adds no divergence there.
+std::vector<double> lower_rewards(const settings::PolicySettings& settings,
+                                  std::span<const double> rewards, const at::Tensor& drawn_T,
+                                  const at::Tensor& reference_T, std::span<const int64_t> starts);
 
 // The advantage of each rollout of whole groups of `group_size` rollouts, one group behind the
 // other. A group whose rewards are all equal has advantages of exactly 0.
