@@ -31,10 +31,11 @@ const Section* find_section(const Section& section, const std::string& key) {
   return nullptr;
 }
 
-ConfigError unknown_key(const Node& node, const std::string& spelling, const std::string& meant) {
+ConfigError unknown_key(const Node& node, const std::string& spelling, const std::string& meant,
+                        const std::string& hint = "") {
   return node.error(fmt::format("unknown key `{}`{}", spelling,
                                 meant.empty() ? "" : fmt::format(", did you mean `{}`?", meant)),
-                    spelling, meant.empty() ? "`convoy config schema` lists the keys" : "");
+                    spelling, meant.empty() ? "`convoy config schema` lists the keys" : hint);
 }
 
 }  // namespace
@@ -169,7 +170,8 @@ bool Flattener::apply_rules(Node& node, const std::string& path, const std::stri
     if (rule.path != path) continue;
     const bool scalar = node.kind == NodeKind::Scalar;
     if (!rule.values.empty() && !(scalar && contains(rule.values, lower_case(node.text)))) continue;
-    if (rule.action == KeyAction::Suggest) throw unknown_key(node, spelling, rule.replacement);
+    if (rule.action == KeyAction::Suggest)
+      throw unknown_key(node, spelling, rule.replacement, rule.text);
     if (rule.action == KeyAction::Refuse) {
       const std::string value = scalar ? ": " + node.text : "";
       throw node.error(fmt::format("{}{} is not supported", spelling, value), spelling, rule.text);

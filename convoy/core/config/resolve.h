@@ -39,7 +39,7 @@ enum class KeyAction {
   Notice,   // accepted; `text` says why it has no effect
   Refuse,   // error; `text` says what to do
   Replace,  // read as `replacement`; `text`, when not empty, becomes a notice
-  Suggest,  // error; suggests the key `replacement`
+  Suggest,  // error; suggests the key `replacement`, with the hint `text`
 };
 
 struct KeyRule {

@@ -13,6 +13,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/describe.h"
+#include "convoy/core/settings/check_policy.h"
 #include "convoy/core/settings/check_preference.h"
 #include "convoy/core/settings/check_rejection.h"
 #include "convoy/core/settings/fallbacks.h"
@@ -102,6 +103,11 @@ void check_sections_of_tasks(const TrainSettings& settings, const config::Resolv
     check_rejection(settings, resolved, errors);
   else
     refuse_section(settings, "rejection.", tasks_that_read(TaskData::Problems), resolved, errors);
+  if (data == TaskData::Rollouts)
+    check_policy(settings, resolved, errors);
+  else
+    for (const char* const section : {"rollout.", "reward", "policy."})
+      refuse_section(settings, section, tasks_that_read(TaskData::Rollouts), resolved, errors);
   check_schema_of_task(settings, resolved, errors);
 }
 
@@ -296,7 +302,7 @@ void decide_split(TrainSettings& settings, config::Resolved& resolved) {
 
 bool measures_accuracy(const TrainSettings& settings) {
   const TaskData data = settings.task_facts().data;
-  return data == TaskData::Windows || data == TaskData::Pairs;
+  return data == TaskData::Windows || data == TaskData::Pairs || data == TaskData::Rollouts;
 }
 
 void check_metric_of_task(const TrainSettings& settings, const config::Resolved& resolved,
@@ -307,8 +313,9 @@ void check_metric_of_task(const TrainSettings& settings, const config::Resolved&
   const bool compares = learns_preferences(settings.task_facts());
   if (best == "eval_accuracy" && !measures_accuracy(settings))
     errors.add(ConfigError(fmt::format("train.metric_for_best_model eval_accuracy applies only to "
-                                       "task classify, {}, found task {}",
-                                       tasks_that_read(TaskData::Pairs), settings.task),
+                                       "task classify, {}, {}, found task {}",
+                                       tasks_that_read(TaskData::Pairs),
+                                       tasks_that_read(TaskData::Rollouts), settings.task),
                            resolved.location("train.metric_for_best_model", "eval_loss")));
   const bool is_of_pairs = best == kMarginMetric;
   const bool is_of_texts = is_text_metric(settings.train.best_metric_name());

@@ -592,7 +592,8 @@ TEST(TrainSettings, KeysOfOtherTrainersOfPreferencesAreHinted) {
            {"preference.loss=orpo", "task: orpo"},
            {"preference.loss=dpo", "preference.loss: sigmoid"},
            {"loss_type=slic", "preference.loss: hinge"},
-           {"task=grpo", "task: rejection"},
+           {"task=dapo", "task: grpo and policy.loss"},
+           {"task=ppo", "task: grpo"},
            {"pref_loss=kto_pair", "task: kto"},
            {"task=reward", "task: dpo learns from the same rows"},
            {"task=rm", "task: dpo learns from the same rows"},
@@ -605,6 +606,12 @@ TEST(TrainSettings, KeysOfOtherTrainersOfPreferencesAreHinted) {
            {"data.type=chat_template.default", "rows are recognised by their columns"},
            {"preference.loss=sigmoid_norm", "preference.length_normalised: true"},
            {"train.num_generations=8", "rejection.samples"},
+           {"train.num_generations=8", "of task grpo it is rollout.samples"},
+           {"beta=0.04", "of task grpo it is policy.kl_beta"},
+           {"train.loss_type=dr_grpo", "of task grpo it is policy.loss"},
+           {"epsilon_high=0.28", "policy.clip_high"},
+           {"train.num_iterations=2", "policy.inner_steps"},
+           {"reward_funcs=[f]", "reward"},
            {"rejection.max_new_tokens=64", "rejection.max_tokens"}})
     EXPECT_NE(fate(key).find(ours), std::string::npos) << key << ": " << fate(key);
   EXPECT_NE(fate("train.precompute_ref_log_probs=true").find("before the first step"),
@@ -621,6 +628,42 @@ TEST(TrainSettings, AListOfDataSetsOfAnotherTrainerIsPointedToTheFile) {
           << error.sentence();
       EXPECT_EQ(error.sentence().find("type: cpt"), std::string::npos) << error.sentence();
     }
+}
+
+TEST(TrainSettings, GrpoRefusesWhatItWouldIgnoreByName) {
+  const std::vector<std::string> own = {"task=grpo", "reward=[{kind: answer}]"};
+  const auto refused = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), own.begin(), own.end());
+    try {
+      with(more);
+      return std::string();
+    } catch (const ConfigError& error) {
+      return error.sentence();
+    }
+  };
+  EXPECT_EQ(refused({}), "");
+  EXPECT_EQ(refused({"train.loss=dr_grpo", "policy.inner_steps=4", "rollout.samples=16",
+                     "train.metric_for_best_model=eval_accuracy"}),
+            "");
+  for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
+           {"train.packing=true", "train.packing: task grpo"},
+           {"data.split.val_ratio=0.1", "data.split.val_ratio: task grpo"},
+           {"generation.temperature=1", "generation.temperature: task grpo"},
+           {"train.neftune_noise_alpha=5", "train.neftune_noise_alpha: task grpo"},
+           {"rollout.temperature=0.7", "rollout.temperature: task grpo"},
+           {"rollout.max_new_tokens=100000", "leave no room for its problem"},
+           {"train.batch_size=auto", "train.batch_size: task grpo"},
+           {"policy.reference=start", "policy.reference: task grpo"},
+           {"reward=[]", "nothing says which texts are good"},
+           {"reward=[{kind: anser}]", "answer"},
+           {"rejection.samples=3", "rejection.samples applies only to task rejection"},
+           {"preference.beta=0.3", "preference.beta applies only to task"}})
+    EXPECT_NE(refused({given}).find(said), std::string::npos) << given << ": " << refused({given});
+  EXPECT_NE(refused({"tuning.mode=full", "policy.kl_beta=0.1"}).find("policy.kl_beta: task grpo"),
+            std::string::npos);
+  EXPECT_EQ(refused({"tuning.mode=lora", "policy.kl_beta=0.1"}), "");
+  for (const char* key : {"rollout.samples=4", "policy.kl_beta=0.1", "reward=[{kind: answer}]"})
+    EXPECT_NE(fate(key).find("applies only to task grpo"), std::string::npos) << key;
 }
 
 TEST(TrainSettings, ClassifyWantsItsOwnSettingsAndOnlyThere) {

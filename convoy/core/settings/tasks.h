@@ -21,6 +21,7 @@ enum class TaskData {
   Pairs,     // a preferred and a rejected completion of one prompt, in data.train_path
   Judged,    // single completions, each called a good or a bad one, in data.train_path
   Problems,  // problems of data.train_path with their answers: the rows are made by the model
+  Rollouts,  // problems of data.train_path: the model answers those of a step before the step
 };
 
 struct TaskFacts {
@@ -31,7 +32,7 @@ struct TaskFacts {
   bool chooses_loss = false;  // reads preference.loss and its settings
 };
 
-inline constexpr std::array<TaskFacts, 8> kTasks = {{
+inline constexpr std::array<TaskFacts, 9> kTasks = {{
     {.name = "sft", .summary = "conversations and completions", .has_answers = true},
     {.name = "pretrain", .summary = "plain text"},
     {.name = "mixed", .summary = "the weighted data sets of `datasets`", .data = TaskData::Mix},
@@ -47,6 +48,9 @@ inline constexpr std::array<TaskFacts, 8> kTasks = {{
     {.name = "rejection",
      .summary = "rounds of the model's own right solutions of problems",
      .data = TaskData::Problems},
+    {.name = "grpo",
+     .summary = "rewards of the model's own texts (policy.loss)",
+     .data = TaskData::Rollouts},
 }};
 
 // Throws ConfigError with all names for any other word.
@@ -54,6 +58,11 @@ const TaskFacts& task_named(std::string_view name);
 
 // Number of rows in the token files per row of the data: 2 for pairs, one row per completion.
 inline int64_t rows_of_item(const TaskFacts& task) { return task.data == TaskData::Pairs ? 2 : 1; }
+
+// True for tasks whose rows the model makes, from problems.
+inline bool makes_its_rows(const TaskFacts& task) {
+  return task.data == TaskData::Problems || task.data == TaskData::Rollouts;
+}
 
 // True for tasks that learn which answers are better. They read `preference`, and their rows are
 // whole completions.

@@ -220,11 +220,17 @@ std::vector<KeyRule> preference_words() {
                      ""});
   }
   for (const char* key : {"task", "rl"})
+    rules.push_back({key,
+                     {"rloo", "gspo", "dapo", "dr_grpo", "cispo"},
+                     KeyAction::Refuse,
+                     "write task: grpo and policy.loss with this name",
+                     ""});
+  for (const char* key : {"task", "rl"})
     rules.push_back(
         {key,
-         {"grpo", "ppo", "rloo", "reinforce", "gspo", "dapo"},
+         {"ppo", "reinforce"},
          KeyAction::Refuse,
-         "it is not here; task: rejection learns from verified samples of the model too",
+         "it is not here; task: grpo learns from rewards without a second model for values",
          ""});
   static constexpr std::pair<const char*, const char*> kLosses[] = {
       {"dpo", "write preference.loss: sigmoid"},
@@ -271,9 +277,84 @@ std::vector<KeyRule> rejection_rules() {
   for (const char* key : {"num_generations", "train.num_generations", "num_return_sequences",
                           "train.num_return_sequences", "rejection.n", "rejection.num_samples",
                           "rejection.num_generations", "rejection.num_return_sequences"})
-    rules.push_back({key, {}, KeyAction::Suggest, "", "rejection.samples"});
+    rules.push_back(
+        {key, {}, KeyAction::Suggest, "of task grpo it is rollout.samples", "rejection.samples"});
   for (const char* key : {"rejection.max_completion_length", "rejection.max_new_tokens"})
     rules.push_back({key, {}, KeyAction::Suggest, "", "rejection.max_tokens"});
+  return rules;
+}
+
+// Keys that trainers of preferences and of rewards share: the suggested key is of preferences, the
+// hint says the one of rewards.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSharedNames = {
+    {{"beta", "policy.kl_beta"},
+     {"rl_beta", "policy.kl_beta"},
+     {"loss_type", "policy.loss"},
+     {"loss", "policy.loss"}}};
+
+std::string hint_of_rewards(std::string_view name) {
+  for (const auto& [shared, key] : kSharedNames)
+    if (name == shared) return fmt::format("of task grpo it is {}", key);
+  return "";
+}
+
+// Keys of TRL's, verl's and axolotl's trainers of rewards, for task grpo.
+std::vector<KeyRule> policy_rules() {
+  static constexpr std::pair<const char*, const char*> kNames[] = {
+      {"rollout.num_generations", "rollout.samples"},
+      {"rollout.n", "rollout.samples"},
+      {"rollout.max_completion_length", "rollout.max_new_tokens"},
+      {"rollout.response_length", "rollout.max_new_tokens"},
+      {"epsilon", "policy.clip_low"},
+      {"train.epsilon", "policy.clip_low"},
+      {"policy.epsilon", "policy.clip_low"},
+      {"policy.clip_ratio_low", "policy.clip_low"},
+      {"epsilon_high", "policy.clip_high"},
+      {"train.epsilon_high", "policy.clip_high"},
+      {"policy.epsilon_high", "policy.clip_high"},
+      {"policy.clip_ratio_high", "policy.clip_high"},
+      {"policy.beta", "policy.kl_beta"},
+      {"kl_coef", "policy.kl_beta"},
+      {"kl_loss_coef", "policy.kl_beta"},
+      {"train.kl_loss_coef", "policy.kl_beta"},
+      {"policy.loss_type", "policy.loss"},
+      {"scale_rewards", "policy.scale_rewards"},
+      {"train.scale_rewards", "policy.scale_rewards"},
+      {"num_iterations", "policy.inner_steps"},
+      {"train.num_iterations", "policy.inner_steps"},
+      {"ppo_epochs", "policy.inner_steps"},
+      {"mask_truncated_completions", "policy.mask_truncated"},
+      {"train.mask_truncated_completions", "policy.mask_truncated"},
+      {"reward_funcs", "reward"},
+      {"train.reward_funcs", "reward"},
+      {"reward_weights", "reward"},
+      {"train.reward_weights", "reward"},
+      {"rewards", "reward"}};
+  std::vector<KeyRule> rules;
+  for (const auto& [name, key] : kNames) rules.push_back({name, {}, KeyAction::Suggest, "", key});
+  // An alias of policy.loss; any other word means a loss of preferences.
+  for (const std::string& word : policy_loss_words())
+    rules.push_back({"train.loss", {word}, KeyAction::Replace, "", word});
+  for (const std::string section : {"", "train.", "rollout."}) {
+    for (const char* name : {"use_vllm", "vllm_mode", "vllm_gpu_memory_utilization",
+                             "vllm_server_host", "vllm_server_port", "vllm_tensor_parallel_size"})
+      rules.push_back({section + name,
+                       {},
+                       KeyAction::Notice,
+                       "the trainer's own engine draws the texts, from the trainer's weights",
+                       ""});
+    rules.push_back({section + "generation_batch_size",
+                     {},
+                     KeyAction::Refuse,
+                     "a step draws the texts of its own problems: train.batch_size, "
+                     "train.grad_accum and rollout.samples",
+                     ""});
+    rules.push_back({section + "steps_per_generation",
+                     {},
+                     KeyAction::Refuse,
+                     "each step draws its own texts; policy.inner_steps learns from them again",
+                     ""});
+  }
   return rules;
 }
 
@@ -312,7 +393,7 @@ const std::vector<AbsentKey>& absent_preference_keys() {
        {},
        KeyAction::Refuse,
        "a prompt and its completion are cut together: model.max_seq_len and data.truncation; of "
-       "task rejection it is rejection.max_tokens"},
+       "task rejection it is rejection.max_tokens, of task grpo rollout.max_new_tokens"},
       {"disable_dropout",
        {"false"},
        KeyAction::Refuse,
@@ -427,7 +508,7 @@ std::vector<KeyRule> preference_rules() {
   for (const std::string_view section : kPreferenceSections) {
     for (const auto& [name, key] : kNames)
       if (const std::string path = fmt::format("{}{}", section, name); path != key)
-        rules.push_back({path, {}, KeyAction::Suggest, "", key});
+        rules.push_back({path, {}, KeyAction::Suggest, hint_of_rewards(name), key});
     for (const AbsentKey& absent : absent_preference_keys()) {
       const std::string path = fmt::format("{}{}", section, absent.name);
       if (!absent.accepted.empty())
@@ -492,8 +573,8 @@ const std::vector<KeyRule>& train_key_rules() {
     std::vector<KeyRule> all = top_level_rules();
     for (std::vector<KeyRule> part :
          {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
-          truncation_rules(), preference_words(), preference_columns(), preference_rules(),
-          rejection_rules(), best_metric_rules(), names_elsewhere()})
+          truncation_rules(), preference_words(), preference_columns(), policy_rules(),
+          preference_rules(), rejection_rules(), best_metric_rules(), names_elsewhere()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -12,8 +12,10 @@
 #include "convoy/core/settings/classify_settings.h"
 #include "convoy/core/settings/data_settings.h"
 #include "convoy/core/settings/mix_settings.h"
+#include "convoy/core/settings/policy_settings.h"
 #include "convoy/core/settings/preference_settings.h"
 #include "convoy/core/settings/rejection_settings.h"
+#include "convoy/core/settings/reward_settings.h"
 #include "convoy/core/settings/strategies.h"
 #include "convoy/core/settings/tasks.h"
 #include "convoy/core/settings/training_settings.h"
@@ -120,6 +122,9 @@ struct TrainSettings {
   ClassifySettings classify;
   PreferenceSettings preference;
   RejectionSettings rejection;
+  RolloutSettings rollout;
+  config::JsonList reward;  // read by rewards_of()
+  PolicySettings policy;
   ParallelSettings parallel;
 
   // The requested type of matrix products: bf16, fp32, or auto (sizing/compute_dtype.h then
@@ -159,6 +164,9 @@ struct TrainSettings {
     visit("classify", classify, "classes of sensor windows: data, network, loss");
     visit("preference", preference, "learning from preferences: loss, reference");
     visit("rejection", rejection, "learning from own right solutions: rounds, samples, prompts");
+    visit("rollout", rollout, "task grpo: the texts of the model that a step learns from");
+    visit("reward", reward, kRewardHelp);
+    visit("policy", policy, "task grpo: loss, advantages, reference");
     visit("parallel", parallel, "how ranks share the work");
   }
 };

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/core/settings/check_policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "convoy/core/config/describe.h"
+
+namespace convoy::settings {
+namespace {
+
+struct IgnoredKeys {
+  std::string_view reason;
+  std::string_view hint;
+  std::vector<std::string_view> begins;  // the beginnings of the keys
+};
+
+const std::array<IgnoredKeys, 5>& ignored_keys() {
+  static const std::array<IgnoredKeys, 5> keys = {
+      {{"the rows are the model's own texts, which count from their first token",
+        "remove it",
+        {"data.supervise", "data.roles_to_train", "data.train_on_eos", "data.schema",
+         "train.packing"}},
+       {"problems are not divided into splits", "name a file: data.val_path", {"data.split."}},
+       {"evaluations answer data.val_path greedily and measure rewards",
+        "remove it",
+        {"train.predict_with_generate", "train.generation_", "train.eval_metrics",
+         "train.eval_generate_", "train.eval_json_schema"}},
+       {"the model that learns must be the one that drew the texts",
+        "remove it",
+        {"train.neftune_noise_alpha"}},
+       {"it draws as rollout says", "remove it", {"generation."}}}};
+  return keys;
+}
+
+// Returns null when the task reads the key.
+const IgnoredKeys* why_ignored(std::string_view path) {
+  for (const IgnoredKeys& keys : ignored_keys())
+    for (const std::string_view begin : keys.begins)
+      if (path.starts_with(begin)) return &keys;
+  return nullptr;
+}
+
+class PolicyCheck {
+ public:
+  PolicyCheck(const TrainSettings& settings, const config::Resolved& resolved,
+              config::ErrorList& errors)
+      : settings_(settings), resolved_(resolved), errors_(errors) {}
+
+  void run() const {
+    refuse_ignored();
+    check_rewards();
+    check_rollouts();
+    check_reference();
+    if (settings_.train.chooses_batch())
+      refuse("train.batch_size", "it counts problems, and is not chosen by memory",
+             "write a number: each problem has rollout.samples texts");
+  }
+
+ private:
+  void refuse(const std::string& key, std::string_view reason, std::string_view hint) const {
+    errors_.add(ConfigError(fmt::format("{}: task {}: {}", key, settings_.task, reason),
+                            resolved_.location(key, std::string(hint))));
+  }
+
+  void refuse_ignored() const {
+    TrainSettings given = settings_;
+    TrainSettings defaults;
+    const auto usual = config::assigned_values(config::list_fields(defaults));
+    for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
+      if (const IgnoredKeys* const ignored = why_ignored(path);
+          ignored && value != usual.at(path) && !holds_nothing_out(path))
+        refuse(path, ignored->reason, ignored->hint);
+  }
+
+  // A record that says that no rows are held out says what the task does.
+  bool holds_nothing_out(std::string_view path) const {
+    return path == "data.split.val_ratio" && settings_.data.split.val_ratio.value == 0.0;
+  }
+
+  void check_rewards() const {
+    try {
+      if (!rewards_of(settings_.reward).empty()) return;
+      refuse("reward", "nothing says which texts are good",
+             "reward: [{kind: answer}] compares answers with those of the problems");
+    } catch (const ConfigError& error) {
+      errors_.add(ConfigError(error.what(),
+                              resolved_.location(error.location().key, error.location().hint)));
+    }
+  }
+
+  void check_rollouts() const {
+    const RolloutSettings& rollout = settings_.rollout;
+    if (rollout.max_new_tokens >= settings_.model.max_seq_len)
+      refuse(
+          "rollout.max_new_tokens",
+          fmt::format("{} tokens of a text leave no room for its problem in model.max_seq_len {}",
+                      rollout.max_new_tokens, settings_.model.max_seq_len),
+          "raise model.max_seq_len, or lower it");
+    if (rollout.temperature != 1)
+      refuse("rollout.temperature",
+             fmt::format("texts are drawn from the distribution that is learnt, found {:g}",
+                         rollout.temperature),
+             "write 1, or leave it out");
+    if (settings_.data.bad_rows == "replace")
+      refuse("data.bad_rows", "problems are read as they are, found replace", "error or skip");
+  }
+
+  void check_reference() const {
+    const PolicySettings& policy = settings_.policy;
+    const PolicySettings usual;
+    if (policy.kl_beta == 0) {
+      if (policy.reference != usual.reference)
+        refuse("policy.reference", "policy.kl_beta is 0, so nothing is measured from a reference",
+               "set policy.kl_beta, or remove it");
+      return;
+    }
+    if (settings_.tuning.mode == "full" && policy.reference == "base")
+      refuse("policy.kl_beta", "a model that trains as a whole keeps no reference beside it",
+             "name the reference's folder: policy.reference=FOLDER (a second copy), or train an "
+             "adapter");
+    if (policy.reference == "start")
+      refuse("policy.reference",
+             "the adapter that training continues is not kept beside the one that trains",
+             "base, or a folder: merge the adapter into its base (convoy models merge)");
+  }
+
+  const TrainSettings& settings_;
+  const config::Resolved& resolved_;
+  config::ErrorList& errors_;
+};
+
+}  // namespace
+
+void check_policy(const TrainSettings& settings, const config::Resolved& resolved,
+                  config::ErrorList& errors) {
+  PolicyCheck(settings, resolved, errors).run();
+}
+
+}  // namespace convoy::settings
