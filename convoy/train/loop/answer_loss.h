@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A loss over the log-probabilities of whole answers, with its gradients.
+// Losses over the log-probabilities of tokens or of whole answers, with their gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,7 +14,7 @@
 namespace convoy::train {
 
 struct AnswersLoss {
-  at::Tensor sum;      // over the rows; differentiable in their log-probabilities
+  at::Tensor sum;      // over the rows; differentiable in the log-probabilities
   at::Tensor figures;  // MicroBatchLoss::figures
 };
 
@@ -23,5 +23,11 @@ struct AnswersLoss {
 MicroBatchLoss loss_of_answers(
     nn::CausalLm& model, const MicroBatch& micro_batch, const PassOptions& options,
     const std::function<AnswersLoss(const at::Tensor& log_probability_R)>& loss);
+
+// `loss` gets the log-probability of each supervised token, fp64, in the order of the batch.
+// Otherwise as loss_of_answers().
+MicroBatchLoss loss_of_tokens(
+    nn::CausalLm& model, const MicroBatch& micro_batch, const PassOptions& options,
+    const std::function<AnswersLoss(const at::Tensor& log_probability_N)>& loss);
 
 }  // namespace convoy::train

@@ -98,6 +98,7 @@ class Loop {
   double gradient_norm(const std::vector<RankFigures>& ranks) const;
   void require_finite(double loss, double grad_norm) const;
   void update_parameters(double lr, double grad_norm);
+  void pass_over_step();
   void count_step(const StepTotals& totals);
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
@@ -121,6 +122,10 @@ bool Loop::is_due(const std::string& strategy, int64_t interval) const {
   return progress_.step % interval == 0;
 }
 
+// The weight of the whole global batch, so that ranks, accumulation and packing never change a
+// loss. A step without weight has a sum of 0.
+double divisor_of(const StepTotals& totals) { return totals.weight > 0 ? totals.weight : 1; }
+
 // Adds the losses of this rank's share to `sums`. Nothing waits for the device.
 void Loop::run_micro_batch(const MicroBatchPosition& micro_batch, StepSums& sums) {
   const nn::Residency* const residency = parts_.objective.residency();
@@ -139,9 +144,7 @@ void Loop::run_micro_batch(const MicroBatchPosition& micro_batch, StepSums& sums
                              .keeps_inputs_on_host = settings_.train.activation_offload == "cpu",
                              .noise_alpha = settings_.train.neftune_noise_alpha});
   parts_.flight.set_phase("backward");
-  // Divided by the weight of the whole global batch, so ranks, accumulation and packing never
-  // change it.
-  loss.sum.div(micro_batch.step.weight).backward();
+  loss.sum.div(divisor_of(micro_batch.step)).backward();
   sums.loss.add_(loss.sum.detach());
   if (loss.hits.defined()) sums.hits.add_(loss.hits);
   if (loss.figures.defined()) sums.figures.add_(loss.figures);
@@ -234,6 +237,13 @@ void Loop::update_parameters(double lr, double grad_norm) {
   parts_.strategy.finish_step();
 }
 
+// A step of which nothing is learnt: gradients of zeros would still change weights, by the moments
+// of earlier steps and by weight decay.
+void Loop::pass_over_step() {
+  parts_.optimizer.pass_over_step();
+  parts_.strategy.finish_step();
+}
+
 void Loop::count_step(const StepTotals& totals) {
   progress_.step += 1;
   progress_.epoch = progress_.step / steps_per_epoch_;
@@ -254,10 +264,13 @@ void Loop::train_step() {
     hits += rank.hits;
     stop_ = stop_ || rank.stop_requested > 0;
   }
-  telemetry::StepMetrics metrics = metrics_of(figures.ranks, totals.weight);
+  telemetry::StepMetrics metrics = metrics_of(figures.ranks, divisor_of(totals));
   metrics.grad_norm = gradient_norm(figures.ranks);
   require_finite(metrics.loss, metrics.grad_norm);
-  update_parameters(lr, metrics.grad_norm);
+  if (totals.weight > 0)
+    update_parameters(lr, metrics.grad_norm);
+  else
+    pass_over_step();
   count_step(totals);
   metrics.seconds = seconds_since(start);
   parts_.objective.step_done({.loss = metrics.loss,

@@ -25,7 +25,8 @@ struct StepTotals {
   int64_t rows = 0;
   int64_t tokens = 0;             // 0 where rows have none
   int64_t supervised_tokens = 0;  // 0 where rows have none
-  double weight = 0;              // divides the step's sum of losses
+  // Divides the step's sum of losses. 0: nothing of the step is learnt, and it changes no weight.
+  double weight = 0;
   double flops = -1;  // operations of the model's products, over all ranks; below 0 = not counted
 };
 
@@ -45,7 +46,7 @@ struct StepRange {
 
 // Options of a forward pass of training.
 struct PassOptions {
-  uint64_t draw_key = 0;  // random numbers are drawn from it
+  nn::DrawKey draw_key = {};  // random numbers are drawn from it; empty: none are
   nn::Recompute recompute = nn::Recompute::Nothing;
   bool keeps_inputs_on_host = false;  // inputs of recomputed blocks wait on the host
   double noise_alpha = 0;             // NEFTune; 0 = none

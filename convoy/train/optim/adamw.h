@@ -61,6 +61,9 @@ class AdamW {
   // One update with gradient_scale * gradient (the clip coefficient, folded into the pass).
   void step(double learning_rate, double gradient_scale = 1.0);
 
+  // Counts a step that changes nothing.
+  void pass_over_step() { ++steps_; }
+
   int64_t steps() const { return steps_; }
   // Every state tensor in parameter order, for checkpoints. Waits for the device where states are
   // paged.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The texts of the model that a step of a policy learns from, and the interface to what draws and
+// rewards them. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/data/datasets/batches/epoch_order.h"
+#include "convoy/train/comm/group.h"
+#include "convoy/train/loop/training_objective.h"
+
+namespace convoy::train {
+
+// A text of the model for one problem. All log-probabilities are those of the tokens of the text,
+// its end token included.
+struct Rollout {
+  int64_t problem = 0;       // row of the plan's data set
+  int64_t sample = 0;        // number within the problem's group
+  std::vector<int32_t> ids;  // the prompt, then the text
+  int64_t prompt_tokens = 0;
+  std::vector<float> drawn;      // of the model that drew the text
+  std::vector<float> reference;  // of the reference; empty: there is none
+  std::vector<double> rewards;   // of each reward, in the order of RolloutSource::reward_names()
+  double reward = 0;             // their weighted sum
+  bool is_truncated = false;     // the limit of new tokens cut it
+  double advantage = 0;          // set by the objective
+
+  int64_t text_tokens() const { return static_cast<int64_t>(ids.size()) - prompt_tokens; }
+};
+
+// The step of the plan whose problems are answered, and how its rollouts come about.
+struct RolloutTurn {
+  int64_t first_step = 0;  // the step that learns from the rollouts first, from 0
+  data::StepPosition position;
+  // False: the optimizer has stepped on these rollouts before, so they are read back, not drawn.
+  bool begins = true;
+};
+
+class RolloutSource {
+ public:
+  virtual ~RolloutSource() = default;
+
+  // Collective. Blocks. The rewarded texts of this rank's `problems`: whole groups in their order,
+  // the samples of a group one behind the other. Throws StopRequest on every rank when a stop is
+  // requested; what was finished is kept.
+  virtual std::vector<Rollout> draw(const RolloutTurn& turn,
+                                    const std::vector<int64_t>& problems) = 0;
+  // Called with the advantages of the rollouts that draw() returned last, before the model learns.
+  virtual void record(const RolloutTurn& turn, const std::vector<Rollout>& rollouts) = 0;
+  // The names of the rewards, for figures.
+  virtual const std::vector<std::string>& reward_names() const = 0;
+
+  virtual bool has_validation() const = 0;
+  // Collective. As TrainingObjective::evaluate().
+  virtual std::optional<Evaluation> evaluate(comm::Group& group,
+                                             const std::function<bool()>& stop_requested) = 0;
+};
+
+}  // namespace convoy::train
