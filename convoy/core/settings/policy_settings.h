@@ -16,7 +16,7 @@ namespace convoy::settings {
 
 enum class PolicyLoss { Grpo, Dapo, DrGrpo, Bnpo, Gspo, Rloo, Cispo };
 
-// What the sum of a step's token losses is divided by. All counts are of the step's global batch,
+// Divides the sum of a step's token losses. All counts are of the step's global batch,
 // so accumulation and ranks change nothing.
 enum class PolicyDivisor {
   Rollouts,       // each rollout's mean over its tokens, then the mean over rollouts
@@ -30,7 +30,7 @@ struct PolicyLossFacts {
   std::string_view paper;
   PolicyDivisor divisor = PolicyDivisor::Rollouts;
   bool weighs_sequences = false;     // one ratio per rollout instead of one per token
-  bool takes_mean_ratio = false;     // that ratio is the geometric mean of those of the tokens
+  bool takes_mean_ratio = false;     // that ratio is the geometric mean of the token ratios
   bool clips_weight = false;         // the clipped ratio is a weight without a gradient (CISPO)
   bool leaves_one_out = false;       // the baseline of a rollout is the mean of the others
   bool lowers_rewards = false;       // kl_beta acts on rewards (lower_rewards), not on the loss

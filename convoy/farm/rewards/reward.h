@@ -21,7 +21,7 @@ struct JudgedText {
   std::string prompt;                // as the user wrote it: the problem
   std::string text;                  // without end token and special tokens
   std::vector<std::string> answers;  // reference answers; any of them is right
-  int64_t tokens = 0;                // of the text, with its end token
+  int64_t tokens = 0;                // in the text, with its end token
   bool is_truncated = false;         // the limit of new tokens cut it
   nlohmann::ordered_json row;        // the row of the data, whole
   int64_t row_number = 0;            // from 1, for error texts

@@ -166,7 +166,7 @@ PolicyLosses policy_losses(const settings::PolicySettings& settings, const Polic
   const PolicyLossFacts& facts = settings::policy_loss_named(settings.loss);
   const std::vector<int64_t> lengths = lengths_of(tokens.starts);
   const Tensor log_ratio_T = tokens.log_probability_T - tokens.drawn_T;
-  // What a token counts in the sum: of rollouts that count alike, one over their tokens.
+  // The share of a token in the sum: one over its rollout's tokens where rollouts count alike.
   Tensor weight_T;
   if (facts.divisor == PolicyDivisor::Rollouts)
     weight_T = on_device_of(log_ratio_T, for_tokens(inverse_of(lengths), lengths));

@@ -2,7 +2,7 @@
 //
 // Losses of rewarded texts (settings/policy_settings.h), from the log-probabilities of their
 // tokens, and the advantages of rewards. Shapes: T tokens of R rollouts, one rollout behind the
-// other. All fp64, on any device; no call waits for the device.
+// other. All fp64, on any device. No call but lower_rewards() waits for the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,10 +18,10 @@ namespace convoy::objectives {
 
 // The tokens of texts under three models.
 struct PolicyTokens {
-  at::Tensor log_probability_T;  // of the model that trains
-  at::Tensor drawn_T;            // of the model that drew the texts
-  at::Tensor reference_T;        // of the reference; undefined: kl_beta is 0
-  std::vector<int64_t> starts;   // of the rollouts, then T
+  at::Tensor log_probability_T;  // by the model that trains
+  at::Tensor drawn_T;            // by the model that drew the texts
+  at::Tensor reference_T;        // by the reference; undefined: kl_beta is 0
+  std::vector<int64_t> starts;   // first token of each rollout, then T
   std::vector<double> advantage_R;
 };
 
@@ -31,20 +31,20 @@ struct PolicyLosses {
   at::Tensor sum;
   at::Tensor divergence_T;  // k3 estimate from the reference; undefined: none. Without gradient
   at::Tensor ratio_T;       // to the model that drew. Without gradient
-  // bool: the token's gradient was clipped away; of cispo, the token's weight was clipped
+  // bool: the token's gradient was clipped away; for cispo, its weight was clipped
   at::Tensor clipped_T;
 };
 
 PolicyLosses policy_losses(const settings::PolicySettings& settings, const PolicyTokens& tokens);
 
-// Divides the sum of all losses of a step. `rollouts`, `tokens`: of the step's global batch,
-// without masked rollouts. `longest_tokens`: rollout.max_new_tokens.
+// Divides the sum of all losses of a step. `rollouts`, `tokens`: counts in the step's global
+// batch, without masked rollouts. `longest_tokens`: rollout.max_new_tokens.
 double policy_divisor(const settings::PolicySettings& settings, int64_t rollouts, int64_t tokens,
                       int64_t longest_tokens);
 
-// Takes kl_beta times the sum over tokens of log(drawn / reference) from the reward of each rollout,
-// as RLOO's paper has it (arXiv 2402.14740). For losses with PolicyLossFacts::lowers_rewards, before
-// advantages_of(); policy_losses() adds no divergence there.
+// Takes kl_beta times the sum over tokens of log(drawn / reference) from the reward of each
+// rollout, as in RLOO's paper (arXiv 2402.14740). For losses with PolicyLossFacts::lowers_rewards,
+// before advantages_of(); policy_losses() adds no divergence there. Waits for the device.
 std::vector<double> lower_rewards(const settings::PolicySettings& settings,
                                   std::span<const double> rewards, const at::Tensor& drawn_T,
                                   const at::Tensor& reference_T, std::span<const int64_t> starts);
