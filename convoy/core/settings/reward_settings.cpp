@@ -88,11 +88,9 @@ class Entry {
 
   const KindKeys& kind() const {
     const std::string name = text("kind");
-    std::vector<std::string> names;
-    for (const KindKeys& kind : kinds()) {
+    for (const KindKeys& kind : kinds())
       if (kind.kind == name) return kind;
-      names.emplace_back(kind.kind);
-    }
+    const std::vector<std::string> names = reward_kinds();
     refuse(key("kind"),
            fmt::format("wanted one of {}, found {}{}", fmt::join(names, ", "),
                        name.empty() ? "nothing" : "`" + name + "`", did_you_mean(name, names)),
@@ -170,6 +168,12 @@ std::string usual_name(const std::string& kind, const std::set<std::string>& tak
 }
 
 }  // namespace
+
+std::vector<std::string> reward_kinds() {
+  std::vector<std::string> names;
+  for (const KindKeys& kind : kinds()) names.emplace_back(kind.kind);
+  return names;
+}
 
 std::vector<RewardSettings> rewards_of(const config::JsonList& list) {
   std::vector<RewardSettings> rewards;

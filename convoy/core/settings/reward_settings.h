@@ -35,6 +35,9 @@ struct RewardSettings {
   double timeout_s = 60;          // command, http: for the texts of a step; judge: for a reply
 };
 
+// The accepted values of `kind`.
+std::vector<std::string> reward_kinds();
+
 // Throws ConfigError with the key at fault: an unknown kind or key, a key that the kind does not
 // read, a missing one, a name twice.
 std::vector<RewardSettings> rewards_of(const config::JsonList& list);

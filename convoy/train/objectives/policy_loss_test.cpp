@@ -315,14 +315,13 @@ TEST(PolicyLoss, IsThatOfTrlsTrainers) {
     if (settings::policy_loss_named(settings.loss).lowers_rewards)
       rewards = lower_rewards(settings, rewards, tokens.drawn_T, tokens.reference_T, tokens.starts);
     tokens.advantage_R = advantages_of(settings, rewards, file["group"]);
-    // TRL computes the standard deviation of rewards and weights in single precision in places.
-    expect_near(tokens.advantage_R, wanted["advantages"], 1e-7);
+    expect_near(tokens.advantage_R, wanted["advantages"], 1e-12);
     const double divisor =
         policy_divisor(settings, std::ssize(rewards), tokens.starts.back(), file["longest_tokens"]);
     const at::Tensor loss = policy_losses(settings, tokens).sum / divisor;
-    EXPECT_NEAR(loss.item<double>(), wanted["loss"], 1e-7);
+    EXPECT_NEAR(loss.item<double>(), wanted["loss"], 1e-12);
     loss.backward();
-    expect_near(list_of(tokens.log_probability_T.grad()), wanted["gradient"], 1e-7);
+    expect_near(list_of(tokens.log_probability_T.grad()), wanted["gradient"], 1e-12);
   }
 }
 

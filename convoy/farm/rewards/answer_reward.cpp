@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/farm/process/parsing/any_reference.h"
+#include "convoy/farm/process/stages/stage.h"
+#include "convoy/farm/rewards/judged_text.h"
+#include "convoy/farm/rewards/reward_kinds.h"
+
+namespace convoy::rewards {
+namespace {
+
+class AnswerReward final : public Reward {
+ public:
+  explicit AnswerReward(settings::RewardSettings settings) : settings_(std::move(settings)) {}
+
+  std::vector<double> values(std::span<const JudgedText> texts,
+                             const std::function<bool()>& stop_requested) override {
+    std::vector<double> values;
+    for (const JudgedText& text : texts) {
+      check_stop(stop_requested);
+      values.push_back(value_of(text));
+    }
+    return values;
+  }
+
+ private:
+  // The text is read as the stage `verify` of data processing reads one.
+  double value_of(const JudgedText& text) const {
+    if (text.answers.empty())
+      refuse_text(settings_, text, "the row has no reference answer",
+                  "name the column with rollout.answer_field, or take the row out of the data");
+    process::KeptStep step;
+    step.result.text = text.text;
+    if (text.is_truncated) step.result.finish = process::TextFinish::Length;
+    const process::Version version = process::read_version(step, text.begins_in_think);
+    const bool is_right = version.answer && process::verdict_on(text.answers, *version.answer) ==
+                                                answers::Verdict::Yes;
+    return is_right ? 1 : 0;
+  }
+
+  settings::RewardSettings settings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reward> make_answer_reward(const settings::RewardSettings& settings) {
+  return std::make_unique<AnswerReward>(settings);
+}
+
+}  // namespace convoy::rewards

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/wide_text.h"
+#include "convoy/farm/process/parsing/judge_scores.h"
+#include "convoy/farm/process/parsing/prompt_template.h"
+#include "convoy/farm/process/parsing/think_text.h"
+#include "convoy/farm/process/pipeline/row_values.h"
+#include "convoy/farm/remote/http_text_engine.h"
+#include "convoy/farm/rewards/judged_text.h"
+#include "convoy/farm/rewards/reward_kinds.h"
+
+namespace convoy::rewards {
+namespace {
+
+constexpr int64_t kMostPromptBytes = int64_t{1} << 20;
+
+process::PromptTemplate prompt_of(const settings::RewardSettings& settings) {
+  try {
+    std::string text = read_file(settings.prompt, kMostPromptBytes);
+    refuse_wide_text(text, settings.prompt);
+    return {text, settings.prompt, {"problem", "text", "answer"}};
+  } catch (const DataError& error) {
+    ErrorLocation place = error.location();
+    place.key = "reward.prompt";
+    throw ConfigError(error.what(), place);
+  }
+}
+
+// Errors of the layer `remote` name flags that this setting does not have.
+template <class Body>
+auto with_keys_of_reward(const settings::RewardSettings& settings, const Body& body) {
+  try {
+    return body();
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("reward `{}`: {}", settings.name, error.what()),
+                      {.key = "reward.url",
+                       .hint = "check url, which mostly ends in /v1, model, and the key in "
+                               "CONVOY_ENGINE_KEY"});
+  } catch (const NetworkError& error) {
+    throw NetworkError(fmt::format("reward `{}`: {}", settings.name, error.what()),
+                       {.key = "reward.url",
+                        .hint = "start the server, or check address and network; --resume goes "
+                                "on"});
+  }
+}
+
+remote::Servers checked_server(const settings::RewardSettings& settings,
+                               const http::CurlLibrary& curl) {
+  return with_keys_of_reward(settings, [&] {
+    settings::RemoteSettings remote;
+    remote.engine = {settings.url};
+    remote.engine_model = settings.model;
+    remote.engine_timeout = static_cast<int64_t>(std::ceil(settings.timeout_s));
+    remote::Servers servers = remote::read_servers(remote, {});
+    http::Client client(curl, servers.limits());
+    remote::look_at_servers(servers, client, Log());
+    return servers;
+  });
+}
+
+class JudgeReward final : public Reward {
+ public:
+  explicit JudgeReward(settings::RewardSettings settings)
+      : settings_(std::move(settings)),
+        prompt_(prompt_of(settings_)),
+        engine_(remote::make_http_text_engine(curl_, checked_server(settings_, curl_), {}, Log())) {
+  }
+
+  std::vector<double> values(std::span<const JudgedText> texts,
+                             const std::function<bool()>& stop_requested) override {
+    for (size_t text = 0; text < texts.size(); ++text)
+      engine_->submit(request_of(texts[text], static_cast<int64_t>(text)));
+    std::vector<double> scores(texts.size());
+    try {
+      with_keys_of_reward(settings_, [&] {
+        while (engine_->unfinished() > 0) {
+          check_stop(stop_requested);
+          for (const process::TextResult& reply : engine_->step()) {
+            const auto text = static_cast<size_t>(reply.number);
+            scores[text] = score_in(reply, texts[text]);
+          }
+        }
+      });
+    } catch (...) {
+      for (size_t text = 0; text < texts.size(); ++text)
+        engine_->cancel(static_cast<int64_t>(text));
+      throw;
+    }
+    return scores;
+  }
+
+ private:
+  process::TextRequest request_of(const JudgedText& text, int64_t number) const {
+    const std::string user = rendered(text);
+    nlohmann::ordered_json messages = nlohmann::ordered_json::array();
+    messages.push_back({{"role", "user"}, {"content", user}});
+    return {.number = number,
+            .prompt = {.messages = std::move(messages)},
+            .sampling = {.temperature = 0, .top_p = 1, .max_new_tokens = settings_.max_new_tokens},
+            .draw = {.row = text.row_number, .sample = static_cast<uint64_t>(text.sample)}};
+  }
+
+  // A judge does not see thoughts, as in data processing.
+  std::string rendered(const JudgedText& text) const {
+    std::map<std::string, std::string> values = process::prompt_values(text.prompt, text.row);
+    values["text"] = process::split_think(text.text, text.begins_in_think).said;
+    if (!text.answers.empty()) values["answer"] = text.answers.front();
+    try {
+      return prompt_.render(values);
+    } catch (const DataError& error) {
+      refuse_text(settings_, text, error.what(),
+                  "take the name out of the prompt, or the row out "
+                  "of the data");
+    }
+  }
+
+  double score_in(const process::TextResult& reply, const JudgedText& text) const {
+    if (reply.finish == process::TextFinish::Error) {
+      if (reply.error_may_pass)
+        throw NetworkError(
+            fmt::format("row {}, sample {}: {}", text.row_number, text.sample, reply.error));
+      refuse_text(settings_, text, reply.error, "look at the server and at the text");
+    }
+    const std::string said = process::split_think(reply.text, false).said;
+    const auto score = process::read_judge_scores(said, {{"score", 1}}).score;
+    if (score) return *score;
+    if (const auto whole = process::read_score(said)) return *whole;
+    refuse_text(
+        settings_, text,
+        fmt::format("wanted a score of 0 to 1 in the reply{}, found `{}`",
+                    reply.finish == process::TextFinish::Length ? ", which max_new_tokens cut" : "",
+                    shortened(said)),
+        "let the prompt ask for a line such as `Score: 0.8`, or raise max_new_tokens");
+  }
+
+  static std::string shortened(const std::string& reply) { return remote::Servers{}.quoted(reply); }
+
+  settings::RewardSettings settings_;
+  process::PromptTemplate prompt_;
+  http::CurlLibrary curl_;
+  std::unique_ptr<process::TextEngine> engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reward> make_judge_reward(const settings::RewardSettings& settings) {
+  return std::make_unique<JudgeReward>(settings);
+}
+
+}  // namespace convoy::rewards
