@@ -21,7 +21,7 @@ struct WorkAccess;
 // any order.
 //
 // A collective of CPU tensors runs on threads of the backend. A collective of GPU tensors runs on a
-// stream of the group, behind the work that the current stream had when the collective was started.
+// stream of the group, after the work that the current stream had when the collective was started.
 class Work {
  public:
   Work(Work&&) noexcept;

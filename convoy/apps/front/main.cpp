@@ -37,7 +37,7 @@ bool is_help(const std::string& argument) {
   return argument == "--help" || argument == "-h" || is_help_of_all(argument);
 }
 
-// Arguments up to `--`, or up to the first positional behind `num_names` when the rest belongs to
+// Arguments up to `--`, or up to the first positional after `num_names` when the rest belongs to
 // another program.
 Words own_arguments(const Words& arguments, bool forwards, size_t num_names = 0) {
   Words own;

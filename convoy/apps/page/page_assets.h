@@ -8,7 +8,7 @@
 
 namespace convoy::page {
 
-// One document, including its style and program. `nonce`: their mark for a Content-Security-Policy.
+// One document, including its style and program. `nonce`: marks both for a Content-Security-Policy.
 std::string page_html(std::string_view nonce);
 
 }  // namespace convoy::page

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Serves the page of runs over HTTP, for browsers on this machine. Read-only: no request changes
-// anything. Where it is asked to, it passes questions to the models of runs.
+// anything. With PageOptions::chat it passes questions to the models of runs.
 #pragma once
 
 #include <filesystem>

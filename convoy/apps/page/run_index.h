@@ -23,8 +23,8 @@ class RunIndex {
  public:
   explicit RunIndex(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // One line per run. Reads new data at most once a second, and a large amount in parts. A line
-  // says that its run is not read completely.
+  // One line per run. Reads new data at most once a second, and a large amount in parts. The line
+  // of a run that is not read completely says so.
   std::vector<nlohmann::json> list();
   // Curves by run: {run: curves}.
   nlohmann::json curves(const std::vector<std::string>& names);

@@ -100,7 +100,7 @@ std::vector<RemoteFailure> answer_remotely(const Servers& servers, const RemoteQ
 
 void refuse_failures(const std::vector<RemoteFailure>& failures, const std::vector<int64_t>& rows,
                      const std::string& hint) {
-  std::map<int64_t, const RemoteFailure*> first;  // by prompt
+  std::map<int64_t, const RemoteFailure*> first;  // the first failure, by prompt
   bool may_pass = false;
   for (const RemoteFailure& failure : failures) {
     first.try_emplace(failure.prompt, &failure);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds supervisors of one store whose hosts' clocks differ by more than a lease: then one
-// supervisor gives away work of the other that is still being computed. With PostgreSQL the
-// server's clock is used by all. One thread.
+// Finds supervisors of one store whose hosts' clocks differ by more than a lease. If they do, one
+// supervisor gives away work that the other one is still computing. With PostgreSQL all supervisors
+// use the server's clock. One thread.
 #pragma once
 
 #include <chrono>

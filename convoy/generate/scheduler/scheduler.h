@@ -51,11 +51,11 @@ struct Request {
   int64_t prefix_space = 0;  // rows of different spaces share no prefix
 };
 
-// Tokens `begin` to `end` - 1 of a row. `slot`: the row's place below max_rows while it runs, for
-// what a model keeps of a row beside its blocks. `draws`: these are the row's last tokens, so the
-// step draws a new token. `takes_state`: before the step, the row's state becomes a copy of the one
-// at this place of SchedulerConfig::prefix_states. `keeps_state`: the row's state after the step is
-// copied to this place, before finish_step().
+// Tokens `begin` to `end` - 1 of a row. `slot`: the row's place below max_rows while it runs. A
+// model finds there the data of a row that is not in its blocks. `draws`: these are the row's last
+// tokens, so the step draws a new token. `takes_state`: before the step, the row's state becomes a
+// copy of the one at this place of SchedulerConfig::prefix_states. `keeps_state`: the row's state
+// after the step is copied to this place, before finish_step().
 struct PlannedRow {
   int64_t number = 0;
   int64_t begin = 0;

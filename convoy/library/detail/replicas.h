@@ -62,7 +62,7 @@ class Replicas {
   // Runs body(replica) for the first `count` replicas at once, each on its thread. Throws the error
   // of the first replica that failed.
   void run(size_t count, const std::function<void(size_t replica)>& body);
-  // `joined` get the outputs of the replicas, one behind another. The backward pass of `joined`
+  // `joined` get the outputs of the replicas, one after another. The backward pass of `joined`
   // runs the backward passes of the replicas at once. `dealt`: the result of deal().
   void join(const std::vector<torch::Tensor*>& inputs,
             const std::vector<std::vector<torch::Tensor>>& dealt,

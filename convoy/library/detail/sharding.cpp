@@ -239,7 +239,7 @@ struct Sharding::State {
     at_end_of_backward([this] { finish_backward(); });
   }
 
-  // Behind a pass with create_graph the units stay whole, because the pass that follows may use
+  // After a pass with create_graph the units stay whole, because the pass that follows may use
   // parameters without passing the ends of their unit.
   void finish_backward() {
     const at::NoGradGuard no_grad;

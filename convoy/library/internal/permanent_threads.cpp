@@ -51,7 +51,8 @@ void ReplicaThreads::run(size_t count, const std::function<void(size_t)>& body) 
     if (error) std::rethrow_exception(error);
 }
 
-// OpenMP stores the number of threads per thread. at::set_num_threads would set it for all threads.
+// Each thread sets its own number of OpenMP threads; at::set_num_threads would set it for all
+// threads.
 void ReplicaThreads::serve(size_t thread, int operator_threads) {
   omp_set_num_threads(operator_threads);
   size_t served = 0;

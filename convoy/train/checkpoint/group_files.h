@@ -44,7 +44,7 @@ class GroupReader {
   const std::string& place() const { return place_; }  // the folder
   std::vector<std::string> names() const;              // sorted
   // shape(), dtype() and read() throw CheckpointError for a name that the group lacks; read() also
-  // for elements that no file holds. It returns a CPU tensor of the stored type.
+  // for elements that no file holds. read() returns a CPU tensor of the stored type.
   const std::vector<int64_t>& shape(const std::string& name) const;
   io::Dtype dtype(const std::string& name) const;
   at::Tensor read(const std::string& name, int64_t begin, int64_t count) const;  // [count]

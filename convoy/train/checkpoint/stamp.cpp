@@ -113,7 +113,7 @@ std::vector<std::string> require_same_stamp(const Stamp& saved, const Stamp& cur
     throw ConfigError(
         fmt::format(
             "the checkpoint was made with other settings. {}{}{}", fmt::join(refused, ". "),
-            // A hash does not show which setting changed it.
+            // A hash does not show which setting changed it, so other changes are listed too.
             also_changed.empty() ? "" : ". Changed as well: ", fmt::join(also_changed, ", ")),
         {.file = checkpoint,
          .key = first_field,

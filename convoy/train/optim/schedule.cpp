@@ -64,7 +64,7 @@ LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& set
       warmup_epochs_(settings.warmup_epochs),
       min_lr_(settings.min_lr),
       warmup_(settings.warmup) {
-  // log(1) = 0 would be a divisor.
+  // With one step of warm-up, log(1) = 0 would be a divisor.
   if (is_of_deepspeed()) warmup_steps_ = std::max<int64_t>(2, warmup_steps_);
   if (kind_ == Kind::CosineByEpoch)
     warmup_steps_ = std::llround(warmup_epochs_ * static_cast<double>(steps_per_epoch_));

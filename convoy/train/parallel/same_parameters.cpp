@@ -56,7 +56,7 @@ void broadcast_values(comm::Group& group, const std::vector<nn::NamedTensor>& pa
     at::Tensor value = parameter.value.contiguous();
     group.broadcast(value, 0);
     if (value.is_same(parameter.value))
-      // a group writes without LibTorch's version counter
+      // A group writes without counting a version, so the version is counted here.
       value.unsafeGetTensorImpl()->bump_version();
     else
       parameter.value.copy_(value);

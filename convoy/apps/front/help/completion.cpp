@@ -36,7 +36,7 @@ Place place_of(const Words& before) {
   return place;
 }
 
-// The fields of all flags of a command. The members behind them are the defaults.
+// The fields of all flags of a command. The members to which they point have the defaults.
 std::vector<config::Field> fields_of(const Command& command) {
   static CommonFlags common;
   std::vector<config::Field> fields;

@@ -58,7 +58,7 @@ const std::map<std::string, std::string>& renamed_flags() {
   return kNames;
 }
 
-// The words of `accelerate launch` or `deepspeed` for `convoy launch`. Flags behind the script
+// The words of `accelerate launch` or `deepspeed` for `convoy launch`. Flags after the script
 // belong to the script.
 Words with_own_flags(const Words& arguments) {
   Words words;
@@ -140,7 +140,7 @@ bool is_assignment(const std::string& word) {
       [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
 }
 
-// `CUDA_VISIBLE_DEVICES=0,1 python main.py`: variables stand before convoy.
+// `CUDA_VISIBLE_DEVICES=0,1 python main.py`: the variables belong before `convoy`.
 std::string of_variables(const std::string& first, const Words& arguments) {
   const auto command =
       std::find_if_not(arguments.begin(), arguments.end(),

@@ -16,7 +16,7 @@ bool has_word(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The word behind a flag, or in `--flag=WORD`.
+// The word after a flag, or in `--flag=WORD`.
 std::string word_behind(const Words& words, const std::string& flag) {
   for (size_t place = 0; place < words.size(); ++place) {
     if (words[place] == flag && place + 1 < words.size()) return words[place + 1];

@@ -14,8 +14,9 @@
 
 namespace convoy::apps {
 
-// Every start with the same output resumes the last one. Nodes without a common folder may work in
-// folders of different names.
+// The name of the run in its store. Starts with the same output have the same name, so the next one
+// resumes the last one. The name does not depend on the working folder if the texts are in the
+// store, because nodes without a common folder may work in folders of different names.
 std::string process_run_name(const settings::ProcessSettings& settings);
 
 struct FoundStore {

@@ -36,7 +36,8 @@ void require_columns(const data::Dataset& dataset, const process::PipelinePlan& 
   }
 }
 
-// Rows of one data set have the same columns, except a few columns that the first rows may lack.
+// Checks only the first rows: the rows of one data set have the same columns, except a few columns
+// that the first rows may lack.
 void refuse_foreign_names(const data::Dataset& dataset, const process::PipelinePlan& plan) {
   settings::ProcessDataSettings first = plan.settings.data;
   first.start_from = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CONFIG.yaml [key=value ...] as every command takes it: file, presets of this build, this
-// process's environment.
+// Resolves CONFIG.yaml [key=value ...] in the same way for every command: with the file, the
+// presets of this build, and the environment of this process.
 #pragma once
 
 #include <string>

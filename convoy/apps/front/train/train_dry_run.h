@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy train --dry-run`: everything is checked, the plan printed, and nothing stays.
+// `convoy train --dry-run`: checks everything, prints the plan, and leaves no files.
 #pragma once
 
 #include "convoy/apps/front/train/train_node_config.h"

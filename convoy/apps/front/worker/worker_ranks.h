@@ -32,8 +32,9 @@ struct HostRanks {
 };
 
 // Runs `convoy-worker COMMAND ARGUMENTS...` on the ranks of this host that `ranks` requests; they
-// share a folder. One rank needs no launcher: this process becomes it. `alone` names work that only
-// one rank can do ("a conversation"); empty = none. Prints a failure and returns the exit code.
+// share a folder. A single rank needs no launcher: this process becomes that rank. `alone` names
+// work that only one rank can do ("a conversation"); empty = none. Prints a failure and returns the
+// exit code.
 // Throws ConfigError, DeviceError.
 int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const std::string& command,
                         const std::vector<std::string>& arguments, const std::string& alone = {});

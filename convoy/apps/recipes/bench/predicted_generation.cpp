@@ -141,8 +141,8 @@ double least_weight_bytes(const architecture::DecoderSpec& spec, const BenchPred
          row_bytes * static_cast<double>(flags.rows * new_tokens(flags) - spec.vocab_size);
 }
 
-// Bytes if each key and value that the rows see is read once. For a prefill, all that it stores.
-// States are read, and written.
+// Bytes if each key and value that the rows see is read once; for a prefill, bytes of the keys and
+// values that it stores. States count twice, because they are read and written.
 double least_kv_bytes(const nn::CausalLm& model, const BenchPredictFlags& flags) {
   const nn::KvGeometry geometry = model.kv_geometry();
   const auto element =
@@ -151,7 +151,7 @@ double least_kv_bytes(const nn::CausalLm& model, const BenchPredictFlags& flags)
   for (int64_t layer = 0; layer < std::ssize(geometry.windows); ++layer) {
     const int64_t window = geometry.windows[static_cast<size_t>(layer)];
     if (window == nn::kHasState) continue;
-    // A layer that stores no keys of its own reads another one's.
+    // A layer that stores no keys of its own reads the keys of another layer.
     if (!flags.decode && !geometry.stores_keys(layer)) continue;
     const nn::KvHeads heads = geometry.heads_of(layer);
     const kernels::PagedShape shape{

@@ -87,7 +87,7 @@ std::optional<BatchProbe::Measured> BatchProbe::measure(const std::vector<Rows>&
   for (const Rows& rows : steps) {
     const auto begin = std::chrono::steady_clock::now();
     if (!step(rows)) return std::nullopt;
-    // The faster of equal steps: other work of the machine slows some.
+    // Takes the faster of equal steps, because other work of the machine slows some.
     if (tokens_of(rows) == step_tokens) own.seconds = std::min(own.seconds, seconds_since(begin));
   }
   own.peak = meter.stop();

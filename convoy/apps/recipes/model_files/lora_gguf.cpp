@@ -89,7 +89,7 @@ void write_lora_gguf(const LoadedModel& loaded, const gguf::FileType& type,
   const gguf::Family& family = family_of_base(loaded.folder, spec);
   const adapters::LoraConfig& config = loaded.lora->config();
   // True when one alpha gives the scale of every module. If not, each B is multiplied by its scale,
-  // and an alpha of 0 in the file makes llama.cpp apply none.
+  // and an alpha of 0 in the file makes llama.cpp apply no scale.
   bool one_alpha = true;
   for (const auto& adapted : loaded.lora->adapted()) {
     const double usual = config.alpha / static_cast<double>(adapted.lora->a().size(0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of an engine, done and under way, as Prometheus text under vLLM's names: dashboards made
-// for vLLM show it. One thread.
+// The finished and the running work of an engine, as Prometheus text under vLLM's names: dashboards
+// made for vLLM show it. One thread.
 #pragma once
 
 #include <chrono>

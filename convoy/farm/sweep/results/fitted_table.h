@@ -21,8 +21,8 @@ struct TableFit {
   int64_t width = 0;  // 0: any width
 };
 
-// The first of `rows` is the heading; the last column holds words. The table is wider than the
-// width only if a single name or number is.
+// The first of `rows` is the heading; the last column holds words. The table is wider than
+// TableFit::width only if a single name or number is wider.
 std::string fitted_table(TableRows rows, const TableFit& fit);
 
 }  // namespace convoy::sweep

@@ -150,7 +150,7 @@ void measure_sets(std::vector<CellSet>& sets, const std::function<double(const C
     return sets[left].foretold < sets[right].foretold;
   });
   const size_t measured = std::min(kMostMeasured, sets.size());
-  // Place in the order; measured rate / predicted rate.
+  // For each measured set: its place in the order, and measured rate / predicted rate.
   std::vector<std::pair<size_t, double>> known;
   for (size_t at = 0; at < measured; ++at) {
     const size_t place = measured == 1 ? 0 : at * (sets.size() - 1) / (measured - 1);

@@ -11,7 +11,7 @@
 namespace convoy::sweep {
 namespace {
 
-// Empty if the cell does not run a command.
+// The command of a cell; empty if the cell does not run a command.
 nlohmann::json command_words(const Cell& cell) {
   const auto parameters = nlohmann::json::parse(cell.parameters.str(), nullptr, false);
   return parameters.is_object() && parameters.contains("command") ? parameters["command"]

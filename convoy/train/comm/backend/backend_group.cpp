@@ -14,8 +14,8 @@ namespace {
 // The bytes of a tensor of any type, for collectives that add nothing up.
 at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.detach().view({-1}).view(at::kByte); }
 
-// A detached alias: c10d writes in place, which autograd's version checks must not see. Gloo adds
-// up real numbers only.
+// A detached alias: c10d writes in place, which autograd's version checks must not see. Complex
+// numbers become pairs of real numbers, because Gloo adds up only real numbers.
 at::Tensor reals_of(const at::Tensor& tensor) {
   const at::Tensor alias = tensor.detach();
   return alias.is_complex() ? at::view_as_real(alias).view({-1}) : alias;

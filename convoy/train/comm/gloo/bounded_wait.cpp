@@ -10,8 +10,8 @@ bool done_within(c10d::Work& work, std::chrono::milliseconds limit) {
     if (!work.isCompleted()) return false;
   }
   // c10d throws the same exception for an expired limit and for a failed collective. A collective
-  // may also end between that exception and the check above. A second wait returns or throws what
-  // the collective's own end was, at once.
+  // may also end between that exception and the check above. A second wait ends at once then: it
+  // returns, or throws the collective's own error.
   return work.wait(limit);
 }
 

@@ -93,7 +93,7 @@ GlooGroup::GlooGroup(std::shared_ptr<StoreBarrier> store_barrier, const Part& pa
   whole_->parts_.push_back(this);
 }
 
-// A rank is connected as soon as its own connections stand. If it then ended, and the store with
+// A rank is connected as soon as its own connections are made. If it then ended, and the store with
 // it, other ranks could not finish their connections: so no rank goes on before all are connected.
 void GlooGroup::join(const std::string& keys) {
   const SocketSet before = connected_sockets();

@@ -13,12 +13,12 @@ namespace {
 
 constexpr int kBytes = 1;  // ncclUint8: for any type, where nothing is added up
 
-// ncclRedOp_t.
+// The ncclRedOp_t of a reduction.
 int nccl_operation(Reduction reduction) {
   return reduction == Reduction::Sum ? 0 : reduction == Reduction::Max ? 2 : 3;
 }
 
-// ncclDataType_t.
+// The ncclDataType_t of a type.
 int nccl_dtype(at::ScalarType dtype) {
   switch (dtype) {
     case at::kChar:

@@ -64,8 +64,8 @@ void Ddp::lay_out_buckets() {
 void Ddp::finish_gradients() {
   CONVOY_INVARIANT(last_, "finish_gradients() without a last micro-batch");
   if (!reducer_) lay_out_buckets();
-  // The remaining parameters: in the first step all, later those without a gradient on this rank,
-  // or with an empty last micro-batch here.
+  // Marks the remaining parameters as ready: in the first step all parameters, later the parameters
+  // without a gradient on this rank, or all if this rank's last micro-batch is empty.
   for (size_t index = 0; index < touched_.size(); ++index) {
     if (!touched_[index]) shards_[index].gradient.zero_();
     if (!reducer_->is_ready(index)) reducer_->mark_ready(index);
