@@ -22,7 +22,7 @@ class Sha256 {
   explicit Sha256(const HashKernels& kernels);  // for tests: all kernels give the same hash
   void update(std::string_view bytes);
   void update(std::span<const std::byte> bytes);
-  // Each of these ends the hash. Call exactly one of them, once.
+  // hex() and digest() end the hash. Call exactly one of them, once.
   std::string hex();
   std::array<uint8_t, 32> digest();
 

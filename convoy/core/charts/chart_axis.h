@@ -33,7 +33,7 @@ struct ChartAxis {
   bool upright = false;  // the names are turned upright, because they would overlap
 
   bool shows(double value) const;
-  double share(double value) const;  // 0 at the low end, 1 at the high one
+  double share(double value) const;  // 0 at the low end, 1 at the high end
 };
 
 ChartAxis y_axis(const std::vector<PlotSeries>& series, const PlotOptions& options, double pixels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings from another program's file: DeepSpeed's, accelerate's. A key of ours names the file,
+// Settings from the file of another program, DeepSpeed or accelerate. A key of ours names the file,
 // and a reader turns it into values of our fields. The values must not contradict other sources'
 // values of the same fields.
 #pragma once
@@ -18,7 +18,7 @@ namespace convoy::config {
 struct ImportedValue {
   std::string path;      // our field: "train.learning_rate"
   Node node;             // the value as our field reads it, at its place in the file
-  std::string spelling;  // its key in that file: "optimizer.params.lr"
+  std::string spelling;  // key in the other program's file: "optimizer.params.lr"
   // True for the other program's default of a key that its file leaves out. Any source but a preset
   // overrides it.
   bool is_default = false;

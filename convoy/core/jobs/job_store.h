@@ -137,8 +137,8 @@ class JobStore {
   // ranges, then by priority, then in order of add(). Each has at most `units_per_range` units; one
   // task may give several ranges. Empty: no work at the moment.
   virtual std::vector<Lease> claim(const ClaimRequest& request) = 0;
-  // Moves the expiry of leases that still hold to `lease` from now, in place. Returns false for the
-  // others: stop their work.
+  // Moves the expiry of leases that still hold to `lease` from now, in place. Returns false for
+  // each lease that no longer holds: stop its work.
   virtual std::vector<bool> renew(std::span<Lease> leases, std::chrono::milliseconds lease) = 0;
   // Reports finished ranges. A lease that expired and was not taken over still counts.
   virtual std::vector<Receipt> complete(std::span<const Completion> completions,

@@ -24,7 +24,8 @@ size_t longest(const std::vector<std::string>& names) {
   return most;
 }
 
-// Indices of the classes to show: all, or those with the most rows, in ascending order.
+// Indices of the classes to show: all classes, or the classes with the most rows, in ascending
+// order.
 std::vector<size_t> shown_classes(const std::vector<ClassFigures>& classes) {
   std::vector<size_t> shown(classes.size());
   std::iota(shown.begin(), shown.end(), size_t{0});

@@ -69,7 +69,7 @@ class ChatTemplate {
   // True when the source of the template, or of the model's template for tools, contains `words`.
   bool mentions(std::string_view words) const;
   const std::string& content_hash() const;  // hash of the sources, without the clock
-  // The clock of strftime_now. At first it stands at the start of the command.
+  // The clock of strftime_now. At first it is stopped at the start of the command.
   TemplateClock& clock();
   const TemplateClock& clock() const;
 

@@ -16,7 +16,7 @@ namespace convoy::text {
 struct TokenizerSettings {
   // bos_token, eos_token and every other named token, by the names that chat templates use.
   std::map<std::string, std::string> named_tokens;
-  // AddedToken objects, in the order of adding; those with a declared id have an "id".
+  // AddedToken objects, in the order of adding; a token with a declared id has a member "id".
   nlohmann::json added_tokens = nlohmann::json::array();
   nlohmann::ordered_json chat_template;  // null, a string, or a list of {name, template}
   std::string bytes;                     // the file, then a given `eos_token`; empty without a file

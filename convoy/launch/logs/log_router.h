@@ -39,7 +39,7 @@ class LogRouter {
   LogRouter(const LogRouter&) = delete;
   LogRouter& operator=(const LogRouter&) = delete;
 
-  // Bytes as the rank wrote them, cut anywhere. Blocks on the disk only.
+  // Takes bytes as the rank wrote them, cut anywhere. Blocks on the disk only.
   void take(int local_rank, Stream stream, std::string_view bytes);
   // Returns false while the console is behind. Call it before every read from a stream and do not
   // read on false: the rank then waits in its write, and memory stays bounded. take() still works.

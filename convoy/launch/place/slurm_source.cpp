@@ -22,8 +22,8 @@ std::string first_set(const Variables& variables, const std::vector<std::string_
   return "";
 }
 
-// The number in the first variable that is set: the step's own, else that of older releases or the
-// job.
+// The number in the first variable that is set: the variable of the step, else a variable of older
+// releases or of the job.
 Fact preferred_number(const Variables& variables, const std::vector<std::string_view>& names) {
   const std::string name = first_set(variables, names);
   return name.empty() ? Fact{} : variables.number(name);

@@ -16,8 +16,8 @@ namespace convoy::rendezvous {
 // A node's description of itself when it joins the job.
 struct NodeOffer {
   std::string run_id = "none";
-  int min_nodes = 1;   // this node's --nnodes MIN:MAX; the coordinator
-  int max_nodes = 1;   // refuses a node with another range
+  int min_nodes = 1;   // MIN of this node's --nnodes MIN:MAX
+  int max_nodes = 1;   // MAX; the coordinator refuses a node with another range
   int node_rank = -1;  // -1 = any
   int num_local_ranks = 1;
   std::string host_name = {};      // for messages only

@@ -27,7 +27,7 @@ class BackupConnection {
   // Opens the connection, proves the token, sends heartbeats and reads answers, as far as it can
   // now. A try to connect lasts two heartbeats.
   void advance(TimePoint now);
-  void close();  // the first connection works again
+  void close();  // call it when the first connection works again
 
   std::optional<TimePoint> last_heard() const { return last_heard_; }
   // True when the coordinator answered that this node is no longer a member.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connection on its way to the coordinator: connecting, then proving the job token, without
-// blocking. One thread.
+// A new connection to the coordinator. It connects, then proves the job token, without blocking.
+// One thread.
 #pragma once
 
 #include <chrono>

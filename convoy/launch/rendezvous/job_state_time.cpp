@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JobState: what time alone brings about.
+// JobState: decisions that follow from the passing of time.
 #include <algorithm>
 #include <utility>
 

@@ -27,7 +27,7 @@ std::vector<int> final_codes_of_worker();
 struct RestartDecision {
   enum class Kind { Restart, GiveUp };
   Kind kind = Kind::GiveUp;
-  int exit_code = 0;      // GiveUp: the job's; Restart: the failure's
+  int exit_code = 0;      // GiveUp: code of the job; Restart: code of the failure
   std::string reason;     // one clause for people: "restart 1 of 3", "3 failures without progress"
   int restarts_left = 0;  // restarts left after this decision
 

@@ -43,7 +43,7 @@ class Attempt {
     processes::ChildProcess process;
     std::filesystem::path error_file;
     bool running = true;
-    bool held = false;  // it has ended, but a debugger that traces it has not let go yet
+    bool held = false;  // ended, but a debugger that traces the rank has not let go yet
     KilledFor killed_for = KilledFor::Nothing;
   };
 

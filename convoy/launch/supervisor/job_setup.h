@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From flags and environment to a spec: the outer launcher, the number of ranks here and their
-// devices, the way to the other nodes. Read-only until make_job_spec(), which opens the port of a
-// rendezvous that this node hosts.
+// Makes the spec of a job from flags and environment: the outer launcher, the number of ranks here
+// and their devices, the connection to the other nodes. Read-only until make_job_spec(), which
+// opens the port of a rendezvous that this node hosts.
 #pragma once
 
 #include <filesystem>

@@ -121,7 +121,7 @@ rendezvous::BoundListener listen_at(const rendezvous::Endpoint& endpoint) {
     return rendezvous::listen_on(endpoint.host, endpoint.port);
   } catch (const rendezvous::PortTakenError&) {
     refuse_if_taken(endpoint.host, endpoint.port, "rdzv_endpoint");
-    throw;  // its holder has just gone
+    throw;  // the holder of the port has just gone
   }
 }
 

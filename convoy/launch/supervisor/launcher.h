@@ -37,7 +37,7 @@ struct RankEnd {
   std::filesystem::path log_file;  // empty: there is none
   // The error file, kept with the logs; empty: the rank left none, or logs are not kept.
   std::filesystem::path error_file;
-  bool after_first_failure = false;  // it ended after it had been asked to end
+  bool after_first_failure = false;  // ended after the rank had been asked to end
   // It ended after it had been asked to stop, or to make room for a resize.
   bool after_stop = false;
   KilledFor killed_for = KilledFor::Nothing;

@@ -23,7 +23,7 @@ constexpr std::array kKeys = {
     "is_host",       "store_type",        "use_libuv",           "timeout",
     "close_timeout", "heartbeat_timeout", "read_timeout"};
 constexpr double kMostSeconds = 1e7;
-constexpr int kHeartbeatsOfTorchrun = 3;  // its default for keep_alive_max_attempt
+constexpr int kHeartbeatsOfTorchrun = 3;  // torchrun's default for keep_alive_max_attempt
 
 [[noreturn]] void refuse(const std::string& key, const char* wanted, const std::string& value) {
   throw ConfigError(fmt::format("{}: {} needs {}, found `{}`", kFlag, key, wanted, value),

@@ -17,7 +17,7 @@ using rendezvous::NodeLink;
 using rendezvous::NodeOffer;
 using rendezvous::Notice;
 
-// The other nodes as an attempt's loop uses them.
+// The other nodes in the form that the loop of an attempt uses, over a NodeLink.
 class LinkedPeers : public Peers {
  public:
   explicit LinkedPeers(NodeLink& link) : link_(link) {}

@@ -16,7 +16,8 @@ struct LibraryDefault {
 
 const std::array<LibraryDefault, 2>& library_variables() {
   static const std::array<LibraryDefault, 2> kVariables = {{
-      // Python writes to a pipe in blocks: lines would come late, and those before a crash never.
+      // Python writes to a pipe in blocks: lines would come late, and the last lines before a crash
+      // never.
       {"1", {"PYTHONUNBUFFERED"}},
       // Rows of changing length leave holes that a fixed segment cannot close. PYTORCH_ALLOC_CONF
       // is the newer name, which PyTorch 2.9 does not read for this (pytorch #183387); every

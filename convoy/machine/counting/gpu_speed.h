@@ -43,8 +43,8 @@ struct Assumptions {
   double op_seconds = 17.0e-6;          // an op of LibTorch with its first launch
   double more_launch_seconds = 8.5e-6;  // each further launch of an op, and of Convoy's own kernels
   double view_seconds = 2.4e-6;         // a view, or memory from the caching allocator
-  double copy_seconds = 6.0e-6;         // to request a copy between host and device
-  double wait_seconds = 10.0e-6;        // from the end of the device's work until the host goes on
+  double copy_seconds = 6.0e-6;         // time to request a copy between host and device
+  double wait_seconds = 10.0e-6;  // time from the end of the device's work until the host goes on
 };
 
 const Assumptions& assumptions();

@@ -45,8 +45,8 @@ at::Tensor tensor_without_memory(at::IntArrayRef shape, const at::TensorOptions&
   return tensor;
 }
 
-// LibTorch checks the bounds of views against the storage's bytes, so the storage has a size. It
-// throws `error` before the pointer is used.
+// LibTorch checks the bounds of views against the storage's bytes, so the storage has a size.
+// LibTorch throws `error` before it uses the pointer.
 at::Storage withheld_storage(const at::Tensor& like, std::string error) {
   auto storage = c10::make_intrusive<c10::StorageImpl>(
       c10::StorageImpl::use_byte_size_t(), like.numel() * static_cast<int64_t>(like.element_size()),

@@ -34,7 +34,7 @@ ErrorFile read_error_file(const std::filesystem::path& path) {
   try {
     text = read_file(path, kMaxBytes);
   } catch (const DataError&) {
-    return found;  // most ranks leave none
+    return found;  // most ranks leave no file
   }
   if (nested_deeper(text)) return found;
   const auto file = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);

@@ -72,7 +72,7 @@ class ProcessPool {
   ProcessNews wait(std::chrono::milliseconds limit, int other);
   void tell_stop();  // SIGTERM
   void kill_all();
-  void kill(size_t worker);     // counts as timed out
+  void kill(size_t worker);     // the worker counts as timed out
   void replace(size_t worker);  // kills it although its work is not at fault
   void retire(size_t worker);   // the worker is not started again
   int64_t running() const;

@@ -21,7 +21,7 @@ class ScratchFolder {
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
-  void make();  // before the rest is used; throws IoError
+  void make();  // call it before the other functions; throws IoError
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path store_file() const { return path_ / "store"; }

@@ -51,7 +51,7 @@ struct CollectiveTotals {
 
 struct Breakdown {
   int world_size = 1;
-  int num_threads = 0;  // rank 0's; 0 = not known
+  int num_threads = 0;  // threads of rank 0; 0 = not known
   int64_t first_step = 0;
   int64_t last_step = 0;
   // Times of a step over all traced steps. The time of one step is the mean over the ranks.

@@ -24,7 +24,7 @@ struct TracedCollective {
   std::string group;
   int64_t sequence = 0;  // number within its group, equal on every rank
   int64_t bytes = 0;
-  Span flight;  // from its entry until it is done, whether or not its rank waits
+  Span flight;  // from the rank's entry to the end, whether or not the rank waits
   Span wait;    // while its rank waits for it; empty when it did not
 };
 

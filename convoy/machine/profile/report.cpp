@@ -55,8 +55,8 @@ std::vector<Line> lines_of(const RankBreakdown& mean, bool knows_later_ranks) {
   return lines;
 }
 
-// Columns: the mean, then each rank. With many ranks only two have a column: those with the
-// shortest and the longest computing.
+// Columns: the mean, then each rank. With many ranks, only the rank with the shortest computing and
+// the rank with the longest have a column.
 struct Column {
   std::string heading;
   RankBreakdown rank;
@@ -219,8 +219,8 @@ std::string later_rank_finding(const Breakdown& breakdown, const RankBreakdown& 
                    ms_text(mean.waiting_ms));
 }
 
-// Divides the second run's loss against the ideal among the parts in which a token takes longer
-// than in the first run.
+// Divides the speed that the second run lacks, compared with the ideal, among the parts in which a
+// token takes longer than in the first run.
 std::string scaling_text(const ProfiledRun& single, const ProfiledRun& many) {
   const double worth = worth_of(single, many);
   const double speedup = many.units_per_second / single.units_per_second;

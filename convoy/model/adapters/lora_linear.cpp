@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numerics: A and B are fp32 leaves; products run in the dtype of x with sums in fp32. On the CPU
-// B A x is added before W x is rounded, devices round B A x first. The gradients of A and B are not
-// rounded on CPUs and by cuBLAS; other devices round them to the dtype of x. A and B are rounded as
-// they are: scaling multiplies A x and grad B within their products.
+// Numerics: A and B are fp32 leaves; products run in the dtype of x with sums in fp32. On the CPU B
+// A x is added before W x is rounded, devices round B A x first. The gradients of A and B are not
+// rounded on CPUs and by cuBLAS; other devices round them to the dtype of x. A and B are rounded
+// without the scaling, which multiplies A x and grad B within their products.
 #include "convoy/model/adapters/lora_linear.h"
 
 #include <numeric>

@@ -33,11 +33,11 @@ class LoraModel {
   // config matches no module.
   static LoraModel create(nn::CausalLm& model, LoraConfig config, uint64_t seed);
 
-  // From a PEFT adapter folder or a LoRA file in GGUF (adapter_file.h). Every tensor of the file
-  // must have its place and every place its tensor, else DataError. Embedding and head that PEFT
-  // saved beside the adapter (save_embedding_layers) take the place of the model's. Modules may be
-  // named as in a larger model or as in the text model alone (module_names.h); an adapter that
-  // changes other parts of the larger model is refused.
+  // Loads a PEFT adapter folder or a LoRA file in GGUF (adapter_file.h). Throws DataError unless
+  // each tensor of the file has a place in the model, and each place has a tensor. Embedding and
+  // head that PEFT saved beside the adapter (save_embedding_layers) replace the embedding and head
+  // of the model. Modules may be named as in a larger model or as in the text model alone
+  // (module_names.h); an adapter that changes other parts of the larger model is refused.
   static LoraModel load(nn::CausalLm& model, const std::filesystem::path& adapter);
 
   // Everything that trains, under PEFT's file names ("base_model.model....lora_A.weight") for the

@@ -18,7 +18,8 @@ struct ModuleNames {
   std::string body = "model";  // "model" of "model.layers.0.mlp.up_proj"
   std::string head = "lm_head";
 
-  // "model.layers.0..." -> "model.language_model.layers.0...", and back. Other names stay.
+  // "model.layers.0..." -> "model.language_model.layers.0...", and back. Other names stay
+  // unchanged.
   std::string of(const std::string& own) const;
   std::string own(const std::string& name) const;
   // Is `name` a module of the text model? A module of the vision tower may begin with `body` too.

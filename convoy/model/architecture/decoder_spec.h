@@ -124,7 +124,7 @@ struct DeltaNetSpec {
 };
 
 // Inputs of the blocks beside the hidden states (Gemma 4): for each token and layer a row of
-// embed_tokens_per_layer, and a part of a map of the token's embedding.
+// embed_tokens_per_layer, and a part of the output of a map of the token's embedding.
 struct LayerInputsSpec {
   int64_t width = 0;  // 0: blocks have none
   int64_t vocab_size = 0;
@@ -235,8 +235,8 @@ std::vector<ParameterDeclaration> declare_parameters(const DecoderSpec& spec);
 // Is it the weight of a linear map other than the head?
 bool is_map_of_blocks(const ParameterDeclaration& parameter);
 
-// Is `name` a parameter that files have and the model does not: maps and norms of keys and values
-// in a layer that reads another layer's?
+// Is `name` a parameter that files have and the model does not have? These are the maps and norms
+// of keys and values in a layer that reads the keys and values of another layer.
 bool is_unread(const DecoderSpec& spec, const std::string& name);
 
 }  // namespace convoy::architecture

@@ -17,7 +17,7 @@
 namespace convoy::models {
 
 enum class Extent {
-  Whole,      // the checkpoint, with every tensor that is not the text model's as it is
+  Whole,      // the checkpoint, with all other tensors unchanged
   TextAlone,  // a checkpoint of its own
 };
 
@@ -36,7 +36,7 @@ class CheckpointRest {
   std::vector<io::TensorSource> sources() const;
 
  private:
-  std::shared_ptr<const CheckpointWeights> weights_;  // null: empty
+  std::shared_ptr<const CheckpointWeights> weights_;  // null: there is no rest
 };
 
 // The type of all tensors of floats; none: they have several types.

@@ -14,9 +14,9 @@
 
 namespace convoy::models {
 
-// Piece by piece: only a part of one weight is in memory. `dtype`: the type of every weight; none:
-// as stored, fp32 for codes. A tied head is left out. Throws NumericError where a value is lost,
-// DataError, IoError.
+// Converts piece by piece: only a part of one weight is in memory. `dtype`: the type of every
+// weight; none: as stored, fp32 for codes. A tied head is left out. Throws NumericError where a
+// value is lost, DataError, IoError.
 void convert_model(const io::ModelFolder& source, const std::filesystem::path& folder,
                    std::optional<at::ScalarType> dtype,
                    const std::function<void(int64_t done, int64_t total)>& advance,

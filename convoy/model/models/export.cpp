@@ -36,7 +36,8 @@ constexpr const char* kProcessorFiles[] = {"preprocessor_config.json", "processo
 
 constexpr int64_t kExportPieceElements = int64_t{1} << 20;
 
-// Converted piece by piece while it is written: a second copy of the model never exists.
+// The value is converted piece by piece while it is written, so a second copy of the model never
+// exists.
 io::TensorSource write_as(const std::string& name, const at::Tensor& value, at::ScalarType dtype) {
   const at::Tensor source = value.detach();
   return {.name = name,
@@ -167,7 +168,7 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                              model.residency(), unit));
   }
   if (!config.writes) {
-    // Written after the parameters, the rest changes neither their order nor their shards.
+    // The rest is written after the parameters, so it changes neither their order nor their shards.
     io::produce_model_weights(std::move(tensors), config.max_shard_bytes);
     return;
   }

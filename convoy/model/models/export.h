@@ -24,7 +24,7 @@ struct ExportConfig {
   Extent extent = Extent::Whole;
   int64_t max_shard_bytes = 5'000'000'000;
   ResultEnds ends{};
-  std::string chat_template{};  // its text; empty: the source's
+  std::string chat_template{};  // text of the template; empty: the source's template
   // When the model's residency is collective every rank exports, and only one writes.
   bool writes = true;
 };
@@ -39,10 +39,10 @@ struct ExportConfig {
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 
-// Everything of an export but the weights, by file name: config.json for `dtype` (none: the
-// source's), tokenizer, chat template, generation config, with `ends`. `chat_template`: the text
-// that takes the place of all templates of the source, unless it is empty. A folder that already
-// holds model.safetensors becomes a complete model folder with them. Throws DataError.
+// Everything of an export but the weights, by file name: config.json for `dtype` (none: the dtype
+// of the source), tokenizer, chat template, generation config, with `ends`. `chat_template`: the
+// text that takes the place of all templates of the source, unless it is empty. A folder that
+// already holds model.safetensors becomes a complete model folder with them. Throws DataError.
 std::map<std::string, std::string> model_files(const io::ModelFolder& source, Extent extent,
                                                std::optional<at::ScalarType> dtype,
                                                const ResultEnds& ends = {},

@@ -26,7 +26,7 @@ struct WeightCoding {
 // DataError for methods other than bitsandbytes'.
 std::optional<WeightCoding> read_quantization_config(const io::JsonReader& config);
 
-// The same as transformers writes it.
+// The quantization_config for `coding`, as transformers writes it.
 nlohmann::json quantization_config_json(const WeightCoding& coding);
 
 // `weight`: "model.layers.0.self_attn.q_proj.weight".

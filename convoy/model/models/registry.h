@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a model folder in Hugging Face layout to a model.
+// Loads a model from a model folder in Hugging Face layout.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -30,7 +30,7 @@ std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::
                                              const WeightCoding& coding = {},
                                              const Advance& advance = {});
 
-// The same model without memory for its parameters: `values` holds the source of each of them. It
+// The same model without memory for its parameters: `values` gets the source of each parameter, and
 // keeps the files open.
 std::unique_ptr<nn::CausalLm> declare_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
                                                 at::Device device, nn::DeferredValues& values,
@@ -39,8 +39,8 @@ std::unique_ptr<nn::CausalLm> declare_causal_lm(const io::ModelFolder& folder, a
 // The weight files, matched with what the folder's model declares. Throws as load_causal_lm does.
 CheckpointWeights open_weights(const io::ModelFolder& folder, const WeightCoding& coding = {});
 
-// The type in which the files store each parameter, by the model's own name of it. Throws DataError
-// as load_causal_lm does.
+// The type in which the files store each parameter, by the model's own names. Throws DataError as
+// load_causal_lm does.
 std::map<std::string, at::ScalarType> stored_dtypes(const io::ModelFolder& folder);
 
 }  // namespace convoy::models

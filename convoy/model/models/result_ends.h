@@ -14,8 +14,8 @@
 namespace convoy::models {
 
 struct ResultEnds {
-  std::vector<int32_t> ids = {};  // end ids that are listed before the source's
-  // The tokenizer's EOS that replaces the source's: ids[0] as text. Empty: the source's stays.
+  std::vector<int32_t> ids = {};  // end ids to list before the end ids of the source
+  // The EOS, ids[0] as text, that replaces the EOS of the source's tokenizer. Empty: the EOS stays.
   std::string eos_token = {};
 };
 

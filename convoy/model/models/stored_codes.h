@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A coded weight under the keys of bitsandbytes' state dict: NAME.absmax, NAME.quant_map,
-// NAME.quant_state.bitsandbytes__nf4, ...; of 8 bits MODULE.SCB and MODULE.weight_format.
+// NAME.quant_state.bitsandbytes__nf4, ...; for 8 bits MODULE.SCB and MODULE.weight_format.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,7 +30,7 @@ class StoredCodes {
   const kernels::BitsandbytesFormat& format() const { return format_; }
   const std::vector<int64_t>& shape() const { return shape_; }
   at::ScalarType dtype() const { return dtype_; }  // type of the original weight
-  // Names in the file beside the weight's own.
+  // Names of the entries in the file that belong to the weight, besides its own name.
   const std::vector<std::string>& keys() const { return keys_; }
 
   kernels::BitsandbytesWeight read() const;

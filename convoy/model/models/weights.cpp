@@ -101,7 +101,7 @@ void CheckpointWeights::find_codes(const architecture::DecoderSpec& spec,
          .hint =
              "leave the quantisation out, or dequantise the folder first: convoy models quantize "
              "--dequantize"});
-  coding_.format.reset();  // unquantised weights of such a folder stay so
+  coding_.format.reset();  // unquantised weights of such a folder stay unquantised
 }
 
 void CheckpointWeights::match(const architecture::DecoderSpec& spec) const {

@@ -54,7 +54,7 @@ at::Tensor Attention::normalise(const at::Tensor& x, const at::Tensor& weight) c
   return kernels::rms_norm(x.contiguous(), weight, norm_epsilon_, norm_order_);
 }
 
-// Undefined: there is no norm.
+// Undefined if there is no norm.
 at::Tensor Attention::norm_weight(const BlockParameter& norm, const BlockBatch& batch) const {
   return weightless_norms_ ? batch.plain_norm_E : norm.value;
 }
@@ -69,7 +69,7 @@ at::Tensor Attention::in_heads(const at::Tensor& projected) const {
   return projected.view({projected.size(0), -1, head_dim_});
 }
 
-// Heads as the rotation takes them.
+// The heads in the form that the rotation takes.
 at::Tensor Attention::heads(const at::Tensor& x_THE, const BlockParameter& norm,
                             const BlockBatch& batch) const {
   if (!norms_apart(batch)) return x_THE;

@@ -28,7 +28,7 @@ class Attention final : public TokenMixer {
  private:
   struct Heads {
     at::Tensor q_THE;
-    KeysAndValues made = {};   // undefined in a layer that reads another's
+    KeysAndValues made = {};   // undefined where another layer makes them
     at::Tensor gate_THE = {};  // undefined without an output gate
   };
   Heads heads_of(const at::Tensor& x_TD, const BlockBatch& batch) const;

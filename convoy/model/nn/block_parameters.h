@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters of one block: they are asked for by the ends of their names.
+// The parameters of one block, which are requested by the ends of their names.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The interface of a language model for training and generation. Implementations live in models/
-// (over nn/decoder); nothing here depends on ranks, adapters' kinds or files. Shapes: T tokens of
-// all rows, D hidden, V vocabulary (padded rows included).
+// (over nn/decoder); nothing here depends on ranks, kinds of adapters, or files. Shapes: T tokens
+// of all rows, D hidden, V vocabulary (padded rows included).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,12 +22,13 @@
 
 namespace convoy::nn {
 
-// Rows one after another, no padding. All facts about its tokens that a pass needs on the host are
+// Rows one after another, no padding. All facts about the tokens that a pass needs on the host are
 // computed here, once, so that no pass waits for the device.
 class TokenBatch {
  public:
-  // `ids` and `positions` of all rows; `row_starts`: first token of each row, then T. A row's first
-  // position is 0, with a cache CausalLm::first_position(). The tensors lie on `device`. Async.
+  // `ids` and `positions` of all rows; `row_starts`: first token of each row, then T. Without a
+  // cache a row's first position is 0; with a cache it is CausalLm::first_position(). The tensors
+  // lie on `device`. Async.
   TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
              std::vector<int64_t> row_starts, at::Device device = at::kCPU);
   // The same; the tensors are added to `upload`, which the caller sends.
@@ -94,7 +95,7 @@ class CausalLm {
 
   // Every parameter once, in checkpoint order; a tied head is not listed.
   virtual std::vector<NamedTensor> parameters() = 0;
-  // The same parameters and the leaves of adapters, each in one unit, as trained or frozen at the
+  // The same parameters and the leaves of adapters, divided into units, as trained or frozen at the
   // time of the call; units in the order of their first use.
   virtual std::vector<Unit> units() = 0;
   // From now on the model notifies `residency` of each use of units(). `residency` outlives the
@@ -131,14 +132,14 @@ class CausalLm {
   // (longrope). Rows with different first positions share no keys.
   virtual int64_t first_position(int64_t /*row_tokens*/) const { return 0; }
   virtual const std::string& family() const = 0;  // "qwen2", "llama", ...
-  // As DecoderSpec::text_module.
+  // The same as DecoderSpec::text_module.
   virtual std::string text_module() const { return {}; }
   // Matmul weights per token and attention width (heads * head_dim), for FLOP counts
   // (docs/reference/job-figures.md).
   virtual int64_t matmul_parameters() const = 0;
   virtual int64_t attention_width() const = 0;
 
-  // The shape of its KvCache.
+  // The shape of the model's KvCache.
   virtual KvGeometry kv_geometry() const = 0;
 };
 

@@ -69,7 +69,7 @@ Decoder::Decoder(architecture::DecoderSpec spec, const ParameterSource& source)
                               spec_.head_dim_of_rope(static_cast<int64_t>(rope)));
 }
 
-// The weight under which a norm of `size` features only normalises.
+// The weight with which a norm of `size` features only normalises.
 at::Tensor Decoder::plain_norm(int64_t size) const {
   const bool adds_one = spec_.norm_order == architecture::NormOrder::ScaleByOnePlusThenCast;
   return at::full({size}, adds_one ? 0 : 1, embedding_VD_.options());
@@ -87,7 +87,7 @@ at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
   return x_TD * at::scalar_tensor(spec_.embedding_scale, x_TD.scalar_type());
 }
 
-// By block: [T, P], or undefined where blocks have no inputs of their own.
+// The inputs by block, [T, P], or undefined where blocks have no inputs of their own.
 std::vector<at::Tensor> Decoder::layer_inputs(const TokenBatch& batch, const at::Tensor& x_TD,
                                               const ForwardOptions& options) const {
   if (!layer_inputs_) return std::vector<at::Tensor>(blocks_.size());
@@ -96,7 +96,7 @@ std::vector<at::Tensor> Decoder::layer_inputs(const TokenBatch& batch, const at:
       .unbind(1);
 }
 
-// [T, 1, 1], or undefined where queries do not grow.
+// The factors of the queries, [T, 1, 1], or undefined where queries do not grow.
 at::Tensor Decoder::query_scale(const at::Tensor& positions_T) const {
   if (spec_.query_growth == 0) return {};
   const auto length = static_cast<double>(spec_.query_growth_positions);
@@ -290,7 +290,7 @@ void Decoder::join_projections() {
   if (device().is_cuda()) at::getDeviceAllocator(device().type())->emptyCache();
 }
 
-// All layers share a rotation that has two rules.
+// If a rotation has two rules, all layers share it.
 int64_t Decoder::first_position(int64_t row_tokens) const {
   return rope_tables_.empty() ? 0 : rope_tables_.front().first_position(row_tokens);
 }

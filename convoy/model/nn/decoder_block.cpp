@@ -8,7 +8,7 @@
 namespace convoy::nn {
 namespace {
 
-// A recurrence has the order of tokens without a rotation.
+// A recurrence depends on the order of tokens by itself, so it needs no rotation.
 int64_t rope_of(const architecture::LayerSpec& layer) {
   return layer.mixer == architecture::TokenMixer::Attention ? layer.rope : architecture::kNoRope;
 }

@@ -50,7 +50,7 @@ class DecoderBlock {
 
   bool trains() const;                    // a parameter or an adapter in it requires grad
   int64_t rope() const { return rope_; }  // or architecture::kNoRope
-  // Its linear maps and its other parameters in checkpoint order.
+  // Visits the linear maps and the other parameters of the block, in checkpoint order.
   void visit(const LinearVisitor& linear, const ParameterVisitor& parameter);
 
  private:

@@ -13,7 +13,7 @@ namespace {
 // Number of tokens with logits in memory at a time.
 constexpr int64_t kChunkTokens = 256;
 
-// x W^T before its last rounding where the device has it. A head has no adapter.
+// x W^T before its last rounding if the device gives it. A head has no adapter.
 at::Tensor sums_of(const Linear& head, const at::Tensor& hidden_TD) {
   CONVOY_INVARIANT(head.adapter() == nullptr, "{} has an adapter", head.name());
   if (!head.weight().requires_grad()) return head.frozen().sums(hidden_TD.detach());

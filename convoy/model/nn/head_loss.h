@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The output head and its losses as a use of the head's unit. Shapes: T tokens, D hidden.
+// Applies the output head and its losses, each time as a use of the head's unit. Shapes: T tokens,
+// D hidden.
 #pragma once
 
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
@@ -8,9 +9,9 @@
 
 namespace convoy::nn {
 
-// The logits [T, V] of the model's head under its soft cap: fp32 on CPUs, with the bits that
-// head_loss() and head_token_losses() sum over, and under a cap; else in the type of the hidden
-// states. Not differentiable.
+// The logits [T, V] of the model's head under its soft cap. On CPUs they are fp32, with the bits
+// that head_loss() and head_token_losses() sum over. Under a cap they are fp32 too; otherwise they
+// have the type of the hidden states. Not differentiable.
 at::Tensor head_logits(CausalLm& model, const at::Tensor& hidden_TD);
 
 // kernels::linear_cross_entropy() with the model's head.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inputs of a pass's blocks that wait for backward in the host's pinned memory. They go there on a
-// stream of their own, beside the work of the blocks, and come back while the block after them is
-// computed again.
+// Inputs of a pass's blocks that wait for backward in the host's pinned memory. They are copied
+// there on a separate stream, beside the work of the blocks, and copied back while the block after
+// them is computed again.
 #pragma once
 
 #include <ATen/core/Tensor.h>

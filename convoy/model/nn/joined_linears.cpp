@@ -52,7 +52,7 @@ kernels::BitsandbytesWeight joined_codes(Parts parts) {
   return whole;
 }
 
-// Shapes and types alone where the weights are codes.
+// Joins only shapes and types if the weights are codes.
 at::Tensor joined_weights(Parts parts) {
   std::vector<at::Tensor> weights;
   for (const Linear* part : parts) weights.push_back(part->weight());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Linear maps of one input. For inference they are one product: a GPU starts one kernel in place of
-// several, and reads the input once. In training they share what they can, and their gradients of
-// the input are one sum. The maps keep their names, adapters and values. One thread.
-// Shapes: T tokens, I inputs, O outputs of one map.
+// several, and reads the input once. In training the maps share the work that they can share, and
+// their gradients of the input are one sum. The maps keep their names, adapters and values. One
+// thread. Shapes: T tokens, I inputs, O outputs of one map.
 #pragma once
 
 #include <ATen/core/Tensor.h>

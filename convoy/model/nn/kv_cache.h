@@ -30,7 +30,7 @@ struct KvHeads {
 struct KvGeometry {
   int64_t num_kv_heads = 0;
   int64_t head_dim = 0;
-  // by layer: keys that a query sees, itself among them; 0 = all; or kHasState
+  // By layer: the number of keys that a query sees, its own key included; 0 = all; or kHasState.
   std::vector<int64_t> windows;
   architecture::DeltaNetSpec delta_net = {};  // sizes of the layers that have a state
   at::TensorOptions options;                  // element type and device
@@ -52,7 +52,8 @@ struct KvLayerGroup {
   std::vector<int64_t> layers;
   KvHeads heads = {};
 };
-// By window and heads, in the order of their first layers, without the layers that store no keys.
+// Groups layers by window and heads, in the order of their first layers, without the layers that
+// store no keys.
 std::vector<KvLayerGroup> layer_groups(const KvGeometry& geometry);
 
 // Bytes of one block in all layers of a group.
@@ -85,8 +86,8 @@ class KvCache {
   at::Tensor attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,
                     const at::Tensor& v_TKE, const kernels::HeadTransform& transform,
                     const kernels::AttentionConfig& config) const;
-  // The same for a layer that reads another one's keys, with queries that are transformed already.
-  // The other layer has attended in this pass.
+  // The same for a layer that reads the keys of another layer, with queries that are transformed
+  // already. The other layer has attended in this pass.
   at::Tensor attend_to_stored(int64_t layer, const at::Tensor& q_THE,
                               const kernels::AttentionConfig& config) const;
 

@@ -41,7 +41,7 @@ LayerInputs::LayerInputs(const architecture::DecoderSpec& spec, const ParameterS
 at::Tensor LayerInputs::forward(const at::Tensor& token_ids_T, const at::Tensor& x_TD,
                                 DrawKey draw_key) const {
   const at::Tensor of_tokens = at::embedding(embedding_.value, token_ids_T);
-  // The factor is rounded to the weight dtype first, as the embedding's is.
+  // The factor is rounded to the weight dtype first, as the embedding's factor is.
   const at::Tensor scale =
       at::scalar_tensor(std::sqrt(static_cast<double>(width_)), of_tokens.scalar_type());
   const at::Tensor projected = projection_.forward(x_TD, draw_key) * (1 / std::sqrt(hidden_size_));

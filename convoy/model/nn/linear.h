@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A linear map with a name, and the slot through which adapters change it without the model
-// knowing.
+// A linear map with a name, and the slot for an adapter that changes the map. The model does not
+// depend on adapters.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -64,8 +64,8 @@ class Linear {
   // StateError.
   const kernels::FrozenLinear& frozen() const;
 
-  // Keeps the weight in few bits from now on and frees it: weight() holds a shape alone. For
-  // inference.
+  // From now on keeps the weight in few bits only and frees the original: weight() then has a shape
+  // and no values. For inference.
   void quantize(const kernels::IntegerFormat& format);
   bool is_integer() const { return is_integer_; }
   // Frees the values, which a joined map holds in few bits: from now on this map has a shape and

@@ -37,8 +37,8 @@ std::vector<at::Tensor> run_again(const TensorsFunction& function, std::vector<a
 std::vector<at::Tensor> recompute_in_backward(const std::vector<at::Tensor>& inputs,
                                               TensorsFunction function,
                                               const std::shared_ptr<InputsOnHost>& on_host) {
-  // Requires grad, so that the outputs do even where no input does (the first block of a model
-  // whose embedding is frozen).
+  // The anchor requires grad, so that the outputs require grad even where no input does (the first
+  // block of a model whose embedding is frozen).
   const at::Tensor anchor = at::empty({0}, inputs[0].options()).requires_grad_(true);
   std::vector<bool> requires_grad;
   for (const at::Tensor& input : inputs)

@@ -23,8 +23,8 @@ int64_t recurrent_state_bytes(const architecture::DeltaNetSpec& sizes, int64_t n
                               const at::TensorOptions& options);
 
 // The slot of a row in the next pass. `begins`: no token of the row was computed before.
-// `begins_as`: in place of that, the slot whose state the row begins with. `kept_in`: the slot that
-// keeps a copy of the row's state after the pass. These two slots belong to no row of the pass.
+// `begins_as`: the slot whose state the row begins with instead. `kept_in`: the slot that keeps a
+// copy of the row's state after the pass. These two slots belong to no row of the pass.
 struct StateSlot {
   int64_t slot = 0;
   bool begins = false;
@@ -42,7 +42,7 @@ class RecurrentStates {
   bool empty() const { return num_slots_ == 0; }
   int64_t num_slots() const { return num_slots_; }
 
-  // The rows of the next pass, in its order. Prepares the slots of rows that begin.
+  // The rows of the next pass, in the order of the pass. Prepares the slots of rows that begin.
   void set_rows(const std::vector<StateSlot>& rows);
   // Call it after the pass: makes the copies that the rows ask for by `kept_in`.
   void keep_states();

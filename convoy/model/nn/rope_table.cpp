@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kFirstPositions = 512;
 
-// "llama3": long wavelengths are stretched by `factor`, short ones kept, those between blended.
+// "llama3": long wavelengths are stretched by `factor`, short wavelengths are kept, and wavelengths
+// between them are blended.
 at::Tensor stretch_llama3(const at::Tensor& frequencies, const architecture::RopeSpec& spec) {
   const auto original = static_cast<double>(spec.original_max_positions);
   const double longest = original / spec.low_freq_factor;
@@ -65,7 +66,7 @@ at::Tensor wavelengths_of(const architecture::RopeSpec& spec, int64_t head_dim) 
                                  static_cast<double>(features));
 }
 
-// "proportional": the pairs behind the rotated ones stay.
+// "proportional": the pairs behind the rotated pairs are not rotated.
 at::Tensor stop_proportional(const at::Tensor& frequencies, const architecture::RopeSpec& spec) {
   if (spec.rotated_features == 0) return frequencies / spec.factor;
   const int64_t turning = spec.rotated_features / 2;

@@ -16,8 +16,9 @@ namespace convoy::nn {
 // frequencies of rows within the original positions.
 at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_dim);
 
-// The kernels turn feature j with feature j + E/2. Heads whose pairs lie elsewhere, or of which a
-// part stays as it is, are put in this order first, queries and keys alike: scores are the same.
+// The kernels turn feature j with feature j + E/2. Heads whose pairs are elsewhere, or that are
+// rotated only in part, are put into this order first. Queries and keys get the same order, so the
+// scores do not change.
 struct FeatureOrder {
   at::Tensor from_E;  // int64: the model's feature in each place; undefined: the order stays
   at::Tensor back_E;  // the reverse

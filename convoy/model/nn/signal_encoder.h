@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows of sensor signals to features: stages of convolution, batch norm, ReLU and pooling.
+// Maps windows of sensor signals to features: stages of convolution, batch norm, ReLU and pooling.
 // Shapes: N windows, L rows (times), C channels (sensors), F features.
 #pragma once
 
@@ -19,9 +19,9 @@ namespace convoy::nn {
 
 // The treatment of the channels of a window.
 enum class ChannelPooling {
-  Flatten,  // one encoder sees each channel alone; the features of all, one after another
-  Average,  // the same; the mean of their features
-  First,    // the same; only the first channel's features
+  Flatten,  // one encoder sees each channel alone; all features, channel after channel
+  Average,  // as Flatten, but the mean of the channels' features
+  First,    // as Flatten, but only the features of the first channel
   Joint,    // the encoder sees all channels together
 };
 

@@ -21,16 +21,16 @@ class Linear;
 // Parameters that are used together.
 struct Unit {
   std::string name;                       // "model.layers.3"
-  std::vector<NamedTensor> frozen = {};   // nothing trains them
+  std::vector<NamedTensor> frozen = {};   // parameters that nothing trains
   std::vector<NamedTensor> trained = {};  // leaves that require grad, an adapter's among them
-  std::vector<Linear*> linears = {};      // their packed weights are copies of its parameters
+  std::vector<Linear*> linears = {};  // linears whose packed weights are copies of these parameters
   // Tensors that a training forward changes and backward does not use, such as running means: fp32
   // or int64. Strategies keep them equal on all ranks by taking rank 0's.
   std::vector<NamedTensor> buffers = {};
 };
 
 // The owner of the parameters of units. Driven by the thread that runs the model, or by autograd's
-// while that one waits for it.
+// thread while the first one waits for it.
 class Residency {
  public:
   virtual ~Residency() = default;

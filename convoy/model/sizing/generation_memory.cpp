@@ -24,7 +24,7 @@ struct Elements {
   int64_t all = 0;
   int64_t of_blocks = 0;  // in linear maps of blocks
   int64_t head = 0;
-  int64_t rows_of_blocks = 0;  // outputs of those maps
+  int64_t rows_of_blocks = 0;  // outputs of the linear maps of blocks
   int64_t rows_of_head = 0;
 };
 

@@ -18,7 +18,7 @@ struct KnownModel {
   bool tied_head;
   int64_t positions = 131072;
   bool is_whole_name = false;     // longer names are other models
-  int64_t delta_value_heads = 0;  // where layers have Gated DeltaNet; 0: none has
+  int64_t delta_value_heads = 0;  // value heads of Gated DeltaNet; 0: no such layers
 };
 
 constexpr std::array kModels{
@@ -158,7 +158,7 @@ void set_gemma4_layers(const KnownLayers& known, architecture::DecoderSpec& spec
   }
 }
 
-// Alike in all sizes of Qwen3.5.
+// The other sizes of Gated DeltaNet are equal in all models of Qwen3.5.
 void add_delta_net(int64_t value_heads, architecture::DecoderSpec& spec) {
   constexpr int64_t kInterval = 4;
   spec.query_key_norm = spec.attention_gate = true;

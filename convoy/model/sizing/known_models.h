@@ -14,7 +14,8 @@
 
 namespace convoy::sizing {
 
-// By hub id, "Qwen/Qwen2.5-7B-Instruct", in any case; none for a model that is not in the list.
+// Finds a model by its hub id, "Qwen/Qwen2.5-7B-Instruct", in any case; none for a model that is
+// not in the list.
 std::optional<architecture::DecoderSpec> known_model(const std::string& hub_id);
 
 struct Machine {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The most operations per second that products of matrices reached in measurements on this machine,
-// kept for the user. Trainings are compared with it. `convoy bench peak` measures.
+// kept for the user. Trainings are compared with it. `convoy bench peak` measures it.
 #pragma once
 
 #include <filesystem>

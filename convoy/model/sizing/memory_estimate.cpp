@@ -238,7 +238,7 @@ MapWidths widths_around(std::string_view map, int64_t out, int64_t in) {
   if (is_first_map(map)) return {.kept = in + out, .recomputed = in};
   if (map == "down_proj" || map == "out_proj") return {.kept = in, .recomputed = in};
   // The gate keeps its input, its output and a copy of the layer's input; the map behind it keeps
-  // its input, and the norm that map's output.
+  // its input, and the norm keeps the output of that map.
   if (map == "per_layer_input_gate") return {.kept = in + 2 * out};
   if (map == "per_layer_projection") return {.kept = in + out, .recomputed = in};
   return {.kept = map == "o_proj" ? in : out};

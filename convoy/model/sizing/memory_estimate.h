@@ -35,7 +35,8 @@ struct EstimateRequest {
   architecture::Recompute recompute = architecture::Recompute::Nothing;
   int64_t keep_whole_below = 100'000;
   int64_t bucket_bytes = 25 << 20;
-  // Values for the optimizer and for block inputs, as for plan_memory(): AdamW's in fp32.
+  // Settings of the optimizer and of block inputs, as for plan_memory(). The defaults are AdamW
+  // with moments in fp32.
   int64_t moment_bytes_of_256 = 2048;
   bool has_masters = true;
   bool pages_moments = false;
@@ -46,8 +47,8 @@ struct EstimateRequest {
 TrainingShape training_shape(const architecture::DecoderSpec& model,
                              const EstimateRequest& request);
 
-// The name by which the functions below know a linear map: the last part of its module's name,
-// "q_proj". "output_gate" for attention's gate_proj, a name that the feed-forward has too.
+// The name by which the functions below identify a linear map: the last part of its module's name,
+// "q_proj". Attention's gate_proj is "output_gate", because the feed-forward has a gate_proj too.
 std::string_view map_name(std::string_view module);
 
 // Elements that ops keep of each token until backward, around a linear map of a block.
@@ -71,7 +72,7 @@ int64_t delta_net_at_work(const architecture::DeltaNetSpec& sizes, int64_t eleme
 int64_t count_parameters(const architecture::DecoderSpec& model);
 
 // The least recomputation with which the training fits (choose_recompute in memory_plan.h). Throws
-// as below.
+// as estimate_memory() does.
 architecture::Recompute choose_recompute(const architecture::DecoderSpec& model,
                                          const EstimateRequest& request, int64_t device_bytes);
 

@@ -38,7 +38,7 @@ int64_t sum_of_largest(std::vector<int64_t> values, size_t count) {
   return sum;
 }
 
-// A chunk of kernels/cross_entropy: the CPU's own, or the chunk of head_products.h.
+// The rows of a chunk of kernels/cross_entropy: the CPU's own, or the chunk of head_products.h.
 int64_t rows_of_logits(const TrainingShape& shape, int64_t tokens) {
   constexpr int64_t kLogitBytesOnCpu = 128 << 20, kMostRowsOnCpu = 256;
   constexpr int64_t kLogitBytes = 256 << 20, kMostRows = 4096;

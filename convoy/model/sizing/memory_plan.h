@@ -22,8 +22,8 @@ struct MemoryPlan {
   int64_t program_bytes = 0;  // code, libraries, data: what the process held before the model
   int64_t weight_bytes = 0;   // values that stay
   int64_t packed_bytes = 0;   // copies of frozen weights, packed for products of few tokens
-  // fp32. Where nothing is summed, gradients have the type of the weights, and only the part counts
-  // that exceeds the activations that backward frees meanwhile.
+  // Gradients are fp32. Where nothing is summed, they have the type of the weights, and only the
+  // part counts that exceeds the activations that backward frees meanwhile.
   int64_t gradient_bytes = 0;
   int64_t optimizer_bytes = 0;   // moments, and master weights where values are bf16
   int64_t exchange_bytes = 0;    // gathered units, gradients on their way between ranks

@@ -27,7 +27,8 @@ int64_t recurrent_elements(const architecture::DeltaNetSpec& sizes) {
 
 double step_flops(const ProductWeights& weights, const AttentionShape& attention,
                   std::span<const int64_t> row_tokens, int64_t supervised_tokens) {
-  // Every weight: forward and the gradient of the input. A trained weight: also its own gradient.
+  // Each weight has one product in forward and one for the gradient of the input. A trained weight
+  // has one more, for its own gradient.
   const double per_token =
       kFlopsPerElement * static_cast<double>(2 * weights.blocks + weights.trained_blocks +
                                              3 * weights.adapters - weights.without_input_gradient);

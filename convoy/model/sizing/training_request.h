@@ -11,7 +11,7 @@
 
 namespace convoy::sizing {
 
-// The run of these settings in `dtype`. `batch_size: auto` counts as one row.
+// The request for the run of these settings in `dtype`. `batch_size: auto` counts as one row.
 EstimateRequest request_in(const settings::TrainSettings& settings, const Machine& machine,
                            const std::string& dtype);
 

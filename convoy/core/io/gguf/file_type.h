@@ -2,7 +2,7 @@
 //
 // Chooses how a GGUF file is written: the type of each of its tensors by llama.cpp's rules
 // (convert_hf_to_gguf.py for floats and q8_0, llama_tensor_get_type of llama-quant.cpp for the
-// others), so that a file has the tensor types that llama.cpp would choose.
+// other types), so that a file has the tensor types that llama.cpp would choose.
 #pragma once
 
 #include <cstdint>

@@ -58,8 +58,8 @@ bool is_part_of_config(const Family& family, std::string_view name) {
 struct Model::Values : io::StoredElements {
   const File* file = nullptr;
   TensorPlace place;
-  // They return the row, or the column, of the file that holds transformers' row or column `own`.
-  // Empty: the same number.
+  // The functions return the row, or the column, of the file that holds transformers' row or column
+  // `own`. Empty: the same number.
   std::function<int64_t(int64_t own)> file_row = {};
   std::function<int64_t(int64_t own)> file_column = {};
   Stored stored_as = Stored::AsTheyAre;
@@ -93,7 +93,7 @@ struct Model::Values : io::StoredElements {
   }
 
  private:
-  // Makes transformers' values of whole rows of the file.
+  // Converts whole rows of the file to transformers' values.
   void make_own(std::vector<float>& values) const {
     for (float& value : values) {
       if (stored_as == Stored::PlusOne) value -= 1.0f;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The expressions come from the models' tokenizer.json files. llama.cpp's own (llama-vocab.cpp)
-// differ in spelling, not in what they match.
+// The expressions come from the models' tokenizer.json files. llama.cpp's own expressions
+// (llama-vocab.cpp) match the same text in another spelling.
 #include "convoy/core/io/gguf/pre_tokenizer.h"
 
 #include <algorithm>

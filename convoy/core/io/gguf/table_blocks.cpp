@@ -10,7 +10,7 @@
 //   iq1_s:   d, qs, for 32 values 3 bits above each index, the scale, and the sign of the shift
 //   iq1_m:   qs, for 8 values 3 bits above the index and the sign of the shift; in 64 bits 16
 //            scales of 3 bits and the parts of d
-// The layouts of the other types stand at their functions.
+// The layouts of the other types are described at their functions.
 #include "convoy/core/io/gguf/table_blocks.h"
 
 #include <array>

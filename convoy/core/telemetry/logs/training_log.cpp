@@ -385,7 +385,7 @@ void TrainingLog::end(RunEnd how) {
 }
 
 // The closing line shows the last evaluation, which came after the last step's line, and the speed
-// over all steps instead of the last step's.
+// over all steps instead of the speed of the last step.
 void TrainingLog::close_progress() {
   if (std::exchange(progress_is_closed_, true)) return;
   if (window_->run_step_seconds > 0)

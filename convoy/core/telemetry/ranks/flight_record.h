@@ -44,7 +44,7 @@ struct CollectiveRecord {
   int group_size = 0;
   CollectiveState state = CollectiveState::Entered;
   int64_t entered_us_ago = -1;
-  int64_t waited_us_ago = -1;  // since its rank began to block in it
+  int64_t waited_us_ago = -1;  // since the rank began to block in it
   int64_t left_us_ago = -1;    // since it was done or failed
 
   bool open() const {

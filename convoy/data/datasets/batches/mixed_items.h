@@ -3,8 +3,8 @@
 // Rows of several data sets, drawn by weight into one endless stream: a pure function of (weights,
 // rows, seed, position), so that a resumed run reads exactly the rows of the uninterrupted one.
 //
-// The data set of the next row is not random: it is the one furthest behind its share. Within any
-// stretch of the stream each set has its share to within two rows. Rows within a data set are
+// The data set of the next row is not random: it is the data set furthest behind its share. Within
+// any stretch of the stream each set has its share to within two rows. Rows within a data set are
 // shuffled by the seed, and shuffled again after each pass; no row repeats before all other rows of
 // its data set were drawn.
 #pragma once

@@ -12,7 +12,7 @@ namespace convoy::data {
 
 struct KnownDataset {
   const char* key;
-  // Ids on the Hugging Face hub. The first one is downloaded; the others hold the same rows.
+  // Ids on the Hugging Face hub. The first one is downloaded; the other ids hold the same rows.
   std::vector<const char*> hub_ids;
   const char* config;  // default config; "" when there is only one
   // Names of the fields whose texts, joined by spaces, are the problem.

@@ -31,12 +31,12 @@ struct HealthOptions {
 };
 
 enum class HealthKind {
-  Silent,     // it sends no beats and is lost
-  Slow,       // it beats, and others wait for it
+  Silent,     // the rank sends no beats and is lost
+  Slow,       // the rank beats, and others wait for it
   Straggler,  // the job goes on, at the pace of this rank
   Stuck,      // ranks wait for each other in different collectives
   Stopped,    // a foreign program is stopped, or a debugger holds the rank: no failure
-  CoreFile,   // it crashed and writes its core file
+  CoreFile,   // the rank crashed and writes its core file
   Recovered,  // no longer in the state that was reported before
 };
 

@@ -105,7 +105,7 @@ PortFacts read_port(int port);
 struct RunFacts {
   std::string name = {};
   bool held = false;                           // a process writes the run
-  bool begun = false;                          // it has a start row
+  bool begun = false;                          // the run has a start row
   std::string end = {};                        // word of its end row; empty = none
   std::string failure = {};                    // sentence of the last failure
   ExitCode failure_code = ExitCode::PeerLost;  // code of the last failure; a killed run has none

@@ -40,7 +40,7 @@ struct RanksFacts {
   std::string advice = {};       // advice for this failure, if it has its own
   bool met = true;               // the nodes found each other
   bool elsewhere = false;        // the failure is on another node
-  bool timed_out = false;        // it did not end within limit_s
+  bool timed_out = false;        // the check did not end within limit_s
   double limit_s = 0;
   int nodes = 1;
   std::vector<RankLocation> ranks = {};

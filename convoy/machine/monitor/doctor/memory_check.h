@@ -49,7 +49,7 @@ struct MemoryReport {
     std::optional<int64_t> processes = {};                 // processes that compute on the device
     std::vector<int> ranks = {};
     std::optional<int64_t> others_mib = {};    // used beside these ranks' reserved memory
-    std::optional<int64_t> headroom_mib = {};  // at the ranks' peaks; without a run: free now
+    std::optional<int64_t> headroom_mib = {};  // free at the ranks' peaks; without a run: free now
   };
   std::optional<RunMemory> run = {};
   std::vector<Pool> pools = {};

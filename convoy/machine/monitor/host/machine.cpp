@@ -58,7 +58,8 @@ int complex_of(const fs::path& folder, int otherwise) {
   return complex;
 }
 
-// The CPUs of the process's cgroup, from the innermost folder that lists them; else those online.
+// The CPUs of the process's cgroup, from the innermost folder that lists them; else all CPUs that
+// are online.
 std::vector<int> cpus_of_cgroup(const MachineSources& sources) {
   std::vector<int> cpus;
   visit_cgroups("cpuset", {.sys = sources.sys, .proc = sources.proc},

@@ -19,8 +19,9 @@ namespace convoy::families {
 inline constexpr std::string_view kPartialRotation = "partial_rotary_factor";
 inline constexpr std::string_view kOutputGate = "attn_output_gate";
 
-// Settings that change the maths and that no family here has (experts, ...), or that the family
-// lacks. The last one is for a family that has the forms which `keys_of_forms` request.
+// Throw for settings that change the maths and that no family has (experts, ...), or that this
+// family lacks. refuse_unsupported_but() is for a family that has the forms which `keys_of_forms`
+// request.
 void refuse_unsupported(const io::JsonReader& config);
 void refuse_unsupported_but(const io::JsonReader& config,
                             std::initializer_list<std::string_view> keys_of_forms);
@@ -83,7 +84,7 @@ inline constexpr int64_t kMostPositions = int64_t{1} << 31;
 
 // True where layer i is "sliding_attention". Empty when `layer_types` is absent.
 std::vector<bool> read_layer_types(const io::JsonReader& config, int64_t num_layers);
-// The same; without `layer_types` every layer slides but each `interval`-th one.
+// The same; without `layer_types` all layers slide except each `interval`-th.
 std::vector<bool> read_sliding_layers(const io::JsonReader& config, int64_t num_layers,
                                       int64_t interval);
 // The window of each layer, 0 in layers that see all keys. Throws DataError for a window that is

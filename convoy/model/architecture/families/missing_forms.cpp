@@ -34,7 +34,7 @@ constexpr const char* kSeesPlaces =
     "the text part of a checkpoint that also sees, rotation by places in an image";
 constexpr const char* kEncoder = "attention that looks ahead";
 
-// Types of one kind stand together.
+// Types of one kind are listed together.
 constexpr std::array kMissingTypes{
     MissingType{"qwen3_5_moe", "Qwen3.5 and Qwen3.6 35B-A3B and up", kExperts, "qwen3_5"},
     MissingType{"qwen3_5_moe_text", "Qwen3.5 and Qwen3.6 35B-A3B and up", kExperts, "qwen3_5"},

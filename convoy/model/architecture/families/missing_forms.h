@@ -21,7 +21,7 @@ struct MissingType {
   const char* nearest;  // model_type of the family whose models come nearest; "": none does
 };
 
-// docs/how-to/models.md shows them.
+// docs/how-to/models.md lists these types.
 std::span<const MissingType> missing_types();
 // Null for an unknown type.
 const MissingType* find_missing_type(std::string_view model_type);
@@ -31,7 +31,7 @@ const MissingType* find_missing_type(std::string_view model_type);
                               const std::vector<std::string>& there);
 
 // Throws DataError for a key that requests a form, in words such as "soft caps on logits".
-// `instead`: the advice what to use.
+// `instead`: the advice on what to use.
 [[noreturn]] void refuse_form(const io::JsonReader& config, const std::string& key,
                               const std::string& form, const std::string& instead);
 

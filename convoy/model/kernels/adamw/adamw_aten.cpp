@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's fused kernel over lists: a few launches for any number of parameters.
+// Runs LibTorch's fused kernel over lists of parameters: a few launches for any number of
+// parameters.
 #include "convoy/model/kernels/adamw/adamw_ops.h"
 
 namespace convoy::kernels {

@@ -2,8 +2,8 @@
 //
 // Many parameters in one launch: a block takes chunks of any parameter. Memory traffic: value,
 // gradient and both moments are read once, and value and moments written once: 28 bytes an element,
-// 2 more with a bf16 copy, 2 fewer with a gradient in bf16. Arithmetic of row_loops.inl, with
-// correctly rounded roots and quotients.
+// 2 more with a bf16 copy, 2 fewer with a gradient in bf16. The arithmetic is the same as in
+// row_loops.inl, with correctly rounded roots and quotients.
 #include "convoy/model/kernels/adamw/adamw_launch.h"
 #include "convoy/model/kernels/cuda/block_shape.h"
 #include "convoy/model/kernels/cuda/chunks.cuh"

@@ -10,9 +10,9 @@
 
 namespace convoy::kernels::gpu {
 
-// A kernel's parameters may take 4 KiB.
+// The most parameters of one launch, because the arguments of a kernel may take 4 KiB.
 inline constexpr uint32_t kAdamWParameters = 64;
-// Elements that a block takes at a time.
+// Elements that a block of threads takes at a time.
 inline constexpr uint64_t kAdamWChunk = 8192;
 
 struct AdamWParameter {

@@ -28,7 +28,7 @@ gpu::CodeTable table_of(DynamicMap kind) {
   return table;
 }
 
-// CodeTables, as bytes.
+// gpu::CodeTables as a tensor of bytes.
 at::Tensor code_tables(at::Device device) {
   static const gpu::CodeTables tables = {table_of(DynamicMap::Signed),
                                          table_of(DynamicMap::Unsigned)};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A warp takes a block of elements of any parameter, eight neighbours for each thread, so that all
-// memory is accessed by vectors. Where moments are codes, the warp finds two maxima. Each byte is
-// moved once: 16.06 bytes an element with 8-bit moments and an fp32 value. Arithmetic of
-// adamw_cuda.cu. Tables of codes are in shared memory: a number's exponent and first bits select
-// the lower one of its two possible codes, as in DynamicCode::nearest(). (Eight comparisons with
-// thresholds in the first cache took an H200 five times as long as the memory did.)
+// memory is accessed by vectors. Where moments are codes, the warp finds the maxima of both. Each
+// byte is moved once: 16.06 bytes an element with 8-bit moments and an fp32 value. The arithmetic
+// is the same as in adamw_cuda.cu. Tables of codes are in shared memory: a number's exponent and
+// first bits select the lower one of its two possible codes, as in DynamicCode::nearest(). (Eight
+// comparisons with thresholds in the first cache took an H200 five times as long as the memory
+// did.)
 #include "convoy/model/kernels/adamw/adamw_narrow_launch.h"
 #include "convoy/model/kernels/adamw/rounding_draws.h"
 #include "convoy/model/kernels/cuda/block_shape.h"

@@ -11,9 +11,9 @@
 
 namespace convoy::kernels::gpu {
 
-// A kernel's parameters may take 4 KiB.
+// The most parameters of one launch, because the arguments of a kernel may take 4 KiB.
 inline constexpr uint32_t kNarrowParameters = 32;
-// Elements with one scale, and elements that a block of threads takes at once.
+// Number of elements with one scale, and number of elements that a block of threads takes at once.
 inline constexpr uint64_t kNarrowBlock = 256;
 inline constexpr uint64_t kNarrowChunk = 8192;
 

@@ -44,7 +44,7 @@ struct AdamWStep {
   int64_t step = 1;           // 1 for the first
 };
 
-// In place; the versions of `value` and `rounded` go up. Nothing waits for the device.
+// Updates in place; the versions of `value` and `rounded` go up. Nothing waits for the device.
 void adamw_update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);
 
 }  // namespace convoy::kernels

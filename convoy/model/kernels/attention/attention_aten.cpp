@@ -2,7 +2,7 @@
 //
 // Query heads that share keys are rows of one matrix: [K, G * n, E] against [K, S, E], with G query
 // heads per key head and n queries of a block. One product serves all of them, and in backward it
-// sums the gradients of keys and values over the group. Everything in fp32.
+// sums the gradients of keys and values over the group. Everything is computed in fp32.
 #include "convoy/model/kernels/attention/attention_aten.h"
 
 #include <cmath>

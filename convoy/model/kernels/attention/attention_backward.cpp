@@ -46,8 +46,8 @@ class HeadSums {
   HeadSums(const Inputs& inputs) : heads_(inputs.num_heads()), features_(inputs.q_THE.size(2)) {
     for (int64_t row = 0; row < inputs.num_rows(); ++row) {
       strides_.push_back(round_up(inputs.keys(row), kPanelColumns));
-      // Tensors, because long rows need megabytes: device::MemoryBlockPool keeps the memory of
-      // tensors from step to step.
+      // The sums are tensors, because long rows need megabytes, and device::MemoryBlockPool keeps
+      // the memory of tensors from step to step.
       buffers_.push_back(at::zeros({2, heads_, features_, strides_.back()}, at::kFloat));
     }
   }
@@ -91,7 +91,7 @@ struct BackwardScratch {
   }
 };
 
-// [tokens, features] to [features, kBackwardQueryBlock].
+// Transposes [tokens, features] to [features, kBackwardQueryBlock].
 template <class Element>
 void transpose_block(Slice<const Element> from, int64_t tokens, int64_t features, Element* to) {
   for (int64_t token = 0; token < tokens; ++token) {

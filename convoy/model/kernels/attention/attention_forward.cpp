@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scores in fp32, softmax in fp32, weights rounded to the model's type before the product with the
+// Scores and softmax are fp32; weights are rounded to the model's type before the product with the
 // values.
 #include "convoy/model/kernels/attention/attention_splits.h"
 #include "convoy/model/kernels/attention/attention_tasks.h"
@@ -9,8 +9,8 @@
 namespace convoy::kernels::attention {
 namespace {
 
-// Queries of a block: few, because each query reads the keys up to the last query of its block. 16
-// are two tiles of the GEMM loop.
+// Queries of a block. They are few, because each query reads the keys up to the last query of its
+// block. 16 queries are two tiles of the GEMM loop.
 constexpr int64_t kQueryBlock = 16;
 
 template <class Element>

@@ -12,7 +12,7 @@
 
 namespace convoy::kernels {
 
-// Keys and values [S, K, E] of one row, of which its queries are the last.
+// Keys and values [S, K, E] of one row. The row's queries belong to its last tokens.
 struct CachedRow {
   at::Tensor k_SKE;
   at::Tensor v_SKE;

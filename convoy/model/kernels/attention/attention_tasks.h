@@ -94,7 +94,7 @@ Slice<Element> write_head(const at::Tensor& x_THE, int64_t token, int64_t head) 
           x_THE.stride(0)};
 }
 
-// One operand of every key/value head of rows with queries, packed.
+// One packed operand (keys or values) of every key/value head, for the rows that have queries.
 template <class Element>
 class PackedHeads {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of a coded weight [O, I] on the CPU, decoded. Copies nothing: the weight's tensors outlive
+// Decodes parts of a coded weight [O, I] on the CPU. Copies nothing: the weight's tensors outlive
 // it. Thread-safe.
 #pragma once
 

@@ -3,7 +3,8 @@
 // A weight that does not change, in bitsandbytes' formats, byte for byte as its files hold it.
 // Blocks run over the flattened weight, so they may cross rows. 4 bits: w = table[code] * absmax of
 // its block, the even element in the upper half of a byte. 8 bits: w = code * absmax of its row /
-// 127. Nested: the absmax are 8 bits themselves, in blocks of 256, beside their mean.
+// 127. Nested: the absmax are codes of 8 bits themselves, in blocks of 256, and their mean is
+// stored too.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -12,7 +12,7 @@ at::Tensor table_of(CodeType type, const at::Tensor& like) {
   return at::tensor(at::ArrayRef<float>(numbers)).to(like.device());
 }
 
-// The numbers of blocks, fp32 [n], repeated for each element of their blocks: [numel].
+// Repeats the numbers of the blocks, fp32 [n], for each element of their blocks: [numel].
 at::Tensor by_element(const at::Tensor& of_block, int64_t block, int64_t numel) {
   return of_block.unsqueeze(1).expand({-1, block}).reshape({-1}).narrow(0, 0, numel);
 }

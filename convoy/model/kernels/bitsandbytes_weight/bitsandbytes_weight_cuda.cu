@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One pass over the codes into values that a product reads next: memory is the bound, half a byte
-// in and two out for bf16. A vector of values lies in one block, whose table of 16 each thread
-// block keeps in shared memory. Products are rounded once. Reference: bitsandbytes_weight_aten.cpp.
+// One pass over the codes into values that a product reads next: memory limits the speed, since
+// half a byte is read and two bytes are written for a value in bf16. A vector of values lies in one
+// block, whose table of 16 each thread block keeps in shared memory. Products are rounded once.
+// Reference: bitsandbytes_weight_aten.cpp.
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight_launch.h"
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"

@@ -27,7 +27,7 @@ constexpr int64_t kElementsAtOnce = 1 << 22;
 // Encodes numbers in [-1, 1].
 struct NibbleCoder {
   std::array<float, 15> bounds{};     // between neighbours
-  std::array<uint8_t, 16> pattern{};  // by rank
+  std::array<uint8_t, 16> pattern{};  // codes in the order of their numbers
 
   explicit NibbleCoder(const NibbleTable& table) {
     std::iota(pattern.begin(), pattern.end(), uint8_t{0});
@@ -55,7 +55,7 @@ float largest_of(const float* values, int64_t count) {
   return largest;
 }
 
-// One whole block, or the rest at the end. `patterns`: one byte per element.
+// Encodes a whole block, or the incomplete last one. `patterns`: one byte per element.
 float encode_block(const NibbleCoder& coder, const float* values, int64_t count, int64_t block,
                    uint8_t* patterns) {
   constexpr int64_t kTogether = NibbleCoder::kTogether;

@@ -50,12 +50,12 @@ at::Tensor rounded(const at::Tensor& tensor, bool bf16) {
   return bf16 ? tensor.to(at::kBFloat16) : tensor;
 }
 
-// [K C, O].
+// The weight as a matrix [K C, O].
 at::Tensor kernel_matrix(const at::Tensor& weight_OCK, bool bf16) {
   return rounded(weight_OCK.permute({2, 1, 0}).reshape({-1, weight_OCK.size(0)}), bf16);
 }
 
-// [K O, C]: gradients run through the kernel from its end.
+// The weight as a matrix [K O, C] with the rows of the kernel reversed, for the gradient of x.
 at::Tensor reversed_kernel_matrix(const at::Tensor& weight_OCK, bool bf16) {
   return rounded(weight_OCK.flip({2}).permute({2, 0, 1}).reshape({-1, weight_OCK.size(1)}), bf16);
 }

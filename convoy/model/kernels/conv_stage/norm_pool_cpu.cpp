@@ -40,7 +40,7 @@ void for_windows(const Windows& windows, const std::function<void(int64_t)>& bod
            });
 }
 
-// [2, O] of [N, 2, O].
+// Sums [N, 2, O] over N, in order, to [2, O].
 at::Tensor summed_in_order(const at::Tensor& parts_N2O) {
   const int64_t width = parts_N2O.size(1) * parts_N2O.size(2);
   std::vector<double> sums(static_cast<size_t>(width));
@@ -52,8 +52,8 @@ at::Tensor summed_in_order(const at::Tensor& parts_N2O) {
   return total;
 }
 
-// Sums distances to the first row and their squares: the squares keep their digits however large
-// the mean is.
+// Sums the distances to the first row, and the squares of these distances, which keep their digits
+// however large the mean is.
 at::Tensor statistics(const at::Tensor& z_NLO) {
   const Windows windows(z_NLO);
   const int64_t channels = windows.shape.width;

@@ -16,8 +16,8 @@ namespace convoy::kernels {
 // of the weight with zeros.
 HeadLoss empty_head_loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                          WantedGradients wanted);
-// The same for sums by WideProducts::add_product(): where there are rows, the gradient of the
-// weight is undefined until the first product.
+// The same for a gradient of the weight that WideProducts::add_product() sums. If there are rows,
+// this gradient is undefined until the first product.
 HeadLoss head_loss_to_add(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                           WantedGradients wanted);
 // Allocates the losses without values.
@@ -37,7 +37,7 @@ const WideProducts& wide_products(const at::Tensor& tensor);
 // weight trains, the logits take at least as much memory as the weight's gradient, which is read
 // and written for each chunk. A chunk has at most 4,096 rows, in whole tiles of a GPU's products.
 struct LogitChunk {
-  int64_t begin;  // its first row
+  int64_t begin;  // first row of the chunk
   int64_t count;
   at::Tensor hidden_CD;
   at::Tensor labels_C;

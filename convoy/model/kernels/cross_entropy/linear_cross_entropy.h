@@ -54,7 +54,7 @@ struct TokenLosses {
   at::Tensor nll_T;      // fp32, 0 where ignored
   at::Tensor correct_T;  // bool: the label is the most likely token
 };
-// Not differentiable and not weighed: the figures of evaluation and scoring.
+// The losses for evaluation and scoring: without weights, and not differentiable.
 TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
                                 const LabelledTokens& labels, double logit_cap = 0);
 

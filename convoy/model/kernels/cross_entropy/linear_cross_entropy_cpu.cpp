@@ -2,10 +2,10 @@
 //
 // Per chunk of supervised rows: logits = hidden W^T in fp32 (a thread per range of vocabulary
 // panels), log-sum-exp and softmax in fp32, then d_hidden = p W and, if requested, d_weight += p^T
-// hidden, with p rounded to the model's type in the place of the logits. Logits under a soft cap
-// are capped block by block behind the product; p is multiplied by the slope, which follows from
-// the capped logits. The weight is packed block by block as it is read, so it exists only once in
-// memory.
+// hidden, with p rounded to the model's type and stored in the memory of the logits. Logits under a
+// soft cap are capped block by block behind the product; p is multiplied by the slope, which
+// follows from the capped logits. The weight is packed block by block as it is read, so it exists
+// only once in memory.
 #include <numeric>
 
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
@@ -15,7 +15,8 @@
 namespace convoy::kernels {
 namespace {
 
-// Logits alive at a time. Larger chunks read the weight less often, smaller ones stay in cache.
+// The bytes and rows of logits that exist at a time. Larger chunks read the weight less often,
+// smaller ones stay in cache.
 constexpr int64_t kLogitBytes = 128 << 20;
 constexpr int64_t kMostRows = 256;
 // Vocabulary rows that a thread packs and multiplies at a time for logits, hidden columns for
@@ -151,7 +152,7 @@ class Head {
                             {.scale = 1, .cap = logit_cap_});
   }
 
-  // softmax of a row, times the slope of the soft cap at each logit.
+  // Stores the softmax of a row, times the slope of the soft cap at each logit.
   template <class To>
   void store_softmax(const float* values, To* to, float log_sum_exp) const {
     const SimdKernels<To>& loops = simd_kernels<To>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chunks of rows as in linear_cross_entropy_aten.cpp; between the products one kernel makes losses
-// and gradients, in the place of the logits. A soft cap is applied before by LibTorch's ops; the
+// and gradients, in the memory of the logits. A soft cap is applied before by LibTorch's ops; the
 // kernel multiplies the gradients by its slope.
 #include "convoy/model/kernels/cross_entropy/head_products.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_launch.h"

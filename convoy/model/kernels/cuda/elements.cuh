@@ -124,8 +124,8 @@ struct Count {
   static constexpr int value = kCount;
 };
 
-// All threads of the grid together: body(first, Count<n>) for n elements from `first` on, each
-// element once. The first num_vectors * kPerVector elements go by vectors.
+// All threads of the grid together call body(first, Count<n>) for n elements from `first` on, each
+// element once. The first num_vectors * kPerVector elements are processed as vectors.
 template <int kPerVector, class Body>
 CONVOY_DEVICE void for_elements(uint64_t count, uint64_t num_vectors, Body body) {
   const uint64_t thread = nvidia::thread_number(), threads = nvidia::num_threads();

@@ -7,23 +7,24 @@
 
 namespace convoy::kernels::gpu {
 
-// 2^x, relative error 2^-22. 0 and infinity at the ends.
+// 2^x with a relative error of 2^-22; 0 or infinity where x is out of range.
 CONVOY_DEVICE float power_of_two(float x) { return __nvvm_ex2_approx_f(x); }
 
-// Relative error 2^-22 and |x| 2^-24 from rounding the exponent: 1e-6 where the result is 1e-4. 0
-// and infinity at the ends.
+// e^x. The relative error is 2^-22 plus |x| 2^-24 from rounding the exponent: 1e-6 where the result
+// is 1e-4. Gives 0 or infinity where x is out of range.
 CONVOY_DEVICE float exponential(float x) {
   constexpr float kLog2OfE = 1.44269504f;
   return power_of_two(x * kLog2OfE);
 }
 
-// Absolute error 2^-22 for x near 1, elsewhere relative 2^-22.
+// The natural logarithm. The absolute error is 2^-22 for x near 1, elsewhere the relative error is
+// 2^-22.
 CONVOY_DEVICE float logarithm(float x) {
   constexpr float kLogOf2 = 0.693147181f;
   return __nvvm_lg2_approx_f(x) * kLogOf2;
 }
 
-// 2 units in the last place; 0 for divisors beyond 2^126.
+// The error is 2 units in the last place. Gives 0 for divisors beyond 2^126.
 CONVOY_DEVICE float quotient(float dividend, float divisor) {
   return __nvvm_div_approx_f(dividend, divisor);
 }

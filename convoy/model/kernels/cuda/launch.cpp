@@ -84,7 +84,7 @@ class Gpu {
 
   const nvidia::Kernel& compiled(std::string_view name) {
     const std::lock_guard lock(compiling_);
-    if (const nvidia::Kernel* known = known_.find(name)) return *known;  // by another thread
+    if (const nvidia::Kernel* known = known_.find(name)) return *known;  // loaded by another thread
     return known_.add(name, kernels_.find(name));
   }
 

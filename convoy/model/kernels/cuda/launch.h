@@ -34,7 +34,8 @@ int64_t elements_per_vector(const at::Tensor& tensor);
 // address is not aligned to a vector.
 uint64_t vectors_of(std::initializer_list<at::Tensor> tensors);
 
-// Blocks for a kernel that takes `count` elements by for_elements(), `together` at a time.
+// Number of blocks for a kernel that takes `count` elements by for_elements(), `together` at a
+// time.
 uint64_t blocks_for_elements(int64_t count, int64_t together);
 
 // Async. `parameters` is the one struct that the kernel takes. Its pointers must point into tensors
@@ -69,8 +70,8 @@ using LaunchTaker = void (*)(std::string_view kernel, std::span<const std::byte>
                              const PartlyMoved& partly_moved);
 void take_launches(LaunchTaker taker);
 
-// For tests: while it lives, kernels over CPU tensors are passed to this driver, which runs them on
-// the CPU.
+// For tests: while an object lives, kernels over CPU tensors are passed to this driver, which runs
+// them on the CPU.
 class HostKernels {
  public:
   explicit HostKernels(const std::filesystem::path& driver_library);

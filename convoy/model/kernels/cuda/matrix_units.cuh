@@ -11,7 +11,7 @@
 
 namespace convoy::kernels::gpu {
 
-// To nearest, ties to even.
+// Two values as bf16 in one word, rounded to nearest, ties to even.
 CONVOY_DEVICE uint32_t bf16_pair(float lower, float upper) {
   uint32_t both;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(upper), "f"(lower));

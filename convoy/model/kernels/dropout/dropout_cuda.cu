@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The mask is drop_hash() of each element's number, computed in the pass that reads x and writes y.
-// About 30 instructions an element: on the newest GPUs the bound for bf16, not memory.
+// This takes about 30 instructions an element, which on the newest GPUs limit bf16, and not memory.
 #include "convoy/model/kernels/cuda/elements.cuh"
 #include "convoy/model/kernels/dropout/dropout_launch.h"
 

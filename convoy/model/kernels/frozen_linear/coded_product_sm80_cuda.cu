@@ -7,9 +7,10 @@
 // nothing is exchanged between threads.
 //
 // Memory answers after about a microsecond, so a multiprocessor needs some 50 KB under way. Each
-// warp has a ring of 4 KB in shared memory, which cp.async fills: a thread copies what it will
-// read itself, so it waits for its own copies alone. The ring goes on from one task's outputs to
-// the next one's, also while warps join their sums. Reference: frozen_linear_aten.cpp.
+// warp has a ring of 4 KB in shared memory, which cp.async fills: a thread copies what it will read
+// itself, so it waits for its own copies alone. The ring goes on from the outputs of one task to
+// the outputs of the next task, also while warps join their sums. Reference:
+// frozen_linear_aten.cpp.
 #include "convoy/model/kernels/cuda/matrix_units.cuh"
 #include "convoy/model/kernels/frozen_linear/coded_product_launch.h"
 
@@ -19,7 +20,7 @@ namespace {
 CONVOY_SHARED float number_table[16];
 CONVOY_SHARED float absmax_table[256];
 
-// a * b + c of two bf16 at once, each rounded once.
+// a * b + c of two bf16 at once, each result rounded once.
 CONVOY_DEVICE uint32_t multiply_add_pair(uint32_t a, uint32_t b, uint32_t c) {
   uint32_t both;
   asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(both) : "r"(a), "r"(b), "r"(c));
@@ -69,14 +70,14 @@ CONVOY_DEVICE void skip_words(uint32_t (&words)[4]) {
   for (int at = 0; at + kCount < 4; ++at) words[at] = words[at + kCount];
 }
 
-// A thread's vector of 16 bytes: kInputs codes of one output, which has launch.inputs / kInputs of
-// them, one after another.
+// A thread's vector of 16 bytes, which holds kInputs codes of one output. The vectors of an output,
+// launch.inputs / kInputs in number, follow one another.
 struct Place {
   uint32_t output, vector;
-  uint32_t of_all;  // vectors ahead of it
+  uint32_t of_all;  // index among the vectors of all outputs
 };
 
-// The forms of codes. Each holds a thread's part of one output: the words of a vector and, if
+// The forms of codes. Each form holds a thread's part of one output: the words of a vector and, if
 // kScales, the word at scale_place(). open() prepares them for all pairs. pair(n) returns the
 // values 2n and 2n + 1 of the next eight inputs in bf16, in the order in which arrange() puts the
 // inputs of x. Sums are multiplied by factor().
@@ -137,7 +138,7 @@ struct GroupCodes : CodedVector {
   }
 };
 
-// The even input of a byte is its upper half.
+// The even input has the upper half of its byte.
 struct TableCodes : CodedVector {
   static constexpr int kInputs = 32;
   static constexpr int kScales = 1;
@@ -252,15 +253,16 @@ class WarpProduct {
   }
 
  private:
-  // A warp takes four vectors of each output at once. wanted_vector() is the lane's own one;
-  // vector_of() is the vector that the lane reads, the last one where its own does not exist.
+  // A warp takes four vectors of each output at once. wanted_vector() is the lane's own vector.
+  // vector_of() is the vector that the lane reads: its own, or the last vector if its own does not
+  // exist.
   CONVOY_DEVICE uint32_t wanted_vector(uint32_t chunk) const { return 4 * chunk + lane_ % 4; }
   CONVOY_DEVICE uint32_t vector_of(uint32_t chunk) const {
     return smaller(wanted_vector(chunk), launch_.inputs / Codes::kInputs - 1);
   }
 
-  // Beyond the last output or vector the last ones are read again: sums of such outputs are
-  // dropped, and x is 0 there, as it is beyond the last row.
+  // A place beyond the last output or vector reads the last output or vector again. The sums of
+  // such outputs are dropped, and x is 0 there, as it is beyond the last row.
   CONVOY_DEVICE Place place_of(uint32_t task, uint32_t chunk, int tile, int half) const {
     const uint32_t wanted = first_output(task, output_warp_) + tile * 16 + half * 8 + lane_ / 4;
     const uint32_t output = smaller(wanted, launch_.outputs - 1), vector = vector_of(chunk);
@@ -391,8 +393,8 @@ CONVOY_DEVICE void multiply_codes(const CodedProductLaunch& launch) {
 
 }  // namespace
 
-// The last number: blocks that a multiprocessor must hold at once, each with 32 KB under way, which
-// bounds the registers.
+// The last argument: number of blocks that a multiprocessor must hold at once, each with 32 KB
+// under way, which bounds the registers.
 #define CONVOY_CODED_PRODUCT(name, Codes, row_tiles, blocks)                                     \
   CONVOY_KERNEL                                                                                  \
   __attribute__((launch_bounds(kBlockThreads, blocks))) void coded_product_##name##_##row_tiles( \

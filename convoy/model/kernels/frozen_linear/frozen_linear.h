@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// x @ W^T with a weight that never changes: packed for the products where that pays, no autograd
-// graph over it, and its gradient is never computed. Shapes: [..., I] to [..., O]; T tokens.
+// x @ W^T with a weight that never changes. The weight is packed for products where that pays. It
+// is in no autograd graph, and its gradient is never computed. Shapes: [..., I] to [..., O]; T
+// tokens.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -49,9 +50,9 @@ class FrozenLinear {
   // x W^T + bias as the device sums it: fp32 on CPUs, in x's type elsewhere. Not differentiable.
   at::Tensor sums(const at::Tensor& x_TI) const;
 
-  // int64 [T]: for each token the index of the largest of the first `num_outputs` of sums(). The
-  // first of equal ones; -1 where the largest is not finite or one is NaN. On the CPU the product
-  // is never stored. Not differentiable.
+  // int64 [T]: for each token the index of the largest of the first `num_outputs` of sums(). Of
+  // equal sums the first counts; -1 where the largest sum is not finite or a sum is NaN. On the CPU
+  // the product is never stored. Not differentiable.
   at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) const;
 
  private:

@@ -64,7 +64,7 @@ std::shared_ptr<PackedLinear> pack_integer(const IntegerWeight& weight, const at
   return std::make_shared<PlainIntegerLinear>(weight, bias_O);
 }
 
-// The weight is decoded as a whole for each product, into memory that the next one takes over.
+// The weight is decoded as a whole for each product, into memory that the next product uses again.
 class DecodedLinear : public PackedLinear {
  public:
   DecodedLinear(const BitsandbytesWeight& weight, const at::Tensor& bias_O)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Weights of few bits on GPUs. Few rows are multiplied by the codes as they lie in memory. For many
-// the weight is decoded by one kernel, into memory that the next product takes over.
+// rows one kernel decodes the weight, into memory that the next product uses again.
 #include <bit>
 
 #include "convoy/model/kernels/bitsandbytes_weight/code_tables.h"
@@ -13,8 +13,8 @@
 namespace convoy::kernels {
 namespace {
 
-// The most rows for a product with codes, which reads all codes, up to a byte a value, for each 32
-// rows. Decoding reads them once, and writes and reads two bytes a value in bf16.
+// The most rows for a product with codes. Such a product reads all codes, up to a byte a value, for
+// each 32 rows. Decoding reads them once, and writes and reads two bytes a value in bf16.
 constexpr int64_t kMostCodedRows = 128;
 // With more outputs, two of a block's warps share the rows that they read; with fewer there would
 // not be blocks enough.
@@ -68,7 +68,7 @@ at::Tensor few_rows_product(const at::Tensor& x_TI, const at::Tensor& bias_O,
   return y_TO;
 }
 
-// y + A B, where they are defined.
+// y + A B, or y where A and B are undefined.
 at::Tensor plus_product(const at::Tensor& y, const ProductTerm& added) {
   return added.a_MK.defined() ? y.addmm_(added.a_MK, added.b_KN) : y;
 }

@@ -63,8 +63,9 @@ class IntegerPanels {
   int64_t words_per_panel_;
   at::Tensor words_;    // int32 [panels, words of k, 32]
   at::Tensor scales_;   // [panels, G, 32], fp32 for Int8 and else bf16
-  at::Tensor offsets_;  // the same for Int4Zero; else undefined
-  // Addresses of the tensors' memory: asking a tensor for it takes a twentieth of a row's product.
+  at::Tensor offsets_;  // as scales_ for Int4Zero; else undefined
+  // Addresses of the tensors' memory. To ask a tensor for its address takes a twentieth of the time
+  // of a row's product.
   const uint32_t* codes_;
   const void* scale_values_;
   const at::BFloat16* offset_values_ = nullptr;

@@ -18,7 +18,7 @@ enum class WeightFormat {
   Int4Zero,
 };
 
-// Form in which a product with the weight takes its rows.
+// The form of the rows in a product with the weight.
 enum class ActivationFormat {
   Model,  // the values
   Int8,   // 32 successive inputs at a time rounded to codes -127 ... 127 of one scale; CPUs alone
@@ -35,7 +35,7 @@ struct IntegerWeight {
   at::ScalarType dtype = at::kFloat;  // type of the original weight, and of x and y
   at::Tensor codes_OI;                // int8
   at::Tensor scales_OG;               // fp32; for Int4 and Int4Zero numbers that bf16 holds
-  at::Tensor offsets_OG;              // the same; undefined unless Int4Zero
+  at::Tensor offsets_OG;              // as scales_OG; undefined unless Int4Zero
 
   // fp32 [O, I].
   at::Tensor values() const;

@@ -19,11 +19,11 @@ namespace {
 
 constexpr int64_t kPanelTileRows = 64;
 constexpr int64_t kMostRows = 512;
-// Columns of a task; half of them where there are few tasks.
+// Columns of a task; half as many if there are few tasks.
 constexpr int64_t kBlockColumns = 128;
 // Inner elements summed at a time, as bytes of a row: the panels of a block stay in cache.
 constexpr int64_t kInnerBytes = 2048;
-// Columns of a coded weight that are decoded before they are packed: they stay in cache between.
+// Columns of a coded weight that are decoded before they are packed: they stay in cache in between.
 constexpr int64_t kDecodedColumns = 64;
 constexpr int64_t kTasksPerThread = 4;
 // Rows are shared out in multiples of what the loop keeps in registers.
@@ -259,7 +259,7 @@ class Product {
     }
   }
 
-  // Tiles of rows go to `end`, where there is one, while they are in cache.
+  // Passes tiles of rows to `end`, unless it is null, while they are in cache.
   void add_matrix(const Term<Element>& term, const Area& area, bool adds, Scratch& scratch,
                   ProductDestination* end) const {
     for (int64_t k = 0; k == 0 || k < term.inner(); k += kInner) {

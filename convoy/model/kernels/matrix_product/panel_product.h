@@ -42,9 +42,9 @@ struct PanelTerm {
 };
 at::Tensor panel_product(const std::vector<PanelTerm>& terms, const ProductOptions& options = {});
 
-// int64 [M]: for each row of the product the column of the largest of the first `num_columns`
-// sums, in fp32. The first of equal ones; -1 where the largest is not finite or one is NaN. The
-// product itself never exists.
+// int64 [M]: for each row of the product the column of the largest of the first `num_columns` sums,
+// in fp32. Of equal sums the first counts; -1 where the largest sum is not finite or a sum is NaN.
+// The product itself never exists.
 at::Tensor panel_argmax(const std::vector<PanelTerm>& terms, const at::Tensor& bias_N,
                         int64_t num_columns);
 

@@ -17,7 +17,7 @@ namespace autograd = torch::autograd;
 
 class Recomputed;
 
-// A tensor that waits for backward, or the way to compute it.
+// A tensor that is kept for backward, or the function that computes it again.
 class Kept {
  public:
   explicit Kept(const at::Tensor& tensor);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ops whose backward is written by hand, as nodes of LibTorch's graph. One class of node for all of
-// them: torch::autograd::Function is a template that takes every unit with an op ten seconds to
-// compile, and copies its arguments into a dictionary at every call.
+// them: torch::autograd::Function is a template with which each unit with an op takes ten seconds
+// to compile, and it copies its arguments into a dictionary at every call.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,8 +21,8 @@ struct Backward {
   const char* op;                  // named in errors
   std::vector<at::Tensor> inputs;  // undefined ones are allowed
   std::vector<at::Tensor> saved;   // kept until backward has run; the output may be among them
-  // Gradients of `inputs` in their order; those not requested may be undefined. `grad` is
-  // contiguous. Called without recording, on the thread of the inputs' device.
+  // Gradients of `inputs` in their order; gradients that are not requested may be undefined. `grad`
+  // is contiguous. Called without recording, on the thread of the inputs' device.
   std::function<std::vector<at::Tensor>(const at::Tensor& grad,
                                         const std::vector<at::Tensor>& saved,
                                         const std::vector<bool>& wanted)>

@@ -2,9 +2,8 @@
 //
 // A unit of work has the query heads of one key/value head, of one or several new tokens of a row.
 // It goes through the row's keys split by split (attention_splits.h). A unit with a large part of
-// the work is divided among threads by split.
-// Scores, sums and merging in fp32, weights rounded to the model's type before the product with the
-// values, as in packed_attention.
+// the work is divided among threads by split. Scores, sums and merging are fp32; weights are
+// rounded to the model's type before the product with the values, as in packed_attention.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -23,7 +22,7 @@ using attention::kSplitKeys;
 using attention::MergedSums;
 using attention::SplitSums;
 
-// Query rows of a unit where it has several tokens: what stays in the nearest cache.
+// Query rows of a unit with several tokens, few enough to stay in the nearest cache.
 constexpr int64_t kUnitRows = 32;
 // A unit with more than 1 / (kUnitsPerThread * threads) of all work is divided among threads.
 constexpr int64_t kUnitsPerThread = 4;

@@ -15,7 +15,7 @@
 
 namespace convoy::kernels {
 
-// Writes keys and values of the new tokens into their blocks, quantised where the cache is.
+// Writes keys and values of the new tokens into their blocks, quantised if the cache is quantised.
 void store_paged(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCache& cache,
                  const PagedRows& rows);
 

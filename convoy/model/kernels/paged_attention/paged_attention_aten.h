@@ -12,7 +12,7 @@
 namespace convoy::kernels::paged {
 
 // The tokens of blocks in the order of blocks_N, [N * block_tokens, K, E], in `dtype`. `part` is
-// the cache's keys or values, `scales` theirs or undefined.
+// the cache's keys or values, `scales` their scales or undefined.
 at::Tensor gather_blocks(const at::Tensor& part, const at::Tensor& scales,
                          const at::Tensor& blocks_N, at::ScalarType dtype);
 

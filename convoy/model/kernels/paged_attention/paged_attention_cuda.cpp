@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of one new token take our decode kernel, pieces of prompts LibTorch's FlashAttention-2 over
-// gathered blocks. The cache has the layout of paged_attention_aten.cpp, so that file computes
-// heads that the kernels do not take (features that 8 does not divide, more than 256), and scores
-// under a soft cap.
+// Our decode kernel computes rows of one new token. LibTorch's FlashAttention-2 computes pieces of
+// prompts, over gathered blocks. The cache has the layout of paged_attention_aten.cpp, so that file
+// computes heads that the kernels do not take (features that 8 does not divide, more than 256), and
+// scores under a soft cap.
 #include <numbers>
 
 #include "convoy/model/kernels/attention/attention_cuda.h"
@@ -136,7 +136,8 @@ at::Tensor transform_and_store(const at::Tensor& q_THE, const at::Tensor& k_TKE,
   return out_THE;
 }
 
-// A kernel for one new token per row, and the query heads of a kv head that a block of it takes.
+// A kernel for one new token per row, and the number of query heads of a kv head that one of its
+// blocks takes.
 struct DecodeKernel {
   std::string name;
   int64_t heads;

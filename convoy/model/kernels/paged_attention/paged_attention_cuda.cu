@@ -3,9 +3,9 @@
 // Attention of one new token per row over a paged cache. A block of threads takes a share of all
 // keys. It goes through one row and kv head after another, for up to kHeads query heads at once, so
 // that keys and values are read once for a group. A team of 8, 16 or 32 lanes holds one token: each
-// lane kThreadElements of its head. Softmax runs online in base 2; a second kernel joins the parts
-// of a row in several shares. Reference: paged_attention_aten.cpp. Flash-Decoding: Dao et al.,
-// 2023.
+// lane holds kThreadElements elements of a head. Softmax runs online in base 2; a second kernel
+// joins the parts of a row in several shares. Reference: paged_attention_aten.cpp. Flash-Decoding:
+// Dao et al., 2023.
 #include "convoy/model/kernels/cuda/functions.cuh"
 #include "convoy/model/kernels/cuda/teams.cuh"
 #include "convoy/model/kernels/paged_attention/paged_shares.cuh"
@@ -13,7 +13,8 @@
 namespace convoy::kernels::gpu {
 namespace {
 
-// By bits: a choice between elements of an array would put the array into the thread's memory.
+// Exchanges by bits, because a choice between elements of an array would put the array into the
+// thread's memory.
 CONVOY_DEVICE void exchange_if(bool condition, float& a, float& b) {
   const uint32_t different = condition ? as_bits(a) ^ as_bits(b) : 0;
   a = as_float(as_bits(a) ^ different);
@@ -106,8 +107,8 @@ struct TeamAttention {
     return scattered_sum<kHeads>(products, team.lane, team.lanes / 2);
   }
 
-  // Tokens `first` + n * teams + own number for n < kTogether, as far as they lie in [begin, end).
-  // All of them are in one block of the cache.
+  // Takes the tokens `first` + n * teams + this team's number for n < kTogether, as far as they are
+  // in [begin, end). All of them are in one block of the cache.
   CONVOY_DEVICE void take(const int32_t* blocks, uint32_t kv_head, uint32_t first, uint32_t begin,
                           uint32_t end) {
     const PagedPool& pool = launch.pool;
@@ -178,7 +179,7 @@ struct TeamAttention {
     }
   }
 
-  // Every team of the warp ends with the sums of all.
+  // Afterwards every team of the warp has the sums of all teams.
   CONVOY_DEVICE void join_teams() {
     for (uint32_t distance = team.lanes; distance < kWarpThreads; distance *= 2) {
       const auto across = static_cast<int>(distance);
@@ -292,7 +293,7 @@ struct Largest {
   }
 };
 
-// To nearest, ties to even; 0 where it is no number.
+// The integer nearest to `value`, ties to even; 0 for NaN.
 CONVOY_DEVICE uint32_t int8_bits(float value) {
   const float whole = __builtin_rintf(value);
   return whole != whole ? 0 : static_cast<uint32_t>(static_cast<int32_t>(whole)) & 0xff;
@@ -429,7 +430,8 @@ CONVOY_DEVICE void store_tokens(const PagedStoreLaunch& launch) {
       kBlockThreads, blocks))) void paged_decode_##heads##name(const PagedDecodeLaunch launch) { \
     decode<Element, Stored, heads>(launch);                                                      \
   }
-// The last number: blocks that a multiprocessor must hold at once, which bounds the registers.
+// The last argument: number of blocks that a multiprocessor must hold at once, which bounds the
+// registers.
 #define CONVOY_PAGED_STORED(Element, Stored, name)                      \
   CONVOY_PAGED_DECODE(Element, Stored, name, 1, 2)                      \
   CONVOY_PAGED_DECODE(Element, Stored, name, 2, 2)                      \

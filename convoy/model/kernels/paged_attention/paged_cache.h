@@ -2,7 +2,7 @@
 //
 // Keys and values of one layer in blocks of equal length. The blocks of a row may lie in any order.
 // The layout within a block is the device's own: store_paged() writes it and paged_attention()
-// reads it where it lies. One thread.
+// reads it in place. One thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention of one new token per row over a paged cache, on the matrix units: a warp takes 16 keys
-// for 8 query heads of one kv head, and a block of threads a share of all keys. Scores are
-// keys times queries (16 keys x 8 heads), results are values times weights (features x 8 heads), so
-// that few heads fill the units' short side and every key and value goes from memory to registers
-// once, in pieces of 8 features. Softmax runs online in base 2; weights are rounded to bf16 as
-// FlashAttention does. Heads of 64 and 128 features; others take paged_attention_cuda.cu.
-// Reference: paged_attention_aten.cpp.
+// for 8 query heads of one kv head, and a block of threads a share of all keys. Scores are keys
+// times queries (16 keys x 8 heads), results are values times weights (features x 8 heads), so that
+// few heads fill the units' short side and every key and value goes from memory to registers once,
+// in pieces of 8 features. Softmax runs online in base 2; weights are rounded to bf16 as
+// FlashAttention does. It computes heads of 64 and 128 features; paged_attention_cuda.cu computes
+// other heads. Reference: paged_attention_aten.cpp.
 #include "convoy/model/kernels/cuda/matrix_units.cuh"
 #include "convoy/model/kernels/paged_attention/paged_shares.cuh"
 
@@ -67,8 +67,8 @@ struct WarpAttention {
     }
   }
 
-  // Keys `first` to first + 15, as far as they lie in [begin, end). All are in one block of the
-  // cache.
+  // Takes the keys `first` to first + 15, as far as they are in [begin, end). All of them are in
+  // one block of the cache.
   CONVOY_DEVICE void take(const int32_t* blocks, uint32_t kv_head, uint32_t first, uint32_t begin,
                           uint32_t end) {
     const PagedPool& pool = launch.pool;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the kernels of one new token per row: pieces of stored tokens, the parts of rows that
-// blocks of threads take, and the places of their results.
+// Code shared by the kernels of one new token per row: pieces of stored tokens, the parts of rows
+// that blocks of threads take, and the places of their results.
 #pragma once
 
 #include "convoy/model/kernels/cuda/elements.cuh"
@@ -20,7 +20,7 @@ struct Int8 {
   int8_t value;
 };
 
-// kElements of a stored token as they lie in memory.
+// kElements elements of a stored token, as they are in memory.
 template <class Stored>
 struct Piece {
   static constexpr int kWords = kElements * sizeof(Stored) / sizeof(uint32_t);
@@ -80,7 +80,7 @@ class RowSteps {
  public:
   CONVOY_DEVICE explicit RowSteps(const PagedDecodeLaunch& launch, uint32_t (&ends)[kBlockThreads])
       : launch_(launch), ends_(ends) {
-    // From the last rows to the first, because find() begins with the first rows.
+    // The loop goes from the last rows to the first, because find() begins with the first rows.
     uint32_t first = (launch.num_rows + kBlockThreads - 1) / kBlockThreads * kBlockThreads;
     while (first > 0) {
       first -= kBlockThreads;
@@ -234,7 +234,7 @@ CONVOY_DEVICE uint64_t result_place(const PagedDecodeLaunch& launch, const Decod
   return (uint64_t{static_cast<uint32_t>(row.token)} * launch.heads + head) * launch.pool.head_dim;
 }
 
-// Writes to the result where the part is whole, else to where paged_join finds the sum.
+// Writes the sum to the result if the part is whole, else to the place where paged_join reads it.
 template <class Element>
 CONVOY_DEVICE void write_sum(const PagedDecodeLaunch& launch, const Part& part, uint32_t head,
                              uint32_t element, const PartSum& of) {

@@ -33,7 +33,7 @@ struct Rounding<Element, int8_t> {
       finite = finite && magnitude <= std::numeric_limits<float>::max();
       largest = std::max(largest, magnitude);
     }
-    // Values that are not finite stay so.
+    // A value that is not finite makes the scale NaN, so that reading gives NaN.
     scale_ = finite ? largest / kLargestInt8 : std::numeric_limits<float>::quiet_NaN();
   }
   int8_t operator()(Element value) const {

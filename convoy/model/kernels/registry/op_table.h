@@ -63,7 +63,7 @@ const OpTable& own_kernel_op_table();
 // Throws ConfigError.
 OpTable cuda_ops(const std::string& kernels);
 
-// For tests: while it lives, CPU tensors take `table` in every thread. They nest.
+// For tests: while an object lives, CPU tensors use `table` in every thread. Objects may nest.
 class CpuTableOverride {
  public:
   explicit CpuTableOverride(const OpTable& table);

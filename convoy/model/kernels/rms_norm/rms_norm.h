@@ -24,7 +24,7 @@ struct AddedNorm {
 };
 
 // x + added and its norm, both in the type of x. `added` is like x, or undefined: then the sum is
-// x. Differentiable in all tensors. On GPUs one pass over the rows, and one backward.
+// x. Differentiable in all tensors. On GPUs forward and backward take one pass over the rows each.
 AddedNorm add_rms_norm(const at::Tensor& x, const at::Tensor& added, const at::Tensor& weight_D,
                        double epsilon, NormOrder order);
 

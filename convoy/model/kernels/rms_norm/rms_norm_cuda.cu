@@ -67,7 +67,7 @@ CONVOY_DEVICE void differentiate_rows(const RmsNormLaunch& launch) {
     auto* to = static_cast<Element*>(launch.result) + row * launch.width;
     const auto* added = static_cast<const Element*>(launch.added);
     const float inverse = launch.inverse_rms[row];
-    // normal and d(n) of kCount elements.
+    // Reads kCount elements and gives their normal form and d(n).
     const auto read = [&](uint64_t at, float(&normal)[kCount], float(&grad)[kCount]) {
       float scale[kCount];
       load(from + at, normal);

@@ -11,8 +11,8 @@
 namespace convoy::kernels {
 
 // One slot for each row: `slots`, or the row's own number where `slots` is empty. Throws StateError
-// for another number of slots, for slots from `num_states` on, and for one that two rows have; `op`
-// names the caller.
+// for another number of slots, for slots from `num_states` on, and for a slot that two rows have;
+// `op` names the caller.
 std::vector<int64_t> row_slots(const std::vector<int64_t>& slots, const RowIndex& rows,
                                int64_t num_states, const char* op);
 

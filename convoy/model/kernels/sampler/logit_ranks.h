@@ -37,13 +37,14 @@ struct LikeliestIds {
 
 class LogitRanks {
  public:
-  // The shortest prefix of the ids by likelihood that is `enough`, which grows with the prefix. At
-  // least one id; all of `most` where none is enough, or all ids with a weight without `most`.
+  // Returns the shortest prefix of the ids by likelihood for which `enough` is true; `enough` stays
+  // true for longer prefixes. The prefix has at least one id. If no prefix is enough, it has all
+  // ids of `most`, or without `most` all ids with a weight.
   using Enough = std::function<bool(const LogitMass&)>;
   LikeliestIds shortest(const WeighedLogits& row, const Enough& enough,
                         const LikeliestIds* most = nullptr);
 
-  // By falling likelihood, at most `count`: ids of no weight are left out.
+  // At most `count` ids by falling likelihood, without ids that have no weight.
   std::vector<int32_t> in_order(const WeighedLogits& row, int64_t count);
 
  private:

@@ -24,7 +24,7 @@ struct SamplingRule {
   double temperature = 1.0;  // 0: the most likely id
   int64_t top_k = 0;         // most likely ids kept; 0 = all
   double top_p = 1.0;        // keeps the smallest set of likeliest ids with at least this share
-  double min_p = 0.0;        // keeps ids with at least this share of the likeliest one's
+  double min_p = 0.0;        // keeps ids with at least this share of the greatest probability
   double repetition_penalty = 1.0;  // divides logits of seen ids; multiplies negative ones
   double frequency_penalty = 0;     // taken from the logit of an id for each time the answer has it
   double presence_penalty = 0;      // taken once from the logit of each id of the answer
@@ -98,7 +98,7 @@ struct SamplingTables {
 
 // Picked tokens, which the host has not read.
 struct PickedTokens {
-  // int64; 0 in the place of kNoToken: input of the next pass
+  // int64: the input of the next pass, with 0 in place of kNoToken.
   at::Tensor next_ids_R;
   // int32: the id and the bits of its fp32 logprob, then the same for the row's most likely ids, as
   // many as the largest num_likeliest. kNoToken follows the last id of a row.

@@ -78,7 +78,7 @@ class RowSampler {
     return {logits_, weights_, range.highest, static_cast<float>(floor)};
   }
 
-  // Sums over all logits as they came, in the loop of the cross-entropy.
+  // Sums over all logits as the model gave them, in the loop of the cross-entropy.
   float log_sum_exp_of(const Element* logits) {
     if constexpr (std::is_same_v<Element, float>) {
       return floats_.log_sum_exp(logits, num_logits_, nullptr);

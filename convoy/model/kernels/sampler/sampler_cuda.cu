@@ -125,7 +125,7 @@ struct RowOfLogits {
   const Element* logits;
   uint32_t ids;
 
-  // body(id, logit) for the ids of this thread, neighbouring threads side by side.
+  // Calls body(id, logit) for the ids of this thread, neighbouring threads side by side.
   template <class Body>
   CONVOY_DEVICE void for_some(Body body) const {
     const uint32_t vectors = ids / kCount;
@@ -212,7 +212,7 @@ class RowSampler {
     return BlockTeam::joined(Sum{sum}).value;
   }
 
-  // Counts and weights of what `cut` keeps from each of kProbes patterns on.
+  // Counts and weights of the logits that `cut` keeps, from each of kProbes patterns on.
   CONVOY_DEVICE Masses masses(const Cut& cut, uint32_t first, uint32_t step) const {
     Masses own{};
     used_.for_some([&](uint32_t id, float value) {
@@ -320,7 +320,7 @@ class RowSampler {
     return shared_id(has, found);
   }
 
-  // `id` of the one thread that has it.
+  // Returns `id` of the one thread for which `has` is true.
   CONVOY_DEVICE static uint32_t shared_id(bool has, uint32_t id) {
     return BlockTeam::joined(Highest{has ? id : 0}).value;
   }

@@ -27,7 +27,7 @@ struct SampledId {
 };
 
 struct SampleLaunch {
-  const void* logits = nullptr;     // the model's, unchanged
+  const void* logits = nullptr;     // logits of the model, unchanged
   const void* penalised = nullptr;  // `logits` where no row is penalised
   const SampleRule* rules = nullptr;
   SampledId* sampled = nullptr;
@@ -35,7 +35,7 @@ struct SampleLaunch {
   int64_t row_stride = 0;       // elements between rows of `logits`
   int64_t penalised_stride = 0;
   uint32_t rows = 0;
-  uint32_t ids = 0;      // may be picked: the first of the row's logits
+  uint32_t ids = 0;      // number of ids that may be picked, the first of the row
   uint32_t columns = 0;  // all logits of a row, over which log-probabilities are normalised
   uint32_t vectors = 0;  // every row may be read by vectors
 };

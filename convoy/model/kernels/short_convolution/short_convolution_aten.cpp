@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inputs of all tokens at one distance are gathered from x, the tails and a row of zeros. In
-// fp32.
+// The inputs of all tokens at one distance are gathered from x, the tails and a row of zeros. Sums
+// are fp32.
 #include <ATen/ATen.h>
 
 #include "convoy/machine/device/transfer.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Token by token, all channels side by side. Forward splits tokens over threads, backward channels,
-// so that each weight's gradient is summed in one order.
+// Computes token by token, all channels side by side. Forward divides the tokens among threads;
+// backward divides the channels, so that each weight's gradient is summed in one order.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -18,11 +18,11 @@ constexpr int64_t kChannelBlock = 128;
 // After this many tokens a sum in fp32 is added to a sum in fp64.
 constexpr int64_t kTokensPerSum = 256;
 
-// The rows of a pass and what stands before them.
+// The rows of a pass and the inputs before them.
 template <class Element>
 class ConvolutionInputs {
  public:
-  // `tails` null: zeros stand before each row.
+  // `tails` null: the inputs before each row are zeros.
   ConvolutionInputs(const at::Tensor& x_TC, const RowIndex& rows, int64_t taps,
                     const Element* tails, int64_t tail_stride, std::vector<int64_t> slots)
       : x_(x_TC.const_data_ptr<Element>()),
@@ -94,8 +94,8 @@ at::Tensor forward(const at::Tensor& x_TC, const at::Tensor& weight_CW, const Ro
   return y_TC;
 }
 
-// The last W - 1 inputs of each row. A tail of a short row keeps some of its own inputs, which move
-// to the front: ascending order reads each before it is replaced.
+// Stores the last W - 1 inputs of each row. A tail of a short row keeps some of its own inputs,
+// which move to the front: ascending order reads each before it is replaced.
 template <class Element>
 void replace_tails(const ConvolutionInputs<Element>& inputs, const RowIndex& rows,
                    const at::Tensor& tails_SVC, const std::vector<int64_t>& slots) {
@@ -122,7 +122,7 @@ at::Tensor advance(const at::Tensor& x_TC, const at::Tensor& weight_CW, const Ro
   return y_TC;
 }
 
-// Some channels of all rows.
+// The backward pass over some channels of all rows.
 template <class Element>
 class ChannelBackward {
  public:
@@ -213,7 +213,7 @@ class ChannelBackward {
   int64_t count_;
   std::vector<float> weight_, reversed_, sums_;
   std::vector<double> totals_;
-  std::vector<float> grad_sums_;  // and a row of zeros
+  std::vector<float> grad_sums_;  // sums of gradients, and a row of zeros
   std::vector<const Element*> of_token_;
   std::vector<const float*> behind_;
   int64_t tokens_in_sums_ = 0;

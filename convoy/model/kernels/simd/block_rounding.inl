@@ -99,7 +99,7 @@ CONVOY_INLINE void round_block(const Element* from, RoundedBlock& block) {
   float steps = kMostCode / most;
   if (scale < std::numeric_limits<float>::min()) scale = steps = 0.0f;
   if (!(most <= std::numeric_limits<float>::max()))
-    scale = std::numeric_limits<float>::quiet_NaN();  // and so the row's products
+    scale = std::numeric_limits<float>::quiet_NaN();  // makes the row's products NaN too
   BlockCodes codes = nearest_codes(values, steps);
   if constexpr (bits == 4)
     for (Bytes16& half : codes.halves) half = in_nibble_order(half);
@@ -110,7 +110,7 @@ CONVOY_INLINE void round_block(const Element* from, RoundedBlock& block) {
   __builtin_memcpy(block.codes, &codes, sizeof codes);
 }
 
-// Blocks of a row, the last one filled up with zeros.
+// Rounds a row to blocks, the last one filled up with zeros.
 template <class Element, int bits>
 void round_to_bytes(const Element* values, int64_t count, RoundedBlock* blocks) {
   int64_t first = 0;

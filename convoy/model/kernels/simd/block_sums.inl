@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of products of a block's codes with a row's, four inputs of a column in each word.
-// BlockSums<bits>: kShift is added to codes so that they have no sign, and the sum of a row's block
-// starts with minus the excess that kShift adds. CONVOY_DOT_PRODUCTS: the CPU adds four products of
-// bytes in one instruction (VNNI).
+// Sums of products of the codes of a weight with the codes of a row's block, four inputs of a
+// column in each word. BlockSums<bits>: kShift is added to codes so that they have no sign, and the
+// sum of a row's block starts with minus the excess that kShift adds. CONVOY_DOT_PRODUCTS: the CPU
+// adds four products of bytes in one instruction (VNNI).
 
 using RegisterShorts = int16_t __attribute__((vector_size(4 * kRegisterLanes)));
 #if CONVOY_SIMD_LEVEL >= 2

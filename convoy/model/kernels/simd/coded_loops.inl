@@ -33,7 +33,7 @@ CONVOY_INLINE Floats look_up(Floats table, Words places) {
 }
 #endif
 
-// Sixteen bytes as words. The compiler's own conversion of vectors takes them one by one.
+// Sixteen bytes as words. The compiler's own conversion would convert them one by one.
 #if CONVOY_SIMD_LEVEL >= 2
 CONVOY_INLINE Words load_bytes(const uint8_t* from) {
   return reinterpret_cast<Words>(_mm512_maskz_cvtepu8_epi32(

@@ -14,8 +14,8 @@ enum class CpuIsa {
   Baseline,
   Avx2,        // with FMA
   Avx512,      // F, BW, DQ, VL
-  Avx512Bf16,  // and the bf16 dot product and VBMI
-  Amx,         // and units that multiply tiles of bf16
+  Avx512Bf16,  // plus the bf16 dot product and VBMI
+  Amx,         // plus units that multiply tiles of bf16
 };
 
 // Sets of levels: bit i is level i.

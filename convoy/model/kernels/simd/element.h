@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a tensor's dtype to the element type of the inner loops, and the ways work is split over
-// threads.
+// Selects the element type of the inner loops by a tensor's dtype, and splits work over threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -42,7 +41,7 @@ using TaskBody = std::function<void(int64_t)>;
 void for_tasks(int64_t tasks, int64_t work, const std::function<TaskBody()>& make_body);
 
 // The same for tasks that read memory one after the other: a thread takes neighbours as long as its
-// share lasts, so that the hardware goes on fetching ahead, and then helps the others.
+// share lasts, so that the hardware goes on fetching ahead, and then helps other threads.
 void for_neighbouring_tasks(int64_t tasks, int64_t work,
                             const std::function<TaskBody()>& make_body);
 

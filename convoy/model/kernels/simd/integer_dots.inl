@@ -15,7 +15,8 @@ constexpr int64_t kDotRows = 2;
 template <int64_t rows>
 constexpr int64_t kDotParts = rows == 1 && kRegistersOfRow >= 4 ? 4 : 2;
 
-// The compiler would load all rows first and have no register left for their sums.
+// Without this barrier the compiler would load all rows first and have no register left for their
+// sums.
 template <class Register>
 CONVOY_INLINE void keep_in_order([[maybe_unused]] Register& sums) {
 #if CONVOY_SIMD_LEVEL >= 1

@@ -246,7 +246,7 @@ void pack_panel_part(const From* b, int64_t stride, int64_t columns, int64_t k, 
 template <int64_t panels, class From, class Element>
 void pack_panels(const From* b, int64_t stride, int64_t k, Element* packed) {
   constexpr int64_t pair = kPair<Element>;
-  constexpr int64_t kAhead = 8;  // rows; further than the hardware looks from row to row
+  constexpr int64_t kAhead = 8;  // rows; further ahead than the hardware fetches
   const int64_t panel_stride = panel_elements<Element>(k);
   for (int64_t at = 0; at + pair <= k; at += pair, b += pair * stride) {
     Element* to = packed + at * kPanelColumns;

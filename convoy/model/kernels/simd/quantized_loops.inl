@@ -2,8 +2,8 @@
 //
 // Products with codes of a quantised weight. For few rows codes are decoded in registers, for many
 // rows to a panel. A word holds the codes of one column for successive k: four bytes, or eight
-// nibbles with even k in its lower half. Codes are whole numbers, so bf16 holds them; scales are
-// for the caller. See panel_gemm.inl.
+// nibbles with even k in its lower half. Codes are whole numbers, so bf16 holds them; the caller
+// applies the scales. See panel_gemm.inl.
 
 // Code `place` (of k) of each word, sign extended.
 template <int bits>
@@ -106,8 +106,8 @@ struct PairDecoder<c10::BFloat16, 8> {
                                     _mm512_loadu_si512(table + 64));
   }
 };
-// bf16 by nibble. The fifth bit of the index belongs to the next nibble, so each value stands in
-// the table twice.
+// bf16 by nibble. The fifth bit of the index belongs to the next nibble, so each value is in the
+// table twice.
 constexpr uint16_t kNibbleValues[32] = {
     0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0xc100, 0xc0e0, 0xc0c0,
     0xc0a0, 0xc080, 0xc040, 0xc000, 0xbf80, 0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0,
@@ -266,7 +266,8 @@ void multiply_unpacked_bytes(const Element* a, int64_t stride_a, CodedView b, fl
 }
 #endif
 
-// A block of rows or fewer decodes in registers. More rows unpack the codes. The bits are the same.
+// Up to one block of rows decodes the codes in registers. For more rows the codes are unpacked
+// first. The bits are the same.
 template <class Element>
 void multiply_bytes(const Element* a, int64_t stride_a, CodedView b, float* c, int64_t stride_c,
                     GemmShape shape, bool accumulate) {

@@ -118,7 +118,7 @@ void gated_backward(const Element* grad, const Element* gate, const Element* up,
   });
 }
 
-// Zeros what lies outside [begin, end) below width.
+// Sets the elements below `width` outside [begin, end) to zero.
 template <class Element>
 void clear_outside(Element* row, int64_t begin, int64_t end, int64_t width) {
   std::fill(row, row + begin, Element(0.0f));

@@ -59,7 +59,7 @@ struct PackedView {
   const Element* panels = nullptr;
   int64_t panel_stride = 0;  // elements
 
-  // Columns from `column` (a multiple of kPanelColumns) and k from `k` (even) on.
+  // The part from column `column` (a multiple of kPanelColumns) and from `k` (even) on.
   PackedView from(int64_t column, int64_t k) const {
     return {panels + column / kPanelColumns * panel_stride + k * kPanelColumns, panel_stride};
   }
@@ -80,7 +80,7 @@ struct LargestLogit {
 // Thresholds that one pass over a row of logits tries.
 inline constexpr int64_t kLogitThresholds = 4;
 
-// Loops that keep some of `count` logits write up to as many more than they keep.
+// Loops that keep some of `count` logits may write this many values more than they keep.
 inline constexpr int64_t kLogitSlack = 16;
 
 // The number and weight of logits from a threshold up.
@@ -123,16 +123,16 @@ struct ConvolutionTaps {
   int64_t channels = 0;
 };
 
-// Codes of a quantised weight in panels of words [k of a word, kPanelColumns], each of successive k
-// of a column: four signed bytes, none of them -128, or eight signed nibbles with even k in the
-// lower half.
+// Codes of a quantised weight in panels of words [k of a word, kPanelColumns]. A word has the codes
+// of successive k of a column: four signed bytes, none of them -128, or eight signed nibbles with
+// even k in the lower half.
 struct CodedView {
   const uint32_t* codes = nullptr;
   int64_t panel_stride = 0;  // words
 };
 
-// Groups of `inputs` successive k (32, 64 or 128) of panels of nibbles, each with kPanelColumns
-// scales and offsets.
+// Groups of `inputs` successive k (32, 64 or 128) of panels of nibbles. Each group has
+// kPanelColumns scales and offsets.
 struct NibbleGroups {
   const c10::BFloat16* scales = nullptr;
   const c10::BFloat16* offsets = nullptr;  // null: none
@@ -146,7 +146,7 @@ struct NibbleGroups {
     if (row_sums != nullptr) rest.row_sums += row * row_sums_stride;
     return rest;
   }
-  // From the panel of `column`, a multiple of kPanelColumns, on.
+  // The groups from the panel of `column`, a multiple of kPanelColumns, on.
   NibbleGroups from_column(int64_t column) const {
     NibbleGroups rest = *this;
     const int64_t elements = column / kPanelColumns * panel_stride;
@@ -183,7 +183,7 @@ struct SimdKernels {
   // y = norm(x) * w over contiguous rows; inverse_rms per row may be null.
   void (*rms_norm)(const Element* x, const Element* weight, Element* y, float* inverse_rms,
                    RowShape shape, NormParameters parameters);
-  // grad_weight [width] is added to; null: not computed.
+  // The gradient of the weight is added to grad_weight [width]; null: not computed.
   void (*rms_norm_backward)(const Element* grad, const Element* x, const Element* weight,
                             const float* inverse_rms, Element* grad_x, float* grad_weight,
                             RowShape shape, NormParameters parameters);
@@ -250,14 +250,14 @@ struct SimdKernels {
   // weights[i] = exp((logits[i] - highest) * inverse_temperature).
   void (*weigh_logits)(const float* logits, int64_t count, float highest, float inverse_temperature,
                        float* weights);
-  // One of `masses` for each of kLogitThresholds `thresholds`. Weights are summed in fp64.
+  // Fills one of `masses` for each of kLogitThresholds `thresholds`. Weights are summed in fp64.
   void (*logit_mass)(const float* logits, const float* weights, int64_t count,
                      const float* thresholds, LogitMass* masses);
   // weights[i] = 0 where it or logits[i] lies below its bound.
   void (*keep_weights)(const float* logits, int64_t count, float lowest_logit, float lowest_weight,
                        float* weights);
-  // The places with from <= logits[i] < below, ascending; returns how many. `ids` has room for
-  // kLogitSlack more.
+  // Writes the places with from <= logits[i] < below to `ids`, ascending; returns their number.
+  // `ids` has room for kLogitSlack more.
   int64_t (*find_logits)(const float* logits, int64_t count, float from, float below, int32_t* ids);
   // Copies only the logits and weights in that interval, in their order; returns their number. The
   // destination needs room for kLogitSlack more and may be the source.
@@ -296,7 +296,7 @@ struct SimdKernels {
                        Element* packed);  // b_t[n][k]
   void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
                           Element* packed);  // rounds
-  // C [m, round_up(n, kPanelColumns)] = A codes, or C += it. The columns of C from n on are
+  // C [m, round_up(n, kPanelColumns)] = A codes, or C += A codes. The columns of C from n on are
   // undefined.
   void (*multiply_bytes)(const Element* a, int64_t stride_a, CodedView b, float* c,
                          int64_t stride_c, GemmShape shape, bool accumulate);

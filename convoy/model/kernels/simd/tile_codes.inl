@@ -10,7 +10,7 @@
 // Rows that share an unpacked panel, and the number of its k.
 constexpr int64_t kCodedRows = 256;
 constexpr int64_t kCodedInner = 256;
-// k of few rows that are widened at a time: the codes of a panel are read in order.
+// Number of k that are widened at a time for few rows: the codes of a panel are read in order.
 constexpr int64_t kWideInner = 4096;
 // Words that are fetched ahead.
 constexpr int64_t kPrefetchedWords = 1024;
@@ -39,7 +39,7 @@ struct WordValues<8> {
   }
 };
 
-// Sums of rows for a panel.
+// The sums of `rows` rows for a panel.
 template <int rows>
 struct RowSums {
   RowSums() = default;
@@ -57,8 +57,8 @@ struct RowSums {
   __m512 of[rows][2]{};
 };
 
-// Adds up to kTileInner k of a panel. `a`: fp32, kWideInner apart, zero behind the last k. Returns
-// the next codes.
+// Adds at most kTileInner k of a panel to the sums. `a`: fp32, kWideInner apart, zero behind the
+// last k. Returns the next codes.
 template <int bits, int rows>
 inline const uint32_t* add_tile(const float* a, const uint32_t* codes, int64_t inputs,
                                 RowSums<rows>& sums) {

@@ -147,7 +147,7 @@ CONVOY_INLINE Words rounded_words(const Floats& value) {
 }
 CONVOY_INLINE void store(c10::BFloat16* to, const Floats& value) {
 #if CONVOY_SIMD_LEVEL >= 3
-  // Takes numbers below the smallest normal one for 0, as the dot product does.
+  // This instruction takes numbers below the smallest normal one for 0, as the dot product does.
   const auto bits = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(value));
 #elif CONVOY_SIMD_LEVEL == 2
   using Halves = uint16_t __attribute__((vector_size(32)));
@@ -208,7 +208,7 @@ CONVOY_INLINE Floats smaller(const Floats& a, const Floats& b) {
   return by_register<Floats>([](auto x, auto y) { return x < y ? x : y; }, a, b);
 }
 
-// Fixed pairing, so the sum does not depend on the instruction set's own order.
+// Adds lanes in fixed pairs, so the sum does not depend on the instruction set's own order.
 CONVOY_INLINE float sum(Floats value) {
   float lanes[kLanes];
   store(lanes, value);

@@ -10,7 +10,7 @@
 namespace convoy::kernels {
 
 // fp64 scalar on the device of `tensors`, which are contiguous fp32 or bf16 of one device; on the
-// CPU where there are none. Nothing waits for the device. The same bits for every number of
+// CPU if there are no tensors. Nothing waits for the device. The same bits for every number of
 // threads.
 at::Tensor sum_of_squares(const std::vector<at::Tensor>& tensors);
 

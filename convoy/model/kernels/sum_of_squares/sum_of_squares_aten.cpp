@@ -4,7 +4,7 @@
 namespace convoy::kernels {
 namespace {
 
-// A few launches for any number of tensors.
+// Takes a few launches for any number of tensors.
 at::Tensor sum(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> wide;
   for (const at::Tensor& tensor : tensors) wide.push_back(tensor.to(at::kFloat));

@@ -21,7 +21,7 @@ CONVOY_DEVICE void add_squares(const Element* from, double& sum) {
   }
 }
 
-// The threads' sums in the order of a tree: the same bits each time.
+// Adds the threads' sums in the order of a tree, so that the bits are the same each time.
 CONVOY_DEVICE double sum_of_block(double own) {
   CONVOY_SHARED double of_threads[kBlockThreads];
   const uint32_t thread = thread_of_block();

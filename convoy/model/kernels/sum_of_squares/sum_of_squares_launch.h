@@ -8,9 +8,9 @@
 
 namespace convoy::kernels::gpu {
 
-// A kernel's parameters may take 4 KiB.
+// The most tensors of one launch, because the arguments of a kernel may take 4 KiB.
 inline constexpr uint32_t kSquaresTensors = 160;
-// Elements that a block takes at a time.
+// Elements that a block of threads takes at a time.
 inline constexpr uint64_t kSquaresChunk = 32'768;
 
 struct SquaresLaunch {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's ops on every device: the noise is added once a pass, and a single block of the model
-// computes a hundred times as much.
+// Uses LibTorch's ops on every device, which is fast enough: the noise is added once a pass, and a
+// single block of the model computes a hundred times as much.
 #include "convoy/model/kernels/uniform_noise/uniform_noise.h"
 
 #include <ATen/ATen.h>

@@ -10,7 +10,7 @@
 namespace convoy::families {
 
 architecture::DecoderSpec read_ministral3_spec(const io::JsonReader& config);
-// The text model under `text_config`: one of Mistral or of Ministral 3.
+// The text model under `text_config`: a model of Mistral or of Ministral 3.
 architecture::DecoderSpec read_nested_mistral3_spec(const io::JsonReader& config);
 
 }  // namespace convoy::families

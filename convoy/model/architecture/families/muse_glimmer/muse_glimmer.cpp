@@ -22,7 +22,7 @@ bool is_full_unlisted(int64_t layer, int64_t num_layers) {
   return (num_layers - 1 - layer) % kInterval == 0;
 }
 
-// 0 in layer_rope_theta is a layer that does not rotate. transformers rotates all the others by
+// 0 in layer_rope_theta means a layer that does not rotate. transformers rotates all the others by
 // rope_theta, whatever their numbers are. The first entries of a longer list are used.
 bool layer_rotates(const io::JsonReader& config, const io::Json& theta, double rope_theta) {
   if (!theta.is_number()) config.fail(kThetas, "must be a list of numbers");
@@ -110,7 +110,8 @@ architecture::DecoderSpec read_nested_muse_glimmer_spec(const io::JsonReader& co
   refuse_unsupported(config);
   architecture::DecoderSpec spec = read_muse_glimmer_spec(config.require_object("text_config"));
   spec.text_module = "model.language_model";
-  // The head is the whole model's, and so is the key: transformers does not read text_config's.
+  // The head and its key belong to the whole model: transformers does not read this key in
+  // text_config.
   spec.tied_head = config.bool_or("tie_word_embeddings", false);
   return spec;
 }
