@@ -59,6 +59,7 @@ std::optional<ToolCall> read_call(std::string_view text, bool needs_arguments) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) return {};
   const std::string name = json["name"].get<std::string>();
+  if (name.find_first_not_of(kSpace) == std::string::npos) return {};  // no client could call it
   const char* const key = json.contains("arguments") ? "arguments" : "parameters";
   const Json arguments = json.value(key, Json());
   if (arguments.is_null() && !needs_arguments) return ToolCall{name, "{}"};

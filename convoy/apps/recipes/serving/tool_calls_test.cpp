@@ -80,7 +80,9 @@ TEST(ToolCalls, WhatIsNoHermesCallIsText) {
   for (const std::string answer :
        {"<tool_call>{\"name\":\"f\",</tool_call>", "a <tool_call>[1]</tool_call> b",
         "<tool_call>{\"name\":5}</tool_call>", "<tool_call>{\"name\":\"f\",\"arguments\":3}",
-        "<tool_call>", "a < b <tool", "</tool_call>", "  x \n\n", "{\"name\":\"f\"}"})
+        "<tool_call>{\"name\":\"\",\"arguments\":{}}</tool_call>",
+        "<tool_call>{\"name\":\" \"}</tool_call>", "<tool_call>", "a < b <tool", "</tool_call>",
+        "  x \n\n", "{\"name\":\"f\"}"})
     expect_read(ToolFormat::Hermes, answer, answer);
 }
 
@@ -96,8 +98,9 @@ TEST(ToolCalls, LlamaCallsBeginAnAnswer) {
 
 TEST(ToolCalls, WhatIsNoLlamaCallIsText) {
   for (const std::string answer :
-       {R"({"name": "Ann", "age": 3})", R"({"name":"f","parameters":[1]})", "{", "{}", "[1]",
-        R"(Use {"name":"f","parameters":{}})", "<|python", "<|python_tag|>f.call()", " \n", "é"})
+       {R"({"name": "Ann", "age": 3})", R"({"name":"","parameters":{}})",
+        R"({"name":"f","parameters":[1]})", "{", "{}", "[1]", R"(Use {"name":"f","parameters":{}})",
+        "<|python", "<|python_tag|>f.call()", " \n", "é"})
     expect_read(ToolFormat::Llama3Json, answer, answer);
 }
 
