@@ -126,7 +126,8 @@ class HttpReward final : public Reward {
     throw NetworkError(
         fmt::format("reward `{}`: {} gave no rewards within {} s: {}", settings_.name,
                     settings_.url, settings_.timeout_s, why),
-        {.key = "reward.url", .hint = "look at the server, or raise timeout_s; --resume goes on"});
+        {.key = "reward.url",
+         .hint = "look at the server, or raise timeout_s; the same command goes on"});
   }
 
   std::vector<double> numbers_in(const std::string& body, std::span<const JudgedText> texts) const {

@@ -42,10 +42,9 @@ auto with_keys_of_reward(const settings::RewardSettings& settings, const Body& b
                        .hint = "check url, which mostly ends in /v1, model, and the key in "
                                "CONVOY_ENGINE_KEY"});
   } catch (const NetworkError& error) {
-    throw NetworkError(fmt::format("reward `{}`: {}", settings.name, error.what()),
-                       {.key = "reward.url",
-                        .hint = "start the server, or check address and network; --resume goes "
-                                "on"});
+    throw NetworkError(
+        fmt::format("reward `{}`: {}", settings.name, error.what()),
+        {.key = "reward.url", .hint = "start the server, or check address and network"});
   }
 }
 
@@ -123,7 +122,8 @@ class JudgeReward final : public Reward {
     if (reply.finish == process::TextFinish::Error) {
       if (reply.error_may_pass)
         throw NetworkError(
-            fmt::format("row {}, sample {}: {}", text.row_number, text.sample, reply.error));
+            fmt::format("row {}, sample {}: {}", text.row_number, text.sample, reply.error),
+            {.hint = "look at the server, then run the same command again"});
       refuse_text(settings_, text, reply.error, "look at the server and at the text");
     }
     const std::string said = process::split_think(reply.text, false).said;
