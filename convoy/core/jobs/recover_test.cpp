@@ -176,7 +176,6 @@ TEST_F(RecoverSqlite, PagesThatAreGoneCostWhatWasOnThem) {
     if (!recovery.kept_aside.empty()) fs::remove(recovery.kept_aside);
   }
   // The loss of index pages costs no result, nor that of the first page, which lists the tables.
-  // tables.
   EXPECT_GT(num_kept, 5u);
 }
 

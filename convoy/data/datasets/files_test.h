@@ -33,7 +33,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-// The source of a chat template without its {% generation %} tags.
+// Removes the {% generation %} tags from the source of a chat template.
 inline std::string untagged(std::string source) {
   for (size_t open = source.find("{%"); open != std::string::npos; open = source.find("{%", open)) {
     const size_t close = source.find("%}", open) + 2;

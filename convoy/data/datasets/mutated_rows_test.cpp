@@ -56,7 +56,7 @@ std::vector<Json> other_values() {
           {{"a", {{"b", {1, 2}}}}}};
 }
 
-// `row` with each value in it, at any depth, gone or of another type.
+// Appends copies of `row`; in each, one value at any depth is removed or has another type.
 void collect_changed(const Json& row, Json::json_pointer at, std::vector<Json>& out) {
   const Json& value = row.at(at);
   if (!at.empty()) {
@@ -80,8 +80,8 @@ void collect_changed(const Json& row, Json::json_pointer at, std::vector<Json>& 
 
 class MutatedRows : public ::testing::Test {
  protected:
-  // Each use of a row by a command, on one row per file: another exception than DataError fails the
-  // test.
+  // Uses the row as each command does, as the only row of a file. An exception other than DataError
+  // fails the test.
   void use(const std::string& row, Outcome& outcome) {
     const auto path = folder_.write("rows.jsonl", row + "\n");
     const auto read = [&](RowUse how, const EncodedRows::Encode& encode) {

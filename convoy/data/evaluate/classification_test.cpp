@@ -59,7 +59,8 @@ TEST(Classification, TableHasARowForEachClassAndTheMatrix) {
             "accuracy 0.8000, macro f1 0.7619, weighted f1 0.8190\n");
 }
 
-// Long names have columns of numbers; cells of a great many classes are not shown.
+// Columns of classes with long names are numbered. With very many classes, the counts of single
+// cells are not shown.
 TEST(Classification, TableStaysReadable) {
   ConfusionMatrix pair(2);
   pair.add(1, 0);

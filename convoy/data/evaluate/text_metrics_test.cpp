@@ -47,7 +47,7 @@ TEST(TextMetrics, AreThoseOfTheReferenceImplementations) {
     for (size_t metric = 0; metric < metrics.names().size(); ++metric) {
       const std::string& name = metrics.names()[metric];
       if (!wanted.contains(name)) continue;
-      // Counts 0 here, by choice.
+      // Convoy gives an empty prediction the SARI 0, by choice; the reference gives another value.
       if (name == "sari" && scores.values[metric] == 0 &&
           sample.pred.find_first_not_of(" \t\r\n") == std::string::npos) {
         ++compared[name];
@@ -151,7 +151,8 @@ TEST(UnicodeText, BytesThatAreNoUtf8AreOneCharacterEach) {
   EXPECT_EQ(rouge_words(broken, RougeWords::Unicode), (std::vector<std::string>{"a", "z"}));
 }
 
-// The table as rouge_score fills it and goes back through it.
+// The reference: fills the whole table of the longest common subsequence and traces it back, as
+// rouge_score does.
 std::vector<size_t> subsequence_by_table(const std::vector<int32_t>& first,
                                          const std::vector<int32_t>& second) {
   std::vector<std::vector<int>> table(first.size() + 1, std::vector<int>(second.size() + 1));
@@ -193,8 +194,8 @@ TEST(CommonSubsequence, IsTheOneThatTheTableFinds) {
 }
 
 TEST(CommonSubsequence, LongTextsAreNoMatterOfMemory) {
-  // 50,000 words in the order 0, 1, 2, ... against the same with every fifth left out: 40,000 are
-  // common.
+  // The second text is the first, 50,000 words in the order 0, 1, 2, ..., without every fifth word:
+  // 40,000 words are common.
   std::vector<int32_t> all(50'000);
   std::vector<int32_t> some;
   for (int32_t word = 0; word < 50'000; ++word) {

@@ -29,7 +29,7 @@ std::string sha1_of(const std::string& text, size_t piece_bytes) {
   return hash.hex();
 }
 
-// FIPS 180-4's examples, and git's id of an empty file.
+// The examples of FIPS 180-4, and git's id of an empty file.
 TEST(BlobHash, Sha1IsThatOfTheStandard) {
   EXPECT_EQ(sha1_of("", 1), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
   EXPECT_EQ(sha1_of("abc", 1), "a9993e364706816aba3e25717850c26c9cd0d89d");
@@ -163,7 +163,7 @@ TEST(Lock, OneAtATime) {
                StopRequest);
 }
 
-// The variables of this process are its own: ctest runs each program apart.
+// The test may set environment variables, because ctest runs each program in a process of its own.
 TEST(HubSettings, ComeFromTheEnvironmentOfHuggingfaceHub) {
   const testing::TemporaryFolder home;
   const std::map<std::string, std::string> variables = {{"HF_HOME", home.path().string()},

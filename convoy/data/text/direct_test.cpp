@@ -157,7 +157,8 @@ void expect_equal(const Tokenizer& quick, const Tokenizer& library) {
     }
 }
 
-// `normalizers` in this order, and then with one more.
+// Compares the direct tokenizer with the library, which is used because of a further normalizer
+// that changes nothing.
 void expect_equal_to_library(ordered_json file, std::vector<ordered_json> normalizers,
                              const fs::path& folder) {
   file["normalizer"] = normalizers.empty()       ? ordered_json()
@@ -176,7 +177,7 @@ TEST(DirectTokenizer, WritesBytesAsTheLibraryDoes) {
   int bos = 0;
   for (ordered_json& token : file["added_tokens"])
     if (token["content"] == "<|im_start|>") bos = token["id"].get<int>();
-  // A token that the normalizer sees first, and that is a part of longer words.
+  // An added token that is matched after normalization, and that is part of longer words.
   ordered_json late = file["added_tokens"].back();
   late["content"] = "plus";
   late["normalized"] = true;
@@ -199,7 +200,7 @@ TEST(DirectTokenizer, WritesBytesAsTheLibraryDoes) {
   EXPECT_EQ(tokenizers, 84);
 }
 
-// Tests the tokenizer of Gemma, that of Llama 2 with its normalizer, and every Metaspace.
+// Tests the tokenizers of Gemma and Llama 2, with a normalizer and with every form of Metaspace.
 TEST(DirectTokenizer, WritesSpacesAsTheLibraryDoes) {
   const testing::TemporaryFolder folder;
   const auto golden = [](const char* name) {
@@ -230,7 +231,7 @@ TEST(DirectTokenizer, WritesSpacesAsTheLibraryDoes) {
     }
 }
 
-// Two tokenizers in turn on one thread do not take each other's pieces.
+// Two tokenizers that alternate on one thread do not use each other's cached pieces.
 TEST(DirectTokenizer, TokenizersDoNotMix) {
   const testing::TemporaryFolder folder;
   ordered_json file =

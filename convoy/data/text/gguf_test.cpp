@@ -82,7 +82,8 @@ TEST(GgufTokenizer, CutsTextsAsLlamaCppDoes) {
   EXPECT_GT(compared, 600);
 }
 
-// Ids of the folder's tokenizer and of the GGUF file made of it, for every golden text.
+// Expects the same ids for every golden text from the folder's tokenizer and from the GGUF file
+// made of it.
 void expect_same_ids(const fs::path& folder, const std::vector<std::string>& allowed_differences) {
   const TemporaryFolder scratch;
   const Tokenizer wanted = Tokenizer::load(folder);

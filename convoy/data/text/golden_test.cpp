@@ -63,8 +63,8 @@ TEST(TokenizerGolden, MatchesTransformers) {
   EXPECT_GE(rows, 300);
 }
 
-// Every mixture of an added token's options, and tokens that the config declares otherwise than
-// tokenizer.json.
+// The file has added tokens with every combination of options, and tokens that the config declares
+// otherwise than tokenizer.json.
 TEST(TokenizerGolden, AddedTokensAreFoundAsTransformersFindsThem) {
   const auto tokenizer = Tokenizer::load(source_folder() / "tests/golden/text/added");
   int rows = 0;
@@ -117,7 +117,8 @@ TEST(ChatTemplateGolden, MatchesTransformers) {
   EXPECT_GE(refused, 1);
 }
 
-// Texts and what is learnt of them, thinking of earlier turns too (tests/golden/text/make_trl.py).
+// tests/golden/text/make_trl.py writes the texts and their learnt parts, also with the thinking of
+// earlier turns.
 TEST(ChatTemplateGolden, TrlsTrainingTemplatesMatchTransformers) {
   constexpr int64_t kNoonOfGolden = 1'714'564'800;  // 2024-05-01 12:00:00 UTC
   const testing::TemporaryFolder folder;

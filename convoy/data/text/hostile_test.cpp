@@ -44,7 +44,7 @@ class Folder {
   fs::path path_;
 };
 
-// CPU time of this thread only, because the machine may be busy.
+// Returns the CPU time of this thread, because wall time depends on other work of the machine.
 double processor_seconds_of(const std::function<void()>& work) {
   const auto now = [] {
     timespec time{};
@@ -56,7 +56,7 @@ double processor_seconds_of(const std::function<void()>& work) {
   return now() - start;
 }
 
-// The words of the error, or "" when there was none.
+// Returns the text of the error that `work` throws, or "" if it throws none.
 std::string refusal(const std::function<void()>& work) {
   try {
     work();
@@ -68,7 +68,7 @@ std::string refusal(const std::function<void()>& work) {
 
 struct Broken {
   const char* name;
-  const char* says;  // part of the error
+  const char* says;  // a part of the error's text
   std::function<void(json&)> spoil;
 };
 
@@ -165,8 +165,8 @@ TEST(BrokenTokenizer, ConfigThatContradictsTheVocabulary) {
   EXPECT_NE(refusal([&] { Tokenizer::load(folder.path()); }), "");
 }
 
-// Gemma-3 has as many added tokens. Each call of the library that adds tokens rebuilds the search
-// for all of them.
+// Gemma 3 has thousands of added tokens. Each call of the tokenizers library that adds tokens
+// rebuilds the search for all of them, so one call for each token would be quadratic.
 TEST(Tokenizer, ThousandsOfAddedTokensInLinearTime) {
   const Folder folder;
   const json sound = json::parse(read_file(golden_folder() / "llama3/tokenizer.json"));
@@ -269,7 +269,7 @@ TEST(HostileTemplate, EndsInAnErrorInTime) {
       });
     });
     EXPECT_NE(words, "");
-    EXPECT_LT(seconds, 5.0);  // 1 s at most; instrumented builds take longer
+    EXPECT_LT(seconds, 5.0);  // 1 s at most without instrumentation
   }
 }
 

@@ -21,13 +21,13 @@ using nlohmann::json;
 using testing::TemporaryFolder;
 
 const std::string kBell = "\x07";
-const std::string kUnassigned = "\xF1\x80\x80\x80";  // U+40000
+const std::string kUnassigned = "\xF1\x80\x80\x80";  // U+40000, an unassigned character
 
 std::filesystem::path whole_folder() {
   return testing::source_folder() / "tests/golden/text/llama3";
 }
 
-// Gives the id of a letter to a token that no text forms.
+// Gives the letter's id to a token that occurs in no text.
 void remove_letter(json& tokenizer, const std::string& letter) {
   json& vocabulary = tokenizer["model"]["vocab"];
   const json id = vocabulary.at(letter);
@@ -37,7 +37,7 @@ void remove_letter(json& tokenizer, const std::string& letter) {
 
 const std::string kLetterOfByteFF = "\xC3\xBF";
 
-// The whole tokenizer without the tokens that spell bytes 0x07, 0xF1 and 0xFF.
+// Returns the whole tokenizer without the tokens for the bytes 0x07, 0xF1 and 0xFF.
 json lacking_tokenizer() {
   json tokenizer = json::parse(read_file(whole_folder() / "tokenizer.json"));
   for (const std::string letter : {"\xC4\x87", "\xC3\xB1"}) remove_letter(tokenizer, letter);

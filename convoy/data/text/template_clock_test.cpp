@@ -64,7 +64,7 @@ TEST_F(ClockInUtc, EveryConversationOfATemplateHasItsInstant) {
   chat_template.clock().go();
   const Conversation conversation = chat_template.read(messages, nullptr);
   EXPECT_NE(conversation.render(1, false).text, "2023-11-15 12:00:00 x");
-  chat_template.clock().stop_at(kNoon);  // it was read before
+  chat_template.clock().stop_at(kNoon);  // the conversation was read before
   EXPECT_NE(conversation.render(1, false).text, "2023-11-15 12:00:00 x");
 }
 

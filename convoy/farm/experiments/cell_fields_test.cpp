@@ -55,7 +55,7 @@ TEST(CellFields, AValueInQuotesIsRefusedByItsKey) {
   EXPECT_EQ(mf(R"({"width": 3, "gd_lr": 1e-3})").text, "it was read");
 }
 
-// A flag and the parameter of a cell are one entry of one list, so they have the same bounds.
+// A flag and the parameter of a cell come from one entry of one list, so they have the same bounds.
 TEST(CellFields, FlagsHaveTheBoundsOfTheirCells) {
   MfFlags large;
   EXPECT_THROW(config::parse_flags({config::list_fields(large)}, {"--n-rows", "1025"}),

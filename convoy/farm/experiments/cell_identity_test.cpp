@@ -17,7 +17,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Reads the flags as `convoy sweep` does: again, over the defaults of a preset.
+// Reads the flags twice, as `convoy sweep` does: the second time over the defaults of a preset.
 Texts cells_of_flags(const std::string& workload, const std::string& line) {
   std::istringstream words(line);
   const Texts arguments(std::istream_iterator<std::string>{words},
@@ -123,7 +123,7 @@ TEST(CellIdentity, OfStateSpaceModelsWithAShortcutAndAPrior) {
                   R"("guesses":100000000,"method":"gnc","seed":0})"});
 }
 
-// Parameters that no flag gives.
+// No flag sets these parameters, which hold data.
 TEST(CellIdentity, OfDataInTheCell) {
   const std::string mf = R"({"measurements":[[1.0,0.0,0.5],[2.0,0.0,0.0]],"n_cols":3,"n_rows":1,)"
                          R"("num_measurements":2,"truth":[1.0,2.0,-0.1]})";

@@ -22,7 +22,8 @@ using convoy::testing::MutatedTexts;
 using convoy::testing::Outcome;
 using convoy::testing::TemporaryFolder;
 
-// dump() and copies of what is nested a hundred thousand times deep would end the process.
+// dump() and copies of a text that is nested a hundred thousand times would overflow the stack and
+// end the process.
 TEST(MutatedParameters, NestedTextsAreRefused) {
   const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
   EXPECT_THROW(SsmParameters::parse("{\"alpha\": " + deep + "}"), ConfigError);

@@ -38,7 +38,7 @@ TEST(ApiText, SendsChatsAndPlainTexts) {
   for (const char* of_the_text : {"messages", "seed", "chat_template_kwargs"})
     body.erase(of_the_text);
   EXPECT_EQ(ordered_json::parse(chat.settings), body);
-  // The draw decides the seed, and nothing else does.
+  // Only the draw decides the seed.
   request.number = 77;
   EXPECT_EQ(ordered_json::parse(api_text(request, "m", {}).body)["seed"], seed);
   request.draw.sample = 2;
@@ -108,7 +108,7 @@ TEST(ApiText, PutsAThoughtBeforeItsText) {
   const auto text = [](const std::string& message) { return with_message(message).text->text; };
   EXPECT_EQ(text(R"({"reasoning_content":"one and one","content":"2"})"),
             "<think>one and one</think>2");
-  // The server says that the text ended by itself, or that a limit cut it.
+  // The server reports that the text ended by itself or that a limit cut it.
   EXPECT_EQ(text(R"({"reasoning":"one and one","content":null})"), "<think>one and one</think>");
   EXPECT_EQ(text(R"({"reasoning_content":"one and one","content":""})"),
             "<think>one and one</think>");
@@ -148,7 +148,7 @@ TEST(ApiText, AMessageWithoutATextIsAnErrorForGood) {
   const auto filtered = with_message(R"({"content":null})", "content_filter").text;
   EXPECT_EQ(filtered->error, "the server's content filter withheld the text");
   EXPECT_EQ(filtered->other_finish, "");
-  // The limit came before any text; an empty text is one.
+  // With null, the limit was reached before any text. An empty text counts as a text.
   EXPECT_EQ(with_message(R"({"content":null})", "length").text->finish, TextFinish::Length);
   EXPECT_EQ(with_message(R"({"content":""})").text->finish, TextFinish::Stop);
 }

@@ -25,7 +25,8 @@ const http::CurlLibrary& curl_library() {
 
 constexpr const char* kText = R"({"choices":[{"text":"two","finish_reason":"stop"}]})";
 
-// Answers by `respond`, which gets the prompt and the number of requests with it before.
+// A server that answers by `respond`, which gets the prompt and how many requests had this prompt
+// before.
 class FakeServer {
  public:
   using Respond = std::function<void(http::Exchange&, const std::string& prompt, int before)>;
@@ -98,7 +99,7 @@ TEST(HttpTextEngine, AsksAgainAfterFaultsAndGivesUpATextInTheEnd) {
 TEST(HttpTextEngine, APromptThatBreaksItsConnectionFailsAloneAndSoon) {
   FakeServer server([](http::Exchange& exchange, const std::string& prompt, int) {
     if (prompt != "bad") return exchange.respond(200, {}, kText);
-    // Cut: an end without the last chunk.
+    // The answer is cut: the connection ends before the announced 100 bytes.
     exchange.start(200, {{"Content-Length", "100"}});
     exchange.send("half");
   });
@@ -208,7 +209,7 @@ TEST(HttpTextEngine, ARefusalOfEveryTextEndsTheRun) {
   }
 }
 
-// The message of the error that ends the run; the texts before it are counted.
+// Returns the message of the error that ends the run. Counts the texts before it.
 std::string fatal_words(process::TextEngine& engine, int& texts) {
   try {
     while (engine.unfinished() > 0)

@@ -31,7 +31,7 @@ TEST(ServerAnswer, ADateCountsFromTheAnswersOwn) {
     EXPECT_EQ(rest({{"retry-after", date}, {"date", "Sun, 06 Nov 1994 08:49:37 GMT"}}),
               milliseconds(3000))
         << date;
-  // By the clock of this machine the date is past.
+  // The date is in the past by the clock of this machine.
   EXPECT_EQ(rest({{"retry-after", "Sun, 06 Nov 1994 08:49:40 GMT"}}), std::nullopt);
   char later[64];
   const time_t then = std::time(nullptr) + 100;
@@ -74,7 +74,7 @@ TEST(ServerAnswer, AnAccountWithoutCreditIsNoLoad) {
     EXPECT_EQ(sense(500, R"({"choices":[)" + body + "]}"), AnswerSense::OfCredit) << body;
     EXPECT_EQ(sense(429, "[" + body + "]"), AnswerSense::OfCredit) << body;
   }
-  // A limit per minute, and words of a prompt that a server repeats.
+  // Some texts name a limit per minute, and some repeat words of a prompt.
   EXPECT_EQ(sense(429, R"({"error":{"message":"You exceeded your current quota","code":429}})"),
             AnswerSense::OfLoad);
   EXPECT_EQ(sense(429, R"({"error":{"message":"slow","code":"rate_limit_exceeded"}})"),

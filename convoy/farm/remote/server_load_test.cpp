@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Requests to the servers until none may have one more.
+// Sends requests to the servers until no server may have another one.
 std::vector<ServerRequest> fill(ServerLoad& load, Clock::time_point now) {
   std::vector<ServerRequest> sent;
   while (const auto request = load.choose(now)) sent.push_back(*request);
@@ -26,7 +26,7 @@ TEST(ServerLoad, DoublesUntilARefusalThenGrowsByOne) {
   }
   std::vector<ServerRequest> sent = fill(load, now += seconds(1));
   ASSERT_EQ(sent.size(), 128u);
-  // A round of refusals halves the limit once, whatever the number of refused requests.
+  // A round of refusals halves the limit only once, whatever the number of refused requests.
   now += seconds(1);
   for (const ServerRequest& request : sent) load.suffer(request, Trouble::Busy, now);
   EXPECT_EQ(load.limit(0), 64);
@@ -36,7 +36,7 @@ TEST(ServerLoad, DoublesUntilARefusalThenGrowsByOne) {
   sent = fill(load, now = load.next_time());
   EXPECT_EQ(sent.size(), 64u);
   for (const ServerRequest& request : sent) load.succeed(request);
-  EXPECT_EQ(load.limit(0), 64);  // 64 times somewhat less than 1/64
+  EXPECT_EQ(load.limit(0), 64);  // 64 steps of a little less than 1/64 each
   sent = fill(load, now);
   for (const ServerRequest& request : sent) load.succeed(request);
   EXPECT_EQ(load.limit(0), 65);
@@ -82,8 +82,8 @@ TEST(ServerLoad, SetsAServerAsideAndTriesItAgain) {
       load.succeed(request);
   EXPECT_TRUE(load.is_set_aside(0));
   EXPECT_EQ(load.choose(now)->server, 1u);
-  // Later one request tries it, while the other server takes the rest, and a failure lengthens its
-  // pause.
+  // When the pause is over, one request tries the server and the other server takes the rest. If
+  // that request fails, the next pause is longer.
   auto rest = load.next_time() - now;
   for (int round = 0; round < 3; ++round) {
     now += seconds(60);
@@ -109,7 +109,7 @@ TEST(ServerLoad, SetsAServerAsideAfterRoundsOfFaults) {
     const auto request = load.choose(now);
     EXPECT_EQ(load.suffer(*request, Trouble::Faulty, now + milliseconds(1)), round == 3);
   }
-  EXPECT_EQ(load.limit(0), 16);  // faults say nothing of the load
+  EXPECT_EQ(load.limit(0), 16);  // other faults do not show an overload
 }
 
 TEST(ServerLoad, WaitsGrowUpToHalfAMinute) {

@@ -16,7 +16,7 @@ TEST(Servers, QuoteAServerWithoutTheKey) {
   EXPECT_EQ(quoted("", "no key"), "no key");
 }
 
-// Keys that were copied from a page which hides them.
+// The user copied the key from a page that shows stars in its place.
 TEST(Servers, QuoteAServerThatNamesAKeyOfStars) {
   EXPECT_EQ(quoted("*", "key * is wrong"), "key *** is wrong");
   EXPECT_EQ(quoted("***", "key *** is wrong"), "key *** is wrong");

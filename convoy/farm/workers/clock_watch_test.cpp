@@ -14,7 +14,8 @@ constexpr const char* kOther = "node-3.cluster.b00t.1:20:200";
 
 class ClockWatches : public ::testing::Test {
  protected:
-  // Looks once after another second of true time, with the other clock `off` milliseconds.
+  // Lets a second pass and checks the clocks. The clock of the other node is `off` milliseconds
+  // ahead.
   std::vector<std::string> look(int64_t off, bool other_lives = true) {
     now_ += 1000;
     clocks_[kOwn] = now_;
@@ -28,7 +29,7 @@ class ClockWatches : public ::testing::Test {
 };
 
 TEST_F(ClockWatches, SayOnceThatAnotherIsAheadOrBehindByMoreThanTheLease) {
-  EXPECT_TRUE(look(125'000).empty());  // it may be the clock of one that is gone
+  EXPECT_TRUE(look(125'000).empty());  // the other node may have ended
   const std::vector<std::string> said = look(125'000);
   ASSERT_EQ(said.size(), 1u);
   EXPECT_TRUE(
@@ -47,7 +48,7 @@ TEST_F(ClockWatches, ABehindOneIsNamedToo) {
 
 TEST_F(ClockWatches, ADifferenceWithinTheLeaseOrAClockThatStandsIsNothing) {
   for (int turn = 0; turn < 5; ++turn) EXPECT_TRUE(look(59'000).empty());
-  // Gone since: its clock stands at what it told.
+  // The other node has ended, and its last clock stands still.
   for (int turn = 0; turn < 200; ++turn) look(0, false);
   EXPECT_TRUE(look(0, false).empty());
 }

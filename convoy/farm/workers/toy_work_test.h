@@ -17,7 +17,7 @@
 
 namespace convoy::workers {
 
-// Puts tasks 0 to count-1 into the store. Returns the number of their group.
+// Adds the tasks 0 to count - 1 to the store. Returns the number of their group.
 inline int64_t add_toy_tasks(jobs::JobStore& store, int64_t count) {
   const int64_t group = store.register_group("toy", "squares", "1").group.number;
   std::vector<jobs::NewTask> tasks;
@@ -31,7 +31,7 @@ inline int64_t toy_number(const std::string& parameters) {
   return nlohmann::json::parse(parameters).at("number");
 }
 
-// Number of tasks with the right result.
+// Returns the number of tasks with the right result.
 inline int64_t count_squares(jobs::JobStore& store, int64_t group) {
   int64_t right = 0;
   store.for_each_task(group, [&](const jobs::TaskRecord& task) {
@@ -87,7 +87,7 @@ class ToySource : public WorkSource {
   bool computed_ = false;
 };
 
-// A server that is unreachable for the next `outages` transactions.
+// A session whose server is unreachable during the next `outages` transactions.
 class LeavingServer : public jobs::SqliteSession {
  public:
   LeavingServer(const std::string& path, int& outages)
@@ -104,7 +104,7 @@ class LeavingServer : public jobs::SqliteSession {
   int& outages_;
 };
 
-// Opens a file that already holds a store.
+// Opens a file that holds a store already.
 inline std::unique_ptr<jobs::JobStore> open_leaving_server(const std::string& path, int& outages,
                                                            const jobs::StoreOptions& options) {
   return std::make_unique<jobs::SqlStore>(std::make_unique<LeavingServer>(path, outages),

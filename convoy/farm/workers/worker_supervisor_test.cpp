@@ -22,9 +22,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The program of the workers. TOY_MODE: "work"; "broken" and "misused" end before a claim; "poison"
-// is killed by task 7; "killed" is killed once in task 7; "slow" computes until it is asked to
-// stop.
+// Runs as the program of a worker, by TOY_MODE: "work" computes all tasks; "broken" and "misused"
+// end before a claim; "poison" is killed by task 7; "killed" is killed once in task 7; "slow"
+// computes until it is asked to stop.
 void work_as_toy() {
   const std::string mode = std::getenv("TOY_MODE");
   if (mode == "broken") {
@@ -88,7 +88,8 @@ class ToyWork : public SupervisedWork {
   telemetry::Progress bar_{telemetry::ProgressOptions{.style = telemetry::ProgressStyle::None}};
 };
 
-// A worker that starts as the last task ends may get the stop signal before it handles signals.
+// A worker that starts while the last task ends may receive the stop signal before it handles
+// signals.
 bool ended_as_told(const WorkerDeath& death) {
   return death.ended_well() || death.signal == SIGTERM;
 }
@@ -249,7 +250,7 @@ TEST_F(WorkerSupervision, AStopSignalEndsTheWaitForAServer) {
     ::kill(::getpid(), SIGTERM);
   };
   EXPECT_THROW(supervisor.run(options({"slow"}), work_), IoError);
-  // The worker may hand in the task that it was at. None is left that could begin another.
+  // The worker may store the task that it was computing. No worker is left to begin another task.
   EXPECT_LE(squares(), 1);
   EXPECT_EQ(work_.num_begun, 1);
 }

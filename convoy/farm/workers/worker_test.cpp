@@ -77,14 +77,16 @@ TEST_F(WorkerLoop, RenewsWhatIsHeldAndLosesWhatAnotherOwnerTook) {
   int64_t num_begun = 0;
   work.begin = [&](const jobs::Lease& lease) {
     ++num_begun;
-    // The first look renewed nothing: the lease expires, and another owner takes it.
+    // The first turn of the loop renewed no lease, so the lease expires and another owner takes the
+    // task.
     if (num_begun == 1) {
       std::this_thread::sleep_for(20ms);
       ASSERT_EQ(other->claim({.group = group_, .owner = "other", .lease = 60s}).at(0).task,
                 lease.task);
       work.lease = 60s;
     }
-    // A quarter of the loop's lease: the second one is renewed before the third look.
+    // The sleep is a quarter of the loop's lease, so the second lease is renewed before the third
+    // turn.
     if (num_begun == 2) std::this_thread::sleep_for(30ms);
     if (num_begun == 3) {
       EXPECT_EQ(work.num_lost, 1);

@@ -6,8 +6,8 @@
 namespace convoy::generate {
 namespace {
 
-// One layer that sees all keys, and one with a state: 48 values of its convolution and 256 of its
-// rule.
+// One layer that sees all keys, and one layer with a state: 48 values of the convolution and 256
+// values of the delta rule.
 nn::KvGeometry hybrid() {
   return {.num_kv_heads = 1,
           .head_dim = 4,

@@ -13,7 +13,7 @@
 namespace convoy::generate {
 namespace {
 
-// The share of each id among the samples of many positions.
+// Returns the share of each id among samples at many positions.
 std::map<int64_t, double> shares(const std::vector<float>& logits, const Sampling& sampling,
                                  int draws = 20000) {
   std::vector<DrawPoint> points;
@@ -67,13 +67,13 @@ TEST(Sampler, TopPKeepsTheSmallestSetThatReachesIt) {
   EXPECT_EQ(shares(kLogits, {.top_p = 0.49}).size(), 1u);
   EXPECT_EQ(shares(kLogits, {.top_p = 0.6}).size(), 2u);
   EXPECT_EQ(shares(kLogits, {.top_p = 0.95}).size(), 4u);
-  // The share is taken of what top-k left: 0.5 of 0.75 is two thirds.
+  // top-p counts the shares of the ids that top-k left: 0.5 of 0.75 is two thirds.
   EXPECT_EQ(shares(kLogits, {.top_k = 2, .top_p = 0.6}).size(), 1u);
 }
 
 TEST(Sampler, SortsLargeVocabulariesOnlyAsFarAsNeeded) {
   std::vector<float> logits(5000,
-                            0.0f);  // a flat nucleus, longer than the first part that is sorted
+                            0.0f);  // a flat nucleus, longer than the part sorted first
   for (size_t i = 0; i < 300; ++i) logits[i * 16] = 20.0f;
   const auto found = shares(logits, {.top_p = 0.999}, 3000);
   EXPECT_GT(found.size(), 290u);

@@ -6,7 +6,8 @@
 namespace convoy::scheduler {
 namespace {
 
-// A model of 7 units of weights and 1 of KV per row at its longest, so that budgets can be read.
+// A model with 7 units of weights and 1 unit of KV for a row of full length, so that the budgets
+// below are easy to read.
 constexpr int64_t kUnit = 1'600'000;
 const MemoryNeeds kNeeds{.program_bytes = kUnit,
                          .weight_bytes = 7 * kUnit,
@@ -70,7 +71,7 @@ TEST(MemoryLadder, KeepsWhatTheUserSettled) {
   const MemoryLadderPlan plan = climb_down(kNeeds, wanted);
   EXPECT_TRUE(plan.int8_weights);
   EXPECT_FALSE(plan.int4_weights);
-  wanted.budget_bytes = 4 * kUnit;  // int4 weights would fit
+  wanted.budget_bytes = 4 * kUnit;  // int4 weights would fit into it
   EXPECT_EQ(climb_down(kNeeds, wanted).rung, Rung::None);
 }
 

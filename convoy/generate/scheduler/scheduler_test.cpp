@@ -25,11 +25,11 @@ uint64_t extended(uint64_t prefix, int32_t token) {
   return mix_seed(words);
 }
 
-// The drawn token depends on the row's tokens alone, as in a model.
+// As in a model, the drawn token depends only on the tokens of its row.
 int32_t drawn_after(uint64_t prefix) { return static_cast<int32_t>(prefix % 97); }
 
-// Now: tokens are read in their step, and texts end at their length alone. Late: a step later, and
-// some tokens end a text, which nobody can know before.
+// Now: each step reads its tokens, and texts end only by their length. Late: the next step reads
+// them, and some tokens end a text, which cannot be known before they are read.
 enum class Reading { Now, Late };
 
 bool ends_text(Reading reading, int32_t token) { return reading == Reading::Late && token < 9; }
@@ -74,9 +74,9 @@ class SimulatedEngine {
     for (const PlannedRow& row : plan)
       if (row.draws) drawn[row.number] = drawn_after(prefixes(row.number)[row.end - 1]);
     scheduler_.finish_step();
-    read_tokens();  // reads the tokens of the step before
+    read_tokens();  // the tokens of the previous step
     for (const auto& [number, token] : drawn) {
-      if (!limits_.contains(number)) continue;  // one token too many
+      if (!limits_.contains(number)) continue;  // the text had ended before this token
       scheduler_.draw(number);
       unread_[number] = token;
     }
@@ -85,7 +85,7 @@ class SimulatedEngine {
     return finished_;
   }
 
-  // A step that ends, by an exception, when `stored` of its rows are stored.
+  // Runs a step that fails with an exception after `stored` of its rows are stored.
   void fail_step(size_t stored) {
     std::vector<PlannedRow> plan = plan_step();
     plan.resize(std::min(stored, plan.size()));
@@ -196,7 +196,7 @@ class SimulatedEngine {
     }
   }
 
-  // Every hold of a block is in some table, and what no table holds is free.
+  // Every counted hold of a block is in some table, and every block that no table holds is free.
   void check_holders() {
     for (size_t group = 0; group < slots_.size(); ++group) {
       std::map<BlockId, int64_t> held;
@@ -212,10 +212,10 @@ class SimulatedEngine {
   SchedulerConfig config_;
   Reading reading_;
   Scheduler scheduler_;
-  std::map<int64_t, int32_t> unread_;  // tokens that only the device has
-  std::vector<int64_t> finished_;      // finished in this step
+  std::map<int64_t, int32_t> unread_;  // tokens not yet read from the device
+  std::vector<int64_t> finished_;      // the requests that finished in this step
   std::vector<std::vector<uint64_t>> slots_;
-  std::vector<uint64_t> states_;  // by slot of a row
+  std::vector<uint64_t> states_;  // by the state slot of a row
   std::vector<uint64_t> prefix_states_;
   std::map<int64_t, Limit> limits_;
   std::map<int64_t, Tokens> texts_;
@@ -245,14 +245,14 @@ struct Traffic {
   uint64_t seed = 1;
   SchedulerConfig config = {};
   int64_t requests = 1500;
-  int64_t longest = 40;  // prompt and answer
+  int64_t longest = 40;  // tokens of prompt and answer together
   Reading reading = Reading::Now;
 };
 
 class RandomTraffic : public ::testing::TestWithParam<Traffic> {};
 
-// Thousands of arrivals with shared beginnings, cancels, priorities and steps that fail: every text
-// is the one of a row alone.
+// Thousands of requests arrive, with common beginnings, cancellations, priorities and failing
+// steps. Every text equals the text of the row alone.
 TEST_P(RandomTraffic, EveryTextIsThatOfARowAlone) {
   const Traffic& traffic = GetParam();
   std::mt19937_64 random(traffic.seed);
@@ -310,7 +310,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Traffic{.seed = 1, .config = sizes(4, 8, 16, {{0, 200}})},
         Traffic{.seed = 2, .config = sizes(4, 8, 16, {{0, 10}})},  // barely one row: preemption
-        Traffic{.seed = 3, .config = sizes(4, 33, 1, {{0, 40}})},  // a prompt token per step
+        Traffic{.seed = 3, .config = sizes(4, 33, 1, {{0, 40}})},  // one prompt token per step
         Traffic{.seed = 4, .config = sizes(1, 5, 7, {{0, 60}})},
         Traffic{.seed = 5, .config = sizes(4, 8, 8, {{0, 14}, {6, 12}})},
         Traffic{.seed = 6, .config = sizes(4, 8, 8, {{5, 12}})},
@@ -379,7 +379,8 @@ TEST(Scheduler, ATokenIsReadOnceAndDrawnByARowThatIsComputed) {
   EXPECT_THROW(scheduler.append(1, 3), StateError);
 }
 
-// 16 requests in 8 places, each of another length. Returns the steps that read a prompt.
+// Runs 16 requests of different lengths in 8 places. Returns the number of steps that read a
+// prompt.
 int64_t steps_with_prompts(int64_t fewest, int64_t& steps, int64_t& longest_wait) {
   SimulatedEngine engine({.max_rows = 8, .shares_prefixes = false, .groups = {{.num_blocks = 64}}});
   engine.scheduler().hold_admissions(fewest);
@@ -409,7 +410,7 @@ TEST(Scheduler, RequestsThatAreHeldBackBeginTogether) {
   EXPECT_GT(held_wait, 0);
   EXPECT_LE(held_wait, Scheduler::kMostHeldSteps);
   EXPECT_LE(held_steps, steps + 2 * Scheduler::kMostHeldSteps);
-  // A request that nobody waits with begins at once.
+  // A request begins at once if no other request waits with it.
   EXPECT_EQ(steps_with_prompts(9, held_steps, held_wait), 9);
   EXPECT_EQ(held_wait, 0);
 }
@@ -438,10 +439,10 @@ TEST(Scheduler, SamplesOfOnePromptShareItsBlocks) {
   for (int64_t sample = 0; sample < 8; ++sample) engine.submit(sample, counted(18), 3);
   engine.step();
   EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 7 * 16);
-  EXPECT_EQ(engine.scheduler().figures().taken_blocks, 4 + 8);  // 4 full ones, and an end of each
+  EXPECT_EQ(engine.scheduler().figures().taken_blocks, 4 + 8);  // 4 full, a last one for each
 }
 
-// The first sample computes the prompt, and the others begin with a copy of its state.
+// The first sample computes the prompt, and the other samples begin with a copy of its state.
 TEST(Scheduler, SamplesOfOnePromptShareItsState) {
   SimulatedEngine engine(with_states(1, sizes(4, 8, 64, {{0, 64}})));
   for (int64_t sample = 0; sample < 8; ++sample) engine.submit(sample, counted(18), 3);
@@ -462,8 +463,8 @@ Tokens after_common_beginning(int32_t own) {
   return prompt;
 }
 
-// Requests that come one after another: the second finds blocks without a state and keeps one
-// there, with which the third begins. No state is kept behind it.
+// The requests come one after another. The second one finds the common blocks without a state and
+// keeps a state at their end, from which the third one begins. No state is kept behind that place.
 TEST(Scheduler, TheStateWhereRowsPartIsKeptByTheSecond) {
   SimulatedEngine engine(with_states(2, sizes(4, 8, 64, {{0, 64}})));
   std::vector<int64_t> cached;
@@ -496,7 +497,7 @@ TEST(Scheduler, ARequestWhoseBeginningIsCancelledComputesIt) {
   SimulatedEngine engine(with_states(2, sizes(4, 8, 8, {{0, 64}})));
   engine.submit(1, counted(26), 3);
   engine.submit(2, counted(26), 3);
-  engine.step();  // a piece of the first
+  engine.step();  // a piece of the first prompt
   engine.cancel(1);
   while (!engine.scheduler().empty()) engine.step();
   EXPECT_EQ(engine.texts().at(2), alone(counted(26), 3, 0));
@@ -526,7 +527,7 @@ TEST(Scheduler, BlocksOfAFailedStepAreSharedWithNobody) {
   SimulatedEngine engine(sizes(4, 8, 64, {{0, 64}, {9, 64}}));
   for (int64_t sample = 0; sample < 3; ++sample) engine.submit(sample, counted(18), 3);
   engine.fail_step(0);
-  engine.cancel(0);  // the others share its blocks
+  engine.cancel(0);  // other rows share its blocks
   engine.submit(0, counted(18), 3);
   engine.cancel(2);
   engine.submit(3, counted(18), 3);
@@ -544,7 +545,7 @@ TEST(Scheduler, AFailedStepLeavesWhatWasComputedBefore) {
   engine.submit(2, counted(14), 2);
   engine.fail_step(0);
   engine.step();
-  // The two full blocks of the first, once when the step failed and once when it did not.
+  // Two full blocks of the first request, found in the step that failed and again in the next step.
   EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 2 * 8);
 }
 
@@ -552,7 +553,7 @@ TEST(Scheduler, WhatAFinishedRowLeftIsUsedAgain) {
   SimulatedEngine engine(sizes(4, 8, 64, {{0, 64}}));
   engine.submit(1, counted(10), 7);
   while (!engine.scheduler().empty()) engine.step();
-  Tokens next_turn = engine.texts().at(1);  // 17 tokens, of which 16 were read
+  Tokens next_turn = engine.texts().at(1);  // 17 tokens, 16 of them stored
   next_turn.push_back(5);
   engine.submit(2, next_turn, 2);
   engine.step();
@@ -574,8 +575,8 @@ TEST(Scheduler, AWindowKeepsOnlyItsBlocks) {
   EXPECT_EQ(engine.scheduler().figures().preemptions, 0);
 }
 
-// Urgent requests arrive for ever, faster than they are answered: the others are answered all the
-// same.
+// Urgent requests keep arriving faster than they are answered. The other requests are answered all
+// the same.
 TEST(Scheduler, NothingStarvesUnderHigherPriorities) {
   SimulatedEngine engine(sizes(4, 2, 8, {{0, 12}}));
   engine.submit(-1, counted(20, 50), 20, 0);

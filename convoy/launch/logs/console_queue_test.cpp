@@ -50,9 +50,9 @@ TEST_F(Consoles, AStoppedConsoleHoldsTheRanksUpAndLosesNothing) {
       sent += "[rank 0] " + text;
       router.take(0, kOut, text);
     }
-    EXPECT_LT(line, 30'000);  // a MiB, and what the pipe takes
+    EXPECT_LT(line, 30'000);  // 1 MiB in the queue, and the pipe's buffer
     EXPECT_LT(LogRouter::Clock::now() - begin, testing::within(5));
-    EXPECT_TRUE(router.accepts(0, kErr));  // another console
+    EXPECT_TRUE(router.accepts(0, kErr));  // standard error goes to another console
     EXPECT_EQ(router.waiting_consoles()[1], -1);
     ASSERT_GE(router.waiting_consoles()[0], 0);
     // Other processes share the pipe, so its flags are left alone.
@@ -142,7 +142,7 @@ TEST_F(Consoles, ClosingGivesUpOnAStoppedConsoleButNotOnASlowOne) {
       std::this_thread::sleep_for(milliseconds(10));
     }
   });
-  // The reader takes about a third of a second for all bytes.
+  // The reader needs about a third of a second for all bytes, less than the limit of 2 s.
   router.close(-1, milliseconds(2'000));
   EXPECT_EQ(router.waiting_consoles()[0], -1);
 }
@@ -239,7 +239,7 @@ TEST_F(Consoles, ColorsThePrefixOnATerminalOnly) {
               color ? "\x1b[36m[rank 0]\x1b[0m text\r\n" : "[rank 0] text\r\n");
   }
   EXPECT_EQ(errors(), "[rank 0] text\n[rank 0] text\n");
-  // A terminal without a reader, as after Ctrl-S, stops only the ranks.
+  // A terminal that nobody reads, as after Ctrl-S, stops the ranks' output and not the launcher.
   LogRouter router(wanted);
   for (int line = 0; line < 1'000'000 && router.accepts(0, kOut); ++line)
     router.take(0, kOut, std::string(100, 'x') + "\n");

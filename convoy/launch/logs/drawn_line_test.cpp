@@ -12,7 +12,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// The lines of `bytes`, given in pieces of `piece` bytes.
+// Returns the lines of `bytes`, which are taken in pieces of `piece` bytes.
 Lines lines_of(std::string_view bytes, size_t piece) {
   Lines lines;
   DrawnLines from;
@@ -61,7 +61,7 @@ TEST(DrawnLines, LongOnesComeInPiecesOfWholeLetters) {
     EXPECT_EQ(joined, euros);
     EXPECT_EQ(lines.back(), "short");
   }
-  // A line that is exactly as long leaves no empty one behind.
+  // A line of exactly the limit's length is not followed by an empty line.
   EXPECT_EQ(lines_of(std::string(kLimit, 'x') + "\n", 1024).size(), 1U);
 }
 

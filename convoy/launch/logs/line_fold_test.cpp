@@ -22,7 +22,7 @@ class Folding : public ::testing::Test {
   void add(int rank, const std::string& text, Stream stream = Stream::Output) {
     fold_.add(rank, stream, text, now_, {});
   }
-  // "0-1 text" of every line that is due.
+  // Returns every line that is due, as "RANKS TEXT", for example "0-1 loading".
   std::string due(milliseconds later = milliseconds(0)) {
     std::string text;
     while (fold_.due(now_ + later)) {
@@ -65,7 +65,7 @@ TEST_F(Folding, DoesNotChangeTheOrderOfOneRank) {
   add(0, "a");
   add(0, "b");
   add(1, "b");
-  add(1, "a");  // may not join the first line: that would put it before b
+  add(1, "a");  // a new line: joined to the first it would precede b
   EXPECT_EQ(due(milliseconds(100)), "0 a\n0-1 b\n1 a\n");
 }
 
@@ -103,7 +103,7 @@ TEST_F(Folding, StreamsAreNotMixed) {
 TEST_F(Folding, RanksThatHaveEndedAreNotWaitedFor) {
   add(0, "x");
   add(1, "x");
-  // The ranks that wrote it have ended; the others may still write it.
+  // Both ranks that wrote the line have ended. Ranks 2 and 3 may still write the same line.
   fold_.set_writer(0, Stream::Output, false);
   fold_.set_writer(1, Stream::Output, false);
   EXPECT_EQ(due(), "");
@@ -157,7 +157,7 @@ TEST(LinePrefixes, FillTorchrunsTemplateIn) {
     options.role = "trainer";
     options.num_local_ranks = 12;
     options.first_global_rank = 100;
-    options.timestamps = true;  // the template decides alone
+    options.timestamps = true;  // has no effect beside a template
     std::string text;
     LinePrefixes(options).append(text, {&local_rank, 1}, {}, false);
     return text;

@@ -48,7 +48,8 @@ TEST_F(LogDisk, FullIsOneWarningAndTheConsoleHasTheRest) {
       errors().find((folder_ / "attempt_0/0/stdout.log: ").string() + "No space left on device"),
       std::string::npos)
       << errors();
-  // Lines meant only for the file are shown, since they would be lost otherwise.
+  // Lines that were meant only for the file are shown on the console, since they would be lost
+  // otherwise.
   EXPECT_TRUE(output().ends_with("[ranks 0-1] line 999\n"));
 }
 
@@ -76,7 +77,7 @@ TEST_F(LogDisk, AFolderWithoutPermissionIsAWarning) {
   fs::create_directories(folder_ / "attempt_0");
   const pid_t child = ::fork();
   if (child == 0) {
-    // Permissions do not bind root.
+    // File permissions do not restrict root, so root becomes another user.
     const bool changed = ::geteuid() != 0 || (::chown(folder_.c_str(), 65'534, 65'534) == 0 &&
                                               ::setresuid(65'534, 65'534, 65'534) == 0);
     fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
@@ -107,7 +108,8 @@ TEST_F(LogDisk, ASmallFileSystemRunsFull) {
       LogRouter router(wanted);
       for (int line = 0; line < 2'000; ++line) router.take(0, kOut, fmt::format("{:099}\n", line));
     }
-    // Every line is in the file or on the console, or begins there and ends here.
+    // Every line is in the file or on the console; one line may begin in the file and end on the
+    // console.
     const std::string stored = read_file(folder_ / "rank-00.log");
     const std::string shown = output();
     const bool whole = stored.size() >= 32'768 && stored.starts_with(fmt::format("{:099}\n", 0)) &&

@@ -8,7 +8,7 @@
 namespace convoy::launch {
 namespace {
 
-// "out", "err", "both" or "none" of one rank.
+// Returns which streams of `rank` are selected: "out", "err", "both" or "none".
 std::string selected(const StreamSelection& selection, int rank) {
   const bool output = selection.contains(rank, Stream::Output);
   const bool errors = selection.contains(rank, Stream::Errors);
@@ -28,7 +28,7 @@ TEST(StreamSelection, TakesTorchrunsValues) {
   EXPECT_EQ(selected(selection, 1), "none");
   EXPECT_EQ(selected(selection, 2), "out");
   EXPECT_EQ(selected(selection, 3), "none");
-  EXPECT_EQ(selected(selection, 12), "err");  // torchrun takes ranks of one digit only
+  EXPECT_EQ(selected(selection, 12), "err");  // torchrun accepts only ranks of one digit
   EXPECT_TRUE(StreamSelection::parse("0:0,7:0", "--tee").empty());
   EXPECT_TRUE(StreamSelection().empty());
 }

@@ -94,7 +94,7 @@ TEST_F(Router, ConvoyLayoutStoresLongUnfinishedLines) {
     LogRouter router(with_files(1, LogLayout::Convoy));
     for (size_t at = 0; at < longest.size(); at += 10'000)
       router.take(0, kOut, std::string_view(longest).substr(at, 10'000));
-    // A bar that is drawn for ever needs no room.
+    // A progress bar that is redrawn without end takes no room in the file.
     for (int turn = 0; turn < 100'000; ++turn)
       router.take(0, kErr, "\rbar " + std::to_string(turn));
     router.take(0, kOut, "\n");
@@ -119,7 +119,7 @@ TEST_F(Router, RedirectsAndTeeDecideWhereAStreamGoes) {
       }
     }
     const std::string attempt = fmt::format("attempt_{}/", wanted.attempt);
-    EXPECT_TRUE(exists(attempt + "0"));  // for error files
+    EXPECT_TRUE(exists(attempt + "0"));  // the folder for error files
     EXPECT_EQ(exists(attempt + "0/stdout.log"), every_stream);
     EXPECT_EQ(exists(attempt + "2/stderr.log"), every_stream);
     EXPECT_EQ(file(attempt + "1/stdout.log"), "out 1\n");
@@ -200,7 +200,7 @@ TEST_F(Router, ALoneLineIsShownWithinTheWindow) {
   std::this_thread::sleep_until(*router.next_deadline());
   router.handle_deadline();
   EXPECT_EQ(output(), "[rank 0] alone\n");
-  // A rank that is alone, or becomes the last one, does not wait.
+  // The line of a rank is shown at once if all other ranks have ended.
   router.finish(1);
   router.take(0, kOut, "next\n");
   EXPECT_EQ(output(), "[rank 0] alone\n[rank 0] next\n");
@@ -238,11 +238,11 @@ TEST_F(Router, ProgressBarsAreShownNowAndThen) {
   std::this_thread::sleep_until(*router.next_deadline());
   router.handle_deadline();
   EXPECT_EQ(errors(), "[rank 0] 49%\n");
-  EXPECT_EQ(router.next_deadline(), std::nullopt);  // nothing new was drawn
+  EXPECT_EQ(router.next_deadline(), std::nullopt);  // nothing was drawn since
   draw("\r60%\r100%");
   std::this_thread::sleep_until(*router.next_deadline());
   router.handle_deadline();
-  draw("\n");  // shown already
+  draw("\n");  // ends a line that is shown already
   draw("50%\r51%\nnext\n");
   EXPECT_EQ(errors(), "[rank 0] 49%\n[rank 0] 100%\n[rank 0] 51%\n[rank 0] next\n");
   EXPECT_EQ(file("attempt_0/0/stderr.log"), bytes);
@@ -263,7 +263,7 @@ TEST_F(Router, RankZeroMayDrawItself) {
   EXPECT_EQ(file("rank-00.log"), "20%\n");
 }
 
-// The deadline of what is unfinished now.
+// Sleeps until the deadline of the unfinished text and handles it.
 void wait_for_deadline(LogRouter& router) {
   ASSERT_TRUE(router.next_deadline());
   std::this_thread::sleep_until(*router.next_deadline());
@@ -303,7 +303,7 @@ TEST_F(Router, LinesOfOthersGoBelowAPromptAndItsRestFollows) {
   router.take(0, kOut, "ends here");
   wait_for_deadline(router);
   router.take(1, kOut, "mine\n");
-  router.take(0, kOut, "\n");  // shown already
+  router.take(0, kOut, "\n");  // ends a line that is shown already
   router.take(0, kOut, "last\n");
   EXPECT_EQ(output(),
             "[rank 0] (Pdb) \n[rank 1] half of a line\n[rank 0] 5\n[rank 0] ends here\n[rank 1] "
@@ -315,7 +315,7 @@ TEST_F(Router, LinesOfTheRankThatReadsAreFoldedUnlessAPartIsShown) {
   for (const int rank : {0, 1, 2}) router.take(rank, kOut, "loading");
   for (const int rank : {0, 1, 2}) router.take(rank, kOut, " done\n");
   EXPECT_EQ(output(), "[ranks 0-2] loading done\n");
-  wait_for_deadline(router);  // the deadline of the line that has ended
+  wait_for_deadline(router);  // a deadline of a line that has ended
   router.take(0, kOut, "again");
   wait_for_deadline(router);
   for (const int rank : {1, 2, 0}) router.take(rank, kOut, rank == 0 ? "\n" : "again\n");
@@ -375,7 +375,8 @@ TEST_F(Router, RemembersTheLastLinesOfEveryRank) {
   EXPECT_EQ(router.file(1), std::filesystem::path());
 }
 
-// Whatever the cuts and the order: files have what was written, the console each rank's lines.
+// The files hold the bytes that were written, and the console holds the lines of each rank,
+// whatever the pieces and their order.
 TEST_F(Router, RandomOutputArrivesWhole) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));

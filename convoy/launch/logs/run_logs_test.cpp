@@ -33,7 +33,7 @@ TEST_F(RunLogsFolder, LiesAsTorchrunsDoes) {
   struct stat status {};
   ASSERT_EQ(::stat(logs.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0700U);
-  // Another run in the same place gets another folder.
+  // A second run with the same name gets a different folder.
   EXPECT_NE(make_run_logs(folder_ / "made" / "logs", "job7"), logs);
 }
 

@@ -21,7 +21,7 @@ TEST(Resolver, RanksBelowRanksAreRefused) {
                        {"srun", "SLURM_STEP_TASKS_PER_NODE=2", "--ranks 2",
                         "srun --ntasks-per-node=1", "--env-source none", "rank 5 of 7"}));
   EXPECT_EQ(resolve_place(kTask, {.nproc_per_node_given = true}).kind, PlaceKind::Rank);
-  // The last node has one task, the job as a whole has more than one per node.
+  // The last node has one task, but the other nodes of the job have two.
   const Environment last =
       with(kTask, {{"SLURM_PROCID", "6"}, {"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "3"}});
   EXPECT_TRUE(
@@ -91,7 +91,8 @@ TEST(Resolver, StrayRankZeroIsIgnoredWithANotice) {
       EXPECT_TRUE(contains(place.notes[0], {"RANK=0", "without WORLD_SIZE", "is ignored"}));
     }
   }
-  // A higher number implies other ranks; the values of another launcher count, and have to agree.
+  // A RANK other than 0 or a WORLD_SIZE above 1 implies other ranks. Variables of a second launcher
+  // count too, and must agree.
   EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"LOCAL_RANK", "1"}}), {"only in part"}));
   EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), {"only in part"}));
   EXPECT_TRUE(contains(failure(with(kTask, {{"RANK", "0"}})), {"SLURM_PROCID=5", "RANK=0"}));
@@ -113,7 +114,7 @@ TEST(Resolver, FlagsThatSayWhichNodeBeatABareRank) {
   ASSERT_EQ(place.notes.size(), 1U);
   EXPECT_TRUE(contains(place.notes[0], {"RANK=0, WORLD_SIZE=2", "--nnodes 2", "--node-rank 0"}));
   EXPECT_EQ(row(place, "source").overrode, "env (RANK=0, WORLD_SIZE=2)");
-  // A whole description is a rank all the same.
+  // Variables that describe a rank completely make it a rank, in spite of the flags.
   EXPECT_TRUE(contains(failure(with(pod, {{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}}), flags),
                        {"already started 2 ranks here"}));
 }

@@ -16,7 +16,7 @@
 namespace convoy::launch {
 namespace {
 
-// Everything in backquotes that looks like a variable.
+// Returns all texts in backquotes that have the form of a variable's name.
 std::set<std::string> variables_in(const std::string& text) {
   std::set<std::string> names;
   std::string name;
@@ -43,7 +43,7 @@ std::filesystem::path source_folder() {
 
 std::string page() { return read_file(source_folder() / "docs/reference/environment.md"); }
 
-// The sources of the programs, one after the other.
+// Returns the sources of the programs, joined to one text.
 std::string all_sources() {
   std::string text;
   for (const auto& entry :

@@ -39,7 +39,7 @@ inline const Environment kTask = {{"SLURM_JOB_ID", "123456"},
                                   {"SLURM_NODEID", "2"},
                                   {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.99"}};
 
-// One task on each of two nodes.
+// The variables that srun gives a task if each of two nodes has one task.
 inline const Environment kNodeTask = {{"SLURM_JOB_ID", "77"},
                                       {"SLURM_JOB_NODELIST", "n[1-2]"},
                                       {"SLURM_STEP_ID", "3"},

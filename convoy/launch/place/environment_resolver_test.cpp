@@ -112,7 +112,7 @@ TEST(Resolver, OneTaskPerNodeAndRanksAskedForIsANode) {
   EXPECT_EQ(place.master_addr, "n1");
   EXPECT_EQ(place.master_port, 15077);
   EXPECT_EQ(resolve_place(kNodeTask).kind, PlaceKind::Rank);
-  // Batch scripts prepare these for the ranks to come.
+  // Batch scripts set these variables for the ranks that the launcher will start.
   EXPECT_EQ(resolve_place(with(kNodeTask, {{"WORLD_SIZE", "8"}, {"RANK", "0"}}), four).kind,
             PlaceKind::Node);
 }
@@ -187,7 +187,7 @@ TEST(Resolver, JsrunSkipsTheBatchHostOfTheRankFile) {
   EXPECT_EQ(place.hosts, (std::vector<std::string>{"c1", "c2"}));
   EXPECT_EQ(place.master_port, 15099);
   EXPECT_EQ(place.node_rank, 1);
-  // Without jsrun the first line is the first host.
+  // Without jsrun, the first line of the file is the first host.
   EXPECT_EQ(resolve_place(with(kOpenMpi, {{"LSB_DJOB_RANKFILE", folder / "hosts"}})).master_addr,
             "batch3");
 }

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Cpus = std::vector<int>;
 
-// A /sys and /proc of the test's own.
+// A copy of /sys and /proc whose files the test writes.
 class FakeMachine {
  public:
   void write(const std::string& name, const std::string& text) const {
@@ -77,12 +77,12 @@ class BigMachine : public FakeMachine {
                    fmt::format("{}-{},{}-{}", half, half + 1, half + 16, half + 17)});
       }
     }
-    add_node(4, "");  // memory alone
+    add_node(4, "");  // a node with memory and without CPUs
     write("sys/devices/system/cpu/online", "0-31");
   }
 };
 
-// The tree is made once: it has hundreds of files.
+// BigMachine has hundreds of files, so all tests share one.
 Machine read_big(const std::optional<Cpus>& allowed) {
   static const BigMachine kShared;
   return kShared.read(allowed);
@@ -349,7 +349,7 @@ TEST(Placement, GpusWithoutARankAreAnnounced) {
       << "whoever started the rank decided";
 }
 
-// Replicas of one process: every GPU has one.
+// A process with several replicas has a GPU for each replica.
 TEST(Placement, ARankThatTakesSeveralGpusHasThem) {
   const Machine machine = read_big(all_of_big());
   const DeviceSelection four = gpus_on({0, 0, 1, 1});

@@ -88,7 +88,7 @@ TEST(Preflight, ProgramsThatCanNotStartAreErrors) {
   EXPECT_EQ(find({.program = "sh", .script = root / "plain"}, "program").severity, Severity::Ok);
 }
 
-// A script that may be executed, with this first line.
+// Returns the path of an executable script with this first line.
 std::string script(const testing::TemporaryFolder& root, const std::string& first_line) {
   const fs::path file = root / "script";
   std::ofstream(file) << first_line << "\necho done\n";
@@ -219,7 +219,7 @@ TEST(Preflight, SharedMemory) {
   EXPECT_EQ(small.severity, Severity::Warning);
   EXPECT_TRUE(has(small.to_do, "--shm-size"));
   EXPECT_EQ(find({.num_ranks = 1, .shared_memory = "/"}, "shared_memory").severity, Severity::Ok);
-  // The file system of /proc has no space at all.
+  // The file system of /proc has no free space.
   EXPECT_EQ(find({.num_ranks = 1, .shared_memory = "/proc"}, "shared_memory").severity,
             Severity::Warning);
 }
@@ -230,7 +230,7 @@ TEST(Preflight, FoldersAreWrittenForAMomentAndLeftClean) {
   EXPECT_EQ(find(good, "scratch").severity, Severity::Ok);
   EXPECT_NE(find(good, "logs").severity, Severity::Error);
   EXPECT_TRUE(fs::is_empty(root.path()));
-  // A folder that refuses root as well.
+  // /proc refuses new files to root as well.
   const PreflightRequest bad = {.scratch_folder = "/proc", .log_folder = "/proc"};
   EXPECT_EQ(find(bad, "scratch").severity, Severity::Error);
   EXPECT_EQ(find(bad, "logs").severity, Severity::Warning);

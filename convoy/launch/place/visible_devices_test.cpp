@@ -155,7 +155,7 @@ TEST(AmdsDevices, AreChosenByNumberAmongTheVisible) {
   const DeviceSelection chosen =
       select_devices(amd_gpus(4), {.rocr_visible_devices = "3,2", .gpu_ids = "1"});
   EXPECT_EQ(uuids(chosen), Texts{"GPU-8d02"});
-  EXPECT_EQ(chosen.cuda_visible_devices, "1");  // as HIP counts
+  EXPECT_EQ(chosen.cuda_visible_devices, "1");  // the number among the GPUs that ROCR shows
 }
 
 TEST(RankCount, NumbersAndWords) {

@@ -70,7 +70,7 @@ class CoordinatorTest : public ::testing::Test {
     return std::make_unique<NodeLink>(options, JobToken::from_secret(secret));
   }
 
-  // The next notice, within 5 s.
+  // Returns the next notice, which must come within 5 s.
   static Notice await_notice(NodeLink& link) {
     pollfd watched{link.descriptor(), POLLIN, 0};
     ::poll(&watched, 1, 5'000);
@@ -179,7 +179,7 @@ TEST_F(CoordinatorTest, ADeadMasterIsNamed) {
   start_two(options(2, 2));
   const std::string place = coordinator_->endpoint().text();
   auto ended = std::async(std::launch::async, [&] { return await_notice(*second_); });
-  first_.reset();  // else the coordinator waits for it
+  first_.reset();  // the coordinator would wait for this node
   coordinator_.reset();
   const Notice notice = ended.get();
   EXPECT_EQ(notice.exit_code, 13);
@@ -208,7 +208,7 @@ TEST_F(CoordinatorTest, WrongOffersAreRefusedAndHarmNobody) {
     }
     return "it was let in";
   };
-  std::this_thread::sleep_for(200ms);  // until the first one is in its place
+  std::this_thread::sleep_for(200ms);  // until the first node has joined
   NodeLinkOptions wrong = link_options(1);
   wrong.offer.max_nodes = wrong.offer.min_nodes = 3;
   EXPECT_NE(refused_with(wrong).find("--nnodes 3"), std::string::npos);
@@ -263,12 +263,12 @@ TEST_F(CoordinatorTest, L18_ANodeWhoseClockIsOffIsNamedOnceAndTheJobGoesOn) {
   auto other = std::async(std::launch::async, [&] { return assigned(*second_, 1001); });
   assigned(*first_, 1000);
   EXPECT_EQ(other.get().node_rank, 1);
-  std::this_thread::sleep_for(500ms);  // ten heartbeats
+  std::this_thread::sleep_for(500ms);  // as long as ten heartbeats
   for (NodeLink* const node : {first_.get(), second_.get()})
     node->report_attempt_end({.exit_codes = {0, 0}, .progress = {}, .cause = {}});
   EXPECT_EQ(first_->wait_for_assignment(0, -1).end.exit_code, 0);
   const std::string said = ::testing::internal::GetCapturedStderr();
-  // A busy node 1 may answer before it has its rank, and the answer may take some milliseconds.
+  // A busy node 1 may answer before its rank is known, and its answer may take some milliseconds.
   const std::regex words(R"(the clock of (node 1 )?host-1 \(127\.0\.0\.1\) is (3599|3600)\.)");
   EXPECT_TRUE(std::regex_search(said, words)) << said;
   EXPECT_EQ(said.find("the clock of"), said.rfind("the clock of")) << said;
@@ -293,10 +293,10 @@ TEST_F(CoordinatorTest, ElasticJobsGrowWhenANodeComes) {
   EXPECT_EQ(other.get().node_rank, 1);
 }
 
-// ---- cuts
+// ---- cut connections
 
-// Passes bytes between its port and the coordinator. cut() freezes the existing connections, as a
-// cut network does whose packets wait for retransmission; new connections pass.
+// Passes bytes between its port and the coordinator. cut() stops the existing connections, as a
+// broken network does whose packets wait for retransmission; new connections still pass.
 class Relay {
  public:
   explicit Relay(Endpoint target)
@@ -379,7 +379,7 @@ TEST_F(CoordinatorTest, ASecondConnectionBridgesAFirstOneThatHangs) {
   EXPECT_EQ(await_notice(*second_).kind, Notice::Kind::CoordinatorLost);
 }
 
-// ---- the port
+// ---- the open port
 
 class Caller {
  public:
@@ -393,7 +393,8 @@ class Caller {
     [[maybe_unused]] const ssize_t sent =
         ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
-  // Bytes until the other end closes, within 3 s.
+  // Returns how many bytes come until the other side closes the connection, which it must do within
+  // 3 s.
   size_t read_to_end() const {
     size_t total = 0;
     char bytes[256];

@@ -59,7 +59,7 @@ class JobStateTest : public ::testing::Test {
     return id;
   }
 
-  // Time passes; all nodes but `silent` send heartbeats.
+  // Lets `time` pass. All nodes but the `silent` ones send heartbeats.
   void pass(Clock::duration time, const std::vector<NodeId>& silent = {}) {
     for (Clock::duration passed{}; passed < time; passed += 250ms) {
       now_ += 250ms;
@@ -202,8 +202,8 @@ TEST_F(JobStateTest, AnOwnErrorBeatsALostNodeWhichBeatsALostPeer) {
   EXPECT_EQ(last_notice(zero).exit_code, 139);
 }
 
-// A rank of one host waits in a collective that a rank of another host never entered: neither
-// launcher alone can find that.
+// A rank of one host waits in a collective that a rank of another host never entered. Only the
+// coordinator sees the records of both.
 TEST_F(JobStateTest, TheDiagnosisOfCollectivesIsOverAllNodes) {
   CoordinatorOptions judging = options(2, 2);
   judging.judge = [](const std::vector<telemetry::RankFlight>& flights) {
@@ -239,7 +239,7 @@ TEST_F(JobStateTest, TheDiagnosisOfCollectivesIsOverAllNodes) {
   end_of_zero.exit_codes = {13};
   end_of_zero.cause = FailureCause{.exit_code = 13, .rank = 0, .sentence = "timed out"};
   end_of_zero.flights = {waiting};
-  // The message is read from JSON, as it comes over the wire.
+  // The message is read from JSON, as it is received from a node.
   job_->attempt_end(zero, 0, read_attempt_end(to_json(end_of_zero)), now_);
   AttemptEnd end_of_one;
   end_of_one.exit_codes = {143};
@@ -349,7 +349,7 @@ TEST_F(JobStateTest, AnElasticJobGoesOnWithoutANodeThatIsAskedToStopWhileEnoughS
   collect();
   EXPECT_EQ(assigned_[two].attempt, 1);
   EXPECT_EQ(assigned_[two].num_nodes(), 2);
-  // The next one would be missed.
+  // The job needs both remaining nodes, so it ends when one of them is asked to stop.
   job_->stop_request(two, SIGTERM, now_);
   EXPECT_EQ(last_notice(zero).kind, Notice::Kind::StopRequested);
   end(zero, {75}, 20);

@@ -61,7 +61,7 @@ TEST(KeyValueTable, NonsenseIsRefused) {
   EXPECT_THROW(table.handle(1, {{{"type", "set"}, {"key_bytes", "a"}}, "a"}, {}), CommError);
 }
 
-// put() counts down the waiters of its key: one that was refused must not be among them.
+// put() counts down the waiters of its key, so a refused wait must not be counted among them.
 TEST(KeyValueTable, ARefusedWaitLeavesNothingBehind) {
   KeyValueTable table(1000);
   EXPECT_THROW(table.handle(1, {{{"type", "wait"}, {"key_bytes", {1}}}, "a"}, {}), CommError);

@@ -39,7 +39,7 @@ AttemptEnd attempt_end() {
   return end;
 }
 
-// One message of each kind that has members.
+// Returns one message of each kind that has members.
 std::vector<Json> messages() {
   Assignment assignment;
   assignment.ranks_per_node = {2, 2, 1};
@@ -57,7 +57,7 @@ std::vector<Json> messages() {
           {{"type", "compare_set"}, {"key_bytes", {1}}, {"expected_bytes", 2}}};
 }
 
-// The bytes of a frame around any text.
+// Returns the frame of a message with the JSON text `text` and `payload`.
 std::string framed(const std::string& text, const std::string& payload) {
   std::string bytes;
   for (const size_t length : {text.size(), payload.size()})
@@ -86,7 +86,7 @@ void handle(KeyValueTable& table, uint64_t client, const Frame& frame, Outcome& 
     try {
       table.handle(client, frame, {});
     } catch (const CommError&) {
-      table.forget(client);  // its connection is closed
+      table.forget(client);  // as if the client's connection had closed
       throw;
     }
   });
@@ -154,7 +154,7 @@ TEST(MutatedMessages, HandshakesOfStrangersNeverProveAnything) {
     ServerHandshake server;
     const size_t taken = std::min(bytes.size(), server.space_bytes());
     bytes.copy(server.space(), taken);
-    // The answer is to another server's nonce, so not even a whole one proves anything here.
+    // The answer is for the nonce of another server, so even an undamaged answer proves nothing.
     EXPECT_NE(server.received(taken, token), ServerHandshake::Result::Proven);
     ClientHandshake client;
     bytes += answers.next();

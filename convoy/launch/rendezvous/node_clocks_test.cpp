@@ -13,7 +13,8 @@ constexpr uint64_t kNode = 7;
 
 class NodeClocksTest : public ::testing::Test {
  protected:
-  // Asks where it is time to, and answers after `trip_s` with a clock that is `ahead_s` ahead.
+  // Sends a question if one is due. Its answer arrives after `trip_s` and comes from a clock that
+  // is `ahead_s` ahead.
   std::optional<std::string> round(double ahead_s, double trip_s = 0.001) {
     if (!clocks_.asks(kNode, now_, wall_ns_)) return std::nullopt;
     const auto trip_ns = static_cast<int64_t>(trip_s * kSecond_ns);

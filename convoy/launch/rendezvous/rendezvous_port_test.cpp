@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kPortSecret = "a secret of sixteen or more";
 
-// A file of the test's own, gone afterwards.
+// A token file, removed by the destructor.
 class TokenFile {
  public:
   TokenFile(const std::string& text, mode_t mode) {

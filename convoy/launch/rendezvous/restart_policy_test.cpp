@@ -27,7 +27,7 @@ TEST(RestartPolicy, RestartsUntilTheyAreUsedUp) {
 
 TEST(RestartPolicy, ThreeFailuresWithoutProgressEndIn16) {
   RestartPolicy policy({.max_restarts = 100});
-  EXPECT_TRUE(policy.record_failure(1, 5).restart());  // five steps: progress
+  EXPECT_TRUE(policy.record_failure(1, 5).restart());  // five steps count as progress
   EXPECT_TRUE(policy.record_failure(1, 5).restart());
   EXPECT_TRUE(policy.record_failure(1, 5).restart());
   const RestartDecision last = policy.record_failure(1, 5);

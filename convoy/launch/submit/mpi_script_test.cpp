@@ -22,8 +22,8 @@ class Mpi : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(folder_ / "bin");
-    // Says which MPI it is and where rank 0 runs; keeps its words; runs the task that follows as
-    // rank 1, or FAKE_MPIRUN.
+    // A fake mpirun. It tells its version and the first host, and stores its arguments. Then it
+    // runs FAKE_MPIRUN, if that is set, and the task behind the options as rank 1.
     testing::write_executable(
         folder_ / "bin" / "mpirun",
         "#!/bin/bash\ncase $* in\n--version) echo \"$FAKE_VERSION\"; exit ;;\n"
@@ -47,7 +47,8 @@ class Mpi : public ::testing::Test {
   }
 
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
-  // Both functions search with a zero byte before and after each entry.
+  // The searches include the zero bytes before and after an entry, so that only whole entries
+  // match.
   bool was_word(const std::string& word) const {
     return ('\0' + file("mpirun.words")).find('\0' + word + '\0') != std::string::npos;
   }
@@ -111,7 +112,7 @@ TEST_F(Mpi, EachMpiIsSpokenToInItsOwnWords) {
 
 TEST_F(Mpi, CodesArriveAndASavedTaskDoesNotMakeMpirunEndTheOthers) {
   EXPECT_EQ(run(mpi_settings(), {"prog"}, "CODE=16").code, 16);
-  // mpirun gets 0 from a task that leaves with 75; the script itself ends with 75.
+  // mpirun gets code 0 from a task that ends with 75; the script still ends with 75.
   EXPECT_EQ(run(mpi_settings(), {"prog"}, "CODE=75").code, 75);
   const testing::ScriptEnd task = run(
       mpi_settings(), {"prog"},

@@ -34,12 +34,12 @@ bool has_line(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-// The environment of the script in a job of SLURM.
+// Runs the script as the batch step of a SLURM job, with fake SLURM programs.
 class Slurm : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(folder_ / "bin");
-    // Records its arguments, runs the command as the first node would, or runs FAKE_SRUN.
+    // A fake srun. It stores its arguments and its environment, and runs FAKE_SRUN.
     testing::write_executable(folder_ / "bin" / "srun",
                               "#!/bin/bash\nprintf '%s\\0' \"$@\" >srun.words\nenv >srun.env\n"
                               "stat -c %a logs/*.token >token.mode\neval \"$FAKE_SRUN\"\n");
@@ -109,7 +109,7 @@ TEST_F(Slurm, OneLauncherPerNodeKnowsItsPlaceAndTheSecret) {
   settings.env.names = {"GREETING=it's $HOME\nagain"};
   const std::vector<std::string> command = {"convoy", "launch",          "a b",
                                             "it's",   "$(touch hacked)", ""};
-  // The words after the options are what each node runs.
+  // The words behind the options are the command that each node runs.
   const testing::ScriptEnd end = run(settings,
                                      "while [ \"$1\" != bash ]; do shift; done; SLURM_NODEID=1 "
                                      "PATH=$PWD/bin:/usr/bin:/bin \"$@\"");
@@ -133,7 +133,8 @@ TEST_F(Slurm, OneLauncherPerNodeKnowsItsPlaceAndTheSecret) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "hacked"));
 }
 
-// A job within a job: srun takes variables of the outer one for its options.
+// A job that is submitted within another job inherits the variables of the outer job, which srun
+// would take as options.
 TEST_F(Slurm, VariablesOfAnotherJobDoNotReachTheStep) {
   SubmitSettings settings = slurm_settings();
   settings.mem = "300M";
@@ -214,8 +215,8 @@ TEST_F(Slurm, RanksAsTasksGetAnAddressAndNoLauncher) {
 }
 
 TEST_F(Slurm, CodeSurvivesASignalInTheMomentOfTheEnd) {
-  // bash forgets the code of a child whose `wait` a trap interrupts just then: one in ten times
-  // here.
+  // bash loses the code of a child if a trap interrupts its `wait` at that moment; here, that
+  // happens in one of ten attempts.
   for (int attempt = 0; attempt < 12; ++attempt) {
     const testing::ScriptEnd end =
         run(slurm_settings(), "trap '' USR1; kill -USR1 $PPID; exit 75", {"convoy", "train"});

@@ -78,7 +78,7 @@ TEST(SubmitSettings, WrongValuesAreNamed) {
   EXPECT_EQ(key_of_refusal(settings), "name");
   settings.name = std::string(61, 'a');
   EXPECT_EQ(key_of_refusal(settings), "accepted");
-  settings.nodes = 11;  // pods up to NAME-10
+  settings.nodes = 11;  // the names of the pods end in -0 to -10
   EXPECT_EQ(key_of_refusal(settings), "name");
   settings = settings_for("slurm");
   settings.partition = "a b";

@@ -138,7 +138,8 @@ TEST_F(WorkerDevices, WithoutARankAreAnnouncedOnlyWhereTheyCouldHaveOne) {
   EXPECT_FALSE(says(set_up(), "are visible and"));
 }
 
-// Asking for CUDA opens the driver's library.
+// The question whether CUDA works loads the driver's library, so it is asked only if a GPU may be
+// used.
 TEST_F(WorkerDevices, CudaIsAskedForOnlyWhereItMatters) {
   int times_asked = 0;
   request_.own_program->why_no_cuda = [&] {

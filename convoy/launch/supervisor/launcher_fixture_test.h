@@ -55,7 +55,7 @@ class Launcher : public ::testing::Test {
 
   std::string file(const std::string& name) const { return read_file(folder_ / name); }
 
-  // Waits until the file has this many lines: scripts report their progress that way.
+  // Waits until the file has this many lines. Scripts append a line to report their progress.
   void wait_for_lines(const std::string& name, long lines) const {
     for (int turn = 0; turn < 1000; ++turn) {
       if (std::filesystem::exists(folder_ / name)) {
@@ -67,7 +67,7 @@ class Launcher : public ::testing::Test {
     FAIL() << name << " never had " << lines << " lines";
   }
 
-  // Sends `signals` to this process, one after another, once the file has the lines.
+  // Sends `signals` to this process, one after another, once the file has `lines` lines.
   std::thread signals_after(const std::string& name, long lines, std::vector<int> signals) const {
     return std::thread([this, name, lines, signals] {
       // The signal must reach the thread that runs the launcher.
@@ -82,7 +82,7 @@ class Launcher : public ::testing::Test {
     });
   }
 
-  // A zombie counts as gone: a killed orphan stays one until init reaps it.
+  // A zombie counts as ended: a killed orphan remains a zombie until init reaps it.
   static bool lives(pid_t pid) {
     if (kill(pid, 0) != 0 && errno == ESRCH) return false;
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
@@ -91,7 +91,7 @@ class Launcher : public ::testing::Test {
     return state != "Z" && state != "X" && !state.empty();
   }
 
-  // Every process whose number a script wrote is gone within the time.
+  // Succeeds if every process whose number is in the file has ended within the time.
   ::testing::AssertionResult all_gone(const std::string& name,
                                       std::chrono::milliseconds within) const {
     std::istringstream numbers(file(name));

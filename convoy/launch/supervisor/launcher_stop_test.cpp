@@ -45,7 +45,8 @@ TEST_F(Launcher, StopOfAProgramThatDoesNotSaveIsTheSignal) {
 TEST_F(Launcher, AConsoleThatTakesNothingDoesNotDelayAStop) {
   Pipe stuck = make_pipe();
   std::thread sender = signals_after("ready", 2, {SIGTERM});
-  // A rank's output before it saves must not keep it from saving.
+  // The ranks write more output than the pipe holds before they save. The full pipe must not keep
+  // them from saving.
   LaunchSpec two = spec(2,
                         "trap 'head -c 3000000 /dev/zero | tr \"\\0\" x; echo saved > "
                         "$HERE/saved.$RANK; exit 75' TERM; echo x >> $HERE/ready; "
@@ -84,7 +85,7 @@ TEST_F(Launcher, FailureWhileStoppingIsReported) {
   LaunchSpec slow = spec(2,
                          "trap '[ $RANK = 1 ] && exit 12; sleep 60' TERM; echo x >> $HERE/ready; "
                          "while :; do sleep 0.05; done");
-  slow.stop_grace = milliseconds(500);  // the other one's: it may be saving
+  slow.stop_grace = milliseconds(500);  // for rank 0, which may be saving
   const LaunchReport report = run_ranks(slow);
   sender.join();
   EXPECT_EQ(report.exit_code, 12);

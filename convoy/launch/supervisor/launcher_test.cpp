@@ -66,8 +66,8 @@ TEST_F(Launcher, LeavesNoScratchFolderAndNoProcess) {
   EXPECT_EQ(errno, ECHILD);
 }
 
-// Processor time of this process and its children, in seconds: wall time depends on the machine's
-// load (bench/launch.py measures it).
+// Returns the processor time of this process and its children, in seconds. Wall time depends on the
+// load of the machine (bench/launch.py measures it).
 double processor_seconds() {
   double sum = 0;
   for (const int whose : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -162,7 +162,7 @@ TEST_F(Launcher, RanksThatEndAlikeAfterTheFirstFailureAreOneLine) {
   EXPECT_NE(text.find("ranks 0 and 1 ended with exit code 8 after rank 2 had failed\n"),
             std::string::npos)
       << text;
-  // Rank 3 ended as it was asked to.
+  // Rank 3 ended by the launcher's signal, as intended, so the text does not name it.
   EXPECT_EQ(text.find("rank 3"), std::string::npos) << text;
   EXPECT_NE(text.find("rank 4 ended with exit code 9 after rank 2 had failed\n"), std::string::npos)
       << text;
@@ -188,7 +188,7 @@ TEST_F(Launcher, RanksThatIgnoreTermAreKilledWithinTwoSeconds) {
   EXPECT_NE(failure_text(report).find("rank 0 was killed by signal 11"), std::string::npos);
 }
 
-// A rank that is Convoy itself has printed the same before it ended.
+// A rank that runs Convoy prints its error before it ends, so the launcher leaves these lines out.
 TEST_F(Launcher, ARefusalIsSaidOnce) {
   const LaunchReport report = run(
       2,
@@ -292,7 +292,7 @@ TEST_F(Launcher, MemoryKillIsSeenByTheCounters) {
   processes::MemoryKills kills(folder_ / "sys", proc);
   EXPECT_FALSE(kills.happened());
   write_file_atomic(proc / "vmstat", "nr_free 5\noom_kill 4\n");
-  EXPECT_FALSE(kills.happened());  // another job's
+  EXPECT_FALSE(kills.happened());  // the machine's counter: another job's process
   write_file_atomic(sys / "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
   EXPECT_TRUE(kills.happened());
   EXPECT_FALSE(kills.happened());
@@ -302,7 +302,7 @@ TEST_F(Launcher, MemoryKillIsSeenByTheCounters) {
   EXPECT_TRUE(on_the_machine.happened());
 }
 
-// Row 10 of the fault table, where memory cgroups (v1) may be made.
+// Row 10 of the table of faults. The test needs a memory cgroup (v1) that it may create.
 TEST_F(Launcher, RankBeyondTheMemoryLimitEndsWithTwelve) {
   const fs::path group = "/sys/fs/cgroup/memory/convoy-test-" + std::to_string(getpid());
   std::error_code failure;

@@ -118,7 +118,7 @@ TEST(MutatedEnvironment, ListsOfHostsAndValuesOfFlags) {
   EXPECT_GT(outcome.refused, 100);
 }
 
-// A rank writes them: what is no timer is dropped, and nothing is thrown.
+// Ranks write the lines of timers. A line that is no timer is dropped, and nothing is thrown.
 TEST(MutatedEnvironment, TimersOfRanks) {
   MutatedTexts texts(
       {R"({"version": 1, "pid": 7, "scope_id": "step", "expiration_time": 100.5, "signal": 9})"

@@ -51,7 +51,7 @@ TEST(RendezvousConf, EachHeartbeatKeyIsTakenAlone) {
       milliseconds(2'000));
 }
 
-// Deadlines count nanoseconds in 64 bits.
+// Deadlines are counted in nanoseconds with 64 bits, so the longest silence must still fit.
 TEST(RendezvousConf, TheLongestSilenceStillMakesADeadline) {
   const RendezvousConf conf =
       parse_rendezvous_conf("keep_alive_interval=1e5,keep_alive_max_attempt=1000000");

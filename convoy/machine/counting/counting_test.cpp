@@ -18,7 +18,7 @@ at::TensorOptions counted(at::ScalarType dtype) {
   return at::TensorOptions().dtype(dtype).device(device());
 }
 
-// The work of the device, without views and memory.
+// Returns the recorded work of the device. Views and allocations are left out.
 template <class Run>
 std::vector<Work> work_of_device(const Run& run) {
   Recording recording;
@@ -85,7 +85,8 @@ TEST(Counting, CopiesFromPinnedMemoryDoNotHoldTheHost) {
   EXPECT_TRUE(late[0].host_waits);
 }
 
-// `before` stands for a read that the host asked for before this work.
+// `before` stands for a read that the host asked for earlier. The wait for it is not a wait for the
+// new work.
 TEST(Counting, AWaitForWhatCameBeforeIsNoWaitForThisWork) {
   counted(at::kLong);
   c10::Event before(c10::kPrivateUse1), now(c10::kPrivateUse1);
@@ -161,7 +162,8 @@ TEST(Counting, ProductIntoATensorIsOneOfItsSizes) {
   EXPECT_EQ(sum[0].total_bytes(), 2.0 * 64 * (16 + 32) + 2 * 4.0 * 16 * 32) << "read and written";
 }
 
-// One row of 12 tokens as a batch, or two of 8 and 4: heads share keys without further kernels.
+// Counts one batch of 12 tokens, and then two rows of 8 and 4 tokens. That query heads share key
+// heads costs no further kernel.
 TEST(Counting, AttentionOfCudnnIsFourKernelsForABatch) {
   const auto bf16 = counted(at::kBFloat16);
   const at::Tensor q = at::empty({1, 12, 4, 16}, bf16).transpose(1, 2);
@@ -204,7 +206,8 @@ TEST(Counting, CopiesOfAListAreAFewLaunches) {
   EXPECT_EQ(work[0].total_bytes(), 130.0 * 100 * (4 + 2));
 }
 
-// Rows of 8 and of 4 tokens, each taken to have the longest's pairs; four heads share two keys.
+// Counts rows of 8 and 4 tokens. Each row is charged with the pairs of the longest row; four query
+// heads share two key heads.
 TEST(Counting, BackwardOfAttentionIsFiveProductsForTwo) {
   const auto bf16 = counted(at::kBFloat16);
   const at::Tensor q = at::empty({12, 4, 16}, bf16);
@@ -293,7 +296,7 @@ TEST(PredictedTime, HostAndDeviceOverlapUntilTheHostWaits) {
   const GpuSpeed& gpu = gpu_speed("h200");
   const Assumptions& assumed = assumptions();
   Work large{.name = "large", .kind = WorkKind::Op, .launches = 1};
-  large.bytes_of(Content::Weights) =  // a millisecond
+  large.bytes_of(Content::Weights) =  // so that it takes a millisecond
       (1e-3 - assumed.kernel_seconds) * gpu.bytes * assumed.bytes_share;
   const Work read{.name = "download", .kind = WorkKind::Download, .host_waits = true};
   const Work small{.name = "small", .kind = WorkKind::Op, .launches = 1};
@@ -347,7 +350,7 @@ TEST(PredictedTime, AStepThatReadsTheOneBeforeHidesTheHostBehindTheDevice) {
   const GpuSpeed& gpu = gpu_speed("h200");
   const Assumptions& assumed = assumptions();
   Work large{.name = "large", .kind = WorkKind::Op, .launches = 1};
-  large.bytes_of(Content::Weights) =  // a millisecond
+  large.bytes_of(Content::Weights) =  // so that it takes a millisecond
       (1e-3 - assumed.kernel_seconds) * gpu.bytes * assumed.bytes_share;
   const Work small{.name = "small", .kind = WorkKind::Op, .launches = 1};
   const Work read{.name = "wait", .host_reads_earlier = true};
@@ -374,7 +377,8 @@ TEST(PredictedTime, ProductTakesTheLongerOfItsBytesAndItsSums) {
   EXPECT_GT(device_seconds(product, gpu), 10 * sums);
 }
 
-// FlashAttention-2 on an H100 and on an A100 (arXiv:2407.08608, arXiv:2307.08691).
+// The papers measured FlashAttention-2 on an H100 (arXiv:2407.08608) and on an A100
+// (arXiv:2307.08691).
 TEST(PredictedTime, AttentionReachesTheShareOfThePeakThatItsPapersName) {
   Work attention{.name = "_flash_attention_forward", .kind = WorkKind::Op, .launches = 1};
   attention.flops = 1e12;
@@ -392,7 +396,8 @@ TEST(PredictedTime, AttentionReachesTheShareOfThePeakThatItsPapersName) {
   attention.product.kind = ProductKind::AttentionBackward;
   EXPECT_NEAR(device_seconds(attention, gpu_speed("h200")) * 989.4e12 / 1e12, 1 / 0.31, 0.02);
   attention.product.kind = ProductKind::Attention;
-  // A block of 128 queries of one head stays on one processor.
+  // One processor computes a block of 128 queries of one head, so a quarter of the blocks leaves
+  // three quarters of the processors idle.
   const GpuSpeed& gpu = gpu_speed("a100");
   const double whole = device_seconds(attention, gpu);
   attention.product.batch = gpu.processors / 4;

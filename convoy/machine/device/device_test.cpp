@@ -66,7 +66,7 @@ TEST(Upload, TablesOfAnyTypeAndNumberKeepTheirValues) {
 TEST(Memory, GrowsWithTouchedPagesAndPeakCanStartAnew) {
   const ProcessMemory before = process_memory();
   {
-    const std::vector<char> big(128 << 20, 1);  // a tensor's memory may be kept
+    const std::vector<char> big(128 << 20, 1);  // not a tensor: its memory might be kept
     EXPECT_GE(process_memory().resident_bytes, before.resident_bytes + (100 << 20));
   }
   EXPECT_GE(process_memory().peak_resident_bytes, before.resident_bytes + (100 << 20));
@@ -100,7 +100,7 @@ TEST(Threads, SharesCpusAmongRanksUnlessTheUserDecided) {
   unsetenv("OMP_NUM_THREADS");
 }
 
-// Keep every CPU of this process busy.
+// Child processes that keep every CPU of this process busy.
 class BusyProcesses {
  public:
   BusyProcesses() {

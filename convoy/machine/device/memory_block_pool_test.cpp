@@ -13,7 +13,7 @@
 namespace convoy::device {
 namespace {
 
-// A source that counts, and can be out of memory.
+// The source of the pool's blocks. It counts them and has at most `limit_bytes`.
 std::unordered_map<void*, size_t> alive;
 size_t alive_bytes = 0;
 size_t most_bytes = 0;
@@ -89,7 +89,7 @@ TEST_F(BlockPoolTest, WhatIsKeptIsNotMissedWhenMemoryEnds) {
   void* used = pool_.take(30000);
   pool_.give_back(pool_.take(20000));
   limit_bytes = 70000;
-  void* large = pool_.take(35000);  // has no room until the kept block is gone
+  void* large = pool_.take(35000);  // fits only after the kept block is freed
   EXPECT_EQ(alive_bytes, 65000u);
   EXPECT_THROW(pool_.take(80000), std::bad_alloc);
   EXPECT_EQ(pool_.figures().in_use_bytes, 65000u);

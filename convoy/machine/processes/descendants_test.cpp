@@ -16,8 +16,8 @@
 namespace convoy::processes {
 namespace {
 
-// A process that does nothing but exec itself has, again and again, no environment that could be
-// read.
+// The environment of a process cannot be read during an exec. The process of this test execs itself
+// without end.
 TEST(KillMarked, FindsAProcessInTheMiddleOfAnExec) {
   const testing::TemporaryFolder folder;
   const std::string script = (folder / "again.sh").string();

@@ -30,7 +30,8 @@ namespace fs = std::filesystem;
 
 constexpr int kNoSeccomp = 77;
 
-// The exit status of a child in which `calls` fail with `error` (0: none does).
+// Runs `work` in a child in which `calls` fail with `error` (0: they do not fail). Returns the exit
+// status of the child.
 int in_child(const std::vector<long>& calls, int error, const std::function<int()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -57,7 +58,8 @@ class GuardOnAKernel : public ::testing::TestWithParam<int> {
   testing::TemporaryFolder folder_;
 };
 
-// A guard that has to be killed does not remove the scratch folder.
+// The scratch folder is gone, so the guard ended by itself: a killed guard does not remove the
+// folder.
 TEST_P(GuardOnAKernel, EndsByItselfWithItsOwner) {
   const int status = in_child({SYS_close_range}, GetParam(), [&] {
     { const Guard guard(scratch(), "CONVOY_TEST_MARK=none"); }
@@ -67,8 +69,8 @@ TEST_P(GuardOnAKernel, EndsByItselfWithItsOwner) {
   EXPECT_EQ(status, 0);
 }
 
-// The guard kills a process that a rank had started, in a session of its own, and removes the
-// scratch folder.
+// The killed owner leaves a process that a rank started in a session of its own, and a scratch
+// folder. The guard kills the process and removes the folder.
 TEST_P(GuardOnAKernel, ClearsUpAfterAKilledOwner) {
   const std::string mark = fmt::format("CONVOY_TEST_MARK={}.{}", ::getpid(), GetParam());
   int line[2];
@@ -81,7 +83,7 @@ TEST_P(GuardOnAKernel, ClearsUpAfterAKilledOwner) {
       ::execlp("env", "env", mark.c_str(), "sleep", "600", nullptr);
       ::_exit(127);
     }
-    // The loader has the mark once it is `sleep`.
+    // The environment of the process has the mark once the process is `sleep`.
     const bool runs = comes_true([&] {
       std::error_code ignored;
       return fs::read_symlink(fmt::format("/proc/{}/exe", loader), ignored).filename() !=
@@ -108,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(Kernels, GuardOnAKernel, ::testing::Values(0, ENOSYS, E
                                                            : "UnderSeccomp";
                          });
 
-// The oldest kernel is named where one cannot do without its calls.
+// A refusal names the oldest kernel that Convoy supports, because a rank cannot do without these
+// calls.
 TEST(ProcessDescriptors, ARefusalNamesTheOldestKernel) {
   for (const long call : {SYS_pidfd_open, SYS_pidfd_send_signal}) {
     const int status = in_child({call}, ENOSYS, [] {

@@ -22,7 +22,7 @@ TEST(ProcessPool, LineWithoutAnEndComesInPieces) {
   pool.start_missing(1);
   size_t seen_bytes = 0;
   const auto until = std::chrono::steady_clock::now() + seconds(30);
-  // A text up to the limit of a line may wait for its end.
+  // The pool may hold back a text without a line end, up to the limit of a line.
   while (seen_bytes + (64 << 10) < kBytes && std::chrono::steady_clock::now() < until)
     for (const ProcessNews::Line& line : pool.wait(milliseconds(100), -1).errors) {
       EXPECT_LE(line.text.size(), size_t{2 << 20});

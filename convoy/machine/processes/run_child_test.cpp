@@ -59,7 +59,8 @@ TEST(RunChild, TheLimitKillsWhatItStartedToo) {
   EXPECT_EQ(result.end.signal, SIGKILL);
   const pid_t group = std::atoi(result.output.c_str());
   ASSERT_GT(group, 1);
-  // The kernel needs a moment, and the one who adopts it too.
+  // The kernel needs a moment to end the killed processes, and so does the process that adopts and
+  // reaps them.
   for (int turn = 0; turn < 500 && ::kill(-group, 0) == 0; ++turn) ::usleep(10'000);
   EXPECT_EQ(::kill(-group, 0), -1);
   EXPECT_EQ(errno, ESRCH);
@@ -82,7 +83,7 @@ TEST(RunChild, ItsErrorsMayGoElsewhere) {
   const ChildResult result = run_child(start);
   EXPECT_EQ(result.output, "out\n");
   EXPECT_EQ(result.errors, "");
-  elsewhere.write_end.reset();  // else the read waits for more
+  elsewhere.write_end.reset();  // the read ends at the last write end
   EXPECT_EQ(read_available(elsewhere.read_end), "error\n");
 }
 

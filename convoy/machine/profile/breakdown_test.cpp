@@ -16,8 +16,9 @@ constexpr int64_t kMs = 1'000'000;
 
 Span ms(int64_t begin, int64_t end) { return {.begin_ns = begin * kMs, .end_ns = end * kMs}; }
 
-// A step of 100 ms: 5 data, 30 forward, 45 backward (an exchange begins at 60), 10 reduce, 8
-// optimize, 2 of nothing.
+// Returns the trace of a rank with two steps of 100 ms: 5 ms data, 30 ms forward, 45 ms backward,
+// 10 ms reduce, 8 ms optimize and 2 ms outside all phases. The rank enters the collective `late_ms`
+// after the 60th millisecond.
 RankTrace trace_of(int rank, int64_t late_ms) {
   RankTrace trace{.rank = rank, .world_size = 2, .host = "a", .num_notes = 10, .note_ns = 1000};
   for (int64_t step = 0; step < 2; ++step) {
@@ -46,7 +47,7 @@ TEST(Breakdown, DealsEveryMomentToOneKind) {
   EXPECT_EQ(found.last_step, 11);
   EXPECT_DOUBLE_EQ(rank.step_ms, 100);
   EXPECT_DOUBLE_EQ(rank.exposed_ms, 8);
-  EXPECT_DOUBLE_EQ(rank.hidden_ms, 20);  // 60 to 80
+  EXPECT_DOUBLE_EQ(rank.hidden_ms, 20);  // the part before the wait: 60 ms to 80 ms
   EXPECT_DOUBLE_EQ(rank.data_ms, 5);
   EXPECT_DOUBLE_EQ(rank.compute_ms, 30 + 45 + 2 + 8);
   EXPECT_NEAR(rank.host_ms, 2, 1e-9);
@@ -56,7 +57,7 @@ TEST(Breakdown, DealsEveryMomentToOneKind) {
   EXPECT_DOUBLE_EQ(rank.tracing_ms, 0.005);
 }
 
-// Rank 1 enters at 84, so 4 of the 8 ms that rank 0 waits are for it and 4 for the bytes.
+// Rank 1 enters at 84 ms. Rank 0 waits from 80 ms to 88 ms: 4 ms for rank 1 and 4 ms for the bytes.
 TEST(Breakdown, WaitingForALaterRankIsToldFromWaitingForBytes) {
   const Breakdown found = break_down({trace_of(0, 0), trace_of(1, 24)});
   EXPECT_DOUBLE_EQ(found.ranks[0].waiting_ms, 4);
@@ -106,7 +107,7 @@ TEST(Breakdown, TheLostShareOfManyRanksIsDealtOut) {
       << text;
   EXPECT_NE(text.find("bytes of collectives         100 %"), std::string::npos) << text;
   EXPECT_DOUBLE_EQ(comparison_json(single, many)["efficiency"].get<double>(), 0.75);
-  // On CPUs one rank has the threads that two ranks share.
+  // On CPUs, one rank alone has as many threads as two ranks together.
   single.breakdown.num_threads = 4;
   many.breakdown.num_threads = 2;
   EXPECT_DOUBLE_EQ(comparison_json(single, many)["efficiency"].get<double>(), 1.5);
@@ -117,7 +118,7 @@ TEST(RankTrace, ClocksOfOtherHostsAreAlignedByWhatIsShared) {
   far.host = "b";
   near.since_1970_ns = 1000 * kMs;
   far.since_1970_ns = 1000 * kMs;
-  // The clocks of host b run 7 s ahead together: the clock of day 3 s, the monotonic one 4 s.
+  // Host b's clocks are ahead of host a's: the monotonic clock by 4 s, the clock of day by 7 s.
   for (NamedSpan& step : far.steps)
     step.span = {step.span.begin_ns + 4000 * kMs, step.span.end_ns + 4000 * kMs};
   for (TracedCollective& collective : far.collectives) {
@@ -133,7 +134,7 @@ TEST(RankTrace, ClocksOfOtherHostsAreAlignedByWhatIsShared) {
   EXPECT_EQ(traces[1].collectives[1].flight, ms(1160, 1188));
 }
 
-// The trace of one rank alone does not show when the others came.
+// The trace of one rank does not tell when the other ranks entered.
 TEST(Breakdown, WithoutAllTracesTheCausesOfWaitsAreNotTold) {
   const ProfiledRun run{.name = "half", .breakdown = break_down({trace_of(0, 0)})};
   const std::string text = report_text(run);

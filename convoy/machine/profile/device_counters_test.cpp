@@ -36,11 +36,11 @@ TEST_F(DeviceCounters, AreThoseOfTheTimeAndOneLookAround) {
   write("devices.csv", text + "torn,li");
   const std::vector<DeviceCounter> found =
       read_device_counters(folder_ / ".", "node0", from_noon(3, 5));
-  ASSERT_EQ(found.size(), 2U);  // power was never known
+  ASSERT_EQ(found.size(), 2U);  // power_w has no values
   EXPECT_EQ(found[0].device, "gpu0 of node0");
   EXPECT_EQ(found[0].name, "gpu_util_pct");
   EXPECT_EQ(found[0].unit, "%");
-  ASSERT_EQ(found[0].values.size(), 4U);  // 2 s to 5 s
+  ASSERT_EQ(found[0].values.size(), 4U);  // the seconds 2 to 5
   EXPECT_EQ(found[0].values.front(), std::make_pair(kNoon + 2 * kSecond, 92.0));
   EXPECT_EQ(found[1].device, "node0");
   EXPECT_EQ(found[1].values.back(), std::make_pair(kNoon + 5 * kSecond, 55.0));

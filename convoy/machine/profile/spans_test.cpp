@@ -27,7 +27,7 @@ std::set<int64_t> moments_of(const Spans& spans) {
   return moments;
 }
 
-// Compares the operations on spans with the same operations on sets of single moments.
+// Compares each operation on spans with the same operation on sets of moments.
 TEST(Spans, AgreeWithSetsOfMoments) {
   std::mt19937 draw(7);
   const auto some = [&draw] {

@@ -49,7 +49,7 @@ class LoraFile : public ::testing::Test {
     gguf::write_file(folder_ / "lora.gguf", metadata, tensors);
     return folder_ / "lora.gguf";
   }
-  // The sentence and what to do.
+  // Returns the sentence and the hint of the error that reading throws.
   std::string refusal(const gguf::Metadata& metadata, const Factors& factors) const {
     try {
       read_gguf_lora(write(metadata, factors), "llama", 4);
@@ -70,7 +70,7 @@ TEST_F(LoraFile, RowsOfQueriesAreBroughtIntoTransformersOrder) {
   ASSERT_EQ(lora.tensors.size(), 2u);
   EXPECT_EQ(lora.tensors[1].name, "base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight");
   EXPECT_TRUE(lora.tensors[0].value.equal(query()[0].value));
-  // The file has the first and second half of a head in turn.
+  // The file stores the features of a head alternately from its first and its second half.
   EXPECT_TRUE(lora.tensors[1].value.equal(
       query()[1].value.index_select(0, at::tensor({0, 2, 1, 3, 4, 6, 5, 7}))));
   const GgufLora unpermuted = read_gguf_lora(write(metadata(6, "qwen2"), query()), "qwen2", 4);
@@ -84,7 +84,7 @@ TEST_F(LoraFile, EachModuleHasTheScaleOfItsRank) {
   const LoraConfig with_alpha = read_gguf_lora(write(metadata(6), factors), "llama", 4).config;
   EXPECT_EQ(with_alpha.scaling_of("model.layers.0.self_attn.q_proj"), 3);
   EXPECT_EQ(with_alpha.scaling_of("model.layers.1.mlp.up_proj"), 2);
-  // 0 leaves the scale out.
+  // An alpha of 0 in the file means that no scale is applied.
   const LoraConfig without = read_gguf_lora(write(metadata(0), factors), "llama", 4).config;
   EXPECT_EQ(without.scaling_of("model.layers.0.self_attn.q_proj"), 1);
   EXPECT_EQ(without.scaling_of("model.layers.1.mlp.up_proj"), 1);

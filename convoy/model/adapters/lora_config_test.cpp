@@ -36,7 +36,7 @@ LoraConfig with(const std::string& key, const Json& value) {
   return parsed(json);
 }
 
-// The key that the DataError names; "" when the file is taken.
+// Returns the key that the DataError names, or "" if the file is accepted.
 std::string refused_key(const std::string& key, const Json& value) {
   try {
     with(key, value);
@@ -77,7 +77,8 @@ TEST(PeftFile, WritesAndReadsBackTheSame) {
   }
 }
 
-// A null is what PEFT takes it for; where PEFT fails it is refused, or means nothing but "none".
+// A null has the meaning that PEFT gives it. If PEFT fails at a null, Convoy refuses it or takes it
+// as "none".
 TEST(PeftFile, NullsAreTakenAsPeftTakesThem) {
   const std::set<std::string> must_be_said = {"peft_type", "r", "lora_alpha", "lora_dropout",
                                               "target_modules"};
@@ -129,7 +130,7 @@ TEST(PeftFile, AnyTypeInAnyFieldIsTakenOrRefusedByName) {
     for (const Json& value : values) {
       try {
         const LoraConfig config = with(key, value);
-        // Patterns are compiled when they are asked.
+        // The patterns are compiled at the first question.
         config.targets("model.layers.0.self_attn.q_proj");
         EXPECT_GT(config.rank_of("model.layers.0.self_attn.q_proj"), 0);
         EXPECT_TRUE(std::isfinite(config.scaling_of("model.layers.0.self_attn.q_proj")));
@@ -177,7 +178,8 @@ TEST(PeftFile, WrongTypesAreNamed) {
   EXPECT_EQ(refused_key("alpha_pattern", {{"q_proj", "2"}}), "alpha_pattern.q_proj");
 }
 
-// PEFT moves part of the base weight into A and B, so the file's A and B belong to another base.
+// With these starts PEFT moves a part of the base weight into A and B, so A and B fit only the
+// changed base.
 TEST(PeftFile, StartsThatChangeTheBaseAreRefused) {
   for (const char* start : {"pissa", "pissa_niter_16", "olora", "loftq", "corda", "lora_ga"})
     EXPECT_EQ(refused_key("init_lora_weights", start), "init_lora_weights");
@@ -247,7 +249,7 @@ TEST(Scaling, ARankThatIsNoneIsRefused) {
   }
 }
 
-// PEFT takes the first in the order of the file.
+// As in PEFT, the first matching pattern in the order of the file counts.
 TEST(Scaling, TheFirstPatternThatMatchesCounts) {
   settings::LoraSettings settings;
   settings.r = 4;
@@ -262,7 +264,8 @@ TEST(Scaling, TheFirstPatternThatMatchesCounts) {
   }
 }
 
-// PEFT's _set_trainable: str.endswith, whatever stands before it, and all that lies in the module.
+// PEFT's _set_trainable takes every module whose name ends so (str.endswith), and all modules in
+// it.
 TEST(ModulesToSave, AreAllWhoseNamesEndSo) {
   const LoraConfig norms = with("modules_to_save", {"norm"});
   for (const char* module :

@@ -48,7 +48,7 @@ struct Case {
   }
 };
 
-// One adapted linear and its inputs: x, A, B and, with DoRA, the magnitude.
+// An adapted linear and its inputs: x, A, B and, for DoRA, the magnitude.
 struct Adapted {
   explicit Adapted(const Case& wanted)
       : what(wanted),
@@ -64,7 +64,7 @@ struct Adapted {
     linear.set_adapter(lora);
   }
 
-  // fp32 with values that bf16 can hold, as the map rounds them to the type of x.
+  // Returns fp32 values that bf16 can hold, because the map rounds A and B to the dtype of x.
   at::Tensor leaf(at::IntArrayRef sizes, uint64_t seed) const {
     return sample(sizes, what.dtype, seed).to(at::kFloat);
   }
@@ -77,7 +77,7 @@ struct Adapted {
   std::shared_ptr<LoraLinear> lora;
 };
 
-// PEFT's computation in double, every step written out.
+// PEFT's computation in double precision, step by step.
 class Reference {
  public:
   explicit Reference(const Adapted& adapted, double scaling_error = 1)
@@ -102,7 +102,7 @@ class Reference {
     return base + (share_O - 1) * at::matmul(dropped, weight_OI_.t()) + share_O * low_rank;
   }
 
-  // One matrix per input: outputs by elements of the input.
+  // Returns one matrix per input: [outputs, elements of the input].
   Tensors jacobians(const Adapted& adapted) const {
     constexpr double kStep = 1e-4;
     Tensors inputs;
@@ -125,7 +125,7 @@ class Reference {
     return all;
   }
 
-  bool moves_norm = false;  // a plain derivative through DoRA's norm, which PEFT holds still
+  bool moves_norm = false;  // true: derives DoRA's norm too, which PEFT takes as constant
 
  private:
   at::Tensor norm(const at::Tensor& a_RI, const at::Tensor& b_OR) const {
@@ -153,7 +153,7 @@ Tensors jacobians_of_backward(const Adapted& adapted) {
   return all;
 }
 
-// The largest relative error over all inputs.
+// Returns the largest relative error over all inputs.
 double worst_error(const Adapted& adapted, const Reference& reference) {
   const Tensors found = jacobians_of_backward(adapted);
   const Tensors wanted = reference.jacobians(adapted);
@@ -183,7 +183,7 @@ TEST_P(Jacobian, APlantedErrorIsSeen) {
   EXPECT_GT(worst_error(adapted, Reference(adapted, error)), allowed());
 }
 
-// The lowest adapted linear of a model has nothing below it that trains.
+// Nothing below the lowest adapted linear of a model is trained, so its input needs no gradient.
 TEST_P(Jacobian, OfTheAdapterIsTheSameWhereTheInputIsFrozen) {
   const Adapted adapted(GetParam());
   const auto gradients = [&](const at::Tensor& x) {
@@ -241,7 +241,7 @@ TEST(Dora, GradientsHoldTheNormStillAsPeftDoes) {
   EXPECT_GT(worst_error(adapted, through_the_norm), 1e-2);
 }
 
-// Number of norms that this thread computes during its lifetime.
+// Counts the norms that this thread computes during the object's lifetime.
 class NormsCounted {
  public:
   NormsCounted()
@@ -278,7 +278,7 @@ TEST(Dora, ItsNormIsComputedOnceUntilWhatItIsOfChanges) {
     const at::NoGradGuard evaluation;
     adapted.linear.forward(adapted.inputs[0]);
     at::Tensor magnitude = adapted.inputs[3];
-    magnitude.add_(0.25);  // the norm is not of it
+    magnitude.add_(0.25);  // the norm does not depend on the magnitude
     adapted.linear.forward(adapted.inputs[0]);
   }
   EXPECT_EQ(norms.number(), 1);
@@ -287,8 +287,8 @@ TEST(Dora, ItsNormIsComputedOnceUntilWhatItIsOfChanges) {
   EXPECT_EQ(norms.number(), 2);
 }
 
-// Each way in which the tensors of a norm change: an optimizer's step, values that are loaded, an
-// adapter used on another weight.
+// Changes the norm's tensors in every way: by an optimizer's step, by loading values, and by using
+// the adapter on another weight.
 TEST(Dora, EveryChangeReachesTheNorm) {
   Adapted adapted({.name = "dora", .dora = true, .bias = true});
   const auto expect_fresh = [&](const char* change) {
@@ -317,8 +317,8 @@ TEST(Dora, EveryChangeReachesTheNorm) {
                   .equal(fresh.forward(other, adapted.inputs[0], kDrawKey)));
 }
 
-// A and B in the type of x are kept: a step of the optimizer, and values that are loaded, reach
-// them.
+// A and B are kept in the dtype of x. An optimizer's step and loaded values change the kept copies
+// too.
 TEST(LoraLinear, EveryChangeReachesItsProducts) {
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     const Adapted adapted({.name = "lora", .dtype = dtype});
@@ -378,7 +378,7 @@ TEST(LoraLinear, MergedWeightIsTheMap) {
   }
 }
 
-// LoRA and DoRA over codes have the gradients that they have over the values of the codes.
+// Over codes, LoRA and DoRA have the same gradients as over the decoded values.
 TEST(OverCodes, AdaptersAreThoseOverTheValues) {
   for (const bool dora : {false, true}) {
     const kernels::BitsandbytesWeight codes =

@@ -48,7 +48,7 @@ void expect_equal(const NamedTensors& found, const NamedTensors& wanted) {
   }
 }
 
-// Stands for some training: no parameter keeps the value with which it starts.
+// Imitates training: afterwards no parameter has its initial value.
 void stir(const LoraModel& lora) {
   const at::NoGradGuard no_grad;
   at::manual_seed(11);
@@ -172,7 +172,7 @@ TEST(Attach, NamesThatNothingAnswersToAreRefused) {
   LoraConfig of_another = small_config();
   of_another.all_linear = false;
   of_another.target_names = {"q_proj"};
-  of_another.alpha_pattern = {{"k_proj", 2}};  // a module without LoRA
+  of_another.alpha_pattern = {{"k_proj", 2}};  // k_proj has no LoRA
   EXPECT_TRUE(refusal(of_another).starts_with("alpha_pattern")) << refusal(of_another);
   EXPECT_NE(refusal(of_another).find("carries LoRA matches `k_proj`"), std::string::npos);
   LoraConfig left_out = small_config();
@@ -187,7 +187,7 @@ TEST(Attach, NamesThatNothingAnswersToAreRefused) {
   left_over.all_linear = false;
   left_over.target_names = {"q_proj", "k_proj"};
   left_over.exclude_names = {"q_proj", "k_proj"};
-  // Two modules in each of two layers.
+  // The model has two layers, each with two such modules.
   EXPECT_NE(refusal(left_over).find("leaves out every module that target_modules names: all 4"),
             std::string::npos)
       << refusal(left_over);
@@ -207,7 +207,7 @@ TEST(Attach, ATiedHeadIsNotTrainedWhole) {
 
 class Saved : public ::testing::Test {
  protected:
-  // A stirred adapter of every kind of leaf, saved.
+  // Saves an adapter with changed values and parameters of every kind.
   Saved() {
     LoraConfig config = small_config();
     config.use_dora = true;
@@ -228,7 +228,8 @@ class Saved : public ::testing::Test {
     for (const auto& [name, value] : tensors) sources.push_back(device::tensor_source(name, value));
     io::write_safetensors(folder_ / "adapter_model.safetensors", std::move(sources));
   }
-  // "" when it loads. Anything but a DataError fails the test.
+  // Returns the error of loading, or "" if the adapter loads. An exception other than DataError
+  // fails the test.
   std::string refusal() const {
     const auto model = tiny_decoder();
     try {
@@ -316,7 +317,7 @@ TEST_F(Saved, AForeignPatternThatMatchesNothingIsTold) {
   EXPECT_EQ(lora.unmatched()[1].pattern, "vision_proj");
 }
 
-// Convoy saved such adapters while "norm" meant model.norm alone, before it took PEFT's rule.
+// Convoy saved such adapters before it followed PEFT's rule; "norm" then meant only model.norm.
 TEST_F(Saved, ModulesThatANameEndsWithinAWordMayBeMissing) {
   const auto base = tiny_decoder();
   LoraConfig norms = small_config();
@@ -337,7 +338,8 @@ TEST_F(Saved, ModulesThatANameEndsWithinAWordMayBeMissing) {
         << parameter.name;
 }
 
-// PEFT writes such embeddings with save_embedding_layers, after tokens were added in spare rows.
+// PEFT writes these embeddings if save_embedding_layers is set, for example after tokens were added
+// in spare rows.
 TEST_F(Saved, EmbeddingsBesideTheAdapterReplaceTheModels) {
   const std::string name = "base_model.model.model.embed_tokens.weight";
   NamedTensors brought = saved_;
@@ -350,7 +352,7 @@ TEST_F(Saved, EmbeddingsBesideTheAdapterReplaceTheModels) {
   EXPECT_TRUE(copies(model->parameters()).at("model.embed_tokens.weight").equal(brought[name]));
   EXPECT_EQ(lora.parameters().size(), saved_.size());
 
-  brought[name] = at::randn({15, 8});  // the base has to grow first
+  brought[name] = at::randn({15, 8});  // the base has fewer rows
   write_weights(brought);
   EXPECT_NE(refusal().find("base.resize_token_embeddings(15)"), std::string::npos) << refusal();
 }
@@ -381,7 +383,7 @@ TEST(Attach, AnAdapterOfPeftWithATiedEmbedding) {
     }
     return "";
   };
-  // PEFT writes the head as a copy.
+  // PEFT writes the tied head as a copy of the embedding.
   tensors["base_model.model.lm_head.weight"] =
       tensors.at("base_model.model.model.embed_tokens.weight").clone();
   write(/*ties=*/true);
@@ -390,7 +392,7 @@ TEST(Attach, AnAdapterOfPeftWithATiedEmbedding) {
   const LoraModel lora = LoraModel::load(*model, folder.path());
   EXPECT_TRUE(
       model->head().weight().equal(tensors.at("base_model.model.model.embed_tokens.weight")));
-  EXPECT_FALSE(lora.brings_embeddings());  // it trains them
+  EXPECT_FALSE(lora.brings_embeddings());  // it trains the embeddings itself
   EXPECT_TRUE(io::Json::parse(lora.config_text("base"))["ensure_weight_tying"]);
 
   tensors["base_model.model.lm_head.weight"].add_(1);
@@ -429,7 +431,7 @@ TEST(Merge, IsTheAdaptedModelWithoutTheAdapter) {
     LoraModel lora = LoraModel::create(*model, config, 1);
     stir(lora);
     const at::Tensor adapted = logits_of(*model);
-    expect_equal(copies(model->parameters()), base);  // until it is merged
+    expect_equal(copies(model->parameters()), base);  // the base is unchanged until merge()
     lora.merge();
     EXPECT_EQ(lora.num_adapted(), 0);
     EXPECT_TRUE(at::allclose(logits_of(*model), adapted, 1e-4, 1e-4)) << "dora " << dora;

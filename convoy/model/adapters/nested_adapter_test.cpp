@@ -38,7 +38,7 @@ LoraConfig config_of(std::vector<std::string> targets) {
   return config;
 }
 
-// Stands for some training: no parameter keeps the value with which it starts.
+// Imitates training: afterwards no parameter has its initial value.
 void train_a_little(const LoraModel& lora) {
   const at::NoGradGuard no_grad;
   at::manual_seed(11);
@@ -136,7 +136,8 @@ TEST_F(NestedAdapter, IsNamedAsPeftNamesItOnTheWholeModel) {
   EXPECT_EQ(written.at("base_model_name_or_path"), "base");
 }
 
-// LoraConfig follows PEFT's rule. Towers for images also have modules of these names.
+// By PEFT's rule, LoraConfig also names modules outside the text model: image towers have modules
+// with these names.
 TEST_F(NestedAdapter, MeansNoModuleOfTheRestOfTheModel) {
   for (const bool by_pattern : {false, true}) {
     LoraConfig config = config_of({"q_proj", "down_proj"});
@@ -189,7 +190,7 @@ TEST_F(NestedAdapter, LoadsToTheSameBitsInTheWholeModelAndInTheTextModelAlone) {
   const auto alone = tiny_decoder();
   const LoraModel of_text = LoraModel::load(*alone, folder_.path());
   EXPECT_TRUE(logits_of(*alone).equal(wanted));
-  of_text.save(folder_.path(), "text");  // continued with the text model, it is that one's
+  of_text.save(folder_.path(), "text");  // trained on with the text model alone
   EXPECT_EQ(names().count("base_model.model.model.layers.1.mlp.up_proj.lora_A.weight"), 1U);
   const auto last = tiny_decoder();
   LoraModel::load(*last, folder_.path());
@@ -207,7 +208,7 @@ TEST_F(NestedAdapter, LayersAreThoseOfTheText) {
   EXPECT_TRUE(logits_of(*nested).equal(wanted));
 }
 
-// Earlier versions of Convoy saved names of the text model alone, and files in GGUF have them.
+// Earlier versions of Convoy saved the names of the text model, as GGUF files have them.
 TEST_F(NestedAdapter, NamesOfTheTextModelAloneAreRead) {
   LoraConfig config = config_of({"q_proj", "model.layers.1.mlp.up_proj"});
   config.rank_pattern = {{"model.layers.1.mlp.up_proj", 2}};
@@ -218,7 +219,7 @@ TEST_F(NestedAdapter, NamesOfTheTextModelAloneAreRead) {
   const auto nested = nested_decoder();
   const LoraModel lora = LoraModel::load(*nested, folder_.path());
   EXPECT_TRUE(logits_of(*nested).equal(wanted));
-  lora.save(folder_.path(), "base");  // continued, it is the whole model's
+  lora.save(folder_.path(), "base");  // trained on with the whole model
   EXPECT_EQ(
       names().count("base_model.model.model.language_model.layers.1.mlp.up_proj.lora_A.weight"),
       1U);

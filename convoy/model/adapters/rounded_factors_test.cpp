@@ -21,7 +21,7 @@ using convoy::testing::tolerance;
 constexpr uint64_t kMapsDrawKey = 7;
 constexpr uint64_t kMapsModuleKey = 12;
 
-// Maps of one input whose adapters go together, and one by one.
+// Three adapted maps with a common input, whose adapters can be computed together or one by one.
 struct MapsOfOneInput {
   explicit MapsOfOneInput(at::ScalarType dtype, double last_scaling = 1.5, double dropout = 0) {
     const auto factors = std::make_shared<RoundedFactors>();
@@ -46,7 +46,7 @@ struct MapsOfOneInput {
     for (const nn::Linear& map : maps) outputs.push_back(map.forward(leaves[0]));
     return outputs;
   }
-  // Outputs, then gradients of x, A and B of each map.
+  // Returns the outputs, then the gradients of x, and of A and B of each map.
   Tensors results(const Tensors& outputs) const {
     Tensors all;
     at::Tensor sum = at::zeros({});
@@ -86,7 +86,7 @@ TEST(LoraLinear, MapsThatScaleOrDropApartGoOneByOne) {
   EXPECT_EQ(MapsOfOneInput(at::kFloat, 1.5, 0.1).together().size(), 3U) << "nothing is drawn";
 }
 
-// An optimizer's step changes one of them: the changed value is used.
+// After an optimizer's step on one factor, the rounded factors have the changed value.
 TEST(RoundedFactors, FollowTheirLeavesAndLieSideBySide) {
   RoundedFactors factors;
   Tensors a, b;

@@ -13,7 +13,7 @@ namespace {
 
 using convoy::testing::TemporaryFolder;
 
-// An adapter that changes the model's output.
+// Saves an adapter that changes the model's output.
 void save_adapter(const TemporaryFolder& folder, LoraConfig config, uint64_t seed) {
   const auto model = testing::tiny_decoder();
   const LoraModel lora = LoraModel::create(*model, std::move(config), seed);
@@ -65,7 +65,7 @@ TEST(ServedAdapters, TokensGoThroughTheirOwnAdapterAsIfItWereMerged) {
       }
     }
   }
-  EXPECT_TRUE(at::equal(testing::logits_of(*model), none));  // they are gone again
+  EXPECT_TRUE(at::equal(testing::logits_of(*model), none));  // the adapters no longer apply
 }
 
 TEST(ServedAdapters, AnAttachedAdapterIsTakenOver) {

@@ -38,7 +38,7 @@ Tensors read_tensors(const fs::path& folder) {
   return found;
 }
 
-// Tensors are named as in the hub's checkpoints, or as the modules of transformers.
+// A checkpoint names its tensors as the hub's checkpoints do, or as the modules of transformers.
 enum class Names { OfHub, OfModules };
 
 std::string renamed(const std::string& name, Names names) {
@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(Models, WholeCheckpoint,
                          ::testing::Combine(::testing::Values("gemma3-nested", "ministral3-nested"),
                                             ::testing::Values(Names::OfHub, Names::OfModules)));
 
-// transformers ties it again: the source's would be the one before training.
+// transformers ties the head again; the source's copy would be the head before training.
 TEST(WholeCheckpointOfATiedHead, LeavesACopyOfTheHeadOut) {
   TemporaryFolder place;
   const fs::path golden = testing::golden_model("gemma3-nested");
@@ -208,7 +208,8 @@ TEST(WholeCheckpointOfATiedHead, LeavesACopyOfTheHeadOut) {
   EXPECT_EQ(written.count("language_model.lm_head.weight"), 0U);
 }
 
-// All tensors change with the text but `num_others` tensors, whose names begin with `parts`.
+// Changes the text model and exports the checkpoint. Expects that exactly `num_others` tensors are
+// unchanged, and that their names begin with `parts`.
 void expect_rest_of_golden_kept(const std::string& golden, const std::vector<std::string>& parts,
                                 int64_t num_others) {
   const TemporaryFolder place;
@@ -235,7 +236,7 @@ void expect_rest_of_golden_kept(const std::string& golden, const std::vector<std
   EXPECT_EQ(others, num_others);
 }
 
-// The tower is called `visual`, and beside it lies a head for further tokens.
+// The image tower is called `visual`, and the checkpoint has a head for multi-token prediction.
 TEST(WholeCheckpointOfQwen35, IsWhatItWasButForTheText) {
   expect_rest_of_golden_kept("qwen3_5-nested", {"model.visual.", "mtp."}, 2);
 }
@@ -245,7 +246,8 @@ TEST(WholeCheckpointOfMuseGlimmer, IsWhatItWasButForTheText) {
                              {"model.vision_adapter.", "model.vision_projection."}, 2);
 }
 
-// Its layer 4 reads the keys of another layer, so maps of its own are part of the rest.
+// Layer 4 reads the keys of another layer, so its own maps of keys and values are not part of the
+// text model.
 TEST(WholeCheckpointOfGemma4, IsWhatItWasButForTheText) {
   expect_rest_of_golden_kept("gemma4-nested",
                              {"model.vision_tower.", "model.audio_tower.", "model.embed_vision.",

@@ -26,16 +26,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Relative to the largest logit; fp32 sums of at most 44 terms, 4 blocks deep.
+// The tolerance is relative to the largest logit. Sums in fp32 have at most 44 terms, and the model
+// has 4 blocks.
 constexpr double kLogitTolerance = 2e-5;
 constexpr double kGradientTolerance = 1e-4;
 
 double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
-  if (found.equal(wanted)) return 0;  // both may be zero
+  if (found.equal(wanted)) return 0;  // both may be 0
   return ((found - wanted).abs().max() / wanted.abs().max()).item<double>();
 }
 
-// Row r begins at position `first_positions[r]`, or at 0.
+// Makes a batch of `rows`. Row r begins at position `first_positions[r]`, or at 0 without
+// positions.
 nn::TokenBatch make_batch(const std::vector<at::Tensor>& rows,
                           const std::vector<int64_t>& first_positions = {}) {
   std::vector<int64_t> ids, positions, starts = {0};
@@ -78,7 +80,7 @@ class GoldenModel : public ::testing::TestWithParam<Case> {
     figures_ = io::read_json_file(source / "golden.json");
   }
 
-  // Gradients by parameter of the next-token loss summed over both rows, and that loss.
+  // Returns the gradient of each parameter. The loss is the next-token loss summed over both rows.
   std::map<std::string, at::Tensor> gradients(const nn::ForwardOptions& options, double& loss) {
     for (nn::NamedTensor& parameter : model_->parameters())
       parameter.value.mutable_grad() = at::Tensor();
@@ -108,7 +110,7 @@ class GoldenModel : public ::testing::TestWithParam<Case> {
 
 TEST_P(GoldenModel, LogitsOfPackedRowsEqualTransformers) {
   EXPECT_LT(relative_error(logits_of(*model_, make_batch(rows_)), logits_TV_), kLogitTolerance);
-  model_->set_requires_grad(true);  // the unpacked path
+  model_->set_requires_grad(true);  // training does not use packed weights
   EXPECT_LT(relative_error(logits_of(*model_, make_batch(rows_)), logits_TV_), kLogitTolerance);
 }
 
@@ -118,7 +120,8 @@ TEST_P(GoldenModel, RowsAloneEqualRowsPacked) {
   EXPECT_LT(relative_error(alone, logits_TV_), kLogitTolerance);
 }
 
-// Rows enter the cache in pieces of different lengths, and each piece gets the logits of the whole.
+// The rows enter the cache in pieces of different lengths. Each piece has the logits that it has in
+// the whole row.
 TEST_P(GoldenModel, CachedDecodingEqualsTheFullForward) {
   testing::GrowingCache cache(*model_, 2);
   std::vector<at::Tensor> pieces[2];
@@ -170,8 +173,8 @@ TEST_P(GoldenModel, GradientsEqualTransformers) {
   EXPECT_NEAR(loss / figures_.at("loss").get<double>(), 1.0, kGradientTolerance);
   const auto& norms = figures_.at("gradient_norms");
   ASSERT_EQ(found.size(), norms.size());
-  // Some norms are zero, apart from rounding: a key's bias adds the same to all scores of a query
-  // that is not rotated.
+  // Some norms are zero except for rounding: the bias of a key adds the same value to all scores of
+  // a query that is not rotated.
   constexpr double kRounding = 1e-6;
   double largest = 0;
   for (const auto& norm : norms) largest = std::max(largest, norm.get<double>());
@@ -194,7 +197,7 @@ TEST_P(GoldenModel, RecomputedBlocksGiveTheSameGradients) {
     EXPECT_LT(relative_error(recomputed.at(name), gradient), 1e-6) << name;
 }
 
-// CONVOY_EXPORT_FOLDER keeps what is written, for tests/golden/models/check_exports.py.
+// If CONVOY_EXPORT_FOLDER is set, the export is kept for tests/golden/models/check_exports.py.
 TEST_P(GoldenModel, ExportLoadsToTheSameModel) {
   const char* kept = std::getenv("CONVOY_EXPORT_FOLDER");
   testing::TemporaryFolder temporary;
@@ -223,8 +226,8 @@ TEST_P(GoldenModel, ExportLoadsToTheSameModel) {
   }
 }
 
-// In bf16 two right programs differ by their roundings, so the bound is what transformers' own bf16
-// differs from its fp32.
+// Two correct programs round differently in bf16, so the bound is the difference between
+// transformers' bf16 and its fp32 logits.
 TEST_P(GoldenModel, Bf16IsAsNearToFp32AsTransformersIs) {
   const auto half = load_causal_lm(*folder_, at::kBFloat16);
   const at::Tensor logits = logits_of(*half, make_batch(rows_));
@@ -234,7 +237,7 @@ TEST_P(GoldenModel, Bf16IsAsNearToFp32AsTransformersIs) {
   const at::Tensor ours_TV = logits.to(at::kFloat);
   const double rounding = (theirs_TV - logits_TV_).norm().item<double>();
   EXPECT_LT((ours_TV - logits_TV_).norm().item<double>(), 1.2 * rounding);
-  // Independent roundings are apart by the root of two of them.
+  // The difference of two independent roundings is the root of two times as large as each.
   EXPECT_LT((ours_TV - theirs_TV).norm().item<double>(), 1.6 * rounding);
 }
 

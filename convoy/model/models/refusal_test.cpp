@@ -44,7 +44,7 @@ class ModelFolderCopy {
   io::Json& config() { return config_; }
   Tensors& tensors() { return tensors_; }
 
-  // The sentence of the DataError that loading throws; "" when it loads.
+  // Returns the sentence of the DataError that loading throws, or "" if the model loads.
   std::string refusal() {
     write_file_atomic(folder_ / "config.json", config_.dump());
     std::vector<io::TensorSource> sources;
@@ -83,8 +83,8 @@ TEST(ConfigRefusal, SizesOutOfRange) {
       expect_config_refused("llama", key, value);
     }
   }
-  expect_config_refused("llama", "num_key_value_heads", 2);  // does not divide 3
-  expect_config_refused("llama", "head_dim", 9);             // odd
+  expect_config_refused("llama", "num_key_value_heads", 2);  // 2 does not divide 3 heads
+  expect_config_refused("llama", "head_dim", 9);             // an odd number of features
   expect_config_refused("llama", "rms_norm_eps", -1e-5);
   expect_config_refused("llama", "max_position_embeddings", -1);
 }
@@ -112,12 +112,12 @@ TEST(ConfigRefusal, MathsThatNoFamilyHas) {
   expect_config_refused("gemma4", "num_experts", 128);
   expect_config_refused("gemma4", "use_bidirectional_attention", "all");
   expect_config_refused("gemma4", "num_kv_shared_layers", 6);
-  expect_config_refused("gemma4", "num_kv_shared_layers", 3);  // leaves no layer that sees all keys
+  expect_config_refused("gemma4", "num_kv_shared_layers", 3);  // no layer sees all keys
   expect_config_refused("gemma4", "vocab_size_per_layer_input", 112);
   expect_config_refused("gemma4", "per_layer_config", {{"2", {{"intermediate_size", 8}}}});
   expect_config_refused("gemma4", "per_layer_config", {{"5", {{"head_dim", 14}}}});
   expect_config_refused("gemma4", "per_layer_config",
-                        {{"2", {{"head_dim", 14}}}});  // and 10 in layer 4
+                        {{"2", {{"head_dim", 14}}}});  // layer 4 has 10
   expect_config_refused("gemma4", "global_head_dim", 13, "config.v4.json");
   expect_config_refused("gemma4", "rope_parameters", {{"full_attention", {{"rope_theta", 1e4}}}});
   expect_config_refused("qwen2", "layer_types", {"sliding_attention", "full_attention"});
@@ -135,7 +135,7 @@ TEST(ConfigRefusal, MathsThatNoFamilyHas) {
                          "full_attention"});
 }
 
-// With another value of the key the folder would be read as another model.
+// The hint must not advise another value of the key, which would load another model.
 TEST(ConfigRefusal, OfAFormThatIsMissingAsksForAnotherModel) {
   const std::vector<std::tuple<const char*, const char*, io::Json, const char*>> cases = {
       {"llama", "hidden_act", "relu", "`llama` with the activation `relu`"},
@@ -193,7 +193,7 @@ architecture::DecoderSpec spec_with(const std::string& model, const std::string&
   return families::read_decoder_spec(io::ModelFolder::open(folder.path().string()));
 }
 
-// Transformers' values for keys that a file leaves out.
+// If a file leaves a key out, Convoy takes transformers' default.
 TEST(ConfigDefaults, AreThoseOfTransformers) {
   const io::Json absent(io::Json::value_t::discarded);
   EXPECT_EQ(spec_with("mistral", "sliding_window", absent).layers.back().sliding_window, 4096);
@@ -250,7 +250,7 @@ TEST(ConfigDefaults, MuseGlimmerCountsLayersFromTheLast) {
             0.19611613513818404);
   EXPECT_EQ(spec_with("muse_glimmer", "qk_scale_factor", absent).attention_scale,
             3.87 / std::sqrt(14.0));
-  // The whole model's key, not the one of text_config.
+  // The key of the whole model counts, not the key in text_config.
   EXPECT_TRUE(spec_with("muse_glimmer-nested", "tie_word_embeddings", true).tied_head);
   const io::Json others = {0, 500000.0, 10000.0, 500000.0, 0};
   for (const auto& [key, value] :
@@ -312,7 +312,7 @@ TEST(ConfigDefaults, Phi3AndGlmRotateAPartOfEachHead) {
   EXPECT_EQ(phi3.ropes.at(0).original_max_positions, 128);
   EXPECT_EQ(phi3.layers.back().sliding_window, 5);
   EXPECT_EQ(spec_with("phi3-window", "sliding_window", nullptr).layers.front().sliding_window, 0);
-  // Outside of the rule, the original length takes precedence over the length in the rule.
+  // The original length beside the rule takes precedence over the length within the rule.
   EXPECT_EQ(
       spec_with("phi3", "original_max_position_embeddings", 48).ropes.at(0).original_max_positions,
       48);
@@ -323,7 +323,7 @@ TEST(ConfigDefaults, Phi3AndGlmRotateAPartOfEachHead) {
   EXPECT_FALSE(glm.attention_output_bias);
   const io::Json odd = {{"rope_type", "default"}, {"partial_rotary_factor", 0.3}};
   ModelFolderCopy copy("glm4");
-  copy.config()["rope_parameters"] = odd;  // 3 of 12 features
+  copy.config()["rope_parameters"] = odd;  // the rule rotates 3 of 12 features
   EXPECT_NE(copy.refusal().find("partial_rotary_factor"), std::string::npos);
 }
 
@@ -333,7 +333,7 @@ TEST(ConfigDefaults, Qwen35HasAttentionInEveryFourthLayer) {
   const architecture::DecoderSpec usual = spec_with("qwen3_5", "layer_types", absent);
   EXPECT_EQ(usual.num_layers_with(TokenMixer::GatedDeltaNet), 3);
   EXPECT_TRUE(usual.layers[3].mixer == TokenMixer::Attention);
-  EXPECT_EQ(usual.ropes.at(0).rotated_features, 4);  // a quarter of 16
+  EXPECT_EQ(usual.ropes.at(0).rotated_features, 4);  // a quarter of 16 features
   EXPECT_EQ(spec_with("qwen3_5", "rope_parameters", absent).ropes.at(0).rotated_features, 4);
   EXPECT_EQ(spec_with("qwen3_5", "linear_conv_kernel_dim", absent).delta_net.conv_width, 4);
   EXPECT_EQ(spec_with("qwen3_5-nested", "tie_word_embeddings", true).tied_head, true);
@@ -372,7 +372,7 @@ TEST(ConfigDefaults, Ministral3GrowsItsQueriesAndMistral3HoldsEither) {
   EXPECT_NE(copy.refusal().find("model_type"), std::string::npos);
 }
 
-// The text model of a nested checkpoint is exported alone as the family that it is.
+// The text model of a nested checkpoint is exported alone, with the model_type of its family.
 TEST(Export, ANestedTextModelHasItsOwnType) {
   testing::TemporaryFolder folder;
   for (const auto& [name, type] :
@@ -393,13 +393,13 @@ TEST(ConfigRefusal, RotaryKinds) {
                           "config.v4.json");
   }
   expect_config_refused("llama", "rope_scaling", {{"rope_type", "linear"}},
-                        "config.v4.json");  // no factor
+                        "config.v4.json");  // the factor is missing
   expect_config_refused("llama", "rope_scaling",
-                        {{"rope_type", "linear"}, {"factor", 2.0}});  // contradicts
+                        {{"rope_type", "linear"}, {"factor", 2.0}});  // contradicts rope_parameters
   expect_config_refused("llama", "rope_theta", 0, "config.v4.json");
 }
 
-// Within max_position_embeddings, `dynamic` changes nothing.
+// Within max_position_embeddings the rule `dynamic` has no effect.
 TEST(ConfigRefusal, DynamicRotationIsThePlainOneAndItsFactorIsRequired) {
   const io::Json rule = {{"rope_type", "dynamic"}, {"rope_theta", 500.0}, {"factor", 2.0}};
   const architecture::DecoderSpec spec = spec_with("llama", "rope_parameters", rule);
@@ -441,7 +441,7 @@ TEST(ConfigRefusal, LongRopeHasTwoListsOfNumbers) {
   }
 }
 
-// Users add YaRN to a published config.json, whose max_position_embeddings stays.
+// Users add YaRN to a published config.json and leave its max_position_embeddings as they are.
 TEST(ConfigRefusal, YarnReachesBeyondThePositionsOfTheFile) {
   const io::Json yarn = {
       {"type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 128}};
@@ -464,8 +464,8 @@ TEST(ConfigRefusal, IgnoredSettingsLoad) {
   EXPECT_EQ(copy.refusal(), "");
 }
 
-// The model loads and can be exported again, or is refused with a DataError: nothing else, whatever
-// the file holds.
+// Whatever the file holds, the model loads and can be exported again, or loading throws a
+// DataError.
 class AnyConfig : public ::testing::TestWithParam<const char*> {
  protected:
   AnyConfig() {

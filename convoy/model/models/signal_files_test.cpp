@@ -25,7 +25,7 @@ nn::SignalClassifierSpec small_network(nn::ChannelPooling pooling) {
           .num_classes = 3};
 }
 
-// The text of the refusal.
+// Returns the text of the error that loading throws.
 std::string refusal(nn::SignalClassifier& model, const fs::path& path) {
   try {
     load_signal_encoder(model, path);

@@ -97,7 +97,7 @@ TEST_F(GoldenTensors, AreWrittenByteForByte) {
     for (const io::TensorView& view : file_.tensors())
       there += view.name.starts_with(name + ".") && !view.name.ends_with(".input") &&
                !view.name.ends_with(".values");
-    // bitsandbytes' modules, not its functions, add weight_format.
+    // The modules of bitsandbytes add weight_format; its functions do not.
     EXPECT_EQ(written.tensors().size(), there + (format_of(name).type == CodeType::Int8)) << name;
     for (const io::TensorView& view : written.tensors()) {
       if (view.name.ends_with(".weight_format")) continue;
@@ -117,7 +117,7 @@ TEST_F(GoldenTensors, DynamicMapsAreEqual) {
       at::equal(kernels::dynamic_map(kernels::DynamicMap::Unsigned), tensor("unsigned_map")));
 }
 
-// Damage of what belongs to one weight is named.
+// If a tensor that belongs to a weight is damaged, the error names it.
 TEST_F(GoldenTensors, WhatDoesNotFitIsRefused) {
   const std::string name = "square/fp32/nf4-double.weight";
   const auto refusal = [&](const std::string& key,
@@ -211,7 +211,8 @@ TEST(QuantizedFolders, ComputeWhatTransformersComputes) {
   }
 }
 
-// Weights encoded while loading equal transformers' weights from the same folder, byte for byte.
+// Weights that Convoy encodes while it loads the base folder equal, byte for byte, the codes that
+// transformers stored.
 TEST(QuantizedFolders, EqualThoseEncodedWhileLoading) {
   for (const auto& [name, format] : folders()) {
     const auto stored = load_causal_lm(io::ModelFolder::open(golden() / name), at::kFloat);
@@ -227,7 +228,7 @@ TEST(QuantizedFolders, EqualThoseEncodedWhileLoading) {
   }
 }
 
-// Parts that are read later have the same values as parts that are read at once.
+// Weights that are read later have the same values as weights that are read at once.
 TEST(QuantizedFolders, PartsCanWait) {
   for (const char* name : {"nf4-double", "int8", "base"}) {
     const WeightCoding coding{.format =
@@ -281,7 +282,7 @@ TEST(QuantizedFolders, AnotherFormatIsRefused) {
   EXPECT_NO_THROW(load_causal_lm(folder, at::kFloat, at::kCPU, {.format = BitsandbytesFormat{}}));
 }
 
-// 44 M weights: in 16 bits alone they take 88 MB.
+// Writes a model of 44 million weights, which take 88 MB in 16 bits.
 void write_large_model(const fs::path& folder) {
   constexpr int64_t kHidden = 256, kFfn = 2048, kVocab = 64, kLayers = 24;
   nlohmann::json config = nlohmann::json::parse(read_file(golden() / "base/config.json"));
@@ -313,8 +314,8 @@ void write_large_model(const fs::path& folder) {
 TEST(QuantizedFolders, LoadWithoutTheWholeModel) {
   const testing::TemporaryFolder folder;
   write_large_model(folder.path());
-  // The program makes this call too. By itself malloc keeps the large blocks that other tests gave
-  // back, and then spreads what is held between them.
+  // The program makes this call too. Without it malloc keeps large blocks that other tests freed,
+  // and scatters the tensors among them.
   device::keep_tensor_memory();
   device::PeakMeter meter(at::kCPU);
   const int64_t before_bytes = device::owned_memory_bytes(at::kCPU);
@@ -328,7 +329,7 @@ TEST(QuantizedFolders, LoadWithoutTheWholeModel) {
   EXPECT_LT(grown_bytes, 70 << 20) << "16 bits of all are 84 MiB, and codes beside them";
 }
 
-// Codes that are written, read back, decoded and encoded again are the same, byte for byte.
+// Codes that are written, read, decoded and encoded again are the same byte for byte.
 TEST(BitsandbytesExport, GoesThereAndBack) {
   const testing::TemporaryFolder place;
   const auto quiet = [](int64_t, int64_t) {};
@@ -352,12 +353,12 @@ TEST(BitsandbytesExport, GoesThereAndBack) {
   }
 }
 
-// The tensors of a fp32 model as transformers writes them.
+// An exported fp32 model has the tensors that transformers writes.
 TEST(BitsandbytesExport, WritesTheBytesOfTransformers) {
   const testing::TemporaryFolder place;
   const auto quiet = [](int64_t, int64_t) {};
   for (const auto& [name, format] : folders()) {
-    // Whole weights of the same values as transformers had when it quantised: base in fp32.
+    // The base folder holds the fp32 weights that transformers quantised.
     const io::ModelWeights base(io::ModelFolder::open(golden() / "base"));
     std::vector<io::TensorSource> wide;
     for (const std::string& tensor : base.names())
@@ -415,7 +416,7 @@ TEST(BitsandbytesExport, FilesOfTensorsGoThereAndBack) {
   EXPECT_FALSE(fs::exists(place / "none.safetensors"));
 }
 
-// A folder with a quantization_config that does not fit its weights.
+// Each quantization_config contradicts the weights of the folder.
 TEST(QuantizedFolders, WhatConfigSaysMustHold) {
   const testing::TemporaryFolder place;
   fs::copy(golden() / "base", place / "model");

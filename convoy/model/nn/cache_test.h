@@ -27,7 +27,7 @@ class GrowingCache {
   int64_t length(int64_t row) const { return rows_[static_cast<size_t>(row)].num_keys; }
   const nn::KvCache* cache() const { return &cache_; }
 
-  // Plans the next pass. `tokens_of_rows`: a row and the number of its new tokens.
+  // Plans the next pass. `tokens_of_rows` holds pairs of a row and the number of its new tokens.
   void grow(const std::vector<std::pair<int64_t, int64_t>>& tokens_of_rows) {
     std::vector<kernels::PagedRow> planned;
     std::vector<nn::StateSlot> states;

@@ -59,7 +59,8 @@ std::vector<int64_t> row_of(int64_t tokens, int64_t seed) {
   return row;
 }
 
-// Row r begins at position `first_positions[r]`, or at 0.
+// Makes a batch of `rows`. Row r begins at position `first_positions[r]`, or at 0 without
+// positions.
 TokenBatch batch_of(const Rows& rows, const std::vector<int64_t>& first_positions = {}) {
   std::vector<int64_t> ids, positions, starts = {0};
   for (size_t row = 0; row < rows.size(); ++row) {
@@ -104,8 +105,7 @@ TEST(GatedDeltaNet, DeclaresWhatItReads) {
   EXPECT_EQ(model.matmul_parameters(), products);
 }
 
-// The rows include rows that are longer than a chunk of the rule, and rows that are shorter than
-// the convolution.
+// Some rows are longer than a chunk of the delta rule, and some are shorter than the convolution.
 TEST(GatedDeltaNet, PackedRowsAreTheRowsAloneBitForBit) {
   const Rows rows = rows_of_lengths({1, 70, 2, 3, 130, 64, 5, 1});
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
@@ -164,7 +164,7 @@ TEST(GatedDeltaNet, RecomputedBlocksGiveTheSameGradients) {
       EXPECT_TRUE(at::equal(value, kept.at(name))) << name;
 }
 
-// Recomputation and training see a block by its parameters.
+// Recomputation and training find out by these parameters whether a block is trained.
 TEST(GatedDeltaNet, EachParameterMakesItsBlockTrain) {
   for (const char* end : {"A_log", "dt_bias", "conv1d.weight", "linear_attn.norm.weight"}) {
     Decoder model = hybrid();
@@ -184,7 +184,7 @@ TEST(GatedDeltaNet, EachParameterMakesItsBlockTrain) {
 TEST(GatedDeltaNet, UnitsHoldEveryParameterOfABlock) {
   Decoder model = hybrid();
   const std::vector<Unit> units = model.units();
-  ASSERT_EQ(units.size(), 5u);  // the embedding, which is the head; three blocks; the norm
+  ASSERT_EQ(units.size(), 5u);  // embedding (tied to the head), three blocks, norm
   std::set<std::string> names;
   for (const NamedTensor& parameter : units[3].frozen) names.insert(parameter.name);
   for (const char* end : {"A_log", "dt_bias", "conv1d.weight", "norm.weight", "out_proj.weight"})
@@ -212,7 +212,8 @@ class CachedRows {
  public:
   CachedRows(Decoder& model, int64_t rows) : model_(model), cache_(model, rows) {}
 
-  // The states of the next `tokens` of row `row`, which lies at `place` of the cache.
+  // Returns the hidden states of the next `tokens` of `row`, which has the place `place` in the
+  // cache.
   at::Tensor feed(const std::vector<int64_t>& row, int64_t place, int64_t tokens) {
     const at::NoGradGuard no_grad;
     const int64_t begin = cache_.length(place);
@@ -234,7 +235,7 @@ TEST(GatedDeltaNet, PiecesOfARowGiveTheBitsOfTheRow) {
   std::vector<at::Tensor> found;
   for (const int64_t tokens : {1, 2, 64, 1, 30, 39}) found.push_back(pieces.feed(row, 0, tokens));
   EXPECT_TRUE(at::equal(at::cat(found), whole));
-  // Without a cache the states are the same up to rounding.
+  // Without a cache the hidden states are the same except for rounding.
   EXPECT_TRUE(at::allclose(whole, states_of(model, Rows{row}), 1e-4, 1e-5));
 }
 

@@ -11,7 +11,7 @@
 namespace convoy::nn {
 namespace {
 
-// Adds a constant, as a sum or not.
+// An adapter that adds a constant. `adds` decides whether it says that it is a sum.
 class Constant final : public LinearAdapter {
  public:
   Constant(double value, bool adds) : value_(value), adds_(adds) {}
@@ -27,7 +27,7 @@ class Constant final : public LinearAdapter {
   bool adds_;
 };
 
-// Two maps of 32 inputs to 16 and 8 outputs, in the form of other devices.
+// Two maps of 32 inputs to 16 and 8 outputs, as they are kept on devices other than a CPU.
 class Joined : public ::testing::Test {
  protected:
   Joined() {
@@ -45,7 +45,7 @@ class Joined : public ::testing::Test {
     return joined_.forward({&linears_[0], &linears_[1]}, x_, {});
   }
   void join() { joined_.join({&linears_[0], &linears_[1]}); }
-  // True when the outputs share the memory of one product.
+  // Whether the outputs are parts of one product's memory.
   bool are_joined() const {
     const std::vector<at::Tensor> outputs = forward();
     return outputs[0].is_alias_of(outputs[1]);
@@ -83,7 +83,7 @@ TEST_F(Joined, HoldEveryWeightOnceAndKeepEachTensor) {
       values.push_back(part.value.clone());
     }
   join();
-  // Tensors held elsewhere keep no memory of their own.
+  // Handles that were taken before the join share the joined memory.
   EXPECT_TRUE(held[0].is_alias_of(held[2]) && held[1].is_alias_of(held[3]));
   EXPECT_EQ(held[0].storage().nbytes(), (16 + 8) * 32 * sizeof(float));
   size_t at = 0;
@@ -154,7 +154,8 @@ TEST_F(Joined, AreOneProductOfCodesWhoseRowsMayFollowEachOther) {
   }
 }
 
-// Groups of inputs lie within a row: the codes equal the codes of each map by itself.
+// A quantisation group lies within one row, so the joined codes equal the codes of the separate
+// maps.
 TEST_F(Joined, AreQuantisedAsOneMap) {
   for (const kernels::IntegerFormat& format :
        std::vector<kernels::IntegerFormat>{{kernels::WeightFormat::Int8},

@@ -107,8 +107,8 @@ TEST(LayersThatDiffer, PackedRowsHaveTheBitsOfRowsAlone) {
   EXPECT_TRUE(packed_TD.equal(alone_TD));
 }
 
-// Keys and values that other layers read are outputs of a recomputed block, and inputs by layer are
-// inputs of it.
+// The keys and values that other layers read are outputs of a recomputed block, and the per-layer
+// inputs are inputs of it.
 TEST(LayersThatDiffer, RecomputationKeepsTheBitsOfGradients) {
   Decoder model = decoder_of_many_forms();
   model.set_requires_grad(true);
@@ -118,7 +118,7 @@ TEST(LayersThatDiffer, RecomputationKeepsTheBitsOfGradients) {
   expect_equal(gradients_of(model, Recompute::Selective), wanted);
 }
 
-// Gradients come through inputs by layer alone, or through keys that a later layer reads.
+// The only gradients come through the per-layer inputs, or through keys that a later layer reads.
 TEST(LayersThatDiffer, RecomputationReachesAllThatTrains) {
   for (const std::string trained :
        {"model.per_layer_model_projection.weight", "model.layers.0.self_attn.k_proj.weight"}) {

@@ -64,7 +64,8 @@ TEST(Decoder, AsksForWhatItsSpecDeclares) {
   }
 }
 
-// Maps that are stored as the rows of one: the same states, gradients too, and in few bits.
+// Maps that are stored as one matrix give the same hidden states and gradients as separate maps,
+// also quantised.
 TEST(Decoder, FusedMapsAreTheirRows) {
   architecture::DecoderSpec apart = small_spec();
   apart.qkv_bias = true;
@@ -122,7 +123,8 @@ TEST(Decoder, FusedMapsAreTheirRows) {
   EXPECT_TRUE(at::allclose(states_of(other), states_of(one), 1e-4, 1e-5));
 }
 
-// A gate with a map of its own gates as a gate whose rows lie between the queries' rows.
+// A gate with a matrix of its own gives the same result as a gate whose rows alternate with the
+// queries' rows.
 TEST(Decoder, AGateGatesAlikeInEitherMap) {
   architecture::DecoderSpec joint = small_spec();
   joint.attention_gate = true;
@@ -151,7 +153,7 @@ TEST(Decoder, AGateGatesAlikeInEitherMap) {
                            in_queries.hidden_states(small_batch(), {}), 1e-4, 1e-5));
 }
 
-// In both orders.
+// The norm is tested with both orders of cast and scale.
 TEST(Decoder, ANormOfHeadsWithoutAWeightIsTheNormUnderAWeightThatChangesNothing) {
   using architecture::NormOrder;
   for (const NormOrder order : {NormOrder::CastThenScale, NormOrder::ScaleByOnePlusThenCast}) {
@@ -201,7 +203,7 @@ TEST(Decoder, NormsLieWhereTheSpecNamesThem) {
   EXPECT_EQ(decoder.parameters().size(), shapes.size());
 }
 
-// Without a rotation only the set of keys counts, not where they are.
+// Without rotation, positions have no effect: only the set of visible keys counts.
 TEST(Decoder, AnUnrotatedLayerDoesNotSeePositions) {
   const auto last_logits = [](int64_t rope, std::vector<int64_t> positions) {
     architecture::DecoderSpec spec = small_spec();
@@ -235,11 +237,11 @@ TEST(Decoder, ASoftCapOnScoresIsThatOfItsAttention) {
   const at::Tensor free = states(0), capped = states(0.5);
   EXPECT_FALSE(at::allclose(capped, free, 1e-3, 1e-3));
   EXPECT_TRUE(at::allclose(states(1e6), free, 1e-4, 1e-4));
-  // A row of one token has one weight, which is 1.
+  // The attention of a one-token row has a single weight, which is 1.
   EXPECT_TRUE(at::allclose(capped[3], free[3]));
 }
 
-// Losses, figures of labels and gradients come from the capped logits.
+// The loss, the figures of the labels and the gradients are computed from the capped logits.
 TEST(HeadLoss, IsThatOfLogitsUnderTheModelsSoftCap) {
   constexpr double kCap = 0.8;
   Decoder model = capped_decoder(0, kCap);
@@ -286,8 +288,8 @@ TEST(RopeTable, Llama3BlendsBetweenItsWavelengths) {
   spec.factor = 8.0;
   const at::Tensor before = inverse_frequencies(plain, 64);
   const at::Tensor ratio = before / inverse_frequencies(spec, 64);
-  EXPECT_EQ(ratio[0].item<float>(), 1.0f);           // short wavelengths stay
-  EXPECT_NEAR(ratio[31].item<float>(), 8.0f, 1e-5);  // long ones are stretched
+  EXPECT_EQ(ratio[0].item<float>(), 1.0f);           // short wavelengths are unchanged
+  EXPECT_NEAR(ratio[31].item<float>(), 8.0f, 1e-5);  // long wavelengths are stretched
   int64_t between = 0;
   for (int64_t i = 0; i < 32; ++i) {
     const auto r = ratio[i].item<float>();
@@ -296,7 +298,7 @@ TEST(RopeTable, Llama3BlendsBetweenItsWavelengths) {
   EXPECT_GT(between, 0);
 }
 
-// A head of 10 features of which 6 rotate, against the formula.
+// Compares a head of 10 features, 6 of which rotate, with the formula.
 TEST(RopeTable, APartOfAHeadRotatesInEitherOrderOfPairs) {
   for (const bool neighbours : {false, true}) {
     const architecture::RopeSpec spec{
@@ -321,7 +323,7 @@ TEST(RopeTable, APartOfAHeadRotatesInEitherOrderOfPairs) {
       wanted.select(2, other).copy_(b * cos + a * sin);
     }
     EXPECT_TRUE(at::allclose(found, wanted, 1e-5, 1e-5)) << neighbours;
-    // Backward puts the gradient of each feature into its own place.
+    // The backward pass returns each feature's gradient to the feature's own place.
     x_THE.mutable_grad() = at::Tensor();
     in_order(x_THE, table.order())
         .index_select(2, table.order().back_E)
@@ -375,8 +377,8 @@ TEST(RopeTable, LongRopesLongerRowsHaveAnglesOfTheirOwn) {
   EXPECT_EQ(plain.first_position(1 << 20), 0);
 }
 
-// The rule is each row's own: neighbours in a pack change nothing, and a row within the original
-// positions is the row of a model that has the first divisors alone.
+// Each row chooses its divisors by its own length: neighbours in a pack have no effect, and a row
+// within the original positions equals a row of a model with the short divisors only.
 TEST(Decoder, LongRopesRowsDoNotDependOnTheirNeighbours) {
   const auto make = [](const architecture::DecoderSpec& spec) {
     at::manual_seed(3);
@@ -407,7 +409,8 @@ TEST(Decoder, LongRopesRowsDoNotDependOnTheirNeighbours) {
   EXPECT_FALSE(at::allclose(alone(model, 4, 10), alone(of_short, 4, 10)));
 }
 
-// Pairs of neighbours are pairs half a head apart of a model whose rows lie in that order.
+// Rotating pairs of neighbouring features equals rotating pairs half a head apart after the rows
+// are permuted accordingly.
 TEST(Decoder, PairsOfNeighboursAreThoseOfPermutedRows) {
   architecture::DecoderSpec spec = small_spec();
   spec.query_key_norm = true;
@@ -478,14 +481,15 @@ TEST(KvCache, LayersAreGroupedByWhatTheySee) {
   EXPECT_EQ(groups[0].layers, (std::vector<int64_t>{0, 2}));
   EXPECT_EQ(groups[1].window_tokens, 0);
   EXPECT_EQ(groups[2].layers, std::vector<int64_t>{3});
-  // Keys and values of 32 tokens, 2 heads and 8 features in 2 layers.
+  // The block holds the keys and values of 32 tokens with 2 heads of 8 features in 2 layers, in
+  // fp32.
   EXPECT_GE(kv_block_bytes(geometry, groups[0], 32, kernels::CacheElement::Model),
             2 * 2 * 32 * 2 * 8 * 4);
   EXPECT_THROW(KvCache(geometry, 32, {1, 1}), StateError);
 }
 
-// A quantised linear multiplies by nearly the same weight and holds nothing else of it; a head's
-// losses go through it.
+// A quantised linear multiplies by nearly the same weight and frees the weight itself. The head's
+// losses use the quantised weight too.
 TEST(Linear, QuantisedKeepsTheMapAndFreesTheWeight) {
   at::manual_seed(1);
   const at::Tensor x = at::randn({5, 64});
@@ -506,7 +510,8 @@ TEST(Linear, QuantisedKeepsTheMapAndFreesTheWeight) {
   }
 }
 
-// Codes take the weight's place: the same map, gradient and values, in the tensors that are stored.
+// With codes in place of the weight, the map, its gradient and its values are the same; the stored
+// tensors are the codes.
 TEST(Linear, CodedIsTheMapOfItsValues) {
   at::manual_seed(1);
   const kernels::BitsandbytesWeight codes =
@@ -592,7 +597,7 @@ TEST(Decoder, TiedHeadSharesTheEmbeddingsGradient) {
   decoder.head().forward(decoder.hidden_states(small_batch(), {})).sum().backward();
   const auto parameters = decoder.parameters();
   EXPECT_TRUE(decoder.head().weight().is_same(parameters[0].value));
-  // Every row gets a gradient from the head, also rows of tokens that are not in the batch.
+  // The head gives every row a gradient, also the rows of tokens that are not in the batch.
   EXPECT_GT(parameters[0].value.grad()[7].abs().sum().item<float>(), 0.0f);
 }
 
@@ -636,7 +641,7 @@ TEST(Decoder, RecomputationSeesTheSameNoise) {
   }
 }
 
-// A block nothing trains in, below every trained one, is left out of the graph.
+// Blocks below the lowest trained block are left out of the graph.
 TEST(Decoder, RecomputationStartsAtTheLowestTrainedBlock) {
   Decoder decoder = small_decoder();
   Linear* last = decoder.block_linears().back();

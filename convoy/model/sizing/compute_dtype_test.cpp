@@ -20,7 +20,7 @@ TEST(ComputeDtype, IsBf16OnEveryCpuFromAvx2On) {
     EXPECT_EQ(choice.dtype, level == "baseline" ? "fp32" : "bf16") << level;
     EXPECT_NE(choice.reason.find(level), std::string::npos) << choice.reason;
   }
-  EXPECT_EQ(choose_dtype(dtype_question(cpu(""))).dtype, "bf16");  // a host that is not here
+  EXPECT_EQ(choose_dtype(dtype_question(cpu(""))).dtype, "bf16");  // the facts of a foreign CPU
 }
 
 TEST(ComputeDtype, FollowsWhatAGpuMultiplies) {

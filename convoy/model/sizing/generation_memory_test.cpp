@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// Peaks of `convoy bench generate --geometry smollm2-135m --prompt-tokens 32 --new-tokens 16`, rows
-// 1 to 32, of which the program had 150 MiB before the model.
+// The peaks of `convoy bench generate --geometry smollm2-135m --prompt-tokens 32 --new-tokens 16`
+// with 1 to 32 rows. The program took 150 MiB of them before the model was loaded.
 TEST(GenerationMemory, IsWithinATenthOfMeasuredPeaks) {
   const auto model = known_model("HuggingFaceTB/SmolLM2-135M-Instruct");
   ASSERT_TRUE(model);
@@ -25,7 +25,7 @@ TEST(GenerationMemory, IsWithinATenthOfMeasuredPeaks) {
   }
 }
 
-// 15 of the 35 layers store keys and values: 12 with a window, 3 with heads of twice the size.
+// 15 of the 35 layers store keys and values: 12 with a window, and 3 with heads of twice the size.
 TEST(GenerationMemory, LayersThatReadOthersKeysStoreNone) {
   const auto model = known_model("google/gemma-4-E2B-it");
   ASSERT_TRUE(model);
@@ -43,7 +43,7 @@ TEST(GenerationMemory, CountsWhatAnEngineHolds) {
   EXPECT_EQ(memory.packed_bytes, 0);
   EXPECT_EQ(memory.kv_bytes, 2 * 128 * 28 * 2 * 4 * 128 * 2);  // blocks of 32 tokens
   request.rows.int8_kv = true;
-  // A byte for each of 128 values and 4 bytes for their scale.
+  // A head of 128 values takes a byte for each value and 4 bytes for the scale.
   EXPECT_EQ(plan_generation(*model, request).kv_bytes, 2 * 128 * 28 * 2 * 4 * (128 + 4));
   request.rows.kv_bytes = 1000;
   EXPECT_EQ(plan_generation(*model, request).kv_bytes, 1000);
@@ -57,18 +57,20 @@ TEST(GenerationMemory, CountsWhatAnEngineHolds) {
   EXPECT_LT(memory.weight_bytes, weights / 2);
   request.weights = "int8";
   const int64_t of_int8 = plan_generation(*model, request).weight_bytes;
-  // Outputs of query, key, value, output, gate, up and down maps, and of the head.
+  // The numbers of outputs of the maps query, key, value, output, gate, up and down, and of the
+  // head.
   const int64_t rows = 28 * (3584 + 512 + 512 + 3584 + 18944 + 18944 + 3584) + 152064;
   const int64_t codes = int64_t{28} * 3584 * (3584 + 512 + 512 + 3584 + 3 * 18944) + 152064 * 3584;
   const int64_t others = count_parameters(*model) - codes;
   EXPECT_EQ(of_int8, codes + 4 * rows + 2 * others);
   request.weights = "int4";
-  // All weights are there before they are codes.
+  // All whole weights are in memory before they are encoded.
   EXPECT_EQ(memory.total_bytes(), weights);
   EXPECT_NE(memory.text().find("whole weights while they are read"), std::string::npos);
 }
 
-// A GPU holds the scores of 512 queries of one row, twice, and its keys and values.
+// On a GPU the pass holds the scores of 512 queries of one row twice, and the row's keys and
+// values.
 TEST(GenerationMemory, CountsTheScoresOfAttentionUnderASoftCap) {
   auto model = *known_model("google/gemma-2-2b");
   GenerationRequest request{.rows = {.rows = 2, .row_tokens = 1000}, .hardware = Hardware::Gpu};
@@ -97,9 +99,9 @@ TEST(GenerationMemory, CountsStatesInPlaceOfKeys) {
                       .value_head_dim = 16,
                       .conv_width = 4};
   const GenerationMemory after = plan_generation(*model, request);
-  EXPECT_EQ(after.kv_bytes, before.kv_bytes / 4);  // 7 of 28 layers
-  // Each row and layer needs three inputs of 96 channels in bf16, and 4 states of 8 x 16 in fp32.
-  // As many again are kept at ends of prefixes.
+  EXPECT_EQ(after.kv_bytes, before.kv_bytes / 4);  // 7 of 28 layers keep keys
+  // Each row and layer has three inputs of 96 channels in bf16 and 4 states of 8 x 16 in fp32. As
+  // many states are kept at the ends of prefixes.
   EXPECT_EQ(after.state_bytes, 2 * 3 * 21 * (3 * 96 * 2 + 4 * 8 * 16 * 4));
   EXPECT_NE(after.text().find("states of rows"), std::string::npos);
 }

@@ -20,7 +20,7 @@ TEST(KnownPeak, IsOfOneMachineAndType) {
   other.dtype = "fp32";
   remember_peak(file, other, 2e11);
   remember_peak(file, owner, 5e11);
-  remember_peak(file, owner, 3e11);  // beside another program
+  remember_peak(file, owner, 3e11);  // measured beside another program
   EXPECT_EQ(known_peak(file, owner), 5e11);
   EXPECT_EQ(known_peak(file, other), 2e11);
   other.cpus = 1;

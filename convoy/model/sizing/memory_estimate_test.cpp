@@ -13,7 +13,7 @@
 namespace convoy::sizing {
 namespace {
 
-// The counts of the hub's pages, in billions.
+// The numbers of parameters on the hub's pages, in billions.
 TEST(KnownModels, HaveTheParametersOfTheHub) {
   const std::pair<const char*, double> models[] = {
       {"Qwen/Qwen2.5-0.5B-Instruct", 0.494},
@@ -66,7 +66,8 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
     ASSERT_TRUE(model.has_value()) << name;
     EXPECT_NEAR(static_cast<double>(count_parameters(*model)) / 1e9, billions, 0.05) << name;
   }
-  // The counts that llama-bench prints of files without the head for further tokens.
+  // These numbers are what llama-bench prints for files without the head for multi-token
+  // prediction.
   for (const char* name : {"google/gemma-2-2b", "google/gemma-3-1b-it", "google/gemma-4-E2B-it",
                            "google/gemma-4-31B-it", "meta-models/Muse-Glimmer-30B"})
     EXPECT_EQ(known_model(name)->norms, architecture::kNormsAround) << name;
@@ -80,7 +81,7 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
         << name;
   EXPECT_EQ(known_model("Qwen/Qwen3.5-9B")->num_layers_with(architecture::TokenMixer::Attention),
             8);
-  // 30 with its tower of 50 layers.
+  // The name's 30 billion include the image tower of 50 layers.
   EXPECT_NEAR(
       static_cast<double>(count_parameters(*known_model("meta-models/Muse-Glimmer-30B"))) / 1e9,
       27.855, 0.001);
@@ -97,7 +98,7 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
   EXPECT_FALSE(known_model("someone/qwen2.5-7bx").has_value());
 }
 
-// A block's linear maps alone: what is quantised.
+// Returns the number of weights in a block's linear maps, which are the weights that are quantised.
 int64_t block_weights(const architecture::DecoderSpec& model) {
   const int64_t query = model.num_heads * model.head_dim;
   const int64_t key = model.num_kv_heads * model.head_dim;
@@ -136,9 +137,9 @@ TEST(MemoryEstimate, GrowsWithRowsAndShrinksByRecomputation) {
   EXPECT_LT(estimate_memory(model, request).activation_bytes, one);
 }
 
-// Figures of others for one GPU, in GiB: torchtune on an RTX 4090 (Llama-3.1 8B, LoRA 16.2, QLoRA
-// 7.4), LLaMA-Factory's table (7B: LoRA in 16 bits 16 GB, in 4 bits 6 GB, all weights in fp32 120
-// GB).
+// Published figures for one GPU: torchtune on an RTX 4090 (Llama-3.1 8B: LoRA 16.2 GiB, QLoRA 7.4
+// GiB), and LLaMA-Factory's table (7B: LoRA in 16 bits 16 GB, in 4 bits 6 GB, all weights in fp32
+// 120 GB).
 TEST(MemoryEstimate, IsNearTheFiguresOfOthers) {
   const auto gib = [](const architecture::DecoderSpec& model, const EstimateRequest& request) {
     return static_cast<double>(estimate_memory(model, request).total_bytes()) / (1 << 30);

@@ -101,7 +101,8 @@ TEST(ChooseRecompute, TakesTheLeastThatFits) {
   EXPECT_EQ(chosen(selective), Recompute::Blocks);
 }
 
-// One rank's gradients of one micro-batch, in bf16, where backward has freed activations.
+// One rank has one micro-batch, so its bf16 gradients take the memory of activations that backward
+// has freed.
 TEST(MemoryPlan, GradientsTakeThePlaceOfActivations) {
   MemoryQuestion question;
   question.shape.units = {{.parts = {{.elements = 1000, .bytes = 2000, .trained = true}}}};

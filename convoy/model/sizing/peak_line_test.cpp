@@ -20,7 +20,7 @@ TEST(PeakLine, NearPointsDoNotMakeTheSlope) {
   PeakLine line(10);
   line.add({.tokens = 100, .bytes = 2000});
   line.add({.tokens = 1000, .bytes = 20000});
-  line.add({.tokens = 1010, .bytes = 20900});  // 90 a token, by noise
+  line.add({.tokens = 1010, .bytes = 20900});  // noise makes it 90 bytes a token
   EXPECT_NEAR(static_cast<double>(line.predict(2010)), 20900 + 1000 * 18900.0 / 910, 1);
 }
 

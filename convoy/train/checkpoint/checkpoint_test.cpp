@@ -81,7 +81,7 @@ TEST(CheckpointStore, LoadsExactlyWhatWasSaved) {
   EXPECT_EQ(read_file(saved / "trainer_state.json"), "{}\n");
   expect_same(*store.load_best(), state, tensors);
   expect_same(load_checkpoint(folder / "checkpoints/last"), state, tensors);
-  // The files are plain safetensors that other programs read.
+  // Other programs can read the files, which are plain safetensors.
   EXPECT_EQ(io::ModelWeights(saved / "optimizer.safetensors").names(),
             (std::vector<std::string>{"exp_avg.layer.weight", "step"}));
 }
@@ -128,10 +128,10 @@ TEST(Progress, HoldsWhatIsSetAndReadsThatOfOlderVersions) {
   EXPECT_EQ(progress_from_json(written, "manifest.json"), state_at(8).progress);
 }
 
-// Any number of ranks writes the pieces, and any other number reads them.
+// Any number of ranks may write the pieces, and any other number may read them.
 class Pieces : public ::testing::Test {
  protected:
-  // Pieces of `each` elements, one per rank; the rank `left_out` writes none.
+  // Writes pieces of `each` elements, one for each rank. The rank `left_out` writes none.
   void write(int64_t each, int left_out = -1) {
     io::SnapshotWriter writer(folder_.path());
     const int ranks = static_cast<int>((whole_.numel() + each - 1) / each);
@@ -210,7 +210,7 @@ TEST_F(Pieces, ADamagedListOfPiecesIsNamedWithItsFile) {
   }
 }
 
-// Two ranks save a piece each; returns what each of them met, by rank.
+// Two ranks each save a piece. Returns the error of each rank, by rank.
 std::vector<std::string> save_together(const fs::path& folder,
                                        const std::vector<at::Tensor>& values) {
   telemetry::FlightWriter flight;
@@ -317,8 +317,8 @@ TEST(Stamp, FieldsOfOneSideOnlyDiffer) {
   EXPECT_TRUE(compare(saved, saved).empty());
 }
 
-// A training goes on changing tensors once they are read, though files are not written yet; and
-// where they never will be read.
+// Training may change the tensors as soon as they are read, before the files are written, and also
+// after a save that failed before it read them.
 TEST(PendingSave, TellsWhenTensorsMayChange) {
   std::promise<void> on;
   PendingSave save([&](PendingSave& own) {

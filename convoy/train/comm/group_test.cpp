@@ -43,7 +43,7 @@ void exercise_reductions(Group& group, at::ScalarType dtype) {
   }
 }
 
-// Every collective, over every dtype the training loop sends.
+// Calls every collective with every dtype that training sends.
 void exercise(Group& group) {
   const int64_t n = group.size();
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16, at::kLong}) {
@@ -104,7 +104,7 @@ TEST(Group, One) {
   exercise(*group);
 }
 
-// Sums of numbers that round differently in another order.
+// Sums numbers whose rounded sum depends on the order.
 RANK_BODY(SumsOfPieces) {
   const auto group = join();
   const auto brought_by = [](int64_t rank) {
@@ -183,7 +183,7 @@ RANK_BODY(OneThrows) {
   const auto group = join();
   at::Tensor values = at::ones({100'000});
   group->all_reduce_sum(values);
-  // Rank 1 leaves while a collective of its own is under way, which the peer never joins.
+  // Rank 1 leaves during a collective that the other rank never joins.
   const auto pending = group->rank() == 1 ? group->start_all_reduce_sum(at::ones({5})) : nullptr;
   if (group->rank() == 1) throw NumericError("planted");
   sleep(1);
@@ -203,7 +203,7 @@ RANK_BODY(OneWritesAfterTheEnd) {
   const auto group = join();
   struct sigaction broken_pipe {};
   sigaction(SIGPIPE, nullptr, &broken_pipe);
-  EXPECT_EQ(broken_pipe.sa_handler, SIG_DFL);  // the program's own handling is its own
+  EXPECT_EQ(broken_pipe.sa_handler, SIG_DFL);  // the program's handler was not changed
   std::vector<std::unique_ptr<Work>> under_way;
   for (int index = 0; index < 20; ++index)
     under_way.push_back(group->start_all_reduce_sum(at::ones({1'000'000})));

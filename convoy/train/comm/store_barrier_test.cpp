@@ -47,7 +47,7 @@ TEST(StoreBarrier, OfOneDecidesAlone) {
             "own!");
 }
 
-// Rank 1 comes late to each, by more than a collective may take.
+// Rank 1 is late to each wait, by more than the time limit of a collective.
 RANK_BODY(WaitsLongerThanACollective) {
   const auto slow_work = [](const StoreBarrier& store_barrier) {
     if (store_barrier.rank() == 1) sleep(4);

@@ -164,7 +164,7 @@ TEST(AdamW, Bf16ParametersFollowAnFp32Master) {
       at::equal(narrow.parameters()[0].value, wide.parameters()[0].value.to(at::kBFloat16)));
 }
 
-// Caches of values derived from a parameter check its version.
+// Caches of values that are derived from a parameter check its version counter.
 TEST(AdamW, AStepIsCountedAsAChangeOfEachParameter) {
   for (const bool own_loops : {true, false}) {
     std::optional<kernels::CpuTableOverride> as_other_devices;
@@ -210,7 +210,7 @@ const nlohmann::json& golden_8bit() {
   return file;
 }
 
-// The numbers of make_adamw_8bit.py, in -1 ... 1.
+// The numbers of make_adamw_8bit.py, between -1 and 1.
 at::Tensor numbers(uint64_t key, int64_t count) {
   at::Tensor values = at::empty({count});
   for (int64_t at = 0; at < count; ++at) {
@@ -266,8 +266,8 @@ TEST(AdamW8Bit, FollowsBitsandbytesStepByStep) {
       }
     }
   }
-  // Some of the 4 x 2 x 4396 codes lie at a threshold: there the last bit in fp32 decides, and each
-  // side rounds in its own order.
+  // Some of the 4 x 2 x 4396 values lie at a threshold between two codes. There the last bit in
+  // fp32 decides, and Python and Convoy round in different orders.
   EXPECT_LE(other_codes, 8);
   EXPECT_TRUE(at::allclose(optimizer.parameters()[0].value, tensor_of(coded["value"]), 1e-4, 2e-5));
 }
@@ -345,7 +345,7 @@ TEST(AdamWStates, OtherSeedsRoundOtherwise) {
     step_with_numbers(other, step);
   }
   EXPECT_FALSE(at::equal(one.state()[0].value, other.state()[0].value));
-  // Both states are near the state in fp32.
+  // Both 8-bit states are close to the fp32 state.
   AdamW wide({}, large_and_small(at::kFloat));
   for (int step = 0; step < 2; ++step) step_with_numbers(wide, step);
   EXPECT_TRUE(at::allclose(one.state()[0].value.to(at::kFloat), wide.state()[0].value, 0.02, 2e-3));

@@ -20,14 +20,14 @@ namespace {
 using testing::expect_all_well;
 using testing::start_ranks;
 
-// A limit far beyond what a busy machine needs: no test here may run into it.
+// The limit is far beyond what a busy machine needs, so no test may reach it.
 constexpr std::chrono::seconds kTimeout{300};
 
 std::unique_ptr<comm::Group> join() {
   return comm::join_group(comm::read_rank_environment(), kTimeout);
 }
 
-// Four matrices and one parameter that no loss uses.
+// Four matrices, and one parameter that the loss does not use.
 struct Toy {
   explicit Toy(at::ScalarType dtype, int64_t seed = 1) {
     at::manual_seed(static_cast<uint64_t>(seed));
@@ -40,7 +40,7 @@ struct Toy {
     parameters.push_back({name, value.clone().set_requires_grad(true)});
   }
 
-  // Sum over rows, so that parts of a batch add up.
+  // The loss is a sum over rows, so the losses of parts of a batch add up.
   at::Tensor loss(const at::Tensor& rows) const {
     at::Tensor hidden = rows.to(parameters[0].value.scalar_type());
     for (size_t layer = 0; layer < 4; ++layer)
@@ -60,7 +60,7 @@ at::Tensor batch_of(int64_t rows) {
   return at::randn({rows, 16});
 }
 
-// Gradients of one process over all rows at once.
+// Returns the gradients of one process over all rows.
 std::vector<at::Tensor> expected_gradients(const Toy& toy, const at::Tensor& rows) {
   toy.loss(rows).backward();
   std::vector<at::Tensor> gradients;
@@ -72,7 +72,7 @@ std::vector<at::Tensor> expected_gradients(const Toy& toy, const at::Tensor& row
   return gradients;
 }
 
-// Rows dealt to ranks and micro-batches in turn.
+// Assigns the rows to ranks and micro-batches in turn, and computes their gradients.
 void run_step(Strategy& strategy, const Toy& toy, const at::Tensor& rows, int64_t micro_batches) {
   const std::vector<at::Tensor> parts = rows.tensor_split(micro_batches * strategy.world());
   for (int64_t micro = 0; micro < micro_batches; ++micro) {
@@ -94,12 +94,12 @@ void expect_close(const std::vector<at::Tensor>& found, const std::vector<at::Te
   }
 }
 
-// Several steps, so that state left by the first would show. Rows that do not divide leave ranks
-// with empty micro-batches.
+// Runs several steps, so that state left by the first step would show. If the rows do not divide
+// evenly, some ranks have empty micro-batches.
 void compare_with_one_process(Strategy& strategy, at::ScalarType dtype, double tolerance) {
   const Toy toy(dtype, strategy.rank() + 1);  // prepare() gives all ranks rank 0's values
   strategy.prepare(one_unit(toy.parameters));
-  const std::vector<at::Tensor> held = gradients_of(strategy.shards());  // as an optimizer does
+  const std::vector<at::Tensor> held = gradients_of(strategy.shards());  // as optimizers do
   for (size_t index = 0; index < held.size(); ++index)
     EXPECT_EQ(held[index].sizes(), toy.parameters[index].value.sizes());
   const Toy reference(dtype, 1);
@@ -118,7 +118,8 @@ void compare_with_one_process(Strategy& strategy, at::ScalarType dtype, double t
   }
 }
 
-// bf16 gradients are rounded before they are summed, in other parts than one process rounds them.
+// Each rank rounds its bf16 gradients before they are summed; one process rounds them in other
+// parts.
 constexpr double kFp32Tolerance = 1e-5;
 constexpr double kBf16Tolerance = 3e-2;
 
@@ -129,7 +130,8 @@ void conformance(const std::string& name, comm::Group& group) {
   compare_with_one_process(*make_strategy(settings, group), at::kBFloat16, kBf16Tolerance);
 }
 
-// A gradient is rounded once, by the product: that of one micro-batch is summed with nothing.
+// A gradient of one micro-batch is rounded only once, by the product, because nothing is added to
+// it.
 TEST(Strategy, OneRankKeepsGradientsOfOneMicroBatchAsTheyAreMade) {
   const auto group = comm::join_group(comm::RankEnvironment(), std::chrono::seconds(1));
   settings::ParallelSettings settings;
@@ -165,8 +167,8 @@ RANK_BODY(SmallBuckets) {
 TEST(Strategy, DdpWithABucketPerParameter) { expect_all_well(start_ranks(2, "SmallBuckets")); }
 
 RANK_BODY(Accumulation) {
-  // 64 micro-batches of a tiny gradient beside a large one: bf16 accumulation would lose all the
-  // tiny ones.
+  // Adds 64 micro-batches with a tiny gradient to a large one. Accumulation in bf16 would lose all
+  // the tiny gradients.
   const auto group = join();
   Ddp ddp(*group, 1 << 20);
   const at::Tensor value = at::ones({1}, at::kBFloat16).set_requires_grad(true);
@@ -200,7 +202,7 @@ RANK_BODY(Buffers) {
   for (int64_t step = 1; step < 4; ++step) {
     for (const MicroBatch which : {MicroBatch::More, MicroBatch::Last}) {
       ddp.begin_micro_batch(which);
-      mean.add_(of_rank(1));  // as a forward pass over other rows on each rank does
+      mean.add_(of_rank(1));  // as after a forward pass over different rows
       count.add_(1);
       value.sum().backward();
     }
@@ -253,7 +255,7 @@ RANK_BODY(Orders) {
     GradReducer reducer(*group, gradients, {3, 0, 4, 1, 2}, bucket_bytes);
     for (const at::Tensor& gradient : gradients) EXPECT_TRUE(gradient.eq(1).all().item<bool>());
     for (unsigned step = 0; step < 3; ++step) {
-      // Each rank completes its gradients in an order of its own.
+      // Each rank completes its gradients in a different order.
       std::vector<size_t> order = {0, 1, 2, 3, 4};
       std::shuffle(order.begin(), order.end(),
                    std::mt19937(step * 10 + static_cast<unsigned>(group->rank())));
@@ -303,7 +305,7 @@ RANK_BODY(ThrowsInBackward) {
   ddp.finish_step();
   ddp.begin_micro_batch(MicroBatch::Last);
   const at::Tensor loss = toy.loss(batch_of(4));
-  // Rank 1's first buckets are on their way when it fails; rank 0 waits for the rest.
+  // When rank 1 fails, the reductions of its first buckets have begun; rank 0 waits for the others.
   if (group->rank() == 1)
     toy.parameters[2].value.register_hook(
         [](at::Tensor) -> at::Tensor { throw NumericError("planted"); });
@@ -329,7 +331,7 @@ TEST(BucketPlan, FollowsTheOrderWithASmallFirstBucket) {
   EXPECT_TRUE(plan_buckets({}, {}, 4).empty());
 }
 
-// A peer that holds what this rank holds, and a list of what was sent to it.
+// Imitates a peer that holds the same values as this rank, and records what was sent to it.
 class TwoRanks : public comm::Group {
  public:
   class DoneWork : public comm::Work {
@@ -360,8 +362,8 @@ class TwoRanks : public comm::Group {
   std::vector<int64_t> sent_numbers;
 };
 
-// The embedding of a model whose adapters train: listed last, as modules_to_save are, and ready
-// last.
+// A model with adapters and a trained embedding. The embedding is listed last, as modules_to_save
+// are, and its gradient is ready last.
 struct ToyWithWholeModule : Toy {
   ToyWithWholeModule() : Toy(at::kFloat) { add("whole", at::randn({16, 16}) / 4); }
   at::Tensor loss_of(const at::Tensor& rows) const {
@@ -372,7 +374,7 @@ struct ToyWithWholeModule : Toy {
 TEST(Ddp, BucketsAreSentAsBackwardMakesThemReadyWhateverTheList) {
   TwoRanks group;
   const ToyWithWholeModule toy;
-  Ddp ddp(group, 1);  // a bucket per parameter
+  Ddp ddp(group, 1);  // a bucket for each parameter
   ddp.prepare(one_unit(toy.parameters));
   size_t sent_before_the_last = 0;
   toy.parameters.back().value.register_hook(
@@ -383,7 +385,7 @@ TEST(Ddp, BucketsAreSentAsBackwardMakesThemReadyWhateverTheList) {
       ddp.begin_micro_batch(which);
       toy.loss_of(batch_of(4)).backward();
     }
-    // All four layers left while backward ran; in the first step the order was not yet known.
+    // All four layers were sent during backward. In the first step their order was not yet known.
     EXPECT_EQ(sent_before_the_last, step == 0 ? 0U : 4U) << "step " << step;
     ddp.finish_gradients();
     ddp.finish_step();

@@ -260,7 +260,6 @@ class Config {
                                        static_cast<size_t>(sizes_.num_layers), "full_attention"));
   }
 
-<<<<<<< ours
   void add_gemma4() {
     const Gemma4Layers layers = read_gemma4_layers(file_, sizes_.num_layers);
     const auto full = std::find(layers.slides.begin(), layers.slides.end(), false);
@@ -320,9 +319,6 @@ class Config {
   }
 
   // Only layers without a window scale their rotation. The rules stand by layer type, because
-=======
-  // Only layers without a window scale their rotation. The rules are stored by layer type, because
->>>>>>> theirs
   // transformers gives sliding layers another theta where config.json has one for the whole model.
   void add_olmo3() {
     config_["sliding_window"] = window();

@@ -59,7 +59,7 @@ TEST(TokenDataset, TheWeightOfARowIsThatOfItsSupervisedTokens) {
   const BatchPlan plan(dataset, {.batch_size = 2});
   EXPECT_EQ(plan.loss_weight({0, 0}), 3.25);
   EXPECT_EQ(plan.supervised_tokens({0, 0}), 3);
-  // Another weight is another data set, and without weights nothing changes.
+  // A changed weight changes the data set's hash.
   weighed.weights[1] = 0.5F;
   EXPECT_NE(TokenDataset::from_rows({weighed, plain}).content_hash(), dataset.content_hash());
 }
@@ -142,7 +142,7 @@ TEST(BatchPlan, OrderIsAFunctionOfSeedAndEpochAlone) {
   const BatchPlan plan(dataset, {.batch_size = 4, .seed = 5});
   const BatchPlan again(dataset, {.batch_size = 4, .seed = 5});
   const BatchPlan other(dataset, {.batch_size = 4, .seed = 6});
-  const auto far = again.rows({7, 3}, 0, 0);  // asked first and alone
+  const auto far = again.rows({7, 3}, 0, 0);  // before any other step is asked for
   plan.rows({0, 0}, 0, 0);
   plan.rows({6, 9}, 0, 0);
   EXPECT_EQ(plan.rows({7, 3}, 0, 0), far);
@@ -256,7 +256,7 @@ TEST(BatchPlan, RefusesCountsBelowOneAndRowsBeyondABlock) {
   EXPECT_THROW(BatchPlan(dataset_of_rows(3), {}).rows({0, 3}, 0, 0), StateError);
 }
 
-// The definition, by looking at every block for every row.
+// Best-fit decreasing by its definition: looks at every block for every row.
 std::vector<std::vector<int64_t>> pack_by_definition(const std::vector<int64_t>& lengths,
                                                      int64_t capacity) {
   std::vector<int64_t> rows(lengths.size());

@@ -15,7 +15,7 @@ namespace {
 
 using Dealt = std::vector<std::vector<size_t>>;
 
-// Lengths of texts: most are short, some are many times as long.
+// Returns lengths as texts have them: most are short, and some are many times as long.
 std::vector<int64_t> text_lengths(size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::lognormal_distribution<double> length(4.5, 0.7);
@@ -30,7 +30,7 @@ int64_t tokens_in(const std::vector<size_t>& items, const std::vector<int64_t>& 
   return sum;
 }
 
-// Tokens of the rank with the most, over the mean of all ranks.
+// Returns the tokens of the rank with the most tokens, divided by the mean of all ranks.
 double imbalance(const Dealt& dealt, const std::vector<int64_t>& lengths, size_t ranks) {
   std::vector<int64_t> of_rank(ranks, 0);
   for (size_t slot = 0; slot < dealt.size(); ++slot)
@@ -78,7 +78,7 @@ TEST(ItemAssignment, RanksGetNearlyEqualTokensHoweverManyThereAre) {
         worst_balanced = std::max(worst_balanced, balanced);
       }
     }
-    // A row that is longer than the mean of all ranks stays with one of them.
+    // A single row may be longer than the mean of the ranks, and no assignment can divide it.
     EXPECT_LT(sum_balanced, sum_in_turn / (rows_per_slot == 1 ? 1.5 : 4));
     EXPECT_TRUE(rows_per_slot < 8 || worst_balanced < 1.1) << worst_balanced;
   }
@@ -105,7 +105,8 @@ std::vector<std::vector<int64_t>> micro_batches(const BatchPlan& plan, StepPosit
   return all;
 }
 
-// A run that goes on with other ranks draws the same random numbers for the same rows.
+// With the same micro-batches, a run that resumes with another number of ranks draws the same
+// random numbers for the same rows.
 TEST(ItemAssignment, OtherRanksWithTheSameGlobalBatchHaveTheSameMicroBatches) {
   const TokenDataset rows = dataset_of_lengths(text_lengths(50, 7));
   const auto plan = [&](int64_t ranks, bool balanced) {

@@ -66,7 +66,7 @@ TEST(MixSchedule, SharesHoldInEveryWindow) {
 
 TEST(MixSchedule, AnEpochEndsWithTheLastOrTheFirst) {
   const MixSchedule all(three_parts(MixStop::AllExhausted));
-  EXPECT_EQ(all.epoch_rows_of(0), 300);  // has most rows for its weight
+  EXPECT_EQ(all.epoch_rows_of(0), 300);  // part 0 has the most rows for its weight
   EXPECT_GE(all.epoch_rows_of(1), 149);
   EXPECT_GE(all.epoch_rows_of(2), 49);
   const MixSchedule first(three_parts(MixStop::FirstExhausted));
@@ -118,7 +118,7 @@ TEST(MixedItems, BlocksHoldTheStreamAndFit) {
   }
   EXPECT_GE(tokens, items * 32 * 9 / 10);
   for (int64_t item = 0; item < rows.items_per_epoch(); ++item) of_rows.insert(rows.rows(item)[0]);
-  // An epoch of blocks ends within a window of the stream.
+  // An epoch in blocks may end up to a window of the stream later or earlier than an epoch in rows.
   EXPECT_NEAR(static_cast<double>(of_blocks.size()), static_cast<double>(of_rows.size()),
               0.1 * static_cast<double>(of_rows.size()));
 }
@@ -133,7 +133,7 @@ BatchPlanConfig plan_config(bool packing, int64_t world) {
           .mix = three_parts(MixStop::AllExhausted)};
 }
 
-// A resumed run asks a fresh plan for a late step first.
+// A resumed run begins with a late step of a fresh plan.
 TEST(BatchPlanOfAMix, StepsArePureFunctionsOfTheirPosition) {
   for (const bool packing : {false, true}) {
     const BatchPlan whole(three_datasets(), plan_config(packing, 1));

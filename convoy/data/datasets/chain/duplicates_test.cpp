@@ -41,7 +41,7 @@ TEST(ExactDuplicates, WhiteSpaceAndCaseDoNotCount) {
   EXPECT_TRUE(bytes.duplicates.empty());
 }
 
-// The texts are one, but who says what is another.
+// The first two rows have the same words in the same order, but different roles say them.
 TEST(ExactDuplicates, RolesCount) {
   const ScratchFolder folder;
   const auto path = folder.write(
@@ -57,7 +57,7 @@ TEST(ExactDuplicates, RolesCount) {
   EXPECT_EQ(found.duplicates[0].row, 2);
 }
 
-// Texts of 60 words, each with copies in which some words are others.
+// Returns texts of 60 words, each with copies in which some words are replaced.
 std::vector<std::string> texts_with_copies(std::mt19937_64& random) {
   std::vector<std::string> texts;
   const auto word = [&] { return fmt::format("w{}", random() % 5000); };

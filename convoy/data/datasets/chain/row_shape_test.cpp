@@ -63,7 +63,7 @@ TEST(RowShape, WhatASchemaHasNoRoomForIsAnError) {
   EXPECT_THROW(row_of(sample(kTriple), Schema::Loose), ConfigError);
 }
 
-// Reading what was written gives the sample again.
+// The converted row is read and gives the same sample again.
 TEST(RowShape, ConvertingThereAndBackIsTheSame) {
   for (const Schema schema : {Schema::Messages, Schema::ShareGpt, Schema::PromptCompletion}) {
     Row there{row_of(sample(kLong), schema), "", 0, 0};

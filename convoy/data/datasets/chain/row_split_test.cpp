@@ -19,7 +19,7 @@ RowPass split_pass_of(const std::filesystem::path& path) {
   return {.dataset = find_dataset({.name = path.string()})};
 }
 
-// Rows of users 0 to 40. One row in ten has the kind "rare".
+// Returns rows of the users 0 to 40. One row in ten has the kind "rare".
 std::string user_rows(int count) {
   std::string bytes;
   for (int row = 0; row < count; ++row)
@@ -130,7 +130,8 @@ TEST(CheckRows, EveryBadRowWithItsPlace) {
   EXPECT_NE(faults[2].reason.find("has the schema prompt_completion"), std::string::npos);
 }
 
-// Empty answers are counted and dropped as in training, or are bad rows if that is asked for.
+// Empty answers are counted and dropped as in training. With EmptyAnswers::Error their rows count
+// as bad rows.
 TEST(CheckRows, EmptyAnswersAreWhatTrainingMakesOfThem) {
   const ScratchFolder folder;
   const std::string user = R"({"messages":[{"role":"user","content":"q"},{"role":"assistant",)";

@@ -9,7 +9,8 @@
 
 namespace convoy::data {
 
-// One token per byte, behind a BOS (1): the prompt unsupervised, the rest supervised.
+// Encodes each byte as one token, behind a BOS (1). The prompt is unsupervised, the rest
+// supervised.
 inline EncodedRow encode_bytes(const Sample& sample) {
   EncodedRow row{{1}, {0}, 0};
   const auto append = [&](const std::string& text, uint8_t supervised) {

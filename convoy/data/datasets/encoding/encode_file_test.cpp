@@ -29,7 +29,7 @@ TEST(TruncateRow, KeepsTheSideAskedFor) {
   row = whole;
   EXPECT_TRUE(truncate_row(row, {3, Truncation::KeepEnd, std::nullopt}));
   EXPECT_EQ(row.ids, (std::vector<int32_t>{11, 12, 13}));
-  EXPECT_EQ(row.supervised, (std::vector<uint8_t>{0, 1, 1}));  // nothing precedes the first token
+  EXPECT_EQ(row.supervised, (std::vector<uint8_t>{0, 1, 1}));  // the first token has no context
 }
 
 TEST(TruncateRow, WeightsAreCutWithTheirTokens) {
@@ -42,8 +42,8 @@ TEST(TruncateRow, WeightsAreCutWithTheirTokens) {
 }
 
 struct TakenFile : EncodedFile {
-  std::vector<EncodedRow> rows;    // kept, in file order
-  std::vector<RowRecord> records;  // by row index
+  std::vector<EncodedRow> rows;    // the rows that were kept, in file order
+  std::vector<RowRecord> records;  // one for each row of the file, by index
 };
 
 TakenFile take_all(SampleReader& reader, const std::function<EncodedRow(const Sample&)>& encode,

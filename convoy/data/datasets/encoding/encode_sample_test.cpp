@@ -51,7 +51,7 @@ Sample chat_sample(ordered_json messages, ordered_json tools = nullptr) {
   return sample;
 }
 
-// The supervised tokens, decoded.
+// Decodes the supervised tokens.
 std::string learnt(const text::Tokenizer& tokenizer, const EncodedRow& row) {
   std::vector<int32_t> ids;
   for (size_t token = 0; token < row.ids.size(); ++token)
@@ -153,7 +153,8 @@ TEST_F(TallyChat, PolicySaysThatEosIsLearnt) {
 TEST(EncodeSample, ATurnThatCannotBeLocatedIsAnError) {
   const fs::path model = source_folder() / "examples/tally-3m";
   const auto tokenizer = text::Tokenizer::load(model);
-  // Writes the number of messages at the top, so that no prefix is a prefix.
+  // The template writes the number of messages at the top, so the text of fewer messages is no
+  // prefix of the whole text.
   const auto chat_template =
       TemplateFile(
           "{{ messages | length }}{% for m in messages %}{{ m.content | length }}{% endfor %}")
@@ -203,7 +204,7 @@ TEST(EncodeSample, TextGetsOneBosAndOneEos) {
   }
 }
 
-// A text that writes BOS itself keeps that one; which rows these are is known.
+// If the text begins with BOS, no second one is added, and the row is marked.
 TEST(EncodeSample, ABosOfItsOwnIsCounted) {
   const fs::path folder = golden_folder() / "llama3";
   const auto tokenizer = text::Tokenizer::load(folder);
@@ -361,8 +362,8 @@ TEST_F(TallyChat, PartsAreJoinedWhereTheTemplateReadsOnlyTexts) {
   Sample sample = chat_sample(ordered_json(turns_.begin(), turns_.begin() + 2));
   sample.messages[0]["content"] = parts("1 +", "1?");
   sample.messages[1]["content"] = parts("2", "or so");
-  // The model's own template adds texts, which fails of a list; another writes the list as Python
-  // prints it.
+  // The model's own template concatenates texts, which fails for a list; the other template prints
+  // the list as Python does.
   auto printing = TemplateFile(
                       "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
                       "<|im_end|>\n{% endfor %}{% if add_generation_prompt "

@@ -16,7 +16,7 @@ struct Stream {
   int most_under_way = 0;
 };
 
-// Items 0, 1, ... of `count`; the step named in `fails` throws at item `at`.
+// Runs a stream over the items 0 to `count` - 1. The step named in `fails` throws at item `at`.
 Stream run_stream(int count, int threads, const std::string& fails = "", int at = -1) {
   Stream result;
   int next = 0;

@@ -80,13 +80,14 @@ TEST(SplitBuilder, ShardsAreOneFile) {
   shards.folder.write("set/part-10.jsonl", rows.substr(cut));
   shards.data.train_path = (shards.folder.path() / "set").string();
   EXPECT_EQ(shards.build(Splits::All).train.content_hash(), wanted);
-  EXPECT_EQ(shards.encoded, 20);  // another key of the cache
+  EXPECT_EQ(shards.encoded, 20);  // the cache has another key
   EXPECT_TRUE(shards.build(Splits::All).reports[0].from_cache);
   shards.folder.write("set/part-10.jsonl", rows.substr(cut) + numbered_rows(1));
   EXPECT_FALSE(shards.build(Splits::All).reports[0].from_cache);
 }
 
-// The first row may be a skipped one.
+// The policy is taken from the first row that could be encoded; the first row of the file may be
+// skipped.
 TEST(BuildSplits, ThePolicyIsOfARowThatCouldBeEncoded) {
   Fixture fixture;
   fixture.data.bad_rows = "skip";
@@ -153,7 +154,7 @@ TEST(BuildSplits, RowsThatTrainingDoesNotReadAreSaid) {
     return ::testing::internal::GetCapturedStderr();
   };
   const std::string usual = "10 rows are held out for evaluations (data.split.val_ratio=0 ";
-  for (int time = 0; time < 2; ++time)  // the second from the cache
+  for (int time = 0; time < 2; ++time)  // the second time from the cache
     EXPECT_NE(said().find(usual), std::string::npos);
   fixture.data.split = {0.7, 0.1, 0.2};
   EXPECT_NE(said().find("20 % of the rows are kept as a test split that training never reads"),
@@ -173,11 +174,11 @@ TEST(BuildSplits, RatiosShuffleBeforeTheySplit) {
   EXPECT_EQ(splits.val.num_rows(), 10);
   EXPECT_EQ(splits.test.num_rows(), 20);
   std::set<int64_t> all = sources_of(splits.train);
-  EXPECT_GT(*all.rbegin(), 80);  // not the first 70 rows
+  EXPECT_GT(*all.rbegin(), 80);  // the split takes rows from the whole file
   all.merge(sources_of(splits.val));
   all.merge(sources_of(splits.test));
   EXPECT_EQ(all.size(), 100u);
-  fixture.max_seq_len = 32;  // membership does not depend on tokens
+  fixture.max_seq_len = 32;  // the number of tokens does not move a row to another split
   EXPECT_EQ(sources_of(fixture.build().val), sources_of(splits.val));
   fixture.seed = 43;
   EXPECT_NE(sources_of(fixture.build().val), sources_of(splits.val));

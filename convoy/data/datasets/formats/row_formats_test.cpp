@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A toy: a line "pairs", then "KEY=VALUE" for each row.
+// A format for this test: the line "pairs", and then a line "KEY=VALUE" for each row.
 class PairRows : public RowSource {
  public:
   explicit PairRows(ByteReader file) : reader_(std::move(file)) {
@@ -102,7 +102,7 @@ TEST(RowFormats, OneEntryMakesAFormat) {
   EXPECT_EQ(read_all(formats, folder.write("nameless", "pairs\na=1\nb=2\n")), rows);
   EXPECT_NE(formats.readable().find(".txt, .pairs (all with .gz"), std::string::npos);
   EXPECT_NE(formats.writable().find(".tsv, .pairs (all with .gz"), std::string::npos);
-  // The other formats stay what they are.
+  // The other formats are read as before.
   EXPECT_EQ(read_all(formats, folder.write("a.jsonl", "{\"a\":\"1\"}\n")).size(), 1u);
 }
 
@@ -124,8 +124,8 @@ TEST(RowFormats, AnUnknownFormatIsRefusedWithAllThatAreKnown) {
     EXPECT_THROW(RowFormats::built_in().to_write(name), ConfigError) << name;
 }
 
-// Number of times the file was opened meanwhile. Successive open events of one file are separated
-// by the reads and closes between them.
+// Counts how often the file was opened since the construction. The reads and closes between two
+// opens keep their events apart.
 class OpenCounter {
  public:
   explicit OpenCounter(const std::filesystem::path& path) : events_(::inotify_init1(IN_NONBLOCK)) {

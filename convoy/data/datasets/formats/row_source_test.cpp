@@ -32,7 +32,7 @@ Json golden_source(const char* member) {
   return Json::parse(read_file(golden_data() / "rows.json")).at(member);
 }
 
-// Equality of JSON values without regard to the order of keys.
+// Expects equal JSON values; the order of their keys does not count.
 void expect_same(const Json& found, const Json& wanted) {
   EXPECT_EQ(nlohmann::json::parse(found.dump()), nlohmann::json::parse(wanted.dump()));
 }
@@ -99,9 +99,9 @@ TEST(RowSource, DamagedCharactersInJsonTextsWithinARowAreReplaced) {
   EXPECT_EQ(of_call.value["messages"][0], call_of(mended));
   EXPECT_EQ(of_call.characters_replaced, 1);
   EXPECT_EQ(read_with({{"tools", damaged}}).value["tools"], mended);
-  // An answer that is such a text is learnt as it is.
+  // A damaged JSON text in an answer is left as it is.
   EXPECT_EQ(read_with({{"completion", damaged}}).value["completion"], damaged);
-  Row whole;  // as from CSV or Parquet
+  Row whole;  // as rows of CSV and Parquet come
   whole.value = {{"messages", {call_of(damaged)}}};
   EXPECT_EQ(parse_row({.row = whole, .text = ""}, BadRows::Replace).value["messages"][0],
             call_of(mended));
@@ -227,7 +227,7 @@ TEST(RowSource, PlainTextIsADocumentOrItsLines) {
 struct Broken {
   const char* name;
   std::string bytes;
-  int64_t line;         // 0: the format has none
+  int64_t line;         // 0 if the format has no lines
   const char* mention;  // part of the message
 };
 
@@ -312,7 +312,7 @@ TEST(RowSource, ALineOfUnboundedLengthIsRefusedInBoundedMemory) {
   const ScratchFolder folder;
   const auto path = folder.path() / "long.jsonl";
   std::ofstream(path) << "{\"a\":1}\n";
-  std::filesystem::resize_file(path, (int64_t{200} << 20) + 8);  // sparse
+  std::filesystem::resize_file(path, (int64_t{200} << 20) + 8);  // a sparse file
   std::ofstream(path, std::ios::app) << "\n{\"a\":2}\n";
   const auto source = open_rows(path);
   EXPECT_EQ(source->next()->value["a"], 1);

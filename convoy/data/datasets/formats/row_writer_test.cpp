@@ -81,7 +81,7 @@ TEST(RowWriter, CsvHoldsTextsUnderAllColumns) {
             "\"two\nlines\",,true\r\n");
   EXPECT_EQ(read_all(path)[1], row(R"({"a": "say \"hi\"", "b": "", "c": "[1,{\"d\":\"e\"}]"})"));
   write_all(folder.path() / "one.csv", {row(R"({"a": ""})"), row(R"({"a": "x"})")});
-  EXPECT_EQ(read_all(folder.path() / "one.csv").size(), 2u);  // an empty line would be no row
+  EXPECT_EQ(read_all(folder.path() / "one.csv").size(), 2u);  // a reader would skip an empty line
   write_all(folder.path() / "a.tsv.gz", {row(R"({"a": "x,y", "b": "p\tq"})")});
   EXPECT_EQ(read_all(folder.path() / "a.tsv.gz")[0], row(R"({"a": "x,y", "b": "p\tq"})"));
 }
@@ -116,7 +116,7 @@ TEST(RowWriter, NothingIsThereBeforeTheEnd) {
   size_t entries = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path()))
     ++entries;
-  EXPECT_EQ(entries, 4u);  // nothing is left behind
+  EXPECT_EQ(entries, 4u);  // no temporary file is left
 }
 
 TEST(RowWriter, WhatCannotBeWrittenIsSaidBeforeTheWork) {
@@ -148,7 +148,8 @@ TEST(RowWriter, AFullDiskIsAnError) {
   }
 }
 
-// Memory of this process, in bytes: "VmRSS" now, "VmHWM" the peak since it was reset.
+// Returns a memory figure of this process in bytes: "VmRSS" is the present use, "VmHWM" the peak
+// since it was reset.
 int64_t memory_bytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -156,10 +157,10 @@ int64_t memory_bytes(const std::string& field) {
   return 0;
 }
 
-// Growth of memory at the peak of `work`, in bytes.
+// Returns by how many bytes the peak of memory during `work` exceeds the memory before it.
 template <class Work>
 int64_t peak_growth_bytes(const Work& work) {
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak is what is there now
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak to the present use
   const int64_t before = memory_bytes("VmRSS");
   work();
   return memory_bytes("VmHWM") - before;
@@ -175,7 +176,7 @@ TEST(RowWriter, MemoryDoesNotGrowWithTheFile) {
   std::mt19937_64 random(3);
   std::string letters;
   while (letters.size() < 32 * kTextBytes) letters += fmt::format("{:016x}", random());
-  const auto text_of_row = [&] {  // packs little, so that the file is large too
+  const auto text_of_row = [&] {  // compresses badly, so that the file is large too
     return letters.substr(random() % (letters.size() - kTextBytes), kTextBytes);
   };
   const auto path = folder.path() / "big.parquet";
@@ -190,7 +191,7 @@ TEST(RowWriter, MemoryDoesNotGrowWithTheFile) {
     for (int number = 0; number < kRows; ++number) ASSERT_EQ(rows->next()->value["number"], number);
     EXPECT_FALSE(rows->next());
   });
-  // Bounds for 192 MiB of rows that lie in a file of more than 80 MiB.
+  // Bounds for 192 MiB of rows in a file of more than 80 MiB.
   EXPECT_LT(writing, int64_t{160} << 20);
   EXPECT_LT(reading, int64_t{48} << 20);
 }

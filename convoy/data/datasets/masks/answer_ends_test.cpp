@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 class AnswerEnds : public ::testing::Test {
  protected:
-  // ChatML: <|endoftext|> 0, <|im_start|> 1, <|im_end|> 2.
+  // The tokens of ChatML have these ids: <|endoftext|> 0, <|im_start|> 1, <|im_end|> 2.
   const std::filesystem::path model_ = testing::source_folder() / "examples/tally-3m";
   const text::Tokenizer tokenizer_ = text::Tokenizer::load(model_);
   convoy::testing::TemporaryFolder folder_;
@@ -47,9 +47,9 @@ const ordered_json kAssistant = {{"role", "assistant"}, {"content", "2"}};
 
 TEST_F(AnswerEnds, ATemplatesTokenBehindTheAnswer) {
   EXPECT_EQ(end_by(kChatMl), 2);
-  // The form of Llama 2, with a blank before the mark.
+  // Llama 2's template has this form: a blank stands before the mark.
   EXPECT_EQ(end_by("{% for m in messages %}{{ m.content + ' <|endoftext|>' }}{% endfor %}"), 0);
-  // Contents in parts alone.
+  // The template reads only contents that are lists of parts.
   EXPECT_EQ(
       end_by("{% for m in messages %}{% for p in m.content %}{% if p is mapping %}{{ p.text }}"
              "{% endif %}{% endfor %}<|im_end|>{% endfor %}"),
@@ -62,11 +62,11 @@ TEST_F(AnswerEnds, ATemplatesTokenBehindTheAnswer) {
 
 TEST_F(AnswerEnds, TheTokenThatRowsTeach) {
   EXPECT_EQ(learnt(kChatMl, {kUser, kAssistant}, {}), (std::vector<int32_t>{2}));
-  // With loss on every token the line break behind it is learnt too.
+  // With loss on every token, the line break behind the end token is learnt too.
   EXPECT_EQ(learnt(kChatMl, {kUser, kAssistant}, {.supervise = Supervise::All}),
             (std::vector<int32_t>{2}));
   EXPECT_TRUE(learnt(kChatMl, {kUser, kAssistant}, {.ends = LearntEnds::None}).empty());
-  // The answer is not the row's end, so nothing tells whether its end is the end of a text.
+  // A user's turn follows the answer, so the token behind the answer need not be the end of a text.
   EXPECT_TRUE(learnt(kChatMl, {kUser, kAssistant, kUser}, {}).empty());
   EXPECT_TRUE(learnt(kChatMl, {kUser, kAssistant}, {}, 3).empty()) << "rows that may be cut";
 }

@@ -71,7 +71,7 @@ TEST_F(LearntTurnsOfTally, RolesAreLearntWithTheirEnds) {
 TEST_F(LearntTurnsOfTally, EndsAreLearntAsAskedFor) {
   EXPECT_EQ(learnt_of(turns_, {}), "2<|im_end|>4<|im_end|>");
   EXPECT_EQ(learnt_of(turns_, {.ends = LearntEnds::None}), "24");
-  // The last end closes the user's last turn, as in axolotl.
+  // The last end is the end of the user's last turn, which is learnt as in axolotl.
   EXPECT_EQ(learnt_of(turns_, {.ends = LearntEnds::Last}), "24<|im_end|>");
   EXPECT_EQ(learnt_of(turns_, {.ends = LearntEnds::All}),
             "<|im_end|><|im_end|>2<|im_end|><|im_end|>4<|im_end|><|im_end|>");
@@ -107,7 +107,7 @@ TEST_F(LearntTurnsOfTally, ATemplateThatPutsTheSystemTurnIntoTheUsersIsFollowed)
       "{% set loop_messages = messages %}{% endif %}"
       "{% for m in loop_messages %}<|im_start|>{{ m.role }}\n{{ first if loop.first else '' }}"
       "{{ m.content | trim }}<|im_end|>\n{% endfor %}");
-  turns_[0]["content"] = "Add them";  // no token joins it to the line break
+  turns_[0]["content"] = "Add them";  // no token with the line break
   const SampleEncoder system(tokenizer_, &chat_template, {.roles = {"system"}});
   EXPECT_EQ(learnt_tokens(tokenizer_, system.encode(sample_of_turns(turns_)), false), "Add them");
   const SampleEncoder user(tokenizer_, &chat_template, {.roles = {"user"}});
@@ -115,7 +115,7 @@ TEST_F(LearntTurnsOfTally, ATemplateThatPutsTheSystemTurnIntoTheUsersIsFollowed)
             "1 + 1?<|im_end|>2 + 2?<|im_end|>Thanks<|im_end|>");
 }
 
-// Turns of ChatML with another end of the conversation, or of its last turn.
+// Returns a template of ChatML with another end of each turn and another end of the conversation.
 std::string chatml_ending(const std::string& turn_end, const std::string& conversation_end) {
   return "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}" + turn_end +
          "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% else %}" +
@@ -138,10 +138,10 @@ TEST_F(LearntTurnsOfTally, ATurnEndsAlikeWhateverEndsTheConversation) {
        "2<|im_end|>4<|endoftext|>"},
       {chatml_ending(std::string(kLastAnswer) + "<|im_end|>{% else %}<|im_end|>\n{% endif %}", ""),
        both},
-      // The header of the next turn.
+      // These conversations end with the header of the next turn.
       {chatml_ending("<|im_end|>\n", "<|im_start|>user\n"), both},
       {chatml_ending("<|im_end|>", "<|im_start|>user"), both},
-      // Both tokens belong to the turn itself.
+      // Both tokens end the turn itself.
       {chatml_ending("<|endoftext|><|im_end|>\n", "<|im_start|>user\n"),
        "2<|endoftext|><|im_end|>4<|endoftext|><|im_end|>"}};
   turns_.erase(turns_.size() - 1);
@@ -150,7 +150,7 @@ TEST_F(LearntTurnsOfTally, ATurnEndsAlikeWhateverEndsTheConversation) {
     const auto chat_template = template_of(source);
     const SampleEncoder encoder(tokenizer_, &chat_template, {});
     EXPECT_EQ(learnt_tokens(tokenizer_, encoder.encode(sample_of_turns(turns_)), false), wanted);
-    // Many turns are located by what they have in common.
+    // In a long chat, turns are located by marks and not one by one.
     ordered_json many = turns_;
     for (size_t index = 1; index < turns_.size(); ++index) many.push_back(turns_[index]);
     const std::string twice =
@@ -163,7 +163,7 @@ TEST_F(LearntTurnsOfTally, ATurnEndsAlikeWhateverEndsTheConversation) {
   }
 }
 
-// The generation prompt opens a thought that only the last turn has (Qwen3.5).
+// The generation prompt opens a thought that only the last answer has, as in Qwen3.5.
 TEST_F(LearntTurnsOfTally, APromptThatGoesOnBehindTheHeaderIsNoPartOfInnerTurns) {
   const auto chat_template = template_of(
       "{% for m in messages %}<|im_start|>{{ m.role }}\n"
@@ -178,7 +178,7 @@ TEST_F(LearntTurnsOfTally, APromptThatGoesOnBehindTheHeaderIsNoPartOfInnerTurns)
       "2<|im_end|>4<|im_end|>");
 }
 
-// Both tokens are within the last turn, which the generation prompt does not change.
+// Both tokens belong to the last turn, whose text is the same behind a generation prompt.
 TEST_F(LearntTurnsOfTally, AnEndOfTextBehindTheTurnsOwnEndIsNotLearnt) {
   const std::string more = "{% if loop.last and m.role == 'assistant' %}<|endoftext|>{% endif %}";
   turns_.erase(turns_.begin() + 3, turns_.end());
@@ -200,7 +200,8 @@ TEST_F(LearntTurnsOfTally, TheHeaderOfTheNextTurnIsNoPartOfInnerTurns) {
       "2<|im_end|>4<|im_end|>");
 }
 
-// As in GLM's template, the marks of the next role end an answer.
+// The template has no token for the end of a turn: the mark of the next role ends an answer, as in
+// GLM's template.
 TEST_F(LearntTurnsOfTally, AnAnswerThatLearnsNoEndIsNoted) {
   const auto open_end = [&](const std::string& source, const Supervision& supervision) {
     const auto chat_template = template_of(source);
@@ -215,7 +216,7 @@ TEST_F(LearntTurnsOfTally, AnAnswerThatLearnsNoEndIsNoted) {
   EXPECT_EQ(open_end(endless, {.ends = LearntEnds::None}), "");
   EXPECT_EQ(open_end(chatml_ending("\n", ""), {}), "4");
   EXPECT_EQ(open_end(chatml_ending("<|im_end|>\n", ""), {}), "");
-  // data.eos_token names the mark.
+  // data.eos_token names the mark that ends an answer.
   tokenizer_ = text::Tokenizer::load(model_, "<|im_start|>");
   const auto chat_template = template_of(endless);
   const EncodedRow row =
@@ -236,7 +237,7 @@ TEST_F(LearntTurnsOfTally, ASpanThatHoldsAnotherMessageIsRefused) {
       "{% for m in messages %}{% if m.role == 'user' %}{% generation %}{{ m.content }}<|im_end|>"
       "{% endgeneration %}{% else %}{{ m.content }}<|im_end|>{% endif %}{% endfor %}");
   EXPECT_THROW(SampleEncoder(tokenizer_, &tagged, {}).encode(sample_of_turns(turns_)), DataError);
-  // The questions follow the answers, which end with what ends everything.
+  // Each question follows its answer, and one end token ends the whole conversation.
   const auto swapped = template_of(
       "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>assistant\n"
       "{{ m.content }}\n{{ messages[loop.index0 - 1].content }}{% endif %}{% endfor %}<|im_end|>"
@@ -248,7 +249,7 @@ TEST_F(LearntTurnsOfTally, ASpanThatHoldsAnotherMessageIsRefused) {
 
 TEST_F(LearntTurnsOfTally, AContentOfPartsIsRefusedForOtherRolesWhereTheTemplateReadsIt) {
   turns_[1]["content"] = ordered_json::array({{{"type", "text"}, {"text", "1 + 1?"}}});
-  EXPECT_NO_THROW(learnt_of(turns_, {.roles = {"user"}}));  // joined for a template of texts
+  EXPECT_NO_THROW(learnt_of(turns_, {.roles = {"user"}}));  // joined to a text
   const auto reading = template_of(
       "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}"
       "{{ m.content }}{% else %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}"
@@ -278,7 +279,7 @@ std::string without_blanks(const std::string& text) {
   return kept;
 }
 
-// Whatever the template, the user's turns are the user's texts.
+// In every golden template, the learnt tokens of the user's turns are the user's texts.
 TEST(LearntTurns, OfTheUserAreTheContentsInEveryGoldenTemplate) {
   const fs::path golden = source_folder() / "tests/golden/text";
   int compared = 0;
@@ -298,13 +299,14 @@ TEST(LearntTurns, OfTheUserAreTheContentsInEveryGoldenTemplate) {
         plain = plain && message["content"].is_string();
         if (plain) wanted += message["content"].get<std::string>();
       }
-    // Texts of special tokens in a content are such tokens, which are not decoded here.
+    // A content with the text of a special token is encoded as that token, which is not decoded
+    // here.
     if (!plain || wanted.find("<|") != std::string::npos) continue;
     const SampleEncoder encoder(tokenizer, &chat_template,
                                 {.roles = {"user"}, .ends = LearntEnds::None});
     const std::string found =
         without_blanks(learnt_tokens(tokenizer, encoder.encode(sample), true));
-    if (found.find("[/INST]") == std::string::npos) {  // closed by a text
+    if (found.find("[/INST]") == std::string::npos) {  // this end of a turn is text, not a token
       EXPECT_EQ(found, without_blanks(wanted));
     }
     ++compared;

@@ -34,8 +34,8 @@ ordered_json message(const std::string& role, const ordered_json& content) {
   return {{"role", role}, {"content", content}};
 }
 
-// Answers with white space around them, of one word, with two lines; the questions hold the words
-// of the template.
+// Returns a chat whose answers have white space around them, one word, or two lines. The questions
+// contain words of the template.
 ordered_json long_chat(size_t num_turns) {
   ordered_json messages = ordered_json::array({message("system", "Be brief. ")});
   for (size_t turn = 0; turn < num_turns; ++turn) {
@@ -61,7 +61,7 @@ ordered_json tool_chat(size_t num_turns) {
   return messages;
 }
 
-// Returns what find_assistant_spans returns, but searches for each turn by itself.
+// Locates each turn by a rendering of its own; the reference for find_learnt_turns.
 std::vector<TurnSpan> one_by_one(const text::ChatTemplate& chat_template,
                                  const ordered_json& messages) {
   const auto render = [&](const ordered_json& part, bool prompt) {
@@ -134,7 +134,8 @@ TEST(TurnMarks, RendersDoNotGrowWithTheTurns) {
   EXPECT_EQ(renders(chat_template, tool_chat(32)), renders(chat_template, tool_chat(6)));
 }
 
-// Turns that the marks would change, or cannot locate, are located one by one.
+// Turns that the marks would change, and turns that the marks cannot locate, are located one by
+// one.
 TEST(TurnMarks, OddTurnsAreThoseFoundOneByOne) {
   const auto plain = load_template(kPlain);
   ordered_json messages = long_chat(6);

@@ -31,7 +31,8 @@ class TurnWeights : public ::testing::Test {
     return convert_row(row, detect_schema(row, {}), {}).sample;
   }
 
-  // A user's turn, a wrong answer, a user's turn, a right answer; with members for the turns.
+  // Returns a row with two questions, a wrong answer and a right answer. The arguments are JSON
+  // text: further members of the answers, of the first question, and of the row.
   static std::string chat(const std::string& first, const std::string& second,
                           const std::string& user = "", const std::string& of_row = "") {
     return R"({"messages": [{"role": "user", "content": "q")" + user +
@@ -47,7 +48,7 @@ class TurnWeights : public ::testing::Test {
     return SampleEncoder(tokenizer_, &chat_template, supervision).encode(sample_of(text));
   }
 
-  // The learnt tokens; a weight other than 1 stands behind the tokens that have it.
+  // Returns the learnt tokens. A weight other than 1 is written behind the tokens that have it.
   std::string learnt(const EncodedRow& row) const {
     std::string text;
     std::vector<int32_t> ids;
@@ -109,7 +110,7 @@ TEST_F(TurnWeights, EveryToolsSpellingDecidesWhatIsLearnt) {
             "good<|im_end|>");
 }
 
-// As in axolotl, a turn that says it is learnt is learnt, whatever its role.
+// A turn that is marked as learnt is learnt whatever its role, as in axolotl.
 TEST_F(TurnWeights, ATurnOfAnotherRoleIsLearntIfItSaysSo) {
   for (const char* says :
        {R"("train": true)", R"("training": 1)", R"("trainable": true)", R"("loss_mask": 1)",
@@ -122,7 +123,7 @@ TEST_F(TurnWeights, ATurnOfAnotherRoleIsLearntIfItSaysSo) {
             "bad<|im_end|>sure?<|im_end|>");
 }
 
-// OpenAI, LLaMA-Factory and ms-swift have these keys for answers.
+// In OpenAI's, LLaMA-Factory's and ms-swift's formats, these keys belong to answers.
 TEST_F(TurnWeights, AWeightOfAnotherRoleCountsOnlyWhereTheTurnIsLearnt) {
   const Supervision both = Supervision::named("auto", {"assistant", "user"});
   for (const char* key : {"weight", "loss_weight", "loss"}) {
@@ -143,13 +144,13 @@ TEST_F(TurnWeights, FractionsAreWeightsOfTheTurnsTokens) {
   EXPECT_EQ(learnt(encoded(chat(R"(, "weight": 0.25)", ""))), "bad<|im_end|>*0.25good<|im_end|>");
   EXPECT_EQ(learnt(encoded(chat(R"(, "loss": true, "loss_scale": 2)", R"(, "loss_scale": 0.5)"))),
             "bad<|im_end|>*2good<|im_end|>*0.5");
-  // A factor learns nothing that is not learnt without it.
+  // A factor has no effect on a turn that is not learnt without it.
   EXPECT_EQ(
       learnt(encoded(chat(R"(, "loss": false, "loss_scale": 2)", "", R"(, "loss_scale": 2)"))),
       "good<|im_end|>");
   EXPECT_EQ(learnt(encoded(chat("", "", "", R"(, "loss_mask": [0, 0.5, 0, 1])"), {}, kTagged)),
             "bad<|im_end|>*0.5good<|im_end|>");
-  // A turn of the user beside answers that the template marks.
+  // The mask adds a turn of the user, although the template marks answers.
   EXPECT_EQ(learnt(encoded(chat("", "", "", R"(, "loss_mask": [2, 0.5, 0, 1])"), {}, kTagged)),
             "q<|im_end|>*2bad<|im_end|>*0.5good<|im_end|>");
   EXPECT_EQ(learnt(encoded(chat("", ""), {.roles = {"user", "assistant"}}, kTagged)),
@@ -209,7 +210,7 @@ TEST_F(TurnWeights, WhatCannotBeFollowedIsRefusedByName) {
             std::string::npos);
 }
 
-// The turn that data.system_prompt adds is no turn of the row.
+// A `loss_mask` has no entry for the turn that data.system_prompt adds.
 TEST_F(TurnWeights, ALossMaskIsOfTheRowsOwnTurns) {
   SchemaConfig config;
   config.system_prompt = "be kind";
@@ -225,7 +226,7 @@ TEST_F(TurnWeights, ALossMaskIsOfTheRowsOwnTurns) {
   EXPECT_THROW(converted(chat("", "", "", R"(, "loss_mask": [0, 1, 0, 0, 1])")), DataError);
 }
 
-// The template has no role `developer`, so such a turn becomes a system turn.
+// The template has no role `developer`, so a turn of that role becomes a system turn.
 TEST_F(TurnWeights, ADeveloperThatBecomesSystemKeepsItsWeight) {
   const auto row = [](const std::string& of_developer, const std::string& of_answer) {
     return R"({"messages": [{"role": "developer", "content": "be kind")" + of_developer +

@@ -24,7 +24,8 @@ std::string unread_of(const ConvertedRow& row) {
   return names;
 }
 
-// "system=s;user=u;assistant=a" and, behind a bar, the unread columns.
+// Returns the turns of the row, as "system=s;user=u;assistant=a", and behind a bar the unread
+// columns. Returns the error's text for a row that is refused.
 std::string read(std::string_view text) {
   try {
     const ConvertedRow row = converted(text);
@@ -42,13 +43,13 @@ std::string read(std::string_view text) {
 }
 
 TEST(PlainTurns, ContextIsPartOfTheQuestion) {
-  // databricks/databricks-dolly-15k
+  // The columns of databricks/databricks-dolly-15k.
   EXPECT_EQ(read(R"({"instruction":"When?","context":"In 1904.","response":"1904",
                      "category":"closed_qa"})"),
             "user=When?\nIn 1904.;assistant=1904|category");
   EXPECT_EQ(read(R"({"instruction":"When?","context":"","response":"1904"})"),
             "user=When?;assistant=1904|");
-  // rajpurkar/squad and squad_v2, and a flat form
+  // The columns of rajpurkar/squad and squad_v2, and a form with plain texts.
   EXPECT_EQ(read(R"({"id":"5","title":"Mill","context":"In 1904.","question":"When?",
                      "answers":{"text":["1904","in 1904"],"answer_start":[3,0]}})"),
             "user=In 1904.\nWhen?;assistant=1904|id,title");
@@ -62,7 +63,7 @@ TEST(PlainTurns, ContextIsPartOfTheQuestion) {
             "user=In c: q;assistant=a|");
   EXPECT_EQ(read(R"({"context":["c","d"],"question":"q","answer":"a"})"),
             "user=c\nd\nq;assistant=a|");
-  // hotpot_qa's context is no text, and two contexts have no order
+  // The context of hotpot_qa is no text, and two columns with a context have no order.
   EXPECT_EQ(read(R"({"question":"q","answer":"a","context":{"title":["t"],"sentences":[["s"]]}})"),
             "user=q;assistant=a|context");
   EXPECT_EQ(read(R"({"question":"q","answer":"a","context":"c","passage":"p"})"),
@@ -73,10 +74,10 @@ TEST(PlainTurns, ContextIsPartOfTheQuestion) {
 }
 
 TEST(PlainTurns, SystemPromptsAndHistoryAreTurns) {
-  // Open-Orca/OpenOrca
+  // The columns of Open-Orca/OpenOrca.
   EXPECT_EQ(read(R"({"id":"1","system_prompt":"S","question":"q","response":"a"})"),
             "system=S;user=q;assistant=a|id");
-  // LLaMA-Factory's alpaca and ms-swift
+  // The columns of the alpaca format of LLaMA-Factory, and of ms-swift.
   EXPECT_EQ(read(R"({"instruction":"i","input":"","output":"o","system":"S",
                      "history":[["q1","a1"],["q2","a2"]]})"),
             "system=S;user=q1;assistant=a1;user=q2;assistant=a2;user=i;assistant=o|");
@@ -101,14 +102,14 @@ TEST(PlainTurns, SystemColumnsStandBesideConversations) {
   EXPECT_EQ(read(R"({"system":"S","prompt":[{"role":"user","content":"q"}],
                      "completion":[{"role":"assistant","content":"a"}]})"),
             "system=S;user=q;assistant=a|");
-  // teknium/OpenHermes-2.5 has the prompt in both places
+  // teknium/OpenHermes-2.5 has the system prompt in a column and as a turn.
   EXPECT_EQ(read(R"({"system_prompt":"S","conversations":[{"from":"system","value":"S"},
                      {"from":"human","value":"q"}]})"),
             "system=S;user=q|");
   EXPECT_EQ(read(R"({"system":"S","messages":[{"role":"system","content":"T"},
                      {"role":"user","content":"q"}]})"),
             "row 7: ambiguous row: its system turn and its column with a system prompt differ");
-  // A prompt and a completion as texts have no turn for a system prompt.
+  // A row with a prompt and a completion as texts has no turns, so its system prompt is not read.
   EXPECT_EQ(unread_of(converted(R"({"system":"S","prompt":"p","completion":"c"})")), "system");
   const ConvertedRow prompt =
       convert_prompt({Json::parse(R"({"system":"S","prompt":"p"})"), "p.jsonl", 1, 0}, {});
@@ -117,21 +118,21 @@ TEST(PlainTurns, SystemColumnsStandBesideConversations) {
 
 TEST(PlainTurns, ChoicesArePartOfTheQuestion) {
   const std::string asked = "user=q\nA. x\nB. y;assistant=";
-  // cais/mmlu
+  // The columns of cais/mmlu.
   EXPECT_EQ(read(R"({"question":"q","subject":"s","choices":["x","y"],"answer":1})"),
             asked + "B|subject");
-  // allenai/ai2_arc
+  // The columns of allenai/ai2_arc.
   EXPECT_EQ(read(R"({"id":"i","question":"q","answerKey":"A",
                      "choices":{"text":["x","y"],"label":["A","B"]}})"),
             asked + "A|id");
   EXPECT_EQ(read(R"({"question":"q","answerKey":"2",
                      "choices":{"text":["x","y"],"label":["1","2"]}})"),
             "user=q\n1. x\n2. y;assistant=2|");
-  // allenai/openbookqa, tau/commonsense_qa
+  // The columns of allenai/openbookqa and tau/commonsense_qa.
   EXPECT_EQ(read(R"({"question_stem":"q","answerKey":"B",
                      "choices":[{"label":"A","text":"x"},{"label":"B","text":"y"}]})"),
             asked + "B|");
-  // TIGER-Lab/MMLU-Pro, GBaker/MedQA-USMLE-4-options, ehovy/race
+  // The columns of TIGER-Lab/MMLU-Pro, GBaker/MedQA-USMLE-4-options and ehovy/race.
   EXPECT_EQ(read(R"({"question":"q","options":["x","y"],"answer":"B","answer_index":1})"),
             asked + "B|answer_index");
   EXPECT_EQ(read(R"({"question":"q","options":{"A":"x","B":"y"},"answer":"y"})"), asked + "y|");
@@ -139,27 +140,27 @@ TEST(PlainTurns, ChoicesArePartOfTheQuestion) {
             "user=Long.\nq\nA. x\nB. y;assistant=A|");
   EXPECT_EQ(read(R"({"question":"q","choices":"[\"x\", \"y\"]","answer":"1"})"), asked + "B|");
   EXPECT_EQ(read(R"({"question":"q","choices":["x","y"],"label":0})"), asked + "A|");
-  // ceval/ceval-exam
+  // The columns of ceval/ceval-exam.
   EXPECT_EQ(read(R"({"id":0,"question":"q","A":"x","B":"y","C":"","answer":"B","explanation":""})"),
             asked + "B|id");
-  // Choices that the question shows already, and columns that are none.
+  // The question shows its choices already, or the column holds no choices.
   EXPECT_EQ(read(R"({"question":"q (A) x (B) y","choices":["x","y"],"answer":"A"})"),
             "user=q (A) x (B) y;assistant=A|");
   EXPECT_EQ(read(R"({"question":"q","options":{"temperature":"0.7","top_p":"1"},"answer":"a"})"),
             "user=q;assistant=a|options");
   EXPECT_EQ(read(R"({"question":"q","choices":"x or y","answer":"a"})"),
             "user=q;assistant=a|choices");
-  // Indices that name no choice, or might be texts.
+  // The index is no index of a choice, or it might be the text of a choice.
   EXPECT_EQ(read(R"({"question":"q","choices":["x","y"],"answer":2})"),
             "row 7: `answer` is 2, which names none of the 2 choices");
   EXPECT_EQ(read(R"({"question":"q","choices":[1,2,3],"answer":2})"),
             "row 7: `answer` is 2: the text of choice B, and the index from 0 of choice C");
-  // Beside texts a number is an index, also of texts that are numbers.
+  // If the choices are texts, a number is an index, even if a choice has the text of that number.
   EXPECT_EQ(read(R"({"question":"q","choices":["8","2","24"],"answer":2})"),
             "user=q\nA. 8\nB. 2\nC. 24;assistant=C|");
   EXPECT_EQ(read(R"({"question":"q","choices":["x","y"],"answer":"C"})"),
             "row 7: `answer` is \"C\", which names none of the 2 choices");
-  // deepmind/aqua_rat
+  // The columns of deepmind/aqua_rat.
   EXPECT_EQ(read(R"({"question":"q","options":["A)x","B)y"],"answer":"B"})"),
             "user=q\nA)x\nB)y;assistant=B|");
   // A text of one choice that is the index of another, as every answer of a CSV file may be.
@@ -184,7 +185,7 @@ TEST(PlainTurns, ReasoningAndCallsAreMembersOfTheAnswer) {
   EXPECT_EQ(answer(R"({"question":"q","thinking":"since","answer":"a"})")["thinking"], "since");
   EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","reasoning":"r"})")),
             "reasoning");
-  // Salesforce/xlam-function-calling-60k
+  // The columns of Salesforce/xlam-function-calling-60k.
   const ConvertedRow calls = converted(
       R"x({"query":"q","answers":"[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]",
           "tools":"[{\"name\": \"f\"}]"})x");
@@ -207,13 +208,13 @@ TEST(PlainTurns, ToolsAndDocumentsGoToTheTemplateWhereTheyAreLists) {
 }
 
 TEST(PlainTurns, AnswersThatTheRowCallsBadAreRefused) {
-  // trl-lib/kto-mix-14k, ms-swift, LLaMA-Factory
+  // The labels of trl-lib/kto-mix-14k, LLaMA-Factory and ms-swift.
   for (const char* row : {R"({"prompt":"p","completion":"c","label":false})",
                           R"({"prompt":"p","completion":"c","label":"False"})",
                           R"({"messages":[{"role":"user","content":"q"}],"label":false})",
                           R"({"conversations":[{"from":"human","value":"q"}],"kto_tag":false})"})
     EXPECT_NE(read(row).find("alse: the answer is a bad one"), std::string::npos) << read(row);
-  // JSON, CSV, and Parquet's int8 and doubles.
+  // The label 0 as JSON, CSV and Parquet hold it.
   for (const char* zero : {"0", R"("0")", "0.0"})
     EXPECT_NE(read(fmt::format(R"({{"prompt":"p","completion":"c","label":{}}})", zero))
                   .find("0: the answer is a bad one"),
@@ -221,12 +222,12 @@ TEST(PlainTurns, AnswersThatTheRowCallsBadAreRefused) {
         << zero;
   EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","label":1})")), "");
   EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","label":true})")), "");
-  // Labels for classifiers.
+  // These labels are classes, and not marks of an answer.
   EXPECT_EQ(unread_of(converted(R"({"prompt":"p","completion":"c","label":2})")), "label");
   EXPECT_EQ(unread_of(converted(R"({"question":"q","choices":["x","y"],"answer":"x","label":0})")),
             "label");
   EXPECT_EQ(unread_of(converted(R"({"text":"t","label":false})")), "label");
-  // Preferences.
+  // Rows of preferences are refused with a hint.
   const Row row{Json::parse(R"({"prompt":"p","chosen":"c","rejected":"r"})"), "rows.jsonl", 7, 6};
   try {
     detect_schema(row, {});

@@ -118,7 +118,7 @@ TEST(PreferenceSample, WhatIsNoPreferenceIsRefused) {
                        R"({"role":"assistant","content":"b"}]})")
                 .find("begin with different turns"),
             std::string::npos);
-  // Other tasks learn answers, and say which task learns from pairs.
+  // In a task that does not learn from pairs, the error names the tasks that do.
   EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected":"b"})", {}).find("dpo, orpo"),
             std::string::npos);
 }
@@ -198,7 +198,7 @@ TEST(PreferenceSample, ColumnsOfOtherProgramsAreNamedWithOurs) {
         std::string::npos)
         << error;
   }
-  // A row in the format of OpenAI.
+  // The row has OpenAI's format of preferences.
   EXPECT_NE(pair_error(R"({"input":{"messages":[{"role":"user","content":"u"}]},)"
                        R"("preferred_output":[{"role":"assistant","content":"a"}],)"
                        R"("non_preferred_output":[{"role":"assistant","content":"b"}]})")
@@ -210,7 +210,8 @@ TEST(PreferenceSample, ColumnsOfOtherProgramsAreNamedWithOurs) {
       << "no side has such a name";
 }
 
-// `train` recognises rows by their keys, `data validate` is told their schema.
+// `train` finds the schema of a row by its keys, and `data validate` is given the schema. Both
+// report the same error.
 TEST(PreferenceSample, AMissingSideIsSaidAlikeByAllReaders) {
   EXPECT_NE(pair_error(R"({"prompt":"p","chosen":"a","rejected":null})")
                 .find("wanted `chosen` and `rejected`, found the keys prompt, chosen, rejected "
@@ -222,7 +223,7 @@ TEST(PreferenceSample, AMissingSideIsSaidAlikeByAllReaders) {
     EXPECT_EQ(pair_error(row), pair_error(row, {.schema = "preference"}));
 }
 
-// openbmb/UltraFeedback's rows, with the schema of pairs.
+// The row has the columns of openbmb/UltraFeedback, a ranked list, but is read as a pair.
 TEST(PreferenceSample, ARankedListIsPointedToItsSchema) {
   const std::string row =
       R"({"instruction":"p","completions":[{"response":"a","overall_score":7.5},)"
@@ -325,7 +326,7 @@ TEST(PreferenceSample, AQuestionIsTheTurnOfTheUserToo) {
   }
 }
 
-// A CSV file holds turns as JSON texts.
+// A cell of a CSV file holds turns as JSON text.
 TEST(PreferenceSample, JsonTextsOfTurnsAreTurns) {
   const auto text_of = [](const char* role, const char* content) {
     return Json(Json::array({{{"role", role}, {"content", content}}}).dump());
@@ -376,7 +377,7 @@ TEST(PreferenceSample, EmptyAnswersAndEqualTokensAreNotLearnt) {
   }
 }
 
-// tests/golden/preferences: the ids that TRL makes of prompt, chosen and rejected.
+// The ids that TRL makes of prompts, chosen and rejected answers are in tests/golden/preferences.
 TEST(PreferenceSample, TokensAndMasksEqualTrls) {
   const fs::path golden = testing::source_folder() / "tests/golden/preferences";
   const fs::path folder = testing::source_folder() / "tests/golden/train/tokenizer";

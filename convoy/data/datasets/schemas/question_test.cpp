@@ -41,7 +41,7 @@ TEST(SplitAnswer, TheReferenceIsTheTextOfTheLastTurn) {
             "a");
 }
 
-// The question contains no part of the answer.
+// The question must not contain the answer that the model is to give.
 TEST(SplitAnswer, ThePromptHoldsNoAnswer) {
   const Question plain = question_of(R"({"prompt":"2 + 2 =","completion":" 4"})");
   EXPECT_EQ(plain.reference, " 4");

@@ -147,7 +147,8 @@ TEST(RankedRows, TheFirstAnswerMayHaveNoScore) {
             std::string::npos);
 }
 
-// UltraFeedback, Nectar, Stack Exchange, lists of messages, tables.
+// The rows have the columns of UltraFeedback, Nectar and Stack Exchange, lists of messages, and
+// tables.
 TEST(RankedRows, TheFormsOfKnownDataSets) {
   EXPECT_EQ(
       ranked_pairs(R"({"instruction":"p","completions":[{"response":"a","overall_score":7.5},)"
@@ -193,7 +194,8 @@ TEST(RankedRows, TheFormsOfKnownDataSets) {
   EXPECT_EQ(messages["prompt"].dump(), R"([{"role":"user","content":"q"}])");
 }
 
-// The columns are read as a pair's columns: `input` is no part of a question.
+// The pairs keep the question's column, so `input` is not joined to the question, as it would be to
+// an `instruction`.
 TEST(RankedRows, AQuestionStaysTheColumnThatItIs) {
   RankedCounts counts;
   for (const std::string key : {"question", "query"}) {
@@ -243,7 +245,7 @@ TEST(RankedRows, WhatIsNoRankedListIsSaid) {
   EXPECT_NE(ranked_error(R"({"prompt":"p"})").find("wanted a list of answers"), std::string::npos);
 }
 
-// The reader of training numbers the pairs one by one; each has the line of its list.
+// In training every pair has an index of its own, and the line of its list.
 TEST(RankedRows, AFileOfListsIsReadAsPairs) {
   const ScratchFolder folder;
   const auto path = folder.write(
@@ -280,7 +282,8 @@ TEST(RankedRows, ABadFirstRowDoesNotHideTheLists) {
   EXPECT_EQ(reader.bad_rows().count(), 1);
 }
 
-// A fault of an answer names its place in the list, which is what the file has.
+// An error in an answer names the answer's place in the list, because the file has no sides
+// `chosen` and `rejected`.
 TEST(RankedRows, ErrorsNameTheListAndNotTheSides) {
   const ScratchFolder folder;
   const auto error_of = [&](const std::string& row) -> std::string {

@@ -71,7 +71,8 @@ TEST(Schema, EachRowOfTheTableIsRecognised) {
     }
 }
 
-// Parquet gives every object of a column all keys of the column.
+// In Parquet, every object of a column has all keys of the column; the keys that a row lacked are
+// null.
 TEST(Schema, NullMembersAreLeftOutAtEveryDepth) {
   const Sample padded = sample_of(
       R"({"tools":[{"function":{"name":"f","parameters":{"properties":{"q":{"type":"string"},"a":null},)"
@@ -250,8 +251,8 @@ TEST(Schema, VariablesOfTheRowGoOverThoseOfTheRun) {
   EXPECT_EQ(variables(R"(,"documents":[{"title":"t"}])")["documents"][0]["title"], "t");
   EXPECT_EQ(variables(R"(,"chat_template_kwargs":{"documents":[{"title":"t"}]})")["documents"],
             Json::array({{{"title", "t"}}}));
-  // Rows of the other chat schemas have these variables too; in those rows a column `documents` may
-  // be anything.
+  // Rows of the other chat schemas have `chat_template_kwargs` too, but their column `documents`
+  // may hold anything.
   const Sample loose = sample_of(
       R"({"question":"q","answer":"a","documents":["x"],"chat_template_kwargs":{"a":1}})");
   EXPECT_EQ(loose.variables, Json({{"a", 1}}));

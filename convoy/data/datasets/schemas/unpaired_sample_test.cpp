@@ -169,7 +169,8 @@ EncodedSplits kto_splits(const std::string& path, const Log& log) {
                        Splits::TrainAndVal);
 }
 
-// tests/golden/preferences: the ids and labels that TRL makes of rows, and of pairs in its order.
+// tests/golden/preferences holds the ids and labels that TRL makes of rows, and of pairs in TRL's
+// order.
 TEST(UnpairedSample, TokensMasksAndLabelsEqualTrls) {
   const fs::path golden = testing::source_folder() / "tests/golden/preferences";
   const auto wanted = nlohmann::json::parse(read_file(golden / "unpaired.json"))["tokens"];

@@ -73,7 +73,7 @@ TEST_F(Classes, NeedAFileThatListsThemOnce) {
   expect_refused("\n \n", 0, "names no class");
 }
 
-// The file, its line, the key, the label and the classes that there are.
+// The refusal names the file, the line, the key, the label and the known classes.
 TEST_F(Classes, ALabelThatIsNoneIsNamed) {
   const auto refusal = [&](const SignalClasses& classes) -> DataError {
     SignalWindows windows;

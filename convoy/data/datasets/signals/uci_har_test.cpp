@@ -29,7 +29,7 @@ class UciHar : public ::testing::Test {
   }
   SignalWindows read() const { return read_signal_split(folder_.path(), "train", 2); }
 
-  // The refusal names this file and line and says this.
+  // Expects a refusal that names this file and this line and contains `text`.
   void expect_refused(const std::string& file, int64_t line, const std::string& text) const {
     try {
       read();
@@ -51,7 +51,7 @@ TEST_F(UciHar, ReadsChannelsByNameAndWindowsByLine) {
   EXPECT_EQ(windows.channel_names, (std::vector<std::string>{"acc", "gyro"}));
   EXPECT_EQ(windows.values,
             (std::vector<float>{1, -1.5F, 2, 2.5e-3F, 3, 0, 4, 100, 5, -0.0F, 6, 7}));
-  EXPECT_EQ(windows.classes, (std::vector<int64_t>{2, 1}));  // labels, as written
+  EXPECT_EQ(windows.classes, (std::vector<int64_t>{2, 1}));  // the labels as the file has them
   EXPECT_TRUE(windows.subjects.empty());
   EXPECT_EQ(windows.window(1)[0], 4);
 }
@@ -81,9 +81,9 @@ TEST_F(UciHar, NamesFileAndLineOfWhatIsWrong) {
 TEST_F(UciHar, LabelsAreWholeNumbersOfAnySize) {
   const std::vector<std::pair<std::string, std::vector<int64_t>>> cases = {
       {"0\n-1\n", {0, -1}},
-      {"406516\n16777217\n", {406516, 16777217}},  // the second is no float
+      {"406516\n16777217\n", {406516, 16777217}},  // 16777217 is no float
       {"9223372036854775807\n+4\n", {9223372036854775807, 4}},
-      {" 2.000000000000000000e+00 \r\n1.0\n", {2, 1}}};  // as numpy.savetxt writes them
+      {" 2.000000000000000000e+00 \r\n1.0\n", {2, 1}}};  // the form of numpy.savetxt
   for (const auto& [text, labels] : cases) {
     write("train/y_train.txt", text);
     EXPECT_EQ(read().classes, labels) << text;
@@ -107,7 +107,7 @@ TEST_F(UciHar, RefusesLabelsThatAreNone) {
   EXPECT_THROW(read_signal_split(folder_.path(), "test", 1), DataError);
 }
 
-// Every way in which digits may be written, against the standard library.
+// Reads numbers in every form that digits may have and compares them with strtod.
 TEST_F(UciHar, NumbersAreTheNearestFloats) {
   const std::vector<std::string> texts = {"-3.6550001e-003",
                                           "1.0164",
@@ -190,7 +190,7 @@ TEST(SignalWindows, HashTellsEverythingApart) {
   EXPECT_NE(other.content_hash(), windows.content_hash());
 }
 
-// Runs only beside the real data set. The standard library reads the same file as the reference.
+// Runs only if the real data set is there. The C++ library's stream reads the reference values.
 TEST(UciHarData, IsReadWhole) {
   const fs::path folder = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "../shared/data/uci-har";
   if (!has_signal_split(folder, "test")) GTEST_SKIP() << "no " << folder;

@@ -47,13 +47,13 @@ void expect_mention(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
 }
 
-// A file below a folder, whose folders are made.
+// Writes a file at a path below `folder` and creates the folders of that path.
 fs::path put(const ScratchFolder& folder, const fs::path& name, std::string_view bytes) {
   fs::create_directories((folder.path() / name).parent_path());
   return folder.write(name.string(), bytes);
 }
 
-// A hub cache of its own for as long as it lives.
+// A hub cache in a temporary folder, which HF_HUB_CACHE names while this object exists.
 class HubCache {
  public:
   HubCache() { ::setenv("HF_HUB_CACHE", folder_.path().c_str(), 1); }

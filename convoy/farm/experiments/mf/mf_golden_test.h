@@ -18,7 +18,7 @@ inline nlohmann::json mf_golden() {
   return nlohmann::json::parse(file);
 }
 
-// The problem of one entry of that program's file, as the parameters of a cell.
+// Returns the parameters of a cell with the problem of one entry of the golden file.
 inline std::string mf_golden_parameters(const nlohmann::json& golden, const nlohmann::json& entry) {
   nlohmann::json parameters = golden["data"][entry["data"].get<size_t>()];
   parameters.update(entry["parameters"]);

@@ -28,7 +28,7 @@ double activated(const MfParameters& p, double x) {
   return x;
 }
 
-// The outcome of one guess: Y by rows, and whether its training loss passes.
+// The result of one guess: Y by rows, and whether its training loss is below the limit.
 struct MfGuess {
   std::vector<double> y;
   bool passes = false;
@@ -50,7 +50,7 @@ MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, 
   return made;
 }
 
-// The weights of a guess without shortcut, by layer, [output unit][input].
+// Returns the weights of a guess without a shortcut, by layer, as [output unit][input].
 std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint64_t guess,
                                                  Precision precision) {
   const FactorSizes sizes = factor_sizes(problem, MfCheck::Nothing, precision);
@@ -69,7 +69,7 @@ std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint6
   return weights;
 }
 
-// The definition, in plain double precision; weights are [output unit][input].
+// Computes Y by its definition, in plain double precision. The weights are [output unit][input].
 std::vector<double> plain_output(const MfParameters& p, const Layers& weights) {
   const auto rows = static_cast<size_t>(p.n_rows);
   std::vector<double> y(rows * rows, 0.0);
@@ -128,7 +128,7 @@ const char* const kShapes[] = {
     R"({"completion": true, "depth": 9, "activation": "LeakyReLU", "gnc_normalize": true})",
     R"({"n_rows": 2, "n_cols": 1, "num_measurements": 1, "gnc_softening": 0.5, "gnc_normalize": true})"};
 
-// Weight by weight: what kernels make of a guess is what the definition makes of its weights.
+// The kernels' results equal the definition applied to the guess's weights.
 TEST(MfGuesses, KernelsFollowTheDefinition) {
   for (const char* shape : kShapes) {
     const MfProblem problem = problem_of(shape, 2);
@@ -157,7 +157,7 @@ TEST(MfGuesses, PassByTheirTrainingLoss) {
     for (uint64_t guess = 0; guess < 64; ++guess)
       losses.push_back(problem.train_loss(
           mf_guess(problem, guess, Precision::Exact, best_cpu_level()).y.data()));
-    // Thresholds between losses, so that rounding decides nothing.
+    // The limits lie between two losses, so rounding does not decide.
     std::vector<double> sorted = losses;
     std::sort(sorted.begin(), sorted.end());
     for (const size_t place : {size_t{2}, size_t{20}, size_t{60}}) {
@@ -194,7 +194,7 @@ TEST(MfGuesses, HaveTheSameBitsForEverySplit) {
   for (const CpuLevel level : usable_cpu_levels()) {
     const auto experiment =
         mf_guess_experiment(problem, MfCheck::TrainLoss, Precision::Exact, level);
-    const uint64_t first = (uint64_t{1} << 32) - 1000;  // across the upper word
+    const uint64_t first = (uint64_t{1} << 32) - 1000;  // the upper word changes
     const sweep::Tally whole = experiment->run(first, 2000);
     EXPECT_GT(whole.accepted, 50);
     for (const uint64_t part : {1u, 7u, 16u, 333u, 1999u}) {
@@ -206,7 +206,7 @@ TEST(MfGuesses, HaveTheSameBitsForEverySplit) {
   }
 }
 
-// Compares the means of two samples, each given with its standard error.
+// Expects the means of two samples to agree within their standard errors.
 void expect_equal_means(double a, double a_error, double b, double b_error,
                         const std::string& where) {
   EXPECT_NEAR(a, b, 4 * std::hypot(a_error, b_error)) << where;
@@ -269,7 +269,7 @@ TEST(MfGuesses, GetWorseWithWidthAndBetterWithDepth) {
   EXPECT_LT(deep.mean() + 2 * deep.standard_error(), shallow.mean());
 }
 
-// The gate of a shortcut: it may be offered only where this holds.
+// A shortcut may be offered only if this test passes.
 TEST(MfShortcuts, KeepAcceptanceAndLoss) {
   struct Shape {
     const char *parameters, *shortcut;
@@ -316,7 +316,8 @@ TEST(MfShortcuts, KeepAcceptanceAndLoss) {
   }
 }
 
-// Sums of squares of k normals, at quantiles from tables of the chi-square distribution.
+// Compares the series of the sum of squares of k normals with quantiles of the chi-square
+// distribution from tables.
 TEST(MfShortcuts, ChiSeriesFollowTheirQuantiles) {
   const auto value = [](uint32_t degrees, double normal) {
     const ChiSeries series = chi_series(degrees);

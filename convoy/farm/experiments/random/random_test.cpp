@@ -12,7 +12,7 @@
 namespace convoy::experiments {
 namespace {
 
-// tests/kat_vectors of Random123 1.14.
+// The answers are from tests/kat_vectors of Random123 1.14.
 TEST(Philox, GivesTheKnownAnswers) {
   const PhiloxWords zeros = {}, ones = {~0u, ~0u, ~0u, ~0u};
   const PhiloxWords pi = {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344};
@@ -36,7 +36,7 @@ Address address_at(Precision precision, uint64_t guess, int64_t seed = 7) {
 
 class EachPrecisionOfNumbers : public ::testing::TestWithParam<Precision> {};
 
-// The kernels share rounds between guesses and slots; here every word is computed alone.
+// The kernels share Philox rounds between guesses and slots; this test computes every word alone.
 TEST_P(EachPrecisionOfNumbers, UniformTilesHoldTheWordsOfTheirAddresses) {
   for (const CpuLevel level : usable_cpu_levels()) {
     for (const uint64_t guess : {uint64_t{0}, uint64_t{12345}, (uint64_t{5} << 32) - 3}) {
@@ -98,7 +98,7 @@ TEST(Numbers, PackedNormalsAreTwoOfEachWord) {
   fill_packed_normals(address, 1011, part);
   EXPECT_TRUE(std::equal(part.begin(), part.end(), normals.begin() + 1011));
   for (size_t at = 0; at < normals.size(); ++at) {
-    // Slots 0 and 2 of four come from one word, 1 and 3 from the next.
+    // Slots 0 and 2 of each four slots come from one word, and slots 1 and 3 from the next.
     const uint32_t word = words[at / 4 * 2 + at % 2];
     const double f = static_cast<int32_t>((word & ~0x3FFu) | 0x200u);
     const double radius = std::copysign(std::sqrt(-2 * std::log(std::abs(f) / 0x1p31)), f);
@@ -114,7 +114,7 @@ double normal_probability(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)
 
 enum class NormalKind { Exact, Fast, Packed };
 
-// Sets to[slot * 16 + lane] to the normals of sixteen guesses; `guess` is the first of them.
+// Sets to[slot * 16 + lane] to the normals of sixteen guesses, beginning with `guess`.
 void fill_kind(NormalKind kind, uint64_t guess, std::vector<float>& to) {
   const auto num_slots = static_cast<uint32_t>(to.size() / kTileGuesses);
   if (kind != NormalKind::Packed) {
@@ -130,7 +130,8 @@ void fill_kind(NormalKind kind, uint64_t guess, std::vector<float>& to) {
   }
 }
 
-// Sums of what should be zero for independent normals x and y, in units of its standard error.
+// Adds products that have the mean zero for independent normals x and y, and gives the sum in units
+// of its standard error.
 class Dependence {
  public:
   void add(double x, double y) {
@@ -161,7 +162,8 @@ class NormalSample {
       for (size_t m = 1; m < moments_.size(); ++m) moments_[m] += power *= x;
       ++count_;
       for (size_t at = 0; at < beyond_.size(); ++at) beyond_[at] += std::abs(x) > kBounds[at];
-      // Cells of equal probability: their counts are the distribution function at their borders.
+      // The cells have equal probability, so their counts give the distribution function at the
+      // cells' borders.
       const double place = normal_probability(x) * static_cast<double>(cells_.size());
       ++cells_[std::min(cells_.size() - 1, static_cast<size_t>(place))];
     }
@@ -190,7 +192,7 @@ class NormalSample {
       distance = std::max(distance, std::abs(sum / n - static_cast<double>(at + 1) /
                                                            static_cast<double>(cells_.size())));
     }
-    EXPECT_LT(distance * std::sqrt(n), 1.95);  // Kolmogorov-Smirnov, 0.1 %
+    EXPECT_LT(distance * std::sqrt(n), 1.95);  // Kolmogorov-Smirnov test at 0.1 %
     for (size_t at = 0; at < lags_.size(); ++at) EXPECT_LT(lags_[at].worst(), 4.5) << kLags[at];
     EXPECT_LT(guesses_.worst(), 4.5);
   }

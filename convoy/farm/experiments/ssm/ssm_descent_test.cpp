@@ -17,7 +17,7 @@
 namespace convoy::experiments {
 namespace {
 
-// tests/golden/sweep/make_ssm.py: NumPy and PyTorch.
+// Reads the results that tests/golden/sweep/make_ssm.py computed with NumPy and PyTorch.
 nlohmann::json golden() {
   const char* source = std::getenv("CONVOY_SOURCE_DIR");
   std::ifstream file(std::string(source != nullptr ? source : ".") +
@@ -66,7 +66,7 @@ std::vector<sweep::Cell> cells_of(const std::string& members, int64_t first_seed
   return cells;
 }
 
-// All coordinates get one and the same update, so the end is a(0) - mean(a(0)) + alpha / d.
+// All coordinates get the same update, so the result is a(0) - mean(a(0)) + alpha / d.
 TEST(SsmDescent, KeepsDifferencesOfWeightsWhenOnlyTheirSumIsSeen) {
   for (const int64_t dim : {7, 150, 300}) {
     for (const char* more : {"", R"(, "gd_init_type": "positive_diagonal")",
@@ -94,7 +94,8 @@ TEST(SsmDescent, KeepsDifferencesOfWeightsWhenOnlyTheirSumIsSeen) {
   }
 }
 
-// Means over 64 inits, sd of one (sweep.md section 3).
+// The published means over 64 initial values, and the standard deviation of one (sweep.md section
+// 3).
 TEST(SsmDescent, HasThePublishedMeans) {
   struct Golden {
     const char* members;
@@ -142,7 +143,8 @@ TEST(SsmDescent, StartsFromTheWantedWeights) {
   }
 }
 
-// The entries are held to the asymptote's definition: r = -alpha makes its last term vanish.
+// The chosen entries are compared with the definition of the asymptote: r = -alpha makes its last
+// term zero.
 TEST(SsmProblem, ChoosesSecondEntriesThatMinimizeTheLoss) {
   const auto theory_of = [](const std::string& members) {
     return SsmWorkload().reference({"gnc", 9, "{" + members + "}"});
@@ -161,7 +163,7 @@ TEST(SsmProblem, ChoosesSecondEntriesThatMinimizeTheLoss) {
 TEST(SsmProblem, HasTheTeachersOfItsRank) {
   const SsmProblem two = draw_problem(
       SsmParameters::parse(R"({"teacher_rank": 3, "student_dim": 11, "teacher_sd": 0})"), 0);
-  // A = .5 three times, weight (11 - 1) / (3 - 1) of two of them.
+  // The target has A = .5 three times, and two of them have the weight (11 - 1) / (3 - 1).
   for (uint32_t m = 1; m <= 4; ++m)
     EXPECT_NEAR(two.target[m - 1], std::pow(0.5, m) * (1 + 5 * 2), 1e-12);
   EXPECT_TRUE(std::isnan(two.alpha));

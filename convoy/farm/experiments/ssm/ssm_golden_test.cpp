@@ -56,7 +56,8 @@ TEST_P(EachPrecisionOfGoldenGuesses, AgreeWithAnIndependentSimulation) {
   }
 }
 
-// With w = e_1 one normal number decides about a guess, so the rate depends on no dimension.
+// With w = e_1 a single normal number decides about a guess, so the accepted share is the same at
+// every dimension.
 TEST_P(EachPrecisionOfGoldenGuesses, AcceptAsOftenAsOneNormalAtOddDimensions) {
   for (const int64_t dim : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 31, 149, 299}) {
     const sweep::Cell cell{"gnc", dim,

@@ -36,7 +36,7 @@ class EachPrecisionOfGuesses : public ::testing::TestWithParam<Precision> {};
 INSTANTIATE_TEST_SUITE_P(Ssm, EachPrecisionOfGuesses,
                          ::testing::Values(Precision::Exact, Precision::Fast));
 
-// Phi(.5 + sqrt(1e-5)) - Phi(.5 - sqrt(1e-5)) at every dimension.
+// The probability is Phi(.5 + sqrt(1e-5)) - Phi(.5 - sqrt(1e-5)) at every dimension.
 TEST_P(EachPrecisionOfGuesses, AcceptAsOftenAsTheExactProbability) {
   for (const int64_t dim : {1, 3, 16, 150, 300, 301}) {
     const sweep::Cell cell = cell_of(with_dim(kE1, dim));
@@ -47,7 +47,7 @@ TEST_P(EachPrecisionOfGuesses, AcceptAsOftenAsTheExactProbability) {
   }
 }
 
-// Published run: acceptance of 1e9 guesses, losses (sweep.md section 3).
+// The published acceptance of 1e9 guesses and the published losses (sweep.md section 3).
 TEST_P(EachPrecisionOfGuesses, GiveThePublishedLosses) {
   struct Golden {
     int64_t dim;
@@ -71,7 +71,7 @@ TEST_P(EachPrecisionOfGuesses, GiveTheSameBitsForEverySplit) {
   const sweep::Cell cell = cell_of(with_dim(kOnes, 30) + R"(, "eps_train": 1e-2)");
   const SsmWorkload workload(GetParam());
   const auto experiment = workload.guesses(cell);
-  const uint64_t first = (uint64_t{1} << 32) - 5000;  // across the upper word
+  const uint64_t first = (uint64_t{1} << 32) - 5000;  // the upper word changes
   const sweep::Tally whole = experiment->run(first, 10'000);
   EXPECT_GT(whole.accepted, 100);
   for (const uint64_t part : {1u, 7u, 16u, 333u, 4999u}) {
@@ -97,7 +97,8 @@ TEST_P(EachPrecisionOfGuesses, GiveTheSameBitsAtEveryLevel) {
   }
 }
 
-// eps so large that every guess passes: the mean of all guesses has a closed form.
+// eps_train is so large that every guess is accepted, so the mean over all guesses has a closed
+// form.
 TEST_P(EachPrecisionOfGuesses, AverageToTheExactPriorMean) {
   for (const char* members :
        {R"("student_dim": 150)", R"("student_dim": 7, "sequence_length": 9)",
@@ -142,7 +143,7 @@ TEST_P(EachPrecisionOfGuesses, AgreeWithPlainArithmeticOnWhichGuessesPass) {
 }
 
 TEST(SsmGuesses, NarrowWeightsSeeOnlyTheirPower) {
-  // Only the fourth powers count: a guess passes if its sum of a^4 is close to alpha^4.
+  // Only fourth powers count: a guess is accepted if the sum of its a^4 is close to alpha^4.
   const sweep::Cell cell = cell_of(R"("alpha": 0.5, "w": [0, 0, 0, 1], "student_dim": 48)");
   const sweep::Tally tally = tally_of(cell, 0, 300'000);
   EXPECT_GT(tally.accepted, 0);
@@ -153,7 +154,8 @@ TEST(SsmGuesses, NarrowWeightsSeeOnlyTheirPower) {
 }
 
 TEST(SsmGuesses, AllOutputsAverageOverTheirTimes) {
-  // k = 3, s = (s1, s2): outputs see w1 s1 + w2 s2 and w2 s1, and nothing; mean over three.
+  // With k = 3 and s = (s1, s2) the three outputs see w1 s1 + w2 s2, w2 s1, and nothing; the loss
+  // is their mean.
   const sweep::Cell cell = cell_of(
       R"("sequence_length": 3, "student_dim": 5, "w": [1, 2], "alpha": 0.5, "eps_train": 0.05,
          "calc_loss_only_on_last_output": false)");

@@ -74,7 +74,7 @@ TEST_P(EachPrecisionOfShortcuts, AcceptAndLoseAsPlainGuessesDo) {
 
 TEST_P(EachPrecisionOfShortcuts, GiveTheSameBitsForEverySplitAndLevel) {
   for (const Gate& gate : kGates) {
-    const uint64_t first = (uint64_t{1} << 32) - 1000;  // across the upper word
+    const uint64_t first = (uint64_t{1} << 32) - 1000;  // the upper word changes
     const sweep::Tally whole =
         shortcut_tally_of(gate.members, gate.shortcut, first, 3000, GetParam());
     sweep::Tally sum = shortcut_tally_of(gate.members, gate.shortcut, first, 1007, GetParam());

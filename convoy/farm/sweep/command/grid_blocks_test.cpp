@@ -35,7 +35,7 @@ TEST(GridBlocks, ZippedNamesGoTogether) {
           R"({"a":"2","lr":"0.1","steps":"10"} 0)", R"({"a":"2","lr":"0.01","steps":"100"} 0)"}));
   flags.zip.names[1] = "steps=10";
   EXPECT_THROW(cells_of(flags), ConfigError);
-  flags.zip.names = {"a=3,4"};  // a name of the grid
+  flags.zip.names = {"a=3,4"};  // `a` is a name of the grid too
   EXPECT_THROW(cells_of(flags), ConfigError);
   flags.zip.names = {"b=1,1.0"};
   EXPECT_THROW(cells_of(flags), ConfigError);
@@ -52,7 +52,7 @@ TEST(GridBlocks, RowsOfAFileAreCells) {
   EXPECT_THROW(cells_of(flags), ConfigError);
   std::ofstream(flags.cells) << "lr\n0.1\n0.2\n";
   EXPECT_EQ(cells_of(flags).size(), 4u);
-  std::ofstream(flags.cells) << "lr\r0.1\r0.2\r";  // as old spreadsheets end lines
+  std::ofstream(flags.cells) << "lr\r0.1\r0.2\r";  // line ends of old spreadsheets
   EXPECT_EQ(cells_of(flags).size(), 4u);
   std::ofstream(flags.cells) << "lr\r\r\n0.1\r\r\n0.2\r\r\n";
   EXPECT_EQ(cells_of(flags).size(), 4u);
@@ -62,7 +62,7 @@ TEST(GridBlocks, RowsOfAFileAreCells) {
   }
 }
 
-// The first eight points of three axes without a shift, as scipy.stats.qmc.Sobol gives them.
+// The first eight points of three axes without a shift, as scipy.stats.qmc.Sobol computes them.
 TEST(SpaceSamples, AreThoseOfSobolUpToAShift) {
   const double eighths[8][3] = {{0, 0, 0}, {4, 4, 4}, {6, 2, 2}, {2, 6, 6},
                                 {3, 3, 5}, {7, 7, 1}, {5, 1, 7}, {1, 5, 3}};
@@ -115,7 +115,7 @@ TEST(SpaceSamples, StayInTheirRange) {
 TEST(GridBlocks, SamplesGrowAndEqualOnesAreOne) {
   CommandFlags flags;
   flags.space = config::NameList({"lr=1e-4..1e-1,log", "layers=1..2,int"});
-  EXPECT_THROW(cells_of(flags), ConfigError);  // without --samples
+  EXPECT_THROW(cells_of(flags), ConfigError);  // --samples is missing
   flags.samples = 4;
   const auto four = cells_of(flags);
   flags.samples = 16;

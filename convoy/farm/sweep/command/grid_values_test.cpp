@@ -66,7 +66,7 @@ TEST(GridValues, CommasWithinBracketsBracesAndQuotesArePartOfAValue) {
   EXPECT_EQ(listed_values(R"("a, b",'c, "d"',e)"), (Values{R"("a, b")", R"('c, "d"')", "e"}));
   EXPECT_EQ(listed_values(R"(["]", "a\"b,"],(1,2))"), (Values{R"(["]", "a\"b,"])", "(1,2)"}));
   EXPECT_EQ(listed_values("f(x, [1, {2, 3}]),g"), (Values{"f(x, [1, {2, 3}])", "g"}));
-  // An apostrophe or an inch is no quote.
+  // An apostrophe or an inch sign does not begin a quoted text.
   EXPECT_EQ(listed_values("don't,c\"d"), (Values{"don't", "c\"d"}));
   EXPECT_EQ(listed_values(",--fast"), (Values{"", "--fast"}));
   EXPECT_EQ(listed_values("a b"), (Values{"a b"}));

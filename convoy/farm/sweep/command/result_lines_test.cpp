@@ -11,7 +11,8 @@
 namespace convoy::sweep {
 namespace {
 
-// "0.5", or the kind of the failure. Epoch 1 comes first: its 2.5 is never the result.
+// Returns the result, for example "0.5", or the kind of the failure. The loss 2.5 of epoch 1
+// precedes `line` and is never the result.
 std::string result_after(const OutputLine& line, const std::string& key = "loss") {
   ResultLines lines({key});
   lines.take({.text = "{\"epoch\": 1, \"loss\": 2.5, \"final\": {\"loss\": 2.5}}"});
@@ -151,7 +152,7 @@ TEST(ResultLines, ALineWithoutAnObjectThatIsNotFiniteEndsTheOlderValue) {
         "step 3 - loss: nan - acc: 0.1", "\x1b[31mloss: nan\x1b[0m",
         "loss: tensor(nan, device='cuda:0')", "{\"epoch\": 2} loss: nan"})
     EXPECT_EQ(result_after(line), "non_finite") << line;
-  // Alone it is as little a result as "loss: 0.4".
+  // Without another line, "loss: nan" is no result, as "loss: 0.4" is none.
   ResultLines lines({"loss"});
   lines.take({.text = "loss: nan"});
   EXPECT_THROW(lines.value("loss"), TaskFailure);
@@ -208,7 +209,7 @@ TEST(ResultLines, WordsOfTheLineAreInTheFailure) {
             "the last line of stdout with `loss` cannot be read: `{'loss': 0.4}`; wanted a JSON "
             "object on one line");
   EXPECT_NE(message("acc").find("its last is `{'loss': 0.4}`"), std::string::npos);
-  // A line that can be read ends the matter.
+  // A later line that can be read gives the results.
   lines.take({.text = "{\"loss\": 0.4, \"acc\": 1}"});
   EXPECT_EQ(lines.value("loss"), 0.4);
   EXPECT_EQ(lines.value("acc"), 1);

@@ -28,7 +28,7 @@ inline sweep::CellResult example_cell(const std::string& method, int64_t dim, in
   return cell;
 }
 
-// Results with seeds 3 and 1, and one cell of each state.
+// Returns results with the seeds 3 and 1, and one cell in each state.
 inline sweep::SweepResults example_results() {
   using sweep::CellState;
   sweep::SweepResults results{

@@ -19,7 +19,8 @@ std::vector<double> counted_up(size_t count) {
   return values;
 }
 
-// The ranks of tables of the sign test: P(all n on one side) is 2 * 2^-n.
+// The ranks are those in tables of the sign test, where all n values are on one side with
+// probability 2 * 2^-n.
 TEST(MedianInterval, IsOfOrderStatistics) {
   using Pair = std::pair<double, double>;
   EXPECT_TRUE(std::isnan(median_interval(counted_up(5)).first));
@@ -40,7 +41,7 @@ TEST(FigureLines, AreAMethodAndItsPlacesInOrder) {
   EXPECT_EQ(figure.lines[0].label, "guess and check");
   EXPECT_EQ(figure.lines[0].places[0].cells.size(), 2u);
   EXPECT_EQ(sorted_measures(figure.lines[0].places[0].cells, {}), std::vector<double>{0.25});
-  // The censored one accepted a share of 0.
+  // The censored cell accepted a share of 0.
   const FigureMeasure share{.kind = FigureMeasure::Kind::AcceptedShare};
   EXPECT_EQ(sorted_measures(figure.lines[0].places[0].cells, share).size(), 2u);
 }
@@ -76,7 +77,7 @@ TEST(FigureLines, OfAnUnknownParameterAreRefused) {
 TEST(Figures, HaveBandCurvesAndCounts) {
   SweepResults results = testing::example_results();
   results.cells.push_back(testing::example_cell("gnc", 150, 7, CellState::Value, 0.75));
-  // A band without a height is not drawn.
+  // A band of height 0 is not drawn.
   EXPECT_EQ(figure_svg(results, {}).find("<polygon"), std::string::npos);
   results.cells.push_back(testing::example_cell("gd", 150, 7, CellState::Value, 2e-5));
   const std::string svg = figure_svg(results, {});
@@ -97,7 +98,7 @@ TEST(Figures, CaptionsAreOfThePanelsThatAreDrawn) {
   begins({.panels = {FigurePanel::Seeds}, .band = FigureBand::None}, "Each of 3 seeds; ");
   begins({.panels = {FigurePanel::Acceptance}},
          "Shares of the guesses of 3 seeds together, and of each; ");
-  // No place has six values, so that there is no interval to speak of.
+  // No place has six values, the least number that has an interval.
   const FigureOptions intervals{.panels = {FigurePanel::Median}, .band = FigureBand::Interval};
   begins(intervals, "Medians over 3 seeds; ");
   EXPECT_TRUE(lacks_intervals(results, intervals));
@@ -132,7 +133,7 @@ TEST(Figures, EachTeacherRankHasItsOwnTheory) {
   const std::string svg = figure_svg(results, {});
   EXPECT_NE(svg.find(">theory, teacher_rank=1<"), std::string::npos) << svg;
   EXPECT_NE(svg.find(">theory, teacher_rank=2<"), std::string::npos);
-  // The curve that both ranks share is drawn once.
+  // Both ranks have the same curve, which is drawn once.
   EXPECT_NE(svg.find(">prior mean (theory)<"), std::string::npos);
   EXPECT_EQ(svg.find(">prior mean (theory), teacher_rank"), std::string::npos);
 }

@@ -68,7 +68,8 @@ TEST(Summary, ShowsNoColumnThatIsEmptyInEveryRow) {
   EXPECT_NE(table.find("THEORY"), std::string::npos) << table;
 }
 
-// Two learning rates, two optimizers, `num_seeds` seeds; two results.
+// Returns a sweep over two learning rates, two optimizers and `num_seeds` seeds, with two result
+// columns.
 SweepResults of_program(int64_t num_seeds) {
   SweepResults results{
       .workload = "run", .version = "1", .axes = {}, .cells = {}, .metrics = {"loss", "accuracy"}};
@@ -96,7 +97,7 @@ TEST(Tables, HaveAColumnForEachParameterAndEachResult) {
             "0.1   sgd             1     1 .. 1              0.5  0.5 .. 0.5  2\n"
             "0.01  adam            2     2 .. 2              0.5  0.5 .. 0.5  2\n"
             "0.01  sgd             2     2 .. 2              0.5  0.5 .. 0.5  2\n");
-  // One seed has no median.
+  // The table of a single seed shows values and not medians.
   EXPECT_TRUE(table_text(of_program(1)).starts_with("lr    opt   loss  accuracy\n0.1   adam"))
       << table_text(of_program(1));
 }
@@ -122,7 +123,7 @@ TEST(Tables, FoldTheirLastColumnToTheTerminal) {
   EXPECT_NE(table_text(results).find(std::string(90, 'b')), std::string::npos);
 }
 
-// A built-in experiment has more columns than a terminal.
+// A built-in experiment has more columns than fit into a terminal.
 TEST(Tables, FitTheTerminalAndLoseNothing) {
   SweepResults results = example();
   for (size_t at = 0; at < results.cells.size(); ++at) {
@@ -140,7 +141,7 @@ TEST(Tables, FitTheTerminalAndLoseNothing) {
       std::istringstream lines(table), words(whole);
       for (std::string line; std::getline(lines, line);) EXPECT_LE(std::ssize(line), width) << line;
       for (std::string word; words >> word;) {
-        const size_t sign = word.find('_') + 1;  // where a heading may be broken
+        const size_t sign = word.find('_') + 1;  // a heading may be broken behind its first `_`
         EXPECT_NE(table.find(word.substr(sign)), std::string::npos) << word << "\n" << table;
       }
     }
@@ -205,7 +206,8 @@ TEST(TidyCsv, ResultsNamedAsColumnsStandBesideThem) {
   EXPECT_EQ(row.at("result_seconds"), 99);
 }
 
-// A grid may use any name: no parameter is lost to a column of Convoy with the same name.
+// A grid may use any name. A parameter with the name of one of Convoy's columns stands beside that
+// column.
 TEST(TidyCsv, ParametersNamedAsColumnsStandBesideThem) {
   SweepResults results = of_program(1);
   for (CellResult& cell : results.cells)
@@ -223,7 +225,8 @@ TEST(TidyCsv, ParametersNamedAsColumnsStandBesideThem) {
   EXPECT_EQ(row.at("result_loss"), 1);
 }
 
-// Cells of --zip, --cells and --space: one parameter would tell the rows apart.
+// Cells of --zip, --cells and --space vary several parameters at once, so one parameter would be
+// enough to tell the rows apart.
 TEST(Tables, OfProgramsShowAllParametersThatVary) {
   SweepResults results = of_program(1);
   results.cells.resize(2);

@@ -47,7 +47,8 @@ class Sessions : public ::testing::Test {
   std::string write(const SweepResults& results) const {
     return write_tensorboard_sessions(results, folder_ / "tb", Log(LogLevel::Quiet));
   }
-  // The data that TensorBoard's own page receives; null where there is no Python with TensorBoard.
+  // Returns the data that TensorBoard sends to its page, or null without a Python that has
+  // TensorBoard.
   json read() const {
     const char* const python = std::getenv("CONVOY_PEER_PYTHON");
     const char* const source = std::getenv("CONVOY_SOURCE_DIR");

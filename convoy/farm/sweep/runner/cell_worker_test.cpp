@@ -39,7 +39,7 @@ class SweepWorker : public ::testing::Test {
             .cells = std::move(cells)};
   }
 
-  // Works until nothing is open, or until `turns` looks at the stop request.
+  // Works until no cell is open, or until the stop request was read `turns` times.
   SweepResults work(const SweepPlan& plan, int64_t turns = 1 << 30) {
     sweep_ = store_plan(*store_, plan);
     WorkerOptions options;
@@ -87,7 +87,7 @@ TEST_F(SweepWorker, ACellThatThrowsFailsAloneAndIsNoZero) {
   EXPECT_EQ(retry_failed(*store_, sweep_), 3);
 }
 
-// A driver that compiles its kernels makes the start this slow: longer than a range may take.
+// A driver that compiles its kernels may make the start this slow, longer than a range may take.
 TEST_F(SweepWorker, AnExperimentThatIsSlowToMakeLosesNoGuess) {
   const SweepResults results = work(plan({guesses_of(1, 30'000, R"({"slow_to_make":2200})")}));
   ASSERT_EQ(results.cells[0].state, CellState::Value);
@@ -104,7 +104,7 @@ TEST_F(SweepWorker, ARangeIsNeverCompletedWithoutAGuess) {
   EXPECT_THROW(store_->complete(none, merge_range_payloads), StateError);
 }
 
-// Earlier versions left a result of no guess, and finished ranges that lack some guesses.
+// Earlier versions stored a result without any guess, and finished ranges that lack some guesses.
 TEST_F(SweepWorker, CellsThatLackGuessesAreNoValuesAndAreComputedAgain) {
   const SweepPlan both = plan({guesses_of(1, 1000), guesses_of(2, 1000)});
   const StoredSweep sweep = store_plan(*store_, both);
@@ -129,7 +129,7 @@ TEST_F(SweepWorker, CellsThatLackGuessesAreNoValuesAndAreComputedAgain) {
   EXPECT_EQ(wrong.cells[0].state, CellState::Failed);
   EXPECT_EQ(wrong.cells[0].failure->kind, "lost_guesses");
   EXPECT_EQ(wrong.cells[0].failure->message, "its result is of 0 of 1000 guesses");
-  // Another sweep does not take this result over.
+  // Another sweep does not reuse this result.
   EXPECT_EQ(store_plan(*store_, plan({guesses_of(1, 1000), guesses_of(5, 10)})).reused, 0);
   const std::vector<LackingCell> lacking = cells_lacking_guesses(*store_, sweep);
   ASSERT_EQ(lacking.size(), 2u);

@@ -101,7 +101,8 @@ TEST(MutatedRows, LastWordsOfOtherTypesAreNoReasonToEnd) {
   EXPECT_EQ(static_cast<int>(own_error(death)->code()), 10);
 }
 
-// dump() and copies of what is nested a hundred thousand times deep would end the process.
+// dump() and copies of a text that is nested a hundred thousand times would overflow the stack and
+// end the process.
 TEST(MutatedRows, NestedTextsAreRefused) {
   const std::string deep = nested(300'000);
   EXPECT_FALSE(json_line("{\"loss\": " + deep + "}"));

@@ -35,7 +35,7 @@ TEST_F(FailingStarts, WaitForTheCellsThatRanBeside) {
   add(5, {.kind = Kind::Begin, .leases = {9}});
   for (int cell = 0; cell < 4; ++cell) fail(0);
   EXPECT_FALSE(start_.found());
-  // A cell that began later is no reason to wait.
+  // The decision does not wait for a cell that began later.
   add(6, {.kind = Kind::Begin, .leases = {10}});
   add(5, {.kind = Kind::CellFailed, .text = "exit 1 0"});
   EXPECT_TRUE(start_.found());

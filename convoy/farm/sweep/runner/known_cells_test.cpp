@@ -24,8 +24,8 @@ SharedText command_at(const std::string& lr) {
          lr + R"("}})";
 }
 
-// The plan that `sweep run --persistent --num-seeds 2 --grid lr=0.1,0.01 --result loss --
-// ./noop-answers` makes.
+// Returns the plan of `sweep run --persistent --num-seeds 2 --grid lr=0.1,0.01 --result loss --
+// ./noop-answers`.
 SweepPlan command_plan() {
   SweepPlan plan{.label = "run", .workload = "run", .mode = "", .version = "1", .cells = {}};
   for (const SharedText& parameters : {command_at("0.1"), command_at("0.01")})
@@ -33,7 +33,7 @@ SweepPlan command_plan() {
   return plan;
 }
 
-// The bytes of a store that the build of 2026-11-21 made.
+// The values come from a store that the build of 2026-11-21 wrote.
 TEST(KnownCells, HaveTheNamesAndIdentitiesOfEarlierBuilds) {
   const SweepPlan plan = command_plan();
   EXPECT_EQ(plan.name(), "run-90f41c60d9fd");

@@ -18,19 +18,19 @@
 namespace convoy::sweep {
 namespace {
 
-// A guess takes 1 ms times `cost`, as does a step.
+// A workload in which a guess takes `cost` ms, and so does a step.
 class SleepingWorkload : public Workload {
  public:
   class Guesses : public GuessExperiment {
    public:
     explicit Guesses(double cost) : cost_(cost) {}
     Tally run(uint64_t, uint64_t count) const override {
-      // The first call of a measurement asks for many.
+      // The first call of a measurement asks for 1024 guesses and counts as one.
       const auto counted = static_cast<double>(count == 1024 ? 1 : count);
       std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(cost_ * counted));
       return {};
     }
-    double expected_rate() const override { return 500 / cost_; }  // half of the truth
+    double expected_rate() const override { return 500 / cost_; }  // half of the true rate
 
    private:
     double cost_;
@@ -60,7 +60,7 @@ PlannedCell cell_of(const std::string& method, double cost, int64_t seed, int64_
   return planned;
 }
 
-// A sleep takes at least its time, so the measured seconds can only be more.
+// A sleep takes at least its time, so the measured time can only be longer.
 TEST(PlanCosts, AreThoseOfAllWorkersTogether) {
   std::vector<PlannedCell> cells;
   for (int cost = 1; cost <= 8; ++cost) cells.push_back(cell_of("gnc", cost, 0, 10'000));
@@ -80,12 +80,12 @@ TEST(PlanCosts, DescentsAreMeasuredByShorterOnes) {
   const PlanTotals totals = totals_of(cells, steps);
   EXPECT_EQ(totals.steps, 1'600'000);
   EXPECT_EQ(totals.descents, 16);
-  // Eight descents share 10 s, and two workers have eight each.
+  // Each of the two workers has eight descents; a batch of eight shares the 10 s.
   const PlanCost cost =
       measure_cost(cells, steps, {{.workload = &workload, .workers = 2, .measured = 2}}, 0.1);
   EXPECT_GE(cost.seconds, 10);
   EXPECT_LT(cost.seconds, 40);
-  // A single descent cannot be shared.
+  // A single descent cannot be divided among workers.
   cells.resize(1);
   EXPECT_GE(measure_cost(cells, steps, {{.workload = &workload, .workers = 2}}, 0.1).seconds, 10);
 }

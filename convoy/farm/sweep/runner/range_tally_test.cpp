@@ -40,7 +40,7 @@ TEST(RangeTallies, AStopRuleLooksAtWholeCheckpointsFromTheFirstGuess) {
   ASSERT_TRUE(stopped);
   EXPECT_GE(stopped->accepted, 20'000);
   EXPECT_EQ(stopped->guesses, checkpoint_begin(checkpoint_block(stopped->guesses)));
-  // More guesses change nothing; fewer than the checkpoint are not enough.
+  // More guesses do not change the result, and fewer guesses than the checkpoint are not enough.
   EXPECT_EQ(run_range(*experiment, planned, 0, stopped->guesses).stopped(planned.stop), stopped);
   EXPECT_FALSE(run_range(*experiment, planned, 0, stopped->guesses - 1).stopped(planned.stop));
   EXPECT_FALSE(range.stopped({}));

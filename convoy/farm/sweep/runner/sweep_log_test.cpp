@@ -35,7 +35,7 @@ TEST(SweepLogs, FilesAreRotatedAndTheOldestGoes) {
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
     ++files;
     EXPECT_LT(file.file_size(), 1300u) << file.path();
-    // No file was rotated before it was full.
+    // A file was rotated only when it was full.
     if (file.path().filename() == "sweep.log") continue;
     EXPECT_GE(file.file_size(), 1000u) << file.path();
   }

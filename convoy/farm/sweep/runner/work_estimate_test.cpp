@@ -10,11 +10,11 @@ TEST(WorkEstimates, GoByThePaceOfAllWorkersAndTheMeasuredCost) {
   WorkEstimate estimate;
   EXPECT_LT(estimate.seconds_left({.guess_seconds = 10}, {}), 0);
   estimate.note(100, {});
-  // Guesses take twice the foretold time: in 2 s two workers did what 2 s were foretold for.
+  // Guesses take twice the predicted time: in 2 s, two workers did the work of 2 predicted seconds.
   estimate.measure(4'000'000, 2'000'000, 0);
   estimate.note(102, {.guess_seconds = 2});
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 10}, {}), 10);
-  // Half a second for each descent: at the same pace of 2 core seconds per second.
+  // A descent takes half a second, and the pace is still 2 core seconds per second.
   estimate.measure(1'000'000, 0, 2);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 0, .descents = 8}, {}), 2);
 }
@@ -27,7 +27,8 @@ TEST(WorkEstimates, WhatWasDoneBeforeTheRunIsNoPace) {
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 5}, {}), 5);
 }
 
-// Four cells of a minute, one worker: no pace of 30 s knows a cell.
+// The cells take a minute each on one worker, so no cell ends within the 30 s by which the pace is
+// measured.
 TEST(WorkEstimates, LongDescentsAreLaidOutOverTheWorkers) {
   WorkEstimate estimate;
   EXPECT_LT(estimate.seconds_left({.descents = 4}, {{.seconds = 10, .descents = 1}}), 0);
@@ -37,28 +38,29 @@ TEST(WorkEstimates, LongDescentsAreLaidOutOverTheWorkers) {
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, {{.seconds = 0, .descents = 1}}), 180);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, {{.seconds = 45, .descents = 1}}), 135);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 1}, {{.seconds = 75, .descents = 1}}), 0);
-  // With two workers, the one that is done in 10 s takes the third descent.
+  // The worker that is done in 10 s takes the third descent.
   const std::vector<BusyWorker> two = {{.seconds = 50, .descents = 1},
                                        {.seconds = 20, .descents = 1}};
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 2}, two), 40);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 3}, two), 70);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 5}, two), 130);
-  // One worker is idle, and the other one has a batch.
+  // One worker is idle, and the other one has a batch of four.
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.descents = 5}, {{}, {.seconds = 30, .descents = 4}}),
                    210);
 }
 
-// A minute for a descent, and guesses beside them: the pace of 30 s would see one or the other.
+// A descent takes a minute, and guesses are computed beside it. The pace of 30 s would see either
+// no descent or no guess.
 TEST(WorkEstimates, GuessesFillWhatLongDescentsLeave) {
   WorkEstimate estimate;
   estimate.note(0, {});
   estimate.measure(60'000'000, 0, 1);
-  estimate.measure(4'000'000, 2'000'000, 0);  // twice as foretold
+  estimate.measure(4'000'000, 2'000'000, 0);  // twice the predicted time
   estimate.note(60, {.guess_seconds = 2, .descents = 1});
   const std::vector<BusyWorker> two = {{.seconds = 30, .descents = 1}, {}};
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 90, .descents = 3}, two), 165);
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 1, .descents = 3}, two), 90);
-  // Guesses alone go by the pace.
+  // The pace alone decides if only guesses are left.
   EXPECT_DOUBLE_EQ(estimate.seconds_left({.guess_seconds = 32}, two), 60);
 }
 

@@ -22,11 +22,12 @@
 namespace convoy::sweep {
 namespace {
 
-// The record of one worker since it last handed in. Its memory survives a killed process.
+// The work that a worker has done since it last stored results. The memory is shared, so it
+// survives a killed worker.
 struct Diary {
-  std::atomic<int64_t> computed{0};  // by all workers ever
+  std::atomic<int64_t> computed{0};  // guesses of all workers so far
   std::atomic<int64_t> guesses{0};
-  std::atomic<int64_t> finished{0};  // guesses of finished ranges, without the present one
+  std::atomic<int64_t> finished{0};  // guesses in finished ranges, without the present range
 };
 
 class SharedDiary {
@@ -45,7 +46,7 @@ class SharedDiary {
   Diary* diary_;
 };
 
-// Each guess takes 10 us, asleep: ranges are long, and the test needs no processor.
+// A guess is a sleep of 10 us, so ranges are long and the test needs no processor time.
 class SlowExperiment : public CountingExperiment {
  public:
   using CountingExperiment::CountingExperiment;
@@ -111,7 +112,7 @@ TEST(SweepWorkerKills, CostOneRangeEach) {
       ::waitpid(worker, &status, 0);
       ++kills;
     }
-    // Ranges within 50 ms are handed in together.
+    // Finished ranges are stored together every 50 ms.
     EXPECT_LE(diary->finished, 5'000);
     lost += diary->guesses;
     diary->guesses = diary->finished = 0;

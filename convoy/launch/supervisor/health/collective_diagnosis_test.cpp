@@ -146,7 +146,8 @@ TEST(CollectiveDiagnosis, DifferentOperationsAtOneNumber) {
 }
 
 TEST(CollectiveDiagnosis, SkippedCollectiveIsNamed) {
-  // Rank 1 left out barrier #5. Its all_reduce #5 is #6 of the others, which they started as well.
+  // Rank 1 skipped barrier #5. Its all_reduce #5 is all_reduce #6 of ranks 0 and 2, which have
+  // entered it.
   std::vector<RankFlight> flights;
   for (const int rank : {0, 2})
     flights.push_back(flight(
@@ -194,7 +195,8 @@ TEST(CollectiveDiagnosis, GroupsInAnotherOrder) {
 }
 
 TEST(CollectiveDiagnosis, WaitIsFollowedToItsStart) {
-  // 0 waits for 1 in "a", 1 waits for 2 in "b", 2 computes.
+  // Rank 0 waits for rank 1 in group "a", rank 1 waits for rank 2 in group "b", and rank 2
+  // computes.
   const auto on = [](const std::string& group, int64_t sequence, int64_t us) {
     CollectiveRecord made = record("barrier", sequence, us);
     made.group = group;
@@ -220,7 +222,7 @@ TEST(CollectiveDiagnosis, AllInsideNamesNobody) {
   EXPECT_TRUE(diagnosis.ranks.empty());
   EXPECT_EQ(diagnosis.sequence, 5);
   EXPECT_TRUE(diagnosis.text.starts_with("every rank had entered")) << diagnosis.text;
-  flights.resize(2);  // the other two live on another host
+  flights.resize(2);  // ranks 2 and 3 run on another host
   diagnosis = diagnose_collectives(flights);
   EXPECT_EQ(diagnosis.kind, DiagnosisKind::AllInside);
   EXPECT_TRUE(diagnosis.text.starts_with("every rank with a record")) << diagnosis.text;
@@ -245,7 +247,7 @@ TEST(CollectiveDiagnosis, NothingRecordedSaysNothing) {
   }
 }
 
-// Ranks write the records, and other hosts send them.
+// Ranks write the records and other hosts send them, so they may say anything.
 TEST(CollectiveDiagnosis, IsGivenWhateverTheRecordsSay) {
   std::vector<RankFlight> flights = one_missing();
   std::vector<std::string> whole;

@@ -66,7 +66,7 @@ class HealthWatchOfTwo : public ::testing::Test {
   void wait_for_beats(int rank) {
     while (pages_.of(rank).read(0).num_beats < 2) std::this_thread::sleep_for(milliseconds(10));
   }
-  // The launcher's loop, until `enough` notices came or the time is over.
+  // Checks as the launcher's loop does, until `enough` notices came or `time` is over.
   std::vector<HealthNotice> look(milliseconds time, size_t enough = 1) {
     std::vector<HealthNotice> all;
     const auto until = HealthWatch::Clock::now() + time;
@@ -90,11 +90,12 @@ void beat_on() {
 
 TEST(HealthOptions, SilenceIsNamedWithinTenSeconds) {
   constexpr HealthOptions kInUse;
-  // A beat may come just before the stop, and a look just before the limit.
+  // The last heartbeat may precede the stop by little, and a check may come just before the limit
+  // is reached.
   EXPECT_LE(kInUse.silent_after + milliseconds(250) + 2 * kInUse.interval, milliseconds(10'000));
 }
 
-// One rank is slow at first, and then comes to another collective than the rank that waits.
+// Rank 1 is late at first, and then enters another collective than the one in which rank 0 waits.
 TEST_F(HealthWatchOfTwo, RanksInDifferentCollectivesEndTheAttempt) {
   int go[2];
   ASSERT_EQ(::pipe(go), 0);
@@ -154,7 +155,7 @@ TEST_F(HealthWatchOfTwo, StoppedRankIsNamedAndItsPeerIsNot) {
   EXPECT_TRUE(notices[0].sentence.ends_with("in phase 'forward'")) << notices[0].sentence;
   EXPECT_GT(seconds, 0.5);
   EXPECT_LT(seconds, 2.5 * testing::slowdown());
-  EXPECT_TRUE(look(milliseconds(300)).empty());  // once
+  EXPECT_TRUE(look(milliseconds(300)).empty());  // a silence is named only once
   ::kill(pids_[1], SIGCONT);
   const std::vector<HealthNotice> after = look(kPatience);
   ASSERT_EQ(after.size(), 1U);
@@ -175,10 +176,10 @@ TEST_F(HealthWatchOfTwo, DeadOrEndedRankIsNotSilent) {
   start(0, beat_on);
   start(1, [] {
     { const FlightWriter writer = FlightWriter::attach(); }
-    for (;;) ::pause();  // as an exit that takes its time
+    for (;;) ::pause();  // as a rank whose exit takes long
   });
   wait_for_beats(0);
-  ::kill(pids_[0], SIGKILL);  // a zombie until its launcher reaps it
+  ::kill(pids_[0], SIGKILL);  // remains a zombie until the launcher reaps it
   EXPECT_TRUE(look(milliseconds(1500)).empty());
   end(0);
   end(1);
@@ -205,7 +206,8 @@ TEST_F(HealthWatchOfTwo, LauncherThatDidNotRunAccusesNobody) {
   start(0, beat_on);
   wait_for_beats(0);
   EXPECT_TRUE(look(milliseconds(200)).empty());
-  // After a machine's sleep nothing has run for a long time, and this program is the first to wake.
+  // When a machine wakes from sleep, no rank has had a heartbeat for long, and the launcher may run
+  // first.
   ::kill(pids_[0], SIGSTOP);
   const auto later = HealthWatch::Clock::now() + std::chrono::hours(1);
   EXPECT_TRUE(watch_.check(later).empty());
@@ -257,7 +259,7 @@ TEST_F(HealthWatchOfTwo, SlowRankIsToldFromASilentOne) {
   for (const char* words : {" % of a processor): rank 7 never entered barrier #4 on group world",
                             "rank 6 has waited in it for ", "in phase 'data'"})
     EXPECT_NE(notices[0].sentence.find(words), std::string::npos) << notices[0].sentence;
-  EXPECT_TRUE(look(milliseconds(300)).empty());  // once per episode
+  EXPECT_TRUE(look(milliseconds(300)).empty());  // once in each episode
   EXPECT_EQ(::write(go[1], "x", 1), 1);
   const std::vector<HealthNotice> after = look(kPatience);
   ASSERT_EQ(after.size(), 1U);

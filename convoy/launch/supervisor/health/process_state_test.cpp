@@ -13,7 +13,8 @@
 namespace convoy::launch {
 namespace {
 
-// Runs `work` in a process until its state is `letter`; kills its group.
+// Runs `work` in a process and reads its state until the state is `letter`. Then kills the process
+// group.
 ProcessState state_of(const std::function<void()>& work, char letter) {
   const pid_t pid = ::fork();
   if (pid == 0) {

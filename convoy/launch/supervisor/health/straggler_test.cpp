@@ -8,8 +8,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// 30 collectives of one second each, the newest just done; `wait_ms(rank, collective)` of that
-// spent waiting.
+// Returns the records of 30 collectives of one second each; the newest has just ended. A rank
+// spends `wait_ms(rank, collective)` of that second waiting.
 template <class Wait>
 std::vector<telemetry::RankFlight> steps(int num_ranks, Wait wait_ms) {
   std::vector<telemetry::RankFlight> flights;
@@ -32,7 +32,7 @@ std::vector<telemetry::RankFlight> steps(int num_ranks, Wait wait_ms) {
 
 TEST(Straggler, RankThatWaitsLeastIsNamed) {
   const auto flights = steps(4, [](int rank, int number) {
-    return rank == 2 ? 5 : 400 + number;  // 2 computes while the others wait
+    return rank == 2 ? 5 : 400 + number;  // rank 2 computes while the others wait
   });
   const auto found = find_straggler(flights, milliseconds(31'000));
   ASSERT_TRUE(found.has_value());
@@ -43,11 +43,11 @@ TEST(Straggler, RankThatWaitsLeastIsNamed) {
 }
 
 TEST(Straggler, EvenRanksAreNone) {
-  // Every rank is last at times, and all ranks wait for the network.
+  // Each rank is the last one in some collectives, and all ranks wait for the network.
   EXPECT_FALSE(
       find_straggler(steps(4, [](int rank, int number) { return rank == number % 4 ? 5 : 400; }),
                      milliseconds(31'000)));
-  // Rank 1 is always last, but by little.
+  // Rank 1 is always the last one, but by little.
   EXPECT_FALSE(find_straggler(steps(4, [](int rank, int) { return rank == 1 ? 5 : 50; }),
                               milliseconds(31'000)));
 }

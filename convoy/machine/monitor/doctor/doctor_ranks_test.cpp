@@ -89,7 +89,7 @@ TEST(DoctorOfRanks, EachCauseHasItsOneFix) {
   finding = judged(facts);
   EXPECT_EQ(finding.text, "the rendezvous host node0 is 127.0.1.1 here: this host itself");
   EXPECT_NE(finding.fix.find("/etc/hosts"), std::string::npos);
-  facts.network.is_master = true;  // Debian names a host so in its own file
+  facts.network.is_master = true;  // Debian's /etc/hosts names the own host so
   EXPECT_NE(judged(facts).fix.find("start the same command"), std::string::npos);
   facts.network.is_master = false;
 

@@ -83,7 +83,7 @@ MemoryInputs two_gpus(int64_t peak0, int64_t peak1, bool running) {
 
 TEST(MemoryFits, ARunningRunsOwnMemoryIsNotOthers) {
   const MemoryReport report = check_memory(two_gpus(48'000, 48'000, true));
-  ASSERT_EQ(report.pools.size(), 2U);  // the host's memory decides nothing here
+  ASSERT_EQ(report.pools.size(), 2U);  // one for each GPU, none for the host
   EXPECT_EQ(report.pools[0].others_mib, 700);
   EXPECT_EQ(report.pools[0].headroom_mib, 80'000 - 500 - 700 - 50'000);
   EXPECT_EQ(report.pools[0].ranks, std::vector<int>{0});
@@ -142,7 +142,7 @@ TEST(MemoryFits, WithoutARunWhatIsFree) {
   DeviceReader reader(machine.sources());
   const MemoryReport report =
       check_memory({.devices = reader.read(), .facts = read_host_facts(machine.sources())});
-  EXPECT_EQ(report.fit, MemoryFit::Tight);  // an instance is nearly full
+  EXPECT_EQ(report.fit, MemoryFit::Tight);  // one MIG instance is nearly full
   EXPECT_TRUE(report.words.starts_with("tight: gpu0/mig13 has 228 MiB of 9728 left;"))
       << report.words;
   EXPECT_EQ(report.imbalance, "");

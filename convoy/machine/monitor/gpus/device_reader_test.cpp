@@ -135,7 +135,7 @@ TEST_F(FakeNvml, SaysWhyThereIsNone) {
   EXPECT_NE(list_gpus({.nvml_library = "libz.so.1"}).why_none.find("nvml"), std::string::npos);
 }
 
-// The second of two readings, which has the values measured between readings.
+// Reads twice and returns the second reading, which has the values that need an interval.
 std::vector<DeviceReading> second_reading(DeviceReader& reader) {
   reader.read();
   std::this_thread::sleep_for(std::chrono::milliseconds(110));
@@ -214,7 +214,7 @@ TEST(Machines, InstancesFollowTheirGpu) {
   for (const DeviceReading& reading : readings) labels.push_back(reading.label());
   EXPECT_EQ(labels,
             (std::vector<std::string>{"gpu0", "gpu0/mig1", "gpu0/mig5", "gpu0/mig13", "gpu1"}));
-  EXPECT_EQ(readings[0].values[Metric::GpuUtil], std::nullopt);  // N/A with MIG
+  EXPECT_EQ(readings[0].values[Metric::GpuUtil], std::nullopt);  // MIG gives no such value
   EXPECT_EQ(readings[0].values[Metric::Power], 120.25);
   EXPECT_EQ(readings[3].values[Metric::MemUsed], 9'500);
   EXPECT_EQ(readings[3].values[Metric::Power], std::nullopt);
@@ -273,7 +273,7 @@ TEST(Machines, ADriverThatComesBackIsOpenedAgain) {
   DeviceReader reader({.nvml_library = FakeMachine::library(), .sys = folder / "sys"});
   EXPECT_EQ(reader.read()[0].problem, "");
   EXPECT_EQ(reader.read()[0].problem, "Unknown Error");
-  EXPECT_EQ(reader.read()[0].problem, "");  // the first try is at once
+  EXPECT_EQ(reader.read()[0].problem, "");  // the first retry comes at once
   ::unsetenv("FAKE_NVML_SCENARIO");
 }
 

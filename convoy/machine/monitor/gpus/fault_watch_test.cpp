@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// GPUs of the fake library that are described here.
+// Tests on the GPUs of the fake NVML library, which each test describes by gpus().
 class Faults : public ::testing::Test {
  protected:
   void gpus(const json& described, const json& beside = json::object()) {

@@ -22,7 +22,8 @@ TEST(Topology, GpusOnSwitchesAndTheirCards) {
   EXPECT_EQ(topology.nodes[8].name, "mlx5_0");
   EXPECT_EQ(topology.links[0][0], "X");
   EXPECT_EQ(topology.links[0][7], "NV18");
-  // A card behind the same switch, behind another one of the socket, on the other socket.
+  // The network cards: two behind the GPU's PCIe switch, one behind another switch of the socket,
+  // one on the other socket.
   EXPECT_EQ(topology.links[0][8], "PIX");
   EXPECT_EQ(topology.links[0][9], "PIX");
   EXPECT_EQ(topology.links[0][10], "NODE");

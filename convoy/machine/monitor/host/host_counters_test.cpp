@@ -28,7 +28,8 @@ class HostCounters : public ::testing::Test {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
   }
-  // A process that used `ticks` of CPU time, its ended children `children`, and holds `pages`.
+  // Writes the files of a process that used `ticks` of CPU time and holds `pages`, and whose ended
+  // children used `children` ticks.
   void process(int number, const std::string& children_list, int ticks, int children, int pages) {
     const std::string folder = "proc/" + std::to_string(number);
     write(folder + "/stat", std::to_string(number) + " (a) b) S 1 1 1 0 0 0 0 0 0 0 " +
@@ -44,7 +45,7 @@ class HostCounters : public ::testing::Test {
 TEST_F(HostCounters, AJobIsWhatItsLauncherStartedAndWhatThatStarted) {
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   const double page_mib = static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
-  process(1, "2 3 ", 5000, 100, 9999);  // its own time is not the job's
+  process(1, "2 3 ", 5000, 100, 9999);  // the launcher's own time is not the job's
   process(2, "4 ", 300, 10, 256);
   process(3, "", 200, 0, 256);
   process(4, "", 50, 0, 512);
@@ -60,7 +61,7 @@ TEST_F(HostCounters, TheTimeOfAJobNeverGoesBack) {
   process(2, "", 300, 0, 1);
   JobProcesses job(root_ / "proc", 1);
   const double before = job.read()->cpu_seconds;
-  fs::remove_all(root_ / "proc/2");  // it ended and was not yet reaped
+  fs::remove_all(root_ / "proc/2");  // process 2 has ended, its parent has not reaped it yet
   EXPECT_EQ(job.read()->cpu_seconds, before);
   process(1, "", 0, 310, 1);
   EXPECT_GT(job.read()->cpu_seconds, before);
@@ -99,20 +100,20 @@ TEST_F(HostCounters, EnergyIsThatOfPackagesAndMemory) {
     write(zones + name + "/energy_uj", std::to_string(energy_uj) + "\n");
   };
   zone("intel-rapl:0", "package-0", 10'000'000);
-  zone("intel-rapl:0:0", "core", 9'000'000);  // a part of the package
+  zone("intel-rapl:0:0", "core", 9'000'000);  // included in package-0
   zone("intel-rapl:0:1", "dram", 1'000'000);
   zone("intel-rapl:1", "package-1", 64'999'000'000);
-  zone("intel-rapl-mmio:0", "package-0", 10'000'000);  // the same package again
+  zone("intel-rapl-mmio:0", "package-0", 10'000'000);  // package-0 a second time
   CpuEnergy energy(root_ / "sys");
   const CpuEnergy::Clock::time_point begin{};
   EXPECT_EQ(energy.read(begin), 0.0);
   zone("intel-rapl:0", "package-0", 12'000'000);
   zone("intel-rapl:0:0", "core", 11'000'000);
   zone("intel-rapl:0:1", "dram", 1'500'000);
-  zone("intel-rapl:1", "package-1", 1'000'000);  // it wrapped
+  zone("intel-rapl:1", "package-1", 1'000'000);  // the counter wrapped
   EXPECT_DOUBLE_EQ(energy.read(begin + 5s).value_or(-1), 2 + 0.5 + 2);
   EXPECT_EQ(energy.reason(), "");
-  // At 1000 W the counter could have wrapped twice.
+  // At 1000 W the counter may have wrapped twice since the last reading.
   EXPECT_EQ(energy.read(begin + 200s), std::nullopt);
   EXPECT_NE(energy.reason().find("may have wrapped twice"), std::string::npos);
 }
@@ -149,7 +150,7 @@ TEST_F(Traffic, CountersOfIntelsControllersAreThoseTheKernelDescribes) {
   intel("uncore_imc_0");
   write("sys/bus/event_source/devices/uncore_cha_0/type", "9\n");
   const std::vector<TrafficCounter> counters = traffic_counters(root_ / "sys");
-  ASSERT_EQ(counters.size(), 4U);  // two sockets, two ways
+  ASSERT_EQ(counters.size(), 4U);  // reads and writes of two sockets
   EXPECT_EQ(counters[0], (TrafficCounter{14, 0x0304, 0, 6.103515625e-5, false}));
   EXPECT_EQ(counters[3], (TrafficCounter{14, 0x0c04, 32, 6.103515625e-5, true}));
 }

@@ -24,7 +24,7 @@ class Host : public ::testing::Test {
     write("proc/stat",
           "cpu  " + std::to_string(busy) + " 0 0 " + std::to_string(idle) + " 0 0 0 0\n");
     const std::string disk = std::to_string(sectors);
-    // A partition and a loop device hold what the disk counts already.
+    // The counts of the disk include the traffic of its partition and of the loop device.
     write("proc/diskstats", "8 0 sda 1 0 " + disk + " 0 1 0 " + disk + " 0\n8 1 sda1 1 0 " + disk +
                                 " 0 1 0 " + disk + " 0\n7 0 loop0 1 0 " + disk + " 0 1 0 0 0\n");
     write("proc/net/dev",
@@ -56,7 +56,7 @@ TEST_F(Host, RatesAreOfTheTimeBetweenLooks) {
   const HostValues second = reader.read();
   EXPECT_EQ(second[HostMetric::CpuBusy], 75);
   const double disk = second[HostMetric::DiskRead].value_or(0);
-  EXPECT_GT(disk, 1);  // a mebibyte in some 50 ms
+  EXPECT_GT(disk, 1);  // 1 MiB in about 50 ms
   EXPECT_LT(disk, 21);
   EXPECT_EQ(second[HostMetric::DiskWrite], disk);
   EXPECT_EQ(second[HostMetric::NetReceived], disk);
@@ -69,7 +69,7 @@ TEST_F(Host, WhatIsNotThereIsBlank) {
   const HostValues values = reader.read();
   for (const HostMetricFacts& facts : host_metric_table()) {
     const bool rate = facts.metric >= HostMetric::DiskRead && facts.metric <= HostMetric::NetSent;
-    EXPECT_EQ(values[facts.metric].has_value(), rate) << facts.name;  // nothing moved: 0
+    EXPECT_EQ(values[facts.metric].has_value(), rate) << facts.name;  // a rate without traffic is 0
   }
   const HostFacts facts = read_host_facts(sources());
   EXPECT_EQ(facts.cpus, 0);

@@ -72,7 +72,7 @@ TEST(CsvV1, ARowPerDeviceAndOneOfTheHost) {
   EXPECT_EQ(cell(csv, 1, "power_w"), "300.2");
   EXPECT_EQ(cell(csv, 1, "throttle"), "sw_power");
   EXPECT_EQ(cell(csv, 1, "xid"), "79+13");
-  EXPECT_EQ(cell(csv, 1, "sm_active_pct"), "");  // not known is blank
+  EXPECT_EQ(cell(csv, 1, "sm_active_pct"), "");  // an unknown value is an empty cell
   EXPECT_EQ(cell(csv, 1, "host_cpu_pct"), "");
   EXPECT_EQ(cell(csv, 2, "device"), "host");
   EXPECT_EQ(cell(csv, 2, "host_cpu_pct"), "12.3");

@@ -69,10 +69,10 @@ class OfATraining : public ::testing::Test {
 
 TEST_F(OfATraining, ItsRecordGoesFromItsFirstStepToItsEnd) {
   const testing::FakeMachine machine("h200x8");
-  event({{"event", "end"}, {"figures", {{"train_tokens", 1}}}});  // an earlier start has ended
+  event({{"event", "end"}, {"figures", {{"train_tokens", 1}}}});  // the end of an earlier start
   RunRecorder recorder(options(machine), Log(LogLevel::Quiet));
   const double watched_since_s = wall_clock_seconds();
-  wait_ms(600);  // the model is loaded
+  wait_ms(600);  // as long as loading a model takes
   const double before_s = wall_clock_seconds() - watched_since_s;
   event({{"event", "start"}, {"resume_step", 3}});
   wait_ms(500);
@@ -81,14 +81,15 @@ TEST_F(OfATraining, ItsRecordGoesFromItsFirstStepToItsEnd) {
   event({{"event", "end"},
          {"step", 4},
          {"figures", {{"train_tokens", 1000}, {"train_supervised_tokens", 400}}}});
-  wait_ms(600);  // files are written
+  wait_ms(600);  // as long as writing files takes
   const nlohmann::ordered_json whole = recorder.stop();
   const auto training = recorder.training();
   ASSERT_TRUE(training);
   EXPECT_EQ(training->tokens, 1000);
   EXPECT_EQ(training->supervised_tokens, 400);
   const double seconds = training->summary["seconds"];
-  // How late a busy machine sees the end is open; the time before the start is certain.
+  // A busy machine may see the end late, so the upper bound subtracts only the time before the
+  // start.
   EXPECT_GT(seconds, 0.3);
   EXPECT_LT(seconds, whole["seconds"].get<double>() - before_s + 0.3);
   const double joules = training->summary["devices"]["gpu0"]["energy_j"];
@@ -174,7 +175,7 @@ TEST(JobReport, WhatSomebodyElseWroteIsSurvived) {
   }
 }
 
-// TensorBoard's own reader reads the curves here.
+// Reads the curves with TensorBoard's own reader.
 TEST_F(OfATraining, ItsDevicesAreCurvesOverItsSteps) {
   const testing::FakeMachine machine("h200x8");
   RunRecorder recorder(options(machine), Log(LogLevel::Quiet));

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 fs::path golden_path(const char* name) { return testing::source_folder() / "tests/golden" / name; }
 
-// Golden models by model_type, in the order of their names.
+// Returns the golden models by model_type, in the order of their names.
 std::map<std::string, std::vector<fs::path>> golden_models(const char* folder) {
   std::map<std::string, std::vector<fs::path>> found;
   for (const fs::directory_entry& entry : fs::directory_iterator(golden_path(folder)))

@@ -43,7 +43,7 @@ TEST(MissingTypes, AreNoFamiliesAndNameOneThatIsThere) {
   }
 }
 
-// Another model_type would load the weights as another model.
+// The error must not advise another model_type, which would load the weights into another model.
 TEST(MissingTypes, AreRefusedWithWhatTheyNeedAndNoOtherName) {
   for (const MissingType& type : missing_types()) {
     const std::string sentence = refusal_of(type.model_type);
@@ -65,7 +65,7 @@ TEST(MissingTypes, AnUnknownTypeIsRefusedWithTheFamiliesThatAreThere) {
     EXPECT_EQ(sentence.find(advice), std::string::npos) << sentence;
 }
 
-// The rows of the page; types that share all else share one.
+// Returns the rows of the page's table. Types for the same models share a row.
 std::string table() {
   std::string text;
   std::string types;

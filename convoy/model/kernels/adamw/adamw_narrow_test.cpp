@@ -95,7 +95,7 @@ TEST(NarrowAdamW, PiecesGiveTheBitsOfTheWhole) {
   }
 }
 
-// These ops run on all devices other than a CPU.
+// LibTorch's ops update the parameters on all devices except CPUs.
 TEST(NarrowAdamW, LibTorchsOpsAgreeWithOurLoops) {
   for (const Form& form : kForms) {
     constexpr int64_t kNumel = 4100;
@@ -108,7 +108,8 @@ TEST(NarrowAdamW, LibTorchsOpsAgreeWithOurLoops) {
     const auto wanted = written(own), found = written(aten);
     for (size_t at = 0; at < wanted.size(); ++at) {
       const at::Tensor apart = (wanted[at].to(at::kDouble) - found[at].to(at::kDouble)).abs();
-      // A last bit in fp32 now and then turns a code or a draw; nothing else may differ.
+      // A difference in the last bit of fp32 sometimes changes a code or a random rounding; there
+      // are no other differences.
       const bool is_float = wanted[at].scalar_type() == at::kFloat;
       const double allowed = is_float ? 1e-5 : 0.0;
       EXPECT_LE(apart.gt(allowed).sum().item<int64_t>(), kNumel / 200) << form.moments << at;
@@ -117,7 +118,7 @@ TEST(NarrowAdamW, LibTorchsOpsAgreeWithOurLoops) {
 }
 
 TEST(NarrowAdamW, RoundingByChanceHasTheMeanOfTheValue) {
-  // Halfway, a tenth and almost nothing above a bf16 number, below zero too.
+  // Values that lie halfway, a tenth and almost nothing above a bf16 number, also below zero.
   for (const float value : {1.00390625f, 1.00078125f, 1.00000024f, -3.0031f, 1e-20f}) {
     const uint32_t bits = __builtin_bit_cast(uint32_t, value);
     double sum = 0;
@@ -129,8 +130,8 @@ TEST(NarrowAdamW, RoundingByChanceHasTheMeanOfTheValue) {
   EXPECT_EQ(drawn_bf16(__builtin_bit_cast(uint32_t, INFINITY), 0xffff), 0x7f80u);
 }
 
-// Updates far smaller than half a bf16 step are lost when they are rounded to the nearest, and are
-// not lost in the mean when they are rounded by chance.
+// Updates much smaller than half a bf16 step are lost by rounding to nearest. Random rounding keeps
+// them in the mean.
 TEST(NarrowAdamW, SmallUpdatesOfABf16ValueAreNotLost) {
   constexpr int64_t kNumel = 40'000;
   constexpr int kSteps = 60;
@@ -143,8 +144,8 @@ TEST(NarrowAdamW, SmallUpdatesOfABf16ValueAreNotLost) {
     adamw_update({of}, {.learning_rate = kRate, .step = number});
   }
   const double moved = 1.0 - of.value.to(at::kDouble).mean().item<double>();
-  // Each step moves by the rate; of 40,000 draws with chance p = moved / 2^-8 the mean is off by
-  // 2^-8 sqrt(p (1 - p) / 40000) = 7e-6.
+  // Each step moves the value by the learning rate. The mean of 40,000 random roundings with
+  // probability p = moved / 2^-8 has the standard deviation 2^-8 sqrt(p (1 - p) / 40000) = 7e-6.
   EXPECT_NEAR(moved, kSteps * kRate, 4e-5);
   EXPECT_GT(of.value.ne(1.0).sum().item<int64_t>(), 0);
 }
@@ -161,12 +162,12 @@ TEST(NarrowAdamW, Bf16MomentsFollowTheirMeansInTheMean) {
     square = square * 0.999 + 0.09 * 0.001;
   }
   EXPECT_NEAR(of.exp_avg.to(at::kDouble).mean().item<double>() / mean, 1.0, 1e-4);
-  // Rounding to the nearest would stand still long before: 0.001 of it is less than half a step.
+  // With rounding to nearest, the second moment would have stopped long before: 0.001 of it is less
+  // than half a bf16 step.
   EXPECT_NEAR(of.exp_avg_sq.to(at::kDouble).mean().item<double>() / square, 1.0, 5e-4);
 }
 
-// The words behind the two moments of an element, and behind its neighbours' moments, are
-// independent.
+// The random words of an element's two moments, of its value and of the next step are independent.
 TEST(NarrowAdamW, DrawsOfMomentsValuesAndStepsDiffer) {
   const CounterKey key = counter_key(0xfeedface12345678), next = counter_key(0xfeedface12345679);
   int64_t with_value = 0, with_step = 0, halves = 0;

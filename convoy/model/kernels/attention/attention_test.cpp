@@ -68,7 +68,7 @@ const std::vector<Case>& cases() {
 TEST(PackedAttention, EqualsReference) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (const Case& shape : cases()) {
-      // Two products of bf16 sums follow one another in backward.
+      // The backward pass computes two successive products of sums that are rounded to bf16.
       const double bound = testing::tolerance(dtype, 256) * (dtype == at::kBFloat16 ? 2 : 1);
       EXPECT_LT(errors_of(shape, dtype, shape).worst(), bound)
           << dtype << " rows to " << shape.row_starts.back() << " window "
@@ -146,7 +146,7 @@ TEST(PackedAttention, CappedRowsHaveTheBitsThatTheyHaveAlone) {
   }
 }
 
-// Scores of 30 and -30 under a cap of 2 are 2 and -2 to seven digits, and have no slope.
+// A cap of 2 makes scores of 30 and -30 equal to 2 and -2 in seven digits, with a slope of 0.
 TEST(PackedAttention, ACapBoundsScores) {
   constexpr int64_t kFeatures = 8;
   const at::Tensor q = at::full({2, 1, kFeatures}, 1.0).requires_grad_(true);

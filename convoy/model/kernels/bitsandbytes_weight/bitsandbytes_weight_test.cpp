@@ -31,7 +31,7 @@ std::string text_of(const BitsandbytesFormat& format) {
                      format.nested ? " nested" : "");
 }
 
-// Decodes one element after another, as the format is described.
+// Decodes one element after another, as the format defines it.
 at::Tensor plain_values(const BitsandbytesWeight& weight) {
   const at::Tensor values = at::empty(weight.shape, at::kFloat);
   float* to = values.mutable_data_ptr<float>();
@@ -94,7 +94,7 @@ TEST(BitsandbytesWeight, CodesAreTheNearest) {
   }
 }
 
-// A block of 64 that 1 begins: what follows is its own share of the largest.
+// Returns the code of `value` in a block whose largest element is 1.
 uint8_t code_of(CodeType type, float value) {
   const at::Tensor block = at::zeros({64});
   block[0] = 1.0f;
@@ -109,7 +109,7 @@ TEST(BitsandbytesWeight, ATieTakesTheLowerNumber) {
     NibbleTable sorted = table;
     std::sort(sorted.begin(), sorted.end());
     for (size_t rank = 0; rank + 1 < sorted.size(); ++rank) {
-      if (sorted[rank] == sorted[rank + 1]) continue;  // FP4 has two zeros
+      if (sorted[rank] == sorted[rank + 1]) continue;  // FP4 has two codes for zero
       const float middle = (sorted[rank] + sorted[rank + 1]) / 2;
       EXPECT_EQ(table[code_of(type, middle)], sorted[rank]) << middle;
       EXPECT_EQ(table[code_of(type, std::nextafter(middle, -2.0f))], sorted[rank]) << middle;
@@ -120,7 +120,7 @@ TEST(BitsandbytesWeight, ATieTakesTheLowerNumber) {
 
 TEST(BitsandbytesWeight, ZerosStayZerosAndAnOddEndIsFilledUp) {
   for (const BitsandbytesFormat& format : formats()) {
-    if (format.nested) continue;  // a mean of other blocks stays in it
+    if (format.nested) continue;  // the nested form adds the mean of other blocks
     at::Tensor weight = testing::sample({3, 64}, at::kFloat, 5);
     weight.select(0, 1).zero_();
     EXPECT_TRUE(decode_weight(encode_weight(weight, format), at::kFloat)
@@ -133,7 +133,7 @@ TEST(BitsandbytesWeight, ZerosStayZerosAndAnOddEndIsFilledUp) {
   const BitsandbytesWeight odd = encode_weight(testing::sample({3, 23}, at::kFloat, 1), {});
   EXPECT_EQ(odd.codes.sizes(), (std::vector<int64_t>{35, 1}));
   EXPECT_EQ(odd.absmax.numel(), 2);
-  EXPECT_EQ(odd.codes.const_data_ptr<uint8_t>()[34] & 15, 7);  // the code for 0
+  EXPECT_EQ(odd.codes.const_data_ptr<uint8_t>()[34] & 15, 7);  // 7 is the code of 0
 }
 
 TEST(BitsandbytesWeight, RefusesWhatIsNotFiniteAndOtherBlocks) {
@@ -148,8 +148,9 @@ TEST(BitsandbytesWeight, RefusesWhatIsNotFiniteAndOtherBlocks) {
   EXPECT_THROW(encode_weight(at::full({2, 64}, 1e5), {CodeType::Int8, 64, false}), DataError);
 }
 
-// Derived here from the rule: 2^i middles of even steps from 0.1 to 1, times 10^(i - 6), both
-// signs, 0 and 1.
+// Computes the map by its rule: for i from 0 to 6, the middles of 2^i even steps from 0.1 to 1,
+// times 10^(i - 6). The signed map has both signs, the unsigned map twice the steps; both have 0
+// and 1.
 TEST(DynamicMap, HasTheNumbersOfItsRule) {
   for (const DynamicMap kind : {DynamicMap::Signed, DynamicMap::Unsigned}) {
     std::vector<double> wanted{0.0, 1.0};
@@ -287,7 +288,7 @@ TEST(BitsandbytesLinear, ARowDoesNotDependOnTheOthers) {
     }
 }
 
-// A sharded model's weights come back into the same tensors with each use.
+// A sharded model writes its weights into the same tensors before every use.
 TEST(BitsandbytesLinear, ReadsItsTensorsAsTheyAre) {
   if (!testing::runs_cpu_table())
     GTEST_SKIP() << "tests move weights to devices as they are packed";

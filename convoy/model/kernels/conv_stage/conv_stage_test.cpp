@@ -24,7 +24,7 @@ struct Geometry {
   int64_t kernel;
 };
 
-// x, weight, bias, gain, shift.
+// Returns x, weight, bias, gain and shift.
 Tensors sample_inputs(const Geometry& of, uint64_t seed = 1) {
   return {testing::sample({of.windows, of.rows, of.channels}, at::kFloat, seed),
           testing::sample({of.outputs, of.channels, of.kernel}, at::kFloat, seed + 1) * 0.3,
@@ -69,7 +69,8 @@ Running wide(const Running& running) {
   return {running.mean_O.to(at::kDouble), running.variance_O.to(at::kDouble)};
 }
 
-// Few and many channels, odd rows, kernels of one row, channels beyond whole registers.
+// The cases have few and many channels, odd numbers of rows, kernels of one row, and channels that
+// do not fill whole registers.
 const std::vector<Geometry> kGeometries = {{3, 8, 2, 5, 3},    {4, 17, 9, 64, 5}, {2, 6, 33, 40, 1},
                                            {5, 16, 64, 48, 5}, {1, 9, 40, 17, 7}, {6, 2, 1, 16, 3}};
 
@@ -89,8 +90,8 @@ void expect_reference(double factor) {
           factor *
           testing::tolerance(at::kFloat, geometry.windows * geometry.rows * geometry.channels);
       EXPECT_LT(errors.output, allowed);
-      // Input 2 is the bias. The norm cancels it, so its true gradient is 0 and the reference is
-      // rounding.
+      // Input 2 is the bias. The norm cancels it, so its true gradient is 0, and the reference's
+      // gradient is only rounding error.
       for (const size_t input : {0, 1, 3, 4}) EXPECT_LT(errors.gradients[input], allowed) << input;
       EXPECT_LT(testing::relative_error(running.mean_O, wanted.mean_O), allowed);
       EXPECT_LT(testing::relative_error(running.variance_O, wanted.variance_O), allowed);
@@ -120,7 +121,8 @@ TEST(ConvStage, UsesTheRunningStatisticsWhereItDoesNotTrain) {
   }
 }
 
-// Compares whole tensors: near an activation of zero, rounding decides whether it has a gradient.
+// Compares whole tensors, because rounding decides whether an activation close to zero has a
+// gradient.
 double relative_distance(const at::Tensor& found, const at::Tensor& wanted) {
   return ((found.to(at::kDouble) - wanted).norm() / wanted.norm()).item<double>();
 }
@@ -186,7 +188,7 @@ TEST(ConvStage, KeepsItsDigitsFarFromZero) {
   const auto errors =
       testing::compare([&](const Tensors& own) { return stage(own, running, options); },
                        [&](const Tensors& own) { return reference(own, wanted, options); }, in);
-  EXPECT_LT(errors.output, 2e-2);  // the products themselves keep four digits of the deviation
+  EXPECT_LT(errors.output, 2e-2);  // the products keep four digits of the deviation
 }
 
 TEST(ConvStage, RefusesWhatDoesNotFit) {

@@ -62,8 +62,8 @@ TEST(LinearCrossEntropy, SeveralBlocksOfEveryDimension) {
         << dtype;
 }
 
-// 150 rows over a million ids. The reference in double takes seconds: it is computed once, a few
-// rows at a time.
+// A loss of 150 rows over a million ids. The reference in double takes seconds, so it is computed
+// once, a few rows at a time.
 class LinearCrossEntropyOfAMillionIds : public ::testing::Test {
  protected:
   static constexpr int64_t kIds = 1 << 20;
@@ -109,7 +109,7 @@ class LinearCrossEntropyOfAMillionIds : public ::testing::Test {
             testing::relative_error(found[1], wanted().weight)};
   }
 
-  // LibTorch's product of the probabilities with the weight.
+  // The error of LibTorch's product of the probabilities and the weight.
   double error_of_product() const {
     const at::Tensor weight = weight_.to(at::kDouble);
     const at::Tensor hidden = hidden_.narrow(0, 0, kRowsTogether).to(at::kDouble);
@@ -130,9 +130,9 @@ TEST_F(LinearCrossEntropyOfAMillionIds, LoseNoSmallTermsInOurLoops) {
   EXPECT_LT(found.grad_weight, 1e-5);
 }
 
-// 64 rows at a time: the first product becomes the weight's gradient, two are added. LibTorch's
-// product of a narrow matrix adds a million terms to one number on CPUs with AVX2 alone, and loses
-// 4e-3 of it; a chunk that is left out is a third.
+// The table for devices takes 64 rows at a time, so the weight's gradient is the sum of three
+// products. A lost chunk would be an error of a third. On CPUs with AVX2 alone, LibTorch's product
+// of a narrow matrix has an error of 4e-3, because it adds a million terms to one number.
 TEST_F(LinearCrossEntropyOfAMillionIds, ChunksOfTheTableForDevicesAddUp) {
   const CpuTableOverride devices(aten_op_table());
   const Errors found = errors();
@@ -140,7 +140,7 @@ TEST_F(LinearCrossEntropyOfAMillionIds, ChunksOfTheTableForDevicesAddUp) {
   EXPECT_LT(found.grad_weight, 1e-3);
 }
 
-constexpr double kCap = 2.5;  // logits of the sizes below are up to about 15
+constexpr double kCap = 2.5;  // the logits below are up to about 15
 
 testing::OpErrors capped_errors_of(int64_t tokens, int64_t vocab, at::ScalarType dtype,
                                    const at::Tensor& weights, double expected_cap) {
@@ -175,7 +175,7 @@ TEST(LinearCrossEntropy, EqualsReferenceUnderASoftCap) {
   }
 }
 
-// Logits of 400 and -400 under a cap of 2 are 2 and -2, and move no more.
+// A cap of 2 makes logits of 400 and -400 equal to 2 and -2, with a gradient of 0.
 TEST(LinearCrossEntropy, ACapBoundsLogitsAndStopsTheirGradients) {
   const at::Tensor hidden = at::full({1, 4}, 10.0).requires_grad_(true);
   const at::Tensor weight =
@@ -199,7 +199,7 @@ TEST(LinearCrossEntropy, CappedLogitsAreWideAndKeepTheirOrder) {
   EXPECT_TRUE(capped_logits(logits, 0.0).is_same(logits));
 }
 
-// LibTorch's loss of each token times the token's weight.
+// The reference is LibTorch's loss of each token, multiplied by the token's weight.
 TEST(LinearCrossEntropy, WeightsMultiplyTheLossOfTheirToken) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (int64_t tokens : {1, 5, 700}) {
@@ -299,7 +299,7 @@ TEST(LinearCrossEntropy, ALabelBeyondTheVocabularyIsRefused) {
                  StateError);
 }
 
-// All logits of this batch would be 1 GiB; chunks of them are 128 MiB.
+// All logits of this batch would take 1 GiB; a chunk of them takes 128 MiB.
 TEST(LinearCrossEntropy, NeverHoldsAllLogits) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "a chunk of the table for devices is larger";
   constexpr int64_t kTokens = 1024;

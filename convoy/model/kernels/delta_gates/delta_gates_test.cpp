@@ -10,7 +10,7 @@ namespace {
 
 using testing::Tensors;
 
-// Both gates side by side, so that one number compares them.
+// Joins both gates, so that one comparison covers them.
 at::Tensor both(const DeltaGates& gates) { return at::cat({gates.log_decay_TH, gates.beta_TH}, 1); }
 
 at::Tensor reference(const Tensors& in, double linear_from = 20) {

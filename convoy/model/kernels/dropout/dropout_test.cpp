@@ -24,7 +24,7 @@ TEST(Dropout, DropsTheShareAskedForAndScalesTheRest) {
   }
 }
 
-// Neighbours and rows of any width are dropped independently of each other, and so are two keys.
+// The masks of neighbouring elements, of rows of any width and of two keys are independent.
 TEST(Dropout, MasksAreUncorrelated) {
   constexpr int64_t kCount = 1 << 20;
   const auto signs = [](uint64_t key) { return drop(at::ones({kCount}), 0.5, key) - 1; };

@@ -74,14 +74,14 @@ TEST(FrozenLinear, AddsAProduct) {
   }
 }
 
-// Greedy generation depends on it.
+// Greedy generation gives the same tokens in any batch only if this holds.
 TEST(FrozenLinear, ARowDoesNotDependOnTheOthers) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised by our own loops";
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     const at::Tensor weight = testing::sample({200, 1100}, dtype, 2);
     const at::Tensor x = testing::sample({300, 1100}, dtype, 1);
     const at::Tensor together = FrozenLinear(weight, {}).forward(x);  // packs as it reads
-    const FrozenLinear few(weight, {});                               // packs once
+    const FrozenLinear few(weight, {});                               // packs the weight once
     for (const int64_t rows : {1, 2, 8, 9, 33, 130})
       EXPECT_TRUE(at::equal(few.forward(x.slice(0, 7, 7 + rows)), together.slice(0, 7, 7 + rows)))
           << dtype << " " << rows << " rows";
@@ -122,7 +122,7 @@ TEST(FrozenLinear, ArgmaxTakesTheFirstOfEqualOnesAndNoneOfWhatIsNoNumber) {
 
 struct Quantized {
   IntegerFormat format;
-  double largest_step;  // beside the range of a group
+  double largest_step;  // as a share of the group's range
 };
 const std::vector<Quantized>& frozen_formats() {
   static const std::vector<Quantized> all{{{WeightFormat::Int8}, 1.0 / 254},
@@ -133,7 +133,7 @@ const std::vector<Quantized>& frozen_formats() {
   return all;
 }
 
-// Sums rounded to the type of x are the product.
+// Rounded to the dtype of x, the sums equal the product.
 TEST(FrozenLinear, SumsAreTheProductBeforeItsLastRounding) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     const at::Tensor weight = testing::sample({200, 600}, dtype, 2);
@@ -202,7 +202,8 @@ TEST(IntegerLinear, AWeightIsKeptWithinHalfAStep) {
           of.format.weight == WeightFormat::Int4Zero
               ? groups.amax({2}) - groups.amin({2})
               : groups.abs().amax({2}) * (of.format.weight == WeightFormat::Int8 ? 2 : 1);
-      // The code that Int4 lacks at the upper end costs up to a whole step; bf16 scales a little.
+      // Int4 has no code for the upper end, which costs up to a whole step. Scales in bf16 add a
+      // little.
       const at::Tensor bound =
           range * of.largest_step * (of.format.weight == WeightFormat::Int4 ? 1.05 : 0.55);
       EXPECT_TRUE(error.view({40, -1, group}).le(bound.unsqueeze(2)).all().item<bool>())
@@ -260,7 +261,7 @@ IntegerFormat of_rounded_rows(IntegerFormat format) {
   return format;
 }
 
-// Half a step of each block, and what the sums round.
+// The bound is half a step of each block, plus the rounding of the sums.
 at::Tensor rounding_bound(const at::Tensor& x, const at::Tensor& values) {
   const int64_t missing = (32 - x.size(1) % 32) % 32;
   const auto blocks = [&](const at::Tensor& of) {

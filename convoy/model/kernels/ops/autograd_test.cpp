@@ -9,7 +9,7 @@
 namespace convoy::kernels {
 namespace {
 
-// x^2, whose output a recording op may leave to backward.
+// Computes x^2 as an op that is cheap enough to compute its output again in backward.
 at::Tensor cheap_square(const at::Tensor& x, int& runs) {
   const at::NoGradGuard no_grad;
   const at::Tensor y = x.square();
@@ -45,7 +45,8 @@ struct Squares {
   int runs = 0;
 };
 
-// The sum of two x^4, of which one is of a part of the cheap output, and what happens to that.
+// Adds x^4 over all elements and over a part of them. Returns the gradient, and whether the output
+// of the cheap op was kept.
 Squares fourth_powers(bool recomputes) {
   Squares result;
   const at::Tensor x = testing::sample({4, 6}, at::kFloat, 1).requires_grad_();

@@ -21,7 +21,7 @@ struct Heads {
   int64_t features = 16;
 };
 
-// All tokens of one row.
+// The queries, keys and values of all tokens of one row.
 struct Row {
   at::Tensor q_THE;
   at::Tensor k_TKE;
@@ -41,7 +41,8 @@ struct Layout {
   CacheElement element = CacheElement::Model;
 };
 
-// Rows over one cache. Its blocks are uninitialised at first and are dealt out in random order.
+// Rows that share one cache. Its blocks are uninitialised at first and are assigned in random
+// order.
 class Rows {
  public:
   Rows(std::vector<Row> rows, const AttentionConfig& config, const Layout& layout = {},
@@ -64,7 +65,7 @@ class Rows {
     for (const Row& row : rows_) found_.push_back(at::empty_like(row.q_THE));
   }
 
-  // One step: each row goes on by as many tokens as it has left, at most `tokens[row]`.
+  // One step: each row takes its next tokens, at most `tokens[row]`.
   void step(const std::vector<int64_t>& tokens) {
     std::vector<PagedRow> paged;
     std::vector<at::Tensor> q, k, v;
@@ -93,7 +94,7 @@ class Rows {
     }
   }
 
-  // Computes all rows in steps. In each step a row goes on by at most `chunk` tokens.
+  // Computes all rows in steps of at most `chunk` tokens per row.
   const std::vector<at::Tensor>& run(int64_t chunk) {
     for (size_t row = 0; row < rows_.size();) {
       if (done_[row] == rows_[row].tokens())
@@ -127,7 +128,7 @@ class Rows {
   std::vector<at::Tensor> found_;
 };
 
-// The values that the cache stores, computed separately.
+// Returns the values that the cache stores, computed in another way.
 at::Tensor as_stored(const at::Tensor& x_TKE, CacheElement element) {
   if (element == CacheElement::Model) return x_TKE.to(at::kDouble);
   const at::Tensor wide = x_TKE.to(at::kFloat);
@@ -163,7 +164,7 @@ const std::vector<PagedCase>& paged_cases() {
       {.heads = {9, 1, 128}, .tokens = {150, 40}, .chunk = 20, .config = {0.1, 37}, .layout = {96}},
       {.heads = {}, .tokens = {150, 20}, .chunk = 13, .config = {0.25, 7}, .layout = {}},
       {.heads = {}, .tokens = {200}, .chunk = 64, .config = {0.25, 70}, .layout = {96}},
-      // Several parts of a row.
+      // These rows have several splits of their keys.
       {.heads = {2, 1, 16}, .tokens = {1200, 90}, .chunk = 500, .layout = {}},
       {.heads = {2, 1, 16}, .tokens = {1300}, .chunk = 400, .config = {0.25, 700}, .layout = {128}},
       // These cases have a soft cap on scores.
@@ -202,8 +203,8 @@ TEST(PagedAttention, EqualsReference) {
   }
 }
 
-// Normalising and rotating queries and keys on their way into the cache gives the same values as
-// doing it before.
+// Normalising and rotating queries and keys while they are stored gives the same values as doing so
+// before.
 TEST(PagedAttention, TransformsWhatItStores) {
   const PagedShape shape{.num_blocks = 2, .num_kv_heads = 2, .head_dim = 16};
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
@@ -251,7 +252,8 @@ TEST(PagedAttention, PlantedErrorsAreSeen) {
   }
 }
 
-// A query that sees one key returns the value: int8's stored value lies within half a step of it.
+// A query that sees only one key returns that key's value. Stored as int8, it is at most half a
+// step away.
 TEST(PagedAttention, Int8KeepsValuesWithinHalfAStep) {
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     Rows rows({make_row(40, {2, 2, 64}, dtype, 3)}, {.scale = 1.0, .sliding_window = 1},
@@ -306,7 +308,7 @@ TEST(PagedAttention, BitsDependOnTheRowAlone) {
   }
 }
 
-// Training and generation give a token the same bits, whatever either packs it with.
+// A token has the same bits in training and in generation, with any rows beside it.
 TEST(PagedAttention, HasTheBitsOfPackedAttention) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
   const Heads heads{6, 2, 24};
@@ -338,7 +340,7 @@ TEST(PagedAttention, HasTheBitsOfPackedAttention) {
   }
 }
 
-// One row of many keys: threads share its splits.
+// A single row has many keys, so the threads share its splits.
 TEST(PagedAttention, ThreadsDoNotChangeALongRow) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
   const int threads_before = at::get_num_threads();
@@ -411,7 +413,7 @@ TEST(PagedAttention, SaysWhatDoesNotFit) {
       StateError);
 }
 
-// Dozens of layers read it; the rows compute it once when they are made.
+// PagedRows computes these facts once, because dozens of layers read them.
 TEST(PagedAttention, RowsAreCheckedWhenTheyAreMade) {
   const auto made = [](std::vector<PagedRow> rows) { return PagedRows(std::move(rows), 32); };
   EXPECT_EQ(made({}).end_block(), 0);
@@ -419,11 +421,12 @@ TEST(PagedAttention, RowsAreCheckedWhenTheyAreMade) {
   const PagedRow whole{8, 40, {3, 1}};
   EXPECT_EQ(made({whole}).end_block(), 4);
   EXPECT_EQ(made({whole}).widest_window(), INT64_MAX);
-  // 90 keys before the new ones. The first block that is there begins at key 64.
+  // There are 90 keys before the new ones, and the first block that is present begins at key 64.
   const PagedRow windowed{10, 100, {kNoBlock, kNoBlock, 7, 2}};
   EXPECT_EQ(made({windowed, whole}).end_block(), 8);
   EXPECT_EQ(made({whole, windowed}).widest_window(), 90 - 64 + 1);
-  // A hole counts though there are blocks below it; a row without new tokens sees nothing.
+  // A missing block bounds the window even if blocks below it are present. A row without new tokens
+  // has no bound.
   EXPECT_EQ(made({{1, 96, {4, kNoBlock, 7}}}).widest_window(), 95 - 64 + 1);
   EXPECT_EQ(made({{0, 96, {kNoBlock, kNoBlock, kNoBlock}}}).widest_window(), INT64_MAX);
   const PagedCache cache =

@@ -15,7 +15,7 @@
 namespace convoy::kernels {
 namespace {
 
-// Every test of this program runs on the table that the environment names.
+// All tests of this program run on the table of ops that the environment names.
 class ChosenTable : public ::testing::Environment {
   void SetUp() override {
     const std::string ops = testing::chosen_ops();
@@ -92,7 +92,7 @@ TEST(WithBackward, PutsTheOpIntoTheGraph) {
   EXPECT_EQ(y.grad_fn()->name(), "squared");
   squared(y).sum().backward();
   EXPECT_TRUE(at::equal(x.grad(), at::tensor({4.0f, -32.0f, 108.0f})));
-  EXPECT_ANY_THROW(y.sum().backward());  // the saved tensors are gone
+  EXPECT_ANY_THROW(y.sum().backward());  // the saved tensors are freed
   const at::NoGradGuard no_grad;
   EXPECT_FALSE(squared(x).requires_grad());
 }

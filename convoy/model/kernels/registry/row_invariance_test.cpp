@@ -26,7 +26,8 @@ class RowInvariance : public ::testing::Test {
     if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
   }
 
-  // Rows of x alone and among the others, with other numbers of threads.
+  // Compares rows of x computed alone, on one thread, with the same rows among the others, on four
+  // threads.
   static void check(const Op& op, const at::Tensor& x) {
     const int threads_before = at::get_num_threads();
     at::set_num_threads(4);
@@ -83,7 +84,7 @@ TEST_F(RowInvariance, OfRotaryEmbeddings) {
   for (const auto dtype : {at::kFloat, at::kBFloat16})
     check(
         [&](const at::Tensor& x) {
-          // Places travel with the rows.
+          // The positions are computed from x, so each row keeps its position.
           const at::Tensor places =
               x.select(1, 0).select(1, 0).to(at::kFloat).mul(7).abs().to(at::kLong);
           return rope(x, cos, sin, places);

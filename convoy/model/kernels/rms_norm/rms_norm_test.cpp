@@ -53,7 +53,7 @@ TEST(RmsNorm, Bf16RoundsInTheOrderOfTheFamily) {
                         (normed * (1 + weight.to(at::kFloat))).to(at::kBFloat16)));
 }
 
-// The sum is rounded before its norm is taken, as if each were a step of its own.
+// The op rounds the sum before it takes the norm, as two separate ops do.
 TEST(RmsNorm, OfASumEqualsTheNormOfTheStoredSum) {
   const at::NoGradGuard no_grad;
   for (auto dtype : {at::kFloat, at::kBFloat16}) {

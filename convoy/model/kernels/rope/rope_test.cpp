@@ -62,8 +62,8 @@ TEST(Rope, TakesStridedHeads) {
                         rope(part.contiguous(), used.cos_PE, used.sin_PE, positions)));
 }
 
-// Queries and keys in one op: to the bit what each is by itself, gradients too, also where one of
-// them is not used.
+// Rotated by one op, queries and keys equal, bit for bit, queries and keys that are rotated one by
+// one. So do the gradients, even if one output is not used.
 TEST(Rope, QueriesAndKeysTogetherAreEachByItself) {
   const at::Tensor angles = testing::sample({20, 8}, at::kFloat, 3) * 3;
   const at::Tensor cos = angles.cos(), sin = angles.sin(), positions = at::arange(7) * 2;

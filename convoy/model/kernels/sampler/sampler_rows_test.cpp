@@ -40,7 +40,7 @@ TEST(Sampler, AnIdThatOnlyTheDeviceHasIsPenalisedToo) {
   EXPECT_EQ(tokens[2].id, 0) << "without a penalty";
 }
 
-// Id 2 stands twice in the answer, id 1 only in the prompt.
+// The answer contains id 2 twice; id 1 is only in the prompt.
 TEST(Sampler, WhatIsAddedToLogitsHasAClosedForm) {
   const at::Tensor logits = at::tensor({4.f, 3.5f, 3.f, 2.f, -kInfinite});
   const std::vector<int32_t> seen{1, 2, 2, 0};
@@ -151,7 +151,7 @@ TEST(Sampler, LogprobsAreThoseOfTheLogitsAsTheyCame) {
   }
 }
 
-// Padded rows of a head keep their share, as in the loss and in transformers.
+// As in the loss and in transformers, the padded rows of a head count in the normalisation.
 TEST(Sampler, LogprobsAreNormalisedOverLogitsThatAreNeverPicked) {
   at::Generator generator = at::detail::createCPUGenerator(4);
   const std::vector<int32_t> seen{5, 7};
@@ -159,7 +159,7 @@ TEST(Sampler, LogprobsAreNormalisedOverLogitsThatAreNeverPicked) {
     for (const auto dtype : {at::kFloat, at::kBFloat16}) {
       const int64_t num_ids = 300;
       at::Tensor logits = at::randn({2, num_ids + padded}, generator).mul_(2).to(dtype);
-      logits.select(1, num_ids).fill_(9);  // would be picked
+      logits.select(1, num_ids).fill_(9);  // the highest logit, but a padded row
       const at::Tensor wanted = logits.to(at::kDouble).log_softmax(1);
       const std::vector<SampledToken> found =
           sample_tokens(logits, num_ids,

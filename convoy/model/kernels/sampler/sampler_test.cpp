@@ -30,7 +30,7 @@ std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV,
   return ids;
 }
 
-// Samples all rows by one rule.
+// Samples all rows by the same rule.
 std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV, const SamplingRule& rule,
                                     const std::vector<double>& uniform, int64_t num_ids = 0) {
   std::vector<SamplingRow> rows;
@@ -38,10 +38,11 @@ std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV, const SamplingR
   return sampled_tokens(logits_RV, rows, num_ids);
 }
 
-// Tolerance between a number and the share of the id that it found: sums of up to 1e5 fp32 weights.
+// How far a number may lie outside the share of the id that it found: shares are sums of up to 1e5
+// fp32 weights.
 constexpr double kShareTolerance = 2e-5;
 
-// The distance of `uniform` from the share of `id`; 1 where the id may not be picked at all.
+// Returns the distance of `uniform` from the share of `id`, or 1 if the id must not be picked.
 double distance_from_share(const std::vector<reference::Share>& shares, int64_t id,
                            double uniform) {
   double begin = 0;
@@ -59,7 +60,8 @@ struct RandomRows {
   std::vector<SamplingRow> rows;
 };
 
-// Flat, ordinary and peaked rows; some with logits of -inf, many equal ones in bf16.
+// Returns rows that are flat, ordinary or peaked. Some have logits of -inf, and some have many
+// equal logits in bf16.
 RandomRows random_rows(std::mt19937_64& random) {
   const auto below = [&](int64_t n) { return static_cast<int64_t>(random() % n); };
   const auto real = [&] { return std::uniform_real_distribution<double>()(random); };
@@ -73,7 +75,7 @@ RandomRows random_rows(std::mt19937_64& random) {
       at::randn({rows, width}, generator, at::TensorOptions().dtype(at::kDouble)) * spread;
   if (below(4) == 0) logits.select(1, below(width)).add_(30.0);
   if (below(4) == 0) logits.slice(1, 0, below(width)).fill_(-kInfinity);
-  logits.select(1, below(made.num_ids)).fill_(spread);  // never all -inf
+  logits.select(1, below(made.num_ids)).fill_(spread);  // one logit is finite
   made.logits_RV = logits.to(below(2) == 0 ? at::kFloat : at::kBFloat16);
   constexpr double kTemperatures[] = {0.0, 0.1, 0.7, 1.0, 3.0};
   constexpr double kShares[] = {1.0, 0.95, 0.5, 0.01, 0.9999999};
@@ -96,7 +98,8 @@ RandomRows random_rows(std::mt19937_64& random) {
   return made;
 }
 
-// The last bit may decide if the id on the edge of a nucleus belongs to it.
+// Rounding may decide whether an id at the edge of a nucleus belongs to it, so the smallest
+// distance counts over slightly changed limits.
 double smallest_distance(std::span<const double> logits, const SamplingRow& row, int64_t id) {
   double distance = 1.0;
   for (const double nudge : {0.0, -1e-6, 1e-6}) {
@@ -154,7 +157,7 @@ SamplingRule golden_rule(const nlohmann::json& entry) {
           .repetition_penalty = rule["repetition_penalty"].get<double>()};
 }
 
-// Rows of one rule whose numbers are spread evenly over [0, 1).
+// Returns rows with the same rule, whose numbers are spread evenly over [0, 1).
 std::vector<SamplingRow> spread_rows(const SamplingRule& rule, int64_t count,
                                      std::span<const int32_t> seen) {
   std::vector<SamplingRow> rows;
@@ -165,8 +168,8 @@ std::vector<SamplingRow> spread_rows(const SamplingRule& rule, int64_t count,
   return rows;
 }
 
-// Numbers spread evenly over [0, 1) find each id as often as its share predicts, except
-// at the two ends of its interval.
+// The numbers are spread evenly over [0, 1), so each id is found as often as its share predicts, up
+// to one number at each end of its interval.
 TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
   constexpr int64_t kNumbers = 2000;
   for (const nlohmann::json& entry : golden()) {
@@ -182,8 +185,8 @@ TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
   }
 }
 
-// The shares are checked by few numbers, for tables that take long for each row: every number has
-// to find the id whose share holds it.
+// For tables that need long for each row: a few numbers must each find the id whose share contains
+// them.
 TEST(Sampler, FewNumbersFindTheSharesAfterTransformersProcessors) {
   constexpr int64_t kNumbers = 3;
   for (const nlohmann::json& entry : golden()) {
@@ -202,7 +205,8 @@ TEST(Sampler, FewNumbersFindTheSharesAfterTransformersProcessors) {
   }
 }
 
-// Pearson's statistic of drawn ids against shares in closed form, ids of few draws together.
+// Returns Pearson's statistic of the drawn ids against the exact shares. Ids with few expected
+// draws form one cell.
 double chi_square(const std::vector<int64_t>& drawn, const std::vector<double>& shares,
                   int64_t& cells) {
   constexpr double kLeast = 10;
@@ -224,14 +228,15 @@ double chi_square(const std::vector<int64_t>& drawn, const std::vector<double>& 
   return statistic;
 }
 
-// Logits -i / 50 of 1000 ids make a geometric distribution with exact cuts.
+// The logits -i / 50 of 1000 ids give a geometric distribution, for which the cuts are known
+// exactly.
 TEST(Sampler, DrawsPassAChiSquareTest) {
   constexpr int64_t kIds = 1000;
   constexpr int64_t kDraws = 20000;
   const at::Tensor logits = at::arange(kIds, at::kFloat).div_(-50.0).expand({kDraws, kIds});
   struct Kind {
     SamplingRule rule;
-    double decay;  // factor between the shares of neighbouring ids
+    double decay;  // the ratio of the shares of neighbouring ids
     int64_t kept;
   };
   const double decay = std::exp(-1.0 / 50);
@@ -257,7 +262,7 @@ TEST(Sampler, DrawsPassAChiSquareTest) {
           std::pow(kind.decay, id) * (1 - kind.decay) / (1 - std::pow(kind.decay, kind.kept));
     int64_t cells = 0;
     const double statistic = chi_square(sampled_tokens(logits, kind.rule, uniform), shares, cells);
-    // Five deviations of a chi-square distribution above its mean.
+    // The bound is five standard deviations above the mean of the chi-square distribution.
     const auto freedom = static_cast<double>(cells - 1);
     EXPECT_LT(statistic, freedom + 5 * std::sqrt(2 * freedom)) << cells << " cells";
     std::swap(shares[0], shares[kind.kept - 1]);
@@ -268,7 +273,8 @@ TEST(Sampler, DrawsPassAChiSquareTest) {
 
 constexpr int32_t kSeenIds[] = {2, 7, 7};
 
-// Temperature, top-k, top-p, min-p and penalty in every combination, and greedy with and without.
+// Returns every combination of temperature, top-k, top-p, min-p and penalty, and greedy rules with
+// and without penalty.
 std::vector<SamplingRule> every_combination() {
   std::vector<SamplingRule> rules;
   for (int parts = 0; parts < 32; ++parts)
@@ -287,20 +293,22 @@ std::string text_of(const SamplingRule& rule) {
                      rule.top_k, rule.top_p, rule.min_p, rule.repetition_penalty);
 }
 
-// Likely and unlikely ids in turn.
+// Returns logits in which likely and unlikely ids alternate.
 at::Tensor ordinary_logits(int64_t ids) {
   const at::Tensor order = at::arange(ids, at::kLong).mul_(5).remainder(ids);
   return order.to(at::kFloat).div_(-0.25f * static_cast<float>(ids)).add_(1.0f);
 }
 
-// A statistic above this comes once in a million: Wilson and Hilferty's cube root.
+// Returns a bound that the statistic exceeds once in a million cases, by the cube root
+// approximation of Wilson and Hilferty.
 double chi_square_bound(int64_t freedom) {
   constexpr double kDeviations = 4.75;
   const double ninth = 2.0 / (9.0 * static_cast<double>(freedom));
   return static_cast<double>(freedom) * std::pow(1 - ninth + kDeviations * std::sqrt(ninth), 3);
 }
 
-// Several answers to one prompt: rows of the same logits that differ in their numbers alone.
+// Draws several answers to one prompt: the rows have the same logits and differ only in their
+// random numbers.
 TEST(Sampler, FewDrawsOfEveryCombinationPassAChiSquareTest) {
   constexpr int64_t kIds = 12;
   constexpr int64_t kDraws = 40;
@@ -337,7 +345,7 @@ TEST(Sampler, FewDrawsOfEveryCombinationPassAChiSquareTest) {
       EXPECT_LT(statistic, chi_square_bound(cells - 1)) << cells << " cells";
     }
     if (!finds_greedy) {
-      // A sampler that draws the likeliest id alone would be found.
+      // The test would detect a sampler that always picks the most likely id.
       const auto most = std::max_element(shares.begin(), shares.end()) - shares.begin();
       const double of_greedy = chi_square(std::vector<int64_t>(kDraws, most), shares, cells);
       finds_greedy = cells > 1 && of_greedy > chi_square_bound(cells - 1);
@@ -355,7 +363,8 @@ std::vector<SampledToken> tokens_of_aten(const at::Tensor& logits_RV, int64_t nu
   return read_tokens(ops.pick(logits_RV, num_ids, rows, tables, {}).sampled_RS);
 }
 
-// But where a number lies on the edge between two ids, whose places each table rounds itself.
+// An id may differ only if the number lies at the edge between two ids, which each table rounds on
+// its own.
 TEST(Sampler, SameSeedDrawsTheIdsOfTheAtenTable) {
   constexpr int64_t kIds = 96;
   constexpr int64_t kDraws = 6;

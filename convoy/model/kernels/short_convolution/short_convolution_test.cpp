@@ -22,7 +22,7 @@ RowIndex rows_of(const std::vector<int64_t>& lengths) {
   return RowIndex(starts);
 }
 
-// torch's convolution of each row.
+// Applies torch's convolution to each row.
 at::Tensor convolved_rows(const Tensors& in, const RowIndex& rows) {
   const int64_t channels = in[1].size(0), taps = in[1].size(1);
   Tensors out{in[0].narrow(0, 0, 0)};
@@ -72,7 +72,7 @@ class ConvolutionBits : public ::testing::Test {
   void TearDown() override {
     if (threads_before_ > 0) at::set_num_threads(threads_before_);
   }
-  // The output and both gradients.
+  // Returns the output and the gradients of both inputs.
   static Tensors results_of(const at::Tensor& x, const at::Tensor& weight, const RowIndex& rows,
                             const at::Tensor& cotangent) {
     const Tensors in{x.detach().requires_grad_(), weight.detach().requires_grad_()};

@@ -43,15 +43,15 @@ struct DotOperands {
   std::vector<c10::BFloat16> offsets;
 };
 
-// Every product and sum of these is a number that fp32 holds: blocks have the largest magnitude 127
-// times a power of two, scales and offsets of the weight are powers of two.
+// fp32 holds every product and every sum of these operands exactly: the largest magnitude of a
+// block is 127 times a power of two, and scales and offsets of the weight are powers of two.
 DotOperands exact_operands(const DotCase& of, uint32_t seed) {
   std::mt19937 draw(seed);
   DotOperands made;
   const int lowest = of.bits == 8 ? -127 : -8;
   const int highest = of.bits == 8 ? 127 : 7;
   for (int64_t at = 0; at < of.columns * of.inner; ++at) {
-    const bool extreme = at / of.inner % 3 == 0;  // whole columns at an end
+    const bool extreme = at / of.inner % 3 == 0;  // all codes of the column are at one end
     made.codes.push_back(extreme ? (at / of.inner % 2 == 0 ? lowest : highest)
                                  : lowest + static_cast<int>(draw() % (highest - lowest + 1)));
   }
@@ -80,7 +80,7 @@ DotOperands random_operands(const DotCase& of, uint32_t seed) {
   return made;
 }
 
-// Values of x once rounded, by plain arithmetic.
+// Rounds the values of x to codes and back, by plain arithmetic.
 std::vector<double> rounded_values(const DotCase& of, const std::vector<float>& x) {
   std::vector<double> rounded;
   for (int64_t at = 0; at < of.rows * of.inner; ++at) {
@@ -97,7 +97,7 @@ std::vector<double> rounded_values(const DotCase& of, const std::vector<float>& 
 
 struct DotSums {
   std::vector<double> sums;
-  std::vector<double> magnitudes;  // sums of the terms' magnitudes
+  std::vector<double> magnitudes;  // sums of the terms' absolute values
 };
 DotSums plain_sums(const DotCase& of, const DotOperands& operands, bool offsets) {
   const std::vector<double> x = rounded_values(of, operands.x);
@@ -170,7 +170,7 @@ void check_exact_sums() {
 
 TEST(IntegerDots, SumsOfWholeNumbersAreExactOnEveryLevel) {
   check_exact_sums<float>();
-  check_exact_sums<c10::BFloat16>();  // holds these x
+  check_exact_sums<c10::BFloat16>();  // bf16 holds these x exactly
 }
 
 TEST(IntegerDots, AddUpWhatAPlainLoopRoundsOnEveryLevel) {
@@ -180,7 +180,7 @@ TEST(IntegerDots, AddUpWhatAPlainLoopRoundsOnEveryLevel) {
       const DotOperands operands = random_operands(of, 5);
       const DotSums wanted = plain_sums(of, operands, offsets);
       const std::vector<float> found = sums_of(*dots, of, operands, offsets);
-      // A block rounds its scale, its two terms and the total.
+      // A block rounds four times: its scale, its two terms and the total.
       const double steps = 4.0 * static_cast<double>(rounded_blocks(of.inner)) + 4;
       for (int64_t at = 0; at < of.rows * of.columns; ++at)
         ASSERT_NEAR(found[at / of.columns * of.stride() + at % of.columns], wanted.sums[at] + 1,

@@ -47,7 +47,7 @@ TEST(NeighbouringTasks, EachRunsOnce) {
   }
 }
 
-// One thread is held up by its first task: the other takes the rest of both shares.
+// The first task blocks one thread, so the other thread takes the remaining tasks of both shares.
 TEST(NeighbouringTasks, AFreeThreadHelpsTheOthers) {
   if (at::get_num_threads() < 2) GTEST_SKIP() << "one thread has nobody to help";
   constexpr int64_t kTasks = 64;

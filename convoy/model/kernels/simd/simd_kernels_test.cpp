@@ -11,7 +11,8 @@
 namespace convoy::kernels {
 namespace {
 
-// Every level this machine runs must agree with double arithmetic, not only the one that is chosen.
+// Every instruction set that this machine has must agree with double precision, not only the chosen
+// one.
 template <class Element>
 void check_multiply(CpuIsa isa, GemmShape shape) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;
@@ -180,7 +181,7 @@ TEST(SimdKernels, WideningOnEveryLevelIsExact) {
   }
 }
 
-// Deterministic generation depends on this: a row's product does not depend on the number of rows.
+// Deterministic generation needs this: the product of a row does not depend on the number of rows.
 template <class Element>
 void check_rows_alone(CpuIsa isa, int64_t k, int64_t n) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;
@@ -204,7 +205,7 @@ void check_rows_alone(CpuIsa isa, int64_t k, int64_t n) {
         << cpu_isa_name(isa) << " " << rows << " rows of " << k << " to " << n;
 }
 
-// Random words of panels, and the codes [k, n] in them; bytes are never -128.
+// Random words of packed panels, and the codes [k, n] that they hold. A byte is never -128.
 struct Codes {
   at::Tensor words;
   at::Tensor b;
@@ -229,7 +230,7 @@ Codes random_codes(int bits, int64_t k, int64_t n) {
   return {words, codes.transpose(0, 1).flatten(1).slice(0, 0, k).slice(1, 0, n)};
 }
 
-// Products of codes and of unpacked codes must agree to the last bit.
+// The product of codes and the product of unpacked codes must have the same bits.
 template <class Element>
 void check_bytes(CpuIsa isa, int64_t k, int64_t n) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;
@@ -271,7 +272,8 @@ TEST(SimdKernels, ProductsWithBytesOnEveryLevel) {
   }
 }
 
-// Few rows decode in registers, many unpack first: a row has the same bits both ways.
+// With few rows the kernel decodes codes in registers, with many it unpacks them first; a row has
+// the same bits in both cases.
 template <class Element>
 void check_nibbles(CpuIsa isa, GemmShape shape, int64_t inputs, bool with_offsets) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;
@@ -359,7 +361,7 @@ TEST(SimdKernels, ExponentialOnEveryLevel) {
     simd_kernels<float>(isa).softmax_row(x.const_data_ptr<float>(), y.mutable_data_ptr<float>(),
                                          x.numel(), 0.0f);
     const at::Tensor wanted = x.to(at::kDouble).exp();
-    // Below the smallest normal number the result is 0.
+    // A result below the smallest normal number is 0.
     const at::Tensor error = (y.to(at::kDouble) - wanted).abs() / wanted.clamp_min(2e-38);
     EXPECT_LT(error.masked_select(x.gt(-87.3)).max().item<double>(), 3e-7) << cpu_isa_name(isa);
     EXPECT_EQ(y.masked_select(x.lt(-87.4)).abs().max().item<float>(), 0.0f);
@@ -371,7 +373,8 @@ at::Tensor soft_cap_of(const at::Tensor& x, SoftCap parameters) {
   return (x.to(at::kDouble) * (parameters.scale / cap)).tanh() * cap;
 }
 
-// Numbers whose tanh is nearly the number itself, nearly 1 and everything between.
+// The numbers cover the ranges where tanh is nearly the number itself, where it is nearly 1, and
+// all between.
 TEST(SimdKernels, SoftCapOnEveryLevel) {
   const at::Tensor x = at::cat({at::linspace(-700, 700, 4001), at::linspace(-30, 30, 2003),
                                 at::logspace(-30, 0, 301), at::tensor({0.0f, -0.0f})});

@@ -16,13 +16,14 @@ TEST(RowNoise, IsUniformWithinTheBoundOfEachRow) {
   const RowIndex rows({0, 100, 100, 1000});
   const at::Tensor noise = add_row_noise(at::zeros({1000, kWidth}), rows, kAlpha, 11);
   for (const auto& [begin, end] : {std::pair{0, 100}, {100, 1000}}) {
-    // transformers.integrations.neftune: alpha / sqrt(tokens * width).
+    // The bound of transformers.integrations.neftune: alpha / sqrt(tokens * width).
     const double bound = kAlpha / std::sqrt(static_cast<double>((end - begin) * kWidth));
     const at::Tensor part = noise.narrow(0, begin, end - begin).to(at::kDouble).div(bound);
     const auto count = static_cast<double>(part.numel());
     EXPECT_LE(part.abs().max().item<double>(), 1.0);
     EXPECT_GT(part.abs().max().item<double>(), 1.0 - 20 / count);
-    // Uniform numbers have E x = 0, E x^2 = 1/3, E x^4 = 1/5; bounds are five standard errors.
+    // The moments of uniform numbers are E x = 0, E x^2 = 1/3 and E x^4 = 1/5; the bounds are five
+    // standard errors.
     EXPECT_NEAR(part.mean().item<double>(), 0, 5 * std::sqrt(1.0 / 3 / count));
     EXPECT_NEAR(part.square().mean().item<double>(), 1.0 / 3, 5 * std::sqrt(4.0 / 45 / count));
     EXPECT_NEAR(part.pow(4).mean().item<double>(), 1.0 / 5, 5 * std::sqrt(16.0 / 225 / count));

@@ -58,7 +58,7 @@ TEST_F(ControlStoreTest, GlooGroupsMeetAtIt) {
       RankEnvironment environment;
       environment.rank = rank;
       environment.world = kRanks;
-      environment.local_world = 1;  // as if on hosts of their own
+      environment.local_world = 1;  // each rank counts as on a host of its own
       environment.run_id = "run";
       environment.own_address = "127.0.0.1";
       environment.store_address = coordinator_->endpoint().text();

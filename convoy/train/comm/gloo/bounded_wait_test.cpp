@@ -9,8 +9,8 @@
 namespace convoy::comm {
 namespace {
 
-// A work like that of ProcessGroupGloo: a wait beyond its limit throws c10::Error. The work may end
-// while that exception is made.
+// Imitates a work of ProcessGroupGloo, which throws c10::Error if a wait exceeds its limit. The
+// work may end while that exception is created.
 class SlowWork : public c10d::Work {
  public:
   explicit SlowWork(bool ends_as_time_is_up, std::exception_ptr failure = nullptr)

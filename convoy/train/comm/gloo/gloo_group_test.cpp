@@ -35,8 +35,8 @@ class SlowStore : public c10d::PrefixStore {
   milliseconds delay_;
 };
 
-// The other ranks are connected to the late rank long before it is to them, and have nothing to do;
-// rank 0 keeps the store. Gloo decides by addresses which connections do not depend on the late
+// The other ranks finish connecting long before the late rank does, and then have nothing to do;
+// rank 0 holds the store. Gloo decides by the addresses which connections do not depend on the late
 // rank, so each rank is late once.
 RANK_BODY(OneConnectsLate) {
   const auto store_barrier =

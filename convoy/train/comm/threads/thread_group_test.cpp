@@ -10,7 +10,7 @@
 namespace convoy::comm {
 namespace {
 
-// Runs `body` as every rank; returns what each threw, by rank.
+// Runs `body` as every rank. Returns the error of each rank, by rank.
 std::vector<std::string> run_ranks(int count, const std::function<void(Group&)>& body,
                                    std::chrono::seconds timeout = std::chrono::seconds(300)) {
   telemetry::FlightWriter flight;

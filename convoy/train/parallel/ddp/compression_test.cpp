@@ -18,7 +18,7 @@ std::unique_ptr<comm::Group> join_compressed() {
 
 at::Tensor gradient_of(int rank) {
   at::manual_seed(static_cast<uint64_t>(100 + rank));
-  return at::randn({3000}) * at::pow(10.0, at::randn({3000}));  // has many magnitudes
+  return at::randn({3000}) * at::pow(10.0, at::randn({3000}));  // many orders of magnitude
 }
 
 std::vector<at::Tensor> reduced(comm::Group& group, const at::Tensor& gradient) {
@@ -41,7 +41,7 @@ RANK_BODY(WithinTheStatedBound) {
   EXPECT_TRUE(((found[0] - sum).abs() <= bound).all().item<bool>());
   EXPECT_TRUE(((found[1] + 0.5 * sum).abs() <= 0.5 * bound).all().item<bool>());
   EXPECT_FALSE(found[0].equal(sum)) << "nothing was rounded";
-  // Every rank has the same bits.
+  // All ranks have the same bits.
   at::Tensor all = at::empty({group->size() * 3000});
   group->all_gather(found[0], all);
   EXPECT_TRUE(all.view({-1, 3000}).eq(found[0]).all().item<bool>());
@@ -62,7 +62,7 @@ TEST(Compression, WhatBf16HoldsIsSummedExactly) {
   testing::expect_all_well(testing::start_ranks(2, "WhatBf16Holds"));
 }
 
-// Micro-batches of one rank add up in fp32: only their sum is rounded.
+// The micro-batches of a rank are added in fp32; only their sum is rounded.
 RANK_BODY(Accumulates) {
   const auto group = join_compressed();
   const at::Tensor value = at::ones({1}).set_requires_grad(true);
@@ -74,13 +74,14 @@ RANK_BODY(Accumulates) {
       (value * (micro == 0 ? 256.0 : 1.0 / 16)).sum().backward();
     }
     ddp.finish_gradients();
-    // 256 + 63 / 16 = 259.9375 is 260 in bf16; 256 when each addition is rounded.
+    // 256 + 63 / 16 = 259.9375 rounds to 260 in bf16. If each addition were rounded, the sum would
+    // be 256.
     EXPECT_EQ(ddp.shards()[0].gradient.item<float>(), 520);
     EXPECT_EQ(ddp.shards()[0].gradient.scalar_type(), at::kFloat);
     ddp.finish_step();
   }
 }
-// zero2 rounds each micro-batch, and adds the sums over ranks up in fp32.
+// zero2 rounds the gradient of each micro-batch, and adds the sums over ranks in fp32.
 RANK_BODY(ShardsAccumulate) {
   const auto group = join_compressed();
   for (const ShardLevel level : {ShardLevel::Optimizer, ShardLevel::Gradients}) {
@@ -93,7 +94,7 @@ RANK_BODY(ShardsAccumulate) {
         (value * (micro == 0 ? 257.0 : 1.0 / 16)).sum().backward();
       }
       sharded.finish_gradients();
-      // Each of two ranks has 257 + 63 / 16 = 260.9375; 257 alone is 256 in bf16.
+      // Each of the two ranks has 257 + 63 / 16 = 260.9375; 257 alone rounds to 256 in bf16.
       const double wanted = level == ShardLevel::Optimizer ? 520 : 2 * (256 + 63.0 / 16);
       for (const ParameterShard& shard : sharded.shards())
         EXPECT_EQ(shard.gradient.item<float>(), wanted);

@@ -52,12 +52,12 @@ void run_steps(Strategy& strategy, telemetry::FlightWriter& flight, const Layers
 
 double end_of(const json& slice) { return slice["ts"].get<double>() + slice["dur"].get<double>(); }
 
-// Expects that `num_within` of the layers' reductions begin within the last backward of a step.
+// Expects that in each step, `num_within` reductions of layers begin during the last backward pass.
 void expect_overlap(const telemetry::StepTrace& trace, int rank, const std::string& reduction,
                     int num_within) {
   const json text = json::parse(trace.chrome_json({.rank = rank}));
   std::vector<json> steps, backwards;
-  std::map<uint64_t, std::pair<double, double>> reductions;  // begin and end by number
+  std::map<uint64_t, std::pair<double, double>> reductions;  // begin and end, by number
   for (const json& event : text.at("traceEvents")) {
     const std::string name = event["name"], kind = event.value("cat", "");
     if (kind == "step") steps.push_back(event);
@@ -68,7 +68,7 @@ void expect_overlap(const telemetry::StepTrace& trace, int rank, const std::stri
     }
   }
   ASSERT_EQ(steps.size(), 3U);
-  ASSERT_EQ(backwards.size(), 6U);  // two micro-batches each
+  ASSERT_EQ(backwards.size(), 6U);  // two micro-batches in each step
   ASSERT_EQ(reductions.size(), 3U * kLayers);
   for (const auto& [number, times] : reductions) EXPECT_LE(times.first, times.second);
   for (size_t step = 0; step < steps.size(); ++step) {
@@ -107,7 +107,7 @@ class Traced {
 RANK_BODY(Overlap) {
   Traced traced;
   const Layers layers;
-  Ddp ddp(traced.group(), 1);  // a bucket per layer
+  Ddp ddp(traced.group(), 1);  // a bucket for each layer
   ddp.prepare({{.name = "layers", .trained = layers.parameters}});
   traced.run(ddp, layers, "world all_reduce", kLayers);
 }
@@ -115,7 +115,8 @@ TEST(Overlap, EveryBucketIsSentBeforeBackwardEnds) {
   testing::expect_all_well(testing::start_ranks(2, "Overlap"));
 }
 
-// Two units are always on their way within the node: backward's last two go on after it.
+// Two units are always still being reduced within the node, so the last two units of backward
+// follow after it.
 RANK_BODY(OverlapOfReplicas) {
   Traced traced;
   const Layers layers;

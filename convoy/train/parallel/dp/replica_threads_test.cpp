@@ -108,7 +108,7 @@ TEST(Replicas, RepeatBitForBit) {
     EXPECT_TRUE(first[0][index].equal(again[0][index]));
 }
 
-// Two numbers have one sum in either order.
+// The sum of two numbers does not depend on their order.
 RANK_BODY(TwoProcesses) {
   const auto group = comm::join_group(comm::read_rank_environment(), kReplicaTimeout);
   ReplicaNetwork network(group->rank());

@@ -20,10 +20,10 @@ std::unique_ptr<comm::Group> join_sharded() {
   return comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
 }
 
-constexpr int64_t kWidth = 30;  // weights that lie across pieces
+constexpr int64_t kWidth = 30;  // the pieces do not end at the ends of weights
 
-// Units 0 and 3 train whole, unit 1 has a frozen part, unit 2 is frozen and held in codes. The
-// number of trained elements of unit 1 is a multiple of no number of ranks.
+// Units 0 and 3 are trained completely, unit 1 has a frozen part, and unit 2 is frozen and held in
+// codes. No number of ranks divides the number of trained elements of unit 1.
 class Network {
  public:
   explicit Network(at::ScalarType dtype, int64_t seed) {
@@ -38,7 +38,7 @@ class Network {
       }
       if (layer == 1) unit.trained.push_back({"unused", random({7}, dtype)});
       for (const nn::NamedTensor& parameter : unit.trained) parameter.value.requires_grad_();
-      at::manual_seed(static_cast<uint64_t>(layer));  // frozen values are the same on every rank
+      at::manual_seed(static_cast<uint64_t>(layer));  // all ranks have the same frozen values
       if (layer == 1) unit.frozen.push_back({name + ".base", random({kWidth, kWidth}, dtype)});
       if (layer == 2) {
         unit.frozen.push_back({name + ".codes", at::randint(256, {kWidth, kWidth}, at::kByte)});
@@ -48,7 +48,7 @@ class Network {
     }
   }
 
-  // Sum over rows, so that parts of a batch add up.
+  // The loss is a sum over rows, so the losses of parts of a batch add up.
   at::Tensor loss(const at::Tensor& rows, nn::Residency* residency) const {
     at::Tensor x = rows.to(units[0].trained[0].value.scalar_type());
     for (size_t index = 0; index < units.size(); ++index) {
@@ -69,7 +69,7 @@ class Network {
     y = at::addmm(unit.trained[1].value, y, unit.trained[0].value);
     return at::tanh(y.to(at::kFloat) * unit.trained[2].value).to(x.scalar_type());
   }
-  // Whole, or held in few bits: codes and a scale for each row.
+  // Returns the frozen weight, which is stored whole or as codes with a scale for each row.
   static at::Tensor frozen_weight(const nn::Unit& unit) {
     const at::Tensor& first = unit.frozen[0].value;
     if (unit.frozen.size() == 1) return first;
@@ -94,7 +94,7 @@ std::vector<optim::OptimizedParameter> optimized(const Strategy& strategy) {
   return list;
 }
 
-// Trains for eight steps. Steps of two rows may leave ranks and micro-batches empty.
+// Trains for eight steps. In steps of two rows, some ranks or micro-batches have no rows.
 Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
              std::vector<double>* gradient_squares = nullptr) {
   Network network(dtype, strategy.rank() + 1);  // prepare() gives all ranks rank 0's values
@@ -121,7 +121,7 @@ Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
     optimizer.step(0.01);
     strategy.finish_step();
   }
-  // The values of every unit, one after another.
+  // Collects the values of every unit.
   Values values;
   const at::NoGradGuard no_grad;
   for (size_t index = 0; index < network.units.size(); ++index) {
@@ -218,7 +218,7 @@ RANK_BODY(HoldsItsPiece) {
   EXPECT_EQ(bytes_held(), 0U);
   strategy.begin_micro_batch(MicroBatch::Last);
   const at::Tensor loss = network.loss(sharded_batch_of(4, 1), strategy.residency());
-  EXPECT_EQ(bytes_held(), 0U);  // between forward and backward
+  EXPECT_EQ(bytes_held(), 0U);  // none of it between forward and backward
   loss.backward();
   strategy.finish_gradients();
   EXPECT_EQ(bytes_held(), 0U);
@@ -232,7 +232,8 @@ RANK_BODY(HoldsItsPiece) {
 }
 TEST(Sharded, BetweenUsesOnlyThePieceIsHeld) { expect_all_well(start_ranks(2, "HoldsItsPiece")); }
 
-// The next pass takes the values as they come; readers without a residency wait for all at once.
+// The next pass waits for the values of each unit in turn; a reader without a residency waits for
+// all values.
 RANK_BODY(SettlesValues) {
   const auto group = join_sharded();
   Network network(at::kFloat, 1);
@@ -297,7 +298,7 @@ TEST(GatherOrder, LearnsForwardAndBackward) {
     }
   };
   pass(false);
-  pass(false);  // from the last unit of a pass to the next one's first
+  pass(false);  // from a pass's last unit to the next pass's first
   pass(true);
 }
 
