@@ -75,7 +75,7 @@ class Trained : public ::testing::Test {
 
   void train(const std::string& devices, const std::string& run, const nlohmann::json& config) {
     const auto held = telemetry::RunFolder::create(folder_ / run, run);
-    write_file_atomic(held.config_path(), config.dump());  // JSON is YAML
+    write_file_atomic(held.config_path(), config.dump());  // JSON is also YAML
     const std::atomic<bool> stop = false;
     EXPECT_EQ(
         recipes::fine_tune(
@@ -84,7 +84,7 @@ class Trained : public ::testing::Test {
         ExitCode::Done);
   }
 
-  // Trains on the device and on the CPU, and compares `files` of the runs.
+  // Trains on the device and on the CPU, and compares the files `files` of both runs.
   void expect_same(const nlohmann::json& config, const std::vector<std::string>& files) {
     train("sim", "device", config);
     {
@@ -136,7 +136,7 @@ TEST_F(Trained, ReplicasAreAsManyAsDevices) {
     EXPECT_TRUE(bytes("all/" + file) == bytes("two/" + file)) << file;
 }
 
-// Decoded weights, checkpoints and the exported adapter.
+// Training decodes the weights on the device; checkpoints and the exported adapter equal the CPU's.
 TEST_F(Trained, AnAdapterOfAQuantisedModelIsThatOfTheCpu) {
   testing::make_model(folder_ / "model");
   nlohmann::json config = conversations(folder_ / "model");

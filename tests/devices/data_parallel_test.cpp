@@ -14,7 +14,8 @@
 namespace convoy {
 namespace {
 
-// LibTorch moves no module between the CPU and a device of this kind: it is made where it lies.
+// The module is made on its device, because LibTorch does not move modules between the CPU and a
+// device of this kind.
 struct NetImpl : torch::nn::Cloneable<NetImpl> {
   explicit NetImpl(at::Device device) : device_(device) { reset(); }
   void reset() override {
@@ -41,7 +42,7 @@ struct Gradients {
   std::vector<at::Tensor> of_parameters;
 };
 
-// Returns the gradients after two passes, which add up.
+// Returns the gradients that two passes add up.
 template <class Model>
 Gradients gradients_of(Net& net, Model& model, at::Device device) {
   const at::Tensor x = at::arange(20, at::kFloat).view({5, 4}).div_(7).sin_().to(device);
@@ -87,7 +88,7 @@ TEST_F(DataParallelOnDevices, ReplicasMayShareADeviceOrHaveTheirOwn) {
   expect_gradients_of_the_module({second_, first_, second_});
 }
 
-// Without an order between the streams the device itself finds fault.
+// Without an order between the streams, the simulated device reports a fault.
 TEST_F(DataParallelOnDevices, ReplicasWorkOnTheCallersStreams) {
   const c10::impl::VirtualGuardImpl backend(first_.type());
   const std::vector<c10::Stream> streams = {backend.getNewStream(first_),
@@ -109,7 +110,7 @@ TEST_F(DataParallelOnDevices, BackwardMayBeCalledOnOtherStreamsThanForward) {
     loss = std::get<0>(model(at::ones({4, 4}, first_))).sum();
   }
   loss.backward();
-  // The gradient is read on the stream of backward().
+  // The stream of backward() reads the gradient.
   EXPECT_GT(net->first.grad().abs().sum().item<float>(), 0);
   EXPECT_EQ(net->bias.grad().sum().item<float>(), 12);
 }

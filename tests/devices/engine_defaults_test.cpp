@@ -73,14 +73,15 @@ TEST_F(EngineOnACard, LeavesHalfToATraining) {
   EXPECT_EQ(beside.claim, nullptr);
 }
 
-// Other processes start and end meanwhile: a run that repeats has to plan the same steps.
+// Other processes start and end during a run, and a deterministic run must still plan the same
+// steps.
 TEST_F(EngineOnACard, DeterministicRunsTakeNoNoticeOfOthers) {
   const recipes::LoadedModel model = loaded(simulated::device(1));
   settings::EngineFlags flags;
   flags.deterministic = true;
   const int64_t alone = config(model, flags).kv_memory_bytes;
   EXPECT_EQ(alone, config(model).kv_memory_bytes);
-  // The card's own memory counts, and what this process has of it.
+  // The plan counts the card's own memory, and the part of it that this process holds.
   simulated::set_capacity(1, kCardBytes / 2);
   EXPECT_LT(config(model, flags).kv_memory_bytes, alone);
 }
@@ -97,7 +98,7 @@ TEST_F(EngineOnACard, TwoNeverShareItByAccident) {
          {"sim:1 has the engine of process ", "CUDA_VISIBLE_DEVICES", "give each its --kv-blocks"})
       EXPECT_NE(sentence.find(words), std::string::npos) << sentence;
   }
-  // The other device is free, and an engine that is given --kv-blocks may share a device.
+  // The other device is free. An engine with --kv-blocks may share a device.
   EXPECT_NO_THROW(config(loaded(simulated::device(0))));
   settings::EngineFlags flags;
   flags.kv_blocks = 9;

@@ -26,7 +26,7 @@ class LateReading : public ::testing::Test {
   std::unique_ptr<nn::CausalLm> model_on(at::Device device) const {
     return models::load_causal_lm(io::ModelFolder::open(folder_.path()), at::kFloat, device);
   }
-  // Every kind of draw; some end before their length.
+  // Returns requests with every kind of draw. Some of their texts end before their greatest length.
   static std::vector<generate::Request> requests() {
     std::vector<generate::Request> made;
     for (int32_t number = 0; number < 5; ++number)

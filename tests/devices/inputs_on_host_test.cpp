@@ -36,7 +36,8 @@ TEST_F(InputsOnHostOfADevice, ComeBackWithoutAWait) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
-// The copy of x has its own stream. On the stream of the blocks this change would be in order.
+// x is copied on a separate stream. On the stream of the blocks, the change of x below would be in
+// order.
 TEST_F(InputsOnHostOfADevice, AreReadBesideTheBlocks) {
   InputsOnHost inputs(device_);
   const at::Tensor x = at::ones({8}, device_);

@@ -39,7 +39,8 @@ std::unique_ptr<nn::CausalLm> on_device(const fs::path& folder) {
   return model;
 }
 
-// The states of two rows: prompts of 5 and of 3 tokens, and then one more token of each row.
+// Returns the hidden states of two rows: of prompts with 5 and 3 tokens, and then of one more token
+// in each row.
 at::Tensor states_of(nn::CausalLm& model) {
   const at::NoGradGuard no_grad;
   testing::GrowingCache cache(model, 2);
@@ -55,7 +56,8 @@ at::Tensor states_of(nn::CausalLm& model) {
   return at::cat({prompts, pass({9, 8}, {5, 3}, {0, 1, 2})});
 }
 
-// `change` is done after joining to one and without it to the other.
+// Joins the projections of one of two models, applies `change` to both, and compares their states
+// and parameters.
 void expect_same_states(const fs::path& folder, void (*change)(nn::CausalLm&), double tolerance) {
   const auto apart = on_device(folder), joined = on_device(folder);
   joined->join_projections();

@@ -39,7 +39,7 @@ TEST_F(PieceReaderOnTheDevice, PassesAllBytesInPieces) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
-// Whoever changes a tensor too early is found, at any time.
+// The simulated device detects a change of a tensor that comes too early, at whatever time it runs.
 TEST_F(PieceReaderOnTheDevice, AnUpdateBeforeTheLastPieceIsFound) {
   PieceReader reader(kPieceBytes);
   const at::Tensor tensor = at::ones({200}, at::kFloat).to(simulated::device(0));

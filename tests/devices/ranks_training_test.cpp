@@ -69,7 +69,7 @@ class RanksTraining : public ::testing::TestWithParam<std::pair<const char*, con
   void train(const std::string& devices) {
     const std::filesystem::path run = folder_ / devices;
     const auto held = telemetry::RunFolder::create(run, devices);
-    write_file_atomic(held.config_path(), config().dump());  // JSON is YAML
+    write_file_atomic(held.config_path(), config().dump());  // JSON is also YAML
     testing::expect_all_well(testing::start_ranks(
         2, "TrainsOnItsDevice", {.environment = {{"DEVICES", devices}, {"RUN", run.string()}}}));
   }

@@ -20,7 +20,7 @@ data::BatchPlan plan() {
   return {data::TokenDataset::from_rows(rows), {.batch_size = 2, .grad_accum = 2}};
 }
 
-// Reads every batch of five steps, as training does.
+// Reads every batch of five steps as training does.
 std::vector<at::Tensor> read_all(const data::BatchPlan& plan, at::Device device) {
   constexpr int64_t kSteps = 5;
   train::StepBatches batches(plan, 0, device, {.first = 0, .end = kSteps});

@@ -71,11 +71,11 @@ data::TokenDataset rows() {
   return data::TokenDataset::from_rows(encoded);
 }
 
-// The state after a few steps of two micro-batches.
+// The values after a few steps with two micro-batches each.
 struct TrainedValues {
   std::vector<double> losses;
   std::vector<double> norms;
-  Tensors parameters;  // on the CPU
+  Tensors parameters;  // copied to the CPU
   Tensors states;
 };
 
@@ -180,7 +180,7 @@ TEST_P(OnTheDevice, TrainsToTheBitsOfTheCpu) {
 
 TEST_P(OnTheDevice, AStepWaitsOnceForTheDevice) {
   Training training(GetParam(), simulated::device(0));
-  training.step(0);  // makes tables and states
+  training.step(0);  // creates tables and states
   simulated::reset_host_waits();
   training.step(1);
   const std::vector<simulated::HostWait> waits = simulated::host_waits();
@@ -216,7 +216,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.model = "llama", .recompute = nn::Recompute::Blocks, .offloads = true}),
     [](const auto& tested) { return tested.param.name(); });
 
-// Beyond one block, what a pass keeps for backward is on the host.
+// Of all blocks, only one has the inputs that it keeps for backward on the device; the others keep
+// them on the host.
 TEST(OffloadedInputs, TakeTheirMemoryFromTheDevice) {
   simulated::install(2);
   const auto kept_bytes = [](nn::KeptInputs kept) {
@@ -237,7 +238,7 @@ TEST(OffloadedInputs, TakeTheirMemoryFromTheDevice) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
-// The moments of one parameter at a time are on the device.
+// The device holds the moments of only one parameter at a time.
 TEST(PagedMoments, LieOnTheHostBetweenSteps) {
   simulated::install(2);
   constexpr int64_t kNumel = 1000;
@@ -283,12 +284,12 @@ TEST(PlantedFault, AWaitThatIsMissingIsFound) {
   const at::Tensor hidden_TD = model->hidden_states(batch.tokens, {});
   const c10::impl::VirtualGuardImpl guard(simulated::device(0).type());
   const c10::Stream before = guard.exchangeStream(guard.getNewStream(simulated::device(0)));
-  EXPECT_THROW(hidden_TD.detach().mul(2), c10::Error);  // another stream, which has not waited
+  EXPECT_THROW(hidden_TD.detach().mul(2), c10::Error);  // on a stream that has not waited
   guard.exchangeStream(before);
   EXPECT_NO_THROW(hidden_TD.detach().mul(2));
 }
 
-// Greedy tokens through the cache, two rows of unequal prompts.
+// Returns the greedy tokens of two rows with prompts of different lengths, computed with the cache.
 std::vector<int64_t> greedy(const std::string& name, at::Device device) {
   const at::NoGradGuard no_grad;
   const auto model = models::load_causal_lm(folder_of(name), at::kFloat, device);

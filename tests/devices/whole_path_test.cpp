@@ -29,7 +29,7 @@ using testing::golden_folder;
 
 const Log kQuiet(LogLevel::Quiet);
 
-// One side: all commands on one kind of device, in a folder of its own.
+// Runs all commands on one kind of device, in a folder of its own.
 class Side {
  public:
   explicit Side(std::string devices) : devices_(std::move(devices)) {
@@ -61,7 +61,7 @@ class Side {
 
   void train(const std::string& run) {
     const auto held = telemetry::RunFolder::create(folder_ / run, run);
-    write_file_atomic(held.config_path(), config_.dump());  // JSON is YAML
+    write_file_atomic(held.config_path(), config_.dump());  // JSON is also YAML
     const std::atomic<bool> stop = false;
     EXPECT_EQ(
         recipes::fine_tune(

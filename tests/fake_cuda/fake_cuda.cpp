@@ -63,7 +63,8 @@ class FakeDriver {
     }
   }
 
-  // The result that a call of the function returns before it does anything.
+  // Every function calls this first. Returns the result that the function is to return at once, or
+  // 0.
   int enter(const char* name) {
     if (broken != 0) return broken;
     if (failing_ != name || ++calls_ < failing_call_) return 0;
@@ -109,7 +110,7 @@ FakeDriver& driver() {
   return one;
 }
 
-// The text without the barrier that FAKE_CUDA names.
+// Returns the kernel's text without the barrier that FAKE_CUDA names.
 std::string loaded_text(const char* image) {
   std::string text(image);
   int left = driver().missing_barrier;
@@ -180,7 +181,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
   switch (attribute) {
     case 13:
       *value = 10;
-      return 0;  // clock rate: slow enough that first ranges are short
+      return 0;  // clock rate: low, so that first ranges are short
     case 16:
       *value = 2;
       return 0;  // multiprocessors
@@ -246,7 +247,7 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int, size_t)
   return 0;
 }
 
-// Kernels may use these bytes from now on; none at `address` any more where bytes = 0.
+// Lets kernels use these bytes. With bytes = 0, the memory at `address` may no longer be used.
 void fake_cuda_host_memory(const void* address, size_t bytes) {
   const std::lock_guard lock(driver().mutex);
   const auto key = reinterpret_cast<uint64_t>(address);
@@ -263,7 +264,7 @@ int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   constexpr size_t kAlignment = 256;
   void* const memory =
       std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  // As on a GPU, the content is undefined.
+  // As on a GPU, the content of new memory is undefined.
   std::memset(memory, 0xA5, std::min<size_t>(bytes, 1 << 20));
   *address = reinterpret_cast<uint64_t>(memory);
   fake_cuda_host_memory(memory, bytes);
@@ -331,7 +332,8 @@ int cuLaunchKernelEx(const FakeLaunchConfig* config, void* function, void** para
   if (driver().capability < kHopper) return convoy::testing::kInvalidValue;
   for (unsigned at = 0; at < config->num_attributes; ++at) {
     const FakeLaunchAttribute& attribute = config->attributes[at];
-    // A kernel that starts early must wait: its inputs may not be there yet.
+    // A kernel that starts before the previous kernel ends must wait, since its inputs may not be
+    // complete.
     if (attribute.id != kStartsEarly || attribute.value[0] != 1 ||
         !static_cast<PtxEntry*>(function)->waits())
       return convoy::testing::kInvalidValue;

@@ -101,8 +101,8 @@ void PtxBlock::meet(uint32_t first, uint32_t end) {
   for (uint32_t number = first; number < end; ++number) ++threads_[number].at;
 }
 
-// shfl.sync.bfly: each lane gets the number of the lane whose number differs in the bits of the
-// operand. shfl.sync.idx: the number of the lane that the operand names.
+// shfl.sync.bfly gives each lane the value of the lane whose number differs in the bits of the
+// operand. shfl.sync.idx gives it the value of the lane that the operand names.
 void PtxBlock::shuffle(uint32_t first, const PtxInstruction& instruction) {
   std::array<uint64_t, kWarpThreads> given;
   for (uint32_t lane = 0; lane < kWarpThreads; ++lane)
@@ -115,9 +115,9 @@ void PtxBlock::shuffle(uint32_t first, const PtxInstruction& instruction) {
   }
 }
 
-// mma.sync.m16n8k16 of bf16, sums in fp32: each lane holds two neighbours of k in a register of A,
-// rows lane / 4 and 8 more, and of B, column lane / 4; of C two neighbouring columns. A GPU adds in
-// an order of its own.
+// mma.sync.m16n8k16 multiplies bf16 and adds in fp32. A register of A holds two neighbours of k in
+// row lane / 4 or lane / 4 + 8, a register of B two neighbours of k in column lane / 4, and C has
+// two neighbouring columns. A GPU adds in an order of its own.
 void PtxBlock::multiply(uint32_t first, const PtxInstruction& instruction) {
   float a[16][16], b[16][8], c[16][8];
   const auto each_sum = [](uint32_t lane, auto body) {

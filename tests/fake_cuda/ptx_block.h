@@ -18,7 +18,7 @@ class PtxBlock {
   struct Thread {
     std::vector<uint64_t> numbers;
     std::vector<uint64_t> locals;
-    int64_t at = 0;  // the instruction that it stops at: an exit, a shuffle, a barrier
+    int64_t at = 0;  // index of the exit, shuffle or barrier where the thread stops
   };
 
   void run_warp(uint32_t first, uint32_t end);

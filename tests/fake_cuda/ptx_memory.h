@@ -17,27 +17,29 @@
 
 namespace convoy::testing {
 
-// Text that is no PTX, or PTX that is not known here; a wrong use of memory or of barriers.
+// Thrown for text that is no PTX, for PTX that this program does not support, and for wrong uses of
+// memory or barriers.
 class PtxError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The blocks in memory: sizes by first byte.
+// The allocated blocks: their sizes in bytes, by the address of the first byte.
 using PtxAllocations = std::map<uint64_t, uint64_t>;
 
-// Addresses of shared memory: no allocation has such ones.
+// Shared memory has addresses from kSharedBegin on, which no allocation has.
 inline constexpr uint64_t kSharedBegin = 1 << 12;
 
-// Bytes of global memory that warps move. A warp moves an address once between two of its shuffles or
-// barriers, however many of its threads name it.
+// Bytes of global memory that warps read and write. Between two of its shuffles or barriers, a warp
+// counts an address once, however many of its threads use it.
 struct PtxTraffic {
   uint64_t read_bytes = 0, written_bytes = 0;
 };
 
 class PtxMemory {
  public:
-  // `places`: instructions that may access memory, each with a number of its own.
+  // `places` is the number of instructions that may access memory. Each has a number below
+  // `places`.
   PtxMemory(const PtxAllocations& allocations, size_t places, uint64_t shared_bytes);
 
   uint8_t* global(uint32_t place, uint64_t address, uint64_t bytes) {
@@ -48,27 +50,29 @@ class PtxMemory {
   }
   uint8_t* shared(uint64_t address, uint64_t bytes, bool writes);
   void measure() { measures_ = true; }
-  // Global memory too is checked for threads of a block that use a word with no barrier between.
+  // Checks global memory as well for two threads of a block that use a word without a barrier
+  // between them.
   void watch() { watches_ = true; }
   void use_global(uint64_t address, uint64_t bytes, bool writes) {
     if (watches_)
       for (uint64_t at = address / 4; at * 4 < address + bytes; ++at)
         writes ? write(global_words_[at], address) : read(global_words_[at], address);
   }
-  void begin_stretch() { moved_.clear(); }  // a warp's, up to its next shuffle or barrier
+  void begin_stretch() { moved_.clear(); }  // called at each warp's shuffle or barrier
   void count(uint64_t address, uint64_t bytes, bool writes) {
     if (measures_ && moved_.insert(2 * address + (writes ? 1 : 0)).second)
       (writes ? traffic_.written_bytes : traffic_.read_bytes) += bytes;
   }
   const PtxTraffic& traffic() const { return traffic_; }
 
-  // Copies from global to shared memory, in groups: a wait leaves the newest `groups` under way.
+  // Copies from global to shared memory, in groups. wait_for_copies() completes all but the newest
+  // `groups`.
   void start_copy(uint32_t place, uint64_t to, uint64_t from, uint64_t bytes);
   void end_copies() { copies().emplace_back(); }
   void wait_for_copies(uint64_t groups);
 
   void begin_block();
-  // Thread of the block that makes the next accesses.
+  // Sets the thread of the block that makes the next accesses.
   void begin_thread(uint32_t thread) { thread_ = thread; }
   void pass_barrier() { ++epoch_; }
 
@@ -76,18 +80,18 @@ class PtxMemory {
   struct Range {
     uint64_t begin = 0, end = 0;
   };
-  // Four bytes of memory since the block began.
+  // The accesses to four bytes of memory since the block began.
   struct Word {
-    int64_t written = -1, read = -1;  // at the last such epoch
+    int64_t written = -1, read = -1;  // epochs of the last write and read
     uint32_t writer = 0, reader = 0;
-    bool many_readers = false;  // in that epoch
+    bool many_readers = false;  // several threads read it in the epoch `read`
   };
 
   struct Copy {
     uint32_t place;
     uint64_t to, from, bytes;
   };
-  using Copies = std::deque<std::vector<Copy>>;  // the last group is open
+  using Copies = std::deque<std::vector<Copy>>;  // groups; the last one is open
 
   Copies& copies() {
     Copies& own = copies_[thread_];

@@ -48,7 +48,7 @@ void binary(const PtxInstruction& i, Numbers n, Function function) {
 
 void move(const PtxInstruction& i, Numbers n, PtxMemory&) { n[i.to[0]] = n[i.from[0]]; }
 
-// mov.b64 {low, high}, x.
+// mov.b64 {low, high}, x: splits x.
 template <int kBits>
 void split(const PtxInstruction& i, Numbers n, PtxMemory&) {
   const uint64_t both = n[i.from[0]];
@@ -75,7 +75,8 @@ void multiply_add_integer(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = static_cast<uint32_t>(n[i.from[0]] * n[i.from[1]] + n[i.from[2]]);
 }
 
-// Bit n of the table is the result for the bits of n: a's bit is the highest, c's the lowest.
+// Bit n of the table is the result for inputs with the bits of n: the highest bit from a, the
+// lowest from c.
 void look_up_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
   const auto a = static_cast<uint32_t>(n[i.from[0]]), b = static_cast<uint32_t>(n[i.from[1]]),
              c = static_cast<uint32_t>(n[i.from[2]]);
@@ -86,7 +87,7 @@ void look_up_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = bits;
 }
 
-// Each of the four bytes is one of eight, chosen by the lower three of four bits of the selector.
+// Each result byte is one of eight input bytes, chosen by the lower three of four selector bits.
 // The fourth bit, which repeats a sign, is not supported.
 void permute_bytes(const PtxInstruction& i, Numbers n, PtxMemory&) {
   const uint64_t bytes = n[i.from[1]] << 32 | static_cast<uint32_t>(n[i.from[0]]);
@@ -113,7 +114,7 @@ void extract_signed_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = static_cast<uint32_t>(moved >> (32 - length));
 }
 
-enum class Space { Own, Global, Shared };  // Own: the thread's memory, or the parameters
+enum class Space { Own, Global, Shared };  // Own: the thread's memory or the parameters
 
 template <class T, Space kSpace>
 uint8_t* place_of(const PtxInstruction& i, Numbers n, bool writes, PtxMemory& memory) {
@@ -165,7 +166,7 @@ void wait_for_copies(const PtxInstruction& i, Numbers n, PtxMemory& memory) {
   memory.wait_for_copies(n[i.from[0]]);
 }
 
-// Converts as a GPU does: to the nearest number that the type has, and NaN to 0.
+// Converts as a GPU does: to the nearest number of the type, and NaN to 0.
 int32_t truncated(float value) {
   if (value != value) return 0;
   if (value >= 0x1p31f) return INT32_MAX;
@@ -174,7 +175,7 @@ int32_t truncated(float value) {
 
 double to_nearest(double value) { return std::nearbyint(value); }
 
-// Rounds to nearest, ties to even; every NaN becomes the NaN that GPUs give.
+// Rounds to nearest, ties to even. Every NaN becomes the NaN that GPUs return.
 uint32_t bf16_of(double value) {
   if (value != value) return 0x7fff;
   constexpr int kBits = 8, kLeastExponent = -133;
@@ -187,7 +188,7 @@ uint32_t bf16_of(double value) {
 
 double of_bf16(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits << 16)); }
 
-// fma.rn.bf16x2: both halves, each rounded once.
+// fma.rn.bf16x2: computes both halves, each with one rounding.
 void multiply_add_pair(const PtxInstruction& i, Numbers n, PtxMemory&) {
   uint32_t both = 0;
   for (const int shift : {0, 16})
@@ -293,7 +294,7 @@ void add_integers(Table& table) {
   table["div.u16"] = BINARY(uint16_t, static_cast<uint16_t>(b == 0 ? ~0u : a / b));
 }
 
-// IEEE 754 has one answer to each of these.
+// IEEE 754 fixes the results of these operations.
 void add_floats(Table& table) {
   table["add.rn.f32"] = BINARY(float, a + b);
   table["sub.rn.f32"] = BINARY(float, a - b);
@@ -361,7 +362,7 @@ void add_comparisons(Table& table) {
   for (const char* same : {"eq", "ne"})
     for (const char* bits : {"16", "32", "64"})
       table[fmt::format("setp.{}.b{}", same, bits)] = table[fmt::format("setp.{}.u{}", same, bits)];
-  // For floats these are the ordered comparisons, but for ne; the others hold for NaN as well.
+  // Comparisons of floats are ordered, except ne. The unordered comparisons are true for NaN.
   table["setp.ne.f32"] = COMPARE(float, a<b || a> b);
   table["setp.ne.f64"] = COMPARE(double, a<b || a> b);
 #define COMPARE_UNORDERED(name, type)                         \
@@ -377,7 +378,8 @@ void add_comparisons(Table& table) {
   COMPARE_UNORDERED("f64", double)
 }
 
-// Results are as inexact as the manual allows: a test that passes here holds for every GPU.
+// The results are as inexact as NVIDIA's manual allows, so a test that passes here holds on every
+// GPU.
 void add_approximations(Table& table) {
   // The result for 0 is exact.
   table["ex2.approx.f32"] =

@@ -9,7 +9,7 @@
 
 namespace convoy::testing {
 
-// Finds an operation by its full name, such as "fma.rn.f32". Null: the name is not known.
+// Finds an operation by its full name, such as "fma.rn.f32". Returns null for an unknown name.
 PtxInstruction::Run ptx_operation(const std::string& name, PtxResults results);
 
 }  // namespace convoy::testing

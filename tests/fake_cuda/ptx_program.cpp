@@ -24,7 +24,7 @@ std::string without_comments(const std::string& text) {
   return std::regex_replace(text, std::regex("//[^\n]*"), "");
 }
 
-// Splits at commas outside of braces and brackets.
+// Splits `text` at the commas outside braces and brackets.
 std::vector<std::string> operands_of(const std::string& text) {
   std::vector<std::string> operands(1);
   int depth = 0;
@@ -57,7 +57,7 @@ class PtxReader {
       registers_[name] = number;
   }
 
-  // Variables that stand outside of entries.
+  // Reads the variables that are declared outside of entries.
   void read_module(const std::string& text) {
     std::string statement;
     for (const char letter : text) {
@@ -97,7 +97,7 @@ class PtxReader {
 
  private:
   void add(std::string text) {
-    // Braces that open and close a scope, which has no meaning here.
+    // Braces open and close scopes, which have no meaning in this program.
     while (!text.empty() && (text.front() == '{' || text.front() == '}'))
       text = trimmed(text.substr(1));
     if (text.empty() || text.starts_with(".reg") || text.starts_with(".pragma")) return;
@@ -154,7 +154,7 @@ class PtxReader {
       return;
     }
     if (name.starts_with("griddepcontrol.")) {
-      // Kernels run one after another here.
+      // This program runs kernels one after another, so there is nothing to wait for.
       entry_.waits_ |= name == "griddepcontrol.wait";
       instruction.run = [](const PtxInstruction&, uint64_t*, PtxMemory&) {};
       return;
@@ -198,7 +198,7 @@ class PtxReader {
     instruction.offset = plus == std::string::npos ? 0 : std::stoll(address.substr(plus + 1));
   }
 
-  // The register of a name, or one that holds a constant.
+  // Returns the register with this name, or a register that holds this constant.
   uint32_t number_of(const std::string& text) {
     if (const auto known = registers_.find(text); known != registers_.end()) return known->second;
     if (text.find("_param_") != std::string::npos) return kParameters;
@@ -208,7 +208,7 @@ class PtxReader {
     return number;
   }
 
-  // 0 where it is no constant: then it is the name of a register.
+  // Returns 0 if `text` is no constant, and so the name of a register.
   static uint64_t constant(const std::string& text) {
     if (text.starts_with("0f") || text.starts_with("0d"))
       return std::stoull(text.substr(2), nullptr, 16);

@@ -14,16 +14,17 @@
 
 namespace convoy::testing {
 
-// The floating-point operations that are supported.
+// Which floating-point operations are supported.
 enum class PtxResults {
-  // Operations with a result that IEEE 754 fixes (.rn, no .ftz, no .approx, no mul and add that a
-  // driver may join): a kernel that could give other bits on some GPU does not load.
+  // Only operations whose result IEEE 754 fixes: .rn, no .ftz, no .approx, and no separate mul and
+  // add that a driver may join. A kernel whose results could differ between GPUs does not load.
   Exact,
-  // The approximate ones too, as far off as NVIDIA's manual allows.
+  // Approximate operations too, with errors as large as NVIDIA's manual allows.
   WithinBounds,
 };
 
-// Numbers of a thread: 64 bits each, narrower ones in the lower bits. Special ones come first.
+// A thread's registers have 64 bits each; narrower values are in the lower bits. The special
+// registers come first.
 enum PtxRegister : uint32_t { kThreadX, kBlockX, kBlockThreadsX, kBlocksX, kParameters, kLocals };
 inline constexpr uint32_t kFirstFreeRegister = 6;
 
@@ -32,18 +33,18 @@ struct PtxInstruction {
   enum class Kind { Operation, Jump, Exit, Shuffle, ShuffleFromLane, MatrixProduct, Barrier };
 
   Kind kind = Kind::Operation;
-  Run run = nullptr;   // for an operation
-  uint32_t place = 0;  // its own index
-  int64_t guard = -1;  // register; -1 = always
+  Run run = nullptr;   // the operation
+  uint32_t place = 0;  // index of this instruction
+  int64_t guard = -1;  // register of the guard; -1 without a guard
   bool guard_value = true;
   uint32_t to[4] = {};
   uint32_t from[10] = {};
   uint32_t count = 1;   // elements of a vector
   int64_t offset = 0;   // added to an address
-  int64_t target = -1;  // index that a jump goes to
+  int64_t target = -1;  // index of a jump's target
 };
 
-// True if all threads of a warp execute it together.
+// True for instructions that all threads of a warp execute together.
 constexpr bool is_of_warp(PtxInstruction::Kind kind) {
   return kind == PtxInstruction::Kind::Shuffle || kind == PtxInstruction::Kind::ShuffleFromLane ||
          kind == PtxInstruction::Kind::MatrixProduct;
@@ -51,7 +52,8 @@ constexpr bool is_of_warp(PtxInstruction::Kind kind) {
 
 class PtxEntry {
  public:
-  // `module_text` stands before the first entry; `body` between the braces. Throws PtxError.
+  // `module_text` is the text before the first entry, and `body` the text between the braces.
+  // Throws PtxError.
   PtxEntry(const std::string& module_text, const std::string& body, PtxResults results);
   // Runs all blocks of a grid, one after another. `parameters` is the content of the kernel's one
   // struct. Throws PtxError.
@@ -67,7 +69,7 @@ class PtxEntry {
   // Runs one block of the grid alone.
   void run_block(uint32_t block, uint32_t num_blocks, uint32_t block_threads,
                  const void* parameters, const PtxAllocations& allocations) const;
-  // True if it waits for the kernels that were launched before it.
+  // True if the kernel waits for the kernels that were launched before it.
   bool waits() const { return waits_; }
 
  private:
@@ -77,13 +79,13 @@ class PtxEntry {
                PtxMemory& memory) const;
 
   std::vector<PtxInstruction> instructions_;
-  std::vector<uint64_t> initial_;  // numbers; immediates are there already
+  std::vector<uint64_t> initial_;  // values of the registers at the start, with the constants
   uint32_t local_bytes_ = 0;
   uint64_t shared_bytes_ = 0;
   bool waits_ = false;
 };
 
-// Entries of a module by name. Throws PtxError.
+// Reads the entries of a module. Returns them by name. Throws PtxError.
 std::map<std::string, PtxEntry> read_ptx(const std::string& text, PtxResults results);
 
 }  // namespace convoy::testing

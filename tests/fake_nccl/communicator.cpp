@@ -24,7 +24,7 @@ Fault planted_fault() {
   return fault;
 }
 
-// The fault that this rank's next collective is to have, or "".
+// Returns the fault that is planted in this rank's next collective, or "".
 std::string next_fault(int rank) {
   static std::atomic<int> begun = 0;
   const Fault fault = planted_fault();
@@ -78,7 +78,8 @@ bool Communicator::meet() const {
 void Communicator::join() {
   const std::string fault = fault_of_joining(rank());
   if (fault == "join_fail") {
-    // Waits until the others wait too: a rank that comes later would find no memory to open.
+    // Waits until the other ranks have opened the memory, because a rank that comes later would not
+    // find it.
     if (await([this] { return slots_.is_opened_by_all(); })) state_ = kSystemError;
   } else if (fault == "join_hang") {
     await([] { return false; });
@@ -96,7 +97,7 @@ void Communicator::run() {
     const Item item = std::move(items_.front());
     items_.pop_front();
     lock.unlock();
-    // Peers must not take what is left after abort() for this rank's part.
+    // After abort() the buffers may hold anything, so peers must not get them as this rank's part.
     if (await([&] { return device.is_reached(item.work); }) && !is_aborted_) item.body();
     device.end(item.work);
   }

@@ -17,7 +17,7 @@
 
 namespace fake_nccl {
 
-// ncclResult_t.
+// Values of ncclResult_t.
 constexpr int kSuccess = 0;
 constexpr int kSystemError = 2;
 constexpr int kInvalidArgument = 4;
@@ -31,7 +31,7 @@ class Communicator {
   Communicator(const std::string& name, int rank, int size);
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  // Ends what is on the stream, or waits for it.
+  // abort() ends the collectives on the stream; finish() waits for them.
   void abort();
   void finish();
 
@@ -39,10 +39,11 @@ class Communicator {
   int size() const { return slots_.size(); }
   int state() const { return state_; }
 
-  // Puts a collective on the stream. `body` runs on the communicator's thread, at its turn; it
-  // returns false when the communicator was aborted meanwhile. Returns ncclResult_t.
+  // Queues a collective on the stream. The communicator's thread runs `body` when the stream
+  // reaches it. `body` returns false if the communicator was aborted in the meantime. Returns
+  // ncclResult_t.
   int put(void* stream, const std::vector<FakeNcclRange>& ranges, std::function<bool()> body);
-  // Waits for all ranks. Only a body calls it.
+  // Waits for all ranks. Called only by a body.
   bool meet() const;
   const SharedSlots& slots() const { return slots_; }
 

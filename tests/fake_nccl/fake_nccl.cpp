@@ -26,9 +26,9 @@ struct Config {
   int blocking;
 };
 
-// Pieces of `count` elements of `element_bytes` that a slot has room for.
+// The part of a buffer that fits into a slot: whole elements of `element_bytes`.
 struct Chunk {
-  size_t begin;  // bytes
+  size_t begin;  // offset in bytes
   size_t bytes;
 };
 
@@ -45,7 +45,8 @@ const char* read_from(const void* address) {
 }
 char* write_to(void* address) { return static_cast<char*>(fake_nccl::device.address(address)); }
 
-// Stores this rank's bytes, waits for all ranks, lets `take` read, and waits for all ranks again.
+// Stores this rank's bytes, waits for all ranks, calls `take` to read theirs, and waits for all
+// ranks again.
 template <class Take>
 bool exchange(const Communicator& communicator, const char* own, size_t bytes, Take take) {
   if (own != nullptr) std::memcpy(communicator.slots().own_slot(), own, bytes);
@@ -71,7 +72,7 @@ bool is_known(int operation) {
 extern "C" {
 
 int ncclGetVersion(int* version) {
-  *version = 22809;  // 2.28.9
+  *version = 22809;  // version 2.28.9
   return fake_nccl::kSuccess;
 }
 

@@ -21,18 +21,18 @@
 
 extern "C" {
 
-// Bytes that a collective uses on the device.
+// A range of device memory that a collective reads or writes.
 struct FakeNcclRange {
   const void* begin;
   size_t bytes;
   bool writes;
 };
 
-// The library's access to the device of the process. Without it, addresses are the host's.
+// How the library uses the device of the process. Without it, buffers are in host memory.
 struct FakeNcclDevice {
-  // A place on the stream, not done until end(). Null after an error.
+  // Queues work on the stream, which is not done before end(). Returns null after an error.
   void* (*begin)(void* stream, const FakeNcclRange* ranges, size_t count);
-  bool (*is_reached)(void* work);  // all before it on the stream is done
+  bool (*is_reached)(void* work);  // all earlier work on the stream is done
   void (*end)(void* work);
   void* (*address)(const void* device_address);
 };

@@ -29,13 +29,13 @@ SharedSlots::SharedSlots(const std::string& name, int rank, int size)
                : mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (file >= 0) close(file);
   if (memory == MAP_FAILED) throw std::runtime_error("no shared memory: " + name);
-  layout_ = static_cast<Layout*>(memory);  // a new file is all zeros
+  layout_ = static_cast<Layout*>(memory);  // new shared memory is all zeros
   ++layout_->num_opened;
 }
 
 SharedSlots::~SharedSlots() {
   munmap(layout_, sizeof(Layout));
-  shm_unlink(name_.c_str());  // the first to leave; the others keep what they have mapped
+  shm_unlink(name_.c_str());  // the first rank to leave; the others keep their mappings
 }
 
 bool SharedSlots::meet(const std::function<bool()>& is_over) const {

@@ -17,10 +17,10 @@ constexpr size_t kSlotBytes = 64 << 10;
 
 class SharedSlots {
  public:
-  // Makes the file of new memory and returns its name.
+  // Creates the shared memory and returns its name.
   static std::string create();
 
-  // Throws std::runtime_error when there is no such file.
+  // Throws std::runtime_error if no memory has this name.
   SharedSlots(const std::string& name, int rank, int size);
   ~SharedSlots();
   SharedSlots(const SharedSlots&) = delete;
@@ -30,10 +30,10 @@ class SharedSlots {
   int size() const { return size_; }
   char* slot(int rank) const { return layout_->slots[static_cast<size_t>(rank)].data(); }
   char* own_slot() const { return slot(rank_); }
-  // Waits until all ranks have called it as often as this one. False when `is_over` becomes true
-  // before.
+  // Waits until all ranks have called meet() as often as this rank. Returns false if `is_over`
+  // becomes true first.
   bool meet(const std::function<bool()>& is_over) const;
-  // Whether every rank has opened the memory. The first to leave removes its name.
+  // Whether every rank has opened the memory. The first rank that leaves removes its name.
   bool is_opened_by_all() const { return layout_->num_opened == size_; }
 
  private:

@@ -8,7 +8,7 @@
 namespace fake_nccl {
 namespace {
 
-// The upper half of an fp32.
+// A bf16 number: the upper half of an fp32.
 struct Bf16 {
   uint16_t bits;
 

@@ -8,12 +8,13 @@
 
 namespace fake_nccl {
 
-// Bytes of one number; 0 for a type that ncclDataType_t does not have, or that has no sum here.
+// Returns the bytes of a number of this ncclDataType_t, or 0 for a type that is unknown or has no
+// sum here.
 size_t bytes_of_type(int type);
 
 constexpr int kSum = 0, kMax = 2, kMin = 3;
 
-// Writes to `to` the reduction of the buffers `from`, in their order. Each has `count` numbers.
+// Reduces the buffers `from`, in their order, into `to`. Each buffer has `count` numbers.
 void reduce(int type, int operation, const std::vector<const char*>& from, size_t count, char* to);
 
 }  // namespace fake_nccl

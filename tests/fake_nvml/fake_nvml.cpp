@@ -18,7 +18,7 @@ FAKE int nvmlInit_v2() {
   const char* const result = std::getenv("FAKE_NVML_INIT");
   if (result != nullptr) return std::atoi(result);
   const int others = world.users;
-  // A driver that was dead starts again.
+  // A driver whose scenario has `dead_ticks` reads the scenario again, as after its restart.
   if (others > 0 && !world.told.contains("dead_ticks")) {
     ++world.users;
     return kSuccess;
@@ -387,7 +387,8 @@ FAKE int nvmlDeviceGetP2PStatus(void* first, void* second, int, int* status) {
 
 namespace {
 
-// The device at the end of link `link`: an index of a GPU, -1 = the switch, -2 = none.
+// Returns the device at the other end of link `link`: the index of a GPU, -1 for the switch, or -2
+// for none.
 int remote_of(const Thing& thing, unsigned link) {
   if (thing.told.contains("nvswitch"))
     return link < thing.told["nvswitch"].get<unsigned>() ? -1 : -2;
@@ -423,7 +424,8 @@ FAKE int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* handle, unsigned link, PciInf
 
 namespace {
 
-// An event that this set has not returned yet. Keys differ: ticks and milliseconds.
+// Finds an event that this set has not returned yet. The keys of "xids" are ticks, and the keys of
+// "xids_at_ms" milliseconds.
 bool next_event(EventSet& set, Event* event) {
   for (Thing* const gpu : set.registered) {
     for (const char* const member : {"xids", "xids_at_ms"}) {

@@ -54,11 +54,11 @@ constexpr int kSuccess = 0, kInvalid = 2, kNotSupported = 3, kNoPermission = 4, 
 struct Thing {
   json told;
   int index = 0;
-  Thing* parent = nullptr;  // for an instance: its GPU
+  Thing* parent = nullptr;  // the GPU of an instance; null for a GPU
   long tick = 0;
   double energy_j = 0;
   std::map<std::string, double> counters;
-  std::vector<std::unique_ptr<Thing>> instances;  // null = an empty slot
+  std::vector<std::unique_ptr<Thing>> instances;  // null: an empty slot
 };
 
 struct Sample {
@@ -66,7 +66,7 @@ struct Sample {
   long tick = 0;
 };
 
-// Each set gets each event.
+// The events that a set has returned: every set gets every event.
 struct EventSet {
   std::set<Thing*> registered;
   std::set<std::pair<Thing*, std::string>> told;
@@ -80,7 +80,7 @@ struct World {
   std::set<std::string> lacks;
 };
 inline World world;
-// NVML may be used by several threads.
+// Guards `world`, because several threads may use NVML.
 inline std::recursive_mutex world_mutex;
 
 inline long milliseconds() {
@@ -113,7 +113,7 @@ inline int state_of(const Thing& thing, const char* function) {
   return is_dead(thing) ? kUnknown : kSuccess;
 }
 
-// Hangs without holding the lock, so that other calls return.
+// Blocks for ever if the scenario says so. Does not hold the lock, so other calls still return.
 inline void hang_if_told() {
   const auto hangs = [] {
     const std::lock_guard<std::recursive_mutex> guard(world_mutex);
@@ -133,7 +133,7 @@ inline unsigned counted_gpus() {
 
 inline Thing& thing_of(void* handle) { return *static_cast<Thing*>(handle); }
 
-// A number of a thing, by its name.
+// Returns a number of a GPU or an instance, by the name of its member.
 template <class Number>
 inline int tell(void* handle, const char* function, const char* member, double scale,
                 Number* number) {
@@ -150,7 +150,7 @@ inline unsigned long long mib(const Thing& thing, const char* member) {
   return at_tick(thing.told[member], thing.tick).get<unsigned long long>() << 20;
 }
 
-// Turns the short form of the description into the long one.
+// Converts the short form of a description to the long form.
 inline json described_in_words(const std::string& text) {
   json gpus = json::array();
   std::stringstream all(text);

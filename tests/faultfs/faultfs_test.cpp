@@ -33,7 +33,7 @@ struct Fault {
   std::string lacks{};
 };
 
-// Exit code, or 128 + signal.
+// Returns the exit code, or 128 + the signal.
 int run_subject(const std::vector<std::string>& arguments, const Fault& fault) {
   std::vector<std::string> environment = {
       "LD_PRELOAD=" + std::string(std::getenv("CONVOY_FAULTFS")),
@@ -101,19 +101,19 @@ int64_t num_valid(const fs::path& root) {
   return count;
 }
 
-// A file system without a name for each thing Convoy could use, as networks have them.
+// Names what a file system may lack, as network file systems do: all of it.
 constexpr const char* kNetwork = "exchange folder_fsync symlink nameless";
 
 struct Place {
   std::string name;
   std::string lacks;
-  int64_t step = 4;  // saved where 1 to 3 are: a new one, or one again
+  int64_t step = 4;  // 4 is a new step after 1 to 3; 3 is saved again
 };
 
 void PrintTo(const Place& place, std::ostream* stream) { *stream << place.name; }
 
-// Steps 1 to 3 are there (2 is best, 3 last), so the save of step 4 also moves both links and
-// removes two. The save of step 3 replaces what `last` names.
+// The steps 1 to 3 are saved (2 is the best, 3 the last), so the save of step 4 also moves both
+// links and removes two snapshots. The save of step 3 replaces the snapshot that `last` names.
 class EveryCall : public ::testing::TestWithParam<std::tuple<Place, std::string>> {
  protected:
   void SetUp() override {
@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Actions, EveryCall,
                            return std::get<0>(tested.param).name + "_" + std::get<1>(tested.param);
                          });
 
-// Inside a step nothing is read: neither what was just written nor the older ones that retention
+// A save within a step reads nothing: neither what it wrote, nor the older snapshots that retention
 // counts.
 TEST(Save, ReadsNoSnapshot) {
   for (const int64_t step : {4, 3}) {
@@ -194,8 +194,8 @@ TEST(Save, ReadsNoSnapshot) {
   }
 }
 
-// The reader of a file may rename its folder as soon as the file is there, as rank 0 does with a
-// checkpoint when the last rank has left its part.
+// Another process may rename the file's folder as soon as the file is there, as rank 0 renames a
+// checkpoint when the last rank has written its part.
 TEST(AtomicFile, NamesNothingAfterItsRename) {
   for (const std::string lacks : {"", kNetwork}) {
     TemporaryFolder folder;
@@ -255,7 +255,7 @@ TEST(FullDisk, OlderSnapshotsStayAndThePartialOneGoes) {
   const SmallDisk small(folder / "disk");
   if (!small.mounted) GTEST_SKIP() << "mounting needs root";
   const fs::path& disk = small.path;
-  // Two saves fit on the disk; then another file takes the room that a third save needs.
+  // The disk has room for two saves. Another file then takes the room that a third save needs.
   for (int64_t step = 1; step <= 2; ++step) ASSERT_EQ(save(disk / "checkpoints", step), 0);
   std::ofstream(disk / "other") << std::string(1 << 20, 'x');
   EXPECT_EQ(save(disk / "checkpoints", 3), 12);

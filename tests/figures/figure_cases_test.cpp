@@ -107,10 +107,10 @@ void expect_marked_and_counted(const testing::Drawing& drawing, const SweepResul
       << words;
 }
 
-// Figures side by side, each below its name.
+// Arranges figures side by side, each below its name.
 class Sheet {
  public:
-  // `scale`: the size of the figures.
+  // `scale` is the size of the figures relative to their own.
   Sheet(size_t columns, double scale) : columns_(columns), scale_(scale) {}
 
   void add(const std::string& name, const std::string& svg, const testing::Drawing& drawing) {
@@ -118,7 +118,7 @@ class Sheet {
       y_ += row_height_;
       x_ = row_height_ = 0;
     }
-    const size_t begin = svg.find('\n') + 1;  // behind the tag of the whole
+    const size_t begin = svg.find('\n') + 1;  // behind the opening tag of the figure
     inside_ += fmt::format(
         "<text x=\"{}\" y=\"{}\" font-size=\"12\">{}</text><g transform=\"translate({} {}) "
         "scale({})\">{}</g>\n",
@@ -143,7 +143,7 @@ class Sheet {
   std::string inside_;
 };
 
-// Does nothing without CONVOY_FIGURES.
+// Writes the figure into the folder CONVOY_FIGURES, if that is set.
 void keep(const std::string& name, const std::string& svg) {
   const char* const folder = std::getenv("CONVOY_FIGURES");
   if (folder == nullptr) return;

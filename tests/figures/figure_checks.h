@@ -9,9 +9,9 @@ namespace convoy::testing {
 
 void expect_inside_the_page(const Drawing& drawing);
 void expect_no_text_over_another(const Drawing& drawing);
-// Data stay within the axes; the legend and the caption stay out of them.
+// Expects all data within the axes, and the legend and the caption outside of them.
 void expect_data_and_words_apart(const Drawing& drawing);
-// Expects all of the above, no cut word, and room around the axes.
+// Expects the above, no truncated word, and room around the axes.
 void expect_sound(const Drawing& drawing);
 
 }  // namespace convoy::testing

@@ -12,23 +12,23 @@
 namespace convoy::testing {
 
 struct DrawnText {
-  std::string part;  // class of the innermost group: "axes", "legend", ...
+  std::string part;  // class of the innermost group, such as "axes" or "legend"
   double left = 0, right = 0, top = 0, bottom = 0;
-  std::string words;  // without tags
+  std::string words;  // the text without tags
   bool upward = false;
 };
 
 struct DrawnCurve {
   std::string part;
   std::string seed;
-  size_t panel = 0;  // 1, 2, ...; 0: in none
+  size_t panel = 0;  // 1, 2, ...; 0 outside of panels
   std::vector<charts::ChartPoint> points;
 };
 
 struct Drawing {
   double width = 0, height = 0;
   std::vector<DrawnText> texts;
-  std::vector<DrawnCurve> curves;  // polylines, and the first points of markers
+  std::vector<DrawnCurve> curves;  // polylines, and markers by their first points
 
   const DrawnCurve* frame(size_t panel) const {
     for (const DrawnCurve& curve : curves)
@@ -75,7 +75,7 @@ class DrawingReader {
     double x = 0, y = 0;
   };
 
-  // The two numbers that `pattern` finds.
+  // Returns the two numbers that `pattern` finds in `text`.
   static charts::ChartPoint two_numbers(const std::string& text, const std::string& pattern) {
     std::smatch found;
     std::regex_search(text, found, std::regex(pattern));

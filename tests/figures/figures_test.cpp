@@ -79,7 +79,7 @@ TEST(Figures, CensoredSeedsAreMarkedCountedAndBounded) {
     return at.guesses && at.place == 1 && at.seed < 3 ? CellState::Censored : CellState::Value;
   }};
   const testing::Drawing drawing = drawing_of(recipe);
-  // The two panels of losses have these marks; the third shows the bound 3 / guesses as data.
+  // The two panels of losses have these marks; the third panel shows the bound 3 / guesses as data.
   EXPECT_EQ(drawing.count("rows", "censored"), 2u);
   EXPECT_EQ(drawing.count("rows", "3"), 2u);
   EXPECT_EQ(drawing.count("legend", "no guess of a seed passed; the share is below this with 95 %"),
@@ -97,7 +97,7 @@ TEST(Figures, ASeedsLineIsNamedTransparentAndBridgesItsGaps) {
   size_t lines = 0;
   for (const testing::DrawnCurve& curve : drawing.curves)
     if (curve.seed == "3" && curve.points.size() == 2) ++lines;
-  EXPECT_EQ(lines, 3u);  // from the third place to the fourth, their marks, and over the gap
+  EXPECT_EQ(lines, 3u);  // place 3 to 4, their marks, the gap
 }
 
 TEST(Figures, SeedsHaveTheIntervalsOfTheirMeansByChoice) {
@@ -115,7 +115,7 @@ TEST(Figures, SeedsHaveTheIntervalsOfTheirMeansByChoice) {
         .read()
         .curves.size();
   };
-  // A stem and two caps.
+  // An interval is drawn as a stem and two caps.
   EXPECT_EQ(curves(FigureBand::Interval), curves(FigureBand::Quartiles) + 3);
   const std::string svg = figure_svg(results, {.band = FigureBand::Interval});
   EXPECT_NE(svg.find("Seed 0 alone with 95 % intervals of its means"), std::string::npos);
@@ -160,7 +160,7 @@ TEST(Figures, OtherNumbersAndParametersStandOnTheAxes) {
   const std::string over_rank = words({.x = "teacher_rank"});
   EXPECT_NE(over_rank.find("sweep mf over teacher rank"), std::string::npos);
   EXPECT_NE(over_rank.find("guess and check, depth=2"), std::string::npos);
-  // Descents have no threshold.
+  // Cells of gradient descent have no gnc_eps_train.
   EXPECT_NE(words({.x = "gnc_eps_train"}).find("64 cells without gnc_eps_train left out"),
             std::string::npos);
   EXPECT_THROW(figure_svg(results, {.x = "deepth"}), ConfigError);

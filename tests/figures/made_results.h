@@ -13,13 +13,13 @@
 
 namespace convoy::testing {
 
-// A cell: its line, its place along the axis, its seed.
+// The place of a cell: its line, its place along the axis, and its seed.
 struct CellPlace {
   size_t line = 0, place = 0, seed = 0;
   bool guesses = false;
 };
 
-// Two methods over an axis and seeds.
+// Describes results of two methods over an axis and seeds.
 struct Recipe {
   std::string workload = "mf";
   std::string axis = "depth";

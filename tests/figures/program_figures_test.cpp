@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// Values of a program: `lr` and what goes with it, by sample.
+// Returns the results of a program. A sample gives `lr` and the parameters that vary with it.
 SweepResults of_program(const std::vector<std::map<std::string, std::string>>& samples,
                         std::vector<std::string> results_of_each = {"loss"}, int64_t seeds = 2) {
   SweepResults results{.workload = "run",
@@ -62,7 +62,7 @@ TEST(Figures, LongWordsAreBrokenIntoLinesAndWhole) {
   }
 }
 
-// Curves of more than three points.
+// Counts the curves with more than three points.
 size_t long_curves(const testing::Drawing& drawing) {
   return static_cast<size_t>(std::count_if(
       drawing.curves.begin(), drawing.curves.end(), [](const testing::DrawnCurve& curve) {
@@ -84,7 +84,7 @@ TEST(Figures, SamplesOfASpaceArePointsWithoutALine) {
       EXPECT_EQ(svg.substr(at, svg.find("</g>", at) - at).find("<polyline"), svg.npos) << x << svg;
     const auto drawing = testing::DrawingReader(svg).read();
     EXPECT_EQ(drawing.all_words().find("lr="), std::string::npos) << drawing.all_words();
-    // A median of each sample, also of samples that share a place.
+    // Each sample has a median, even samples that share a place on the axis.
     size_t medians = 0;
     for (const testing::DrawnCurve& curve : drawing.curves)
       if (curve.panel == 1 && curve.part == "series") medians += curve.points.size();
@@ -114,8 +114,8 @@ TEST(Figures, ZippedValuesAreASeries) {
   const auto drawing =
       testing::DrawingReader(figure_svg(of_program(zipped), {.panels = {FigurePanel::Median}}))
           .read();
-  EXPECT_EQ(long_curves(drawing), 2u);  // the line and its marks
-  // One line needs no legend.
+  EXPECT_EQ(long_curves(drawing), 2u);  // the line, and its marks
+  // A single line needs no legend.
   EXPECT_EQ(drawing.all_words().find("run\n"), std::string::npos) << drawing.all_words();
 }
 

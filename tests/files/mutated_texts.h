@@ -16,11 +16,11 @@ namespace convoy::testing {
 
 class MutatedTexts {
  public:
-  // `whole` are the texts to start from: what a parser takes, of every kind that it takes.
+  // `whole` holds valid texts of every kind that the parser accepts.
   explicit MutatedTexts(std::vector<std::string> whole, uint32_t seed = 1)
       : whole_(std::move(whole)), random_(seed) {}
 
-  // One of the texts, spoilt in one to four places.
+  // Returns one of the texts, damaged in one to four places.
   std::string next() {
     std::string text = whole_[below(whole_.size())];
     for (size_t left = 1 + below(4); left > 0; --left) spoil(text);
@@ -28,7 +28,7 @@ class MutatedTexts {
   }
 
  private:
-  // std::uniform_int_distribution differs between libraries.
+  // Does not use std::uniform_int_distribution, which differs between libraries.
   size_t below(size_t count) { return random_() % count; }
 
   void spoil(std::string& text) {
@@ -60,7 +60,7 @@ class MutatedTexts {
     }
   }
 
-  // Replaces the text between two marks by a value of another type or size.
+  // Replaces the text between two punctuation marks by a value of another type or size.
   void replace_word(std::string& text, size_t at) {
     const size_t mark = text.find_first_of(kMarks, at);
     if (mark == std::string::npos) return;
@@ -111,7 +111,7 @@ bool is_refused(const Reading& reading) {
   }
 }
 
-// Another exception than these refusals passes on.
+// Counts whether `reading` succeeds or throws one of `Refusals`. Another exception is not caught.
 template <class... Refusals, class Reading>
 void count(Outcome& outcome, const Reading& reading) {
   ++(is_refused<Refusals...>(reading) ? outcome.refused : outcome.read);

@@ -13,7 +13,7 @@
 
 namespace convoy::testing {
 
-// False where the kernel has no seccomp.
+// Makes the system calls `numbers` fail with `error`. Returns false if the kernel has no seccomp.
 inline bool refuse_calls(const std::vector<long>& numbers, int error) {
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offsetof(seccomp_data, nr)))};

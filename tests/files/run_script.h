@@ -16,11 +16,11 @@
 namespace convoy::testing {
 
 struct ScriptEnd {
-  int code = -1;  // 128 + its signal, too
+  int code = -1;  // exit code, or 128 + signal
   std::string out;
 };
 
-// `out`: stdout.
+// Runs a command of the shell; `out` is its stdout.
 inline ScriptEnd run_command(const std::string& line) {
   FILE* const pipe = ::popen(line.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("popen");
@@ -38,7 +38,8 @@ inline void write_executable(const std::filesystem::path& path, const std::strin
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
 }
 
-// `prelude` stands before `bash script`: assignments, or another program. `out`: stderr, too.
+// Runs the script with bash. `prelude` precedes `bash script`: assignments or another program.
+// `out` is stdout and stderr.
 inline ScriptEnd run_script(const std::filesystem::path& folder, const std::string& script,
                             const std::string& prelude = "") {
   const std::filesystem::path file = folder / "script-under-test.sh";
@@ -47,7 +48,7 @@ inline ScriptEnd run_script(const std::filesystem::path& folder, const std::stri
                      "' 2>&1");
 }
 
-// Arguments in the form of /proc/PID/cmdline: each ends with a zero.
+// Joins arguments in the form of /proc/PID/cmdline: each ends with a zero byte.
 inline std::string zero_ended(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += word + '\0';

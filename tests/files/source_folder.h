@@ -9,13 +9,14 @@
 
 namespace convoy::testing {
 
-// $CONVOY_SOURCE_DIR, which ctest sets; else the working directory.
+// Returns $CONVOY_SOURCE_DIR, which ctest sets, or the working directory.
 inline std::filesystem::path source_folder() {
   const char* const folder = std::getenv("CONVOY_SOURCE_DIR");
   return folder == nullptr ? std::filesystem::path(".") : std::filesystem::path(folder);
 }
 
-// A tiny model of one family, with what transformers computes with it.
+// Returns the folder of a tiny model of one family, with the values that transformers computes with
+// it.
 inline std::filesystem::path golden_model(const std::string& name) {
   return source_folder() / "tests/golden/models" / name;
 }

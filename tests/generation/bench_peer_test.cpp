@@ -32,7 +32,7 @@ class BenchPeer : public ::testing::Test {
                     "--new-tokens 4 --repeats 1 --peer-python ./python --json {}",
                     std::getenv("CONVOY_BIN_DIR"), flags));
   }
-  // The script and flags of the peer that ran beside.
+  // Returns the script and the flags of the peer program that the benchmark ran.
   std::string peer(const std::string& flags) {
     const testing::ScriptEnd end = bench(flags);
     EXPECT_EQ(end.code, 0) << end.out;

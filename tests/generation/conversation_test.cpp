@@ -30,7 +30,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Never an end token: an answer goes on to the model's last position.
+// At this temperature no end token is drawn, so an answer goes on to the model's last position.
 constexpr const char* kEndless = "--temperature 100 --top-p 1 --max-new-tokens 2000";
 
 std::string worker() { return std::string(std::getenv("CONVOY_BIN_DIR")) + "/convoy-worker"; }
@@ -38,7 +38,7 @@ std::string model() { return std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/e
 
 class Conversation : public ::testing::Test {
  protected:
-  // The answers to these lines; the other output is in `said_`.
+  // Returns the answers to the typed lines; the other output is stored in `said_`.
   std::string answers(const std::string& typed, const std::string& flags, int code = 0) {
     write_file_atomic(folder_ / "typed", typed);
     const testing::ScriptEnd end = testing::run_script(
@@ -51,7 +51,7 @@ class Conversation : public ::testing::Test {
   }
   bool says(const std::string& text) const { return said_.find(text) != std::string::npos; }
 
-  // The folder of an adapter with which the model answers otherwise.
+  // Saves an adapter that changes the model's answers, and returns its folder.
   std::string adapter() const {
     const auto base = models::load_causal_lm(io::ModelFolder::open(model()), at::kFloat);
     adapters::LoraConfig config;
@@ -175,7 +175,7 @@ TEST_F(Conversation, TellsItsSpeedWhenAsked) {
   EXPECT_TRUE(says("tokens read") && says("tokens written")) << said_;
 }
 
-// A conversation in the foreground of a terminal, its answers in a file.
+// A conversation in the foreground of a terminal, whose answers go to a file.
 class Terminal : public Conversation {
  protected:
   void open(const std::string& flags) {
@@ -219,7 +219,7 @@ class Terminal : public Conversation {
     }
     return false;
   }
-  // Waits until `count` prompts were shown: then the last line was dealt with.
+  // Waits until `count` prompts were shown, so that the line before the last prompt is answered.
   bool wait_for_prompts(int64_t count) {
     return wait_until([&] {
       const std::string text = shown();
@@ -277,7 +277,7 @@ TEST_F(Terminal, AMistakeIsAWarningAndTheConversationGoesOn) {
   type("/set top_p 7\n");
   ASSERT_TRUE(wait_for_prompts(2)) << shown();
   EXPECT_NE(shown().find("warning: "), std::string::npos) << shown();
-  std::string long_text = "\"\"\"\n";  // more than the model has positions
+  std::string long_text = "\"\"\"\n";  // longer than the model's positions
   for (int line = 0; line < 200; ++line) long_text += "1 2 3 4 5 6 7 8 9\n";
   type(long_text + "\"\"\"\n");
   ASSERT_TRUE(wait_for_prompts(3)) << shown();

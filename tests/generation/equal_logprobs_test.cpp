@@ -28,11 +28,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An answer behind its prompt.
+// A prompt and the answer to it.
 struct AnsweredRow {
   std::vector<int64_t> ids;
   int64_t prompt_tokens = 0;
-  std::vector<float> logprobs;  // the engine's, for the tokens of the answer
+  std::vector<float> logprobs;  // the engine's log-probabilities of the answer
 };
 
 AnsweredRow answered_row(const Request& request, const Completion& found) {
@@ -43,7 +43,7 @@ AnsweredRow answered_row(const Request& request, const Completion& found) {
   return row;
 }
 
-// Rows packed one behind the other, each answer as labels.
+// Packed rows, whose answers are the labels.
 struct LabelledRows {
   nn::TokenBatch tokens;
   kernels::LabelledTokens labels;
@@ -64,7 +64,7 @@ LabelledRows packed(const std::vector<AnsweredRow>& rows) {
   return {nn::TokenBatch(ids, positions, starts), kernels::LabelledTokens(labels)};
 }
 
-// Of the labels, in their order.
+// Returns the log-probabilities of the labels, in their order.
 std::vector<float> computed_logprobs(nn::CausalLm& model, const LabelledRows& batch) {
   const at::Tensor hidden_TD = model.hidden_states(batch.tokens, {});
   const at::Tensor nll_N = nn::head_token_losses(model, hidden_TD.detach(), batch.labels)
@@ -74,7 +74,7 @@ std::vector<float> computed_logprobs(nn::CausalLm& model, const LabelledRows& ba
   return {first, first + logprobs_N.numel()};
 }
 
-// The head has four rows more than the tokenizer has ids.
+// The head has four more rows than the tokenizer has ids.
 TEST(LogprobsOfAPaddedHead, AreNormalisedOverAllRows) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     const auto model = models::load_causal_lm(
@@ -98,10 +98,11 @@ TEST(LogprobsOfAPaddedHead, AreNormalisedOverAllRows) {
   }
 }
 
-// What trains: the model's own weights, or factors over frozen ones, which QLoRA keeps as codes.
+// The weights that are trained: all weights of the model, or factors over frozen weights, which
+// QLoRA holds as codes.
 enum class Tuning { Full, Lora, Dora, Qlora };
 
-// A model that generates and trains, one copy of the weights.
+// A model that both generates and trains with the same weights.
 struct Trainee {
   std::unique_ptr<nn::CausalLm> model;
   std::optional<adapters::LoraModel> lora;
@@ -127,10 +128,10 @@ Trainee make_trainee(const fs::path& folder, at::ScalarType dtype, Tuning tuning
   return made;
 }
 
-// How far the log-probabilities of the engine and of a computation lie apart.
+// The distance between the engine's log-probabilities and other ones.
 struct Distance {
   int64_t tokens = 0;
-  int64_t unlike = 0;  // log-probabilities with other bits
+  int64_t unlike = 0;  // log-probabilities with different bits
   float largest = 0;
 
   void add(std::span<const float> drawn, std::span<const float> computed) {
@@ -158,7 +159,8 @@ constexpr TunedCase kCases[] = {
     {"QLoRA fp32", at::kFloat, Tuning::Qlora}, {"QLoRA bf16", at::kBFloat16, Tuning::Qlora},
     {"DoRA fp32", at::kFloat, Tuning::Dora},   {"DoRA bf16", at::kBFloat16, Tuning::Dora}};
 
-// Alone, together, in pieces of prompts, and with too few blocks, so that rows are put back.
+// Ways to generate: few rows, many rows, prompts in pieces, and too few blocks, so that rows are
+// preempted.
 struct Way {
   const char* name;
   EngineConfig config;
@@ -184,8 +186,8 @@ std::vector<Request> sampling_requests(const std::vector<std::vector<int32_t>>& 
   return requests;
 }
 
-// The answers against what a forward pass that records for backward computes, of all rows packed
-// and of each row alone. Returns how often rows were put back.
+// Compares the engine's log-probabilities with a forward pass for training, over all rows packed
+// and over each row alone. Returns how often rows were preempted.
 int64_t expect_equal_logprobs(const fs::path& folder, const TunedCase& of,
                               const std::vector<Request>& requests, int64_t few_blocks) {
   Trainee trainee = make_trainee(folder, of.dtype, of.tuning);
@@ -218,7 +220,7 @@ int64_t expect_equal_logprobs(const fs::path& folder, const TunedCase& of,
   return put_back;
 }
 
-// The training's loss of one token is its log-probability, negated.
+// Training's loss of a single token is the negative log-probability of that token.
 void expect_loss_of_a_token(const fs::path& folder, const TunedCase& of,
                             const std::vector<Request>& requests) {
   Trainee trainee = make_trainee(folder, of.dtype, of.tuning);
@@ -265,7 +267,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EqualLogprobs,
                            return name;
                          });
 
-// Rows of several splits of keys, in a model of a useful size.
+// The rows have several splits of keys, and the model has a size of practical use.
 TEST(EqualLogprobsOfLongRows, HaveTheBitsOfTraining) {
   const fs::path folder = testing::source_folder() / "examples/tally-3m";
   std::vector<std::vector<int32_t>> prompts;

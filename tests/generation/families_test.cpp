@@ -64,7 +64,7 @@ class Family : public ::testing::TestWithParam<const char*> {
     return engine.figures();
   }
 
-  // Has the model a layer without a window and without a state?
+  // Whether some layer has neither a window nor a state.
   bool keeps_all_keys() const {
     const auto windows = model_->kv_geometry().windows;
     return std::count(windows.begin(), windows.end(), 0) > 0;
@@ -115,7 +115,7 @@ TEST_P(Family, SamplesOfOnePromptComputeItsBlocksOnce) {
             (kSamples - 1) * blocks * kernels::kBlockTokensStep);
 }
 
-// Blocks for one of the longest rows, and for a few more.
+// Runs with room for one of the longest rows only, and with a few more blocks.
 TEST_P(Family, RowsPutBackAnswerAsTransformersDoes) {
   int64_t put_back = 0;
   for (const int64_t blocks : {4, 5, 6, 7, 9, 11}) {
@@ -125,12 +125,13 @@ TEST_P(Family, RowsPutBackAnswerAsTransformersDoes) {
               {.max_rows = 8, .prefill_chunk = 16, .kv_blocks = blocks, .shares_prefixes = shares})
               .preemptions;
   }
-  // When every layer has a window, rows hold a block or two and wait before they begin, not later.
+  // If every layer has a window, rows hold one or two blocks. They may wait before they begin, but
+  // are never preempted.
   EXPECT_TRUE(keeps_all_keys() || put_back == 0) << put_back;
 }
 
-// Whether rows of mixed prompts are put back depends on which of them meet. Two rows of one prompt
-// begin together, and one block less than both need in the end puts one of them back.
+// Which rows of mixed prompts are preempted depends on which rows run together. Two rows with the
+// same prompt begin together, and one block less than both need in the end preempts one of them.
 TEST_P(Family, OneOfTwoRowsThatGrowAlikeIsPutBackAndAnswersAsTransformersDoes) {
   constexpr int64_t kBlock = kernels::kBlockTokensStep;
   const auto blocks_of = [](size_t tokens) {
@@ -138,7 +139,7 @@ TEST_P(Family, OneOfTwoRowsThatGrowAlikeIsPutBackAndAnswersAsTransformersDoes) {
   };
   int64_t tried = 0;
   for (size_t index = 0; index < prompts_.size(); ++index) {
-    // The last token of an answer is no input.
+    // The last token of an answer is never an input.
     const int64_t whole = blocks_of(prompts_[index].size() + answers_[index].size() - 1);
     if (whole == blocks_of(prompts_[index].size())) continue;
     ++tried;
@@ -178,8 +179,8 @@ TEST_P(Family, RepetitionPenaltiesAreThoseOfTransformers) {
     EXPECT_EQ(found[index].token_ids, wanted[index]) << index;
 }
 
-// Pearson's statistic of many first tokens against transformers' probabilities; seeds are fixed, so
-// it is one number.
+// Pearson's statistic of many first tokens against transformers' probabilities. The seeds are
+// fixed, so the statistic is always the same.
 TEST_P(Family, DrawsFollowTheDistributionOfTransformers) {
   constexpr int64_t kDraws = 6000;
   const auto& rule = golden_.at("drawn");
@@ -210,13 +211,14 @@ TEST_P(Family, DrawsFollowTheDistributionOfTransformers) {
     statistic += (found - wanted) * (found - wanted) / wanted;
   }
   ASSERT_GT(kept, 1);
-  // Six standard deviations above the mean of chi-square with kept - 1 degrees of freedom.
+  // The bound is six standard deviations above the mean of the chi-square distribution with kept -
+  // 1 degrees of freedom.
   const auto freedom = static_cast<double>(kept - 1);
   EXPECT_LT(statistic, freedom + 6 * std::sqrt(2 * freedom));
 }
 
-// A row's bytes, its log-probabilities included, whatever it is generated with: neighbours, pieces,
-// rows put back.
+// Expects each row's bytes and log-probabilities to be the same with other rows beside it, with its
+// prompt in pieces, and after preemption.
 void expect_same_bytes(nn::CausalLm& model, const text::Tokenizer& tokenizer,
                        const std::vector<std::vector<int32_t>>& prompts) {
   std::vector<Request> all;
@@ -283,14 +285,14 @@ INSTANTIATE_TEST_SUITE_P(Models, FewBits,
                          ::testing::Values("llama", "gemma2", "gemma4", "muse_glimmer"),
                          [](const auto& tested) { return std::string(tested.param); });
 
-// The expected tokens are from transformers, as make_models.py continues rows for this model.
+// The expected tokens are from transformers; make_models.py generates them for this model.
 TEST(LongRope, ARowThatMayGrowBeyondTheOriginalPositionsAnswersAsTransformersDoes) {
   const auto model = models::load_causal_lm(
       io::ModelFolder::open(golden("models/phi3-long").string()), at::kFloat);
   const io::SafetensorsFile wanted(golden("models/phi3-long/golden.safetensors"));
   const at::Tensor row_T = device::copy_to_tensor(wanted.require("row_0")).to(at::kInt);
   const at::Tensor greedy_T = device::copy_to_tensor(wanted.require("greedy")).to(at::kInt);
-  constexpr int64_t kPromptTokens = 9;  // golden.json has it
+  constexpr int64_t kPromptTokens = 9;  // as in golden.json
   const auto ids = [](const at::Tensor& ids_T) {
     const int32_t* const first = ids_T.const_data_ptr<int32_t>();
     return std::vector<int32_t>(first, first + ids_T.numel());
@@ -303,8 +305,8 @@ TEST(LongRope, ARowThatMayGrowBeyondTheOriginalPositionsAnswersAsTransformersDoe
   EXPECT_EQ(found[0].token_ids, ids(greedy_T));
 }
 
-// The limit of a row's tokens decides before its first token, and rows that are rotated otherwise
-// share no prefix.
+// The limit of a row's tokens decides its rotation before its first token. Rows with different
+// rotations share no prefix.
 TEST(LongRope, RowsDoNotDependOnNeighboursOfTheOtherRotation) {
   const testing::TemporaryFolder folder;
   fs::copy(golden("models/phi3-long"), folder.path(), fs::copy_options::recursive);
@@ -343,7 +345,7 @@ TEST(LongRope, RowsDoNotDependOnNeighboursOfTheOtherRotation) {
   }
 }
 
-// Each request names its adapter or none, all in one batch.
+// Each request of a batch names an adapter or none.
 TEST(Served, AdaptersOfABatchAnswerAsMergedOnesDo) {
   const std::string folder = golden("train/qwen2").string();
   const auto load = [&] {

@@ -27,7 +27,7 @@ std::string example(const std::string& name) {
 
 struct Sum {
   std::string prompt;
-  std::string result;  // after "####"
+  std::string result;  // the digits after "####"
 };
 
 std::vector<Sum> test_sums(size_t count) {
@@ -55,7 +55,7 @@ TEST(AnswerText, GrowsToWhatItIsAsAWhole) {
     answer.take(id);
     const std::string text = answer.text_so_far();
     EXPECT_EQ(text, answer.text());
-    EXPECT_GE(text.size() + 3, given);  // only a part of a letter goes away
+    EXPECT_GE(text.size() + 3, given);  // at most a part of a character goes away
     given = text.size();
   }
   EXPECT_EQ(answer.text_so_far(), written);
@@ -93,7 +93,7 @@ class Tally : public ::testing::Test {
       prompts.push_back(tokenizer_->encode(sum.prompt, text::SpecialTokens::Add).ids);
     return prompts;
   }
-  // Greedy, one request per prompt.
+  // Returns a greedy request for each prompt.
   std::vector<generate::Request> requests(const std::vector<std::vector<int32_t>>& prompts,
                                           int64_t max_new_tokens = 120) const {
     std::vector<generate::Request> made;
@@ -183,7 +183,7 @@ TEST_F(Tally, SamplesOfOnePromptDifferAndShareItsBlocks) {
   EXPECT_EQ(made.figures().cached_prompt_tokens, 2 * full);
   for (size_t sample = 0; sample < 3; ++sample)
     EXPECT_EQ(found[sample].cached_tokens, sample == 0 ? 0 : full);
-  // A request of another time and place draws the same.
+  // The same request later and in another place draws the same tokens.
   EXPECT_EQ(answers({requests[2]})[0].token_ids, found[2].token_ids);
 }
 
@@ -219,7 +219,7 @@ TEST_F(Tally, StopStringsEndATextAndAreNotPartOfIt) {
   EXPECT_EQ(stopped.text, whole.text.substr(0, hash));
   EXPECT_EQ(stopped.finish_reason, generate::FinishReason::Stop);
   EXPECT_LT(stopped.token_ids.size(), whole.token_ids.size());
-  // The tokens that the text is made of, and no others.
+  // The answer has exactly the tokens of its text.
   const auto text_of = [&](int64_t tokens) {
     return tokenizer_->decode({stopped.token_ids.begin(), stopped.token_ids.begin() + tokens},
                               true);
@@ -235,8 +235,8 @@ TEST_F(Tally, StopStringsEndATextAndAreNotPartOfIt) {
             (std::vector<int32_t>{whole.token_ids.begin(), first + 1}));
 }
 
-// All that a step may draw from tokens of the step before, which the host has not read: penalties,
-// ends that nobody knew of, rows that were put back.
+// A step may draw before the host has read the previous step's tokens. Penalties, unexpected ends
+// and preempted rows must give the same tokens then.
 TEST_F(Tally, TokensThatAreReadAStepLaterAreTheSame) {
   auto asked = sampled(encode(test_sums(9)));
   for (size_t index = 0; index < asked.size(); ++index) {
@@ -254,7 +254,7 @@ TEST_F(Tally, TokensThatAreReadAStepLaterAreTheSame) {
   asked[3].sampling.presence_penalty = 2;
   asked[4].num_likeliest = 3;
   asked[6].max_new_tokens = 1;
-  asked[7].sampling = {.temperature = 0.01};  // ends by itself
+  asked[7].sampling = {.temperature = 0.01};  // ends by an end token
   const auto expect_equal = [&](const generate::EngineConfig& config) {
     generate::EngineConfig now = config;
     now.reads_late = false;
@@ -283,7 +283,7 @@ TEST_F(Tally, TokensThatAreReadAStepLaterAreTheSame) {
   EXPECT_GT(expect_equal({.prefill_chunk = 7, .kv_blocks = 4}), 0);
 }
 
-// The last step is known beforehand, and an end by a token costs one step more.
+// The engine knows a last step by length in advance. An end by a token costs one more step.
 TEST_F(Tally, ReadingLateTakesNoStepThatIsKnownToBeTooMuch) {
   auto asked = requests(encode(test_sums(1)), 5);
   const auto steps_and_tokens = [&](bool reads_late) {
@@ -353,7 +353,7 @@ TEST_F(Tally, RefusesWhatItCanNotAnswer) {
   asked = requests(prompts);
   asked[0].prompt.clear();
   EXPECT_THROW(made.submit(asked[0]), DataError);
-  EXPECT_EQ(made.unfinished(), 0);  // refused requests leave nothing behind
+  EXPECT_EQ(made.unfinished(), 0);  // refused requests leave nothing in the engine
 }
 
 }  // namespace

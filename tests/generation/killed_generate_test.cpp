@@ -43,7 +43,7 @@ class KilledGenerate : public ::testing::Test {
   fs::path said() const { return folder_ / "said"; }
   fs::path journal() const { return output() + ".partial"; }
 
-  // The output of the program goes to `said`.
+  // Starts the program; its messages go to the file said().
   pid_t start(const std::string& to, int64_t batch) const {
     const std::string program = std::string(std::getenv("CONVOY_BIN_DIR")) + "/convoy-worker";
     const std::string model = std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/examples/tally-3m";
@@ -76,7 +76,7 @@ class KilledGenerate : public ::testing::Test {
     return lines;
   }
 
-  // Waits until `answers` answers are kept, or until the process has ended.
+  // Waits until `answers` answers are stored, or until the process has ended.
   bool wait_for(pid_t process, int64_t answers) const {
     while (finished_answers() < answers) {
       if (::waitpid(process, nullptr, WNOHANG) == process) return false;
@@ -98,7 +98,7 @@ TEST_F(KilledGenerate, GoesOnFromItsFinishedAnswers) {
     ASSERT_TRUE(wait_for(process, before + 4));
     ::kill(process, SIGKILL);
     EXPECT_TRUE(WIFSIGNALED(end_of(process)));
-    EXPECT_FALSE(fs::exists(output()));  // never a part of the answers
+    EXPECT_FALSE(fs::exists(output()));  // the file appears only when it is complete
     for (const auto& entry : fs::directory_iterator(folder_.path()))
       EXPECT_EQ(entry.path().filename().string().find(".tmp-"), std::string::npos) << entry.path();
     before = finished_answers();
@@ -127,7 +127,8 @@ TEST_F(KilledGenerate, AStopSaysWhatIsKeptAndTheNextStartGoesOnFromThere) {
   }
   const int64_t kept = finished_answers();
   ASSERT_EQ(end_of(start(output(), 1)), 0);
-  // The first line of progress counts what was there, its rate only what is made now.
+  // The first line of progress counts the answers that were stored before; its rate counts only new
+  // answers.
   const std::string words = read_file(said());
   EXPECT_NE(words.find(fmt::format("generate: answer {}/48", kept + 1)), std::string::npos)
       << words;

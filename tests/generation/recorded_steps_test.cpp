@@ -36,7 +36,8 @@ class RecordedSteps : public ::testing::Test {
     tokenizer_ = std::make_unique<text::Tokenizer>(text::Tokenizer::load(folder.path()));
   }
 
-  // Answers of 3 to 12 tokens, two greedy and one drawn. The shortest one cannot be recorded.
+  // Returns requests for answers of 3 to 12 tokens, two greedy ones and one drawn. The shortest
+  // answer is too short to be recorded.
   std::vector<generate::Request> requests() const {
     std::ifstream file(example("sums/test.jsonl"));
     std::vector<generate::Request> made;
@@ -92,7 +93,8 @@ TEST_F(RecordedSteps, GiveTheTokensOfStepsByThemselves) {
   }
 }
 
-// Attention takes the rows' lengths from the host, which a recording would keep.
+// The attention of these models reads the lengths of rows on the host, where a recording would not
+// see them change.
 void expect_no_recording(const std::string& golden_model) {
   const std::filesystem::path golden = example("../tests/golden");
   const auto model =

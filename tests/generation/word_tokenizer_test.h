@@ -12,7 +12,7 @@
 
 namespace convoy::testing {
 
-// One word per id, and no end token.
+// A tokenizer with one word for each id, and without an end token.
 inline text::Tokenizer word_tokenizer(int64_t vocab_size) {
   TemporaryFolder folder;
   nlohmann::json vocabulary = nlohmann::json::object();

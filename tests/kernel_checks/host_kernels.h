@@ -21,7 +21,7 @@ class GpuMemoryOnHost : public c10::Allocator {
  public:
   using Announce = void (*)(const void* address, size_t bytes);
 
-  // Lasts as long as the process. `announce` is fake_cuda_host_memory().
+  // Installs the allocator for the rest of the process. `announce` is fake_cuda_host_memory().
   static void install(Announce announce) {
     announce_ = announce;
     constexpr uint8_t kBeforeOthers = 200;
@@ -52,7 +52,7 @@ class GpuMemoryOnHost : public c10::Allocator {
   static inline Announce announce_ = nullptr;
 };
 
-// Call before any CPU tensor is made that kernels are to see. `binaries`: the folder of
+// Call this before any CPU tensor is made that kernels are to use. `binaries` is the folder of
 // libfake_cuda.so.
 inline std::unique_ptr<kernels::HostKernels> host_kernels(const std::filesystem::path& binaries) {
   const std::filesystem::path library = binaries / "libfake_cuda.so";

@@ -16,9 +16,9 @@ namespace convoy::testing {
 using Tensors = std::vector<at::Tensor>;
 using Op = std::function<at::Tensor(const Tensors&)>;
 
-// Relative to the largest magnitude of the expected tensor. Rounding errors of a sum of n terms
-// grow like sqrt(n); the constant covers the handful of roundings inside an op. bf16 ops sum in
-// fp32, so only their roundings to bf16 count.
+// The tolerance is relative to the largest magnitude of the expected tensor. Rounding errors of a
+// sum of n terms grow like sqrt(n); the constant covers the few roundings inside an op. Ops on bf16
+// sum in fp32, so only their roundings to bf16 count.
 inline double tolerance(at::ScalarType dtype, int64_t reduction_length) {
   if (dtype == at::kBFloat16) return 3.0 * std::ldexp(1.0, -8);
   return 8.0 * std::ldexp(1.0, -23) * std::sqrt(static_cast<double>(reduction_length) + 16.0);
@@ -32,7 +32,7 @@ inline double relative_error(const at::Tensor& found, const at::Tensor& wanted) 
   return std::isfinite(difference) ? difference / std::max(largest, 1e-12) : INFINITY;
 }
 
-// Deterministic values in about [-2, 2].
+// Returns deterministic values in [-2, 2].
 inline at::Tensor sample(at::IntArrayRef sizes, at::ScalarType dtype, uint64_t seed) {
   at::Generator generator = at::detail::createCPUGenerator(seed);
   return at::randn(sizes, generator, at::TensorOptions().dtype(at::kDouble)).clamp(-2, 2).to(dtype);
@@ -40,7 +40,7 @@ inline at::Tensor sample(at::IntArrayRef sizes, at::ScalarType dtype, uint64_t s
 
 struct OpErrors {
   double output = 0;
-  std::vector<double> gradients;  // by input; 0 for inputs that do not require grad
+  std::vector<double> gradients;  // by input; 0 for inputs without a gradient
 
   double worst() const {
     double worst = output;
@@ -49,7 +49,7 @@ struct OpErrors {
   }
 };
 
-// Runs both on the same numbers with the same random cotangent.
+// Runs the op and the reference on the same numbers, with the same random cotangent.
 inline OpErrors compare(const Op& op, const Op& reference, const Tensors& inputs) {
   Tensors own;
   Tensors wide;

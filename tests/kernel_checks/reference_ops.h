@@ -20,12 +20,12 @@
 
 namespace convoy::kernels::reference {
 
-// x under a soft cap; x itself where there is none.
+// Returns x under a soft cap; x itself with a cap of 0.
 inline at::Tensor soft_cap(const at::Tensor& x, double cap) {
   return cap > 0 ? (x / cap).tanh() * cap : x;
 }
 
-// One row whose queries are the last q_THE.size(0) positions of its keys.
+// Computes the attention of one row, whose queries belong to the last q_THE.size(0) keys.
 inline at::Tensor row_attention(const at::Tensor& q_THE, const at::Tensor& k_SKE,
                                 const at::Tensor& v_SKE, const AttentionConfig& config) {
   const int64_t queries = q_THE.size(0);
@@ -90,16 +90,18 @@ inline at::Tensor rope(const at::Tensor& x_THE, const at::Tensor& cos_PE, const 
 
 struct Share {
   int64_t id = 0;
-  // Cumulated probability of the kept ids up to this one. A draw between the previous end and this
-  // end picks this id.
+  // The cumulated probability of the kept ids up to this one. A number between the previous end and
+  // this end picks this id.
   double end = 0;
 };
 
-// The definition of sample_tokens(): a full sort in double. The ids that may be picked, rising; empty where there is no token to pick.
+// The definition of sample_tokens(): a full sort in double. Returns the ids that may be picked, in
+// rising order, or nothing if no token can be picked.
 inline std::vector<Share> shares_of_row(std::span<const double> given, const SamplingRule& rule,
                                         std::span<const int32_t> seen = {}) {
   std::vector<double> logits(given.begin(), given.end());
-  // The penalty is applied in fp32, as in transformers: its rounding decides between neighbours.
+  // The penalty is applied in fp32, as in transformers, because its rounding may decide between
+  // neighbours.
   const auto penalty = static_cast<float>(rule.repetition_penalty);
   for (const int32_t id : seen) {
     const auto logit = static_cast<float>(given[id]);

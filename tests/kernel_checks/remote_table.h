@@ -13,10 +13,10 @@
 
 namespace convoy::testing {
 
-// The device of this process's remote table.
+// The device on which the remote table of this process computes.
 inline at::Device remote_device = at::kCPU;
 
-// The tensors of one call on their way there and back.
+// Copies the tensors of one call to the device and back.
 class Journey {
  public:
   at::Tensor there(const at::Tensor& tensor) {
@@ -191,7 +191,7 @@ inline std::shared_ptr<kernels::PackedLinear> back(std::shared_ptr<kernels::Pack
   return std::make_shared<Remote>(std::move(packed));
 }
 
-// `find` returns the op, a function pointer, of a table.
+// Makes an op that runs on the device. `find` returns the op of a table, as a function pointer.
 template <auto find, class Result, class... Arguments>
 auto remote(Result (*)(Arguments...)) -> Result (*)(Arguments...) {
   return [](Arguments... arguments) -> Result {
@@ -208,7 +208,7 @@ auto remote(Result (*)(Arguments...)) -> Result (*)(Arguments...) {
   };
 }
 
-// Call once in a process. LibTorch must have `device`.
+// Call this once in a process. LibTorch must know `device`.
 inline const kernels::OpTable& remote_op_table(at::Device device) {
   remote_device = device;
   static kernels::OpTable table = kernels::op_table(at::empty({0}, device));
@@ -244,7 +244,7 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(frozen_linear.pack_bitsandbytes);
   CONVOY_REMOTE(bitsandbytes_weight.decode);
   CONVOY_REMOTE(dropout.drop);
-  CONVOY_REMOTE(sampler.pick);  // its tables are moved there
+  CONVOY_REMOTE(sampler.pick);  // copies the sampler's tables too
   CONVOY_REMOTE(sum_of_squares.sum);
   CONVOY_REMOTE(adamw.update);
   CONVOY_REMOTE(adamw.update_narrow);

@@ -22,7 +22,7 @@ namespace {
 
 using testing::PtxAllocations;
 
-// The last `count` numbers of a tensor that has `before` of them ahead.
+// The last `count` numbers of a tensor, before which `before` numbers have no memory.
 template <class Number>
 class End {
  public:
@@ -30,7 +30,7 @@ class End {
       : before_(before), numbers_(count, value) {
     memory[reinterpret_cast<uint64_t>(numbers_.data())] = count * sizeof(Number);
   }
-  // The address that the first element of the whole tensor would have.
+  // The address that the tensor's first element would have.
   Number* begin() const {
     return reinterpret_cast<Number*>(reinterpret_cast<uint64_t>(numbers_.data()) -
                                      before_ * sizeof(Number));
@@ -110,7 +110,7 @@ TEST_F(LargeTensors, OfRmsNorm) {
   run_block("rms_norm_backward_fp32", kRow, kRow + 1, launch);
   for (size_t at = 0; at < kWidth; ++at) EXPECT_NEAR(y[at], 0, 1e-5);
 
-  // The last part of the rows is one row; its columns are tiles of 128.
+  // The last part has a single row, and its columns form tiles of 128.
   constexpr uint64_t kPart = kRow / gpu::kNormRowsPerPart, kTiles = kWidth / 128;
   static_assert(kRow % gpu::kNormRowsPerPart == 0);
   const End<float> parts(kPart * kWidth, kWidth, NAN, memory_);

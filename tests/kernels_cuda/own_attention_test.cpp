@@ -12,12 +12,12 @@ namespace {
 
 struct PagedSample {
   int64_t heads, kv_heads, features;
-  std::vector<PagedRow> rows;  // blocks are dealt out here
+  std::vector<PagedRow> rows;  // their blocks are assigned by PagedTables
   int64_t block_tokens = 32;
   int64_t window = 0;
 };
 
-// A cache of random numbers, NaN where no row's key lies, and queries of all rows.
+// A cache of random numbers, with NaN where no row has a key, and the queries of all rows.
 class PagedTables {
  public:
   PagedTables(const PagedSample& of, at::ScalarType type, CacheElement element)
@@ -54,7 +54,7 @@ class PagedTables {
   }
 
  private:
-  // Every held key is stored, by a step whose rows have no query before it.
+  // Stores every held key by a step in which no row has an earlier query.
   void fill(std::vector<PagedRow> rows, const PagedSample& of, at::ScalarType type) {
     for (PagedRow& row : rows) {
       int64_t held = 0;
@@ -72,7 +72,7 @@ class PagedTables {
   at::Tensor q_;
 };
 
-// There are more rows than a block has threads, and one of the rows beyond that number is long.
+// More rows than a block has threads; one row beyond that number is long.
 PagedSample many_rows(int64_t window) {
   PagedSample sample{.heads = 4, .kv_heads = 2, .features = 16, .rows = {}, .window = window};
   for (int64_t row = 0; row < 300; ++row)
@@ -94,7 +94,7 @@ const std::vector<PagedSample>& paged_samples() {
       {4, 2, 24, {{1, 1300, {}}, {1, 20, {}}, {1, 600, {}}}, 32, 70},
       {2, 1, 32, {{1, 1300, {}}, {1, 513, {}}}, 32, 513},
       {2, 1, 32, {{1, 1536, {}}, {1, 1537, {}}}, 32, 1},
-      // Pieces of prompts before, between and after.
+      // Pieces of prompts stand before, between and after single tokens.
       {4, 2, 32, {{5, 40, {}}, {1, 90, {}}, {3, 3, {}}, {1, 1, {}}, {0, 12, {}}}},
       {4, 2, 32, {{1, 90, {}}, {9, 600, {}}, {4, 31, {}}}, 32, 40},
       {4, 2, 20, {{1, 90, {}}, {9, 60, {}}}},  // 8 does not divide 20
@@ -121,7 +121,7 @@ TEST(OwnPagedAttention, StoresTheBitsOfLibTorch) {
       for (const int64_t features : {8, 64, 72, 128, 256, 20}) {
         const PagedShape shape{.num_blocks = 3, .num_kv_heads = 2, .head_dim = features};
         const PagedRows rows({{5, 40, {2, 0}}, {1, 1, {1}}}, shape.block_tokens);
-        // Columns of a wider product.
+        // k and v are columns of a wider product.
         at::Tensor k = sample({6, 5, features}, type, 1).narrow(1, 1, 2);
         at::Tensor v = sample({6, 5, features}, type, 2).narrow(1, 3, 2);
         k[1].fill_(0);
@@ -151,7 +151,8 @@ struct TransformSample {
   NormOrder order = NormOrder::CastThenScale;
 };
 
-// q, k and v are columns of one product. The steps are one kernel each, as on other devices.
+// q, k and v are columns of one product. The separate steps are one kernel each, as on other
+// devices.
 TEST(OwnPagedAttention, TransformsAndStoresAsInSteps) {
   const at::NoGradGuard no_grad;
   for (const at::ScalarType type : kTypes)
@@ -163,9 +164,9 @@ TEST(OwnPagedAttention, TransformsAndStoresAsInSteps) {
                {6, 3, 128, true, true, NormOrder::ScaleByOnePlusThenCast},
                {3, 1, 256, true, true},
                {3, 1, 64, true, false},
-               {3, 1, 72, true, true},    // a half is no whole number of lanes
-               {3, 1, 20, true, true},    // 8 does not divide it
-               {3, 1, 64, false, false},  // nothing to do
+               {3, 1, 72, true, true},    // half a head does not fill whole lanes
+               {3, 1, 20, true, true},    // 8 does not divide 20
+               {3, 1, 64, false, false},  // neither norm nor rotation
            }) {
         const std::string what =
             fmt::format("{} and {} heads of {}, norms {}, rotation {}", of.heads, of.kv_heads,

@@ -39,7 +39,7 @@ TEST(OwnDecoding, HasTheBitsOfGroupsOfWholeNumbers) {
       }
 }
 
-// A weight of few bits with its values.
+// A quantised weight and its decoded values.
 struct CodedSample {
   std::string what;
   std::function<std::shared_ptr<PackedLinear>(const FrozenLinearOps&, const at::Tensor&)> pack;
@@ -77,9 +77,9 @@ std::vector<CodedSample> coded_samples(at::IntArrayRef shape) {
   return all;
 }
 
-// Shapes with whole vectors of codes, whose last chunk is short, whose outputs end within a tile;
-// shapes of which no vector can be read; rows of each number of tiles, of several passes, and too
-// many.
+// The shapes: vectors of codes can be read, with a short last chunk or outputs that end within a
+// tile; or no vector can be read. The rows need every number of tiles, several passes, or are too
+// many for the kernel.
 TEST(OwnCodedLinear, IsThatOfLibTorch) {
   for (const auto& [outputs, inputs, row_counts] :
        std::vector<std::tuple<int64_t, int64_t, std::vector<int64_t>>>{{1, 32, {1, 3}},
@@ -110,7 +110,7 @@ TEST(OwnCodedLinear, IsThatOfLibTorch) {
       }
 }
 
-// Rows that are 1 at one input each give the weights, each rounded at most twice.
+// Rows that are 1 at a single input give the weights, each rounded at most twice.
 TEST(OwnCodedLinear, EveryWeightIsInItsPlace) {
   for (const CodedSample& of : coded_samples({67, 192}))
     for (const int64_t together : {8, 16, 96}) {

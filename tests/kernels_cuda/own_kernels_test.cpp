@@ -29,7 +29,7 @@ class GpuOnHost : public ::testing::Environment {
 };
 const auto* const on_host = ::testing::AddGlobalTestEnvironment(new GpuOnHost);
 
-// This test stands ahead of the others, so that first launches meet.
+// This test precedes the others, so that the first launches come at the same time.
 TEST(OwnKernels, ManyThreadsLaunchThemAtOnce) {
   constexpr int kThreads = 4;
   std::array<bool, kThreads> equal{};
@@ -122,7 +122,7 @@ TEST(OwnRope, IsThatOfLibTorch) {
       for (const bool transposed : {false, true}) {
         const std::string what = fmt::format("{} x {} x {}", tokens, heads, 2 * half);
         at::Tensor x = sample({tokens, heads, 2 * half}, type, 1);
-        // Columns of a wider product, as q, k and v may be.
+        // x may be columns of a wider product, as q, k and v are.
         if (transposed) x = sample({tokens, heads + 2, 2 * half}, type, 1).narrow(1, 1, heads);
         const at::Tensor angles = sample({50, half}, at::kFloat, 2) * 3;
         const at::Tensor positions = (at::arange(tokens, at::kLong) * 17).remainder(50);
@@ -158,7 +158,8 @@ TEST(OwnGatedActivation, IsThatOfLibTorch) {
         }
 }
 
-// Gate and up are columns of one product. In bf16 a row of 1,100 is no whole number of vectors.
+// Gate and up are columns of one product. In bf16, a row of 1,100 numbers does not fill whole
+// vectors.
 TEST(OwnGatedActivation, ReadsRowsThatLieApart) {
   for (const at::ScalarType type : kTypes)
     for (const int64_t width : {1, 8, 72, 1100})
@@ -189,8 +190,8 @@ TEST(OwnScale, RoundsAsLibTorchDoes) {
   at::Tensor bits = at::empty({70'001}, at::kInt);
   for (int64_t at = 0; at < bits.numel(); ++at)
     bits.mutable_data_ptr<int>()[at] = static_cast<int>(random());
-  // Ties, infinity, NaN that rounding would carry over, numbers that become infinity, the smallest
-  // ones.
+  // Ties, infinity, NaN whose rounding would overflow, numbers that round to infinity, and the
+  // smallest numbers.
   const std::array<uint32_t, 8> special = {0x3f808000, 0x3f818000, 0x7f800000, 0x7fffffff,
                                            0xffffffff, 0x7f7fffff, 0x00000001, 0x80008000};
   for (size_t at = 0; at < special.size(); ++at)

@@ -22,7 +22,8 @@ inline const std::array kTypes = {at::kFloat, at::kBFloat16};
 inline const OpTable& own() { return own_kernel_op_table(); }
 inline const OpTable& aten() { return aten_op_table(); }
 
-// Copies `tensor` to a place `offset` elements into a block, where no vector may be read.
+// Copies `tensor` to `offset` elements behind the beginning of a block, so that no aligned vector
+// can be read.
 inline at::Tensor moved(const at::Tensor& tensor, int64_t offset) {
   at::Tensor block = at::empty({tensor.numel() + offset}, tensor.options());
   return block.narrow(0, offset, tensor.numel()).view(tensor.sizes()).copy_(tensor);

@@ -29,7 +29,8 @@ TEST(OwnCrossEntropy, IsThatOfLibTorch) {
       const HeadTargets weighted{labels, of_tokens};
       const HeadLoss own_weighted = own().cross_entropy.loss(hidden, {weight}, weighted, both);
       const HeadLoss wanted_weighted = aten().cross_entropy.loss(hidden, {weight}, weighted, both);
-      // A weight may raise a loss near 0 over the others, which is exact to the exponential alone.
+      // A weight may make a loss near 0 the largest one. Such a loss is only as exact as the
+      // exponential.
       constexpr int64_t kOfExponentials = 1024;
       expect_close(own_weighted.loss, wanted_weighted.loss, vocab + kOfExponentials, what);
       expect_close(own_weighted.hidden_ND, wanted_weighted.hidden_ND, vocab + kOfExponentials,
@@ -39,7 +40,7 @@ TEST(OwnCrossEntropy, IsThatOfLibTorch) {
       const HeadLoss wanted = aten().cross_entropy.loss(hidden, {weight}, targets, both);
       expect_close(found.loss, wanted.loss, vocab, what);
       expect_close(found.hidden_ND, wanted.hidden_ND, vocab, what);
-      // Products of p, which is rounded to `type`.
+      // The weight's gradient comes from products of p, which is rounded to `type`.
       EXPECT_LT(relative_error(found.weight_VD, wanted.weight_VD), tolerance(type, rows)) << what;
       const HeadLoss alone = own().cross_entropy.loss(hidden, {weight}, targets, {});
       EXPECT_TRUE(at::equal(alone.loss, found.loss)) << what;
@@ -50,7 +51,7 @@ TEST(OwnCrossEntropy, IsThatOfLibTorch) {
     }
 }
 
-// Weights of one column over hidden values of one: the logits are the weights.
+// The weight has one column, and the hidden values are 1, so the logits equal the weights.
 TEST(OwnCrossEntropy, TakesTheFirstOfEqualLogitsAndHugeOnes) {
   for (const int64_t vocab : {2304, 2305}) {
     at::Tensor weight = at::zeros({vocab, 1});
@@ -76,7 +77,7 @@ TEST(OwnCrossEntropy, TakesTheFirstOfEqualLogitsAndHugeOnes) {
   }
 }
 
-// In every second pair of tensors the gradients are in bf16.
+// In every second group of tensors, the gradients are in bf16.
 std::vector<AdamWTensors> adamw_sample(int64_t count, bool rounds) {
   std::vector<AdamWTensors> all;
   for (int64_t number = 0; number < count; ++number) {
@@ -115,7 +116,8 @@ TEST(OwnAdamW, UpdatesAllParametersAsLibTorchDoes) {
     }
 }
 
-// Each form in turn: moments as codes, in bf16, in fp32; a value in fp32, with a copy, or in bf16.
+// The forms alternate: moments as codes, in bf16 or in fp32; the value in fp32, in fp32 with a
+// copy, or in bf16.
 std::vector<AdamWTensors> narrow_sample(int64_t count) {
   std::vector<AdamWTensors> all = adamw_sample(count, false);
   for (int64_t number = 0; number < count; ++number) {
@@ -149,7 +151,7 @@ TEST(OwnAdamW, NarrowFormsFollowLibTorchs) {
       const auto few = [&](const at::Tensor& left, const at::Tensor& right, double apart) {
         if (!left.defined()) return;
         const at::Tensor far = (left.to(at::kDouble) - right.to(at::kDouble)).abs().gt(apart);
-        // A last bit in fp32 may turn a code or a draw.
+        // A difference in the last bit of fp32 may change a code or a random rounding.
         EXPECT_LE(far.sum().item<int64_t>(), left.numel() / 200) << number << " of " << count;
       };
       few(found[number].value, wanted[number].value, 1e-5);

@@ -39,7 +39,7 @@ void run(const std::string& text, const std::string& kernel, const Launch& launc
 
 std::string text_of(const char* kernel) { return nvidia::kernel_text_of(kernel_texts(), kernel); }
 
-// The positions of barriers.
+// Returns the positions of the barriers in the text.
 std::vector<size_t> barriers_of(const std::string& text) {
   std::vector<size_t> places;
   for (size_t at = text.find("bar.sync"); at != std::string::npos;
@@ -52,7 +52,7 @@ std::string without_barrier(std::string text, size_t place) {
   return text.erase(place, text.find(';', place) + 1 - place);
 }
 
-// Numbers of a kernel, as the GPU's memory.
+// Numbers that a kernel sees as GPU memory.
 struct Numbers {
   explicit Numbers(size_t count) : values(count) { std::iota(values.begin(), values.end(), 1.0f); }
   void add_to(PtxAllocations& memory, size_t bytes_missing = 0) {
@@ -62,7 +62,7 @@ struct Numbers {
   std::vector<float> values;
 };
 
-// Three rows of a block each.
+// A norm of three rows, each computed by one block.
 class NormOnHost {
  public:
   NormOnHost() {
@@ -89,7 +89,8 @@ class NormOnHost {
       sums_{kWidth};
 };
 
-// Each kernel has a path with vectors and one without; every barrier belongs to one of the paths.
+// Each kernel has one path with vectors and one without, and every barrier belongs to one of the
+// paths.
 TEST_F(PlantedFaults, EveryMissingBarrierOfTheNormIsFound) {
   NormOnHost norm;
   for (const char* kernel :
@@ -110,7 +111,7 @@ TEST_F(PlantedFaults, EveryMissingBarrierOfTheNormIsFound) {
   }
 }
 
-// Gradients of bf16 would overwrite logits that another thread has yet to read.
+// Without the barrier, gradients in bf16 overwrite logits that another thread has not read yet.
 TEST_F(PlantedFaults, AMissingBarrierOfTheGradientInPlaceIsFound) {
   constexpr size_t kVocab = 8192;
   const auto gradient = [&](const std::string& text) {
@@ -139,13 +140,13 @@ TEST_F(PlantedFaults, AMissingBarrierOfTheGradientInPlaceIsFound) {
       harmless += std::memcmp(found.data(), wanted.data(), found.size() * sizeof(float)) == 0;
     } catch (const PtxError&) {
     }
-  // Harmless are the barriers of the path by single elements, and the one after the row's sum: the
-  // next row comes after others.
+  // Two kinds of barriers are harmless in this run: the barriers of the path with single elements,
+  // and the barrier after the row's sum, because the next row has other barriers before it.
   EXPECT_EQ(static_cast<size_t>(harmless), barriers_of(text).size() / 2 + 1);
 }
 
-// Rows of `keys` keys, the same ones of each; 8 query heads over one kv head of 128 features in
-// bf16.
+// Rows of `keys` keys each, with the same keys in all rows, and 8 query heads over one kv head of
+// 128 features in bf16.
 class DecodeOnHost {
  public:
   DecodeOnHost(const std::string& kernel, uint32_t keys, uint32_t num_rows = 1, uint32_t blocks = 1)
@@ -204,7 +205,7 @@ class DecodeOnHost {
     const auto entries = testing::read_ptx(text, PtxResults::WithinBounds);
     return entries.at(kernel).measure(blocks_, gpu::kBlockThreads, &launch, memory_);
   }
-  // Keys and values that the row sees.
+  // The bytes of the keys and values that the row sees.
   uint64_t visible_bytes() const { return 2 * uint64_t{keys_} * kFeatures * sizeof(uint16_t); }
 
   uint64_t query_bytes() const {
@@ -216,7 +217,7 @@ class DecodeOnHost {
  private:
   static constexpr uint32_t kHeads = 8, kFeatures = 128;
   std::string kernel_;
-  uint32_t blocks_;  // blocks that take the shares in turn
+  uint32_t blocks_;  // each block takes several shares in turn
   uint32_t keys_;
   std::vector<int32_t> table_;
   std::vector<gpu::DecodeRow> rows_;
@@ -234,7 +235,7 @@ TEST_F(PlantedFaults, DecodingReadsEachKeyAndValueOnce) {
     const testing::PtxTraffic split = decode.run(text_of(kernel));
     const testing::PtxTraffic join = decode.run(text_of("paged_join_bf16"), "paged_join_bf16");
     EXPECT_GE(split.read_bytes, decode.visible_bytes());
-    // Queries are few bytes, which each warp of a share reads from a cache.
+    // Queries are few bytes. Each warp of a share reads them, from a cache.
     const uint64_t others = split.read_bytes - decode.query_bytes() + join.read_bytes;
     EXPECT_LE(100 * others, 105 * decode.visible_bytes()) << kernel;
     EXPECT_LE(100 * (split.written_bytes + join.written_bytes), 5 * decode.visible_bytes())
@@ -245,8 +246,8 @@ TEST_F(PlantedFaults, DecodingReadsEachKeyAndValueOnce) {
 TEST_F(PlantedFaults, EveryMissingBarrierOfDecodingIsFound) {
   for (const char* const kernel : kDecodeKernels) {
     const std::string text = text_of(kernel);
-    // More rows than a block has threads: the second block begins beyond the first of these, and
-    // the first block has a second share.
+    // There are more rows than a block has threads: the second block begins beyond that number of
+    // rows, and the first block has a second share.
     const auto run = [&](const std::string& of) { DecodeOnHost(kernel, 9, 800, 2).run(of); };
     EXPECT_NO_THROW(run(text));
     ASSERT_GE(barriers_of(text).size(), 3U);
@@ -255,7 +256,7 @@ TEST_F(PlantedFaults, EveryMissingBarrierOfDecodingIsFound) {
   }
 }
 
-// A product of few rows with codes, of which an output and a row end within a tile and the inputs
+// A product of few rows with codes. The outputs and the rows end within a tile, and the inputs end
 // within a chunk.
 class CodedProductOnHost {
  public:
@@ -279,7 +280,7 @@ class CodedProductOnHost {
     add(y_);
   }
 
-  // One block of threads takes all outputs in turn.
+  // One block of threads computes all outputs in turn.
   testing::PtxTraffic run(const std::string& text, uint32_t tiles) {
     gpu::CodedProductLaunch launch{.x = x_.data(),
                                    .codes = codes_.data(),
@@ -303,7 +304,7 @@ class CodedProductOnHost {
     return "coded_product_" + form_ + "_" + std::to_string(tiles);
   }
   uint64_t weight_bytes() const { return codes_.size() + scales_.size(); }
-  // The warps of some outputs read the rows once, from a cache.
+  // The warps for a group of outputs read the rows once, from a cache.
   uint64_t x_bytes(uint32_t tiles) const {
     const uint32_t outputs = gpu::outputs_of_warp(tiles) << kWarpBits;
     const uint64_t times = (outputs_ + outputs - 1) / outputs << kWarpBits;
@@ -339,7 +340,7 @@ TEST_F(PlantedFaults, AProductOfFewRowsReadsEachCodeOnce) {
       const testing::PtxTraffic moved = product.run(tiles);
       const uint64_t of_weight = moved.read_bytes - product.x_bytes(tiles);
       EXPECT_GE(of_weight, product.weight_bytes()) << form;
-      // 11 % more: a warp with too few outputs reads the last one again, each warp reads the
+      // 11 % more: a warp with too few outputs reads the last one again, every warp reads the
       // tables, and nested scales are read as whole words.
       EXPECT_LE(100 * of_weight, 111 * product.weight_bytes()) << form << " " << tiles;
       EXPECT_EQ(moved.written_bytes, product.y_bytes()) << form << " " << tiles;
@@ -358,8 +359,8 @@ TEST_F(PlantedFaults, EveryMissingBarrierOfACodedProductIsFound) {
     }
 }
 
-// min.u32 keeps a place within outputs, rows and inputs, in the copies that a warp starts with and
-// in later ones.
+// min.u32 keeps an index within the outputs, rows or inputs, both in a warp's first copies and in
+// later ones.
 TEST_F(PlantedFaults, EveryMissingBoundOfACodedProductIsFound) {
   const std::string text = text_of("coded_product_groups_1");
   int bounds = 0;
@@ -444,7 +445,8 @@ TEST_F(PlantedFaults, ThreadsThatDoNotMeetAreFound) {
       "");
 }
 
-// A thread that waits for the older of two groups of copies may not read what the newer copies.
+// A thread that has waited for the older of two groups of copies may not read the bytes of the
+// newer group.
 TEST_F(PlantedFaults, CopiesThatAThreadDoesNotWaitForAreFound) {
   const std::vector<uint32_t> numbers = {7, 8};
   const auto* const from = numbers.data();
@@ -477,7 +479,7 @@ TEST_F(PlantedFaults, CopiesThatAThreadDoesNotWaitForAreFound) {
             std::string::npos);
 }
 
-// A product waits for the copies that it reads next.
+// The product waits for the copies whose bytes it reads next.
 TEST_F(PlantedFaults, EveryMissingWaitOfACodedProductIsFound) {
   for (const char* form : kCodedForms)
     for (const uint32_t tiles : {1, 4}) {

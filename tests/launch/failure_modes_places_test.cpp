@@ -21,7 +21,7 @@ namespace {
 using FailureModes = LaunchTest;
 
 TEST_F(FailureModes, L08_PortTakenAfterItWasChosenIsAnotherOneAtTheNextAttempt) {
-  // Rank 0 of the first attempt finds its port taken, as if another program had been faster.
+  // Rank 0 of the first attempt finds its port in use, as if another program had opened it first.
   const LaunchEnd end = run(shell(1,
                                   "echo $MASTER_PORT >> $HERE/ports; [ "
                                   "$TORCHELASTIC_RESTART_COUNT = 1 ] || exit 98",
@@ -33,7 +33,7 @@ TEST_F(FailureModes, L08_PortTakenAfterItWasChosenIsAnotherOneAtTheNextAttempt) 
   EXPECT_TRUE(nothing_left(milliseconds(0)));
 }
 
-// A socket that listens, and its port.
+// Opens a listening socket. Returns its descriptor and its port.
 std::pair<int, int> listener_of_others() {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   EXPECT_EQ(::listen(listener, 1), 0);  // the kernel chooses a port
@@ -61,8 +61,8 @@ TEST_F(FailureModes, L08_TakenPortOfOneNodeIsNamedBeforeRanksStart) {
 }
 
 TEST_F(FailureModes, L08_MeetingAddressThatIsNotThisHostsIsSaidAtOnce) {
-  // TEST-NET-2: no host has it. It may be a service's address, so the node waits for the others all
-  // the same.
+  // The address is in TEST-NET-2, which no host has. It might be the address of a service, so the
+  // node waits for the others nevertheless.
   const std::vector<std::string> flags = {
       "--nnodes",       "2",           "--node-rank",   "0", "--rdzv-endpoint",
       "198.51.100.7:0", "--rdzv-conf", "join_timeout=1"};
@@ -174,7 +174,7 @@ TEST_F(FailureModes, L11_CpuCountIsWhatThisProcessMayUse) {
   EXPECT_EQ(file("world"), "1\n");
 }
 
-// GPUs by a stand-in for NVML: two whole ones and one that is cut into two MIG instances.
+// The GPUs come from a stand-in for NVML: two whole GPUs and one with two MIG instances.
 class GpusOfANode : public LaunchTest {
  protected:
   LaunchEnd run_on_gpus(const std::string& visible, std::vector<std::string> flags,
@@ -198,7 +198,7 @@ class GpusOfANode : public LaunchTest {
 
 TEST_F(GpusOfANode, L11_OneRankForEachVisibleGpu) {
   EXPECT_EQ(run_on_gpus("unset", {}).status, 0);
-  EXPECT_EQ(file("gpu.0") + file("gpu.1"), "0/2\n1/2\n");  // all see all, as under torchrun
+  EXPECT_EQ(file("gpu.0") + file("gpu.1"), "0/2\n1/2\n");  // each sees both, as under torchrun
   EXPECT_EQ(run_on_gpus("1", {}).status, 0);
   EXPECT_EQ(file("gpu.0"), "0/1 1\n");
 }
@@ -216,7 +216,7 @@ TEST_F(GpusOfANode, L11_ChosenByNumber) {
 TEST_F(GpusOfANode, L11_EachMigInstanceIsARanksOwn) {
   gpus_ = "GPU-cc33 H100 0000:3b:00.0 80000 MIG-a/1/0/10000 -/0/0/0 MIG-b/2/0/20000";
   EXPECT_EQ(run_on_gpus("MIG-b,MIG-a", {}).status, 0);
-  // CUDA shows a process one instance only.
+  // CUDA shows a process only one MIG instance.
   EXPECT_NE(file("gpu.0").find("MIG-b"), std::string::npos);
   EXPECT_EQ(file("gpu.0").find("MIG-a"), std::string::npos);
 }
@@ -272,7 +272,7 @@ TEST_F(FailureModes, L11_LaunchersOfOneHostNeedNoNodeRanks) {
   EXPECT_TRUE(nothing_left());
 }
 
-// The port lies below the ports that the kernel gives to connections.
+// The port is below the range from which the kernel takes ports for connections.
 TEST_F(FailureModes, L12_AnElasticJobGoesOnWithoutANodeThatIsStopped) {
   const std::string port = std::to_string(29'501 + ::getpid() % 490);
   const auto node = [&](const std::string& name) {
@@ -286,7 +286,7 @@ TEST_F(FailureModes, L12_AnElasticJobGoesOnWithoutANodeThatIsStopped) {
   ASSERT_TRUE(wait_for_lines("places.host", 1));
   const auto other = start(node("other"));
   ASSERT_TRUE(wait_for_lines("places.other", 1));
-  ASSERT_TRUE(wait_for_lines("places.host", 2));  // else its rank may be ended before it writes
+  ASSERT_TRUE(wait_for_lines("places.host", 2));  // a rank may otherwise end before it writes
   other->signal(SIGTERM);
   EXPECT_EQ(other->wait().status, 75) << other->errors();
   ASSERT_TRUE(wait_for_lines("places.host", 3)) << host->errors();
@@ -349,8 +349,8 @@ const AroundCase kAroundCases[] = {
 INSTANTIATE_TEST_SUITE_P(FailureModes, StartedByOthers, ::testing::ValuesIn(kAroundCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Torchrun's agent listens at MASTER_PORT and its attempts share that store: without this setting a
-// rank would listen there, or read keys of the previous attempt.
+// Torchrun's agent listens at MASTER_PORT, and its attempts share one store. Without this variable
+// a rank would listen there itself, or read keys of the previous attempt.
 TEST_F(FailureModes, L19_TorchrunsAttemptAndStoreReachTheRank) {
   LaunchStart what;
   what.arguments = {"sh", "-c",

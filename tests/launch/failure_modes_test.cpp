@@ -25,11 +25,11 @@ namespace {
 using FailureModes = LaunchTest;
 using nlohmann::json;
 
-// Every rank writes its number when it runs; then the script goes on.
+// A rank writes its number and waits until all ranks have written theirs.
 const std::string kAllReady =
     kReady + "while [ $(wc -l < $HERE/pids) -lt $WORLD_SIZE ]; do sleep 0.01; done; ";
 
-// The last line is the JSON of the failure, the one before it the cause in words.
+// Expects the JSON of the failure as the last line, and the cause in words before it.
 void expect_report(const LaunchEnd& end, int code, int rank, const std::string& words) {
   EXPECT_EQ(end.status, code) << end.errors;
   const json line = json::parse(end.last_line(), nullptr, false);
@@ -152,7 +152,7 @@ TEST_F(FailureModes, L02_KilledLauncherLeavesNoRankAndNoGrandchild) {
   launch->signal(SIGKILL);
   launch->wait();
   EXPECT_TRUE(nothing_left());
-  EXPECT_EQ(run(shell(2, "true")).status, 0);  // and the next start works at once
+  EXPECT_EQ(run(shell(2, "true")).status, 0);  // the next start works at once
 }
 
 TEST_F(FailureModes, L02_KilledGuardIsReplacedAndALauncherKilledLaterLeavesNothing) {
@@ -200,8 +200,8 @@ TEST_F(FailureModes, L02_KilledLauncherOfOneNodeEndsTheOther) {
 }
 
 TEST_F(FailureModes, L03_GrandchildrenOfEveryKindAreReaped) {
-  // A plain child, a daemon (two forks and a session of its own), one under nohup, one in another
-  // process group, one that is stopped.
+  // The ranks start a plain child, a daemon (two forks and its own session), a process under nohup,
+  // a process in another process group, and a stopped process.
   const std::string starts =
       "sleep 61 & (setsid sh -c 'sleep 62 & sleep 63') & nohup sleep 64 >/dev/null 2>&1 & "
       "perl -e 'setpgrp(0,0); sleep 65' & sleep 66 & kill -STOP $!; ";
@@ -220,7 +220,8 @@ TEST_F(FailureModes, L03_GrandchildThatKeepsTheOutputOpenDoesNotHoldTheLauncher)
 }
 
 TEST_F(FailureModes, L04_RankHeldByADebuggerDoesNotHoldTheLauncher) {
-  // A traced process that was killed stays with its tracer, here this test, which does not look.
+  // A traced process that was killed remains until its tracer, here this test, waits for it, which
+  // it does not.
   const auto launch = start(shell(2, kReady + "sleep 60", {"--shutdown-timeout", "0.3"}));
   ASSERT_TRUE(wait_for_lines("pids", 2));
   const pid_t held = numbers("pids")[0];
@@ -241,7 +242,7 @@ class FailureModesPrivileged : public FailureModes {
 };
 
 TEST_F(FailureModesPrivileged, L04_UnkillableRankDoesNotHoldTheLauncher) {
-  // A process frozen by cgroup v1 waits inside the kernel, as one does for a dead disk: not even
+  // A process that cgroup v1 has frozen waits inside the kernel, as for a dead disk: not even
   // SIGKILL ends it.
   const std::filesystem::path cgroup =
       fmt::format("/sys/fs/cgroup/freezer/convoy-test-{}", ::getpid());
@@ -319,8 +320,8 @@ INSTANTIATE_TEST_SUITE_P(FailureModes, ExitCodes, ::testing::ValuesIn(kExitCases
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST_F(FailureModes, L14_StoppedForeignRankIsNamedButNotKilled) {
-  // A foreign program has no heartbeat, so its stop is seen from its state; the user who stopped it
-  // may continue it.
+  // A program that is not Convoy has no heartbeat, so its stop is seen in its process state. The
+  // user who stopped it may continue it.
   const auto launch = start(shell(2, kReady + "[ $RANK = 1 ] && kill -STOP $$; true"));
   ASSERT_TRUE(wait_for_lines("pids", 2));
   ASSERT_TRUE(wait_until([&] { return launch->errors().find("rank 1") != std::string::npos; },
@@ -365,7 +366,7 @@ TEST_F(FailureModes, L15_LineWithoutEndDoesNotFillTheMemory) {
 TEST_F(FailureModes, L16_LogDiskThatIsFullStopsNothing) {
   LaunchStart what = shell(2, "yes line of $RANK | head -n 200000; echo last of $RANK",
                            {"--log-dir", path("logs"), "--tee", "3"});
-  // `ulimit -f` stands for the full disk: no file of this process may grow beyond it.
+  // `ulimit -f` imitates a full disk: no file of this process may grow beyond the limit.
   what.before = {"sh", "-c", "ulimit -f 1000; exec \"$@\"", "sh"};
   const LaunchEnd end = run(what);
   EXPECT_EQ(end.status, 0) << end.errors;

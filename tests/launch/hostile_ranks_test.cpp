@@ -71,8 +71,8 @@ TEST_F(HostileUse, RankThatRemovesThePrivateFolder) {
 }
 
 TEST_F(HostileUse, WhatAJobSystemKilledAtOnceIsTidiedUpByTheNextStart) {
-  // SIGKILL to everything in one moment, guard and all, as at the end of a job's time. Two live
-  // launches are left alone.
+  // All processes get SIGKILL in one moment, the guard too, as at the end of a job's time. The
+  // files of two running launches must be left alone.
   const auto alive = start(shell(1, "echo $$ >> $HERE/alive; sleep 60"));
   const auto killed = start(shell(1, "echo $$ >> $HERE/pids; sleep 60"));
   ASSERT_TRUE(wait_for_lines("pids", 1) && wait_for_lines("alive", 1));
@@ -101,7 +101,8 @@ TEST_F(HostileUse, WhatAJobSystemKilledAtOnceIsTidiedUpByTheNextStart) {
 }
 
 TEST_F(HostileUse, RankThatKillsTheGuard) {
-  // The rank kills the guard process. The job still ends with the rank's code and leaves nothing.
+  // The rank kills the guard process. The job still ends with the rank's code, and no process
+  // remains.
   const LaunchEnd end = run(shell(
       1,
       "for pid in $(cat /proc/$PPID/task/*/children); do [ $pid = $$ ] || kill -9 $pid; done; "
@@ -139,6 +140,6 @@ TEST_F(HostileUse, KilledLauncherInsideALauncherLeavesNothing) {
   EXPECT_TRUE(nothing_left());
 }
 
-// The cases that need root: namespaces, mounts, other users.
+// ---- tests that need root: namespaces, mounts, other users
 }  // namespace
 }  // namespace convoy::testing

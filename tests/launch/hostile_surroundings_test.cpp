@@ -33,8 +33,8 @@ TEST_F(HostileUse, StandardStreamsThatAreClosed) {
     const LaunchEnd end = run(what);
     EXPECT_EQ(end.status, 5) << end.errors;
     EXPECT_TRUE(nothing_left());
-    // The words of a rank, or of the launcher, go nowhere, not into a file that happens to have the
-    // number.
+    // The output of a rank or of the launcher must not go into a file that happens to have a closed
+    // descriptor's number.
     EXPECT_EQ(file("fds.1").find("/launch-"), std::string::npos);
   }
 }
@@ -53,8 +53,8 @@ TEST_F(HostileUse, ConsoleThatGoesAwayStopsNothing) {
 }
 
 TEST_F(HostileUse, ConsoleThatNobodyReadsDoesNotHoldAStop) {
-  // Output into a pipe whose reader waits for the end of the test: ranks wait, but signals are
-  // still served.
+  // The output goes into a pipe whose reader waits for the end of the test. The ranks wait, but the
+  // launcher still handles signals.
   LaunchStart what = shell(2, "echo $$ >> $HERE/pids; yes");
   what.before = {"sh", "-c",
                  "\"$@\" | { while [ ! -e $HERE/over ]; do sleep 0.05; done; cat > /dev/null; }",
@@ -145,7 +145,7 @@ TEST_F(HostileUse, TimeoutEndsTheJobWithItsOwnCode) {
 }
 
 TEST_F(HostileUse, NohupKeepsTheJobFromAHangUp) {
-  // nohup ignores SIGHUP; a program it starts must not start to listen to it again.
+  // nohup ignores SIGHUP, and a program under it must not handle that signal again.
   LaunchStart what = shell(1, "echo $$ >> $HERE/pids; sleep 0.6; echo done > $HERE/done");
   what.before = {"nohup"};
   const auto launch = start(what);
@@ -169,7 +169,7 @@ TEST_F(HostileUse, SignalsThatAreBlockedOrIgnoredAtTheStart) {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
-    ::signal(SIGCHLD, SIG_IGN);  // then children leave no exit status
+    ::signal(SIGCHLD, SIG_IGN);  // children leave no exit status then
     ::signal(SIGPIPE, SIG_IGN);
   };
   const auto launch = start(what);
@@ -188,7 +188,7 @@ TEST_F(HostileUse, IgnoredChildSignalDoesNotLoseTheExitCode) {
 }
 
 TEST_F(HostileUse, FewDescriptors) {
-  // 64 descriptors are enough for some ranks; too many are refused in words, with nothing left.
+  // 64 descriptors are enough for some ranks. More ranks are refused in words, and nothing remains.
   for (const int ranks : {4, 64}) {
     LaunchStart what = shell(ranks, "echo $RANK >> $HERE/said");
     what.before_exec = [] {
@@ -217,7 +217,7 @@ TEST_F(HostileUse, LowSoftLimitOfDescriptorsIsRaised) {
   };
   EXPECT_EQ(run(what).status, 0);
   EXPECT_TRUE(wait_for_lines("limits", 64));
-  EXPECT_EQ(file("limits").substr(0, 4), "100\n");  // the ranks keep theirs
+  EXPECT_EQ(file("limits").substr(0, 4), "100\n");  // the ranks keep their limit
 }
 
 class HostileUsePrivileged : public HostileUse {
@@ -240,7 +240,8 @@ TEST_F(HostileUsePrivileged, AsTheFirstProcessOfAContainer) {
 }
 
 TEST_F(HostileUsePrivileged, FirstProcessOfAContainerHearsTerm) {
-  // The kernel keeps signals from a first process that has no handler for them.
+  // The kernel does not deliver signals to the first process of a namespace if it has no handler
+  // for them.
   LaunchStart what = shell(2, "echo $$ >> $HERE/pids; exec sleep 60");
   what.before = {"unshare", "-p", "-f", "--mount-proc", "--kill-child"};
   const auto launch = start(what);
@@ -303,9 +304,9 @@ TEST_F(HostileUsePrivileged, L10_HostThatDoesNotKnowItsOwnName) {
 }
 
 TEST_F(HostileUsePrivileged, FewProcesses) {
-  // Runs as a user who may have 40 processes: the ranks that fit do not stay behind when the others
-  // do not fit. The program is copied, since that user may enter neither the checkout nor the
-  // test's folder, as little as root's own of mode 0700.
+  // Runs as a user who may have 40 processes. If not all ranks fit, the ranks that were started
+  // must not remain. The program is copied, because that user may enter neither the checkout nor
+  // the test's folder, which has mode 0700.
   std::string open_folder = "/tmp/convoy-open-XXXXXX";
   ASSERT_NE(::mkdtemp(open_folder.data()), nullptr);
   std::filesystem::permissions(open_folder, std::filesystem::perms(0755));
@@ -313,7 +314,7 @@ TEST_F(HostileUsePrivileged, FewProcesses) {
   std::filesystem::permissions(open_folder + "/convoy", std::filesystem::perms(0755));
   LaunchStart what = shell(100, "sleep 20");
   what.program = open_folder + "/convoy";
-  // The limit counts all processes of a user: this user has no others.
+  // The limit counts all processes of a user, so the user must have no others.
   const int user = 20'000 + ::getpid() % 40'000;
   what.before = {"setpriv",
                  fmt::format("--reuid={}", user),

@@ -52,7 +52,7 @@ TEST_F(HostileUse, BadValuesNameTheFlag) {
   };
   for (std::vector<std::string> arguments : bad) {
     SCOPED_TRACE(arguments[0] + " " + arguments[1]);
-    const std::string name = arguments[0].substr(2);  // the spelling that was typed
+    const std::string name = arguments[0].substr(2);  // the spelling that the user typed
     arguments.insert(arguments.end(), {"touch", path("started")});
     const LaunchEnd end = run(arguments);
     EXPECT_EQ(end.status, 2) << end.errors;
@@ -144,7 +144,7 @@ TEST_F(HostileUse, MissingPythonScriptIsPythonsError) {
   EXPECT_NE(end.errors.find("/nowhere/train.py"), std::string::npos);
 }
 
-// torchrun also replaces $local_rank and makes one $ of $$, which ruins the words of a shell
+// torchrun also replaces $local_rank and reduces $$ to $, which damages the words of a shell
 // script.
 TEST_F(HostileUse, ArgumentsArriveAsTheyAre) {
   write("show", "#!/bin/sh\nfor word; do printf '<%s>' \"$word\"; done > $HERE/words\n", true);

@@ -193,7 +193,7 @@ bool LaunchTest::wait_for_lines(const std::string& name, long lines) const {
         const std::string text = file(name);
         return std::count(text.begin(), text.end(), '\n') >= lines;
       },
-      milliseconds(300'000));  // a busy machine is no fault
+      milliseconds(300'000));  // a busy machine is no failure
 }
 
 std::vector<pid_t> LaunchTest::numbers(const std::string& name) const {
@@ -231,7 +231,7 @@ std::string LaunchTest::what_is_left() const {
   for (const pid_t port : numbers("ports")) {
     if (claims.find(fmt::format("@convoy-port-{}\n", port)) != std::string::npos)
       left += fmt::format("claim on port {}\n", port);
-    // 0A is LISTEN.
+    // 0A is the state LISTEN.
     if (listeners.find(fmt::format(":{:04X} {:08}:0000 0A", port, 0)) != std::string::npos ||
         listeners6.find(fmt::format(":{:04X} {:032}:0000 0A", port, 0)) != std::string::npos)
       left += fmt::format("listener on port {}\n", port);

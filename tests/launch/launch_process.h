@@ -23,17 +23,18 @@ namespace convoy::testing {
 
 using std::chrono::milliseconds;
 
-// An end that nothing holds up takes less, on a busy machine too; what could hold it up in a test
-// takes longer.
+// An end that nothing delays takes less time than this, even on a busy machine. Anything that could
+// delay it in a test takes longer.
 constexpr double kHeldUpSeconds = 10;
 
-// Shell: notes the process and the port of its group; waits until it is ended.
+// A shell command that writes the numbers of the process and of the group's port to files. kWait
+// then waits for a signal.
 inline const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
 inline const std::string kWait = "while :; do sleep 0.02; done";
 
 struct LaunchEnd {
   int status = -1;         // as in a shell: 128 + n for signal n
-  bool timed_out = false;  // it was still there when the patience ended, and was killed
+  bool timed_out = false;  // it exceeded the patience and was killed
   double seconds = 0;
   std::string output;
   std::string errors;
@@ -42,16 +43,16 @@ struct LaunchEnd {
 };
 
 struct LaunchStart {
-  std::vector<std::string> arguments;              // after `convoy launch`
-  std::map<std::string, std::string> environment;  // over this process's; HERE is added
+  std::vector<std::string> arguments;              // behind `convoy launch`
+  std::map<std::string, std::string> environment;  // added to this process's variables, as is HERE
   std::vector<std::string> removed_variables;
-  std::string program;                // empty: `convoy` where it was built
-  std::vector<std::string> before;    // a program that starts `convoy`, as nohup or setsid
-  std::function<void()> before_exec;  // in the new process; async-signal-safe calls only
-  bool own_group = true;              // a process group of its own
+  std::string program;                // empty: the `convoy` of the build folder
+  std::vector<std::string> before;    // a program that starts `convoy`, such as nohup
+  std::function<void()> before_exec;  // in the child; only async-signal-safe calls
+  bool own_group = true;              // in a process group of its own
 };
 
-// A running `convoy launch`, its stdout and stderr in files.
+// A running `convoy launch`, whose stdout and stderr go to files.
 class LaunchProcess {
  public:
   LaunchProcess(const LaunchStart& start, const std::filesystem::path& folder, int number);
@@ -61,9 +62,9 @@ class LaunchProcess {
 
   pid_t pid() const { return pid_; }
   bool running();
-  void signal(int number) const;  // to this process alone
+  void signal(int number) const;  // to `convoy` alone
   LaunchEnd wait(milliseconds patience = std::chrono::seconds(90));
-  std::string output() const;  // so far
+  std::string output() const;  // written so far
   std::string errors() const;
 
  private:
@@ -74,9 +75,9 @@ class LaunchProcess {
   std::filesystem::path output_file_, errors_file_;
 };
 
-// A folder (HERE in the environment of ranks), a folder for temporary files of the launcher alone,
-// and a mark in the environment of everything that is started, by which it is found wherever it
-// went.
+// Has a folder (HERE in the environment of ranks), a folder for the launcher's temporary files, and
+// a mark in the environment of every process that it starts, by which the process is found wherever
+// it went.
 class LaunchTest : public ::testing::Test {
  protected:
   LaunchTest();
@@ -85,24 +86,26 @@ class LaunchTest : public ::testing::Test {
   std::unique_ptr<LaunchProcess> start(LaunchStart what);
   LaunchEnd run(LaunchStart what);
   LaunchEnd run(std::vector<std::string> arguments);
-  // Refused before anything ran: code 2, one JSON line last, every word in the message.
+  // Expects a refusal before anything ran: code 2, JSON on the last line, and every word in the
+  // message.
   void expect_refused(std::vector<std::string> arguments, const std::vector<std::string>& words);
-  // `convoy launch --nproc-per-node RANKS FLAGS sh -c SCRIPT`.
+  // Returns the start of `convoy launch --nproc-per-node RANKS FLAGS sh -c SCRIPT`.
   static LaunchStart shell(int ranks, const std::string& script,
                            std::vector<std::string> flags = {});
 
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
-  std::string file(const std::string& name) const;  // empty: there is none
+  std::string file(const std::string& name) const;  // "" if there is no such file
   void write(const std::string& name, const std::string& text, bool executable = false) const;
-  // Waits until the file has this many lines: ranks report their progress that way. False after a
-  // while.
+  // Waits until the file has this many lines. Ranks append lines to report their progress. Returns
+  // written by ranks
   bool wait_for_lines(const std::string& name, long lines) const;
-  std::vector<pid_t> numbers(const std::string& name) const;  // numbers that ranks wrote
+  std::vector<pid_t> numbers(
+      const std::string& name) const;  // the process numbers that ranks wrote
 
-  // Processes that carry this test's mark, zombies aside, this one aside.
+  // Returns the processes with this test's mark, except zombies and this process.
   std::vector<pid_t> survivors() const;
-  // Nothing is left within the time: no process, no temporary file, no claim on a port (numbers in
-  // the file `ports`), no listener on it.
+  // Succeeds if nothing remains after the time: no process, no temporary file, no claim on a port
+  // of the file `ports`, and no listener on it.
   ::testing::AssertionResult nothing_left(milliseconds within = milliseconds(10'000)) const;
 
   TemporaryFolder folder_;
@@ -116,7 +119,7 @@ class LaunchTest : public ::testing::Test {
 };
 
 std::string built_program();
-bool is_alive(pid_t pid);  // a zombie is not
+bool is_alive(pid_t pid);  // false for a zombie
 bool wait_until(const std::function<bool()>& condition, milliseconds patience);
 bool is_root();
 

@@ -32,7 +32,7 @@ constexpr Victim kVictims[] = {
     Victim::Rank,     Victim::Rank,     Victim::AllRanks,        Victim::Grandchild, Victim::Daemon,
     Victim::Launcher, Victim::Launcher, Victim::LauncherAndRank, Victim::Everything};
 
-// Two seconds on an idle machine; on a loaded one as much longer as it slows down this process.
+// Returns two seconds on an idle machine, and more in proportion to the load on a busy machine.
 milliseconds allowed_wait() {
   double load[1] = {};
   const double cores = std::max(1u, std::thread::hardware_concurrency());
@@ -60,8 +60,8 @@ const char* name_of(Victim victim) {
   return "";
 }
 
-// A rank with a data loader that it needs, and a forgotten daemon. Each writes its number as `KIND
-// NUMBER`, then counts on, so that a moving count proves life.
+// A rank with a data loader that it needs, and a forgotten daemon. Each process writes `KIND
+// NUMBER` and then counts without end, so a growing count shows that it lives.
 constexpr const char* kRank = R"(
 echo $MASTER_PORT >> $HERE/ports
 [ $STUBBORN = yes ] && trap '' TERM
@@ -133,7 +133,7 @@ class RandomKills : public LaunchTest {
   int num_kills_ = 0;
 };
 
-// Unnamed memory goes with its processes; a name in /dev/shm would stay.
+// Unnamed shared memory ends with its processes; a name in /dev/shm would remain.
 bool uses_named_shared_memory(pid_t pid) {
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
   for (std::string line; std::getline(maps, line);)
@@ -156,7 +156,7 @@ void RandomKills::one_life(int number_of_ranks, Victim victim) {
   ASSERT_TRUE(wait_for_lines("work", 3 * number_of_ranks)) << launch->errors();
   std::this_thread::sleep_for(any_time(15));
 
-  // The job is at work: the ranks beat, and every victim lives until the signal.
+  // The job runs: the ranks count, and every victim lives until the signal.
   const size_t before = bytes_of(path("beats"));
   ASSERT_TRUE(wait_until([&] { return bytes_of(path("beats")) > before; }, milliseconds(5'000)));
   for (const pid_t pid : survivors()) ASSERT_FALSE(uses_named_shared_memory(pid));
@@ -167,7 +167,7 @@ void RandomKills::one_life(int number_of_ranks, Victim victim) {
   }
   ++num_kills_;
 
-  // The job does not depend on a daemon: it continues without it until it is asked to stop.
+  // The job does not depend on a daemon, so it continues without it until it is asked to stop.
   if (victim == Victim::Daemon) {
     const size_t now = bytes_of(path("beats"));
     ASSERT_TRUE(wait_until([&] { return bytes_of(path("beats")) > now; }, milliseconds(5'000)));
@@ -209,8 +209,8 @@ TEST_F(RandomKills, LeaveNothingAndTheNextStartWorks) {
 }
 
 TEST_F(RandomKills, AtAnyMomentOfTheStart) {
-  // The kills fall between the first instruction of the launcher and the last one of its start,
-  // while least is known of the files and processes that it has made.
+  // The kills come between the launcher's first instruction and the end of its start, when the
+  // least is known of the files and processes that it has made.
   const int starts = wanted_kills() / 4;
   for (int life = 0; life < starts; ++life) {
     SCOPED_TRACE(fmt::format("CONVOY_KILL_SEED={}, life {}", seed_, life));

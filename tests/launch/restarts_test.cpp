@@ -16,7 +16,8 @@ namespace {
 
 class RestartsOfAJob : public LaunchTest {
  protected:
-  // Steps of each attempt, then the exit code; every attempt leaves a line in `attempts`.
+  // Runs the steps of each attempt and exits with `code`. Every attempt appends a line to
+  // `attempts`.
   LaunchStart steps(const std::string& of_attempts, int code, int max_restarts) {
     LaunchStart what;
     what.arguments = {"--max-restarts", std::to_string(max_restarts), "sh", "-c",
@@ -66,7 +67,7 @@ TEST_F(RestartsOfAJob, KilledRankIsReplacedAndTheJobSucceeds) {
 }
 
 TEST_F(RestartsOfAJob, AnAttemptStartsOnlyWhenTheLastOneIsGone) {
-  // Daemons of the first attempt too: they may hold a port or a device.
+  // A restart ends daemons of the first attempt too, because they may hold a port or a device.
   const LaunchEnd end = run(shell(1,
                                   "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then setsid sleep 61 & "
                                   "echo $! > $HERE/daemon; exit 3; fi; kill -0 $(cat $HERE/daemon) "

@@ -27,10 +27,12 @@ std::string noting(const std::string& names) {
 }
 
 TEST_F(Signals, L06_BeforeAnyRankIsThere) {
-  // Sent after every possible wait from the very first instruction on: the start takes some 20 ms.
+  // The signal is sent at every moment of the start, from the first instruction on: the start takes
+  // about 20 ms.
   for (int wait_ms = 0; wait_ms < 40; wait_ms += 2) {
     for (const int number : {SIGTERM, SIGINT}) {
-      // A shell would not do: a signal during the start of its child makes it wait for the child.
+      // A shell is not suitable, because after a signal during its child's start it waits for the
+      // child.
       LaunchStart what;
       what.arguments = {"--nproc-per-node", "2", "sleep", "60"};
       const auto launch = start(what);
@@ -77,8 +79,8 @@ TEST_F(Signals, L06_AfterTheStart) {
 }
 
 TEST_F(Signals, L06_WhileRanksEndByThemselves) {
-  // The signal falls into the end of the job: the code says that the job finished or that it was
-  // stopped, and nothing is left.
+  // The signal comes at about the end of the job. The code is then that of a finished or of a
+  // stopped job, and nothing remains.
   for (int wait_ms = 0; wait_ms < 24; wait_ms += 2) {
     const auto launch = start(shell(2, kReady + "sleep 0.05"));
     std::this_thread::sleep_for(milliseconds(60 + wait_ms));
@@ -105,7 +107,7 @@ TEST_F(Signals, L06_RanksGetTheSignalThatCame) {
   ASSERT_TRUE(wait_for_lines("pids", 2));
   launch->signal(SIGINT);
   const LaunchEnd end = launch->wait();
-  EXPECT_EQ(end.status, 0) << end.errors;  // all of them end with success
+  EXPECT_EQ(end.status, 0) << end.errors;  // all ranks end with success
   EXPECT_EQ(file("got.0") + file("got.1"), "INT\nINT\n");
 }
 
@@ -176,7 +178,7 @@ TEST_F(Signals, L07_RanksThatAreKilledAreNamedWithWhatMayBeIncomplete) {
     ASSERT_TRUE(wait_for_lines("pids", 3));
     launch->signal(SIGTERM);
     if (twice) {
-      // The batch log has the same line as a terminal.
+      // The log of a batch job has the same line as a terminal.
       ASSERT_TRUE(wait_until(
           [&] { return launch->errors().find("SIGTERM: ranks have 60 s") != std::string::npos; },
           milliseconds(20'000)));
@@ -193,7 +195,7 @@ TEST_F(Signals, L07_RanksThatAreKilledAreNamedWithWhatMayBeIncomplete) {
 }
 
 TEST_F(Signals, L07_StoppedRankHearsOfTheStop) {
-  // A rank that sleeps under SIGSTOP gets no signal but KILL before SIGCONT.
+  // Before SIGCONT, a rank that SIGSTOP has stopped receives only SIGKILL.
   const std::string script =
       "trap 'echo saved >> $HERE/saved; exit 75' TERM; " + kReady +
       "[ $RANK = 1 ] && while [ ! -e $HERE/fail ]; do sleep 0.02; done && exit 9; " + kWait;
@@ -241,7 +243,8 @@ TEST_F(Signals, L07_RanksThatSaveInTimeAreNotKilled) {
 }
 
 TEST_F(Signals, L07_RankThatLeavesWithAnErrorDoesNotCutTheOthersSave) {
-  // sys.exit(1) after a KeyboardInterrupt, or the code that a shell gives for the signal.
+  // The rank ends by sys.exit(1) after a KeyboardInterrupt, or with the code of a shell for the
+  // signal.
   struct Case {
     int signal, code, expected;
   };

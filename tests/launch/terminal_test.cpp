@@ -19,10 +19,10 @@
 namespace convoy::testing {
 namespace {
 
-// A terminal with the launcher in the foreground, as a user has it.
+// The launcher runs in the foreground of a terminal, as a user starts it.
 class Terminal : public LaunchTest {
  protected:
-  // `convoy launch` as the leader of a session with a terminal of its own.
+  // Starts `convoy launch` as the leader of a session with its own terminal.
   void open(const LaunchStart& what) {
     int slave = -1;
     ASSERT_EQ(::openpty(&master_, &slave, nullptr, nullptr, nullptr), 0);
@@ -49,7 +49,7 @@ class Terminal : public LaunchTest {
     const std::lock_guard lock(mutex_);
     return shown_;
   }
-  // Waits until the screen shows these words; the terminal makes "\r\n" of the end of a line.
+  // Waits until the screen shows these words. The terminal makes "\r\n" of each line end.
   bool wait_until_shown(const std::string& words) {
     return wait_until([&] { return shown().find(words) != std::string::npos; },
                       milliseconds(20'000));
@@ -80,7 +80,7 @@ TEST_F(Terminal, ControlCReachesEveryRankOnce) {
   ASSERT_TRUE(wait_for_lines("got.0", 1) && wait_for_lines("got.1", 1));
   std::this_thread::sleep_for(milliseconds(200));
   EXPECT_EQ(file("got.0") + file("got.1"), "INT\nINT\n");
-  ASSERT_EQ(::write(master_, "\x03", 1), 1);  // a second one forces
+  ASSERT_EQ(::write(master_, "\x03", 1), 1);  // a second Ctrl-C ends the ranks at once
   EXPECT_EQ(end(milliseconds(20'000)).status, 128 + SIGINT);
   EXPECT_TRUE(nothing_left());
 }
@@ -104,14 +104,14 @@ TEST_F(Terminal, WindowThatIsClosedEndsTheJob) {
 }
 
 TEST_F(Terminal, RankThatAsksThePersonGetsAnErrorInsteadOfBeingStopped) {
-  // A password prompt opens /dev/tty: in a background process group of the same session it would be
-  // stopped for ever.
+  // A password prompt opens /dev/tty, and would be stopped for ever in a background process group
+  // of the session.
   open(shell(1, "read answer < /dev/tty && exit 1; exit 0"));
   EXPECT_EQ(end(milliseconds(20'000)).status, 0) << shown();
 }
 
 TEST_F(Terminal, PromptIsShownBeforeItIsAnswered) {
-  // Prompts of input(), of pdb and of a shell's read have no end of line before the answer.
+  // The prompts of input(), of pdb and of a shell's `read` do not end a line before the answer.
   open(shell(2,
              "[ $RANK = 0 ] || exit 0; echo welcome; printf 'name? '; read name; "
              "echo \"hello $name\"; printf '(Pdb) ' >&2; read word; echo \"$word\" > $HERE/word"));

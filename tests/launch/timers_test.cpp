@@ -15,7 +15,7 @@
 namespace convoy::testing {
 namespace {
 
-// set PID SCOPE SECONDS SIGNAL; release PID SCOPE
+// Shell functions of a client: request PID SCOPE SECONDS SIGNAL, and release PID SCOPE.
 const std::string kClient =
     "request() { printf '{\"version\": 1, \"pid\": %d, \"scope_id\": \"%s\", \"expiration_time\": "
     "%s, "

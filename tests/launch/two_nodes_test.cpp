@@ -16,8 +16,8 @@
 namespace convoy::testing {
 namespace {
 
-// Two launchers on this machine; rank 0 leaves with 75 as soon as it is asked to stop, rank 1 needs
-// a while to save.
+// Two launchers on this machine. When it is asked to stop, rank 0 leaves with 75 at once, and rank
+// 1 needs a while to save.
 class TwoNodes : public LaunchTest {
  protected:
   std::unique_ptr<LaunchProcess> start_node(int node, const std::string& script,
@@ -60,7 +60,7 @@ class TwoNodes : public LaunchTest {
 TEST_F(TwoNodes, L12_WhatRanksSayWhenTheyMakeWayForANewNodeIsNoFailure) {
   for (const int code : {128 + SIGTERM, 1}) {
     for (const char* name : {"saved", "worlds"}) std::filesystem::remove(path(name));
-    // One of the ranks that are there needs a while, and the other leaves at once.
+    // Of the present ranks, one needs a while to save and the other one leaves at once.
     const std::string script = fmt::format(
         "trap '[ $LOCAL_RANK = 1 ] && {{ sleep 1; echo saved >> $HERE/saved; }}; exit {}' TERM; "
         "echo $WORLD_SIZE >> $HERE/worlds; "
@@ -116,7 +116,8 @@ TEST_F(TwoNodes, EachNamesTheRankOfTheOtherThatDidNotEnterACollective) {
 }
 
 TEST_F(TwoNodes, L06_StopAfterTheOwnRanksHaveEndedWaitsForTheOthersToSave) {
-  // A job system signals every process: a rank may be gone before its launcher gets the signal.
+  // A job system signals every process, so a rank may have ended before its launcher gets the
+  // signal.
   start_both();
   ::kill(numbers("pid.0").at(0), SIGTERM);
   ASSERT_TRUE(rank_0_ended());
@@ -160,7 +161,7 @@ TEST_F(TwoNodes, L18_NodeWhoseClockIsOffIsNamedOnceAndTheJobGoesOn) {
       {{"LD_PRELOAD", fmt::format("{}/libskewed_clock.so", std::getenv("CONVOY_BIN_DIR"))},
        {"CLOCK_AHEAD_S", "-5400"}});
   ASSERT_TRUE(wait_for_lines("ready", 2)) << node_0_->errors() << node_1_->errors();
-  std::this_thread::sleep_for(milliseconds(2'500));  // more rounds of asking
+  std::this_thread::sleep_for(milliseconds(2'500));  // several rounds of clock questions
   write("done", "x");
   const LaunchEnd end = node_0_->wait();
   EXPECT_EQ(end.status, 0) << end.errors;
@@ -174,15 +175,15 @@ TEST_F(TwoNodes, L18_NodeWhoseClockIsOffIsNamedOnceAndTheJobGoesOn) {
 
 struct UserSignalCase {
   const char* name;
-  int fast_node;            // leaves at once; the other one needs a second to save
-  std::vector<int> told;    // launchers that get USR1, in this order
+  int fast_node;            // leaves at once; the other node needs a second
+  std::vector<int> told;    // the launchers that get USR1, in order
   const char* nodes = "2";  // --nnodes
 };
 
 class UserSignalOfTwoNodes : public TwoNodes, public ::testing::WithParamInterface<UserSignalCase> {
  protected:
-  // A program for SLURM's --signal=USR1: it handles that signal only, and any other one ends it in
-  // the middle of a save.
+  // Imitates a program for SLURM's --signal=USR1, which handles only that signal. Any other signal
+  // ends it in the middle of a save.
   void start_savers() {
     nodes_ = GetParam().nodes;
     for (const int node : {0, 1})
@@ -241,8 +242,8 @@ TEST_F(TwoNodes, L07_UserSignalThatNobodyLeavesForStaysOnItsNode) {
     EXPECT_EQ(node->wait().status, 75) << node->errors();
 }
 
-// SLURM with a time limit: USR1 first, TERM at the limit. Ranks that leave on the first do not
-// decide for the rest.
+// SLURM sends USR1 before the time limit and TERM at the limit. Ranks that leave at USR1 do not
+// decide for the others.
 TEST_F(TwoNodes, L07_StopAfterAUserSignalReachesRanksThatDidNotLeaveForIt) {
   node_0_ = start_node(0, "trap 'exit 75' USR1; echo x >> $HERE/ready; " + kWait);
   node_1_ = start_node(1, "trap : USR1; trap 'exit 75' TERM; echo x >> $HERE/ready; " + kWait);

@@ -22,7 +22,7 @@ namespace {
 struct Layer {
   std::set<std::string> includes;
   bool libtorch = false;
-  std::string district;  // empty: the layer's folder lies in convoy/ itself
+  std::string district;  // empty: the folder is directly in convoy/
 };
 
 using Table = std::map<std::string, Layer>;
@@ -60,7 +60,7 @@ Table parse_table(const std::string& text) {
   return table;
 }
 
-// The text between the delimiters of an #include line; "" for other lines.
+// Returns the name between the delimiters of an #include line, or "" for another line.
 std::string included(const std::string& line) {
   const size_t hash = line.find_first_not_of(" \t");
   if (hash == std::string::npos || line[hash] != '#') return "";
@@ -79,14 +79,14 @@ bool is_libtorch_header(const std::string& header) {
   return false;
 }
 
-// convoy/DISTRICT/LAYER, or convoy/LAYER where the layer is all of its district.
+// Returns convoy/DISTRICT/LAYER, or convoy/LAYER for the only layer of a district.
 std::string folder_of(const std::string& name, const Layer& layer) {
   const bool alone = layer.district.empty() || layer.district == name;
   return "convoy/" + (alone ? name : layer.district + "/" + name) + "/";
 }
 
-// The layer of a path such as "convoy/core/base/error.h". Returns "" for a path outside of convoy/,
-// and the folder of a path that is in no layer.
+// Returns the layer of a path such as "convoy/core/base/error.h", "" for a path outside of convoy/,
+// or the folder of a path that is in no layer.
 std::string layer_of(const Table& table, const std::string& path) {
   if (!path.starts_with("convoy/")) return "";
   for (const auto& [name, layer] : table)
@@ -94,7 +94,7 @@ std::string layer_of(const Table& table, const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
-// The fault of one include line of `file`, or "".
+// Returns the fault of an include line of `file`, or "".
 std::string complaint(const Table& table, const std::string& file, const std::string& line) {
   const std::string header = included(line);
   if (header.empty()) return "";
@@ -166,7 +166,8 @@ TEST(Layers, TableHasNoCycleAndNamesOnlyLayers) {
   EXPECT_EQ(done.size(), table.size());
 }
 
-// The districts in their order in layers.toml; each may include only itself and those before it.
+// Returns the districts in the order of layers.toml. Each district may include only itself and
+// earlier ones.
 std::vector<std::string> ordered_districts() {
   std::vector<std::string> districts;
   for (const std::string& line : split_lines(read_file(source_dir() / "layers.toml")))
@@ -232,7 +233,7 @@ bool is_in_a_name(char letter) {
   return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-// True when `text` has `words` outside a comment, and not as the end of a longer name.
+// True if `text` contains `words` outside of comments, and not as the end of a longer name.
 bool says(const std::string& text, const std::string& words) {
   for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) {
     const size_t line = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
@@ -242,7 +243,7 @@ bool says(const std::string& text, const std::string& words) {
   return false;
 }
 
-// The fault of a source that makes, becomes or waits for a process itself, or "".
+// Returns the fault of a source that starts, replaces or awaits a process by itself, or "".
 std::string process_complaint(const std::string& file, const std::string& text) {
   if (file.starts_with("convoy/machine/processes/") || file.ends_with("_test.cpp") ||
       file.ends_with("_test.h"))
@@ -276,7 +277,7 @@ TEST(Layers, ScanFindsPlantedProcesses) {
     EXPECT_EQ(process_complaint(file, allowed), "") << allowed;
 }
 
-// The fault of a source that reads the environment itself, or "".
+// Returns the fault of a source that reads the environment by itself, or "".
 std::string environment_complaint(const std::string& file, const std::string& text) {
   if (file == "convoy/core/base/environment_variable.cpp" || file.ends_with("_test.cpp") ||
       file.ends_with("_test.h"))
@@ -304,9 +305,10 @@ TEST(Layers, ScanFindsPlantedReadersOfTheEnvironment) {
   EXPECT_EQ(environment_complaint(file, "environment_text(name); my_getenv(name);"), "");
 }
 
-// Cgroup quotas count as affinity does: code that counts processors calls base/usable_cpus.h.
+// Cgroup quotas limit the processors as affinity does, so code that counts processors must call
+// base/usable_cpus.h.
 TEST(Layers, ProcessorsAreCountedInOnePlace) {
-  // Says how many the machine has beside how many may be used.
+  // This file shows how many processors the machine has, beside the number that may be used.
   const std::string shown = "convoy/farm/sweep/runner/cell_outcome.cpp";
   for_each_source("convoy", [&](const std::string& file, const std::string& text) {
     if (file.starts_with("convoy/core/base/usable_cpus") || file == shown) return;
@@ -317,8 +319,9 @@ TEST(Layers, ProcessorsAreCountedInOnePlace) {
   });
 }
 
-// The library and function sweeps run in programs of others, which take their user's locale: there
-// these functions end "0.5" at the point. std::from_chars (base/text_as.h) and fmt have no locale.
+// The library and the sweep's functions run inside other programs, whose locale may have a decimal
+// comma: these functions would end "0.5" at the point. std::from_chars (base/text_as.h) and fmt do
+// not depend on a locale.
 TEST(Layers, NumbersAreReadWithoutALocale) {
   for_each_source("convoy", [](const std::string& file, const std::string& text) {
     if (file.ends_with("_test.cpp")) return;
@@ -328,7 +331,7 @@ TEST(Layers, NumbersAreReadWithoutALocale) {
   });
 }
 
-// The scan itself: each rule fires on a planted line.
+// Tests the scan itself: each rule finds its fault on a planted line.
 TEST(Layers, ScanFindsPlantedFaults) {
   const Table table = parse_table(
       "[base]\nincludes = []\n[nn]\nincludes = [\"base\"]\nlibtorch = true\n"

@@ -10,8 +10,8 @@
 
 namespace convoy::testing {
 
-// The factor by which this machine is slower than an idle core: the worst that this process has
-// measured so far. At least 1. Takes 20 ms of processor time.
+// Returns the factor by which this machine is slower than an idle core, at least 1: the worst that
+// this process has measured so far. A call takes 20 ms of processor time.
 inline double slowdown() {
   static double worst = 1;
   const auto processor_seconds = [] {
@@ -29,7 +29,7 @@ inline double slowdown() {
   return worst;
 }
 
-// Returns a duration to compare with a difference of time points.
+// Returns a duration that can be compared with a difference of time points.
 inline std::chrono::duration<double> within(double seconds_when_idle) {
   return std::chrono::duration<double>(seconds_when_idle * slowdown());
 }

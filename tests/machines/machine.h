@@ -33,7 +33,7 @@ class FakeMachine {
   monitor::DeviceSources sources() const {
     return {.nvml_library = library(), .sys = root_ / "sys", .proc = root_ / "proc"};
   }
-  // The environment of a program that shall see it.
+  // Returns the environment for a program that shall see this machine.
   std::map<std::string, std::string> environment() const {
     return {{"CONVOY_NVML_LIBRARY", library().string()},
             {"CONVOY_HOST_ROOT", root_.string()},
@@ -46,7 +46,8 @@ class FakeMachine {
   }
 
  private:
-  // Lays the files out once for all tests of a process: a thousand small files take a second.
+  // Writes the files of a machine once for all tests of a process, because a thousand small files
+  // take a second.
   static std::filesystem::path laid_out(const std::string& name,
                                         const std::filesystem::path& scenario) {
     namespace fs = std::filesystem;

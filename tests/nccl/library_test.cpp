@@ -43,7 +43,8 @@ struct LayerImpl : torch::nn::Module {
 };
 TORCH_MODULE(Layer);
 
-// Made where it lies: LibTorch moves no module between the CPU and a device of this kind.
+// The module is made on its device, because LibTorch does not move modules between the CPU and a
+// device of this kind.
 struct StackImpl : torch::nn::Module {
   StackImpl(double factor, at::Device device) {
     layers = register_module("layers", torch::nn::ModuleList());
@@ -70,7 +71,7 @@ at::Tensor loss_of(const at::Tensor& output) { return output.square().mean(); }
 
 torch::optim::AdamOptions adam() { return torch::optim::AdamOptions(0.01); }
 
-// Losses of a single process on the CPU, and the weights that it ends with.
+// The losses and the final weights of a single process on the CPU.
 struct Wanted {
   std::vector<float> losses;
   std::vector<at::Tensor> weights;
@@ -97,7 +98,7 @@ std::shared_ptr<ProcessGroup> group_of_devices() {
   return init({.timeout = std::chrono::seconds(60), .device = at::kPrivateUse1});
 }
 
-// Ranks begin with other values; wrapping gives them the values of rank 0.
+// The ranks begin with different values, and wrapping gives all of them the values of rank 0.
 Stack own_stack(const ProcessGroup& group) {
   return Stack(group.is_leader() ? 0.7 : 0.1, group.device());
 }
@@ -247,7 +248,7 @@ RANK_BODY(Shards) {
     }
 }
 
-// Two steps, a checkpoint, and then a new model that goes on from there.
+// Takes two steps and saves a checkpoint; a new model then continues from it.
 template <class Make>
 void save_and_go_on(const std::shared_ptr<ProcessGroup>& group, const std::string& folder,
                     Make make) {
@@ -297,7 +298,7 @@ RANK_BODY(Saved) {
   EXPECT_EQ(simulated::take_findings(), std::vector<std::string>());
 }
 
-// A checkpoint that devices saved, loaded by one rank on its CPU.
+// One rank on a CPU loads checkpoints that devices saved.
 RANK_BODY(LoadedByACpu) {
   const auto group = init();
   for (const char* const folder : {"replicas", "zero", "shards", "offloaded", "kept"}) {

@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The group of the same ranks on CPUs, over Gloo.
+// The group of the same ranks on CPUs, which uses Gloo.
 comm::Group* wire = nullptr;
 
 class OneRank {
@@ -84,7 +84,7 @@ RANK_BODY(Collectives) {
   EXPECT_EQ(one.group().all_gather_bytes(one.rank() == 0 ? "a" : "bcd")[1], "bcd");
 }
 
-// Moments of a trace come from the device: a collective is done when its stream has got there,
+// The device gives the times of a trace: a collective is done when its stream has computed it,
 // before its rank waits for it.
 RANK_BODY(TracedByTheDevice) {
   OneRank one;
@@ -119,7 +119,7 @@ RANK_BODY(TracedByTheDevice) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
-// A collective that is not waited for has no order against what uses its tensor next.
+// A collective that nobody waits for is in no order with later uses of its tensor.
 RANK_BODY(ForgottenWait) {
   OneRank one;
   const at::Tensor sum = at::full({3}, 1.0, one.device());
@@ -129,7 +129,8 @@ RANK_BODY(ForgottenWait) {
   EXPECT_NO_THROW(sum.mul_(2.0));
 }
 
-// Every type, in pieces that fill the stand-in's memory several times, against Gloo.
+// Compares sums of every dtype with Gloo, in pieces that fill the fake library's memory several
+// times.
 RANK_BODY(Types) {
   OneRank one;
   const int64_t ranks = one.group().size();
@@ -161,16 +162,16 @@ RANK_BODY(Types) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
-// A sum of bf16 is rounded once, to the nearest even.
+// A sum of bf16 numbers is rounded once, to nearest, ties to even.
 RANK_BODY(Rounding) {
   OneRank one;
   const at::Tensor brought = at::tensor({256.0, 1.0, 256.0}).to(at::kBFloat16)[one.rank()];
   const at::Tensor sum = brought.reshape({1}).to(one.device());
   one.group().all_reduce_sum(sum);
-  EXPECT_EQ(sum.item<float>(), 512);  // 513
+  EXPECT_EQ(sum.item<float>(), 512);  // the exact sum is 513
 }
 
-// Many collectives are in flight at once, of the whole group and of its parts.
+// Many collectives of the whole group and of its parts run at once.
 RANK_BODY(InFlight) {
   OneRank one;
   const auto part = one.group().split(one.rank() / 2, "pairs");
@@ -189,8 +190,8 @@ RANK_BODY(InFlight) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
-// Ends by itself only where no fault is planted. Two sums have ended before the third, whose call
-// may fail before the devices have come to it.
+// The body ends by itself only if no fault is planted. Two sums are complete before the third one,
+// whose call may fail before the devices reach it.
 RANK_BODY(FourSums) {
   OneRank one(2s);
   const at::Tensor tensor = at::ones({3}, one.device());
@@ -210,7 +211,7 @@ RANK_BODY(FourSumsOfALauncher) {
   }
 }
 
-// Collectives of a device hold up what its stream does next, and no host.
+// A collective of a device delays later work of its stream, and does not block the host.
 RANK_BODY(HostsGoOn) {
   OneRank one(2s);
   const at::Tensor sum = at::ones({3}, one.device());
@@ -235,8 +236,8 @@ std::string error_of(Call call) {
   return "no error";
 }
 
-// The device goes on once its collective has been ended, with a wrong value. The group is there for
-// a while after its error, with another collective under way.
+// After its collective was ended, the device continues, with a wrong value. The group exists for a
+// while after the error, with another collective in progress.
 RANK_BODY(OutlivesItsError) {
   OneRank one(2s);
   const at::Tensor first = at::ones({3}, one.device());
@@ -244,7 +245,7 @@ RANK_BODY(OutlivesItsError) {
   const auto lost = one.group().start_all_reduce_sum(first);
   std::unique_ptr<comm::Work> behind;
   const std::string found = error_of([&] {
-    behind = one.group().start_all_reduce_sum(second);  // fails when the fault is seen before it
+    behind = one.group().start_all_reduce_sum(second);  // fails if the fault is seen already
     lost->wait();
     first.cpu();
     one.group().all_gather_bytes("a figure");
@@ -256,11 +257,11 @@ RANK_BODY(OutlivesItsError) {
   }
   EXPECT_EQ(error_of([&] { one.group().all_reduce_sum(second); }), found);
   EXPECT_EQ(error_of([&] { one.group().await_device(); }), found);
-  // Nothing is left on the device.
+  // No work remains on the device.
   c10::impl::VirtualGuardImpl(one.device().type()).synchronizeDevice(one.device().index());
 }
 
-// Gradients of two ranks' rows under DDP, in buckets that leave while backward goes on.
+// Returns the gradients of two ranks' rows under DDP, whose buckets are sent during backward.
 std::vector<at::Tensor> reduced_gradients(comm::Group& group, at::Device device) {
   const int rank = group.rank();
   std::vector<at::Tensor> weights;
@@ -274,7 +275,7 @@ std::vector<at::Tensor> reduced_gradients(comm::Group& group, at::Device device)
     trained.push_back({fmt::format("layer{}", layer), weights.back()});
   }
   const auto strategy = parallel::make_strategy({}, group);
-  // Rank 0's values count.
+  // All ranks get the values of rank 0.
   strategy->prepare({{.name = "toy", .frozen = {}, .trained = std::move(trained)}});
   for (int step = 0; step < 3; ++step) {
     strategy->finish_step();
@@ -304,8 +305,8 @@ RANK_BODY(Gradients) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
-// Within its scope the host waits for no device; where state lies on the host, for the stream that
-// brings gradients over.
+// Expects that the host waits for no device in this scope. With state on the host, it may wait for
+// the stream that copies gradients.
 class HostsWaits {
  public:
   explicit HostsWaits(const std::string& offload)
@@ -321,7 +322,8 @@ class HostsWaits {
   std::string allowed_;
 };
 
-// Six units, one of them frozen, trained for three steps under a sharded strategy.
+// Trains six units, one of them frozen, for three steps under a sharded strategy. Returns their
+// values.
 std::vector<at::Tensor> sharded_values(comm::Group& group, at::Device device,
                                        const settings::ParallelSettings& settings) {
   std::vector<nn::Unit> units;
@@ -416,7 +418,7 @@ TEST(RanksOnDevices, CollectivesOfAGroupAndItsPartsOverlap) {
   testing::expect_all_well(testing::start_ranks(4, "InFlight"));
 }
 
-// Plants a fault at rank 0 of two ranks: both end in time, with the right message.
+// Plants a fault at rank 0 of two ranks. Both ranks must end in time, with the right message.
 void expect_both_end(const std::string& fault, const std::string& said_by_rank_0,
                      const std::string& said_by_rank_1) {
   SCOPED_TRACE(fault);
@@ -472,7 +474,7 @@ TEST(RanksOnDevices, AGroupThatFailedEndsWithoutWaiting) {
         testing::start_ranks(2, "OutlivesItsError", {.environment = {{"FAKE_NCCL_FAULT", fault}}}));
 }
 
-// The launcher's report names the waiting rank and its collective.
+// The launcher's report names the waiting rank and the collective.
 TEST(RanksOnDevices, TheLauncherNamesTheCollectiveThatHangs) {
   const testing::TemporaryFolder folder;
   launch::LaunchSpec spec;

@@ -18,8 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-// Everything is computed in the type of what is compared. CONVOY_TEST_DEVICES runs the same on
-// other devices.
+// Computes in the dtype of the compared values. CONVOY_TEST_DEVICES runs the same on other devices.
 std::string flags_of_all(const std::string& arguments) {
   const bool takes_dtype = arguments.starts_with("score") || arguments.starts_with("eval") ||
                            arguments.starts_with("generate");
@@ -71,7 +70,7 @@ std::vector<json> ConvoyProgram::train(const std::string& name, json config,
                          {"split", {{"train_ratio", 1}, {"val_ratio", 0}, {"test_ratio", 0}}}});
   config["logging"]["backend"] = "none";
   const fs::path file = folder_ / (name + ".yaml");
-  write_file_atomic(file, config.dump());  // JSON is YAML
+  write_file_atomic(file, config.dump());  // JSON is also YAML
   require(fmt::format("train {} {}", file.string(), arguments));
   std::vector<json> steps;
   for (json& row : read_json_lines(output / "events.jsonl"))

@@ -17,21 +17,23 @@ struct Outcome {
   std::string output;  // stdout and stderr
 };
 
-// Environment: CONVOY_BIN_DIR, CONVOY_SOURCE_DIR, CONVOY_TEST_DEVICES (as --devices). One thread
-// per rank, for the models are tiny.
+// Uses CONVOY_BIN_DIR, CONVOY_SOURCE_DIR and CONVOY_TEST_DEVICES (as --devices) of the environment.
+// Ranks have one thread each, because the models are tiny.
 class ConvoyProgram {
  public:
   Outcome run(const std::string& arguments) const;
-  // The figures that `convoy ARGUMENTS` prints with --json. Throws std::runtime_error if it fails.
+  // Returns the figures that `convoy ARGUMENTS --json` prints. Throws std::runtime_error if the
+  // command fails.
   nlohmann::json figures(const std::string& arguments) const;
 
-  // A copy of the model folder `family` of tests/golden/train, with the tokenizer.
+  // Copies the model folder `family` of tests/golden/train, adds the tokenizer, and returns the
+  // copy's path.
   std::filesystem::path model(const std::string& family) const;
-  // Trains with `config` (its model, data and output are filled in) and returns the rows of its
-  // steps. Throws std::runtime_error if it fails.
+  // Trains with `config`, to which the model, the data and the output are added. Returns the rows
+  // of the steps. Throws std::runtime_error if training fails.
   std::vector<nlohmann::json> train(const std::string& name, nlohmann::json config,
                                     const std::string& arguments = "") const;
-  // `convoy score`, one object per row. Throws std::runtime_error if it fails.
+  // Runs `convoy score` and returns one object per row. Throws std::runtime_error if it fails.
   std::vector<nlohmann::json> score(const std::string& arguments) const;
 
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }

@@ -29,7 +29,7 @@ double relative_difference(const json& found, const json& wanted) {
   return std::abs(found.get<double>() - wanted.get<double>()) / std::abs(wanted.get<double>());
 }
 
-// The schedule reaches the rate of the settings once, behind the warm-up.
+// The schedule reaches the configured learning rate once, after the warm-up.
 double highest_rate(const json& curve) {
   double highest = 0;
   for (const json& step : curve) highest = std::max(highest, step["learning_rate"].get<double>());
@@ -185,7 +185,8 @@ INSTANTIATE_TEST_SUITE_P(All, FamilyOnTwoRanks,
                          ::testing::Values("gemma4", "gemma4-unified", "qwen3_5", "muse_glimmer"),
                          name_of_family);
 
-// tests/golden/train/make_weighted.py: turns with weights, one divisor over all rows of a step.
+// The golden curve is from tests/golden/train/make_weighted.py: turns have weights, and one divisor
+// holds for all rows of a step.
 TEST(WeightsOfTurns, TrainingFollowsPyTorchUnderEveryStrategy) {
   const ConvoyProgram convoy;
   const json wanted = json::parse(read_file(golden_folder() / "weighted/curve.json"));
@@ -233,7 +234,7 @@ struct Layout {
   bool recomputed = false;
 };
 
-// Every step sees all rows, so that packed blocks and single rows make the same global batch.
+// Every step has all rows, so packed blocks and single rows form the same global batch.
 std::vector<json> train_all_rows(const ConvoyProgram& convoy, const std::string& model,
                                  const Layout& layout, const json& tuning) {
   const int slots = layout.ranks * layout.accumulation;
@@ -333,7 +334,7 @@ TEST(Evaluation, TakesGenerationFromTheConfigAndFlagsBeatIt) {
   EXPECT_GT(longest_answer("default", ""), one_token);
 }
 
-// Adapters, merged models and full models of `convoy` in PEFT and transformers.
+// PEFT and transformers load the adapters, merged models and full models that `convoy` writes.
 TEST(Written, LoadsAndScoresEqualInPython) {
   const char* python = std::getenv("CONVOY_PEER_PYTHON");
   if (python == nullptr)

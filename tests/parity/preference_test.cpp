@@ -15,12 +15,12 @@ using testing::ConvoyProgram;
 using testing::expect_close;
 using testing::Layout;
 
-// A case of golden.json.
+// Returns the configuration of a case of golden.json.
 json config_of(const ConvoyProgram& convoy, const json& golden, const json& one) {
   json config = testing::trl_config(convoy, golden, one);
   config["task"] = one["trainer"] == "orpo" ? "orpo" : "dpo";
   config["train"]["grad_accum"] = one["grad_accum"];
-  // TRL's reference is the adapter as it starts, here a map of zeros.
+  // TRL's reference is the adapter in its initial state, which changes nothing here.
   if (one["tuning"] != "full" && one["trainer"] == "dpo" &&
       one["preference"].value("loss", "") != "simpo")
     config["preference"]["reference"] = "start";
@@ -36,7 +36,7 @@ TEST(Preferences, FollowTrlForEveryLossFullAndLora) {
     ASSERT_EQ(steps.size(), one["curve"].size());
     for (size_t step = 0; step < steps.size(); ++step)
       for (const auto& [name, wanted] : one["curve"][step].items()) {
-        // CPO's and ORPO's trainers report means over tokens here.
+        // The trainers of CPO and ORPO report means over tokens under this name.
         if (one["trainer"] != "dpo" && name.starts_with("logps")) continue;
         const double beside = name.starts_with("rewards")
                                   ? one["preference"].value("beta", 0.1) * testing::kLastBit
@@ -47,8 +47,8 @@ TEST(Preferences, FollowTrlForEveryLossFullAndLora) {
   }
 }
 
-// The reference is the base without the adapter by default, and another model where one is named:
-// here the same one, so every figure is equal.
+// By default the reference is the base without the adapter. A named reference is another model:
+// here the same one, so all figures are equal.
 TEST(Preferences, ReferencesOfEveryKindAgreeWhereTheyAreOneModel) {
   const json golden = testing::read_trl_golden("golden.json");
   const ConvoyProgram convoy;

@@ -24,7 +24,7 @@ fs::path quantization_folder() { return testing::golden_folder().parent_path() /
 
 class Qlora : public ::testing::Test {
  protected:
-  // A folder of tests/golden/quantization with a tokenizer.
+  // Copies a folder of tests/golden/quantization and adds a tokenizer.
   fs::path model(const std::string& name) const {
     const fs::path folder = folder_.path() / name;
     fs::create_directories(folder);
@@ -74,11 +74,11 @@ TEST_F(Qlora, FollowsPeftOverBitsandbytes) { expect_curve(convoy_.train("qlora",
 TEST_F(Qlora, FollowsPeftFromAQuantizedFolder) {
   expect_curve(convoy_.train("qlora", config("nf4-double")));
   json plain = config("nf4-double");
-  plain["tuning"]["mode"] = "lora";  // the folder's config sets the format of its weights
+  plain["tuning"]["mode"] = "lora";  // the model folder gives the format of the weights
   expect_curve(convoy_.train("lora", plain));
 }
 
-// zero3 shares the codes and what lies beside them.
+// zero3 shards the codes and the tensors beside them.
 TEST_F(Qlora, FollowsPeftOnTwoRanks) {
   for (const char* strategy : {"ddp", "zero1", "zero2", "zero3"}) {
     json shared = config("base");
@@ -136,7 +136,7 @@ TEST_F(Qlora, ContradictionsAreRefused) {
             std::string::npos);
 }
 
-// A run goes on over the weights that it began with.
+// A resumed run must have the weights that it began with.
 TEST_F(Qlora, AnotherQuantizationOnResumeIsRefusedByName) {
   const fs::path output = folder_.path() / "run";
   json settings = config("base");

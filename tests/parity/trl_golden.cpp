@@ -49,7 +49,8 @@ void expect_weights(const fs::path& file, const json& wanted) {
       product += value * std::cos(static_cast<double>(at));
     }
     expect_close(std::sqrt(squares), figures[0], "norm of " + name);
-    // A sum of as many products as there are weights, each of which may be off by the tolerance.
+    // The product is a sum with a term for each weight, and each weight may differ by the
+    // tolerance.
     expect_close(product, figures[1], "product of " + name,
                  kTolerance * std::sqrt(static_cast<double>(values.size())) / 4);
   }
@@ -91,7 +92,7 @@ std::vector<json> train_in_layout(const ConvoyProgram& convoy, const std::string
                      {"learning_rate", 2e-3},
                      {"packing", layout.packed},
                      {"gradient_checkpointing", layout.recomputed}};
-  // Replicas are threads of one process.
+  // With the strategy dp, replicas are threads of one process.
   const bool in_threads = layout.parallel["strategy"] == "dp";
   return convoy.train(name, config, fmt::format("--nproc {}", in_threads ? 1 : layout.ranks));
 }

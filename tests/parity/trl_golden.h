@@ -13,21 +13,22 @@
 
 namespace convoy::testing {
 
-// TRL sums log-probabilities in fp32, where the last bit of a sum of -128 or less is this large.
+// TRL sums log-probabilities in fp32. For sums of -128 or less, the last bit is this large.
 inline constexpr double kLastBit = 1.6e-5;
 
 std::filesystem::path trl_folder();
 nlohmann::json read_trl_golden(const std::string& file);
 
-// Allows a difference of 1e-5, relative for figures above 1, and of `beside` more.
+// Allows a difference of 1e-5, which is relative for figures above 1, plus `beside`.
 void expect_close(double found, double wanted, const std::string& what, double beside = 0);
-// The stored tensors have the norms and products that a case has.
+// Expects that the stored tensors have the norms and products of the case.
 void expect_weights(const std::filesystem::path& file, const nlohmann::json& wanted);
 
-// A case, for the model of tests/golden/train: all but its task and its reference.
+// Returns the configuration of a case for the model of tests/golden/train, without its task and its
+// reference.
 nlohmann::json trl_config(const ConvoyProgram& convoy, const nlohmann::json& golden,
                           const nlohmann::json& one);
-// The file that the training of the case `one` makes, in the folder of the run.
+// Returns the name of the weight file that training the case `one` writes into the run folder.
 std::string trained_file(const nlohmann::json& one);
 
 struct Layout {
@@ -38,8 +39,8 @@ struct Layout {
   bool recomputed = false;
 };
 
-// Four steps by `config`, whose file has 24 rows or pairs: each step sees all of them, so that
-// blocks and rows make the same global batch.
+// Trains four steps by `config`, whose file has 24 rows or pairs. Each step has all of them, so
+// blocks and rows form the same global batch.
 std::vector<nlohmann::json> train_in_layout(const ConvoyProgram& convoy, const std::string& name,
                                             nlohmann::json config, const Layout& layout);
 void expect_same_figures(const std::vector<nlohmann::json>& found,

@@ -15,12 +15,12 @@ using nlohmann::json;
 using testing::ConvoyProgram;
 using testing::Layout;
 
-// A case of unpaired.json.
+// Returns the configuration of a case of unpaired.json.
 json unpaired_config(const ConvoyProgram& convoy, const json& golden, const json& one) {
   json config = testing::trl_config(convoy, golden, one);
   config["task"] = "kto";
   config["data"]["shuffle"] = false;
-  // TRL's reference is the adapter as it starts, here a map of zeros.
+  // TRL's reference is the adapter in its initial state, which changes nothing here.
   if (one["tuning"] != "full") config["preference"]["reference"] = "start";
   if (one["test_rows"].is_null()) return config;
   config["data"]["val_path"] =
@@ -54,7 +54,8 @@ TEST(Unpaired, FollowsTrlFullAndLora) {
   }
 }
 
-// Packing orders the rows of a step in another way, and with them whose answer a prompt gets.
+// Packing changes the order of a step's rows, and so the answer that each prompt is paired with for
+// the KL term.
 void expect_equal_steps(json config) {
   const ConvoyProgram convoy;
   config["task"] = "kto";

@@ -15,7 +15,7 @@
 namespace convoy {
 namespace {
 
-// The hint of what `action` throws.
+// Returns the hint of the error that `action` throws.
 std::string hint_of(const auto& action) {
   try {
     action();

@@ -34,7 +34,7 @@ class Pipeline : public ::testing::Test {
     return Json::parse(read_file(folder_ / (output + ".manifest.json")));
   }
 
-  // Greedy, as plain text: as the model was trained.
+  // Runs `convoy process` greedily on plain text, as the model was trained.
   testing::ScriptEnd process(const std::string& arguments) {
     return testing::run_script(
         folder_.path(),
@@ -117,7 +117,8 @@ TEST_F(Pipeline, TheNumberOfWorkersAndWhereARunBeginsChangeNoByte) {
   }
 }
 
-// All stages in one run. This model judges nothing, so nothing is scored - and nothing is 0.
+// All stages run at once. The model gives no judgements, so no row has a score; a missing score is
+// not 0.
 TEST_F(Pipeline, AllStagesLeaveEveryRowInAState) {
   write_file_atomic(folder_ / "rows.jsonl",
                     "{\"question\": \"Ann has 3 pens and buys 4. How many pens does Ann have?\", "
@@ -136,7 +137,7 @@ TEST_F(Pipeline, AllStagesLeaveEveryRowInAState) {
   EXPECT_EQ(got[0]["scores"]["parsed"], false);
   EXPECT_EQ(got[1]["state"], "bad_input");
   EXPECT_TRUE(got[1]["reasoning"].is_null());
-  // A wrong answer is improved once, and the worse or equal version is history.
+  // A wrong answer is improved once. The version that is not better is stored in the history.
   EXPECT_EQ(got[2]["verified"], "no");
   EXPECT_EQ(got[2]["history"].size(), 1u);
   EXPECT_GT(got[2]["tokens"]["by_stage"]["improve"], 0);
@@ -157,8 +158,8 @@ TEST_F(Pipeline, AFinishedRunIsPublishedAgainWithoutWork) {
   EXPECT_NE(shown.out.find("finished"), std::string::npos) << shown.out;
 }
 
-// Coordinator and worker die while some rows are finished and others are not. What was kept is not
-// made again, and the bytes equal an unbroken run's bytes.
+// The coordinator and its worker are killed while some rows are finished and others are not. Stored
+// texts are not computed again, and the result has the same bytes as without the kill.
 TEST_F(Pipeline, AKilledRunGoesOnToTheSameBytes) {
   const std::string arguments = fmt::format(
       "--dataset {} --num-examples 24 --stages generate,verify --deterministic", sums());
@@ -191,7 +192,8 @@ TEST_F(Pipeline, AnotherConfigurationIsAnotherRun) {
   EXPECT_EQ(rows("b.jsonl").size(), 4u);
 }
 
-// A cache that holds texts of 100 tokens, but not their prompts: only the rows show that.
+// The cache has room for texts of 100 tokens, but not for their prompts too, which shows only when
+// rows run.
 TEST_F(Pipeline, RowsThatTheEngineRefusedAreComputedAgain) {
   std::string lines;
   for (const char* name : {"Ann", "Ben", "Cid"})
@@ -221,7 +223,7 @@ TEST_F(Pipeline, LowMemoryIsAnotherRunAndTheRefusalSaysHowToKeepBoth) {
   const std::string common =
       fmt::format("--dataset {} --num-examples 2 --stages generate --output a.jsonl ", sums());
   EXPECT_EQ(process(common + "--dtype fp32").code, 0);
-  // The resolved device of auto decides, not the word.
+  // The device that `auto` resolves to decides, not the word `auto`.
   EXPECT_EQ(process(common + "--dtype fp32 --devices cpu").code, 0);
   const testing::ScriptEnd end = process(common + "--low-memory");
   EXPECT_EQ(end.code, 2) << end.out;
@@ -276,8 +278,8 @@ TEST_F(Pipeline, FiltersOfAFinishedRunAreAppliedAgainWithoutComputing) {
   EXPECT_EQ(said_.find("process: row"), std::string::npos) << said_;
 }
 
-// Pairs and right solutions of a run that is finished: nothing is computed, the same bytes each
-// time, and `convoy train` learns from both files.
+// Makes pairs and right solutions of a finished run: nothing is computed, the bytes are the same
+// each time, and `convoy train` learns from both files.
 TEST_F(Pipeline, AFinishedRunMakesPairsAndRightSolutionsForTraining) {
   const std::string common = fmt::format(
       "--dataset {} --num-examples 12 --samples 4 --temperature 1.6 --top-p 1 --stages "
@@ -317,7 +319,7 @@ TEST_F(Pipeline, AFinishedRunMakesPairsAndRightSolutionsForTraining) {
   EXPECT_NE(twice.out.find("two outputs of the run have the name"), std::string::npos) << twice.out;
 }
 
-// The speed of the selected rows, not of the rows that the folder computed last.
+// The report gives the speed of the selected rows, not of the rows that the folder computed last.
 TEST_F(Pipeline, TheReportOfAnEarlierConfigurationHasItsOwnSpeed) {
   const std::string common = fmt::format("--dataset {} --stages generate --run-dir run ", sums());
   done("a.jsonl", common + "--num-examples 3");

@@ -7,7 +7,7 @@
 
 namespace convoy::testing {
 
-// A port of loopback that was free a moment ago.
+// Returns a port of the loopback interface that was free at the time of the call.
 inline int free_port() {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

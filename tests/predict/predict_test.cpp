@@ -17,7 +17,8 @@ TEST(BenchPredict, CountsOfASmallModelAreThoseCountedByHand) {
   const testing::TemporaryFolder folder;
   const Json result = bench_predict(decode_of(write_config(folder.path(), kSmall), 3, 40), "cpu");
   const auto launches = launches_by_op(result);
-  // Four products a layer, of which the joined one of q, k and v has biases; the head.
+  // A layer has four products: the joined one for q, k and v has biases and is an addmm. The head
+  // is one more product.
   EXPECT_EQ(launches.at("addmm"), 2);
   EXPECT_EQ(launches.at("mm"), 2 * 3 + 1);
   EXPECT_EQ(launches.at("rms_norm_bf16"), 2 * 2 + 1) << "with the residual's sums";
@@ -29,7 +30,8 @@ TEST(BenchPredict, CountsOfASmallModelAreThoseCountedByHand) {
   EXPECT_EQ(launches.at("sample_bf16"), 1);
   EXPECT_EQ(result["uploads"], 1);
   EXPECT_EQ(result["host_waits"], 0);
-  // Blocks' matrices, biases and norms, final norm, head, and three rows of the embedding.
+  // The least bytes are the matrices, biases and norms of the blocks, the final norm, the head, and
+  // three rows of the embedding.
   const int64_t layer = 64 * 64 + 64 + 2 * (64 * 32 + 32) + 64 * 64 + 3 * 64 * 160 + 2 * 64;
   const int64_t weights = 2 * (2 * layer + 64 + 512 * 64 + 3 * 64);
   EXPECT_EQ(result["least_weight_bytes"], weights);
@@ -49,8 +51,8 @@ TEST(BenchPredict, ModelFolderAndItsConfigGiveTheSameCounts) {
   EXPECT_EQ(bench_predict(flags, "cpu"), of_config);
 }
 
-// Nine launches a layer: two norms with sums, four products, the store with the rotation,
-// attention, the activation.
+// A layer has nine launches: two norms with sums, four products, the rotation with the store,
+// attention, and the activation.
 TEST(BenchPredict, ALayerIsNineLaunchesInEveryFormOfItsWeights) {
   const testing::TemporaryFolder folder;
   Sizes sizes = kSmall;
@@ -80,7 +82,7 @@ TEST(BenchPredict, ALayerIsNineLaunchesInEveryFormOfItsWeights) {
   EXPECT_LE(products(of_a_layer("model", "int8")), 4);
 }
 
-// Golden counts of Qwen2.5-7B: they may only fall.
+// These counts of Qwen2.5-7B are golden: they may only fall.
 TEST(BenchPredict, DecodeOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   const Json result =
@@ -92,7 +94,7 @@ TEST(BenchPredict, DecodeOf7BTakesNoMoreThanItDid) {
   EXPECT_LE(result["host_ops"].get<int64_t>(), 823);
   EXPECT_EQ(result["weight_bytes"], result["least_weight_bytes"]);
   EXPECT_LE(ratio(result, "kv_bytes", "least_kv_bytes"), 1.001);
-  // Parts of rows are 0.04e9 of them: 264 blocks of an H200 share 64 tasks.
+  // 0.04e9 of the bytes are partial results: 264 blocks of an H200 share 64 tasks.
   EXPECT_LE(result["other_bytes"].get<double>(), 0.243e9);
   EXPECT_GE(result["roofline_share"].get<double>(), 0.6499);
   EXPECT_NEAR(result["least_weight_bytes"].get<double>(), 14.14e9, 0.02e9);
@@ -106,7 +108,7 @@ TEST(BenchPredict, PrefillOf7BTakesNoMoreThanItDid) {
   flags.tokens = 2048;
   const Json result = bench_predict(flags, "cpu");
   EXPECT_EQ(result["rows"], 1);
-  // Two operations for each of 6.53e9 elements of matrices and token, and attention.
+  // Two operations for each token and each of 6.53e9 matrix elements, plus attention.
   EXPECT_NEAR(result["least_flops"].get<double>(),
               2 * 6.525e9 * 2048 + 28 * 2e0 * 3584 * 2048 * 2049, 0.01e13);
   EXPECT_NEAR(result["roofline_ms"].get<double>(),
@@ -120,7 +122,7 @@ TEST(BenchPredict, PrefillOf7BTakesNoMoreThanItDid) {
   EXPECT_GE(result["roofline_share"].get<double>(), 0.576);
 }
 
-// The path that a GPU takes: blocks of keys and values are gathered once a layer, then FlashAttention.
+// On a GPU, blocks of keys and values are gathered once per layer, and then FlashAttention runs.
 TEST(BenchPredict, PrefillOfASmallModelIsThatOfAGpu) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags;
@@ -135,10 +137,11 @@ TEST(BenchPredict, PrefillOfASmallModelIsThatOfAGpu) {
   EXPECT_FALSE(launches.contains("bmm"));
   for (const Json& op : result["ops"]) {
     if (op["op"] != "_flash_attention_forward") continue;
-    // Queries and sums of 4 heads of 16; whole gathered blocks: two of 32 tokens a row.
+    // The bytes of queries and sums of 4 heads with 16 features, and of whole gathered blocks: two
+    // of 32 tokens for each row.
     EXPECT_EQ(op["bytes"], 2 * (3 * (2 * 40 * 64 * 2 + 40 * 4 * 4) + 2 * 3 * 64 * 32 * 2));
   }
-  // Visible pairs alone, as in the least.
+  // Only visible pairs count, as in the least number of operations.
   EXPECT_NEAR(ratio(result, "flops", "least_flops"), 1.0, 1e-3);
 }
 
@@ -161,7 +164,7 @@ TEST(BenchPredict, FewBitsAreFewerBytes) {
   EXPECT_EQ(result["least_kv_bytes"], 2 * 2 * 20 * 2 * (16 + 4)) << "and a scale of four bytes";
 }
 
-// A layer of 7B: each code is read once, in the one launch that a product in bf16 takes.
+// A product of a 7B layer reads each code once and takes one launch, as a product in bf16 does.
 TEST(BenchPredict, ProductsOfFewRowsReadCodesOnce) {
   const testing::TemporaryFolder folder;
   Sizes sizes = kQwen7B;
@@ -182,7 +185,7 @@ TEST(BenchPredict, ProductsOfFewRowsReadCodesOnce) {
     const Json result = bench_predict(flags, "cpu");
     const std::string what = weights + " " + quantization;
     EXPECT_EQ(result["weight_bytes"], result["least_weight_bytes"]) << what;
-    // Weights with nested scales stay apart: q, k and v, gate and up.
+    // Weights with nested scales are not joined: q, k and v, and gate and up.
     const int64_t apart = doubled ? 3 : 0;
     EXPECT_EQ(result["launches"], in_bf16["launches"].get<int64_t>() + apart) << what;
     EXPECT_LT(result["device_ms"].get<double>(), 0.8 * in_bf16["device_ms"].get<double>()) << what;
@@ -197,7 +200,8 @@ TEST(BenchPredict, DrawingWithATemperatureIsCountedToo) {
   EXPECT_EQ(launches_by_op(bench_predict(flags, "cpu")), likeliest);
 }
 
-// A golden figure: the cost of drawing 16 tokens of 152,064, beyond picking the likeliest.
+// A golden figure: the additional cost of drawing 16 tokens from 152,064 ids, compared with picking
+// the most likely ones.
 TEST(BenchPredict, DrawFromAVocabularyOf152kTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kQwen7B), 16, 64);
@@ -271,7 +275,7 @@ TEST(BenchPredict, FlagsNameTheGpusWhoseSpeedIsKnown) {
   EXPECT_EQ(found->choices, names);
 }
 
-// On a GPU these figures stand beside the prediction; here they are measured on the CPU.
+// On a GPU these measured figures stand beside the prediction. This test measures them on the CPU.
 TEST(BenchPredict, TheSameStepIsTimedOnADeviceThatComputes) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags = decode_of(write_config(folder.path(), kSmall), 2, 20);
@@ -286,7 +290,7 @@ TEST(BenchPredict, TheSameStepIsTimedOnADeviceThatComputes) {
 }
 
 TEST(BenchPredict, TheSameTrainingStepIsTimedOnADeviceThatComputes) {
-  install_counting_gpu();  // LibTorch's engine counts devices at its first backward pass
+  install_counting_gpu();  // before the engine of autograd counts the devices
   const testing::TemporaryFolder folder;
   const std::string config = write_config(folder.path(), kSmall);
   for (const char* mode : {"lora", "full", "qlora"}) {
@@ -312,7 +316,7 @@ TEST(MeasuredOps, AreThoseOfThePredictionByItsNames) {
   }
 }
 
-// A call within another one is in both times.
+// The time of a call within another call counts in both.
 TEST(MeasuredOps, TakeTheTimeOfTheirCalls) {
   const at::Tensor a = at::ones({300, 300});
   const auto once = measure_ops(at::kCPU, [&] { a.matmul(a); });

@@ -38,14 +38,14 @@ TEST(BenchPredict, TrainingCountsOfASmallModelAreThoseCountedByHand) {
   EXPECT_EQ(products_in(qlora), products_in(launches));
 }
 
-// The products of a step agree with its formula, and FlashAttention's backward has one more, which
-// computes the scores again.
+// The products of a step agree with the formula. FlashAttention's backward has one more product,
+// which computes the scores again.
 TEST(BenchPredict, TrainingComputesWhatTheModelNeeds) {
   const testing::TemporaryFolder folder;
   const std::string config = write_config(folder.path(), kSmall);
   const double pairs = 3 * 50 * 51 / 2.0;
-  const double scores = 2 * 2.0 * pairs * 64;  // both layers
-  // The adapters of the first queries, keys and values have no gradient of x either.
+  const double scores = 2 * 2.0 * pairs * 64;  // for both layers
+  // The adapters of the first queries, keys and values need no gradient of x.
   const double left_out = 2.0 * 3 * 50 * 3 * 16 * 64;
   for (const char* mode : {"lora", "full", "qlora"}) {
     settings::BenchPredictFlags flags = training_of(config, mode, 3, 50);
@@ -67,7 +67,7 @@ TEST(BenchPredict, TrainingComputesWhatTheModelNeeds) {
   }
 }
 
-// Counts launches of forward and backward. These counts are golden too: they may only fall.
+// Counts the launches of forward and backward. These counts are golden too: they may only fall.
 TEST(BenchPredict, ALayerOfTrainingIsFewLaunches) {
   const testing::TemporaryFolder folder;
   Sizes sizes = kSmall;
@@ -87,7 +87,8 @@ TEST(BenchPredict, ALayerOfTrainingIsFewLaunches) {
   EXPECT_LE(of_a_layer("full", "cudnn"), 45);
 }
 
-// Norms and activations twice, their outputs not kept; products and attention as before.
+// Norms and activations are computed twice, and their outputs are not kept. Products and attention
+// are computed once.
 TEST(BenchPredict, SelectiveRecomputationKeepsLessAndComputesLittleMore) {
   const testing::TemporaryFolder folder;
   Sizes sizes = kSmall;
@@ -138,7 +139,7 @@ TEST(BenchPredict, CudnnsAttentionTakesThePlaceOfFlash) {
 TEST(BenchPredict, CudnnsAttentionIsRefusedWhereItTakesNothing) {
   const testing::TemporaryFolder folder;
   Sizes wide = kSmall;
-  wide.hidden = 1024;  // heads of 256 features
+  wide.hidden = 1024;  // the heads have 256 features
   settings::BenchPredictFlags flags = training_of(write_config(folder.path(), wide), "lora", 1, 20);
   flags.attention = "cudnn";
   const auto message_of = [](const std::function<void()>& run) -> std::string {
@@ -157,7 +158,7 @@ TEST(BenchPredict, CudnnsAttentionIsRefusedWhereItTakesNothing) {
             std::string::npos);
 }
 
-// For each collective, the bytes that a rank sends.
+// Returns the bytes that a rank sends in each collective.
 std::map<std::string, double> link_bytes(const Json& result) {
   std::map<std::string, double> bytes;
   for (const Json& each : result.at("collectives"))
@@ -165,10 +166,11 @@ std::map<std::string, double> link_bytes(const Json& result) {
   return bytes;
 }
 
-// Each of four ranks sends three quarters: once to have its piece summed, once to have all pieces.
+// Each of four ranks sends three quarters of the bytes: once to have its piece summed, once to
+// gather all pieces.
 TEST(BenchPredict, RanksSendWhatTheirStrategyNeeds) {
   const testing::TemporaryFolder folder;
-  constexpr Sizes kCut{256, 688, 4, 4, 2, 4096, false};  // each unit is large enough to be cut
+  constexpr Sizes kCut{256, 688, 4, 4, 2, 4096, false};  // every unit is large enough to be cut
   settings::BenchPredictFlags flags = training_of(write_config(folder.path(), kCut), "full", 3, 50);
   const Json alone = bench_predict(flags, "cpu");
   EXPECT_FALSE(alone.contains("collectives"));
@@ -201,7 +203,7 @@ TEST(BenchPredict, RanksSendWhatTheirStrategyNeeds) {
   EXPECT_NEAR(written / values, 1, 0.01) << "each rank reads all weights and writes a quarter";
 }
 
-// Norms of queries and keys, and those after attention and feed-forward, keep their inputs.
+// The norms of queries and keys, and the norms after attention and feed-forward, keep their inputs.
 TEST(BenchPredict, ThePlanOfModelsWithMoreNormsIsAsMuchAsTheCount) {
   const testing::TemporaryFolder folder;
   const std::string config = write_config(folder.path(), {256, 512, 4, 8, 4, 512, true});
@@ -265,7 +267,8 @@ TEST(BenchPredict, RefusesFlagsOfOtherSteps) {
   EXPECT_EQ(key_of([](Flags& flags) { flags.ranks = 2; }, false), "ranks");
 }
 
-// Golden figures: only collectives of the first block and of the last gradients are not hidden.
+// These figures are golden: only the collectives of the first block and of the last gradients are
+// not hidden.
 TEST(BenchPredict, ShardedStepOf7BOnEightHidesItsCollectives) {
   const testing::TemporaryFolder folder;
   settings::BenchPredictFlags flags =

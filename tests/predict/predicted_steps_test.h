@@ -47,7 +47,7 @@ inline settings::BenchPredictFlags decode_of(const std::string& config, int64_t 
   return flags;
 }
 
-// For each op, its launches, or its calls if the op is no launch.
+// Returns the launches of each op, or its calls if the op launches nothing.
 inline std::map<std::string, int64_t> launches_by_op(const Json& result) {
   std::map<std::string, int64_t> launches;
   for (const Json& op : result.at("ops"))

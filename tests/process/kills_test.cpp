@@ -46,10 +46,11 @@ class RowRandomKills : public ProbeTest, public ::testing::WithParamInterface<st
     return words(folder, workers, more);
   }
 
-  // A worker, the coordinator, or all at once. Returns how many workers that ended at most.
+  // Kills a worker, the coordinator, or all processes. Returns the greatest number of workers that
+  // may have ended.
   int64_t kill_some(ProbeRun& run) {
     const unsigned choice = random_() % 4;
-    // A coordinator that goes on replaces the workers that this process, as slow as it may be, has
+    // A running coordinator would replace the workers that this process, which may be slow, has
     // killed already.
     if (choice >= 2) ::kill(run.pid(), SIGSTOP);
     const std::vector<pid_t> workers = run.workers();
@@ -61,7 +62,7 @@ class RowRandomKills : public ProbeTest, public ::testing::WithParamInterface<st
       for (const pid_t worker : workers) ::kill(worker, SIGKILL);
     ::kill(run.pid(), SIGKILL);
     run.wait();
-    // Workers die with their coordinator; one more may just have been started.
+    // Workers end with their coordinator, and one more worker may just have started.
     return static_cast<int64_t>(workers.size()) + 1;
   }
 
@@ -105,7 +106,7 @@ TEST_P(RowRandomKills, OutputIsThatOfAnUnbrokenRun) {
   for (int kill = 0; kill < kills_; ++kill) {
     if (going == nullptr || !going->running()) {
       if (going != nullptr && going->wait().status == 0) {
-        // The run ended before its kills: the remaining kills go to a new run.
+        // The run ended before its kills, so the remaining kills are for a new run.
         check(fmt::format("broken{}", whole++), std::exchange(ended, 0));
       }
       going = start(command(fmt::format("broken{}", whole), counts[starts++ % 3]));

@@ -17,16 +17,17 @@ namespace convoy::process {
 
 struct NoopEngineOptions {
   int64_t batch = 32;                      // requests that run at once
-  std::chrono::microseconds step_time{0};  // slept in each step, as a device would take
+  std::chrono::microseconds step_time{0};  // the sleep of each step, as if on a device
   int64_t tokens_per_step = 1;             // for each running request
-  int64_t min_tokens = 1;                  // shortest text
+  int64_t min_tokens = 1;                  // tokens of the shortest text
   int64_t max_tokens = 1;
-  // An error in place of a text, asked once per request when the text is ready. Empty = never.
+  // Returns an error to report in place of the text, or "". Called once per request, when its text
+  // is ready. An empty function means that no request fails.
   std::function<std::string(const TextRequest&)> error_of = {};
   bool error_may_pass = false;
 };
 
-// A text depends on its prompt and its draw alone.
+// An engine whose text depends only on the prompt and the draw.
 class NoopEngine : public TextEngine {
  public:
   explicit NoopEngine(NoopEngineOptions options);
@@ -39,7 +40,7 @@ class NoopEngine : public TextEngine {
  private:
   struct Running {
     TextRequest request;
-    uint64_t word = 0;  // all that the text is made from
+    uint64_t word = 0;  // determines the text
     int64_t tokens = 0;
     int64_t tokens_left = 0;
   };
@@ -51,8 +52,8 @@ class NoopEngine : public TextEngine {
   EngineFigures figures_;
 };
 
-// Generates `samples` texts from the row's "problem", then a judgement of each that reads the text.
-// The finished row holds them all.
+// Generates `samples` texts from the row's "problem", and then a judgement of each text. The
+// finished row holds all of them.
 class NoopProgram : public RowProgram {
  public:
   struct Options {
@@ -62,7 +63,7 @@ class NoopProgram : public RowProgram {
   };
   explicit NoopProgram(Options options) : options_(options) {}
   NextSteps next(const InputRow& row, std::span<const KeptStep> kept) const override;
-  int64_t expected_cost(const InputRow& row) const override;  // the row's "cost", else 0
+  int64_t expected_cost(const InputRow& row) const override;  // the row's "cost", or 0
 
  private:
   Options options_;

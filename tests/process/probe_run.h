@@ -26,7 +26,7 @@ struct ProbeEnd {
   nlohmann::json report() const { return nlohmann::json::parse(output); }
 };
 
-// `row_probe coordinate` with these words. Killed with its object.
+// Runs `row_probe coordinate` with these words. The destructor kills the process.
 class ProbeRun {
  public:
   ProbeRun(const std::vector<std::string>& words, const std::filesystem::path& scratch);
@@ -45,8 +45,8 @@ class ProbeRun {
   std::filesystem::path output_, errors_;
 };
 
-// Folders of runs, and the store of each: "sqlite", or "postgres" (the server at
-// $CONVOY_TEST_POSTGRES, one group each).
+// Has the folders of runs. A run's store is "sqlite" or "postgres" (a group of its own at the
+// server $CONVOY_TEST_POSTGRES).
 class ProbeTest : public ::testing::Test {
  protected:
   std::vector<std::string> words(const std::string& folder, int64_t workers,

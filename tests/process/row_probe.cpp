@@ -62,7 +62,7 @@ NoopProgram program_of(const Words& words) {
                       .judges = words.number("judges", 1) != 0});
 }
 
-// Counts its texts in memory that a kill does not reach, and dies at the given text.
+// Counts its texts in memory that survives a kill, and ends the process at a given text.
 class ProbeEngine : public NoopEngine {
  public:
   ProbeEngine(const Words& words, int64_t worker)

@@ -35,7 +35,7 @@ TEST_F(RowRuns, OutputIsTheSameForAnyNumberOfWorkers) {
     EXPECT_EQ(output(folder), output("one"));
     EXPECT_EQ(tokens_made(folder), tokens_made("one"));
   }
-  // A run that is finished makes nothing again.
+  // A finished run computes nothing when it is started again.
   const ProbeEnd again = run(words("one", 1, more));
   ASSERT_EQ(again.status, 0) << again.errors;
   EXPECT_EQ(again.report().at("rows"), 0);
@@ -53,7 +53,8 @@ TEST_F(RowRuns, AStopKeepsWhatIsFinished) {
   }
   ASSERT_EQ(run(words("stopped", 1, {"rows=400"})).status, 0);
   EXPECT_EQ(output("stopped"), output("whole"));
-  // The texts in progress at the stop: 2 x 2 workers, texts of at most 9 tokens.
+  // The texts in progress at the stop are computed again: 2 x 2 workers, with texts of at most 9
+  // tokens.
   EXPECT_LE(tokens_made("stopped"), tokens_made("whole") + 2 * 2 * 16 * 2 * 9);
 }
 

@@ -31,7 +31,8 @@
 
 namespace convoy::testing {
 
-// A failed expectation ends the rank with 1, a thrown Error with its code.
+// Runs the body of a rank. A failed expectation ends the rank with 1, and a thrown Error with its
+// code.
 inline void run_rank_body(const std::function<void()>& body) {
   try {
     body();
@@ -48,8 +49,8 @@ inline void run_rank_body(const std::function<void()>& body) {
   static void rank_body_##name()
 
 struct RankResult {
-  int exit_code = 0;   // 128 + n for signal n
-  double seconds = 0;  // from the start of the first rank to this one's end
+  int exit_code = 0;   // exit code, or 128 + signal
+  double seconds = 0;  // from the first rank's start to this rank's end
   std::string output;  // stdout and stderr
 };
 
@@ -80,7 +81,8 @@ inline pid_t start_rank(const std::map<std::string, std::string>& environment,
 
 }  // namespace detail
 
-// Blocks until all ranks ended; after ten minutes, which no busy machine needs, they are killed.
+// Blocks until all ranks have ended. After ten minutes, more than any busy machine needs, the ranks
+// are killed.
 inline std::vector<RankResult> start_ranks(int count, const std::string& body,
                                            const RankStart& start = {}) {
   const TemporaryFolder folder;
@@ -89,7 +91,7 @@ inline std::vector<RankResult> start_ranks(int count, const std::string& body,
   environment["OMP_NUM_THREADS"] = std::to_string(1);  // GCC 12 warns of a literal: PR105651
   if (start.rendezvous == Rendezvous::File)
     environment["CONVOY_STORE_FILE"] = folder.path() / "store";
-  else  // below the ports that the kernel gives to connections
+  else  // below the kernel's ports for connections
     environment["MASTER_PORT"] = std::to_string(20000 + getpid() % 9000);
   const auto begin = std::chrono::steady_clock::now();
   std::vector<pid_t> pids;
