@@ -20,7 +20,7 @@ namespace {
 
 using torch::optim::AdamWOptions;
 
-// A buffer that counts steps; a frozen part.
+// A module with a buffer that counts steps, and with a frozen part.
 struct RunningImpl : torch::nn::Module {
   RunningImpl() {
     torch::manual_seed(3);
@@ -44,7 +44,8 @@ at::Tensor rows_of(const ProcessGroup& group, int64_t step) {
   return rows.chunk(group.size())[static_cast<size_t>(group.rank())];
 }
 
-// Losses of the steps from where the checkpoint stands to `last`; what they end with is saved.
+// Loads the checkpoint and trains until step `last`. Returns the losses of these steps, and saves
+// at the end.
 template <class Model, class Optimizer>
 std::vector<double> go_on(ProcessGroup& group, CheckpointFolder& checkpoints, Running& running,
                           Model& model, Optimizer& optimizer, int64_t last) {
@@ -71,7 +72,7 @@ std::vector<double> leg(const std::string& way, const std::string& folder, int64
   const auto group = init();
   CheckpointFolder checkpoints(folder, group, 1);
   Running running;
-  if (std::getenv("WAY_BEFORE") != nullptr) {  // what is loaded shows
+  if (std::getenv("WAY_BEFORE") != nullptr) {  // values that the load must replace
     const at::NoGradGuard no_grad;
     for (at::Tensor& parameter : running->parameters()) parameter.fill_(7);
   }
@@ -147,7 +148,7 @@ TEST(CheckpointFolder, GoesOnInAnyOtherWay) {
   }
 }
 
-// Runs on one rank. The states of the optimizers differ, and some are saved before they exist.
+// Runs on one rank. Optimizers have different states, and some states are saved before they exist.
 template <class Optimizer, class Options>
 void expect_same_after_load(const Options& options, int steps_before) {
   const testing::TemporaryFolder folder;
@@ -186,7 +187,7 @@ TEST(CheckpointFolder, KeepsWhatEveryOptimizerRemembers) {
   }
 }
 
-// Every rank's pieces become the file that Python's safetensors wrote of the same state_dict.
+// The pieces of all ranks become the file that Python's safetensors wrote of the same state_dict.
 RANK_BODY(Exports) {
   const auto group = init();
   CheckpointFolder checkpoints(std::getenv("FOLDER"), group);
@@ -198,7 +199,7 @@ RANK_BODY(Exports) {
     group->barrier();
     const Golden golden;
     const io::SafetensorsFile exported(file);
-    EXPECT_EQ(exported.tensors().size() + 2, golden.file.tensors().size());  // rows and labels
+    EXPECT_EQ(exported.tensors().size() + 2, golden.file.tensors().size());  // rows, labels
     for (const io::TensorView& found : exported.tensors()) {
       const io::TensorView& wanted = golden.file.require(found.name);
       EXPECT_EQ(found.dtype, wanted.dtype) << found.name;

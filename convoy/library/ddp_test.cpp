@@ -102,7 +102,8 @@ RANK_BODY(ZeroGroups) {
 }
 TEST(ZeroOptimizer, KeepsOptionsOfGroups) { expect_all_well(start_ranks(3, "ZeroGroups")); }
 
-// Parameters of several types; one of no dimension; one used twice.
+// Has parameters of several dtypes, a parameter without dimensions, and a parameter that is used
+// twice.
 struct MixedImpl : torch::nn::Module {
   MixedImpl() {
     single = register_parameter("single", at::randn({4, 3}));
@@ -128,7 +129,7 @@ at::Tensor rank_rows_of(int64_t rank) {
   return at::arange(8, at::kFloat).view({2, 4}) / 8 + static_cast<double>(rank);
 }
 
-// The gradients of a rank alone for the rows of `rank`.
+// Returns the gradients of a single rank for the rows of `rank`.
 std::vector<at::Tensor> local_gradients(Mixed& mixed, int64_t rank, bool with_unused) {
   std::vector<at::Tensor> trained;
   for (const at::Tensor& parameter : mixed->parameters())
@@ -172,7 +173,7 @@ RANK_BODY(MeansOfEveryType) {
     DistributedDataParallel model(
         mixed, group, {.find_unused_parameters = true, .gradient_as_bucket_view = view});
     EXPECT_TRUE(mixed->counts.equal(at::zeros({2}, at::kLong)));
-    // The last rank alone uses `unused`, in every other step; in the others nobody does.
+    // Only the last rank uses `unused`, in every other step; in the other steps no rank uses it.
     for (int step = 0; step < 4; ++step) {
       std::vector<std::vector<at::Tensor>> by_rank;
       for (int rank = 0; rank < group->size(); ++rank)
@@ -181,7 +182,7 @@ RANK_BODY(MeansOfEveryType) {
       model(rank_rows_of(group->rank()), step % 2 == 1 && group->rank() + 1 == group->size())
           .backward();
       expect_mean_gradients(mixed, by_rank);
-      // Without zero_grad() the new mean is added to the old one, which is equal on all ranks.
+      // Without zero_grad() the new mean is added to the old gradient, which is equal on all ranks.
       const at::Tensor before = mixed->single.grad().clone();
       model(rank_rows_of(group->rank()), false).backward();
       EXPECT_TRUE(at::allclose(mixed->single.grad(), 2 * before));
@@ -210,7 +211,7 @@ RANK_BODY(NoSyncKeepsLocal) {
     EXPECT_TRUE(mixed->single.grad().allclose(own));
     model(rank_rows_of(group->rank()), false).backward();
     EXPECT_TRUE(mixed->single.grad().allclose(2 * own));
-    const NoSync within = model.no_sync(false);  // the outer scope stays as it is
+    const NoSync within = model.no_sync(false);  // the outer scope does not change
     model(rank_rows_of(group->rank()), false).backward();
     EXPECT_TRUE(mixed->single.grad().allclose(3 * own));
   }
@@ -233,7 +234,7 @@ RANK_BODY(Buffers) {
     mixed->counts.fill_(10 * group->rank());
     {
       const at::NoGradGuard no_grad;
-      model(rank_rows_of(0), false);  // an evaluation is no collective
+      model(rank_rows_of(0), false);  // an evaluation calls no collective
     }
     EXPECT_EQ(mixed->flag.item<float>(), static_cast<float>(group->rank() + 1));
     model(rank_rows_of(0), false);
@@ -347,7 +348,7 @@ TEST(DistributedDataParallel, AveragesComplexGradients) {
   expect_all_well(start_ranks(2, "ComplexGradients"));
 }
 
-// A mean that bf16 does not hold; two ranks, so that the sum is rounded in one way.
+// bf16 cannot hold the mean. With two ranks the sum has only one rounding.
 RANK_BODY(GradientsSentInAnotherType) {
   const auto group = init();
   const at::Tensor mean = at::tensor({2.0F, 1.0F / 3});
@@ -360,7 +361,7 @@ RANK_BODY(GradientsSentInAnotherType) {
       torch::nn::Linear net(torch::nn::LinearOptions(2, 1).bias(false));
       DistributedDataParallel model(net, group,
                                     {.gradient_as_bucket_view = view, .gradient_dtype = type});
-      for (int pass = 0; pass < 2; ++pass) {  // the second sends during backward
+      for (int pass = 0; pass < 2; ++pass) {  // the second pass sends gradients during backward
         model.zero_grad();
         model(row.view({1, 2})).sum().backward();
         EXPECT_TRUE(net->weight.grad().view({2}).equal(type == at::kFloat ? mean : rounded))
@@ -412,7 +413,8 @@ TEST(DistributedDataParallel, NothingToTrainIsRefused) {
                ConfigError);
 }
 
-// A shared_ptr is a holder too; the wrapped module's hooks go with the wrapper.
+// A shared_ptr may hold the module as well. The hooks of the wrapped module are removed with the
+// wrapper.
 TEST(DistributedDataParallel, LeavesThePlainModuleBehind) {
   const auto net = std::make_shared<torch::nn::LinearImpl>(2, 1);
   {

@@ -50,7 +50,7 @@ void expect_same_training(size_t num_replicas, int64_t rows) {
     at::Tensor own_x = x.clone().requires_grad_(), other_x = x.clone().requires_grad_();
     plain_adam.zero_grad();
     adam.zero_grad();
-    for (int pass = 0; pass < 2; ++pass) {  // gradients add up
+    for (int pass = 0; pass < 2; ++pass) {  // two passes, whose gradients add up
       loss_of(plain(own_x, 0.5, shift)).backward();
       loss_of(model(other_x, 0.5, shift)).backward();
     }
@@ -73,7 +73,7 @@ TEST(DataParallel, GradientsAreThoseOfTheModule) {
   for (const size_t num_replicas : {1, 2, 3, 4}) {
     SCOPED_TRACE(num_replicas);
     expect_same_training(num_replicas, 10);
-    expect_same_training(num_replicas, 2);  // some replicas rest
+    expect_same_training(num_replicas, 2);  // some replicas have no rows
   }
 }
 

@@ -53,7 +53,7 @@ TEST(FullyShardedDataParallel, LossCurvesArePyTorchs) {
 std::vector<FullyShardedOptions> exact_options() {
   return {{.reshard_after_forward = false},
           {.prefetch_units = 3},
-          {.keep_whole_below = 1 << 20},  // all of it
+          {.keep_whole_below = 1 << 20},  // keeps every unit whole
           {.reshard_after_forward = false, .keep_whole_below = 1000},
           {.gradient_dtype = at::kFloat}};
 }
@@ -73,7 +73,7 @@ RANK_BODY(FsdpOptionsCurves) {
       train_sharded<torch::optim::SGD>(*group, SGDOptions(0.05).momentum(0.9).nesterov(true), 2, 0,
                                        {.reshard_after_forward = false, .keep_whole_below = 1000}),
       "fsdp_sgd_accumulated");
-  // PyTorch rounds a mean of ranks, Convoy the numbers that it adds up.
+  // PyTorch rounds each rank's mean; Convoy rounds the numbers that it adds.
   const std::vector<double> rounded = curve({.gradient_dtype = at::kBFloat16});
   const std::vector<double> wanted = Golden::curve("fsdp_adamw_sent_as_bf16");
   const std::vector<double> exact = Golden::curve("fsdp_adamw");
@@ -89,8 +89,9 @@ TEST(FullyShardedDataParallel, OptionsTrainAsPyTorch) {
   expect_all_well(start_ranks(2, "FsdpOptionsCurves"));
 }
 
-// Units in units, in a Sequential, with several tensors in and out, frozen parts, parameters of
-// other types, a weight that two parts share; sizes that no number of ranks divides.
+// The units contain units, one is in a Sequential, and they have several input and output tensors,
+// frozen parts, parameters of other dtypes, a weight shared by two parts, and sizes that no number
+// of ranks divides.
 struct PairImpl : torch::nn::Module {
   explicit PairImpl(at::Tensor shared) {
     inner = register_module("inner", FsdpUnit(torch::nn::Linear(5, 5)));
@@ -179,7 +180,7 @@ void expect_odd_network_of_one_process(const std::shared_ptr<ProcessGroup>& grou
     odd_loss(model(ids_of(step, group->rank()))).backward();
     optimizer.step();
     const at::NoGradGuard no_grad;
-    model(ids_of(step, 0));  // an evaluation in between
+    model(ids_of(step, 0));  // an evaluation between the steps
   }
   const Values wanted = trained_alone(group->size());
   model.with_whole_parameters([&] {
@@ -258,7 +259,8 @@ TEST(FullyShardedDataParallel, OptionsThatCannotBeHonouredAreRefused) {
   expect_all_well(start_ranks(2, "OptionsRefused"));
 }
 
-// A unit that stays whole is withheld between uses as others: its values are old after a step.
+// A unit that is kept whole is withheld between uses as other units are, because its values are old
+// after a step.
 RANK_BODY(KeptWhole) {
   const auto group = init();
   torch::nn::Linear net(3, 2);

@@ -77,7 +77,7 @@ RANK_BODY(NaturalUses) {
   expect_refused("save of a part", "2.weight is sharded",
                  [&] { torch::save(net->ptr<torch::nn::LinearImpl>(2), file); });
   expect_refused("save of parameters", name, [&] { torch::save(net->parameters(), file); });
-  // A layer takes its bias first.
+  // A layer reads its bias before its weight.
   expect_refused("forward", "0.bias is sharded", [&] { net->forward(rows_of(0)); });
   expect_refused("a part", "2.bias is sharded",
                  [&] { net->ptr<torch::nn::LinearImpl>(2)->forward(rows_of(0)); });
@@ -172,14 +172,15 @@ TEST(NaturalCode, SaveWithinWholeParametersIsAPlainModules) {
   expect_all_well(start_ranks(2, "SavedWhole"));
 }
 
-// Steps of a wrapped network and of the same one alone on the rows of all ranks.
+// Compares the steps of a wrapped network with the steps of the same network alone on the rows of
+// all ranks.
 template <class Net, class Loss>
 void expect_steps_of_one_process(ProcessGroup& group, const std::function<Net()>& make, Loss loss,
                                  bool zero_by_module = false) {
   Net net = make(), alone = make();
   FullyShardedDataParallel model(net, std::shared_ptr<ProcessGroup>(&group, [](auto*) {}));
   torch::optim::SGD optimizer(model.parameters(), 0.1);
-  std::map<std::string, at::Tensor> parameters;  // a tied one by its first name
+  std::map<std::string, at::Tensor> parameters;  // a tied parameter by its first name
   std::vector<at::Tensor> unique;
   for (const nn::NamedTensor& each : parameters_of(*alone.ptr())) {
     parameters[each.name] = each.value;
@@ -260,7 +261,8 @@ TEST(NaturalCode, WeightTiedOverUnitsIsTrained) {
   expect_all_well(start_ranks(3, "TiedOverUnits"));
 }
 
-// As in WGAN-GP, other forward passes come before and after, and one backward pass takes them all.
+// As in WGAN-GP, there are forward passes before and after this one, and a single backward pass for
+// all of them.
 RANK_BODY(GradientPenalty) {
   const auto group = init();
   const auto penalty = [](auto& model, int rank, int64_t step) {
@@ -287,7 +289,8 @@ TEST(NaturalCode, GradientPenaltyIsThatOfOneProcess) {
   expect_all_well(start_ranks(2, "GradientPenalty"));
 }
 
-// Ranks may choose layers of one size: their gathers would fit, and would mix up the layers.
+// The ranks may choose different layers of the same size, whose gathers would succeed and mix up
+// the layers.
 struct ChoosingImpl : torch::nn::Module {
   ChoosingImpl() {
     for (const char* name : {"left", "right"})
@@ -329,7 +332,7 @@ TEST(NaturalCode, RanksInDifferentUnitsOfOneSizeAreNamed) {
   }
 }
 
-// Units of other sizes: Gloo would end the process by a signal.
+// The ranks choose units of different sizes, for which Gloo would end the process by a signal.
 RANK_BODY(UnitsThatDoNotFit) {
   std::_Exit(run_rank([] {
     const auto group = init({.timeout = std::chrono::seconds(20)});

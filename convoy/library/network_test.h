@@ -103,8 +103,8 @@ inline at::Tensor loss_of(const at::Tensor& output, const at::Tensor& labels) {
   return torch::nn::functional::cross_entropy(output, labels);
 }
 
-// Mean losses over all ranks, for the steps of the golden run. `step`: clips the gradients and
-// steps the optimizer.
+// Returns the mean losses over all ranks for the steps of the golden run. `step` clips the
+// gradients and steps the optimizer.
 template <class Model, class ZeroGrad, class Step>
 std::vector<double> curve_of(ProcessGroup& group, Model& model, int64_t micro_batches,
                              ZeroGrad zero_grad, Step step) {
@@ -137,8 +137,8 @@ inline void expect_curve(const std::vector<double>& found, const std::string& na
     EXPECT_NEAR(found[step], wanted[step], 1e-5) << name << ", step " << step;
 }
 
-// Each rank begins with other weights; the wrapper's constructor gives all ranks the weights of
-// rank 0.
+// Each rank begins with different weights, and the wrapper's constructor gives all ranks the
+// weights of rank 0.
 inline Network golden_network(ProcessGroup& group) {
   torch::manual_seed(static_cast<uint64_t>(group.rank()));
   Network network;

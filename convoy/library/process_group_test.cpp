@@ -27,7 +27,7 @@ RANK_BODY(LibraryGroup) {
   const int size = group->size(), rank = group->rank();
   for (const at::ScalarType dtype :
        {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kInt, at::kLong}) {
-    at::Tensor sum = at::ones({3, 2}, dtype).t() * (rank + 1);  // has other strides
+    at::Tensor sum = at::ones({3, 2}, dtype).t() * (rank + 1);  // not contiguous
     group->all_reduce(sum);
     EXPECT_TRUE(sum.equal(at::full({2, 3}, size * (size + 1) / 2, dtype))) << dtype;
     const at::Tensor all_values =
@@ -37,7 +37,7 @@ RANK_BODY(LibraryGroup) {
     EXPECT_TRUE(most.equal(all_values.amax(0))) << dtype;
     group->all_reduce(least, Reduce::Min);
     EXPECT_TRUE(least.equal(all_values.amin(0))) << dtype;
-    // [rank, the row's rank, row]
+    // The dimensions are [this rank, the rank that gets the row, row].
     const at::Tensor rows =
         all_values.view({size, 1, 7}) + at::arange(size, at::kLong).view({1, size, 1}).to(dtype);
     for (const auto& [reduce, wanted] :
@@ -54,7 +54,7 @@ RANK_BODY(LibraryGroup) {
   at::Tensor mean = at::full({}, rank, at::kFloat).requires_grad_();
   group->all_reduce(mean, Reduce::Mean);
   EXPECT_FLOAT_EQ(mean.item<float>(), static_cast<float>(size - 1) / 2);
-  // A transposed tensor, with a row of two dimensions; what a row of one number becomes.
+  // Tests a transposed tensor whose rows have two dimensions, and rows of a single number.
   const at::Tensor turned =
       at::arange(6.0 * size).view({2, 3, size}).permute({2, 1, 0}) * (rank + 1);
   EXPECT_TRUE(group->reduce_scatter(turned, Reduce::Mean)
@@ -102,7 +102,7 @@ TEST(ProcessGroup, MovesAllTypesAndAddsUpComplexNumbers) {
   expect_all_well(start_ranks(2, "AllTypes"));
 }
 
-// Two calls that ranks make at the same time, by the number in CONVOY_TEST_CALL.
+// The ranks make two different calls at the same time, chosen by CONVOY_TEST_CALL.
 RANK_BODY(DifferentCalls) {
   std::_Exit(run_rank([] {
     const auto group = init({.timeout = std::chrono::seconds(20)});
@@ -223,7 +223,7 @@ TEST(Work, DifferentCallsAreNoticed) {
     EXPECT_EQ(result.exit_code, 13) << result.output;
 }
 
-// Collectives of c10d over our group, and our collectives over a group of c10d, agree.
+// c10d's collectives over Convoy's group agree with Convoy's collectives over a group of c10d.
 RANK_BODY(BothWays) {
   const auto group = init();
   const int size = group->size(), rank = group->rank();
@@ -304,7 +304,7 @@ RANK_BODY(PartsOfAGroup) {
   EXPECT_EQ(sum[0].item<float>(), rank == 1 ? 1 : 0 + 2 + 3 + 4);
   const auto pairs = part->split(part->rank() / 2), later = group->split(rank % 2);
   EXPECT_EQ(later->size(), rank % 2 == 0 ? 3 : 2);
-  group.reset();  // its parts keep it
+  group.reset();  // the parts keep the group alive
   at::Tensor most = at::full({}, 1.0 * rank);
   pairs->all_reduce(most, Reduce::Max);
   const std::vector<float> largest = {2, 1, 2, 4, 4};
@@ -312,7 +312,7 @@ RANK_BODY(PartsOfAGroup) {
   const at::Tensor ranks = later->all_gather(at::full({}, 1.0 * rank));
   EXPECT_TRUE(
       ranks.equal(rank % 2 == 0 ? at::tensor({0.0F, 2.0F, 4.0F}) : at::tensor({1.0F, 3.0F})));
-  // A wrapper over a part: the mean of its ranks.
+  // A wrapper over a part computes the mean of the part's ranks.
   const auto net = std::make_shared<torch::nn::LinearImpl>(1, 1);
   DistributedDataParallel model(net, later);
   model(at::full({1, 1}, 1.0 * rank)).sum().backward();
@@ -373,7 +373,7 @@ TEST(ProcessGroup, GroupsInOtherOrdersEndByTheLimit) {
   EXPECT_NE(results[1].output.find("on group world 2"), std::string::npos) << results[1].output;
 }
 
-// A rank with half an environment does not wait for the time limit.
+// A rank without WORLD_SIZE is refused at once, before the time limit.
 RANK_BODY(HalfAnEnvironment) {
   unsetenv("WORLD_SIZE");
   std::_Exit(run_rank([] { init(); }));
@@ -385,7 +385,7 @@ TEST(ProcessGroup, HalfAnEnvironmentIsRefused) {
       << results[0].output;
 }
 
-// The body ends like a main() that returns: all destructors run, also LibTorch's.
+// The body ends as a main() that returns does: all destructors run, also LibTorch's.
 RANK_BODY(OneRankThrows) {
   std::exit(run_rank([] {
     const auto group = init();
@@ -411,7 +411,7 @@ TEST(RunRank, LeavesItsErrorToTheLauncher) {
   EXPECT_EQ(run_rank([] {}), 0);
 }
 
-// gloo throws on a thread of its own where a message has another size than this rank waits for.
+// Gloo throws on its own thread if a message has another size than this rank expects.
 TEST(RunRank, AnErrorOnGloosThreadIsALostPeer) {
   const auto fail_on_a_thread = [](const char* what) {
     std::exit(run_rank([&] { std::thread([&] { throw std::runtime_error(what); }).join(); }));

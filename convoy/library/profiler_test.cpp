@@ -17,13 +17,13 @@ namespace {
 
 void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-// Six steps; rank 1 computes 30 ms longer than rank 0.
+// Runs six steps in which rank 1 computes longer than rank 0.
 void run_steps(ProcessGroup& group, PerformanceProfiler& profiler) {
   for (int step = 0; step < 6; ++step) {
     profiler.phase("data");
     wait_ms(5);
     profiler.phase("forward");
-    wait_ms(group.rank() == 1 ? 160 : 10);  // far apart, so that a busy machine changes no order
+    wait_ms(group.rank() == 1 ? 160 : 10);  // different enough for a busy machine
     profiler.phase("reduce");
     group.all_reduce(at::ones({1000}));
     profiler.step();
@@ -45,7 +45,7 @@ RANK_BODY(ProfiledSteps) {
   const profile::RankBreakdown &first = run.breakdown.ranks[0], &second = run.breakdown.ranks[1];
   EXPECT_GE(first.data_ms, 5);
   EXPECT_GE(second.compute_ms, first.compute_ms + 60);
-  EXPECT_GE(first.waiting_ms, 50);  // for rank 1
+  EXPECT_GE(first.waiting_ms, 50);  // it waits for rank 1
   EXPECT_GE(second.awaited_ms, 50);
   EXPECT_LT(second.waiting_ms, first.waiting_ms);
 }

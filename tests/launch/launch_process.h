@@ -99,8 +99,7 @@ class LaunchTest : public ::testing::Test {
   // Waits until the file has this many lines. Ranks append lines to report their progress. Returns
   // written by ranks
   bool wait_for_lines(const std::string& name, long lines) const;
-  std::vector<pid_t> numbers(
-      const std::string& name) const;  // the process numbers that ranks wrote
+  std::vector<pid_t> numbers(const std::string& name) const;  // numbers that ranks wrote
 
   // Returns the processes with this test's mark, except zombies and this process.
   std::vector<pid_t> survivors() const;

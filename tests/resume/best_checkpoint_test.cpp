@@ -13,8 +13,8 @@
 namespace convoy::testing {
 namespace {
 
-// A rate that spoils the model within a few steps, and too few steps to recover: the best
-// evaluation is not the last.
+// The learning rate damages the model within a few steps, and there are too few steps to recover,
+// so the best evaluation is not the last one.
 const Settings& worsening() {
   static const Settings settings = {
       "train.eval_strategy=steps", "train.eval_steps=1", "train.learning_rate=0.2",
@@ -41,7 +41,7 @@ TEST(BestCheckpoint, IsExportedAndKept) {
   ASSERT_LT(best, 12) << "the fixture is meant to get worse";
   EXPECT_TRUE(fixture.weights("run") ==
               read_file(fixture.checkpoint("run", best) / "adapter_model.safetensors"));
-  // save_total_limit 2, beside best and last.
+  // save_total_limit 2 keeps two checkpoints beside the best one and the last one.
   std::vector<int64_t> kept = {best, 12};
   for (int64_t step = 11; kept.size() < 4; --step)
     if (step != best) kept.push_back(step);
@@ -70,7 +70,7 @@ TEST(EarlyStop, EndsAfterThePatienceAndStaysEndedWhenStartedAgain) {
   EXPECT_TRUE(fixture.weights("run") == weights);
 }
 
-// The threshold decides which gain justifies continuing, not which weights are the best.
+// The threshold decides which gain justifies continuing, and not which weights are the best.
 TEST(EarlyStop, TheThresholdDoesNotChooseTheBestCheckpoint) {
   const TrainFixture fixture;
   const Ended ended =

@@ -12,7 +12,7 @@
 namespace convoy::testing {
 namespace {
 
-// One bit of the last byte: the file still parses, so only its hash differs.
+// Flips one bit of the last byte: the file can still be parsed, and only its hash differs.
 void damage(const std::filesystem::path& file) {
   std::string bytes = read_file(file);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
@@ -52,7 +52,7 @@ struct StampCase {
   std::string field;
   Settings before;
   Settings after;
-  std::string saved;  // both values, as the refusal names them
+  std::string saved;  // the text with both values, as in the refusal
   std::string current;
 };
 

@@ -21,7 +21,7 @@ using Words = std::vector<std::string>;
 
 fs::path example() { return fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/har"; }
 
-// A small network: 288 windows of the sample, of which 30 or so are held out.
+// A small network on the 288 windows of the sample, of which about 30 are held out.
 const Words kSmall = {"classify.widths=[8, 8]", "classify.kernel_sizes=[3, 3]", "--hidden-dims",
                       "16"};
 
@@ -51,7 +51,7 @@ class ClassifyRuns : public ::testing::Test {
   json results(const std::string& name) const {
     return json::parse(read_file(fixture_.run_folder(name) / "training_results.json"));
   }
-  // The results without measured times.
+  // Returns the results without the measured times.
   json lasting_results(const std::string& name) const {
     json found = results(name);
     for (const char* const key : {"total_time_minutes", "samples_per_second", "config"})
@@ -77,7 +77,7 @@ class ClassifyRuns : public ::testing::Test {
   int count_ = 0;
 };
 
-// The first command of the guide must learn on two ranks, too.
+// The guide's first command must learn on two ranks too.
 TEST_F(ClassifyRuns, TheQuickTestLearnsTheSample) {
   const Words words = {"train",
                        "--preset",
@@ -92,7 +92,7 @@ TEST_F(ClassifyRuns, TheQuickTestLearnsTheSample) {
   ASSERT_EQ(ended.status, 0) << ended.errors;
   EXPECT_GT(results("quick")["test_acc"].get<double>(), 0.85) << ended.errors;
   EXPECT_NE(ended.errors.find("memory of a rank: "), std::string::npos) << ended.errors;
-  // The closing line shows the same speed as the file of results.
+  // The last line shows the speed of the result file.
   const std::string speed =
       telemetry::count_text(results("quick")["samples_per_second"]) + " samples/s";
   EXPECT_NE(ended.errors.rfind(speed), std::string::npos) << speed << "\n" << ended.errors;
@@ -186,7 +186,7 @@ TEST_F(ClassifyRuns, LeaveWhatTheGuidePromises) {
     EXPECT_TRUE(fs::exists(folder / file)) << file;
 }
 
-// Labels are codes, and a class that is nowhere takes no part in the mean of F1.
+// Labels are codes and not indices. A class without any window does not count in the mean of F1.
 TEST_F(ClassifyRuns, TakeLabelsForCodes) {
   const TemporaryFolder folder;
   const fs::path data = folder / "data";
@@ -217,7 +217,7 @@ TEST_F(ClassifyRuns, TakeLabelsForCodes) {
             std::string::npos);
 }
 
-// A run of two epochs, killed in the middle and behind each.
+// The run has three epochs, and is killed within epochs and after them.
 TEST_F(ClassifyRuns, KilledAndResumedEqualUnbrokenOnes) {
   const Words settings = {"--epochs",
                           "3",

@@ -36,7 +36,7 @@ TEST(DataParallel, ThreadsTrainTheSameBitsAsProcesses) {
   expect_same_result(fixture, "processes", "threads");
 }
 
-// A network with buffers, by the flags of its guide.
+// Trains a network with buffers, with the flags of its guide. Returns its results.
 json classify(const TrainFixture& fixture, const std::string& name, const Settings& more) {
   const std::filesystem::path example =
       std::filesystem::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/har";
@@ -147,7 +147,7 @@ TEST(DataParallel, TheLearningRateFollowsTheGlobalBatch) {
   EXPECT_DOUBLE_EQ(metrics["peak_learning_rate"].get<double>(), 0.006);
 }
 
-// The slices named `name` of a trace: begin and end.
+// Returns the begin and the end of each slice `name` of a trace.
 std::vector<std::pair<double, double>> slices(const json& trace, const std::string& name) {
   std::vector<std::pair<double, double>> found;
   for (const json& event : trace.at("traceEvents"))
@@ -169,13 +169,13 @@ TEST(DataParallel, ATraceShowsReductionsWithinBackward) {
     EXPECT_TRUE(slices(trace, "step 5").empty());
     EXPECT_EQ(slices(trace, "optimize").size(), 2U);
     const auto backwards = slices(trace, "backward");
-    ASSERT_EQ(backwards.size(), 4U);  // two micro-batches a step
+    ASSERT_EQ(backwards.size(), 4U);  // two micro-batches in each step
     int within = 0;
     for (const json& event : trace.at("traceEvents"))
       if (event["name"] == "world all_reduce" && event["ph"] == "b")
         for (const size_t last : {1, 3})
           within += event["ts"] > backwards[last].first && event["ts"] < backwards[last].second;
-    // 14 MB of gradients in buckets of 1 MiB, embedding and head overshooting.
+    // The gradients take 14 MB, in buckets of 1 MiB; the embedding and the head exceed a bucket.
     EXPECT_GE(within, 2 * 6);
   }
 }
@@ -210,7 +210,7 @@ TEST(DataParallel, ARankThatIsSlowIsNamed) {
   for (const pid_t rank : process.ranks())
     if (is_rank(rank, "1")) slow.push_back(rank);
   ASSERT_EQ(slow.size(), 1U);
-  // Stopped for four fifths of the time.
+  // The rank is stopped for four fifths of the time.
   while (process.running() && !said()) {
     ::kill(slow[0], SIGSTOP);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

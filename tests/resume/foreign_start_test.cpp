@@ -21,7 +21,7 @@ bool contains(const Ended& ended, const std::string& text) {
   return ended.errors.find(text) != std::string::npos;
 }
 
-// The files that transformers' Trainer leaves beside the weights.
+// Adds the files that transformers' Trainer writes beside the weights.
 void add_trainer_state(const fs::path& folder) {
   write_file_atomic(folder / "optimizer.pt", "a pickle");
   write_file_atomic(folder / "trainer_state.json", "{}");

@@ -71,7 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"LoraDp", {"parallel.strategy=dp", "parallel.replicas=2"}}),
     [](const auto& one) { return one.param.name; });
 
-// At a rate of zero every way trains the same weights, so that answers can be compared.
+// With a learning rate of zero the weights are the same under every strategy, so the answers can be
+// compared.
 TEST(GeneratingEvaluationFigures, AreTheSameForAllWhoAnswer) {
   const TrainFixture fixture;
   fixture.set_validation_rows(7);
@@ -166,7 +167,7 @@ TEST(GeneratingEvaluationFigures, DecideBestAndAreWrittenEverywhere) {
   EXPECT_NE(ended.errors.find(", rougeL "), std::string::npos) << ended.errors;
 }
 
-// At a learning rate of zero no answer ever gets better. What counts is a larger ROUGE-L, not a
+// At a learning rate of zero the answers never get better. A larger ROUGE-L counts here, not a
 // smaller loss.
 TEST(GeneratingEvaluationFigures, EndTheRunWhenTheyGetNoBetter) {
   const TrainFixture fixture;
@@ -178,14 +179,14 @@ TEST(GeneratingEvaluationFigures, EndTheRunWhenTheyGetNoBetter) {
   EXPECT_EQ(fixture.num_events("still", "step"), 3) << still.errors;
   EXPECT_EQ(metrics_of(fixture, "still")["best_step"], 1);
   EXPECT_NE(still.errors.find("rougeL"), std::string::npos) << still.errors;
-  // ROUGE-L would have to gain 2 for an answer to count as better, and no step reaches that.
+  // An answer would count as better only with a ROUGE-L that is 2 larger, which no step reaches.
   const Ended high = fixture.run(
       "high", settings + Settings{"train.learning_rate=0.01", "train.early_stopping_threshold=2"});
   ASSERT_EQ(high.status, 0) << high.errors;
   EXPECT_EQ(fixture.num_events("high", "step"), 3) << high.errors;
 }
 
-// An eval loss of 0.5 is no ROUGE-L to beat.
+// An evaluation loss of 0.5 must not be compared with a ROUGE-L.
 TEST(GeneratingEvaluationFigures, BestIsSoughtAnewWhenAnotherFigureDecides) {
   const TrainFixture fixture;
   const Settings settings = kAnswers + Settings{"train.eval_steps=1", "train.save_steps=1"};

@@ -58,7 +58,7 @@ TEST(OtherRanks, AnotherBatchIsRefused) {
       << ended.errors;
 }
 
-// The batch of an elastic job counts all its nodes, whichever are present.
+// The batch of an elastic job counts all its nodes, whether they are present or not.
 TEST(OtherRanks, NodesOfAnElasticJobComeAndGo) {
   const TrainFixture fixture;
   const Settings length = {"train.epochs=60", "train.save_steps=50"};

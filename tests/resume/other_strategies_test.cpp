@@ -26,8 +26,8 @@ Settings with_leg(Settings settings, const Leg& leg) {
   return settings;
 }
 
-// Stops the run in each leg but the last, which ends it. Compares it with a ddp run that nobody
-// stopped, on as many ranks as the first leg, whose global batch stays in force. Stops fall in the
+// Stops the run in every leg except the last, which finishes it. Compares it with a ddp run without
+// a stop, on the ranks of the first leg, whose global batch remains in force. Stops come in the
 // middle of epochs, and only stops save a checkpoint.
 void expect_one_run(const Settings& mode, const std::vector<Leg>& legs) {
   const TrainFixture fixture;
@@ -67,7 +67,7 @@ TEST(OtherStrategies, WholeCheckpointsBecomePiecesAndWholeAgain) {
   expect_one_run(kFull, {{"ddp", "2"}, {"zero3", "3"}, {"zero2", "2"}, {"none", "1"}});
 }
 
-// Blocks of 8-bit moments begin where pieces may, so that none is on two ranks.
+// The pieces of ranks begin at blocks of 8-bit moments, so no block belongs to two ranks.
 TEST(OtherStrategies, MomentsOfEightBitsAreCutAtTheirBlocks) {
   Settings settings = kFull;
   settings.emplace_back("train.optim=adamw_8bit");
@@ -75,13 +75,13 @@ TEST(OtherStrategies, MomentsOfEightBitsAreCutAtTheirBlocks) {
 }
 
 TEST(OtherStrategies, OfAnAdapterToo) {
-  // Without dropout, since its masks depend on the ranks.
+  // There is no dropout, because its masks depend on the ranks.
   expect_one_run({"tuning.lora.use_dora=true", "tuning.lora.dropout=0"},
                  {{"zero3", "3"}, {"ddp", "2"}, {"zero1", "4"}, {"none", "1"}});
 }
 
-// The state is read before it changes, so that what training does meanwhile is not in the
-// checkpoint; and training does not notice.
+// A save reads the state before training changes it, so the checkpoint has nothing of later steps,
+// and training has the same result.
 TEST(OtherStrategies, SavingBehindTheTrainingChangesNothing) {
   const TrainFixture fixture;
   for (const char* strategy : {"ddp", "zero3"}) {
@@ -105,8 +105,8 @@ TEST(OtherStrategies, SavingBehindTheTrainingChangesNothing) {
   }
 }
 
-// The exported model, which no rank held as a whole, equals that of ddp. There is no accumulation:
-// zero2 and zero3 sum over ranks first, ddp over micro-batches.
+// The exported model, which no rank held as a whole, equals the model of ddp. There is no
+// accumulation, because zero2 and zero3 sum over ranks first and ddp over micro-batches.
 void expect_model_of_ddp(const TrainFixture& fixture, const std::string& name, Settings settings) {
   settings.insert(settings.end(), {"tuning.mode=full", "train.grad_accum=1", "train.epochs=2",
                                    "train.save_steps=1000"});
@@ -127,7 +127,7 @@ TEST(OtherStrategies, TheExportedModelIsThatOfDdp) {
   expect_model_of_ddp(fixture, "plain", {});
 }
 
-// However moments are kept, and whatever is rounded by chance.
+// The models are equal for every format of the moments, also with random rounding.
 TEST(OtherStrategies, TheExportedModelOfNarrowStatesIsThatOfDdp) {
   const TrainFixture fixture;
   expect_model_of_ddp(fixture, "codes", {"train.optim=adamw_8bit"});

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 13 pairs of right and wrong sums: 4 steps an epoch.
+// Returns settings with 13 pairs of right and wrong sums, which are 4 steps an epoch.
 Settings preference_settings(const TrainFixture& fixture, const Settings& more) {
   std::string rows;
   for (int row = 0; row < 13; ++row)
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
                            "model.max_seq_len=24", "train.batch_size=1", "train.grad_accum=1"}}),
     [](const auto& one) { return std::string(one.param.name); });
 
-// The reference is the model as it was loaded, whatever the checkpoint holds.
+// The reference is always the model as it was loaded, whatever the checkpoint holds.
 TEST(PreferenceScores, LostOrDamagedOnesAreComputedAnewWithTheSameBits) {
   const TrainFixture fixture;
   const Settings settings = preference_settings(fixture, {"tuning.mode=full", "train.epochs=2"});
@@ -111,7 +111,7 @@ TEST(PreferenceScores, OnlyPairsThatTheStepsReadAreScored) {
       << all.errors;
 }
 
-// `convoy eval` with the configuration of a run finds what the run's best evaluation found.
+// `convoy eval` with the configuration of a run gives the figures of the run's best evaluation.
 class EvaluatedPairs : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EvaluatedPairs, EqualTheEvaluationOfTheRun) {
@@ -121,7 +121,8 @@ TEST_P(EvaluatedPairs, EqualTheEvaluationOfTheRun) {
       fixture, {"tuning.mode=" + mode, "train.metric_for_best_model=eval_loss"});
   ASSERT_EQ(fixture.run("run", settings).status, 0);
   const nlohmann::json found = evaluated(fixture, "run");
-  double wanted = std::numeric_limits<double>::infinity();  // the best one is exported
+  double wanted =
+      std::numeric_limits<double>::infinity();  // the best loss, whose model is exported
   for (const auto& [step, loss] : fixture.evaluation_losses("run")) wanted = std::min(wanted, loss);
   EXPECT_NEAR(found.at("loss").get<double>(), wanted, 1e-6 * std::max(1.0, wanted));
   EXPECT_EQ(found.at("pairs"), 13);
@@ -153,7 +154,7 @@ TEST(PreferenceRunsOfOtherRanks, AQuantizedBaseIsItsReferenceOnEachOfThem) {
   expect_same_losses(fixture.losses("one"), fixture.losses("two"));
 }
 
-// Hybrid sharding: each node holds all parameters, its ranks share them.
+// Hybrid sharding: each node holds all parameters, and its ranks share them.
 TEST(PreferenceRunsOfOtherRanks, NodesThatShareNoFolderScoreAndLearnAsOneRank) {
   const TrainFixture a, b;
   const int port = free_port();

@@ -30,15 +30,15 @@ const Settings& settings() {
   return settings;
 }
 
-// Published checkpoints that are not whole, in words.
+// Returns what the store reports about published checkpoints that are damaged.
 std::vector<std::string> damaged_checkpoints(const TrainFixture& fixture, const std::string& name) {
   std::vector<std::string> notices;
   io::SnapshotStore(fixture.run_folder(name) / "checkpoints", 1).newest_valid(notices);
   return notices;
 }
 
-// Kills launcher and ranks together, the launcher alone, or a rank alone: a power cut, a killed
-// shell, a memory killer.
+// Kills the launcher and the ranks together, the launcher alone, or one rank: as a power failure, a
+// killed shell, or the out-of-memory killer does.
 void kill_somehow(TrainProcess& process, std::mt19937& random) {
   switch (random() % 3) {
     case 0:
@@ -67,8 +67,8 @@ class RandomKills : public ::testing::Test {
   microseconds random_time(microseconds limit) {
     return microseconds(std::uniform_int_distribution<int64_t>(0, limit.count())(random_));
   }
-  // Starts or goes on with the run and kills it, mostly after it began to step. False when it ended
-  // by itself.
+  // Starts or resumes the run and kills it, mostly after its first step. Returns false if the run
+  // ended by itself.
   bool one_life(const std::string& name, const Settings& settings);
 
   TrainFixture fixture_;
@@ -102,7 +102,7 @@ bool RandomKills::one_life(const std::string& name, const Settings& settings) {
 TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
   const auto begin = Clock::now();
   ASSERT_EQ(fixture_.run("unbroken", settings()).status, 0);
-  // The time includes the start-up, so that kills spread over a few steps of each life.
+  // The time includes the start, so the kills are spread over a few steps of each life.
   step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (2 * kSteps);
   const int64_t kills = wanted_kills();
   for (int64_t round = 0; num_kills_at_work_ < kills; ++round) {
@@ -122,8 +122,8 @@ TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
   fmt::print("{} kills, {} of runs at work, seed {}\n", num_kills_, num_kills_at_work_, seed_);
 }
 
-// A batch that 1 to 4 ranks share: 12 rows for every number of ranks. Each step's loss identifies
-// its rows.
+// The global batch of 12 rows is the same for 1 to 4 ranks. The loss of each step identifies its
+// rows.
 TEST_F(RandomKills, WithOtherRanksAndStrategiesLoseAndDoubleNoRow) {
   const Settings batch = {"train.batch_size=3",         "train.grad_accum=0",
                           "train.global_batch_size=12", "train.save_steps=1",

@@ -31,7 +31,8 @@ void copy_rows(const fs::path& from, const fs::path& to, int count) {
   write_file_atomic(to, text);
 }
 
-// The sums of the examples to a prompt that the model half understands.
+// Returns the settings of a run on the example sums, with a prompt that the model can partly
+// answer.
 Settings rejection_settings(const TrainFixture& fixture, const Settings& more, int problems = 24) {
   const fs::path folder = fixture.rows().parent_path();
   const fs::path sums = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/sums";
@@ -67,7 +68,7 @@ std::vector<Json> rounds_of(const TrainFixture& fixture, const std::string& name
   return rounds;
 }
 
-// Compares all that the rounds made.
+// Compares all files that the rounds wrote.
 void expect_same_rounds(const TrainFixture& fixture, const std::string& expected,
                         const std::string& found) {
   EXPECT_EQ(rounds_of(fixture, expected), rounds_of(fixture, found));
@@ -117,7 +118,7 @@ TEST(RejectionRuns, KilledInEachPhaseAndStartedAgainEndWithTheSameBytes) {
   ASSERT_EQ(resumed.status, 0) << resumed.errors;
   EXPECT_NE(resumed.errors.find("going on after round 1"), std::string::npos) << resumed.errors;
   expect_same_rounds(fixture, "unbroken", "killed");
-  // A finished run is only looked at, and goes on where more is asked for.
+  // A finished run computes nothing when it is started again. With more rounds it continues.
   const Ended again = fixture.run("killed", settings);
   EXPECT_EQ(again.status, 0) << again.errors;
   EXPECT_EQ(again.errors.find("generate 4 samples"), std::string::npos) << again.errors;
@@ -232,7 +233,7 @@ TEST(RejectionRuns, NothingRightIsAnErrorWithTheSamples) {
   const Settings settings = rejection_settings(fixture, {});
   write_file_atomic(fixture.rows().parent_path() / "problems.jsonl",
                     "{\"question\": \"What is 1 + 1?\", \"answer\": \"#### 987654\"}\n");
-  // Here each round is measured on the problems that it is trained on.
+  // Each round is evaluated on the problems that it is trained on.
   const Ended ended = fixture.run(
       "none", settings + Settings{"data.val_path=" +
                                   (fixture.rows().parent_path() / "problems.jsonl").string()});

@@ -18,8 +18,8 @@ namespace {
 struct ResumeCase {
   std::string name;
   std::vector<std::string> settings;
-  std::vector<int64_t> kill_after;  // steps; one kill each
-  std::string await = "step";       // the event of that step which triggers the kill
+  std::vector<int64_t> kill_after;  // one kill after each of these steps
+  std::string await = "step";       // the event of that step that triggers the kill
 };
 
 void PrintTo(const ResumeCase& resume_case, std::ostream* stream) { *stream << resume_case.name; }
@@ -45,8 +45,8 @@ TEST_P(ResumeBits, KilledAndResumedEqualsUnbroken) {
   expect_same_result(fixture, "unbroken", "killed");
 }
 
-// Text and conversations in one run, smaller sets read again, blocks of both; killed in its second
-// epoch.
+// The run mixes text and conversations, in rows and in blocks, reads the smaller sets again, and is
+// killed in its second epoch.
 TEST(ResumeBitsOfAMix, KilledAndResumedEqualsUnbroken) {
   for (const char* packing : {"false", "true"}) {
     const TrainFixture fixture;
@@ -113,8 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
         ResumeCase{"evaluating", {"train.eval_strategy=steps", "train.eval_steps=2"}, {5, 10}}),
     [](const auto& instance) { return instance.param.name; });
 
-// Kills the run after a step's checkpoint is written and before the next step ends: between the
-// micro-batches of that next step.
+// Kills the run after a step's checkpoint is written, between the micro-batches of the next step.
 TEST(ResumeMidAccumulation, KilledAndResumedEqualsUnbroken) {
   const std::vector<std::string> settings = {"train.batch_size=1", "train.grad_accum=8"};
   const TrainFixture fixture;
@@ -133,7 +132,8 @@ TEST(ResumeMidAccumulation, KilledAndResumedEqualsUnbroken) {
   expect_same_result(fixture, "unbroken", "killed");
 }
 
-// The kill may come after the last step, when the result is written.
+// A kill may come after the last step, while the result is written. The next start must write the
+// result again.
 TEST(ResumeFinished, AFinishedRunStartedAgainWritesTheSameResult) {
   const TrainFixture fixture;
   ASSERT_EQ(fixture.run("unbroken", {}).status, 0);

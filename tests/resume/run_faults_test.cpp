@@ -54,7 +54,7 @@ TEST(KilledRank, TakesTheJobDownWithinTwoSecondsAndIsNamed) {
   EXPECT_NE(ended.errors.find("rank 1 was killed by signal 9"), std::string::npos) << ended.errors;
 }
 
-// Rank 0 can write nothing of its own end.
+// Rank 0 is killed, so it cannot record its own end.
 TEST(KilledRank, IsToldInTheRunsEventsThoughNoRankCould) {
   const TrainFixture fixture;
   TrainProcess process = fixture.start("run", {"train.epochs=200"});

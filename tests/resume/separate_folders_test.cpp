@@ -42,8 +42,7 @@ class SeparateFolders : public ::testing::Test {
       EXPECT_NE(ended.errors.find(words), std::string::npos) << ended.errors;
     }
   }
-  // The nodes' result equals the result of the same ranks on one node, which `a` has trained as
-  // "unbroken".
+  // Expects the result of the same ranks on one node, which `a` has trained as "unbroken".
   void expect_result_of_one_node() const {
     expect_same_result(a_, "unbroken", "run");
     for (const char* name : {"checkpoints", "adapter", "events.jsonl"}) {
@@ -113,7 +112,8 @@ TEST_F(SeparateFolders, OtherSettingsAreRefusedByName) {
                   {"train.learning_rate=1e-3"});
 }
 
-// A byte in the middle of the weights: names, sizes and the ends of the files stay the same.
+// Changes a byte in the middle of the weights; the names, sizes and ends of the files are
+// unchanged.
 TEST_F(SeparateFolders, OtherWeightsUnderTheSameNameAreRefused) {
   const fs::path model = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/tally-3m";
   const fs::path copy = b_.run_folder("model");

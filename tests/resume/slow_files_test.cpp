@@ -12,7 +12,8 @@
 namespace convoy::testing {
 namespace {
 
-// Rows are read before the group is joined; a checkpoint and the result are written after that.
+// Rows are read before the ranks join their group; a checkpoint and the result are written
+// afterwards.
 TEST(SlowFiles, ReadingSavingAndExportingMayTakeLongerThanACollective) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "no library may come before that of the sanitizer";

@@ -17,14 +17,14 @@
 namespace convoy::testing {
 namespace {
 
-// Two signals of one number that are pending together count as one.
+// Two pending signals with the same number count as one, so signals are sent at this distance.
 constexpr std::chrono::milliseconds kBetweenSignals{50};
 
 class StopRequest : public ::testing::TestWithParam<Settings> {};
 
 TEST_P(StopRequest, FinishesTheStepSavesAndLosesNothing) {
   Settings settings = GetParam();
-  settings.push_back("train.save_steps=1000");  // only the stop saves before the end
+  settings.push_back("train.save_steps=1000");  // saves only at the stop and at the end
   const TrainFixture fixture;
   ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
 
@@ -58,8 +58,8 @@ void PrintTo(const StopAtEvaluation& stop, std::ostream* stream) { *stream << st
 
 class StopRequestAtEvaluation : public ::testing::TestWithParam<StopAtEvaluation> {};
 
-// An evaluation is due after step 2 and takes long. A user who stops the run before its end does
-// not wait for it.
+// An evaluation is due after step 2 and takes long. A user who stops the run during it does not
+// wait for its end.
 TEST_P(StopRequestAtEvaluation, SavesWithoutItAndTheNextRunEvaluates) {
   const TrainFixture fixture;
   fixture.set_validation_rows(400);
@@ -122,8 +122,8 @@ TEST(FinishedRun, StartedAgainKeepsItsFiguresAndSaysThatNothingIsLeft) {
   EXPECT_EQ(figures(), first);
 }
 
-// A job system may signal every process of the job, and the launcher passes its own signal on: one
-// request all the same.
+// A job system may signal every process of the job, and the launcher forwards its own signal. Both
+// count as one request.
 TEST(StopRequestToAll, SignalledRanksAndLauncherStopOnce) {
   const TrainFixture fixture;
   TrainProcess process = fixture.start("stopped", {"--nproc", "2", "train.save_steps=1000"});
@@ -137,7 +137,7 @@ TEST(StopRequestToAll, SignalledRanksAndLauncherStopOnce) {
 }
 
 TEST(StopRequestTwice, EndsAtOnceAndThePreviousCheckpointIsIntact) {
-  // Steps of many micro-batches, so that the second request falls into one.
+  // Steps have many micro-batches, so that the second request comes within a step.
   const Settings settings = {"train.batch_size=1", "train.grad_accum=23", "train.epochs=200",
                              "train.save_steps=1"};
   const TrainFixture fixture;

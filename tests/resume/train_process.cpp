@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPoll{2};
-// Limit of a wait for what must come: under twenty times the load it takes minutes.
+// The limit of a wait. At twenty times the usual load the longest wait takes minutes.
 constexpr std::chrono::seconds kPatience{1200};
 
 int shell_status(int status) {
@@ -51,7 +51,7 @@ std::string command_name(pid_t process) {
 std::string row_text(int64_t number) {
   const int64_t left = 7 * number % 11 + 2;
   const int64_t right = 5 * number % 7 + 1;
-  // Rows of many lengths, so that batches pad and blocks pack.
+  // The rows have many lengths, so batches have padding and blocks hold several rows.
   std::string question = fmt::format("{} + {}", left, right);
   int64_t sum = left + right;
   for (int64_t term = 0; term < number % 5; ++term) {
@@ -107,7 +107,7 @@ Settings operator+(Settings settings, const Settings& more) {
 
 TrainProcess::TrainProcess(const std::vector<std::string>& arguments, const fs::path& errors_file)
     : errors_file_(errors_file) {
-  // Ranks of a killed launcher become children of this process, so that none can escape.
+  // Ranks of a killed launcher become children of this process, so none of them can escape.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<std::string> words = arguments;
   words.insert(words.begin(), fmt::format("{}/convoy", std::getenv("CONVOY_BIN_DIR")));
@@ -146,7 +146,7 @@ std::vector<pid_t> TrainProcess::ranks() const {
   return ranks;
 }
 
-// Ranks that lost their launcher are children of this process now. Convoy promises that such ranks
+// The ranks that lost their launcher are children of this process now. Convoy promises that they
 // end by themselves.
 void TrainProcess::reap_orphans() {
   const auto deadline = Clock::now() + kPatience;
@@ -189,8 +189,8 @@ Ended TrainProcess::wait() {
 void TrainProcess::signal(int number) const { ::kill(pid_, number); }
 
 void TrainProcess::kill_everything() {
-  // Stopped first, parents before children: none can start, clean up or go on while the others are
-  // found.
+  // All processes are stopped first, parents before children, so that none can start, clean up or
+  // continue while the others are found.
   for (const pid_t process : descendants()) ::kill(process, SIGSTOP);
   const std::vector<pid_t> all = descendants();
   for (const pid_t process : all) ::kill(process, SIGKILL);
@@ -278,7 +278,7 @@ std::string TrainFixture::weights(const std::string& name) const {
 void expect_same_result(const TrainFixture& fixture, const std::string& expected,
                         const std::string& found) {
   EXPECT_EQ(fixture.losses(expected), fixture.losses(found));
-  // Not EXPECT_EQ: a difference would be printed as megabytes.
+  // EXPECT_EQ would print a difference as megabytes.
   EXPECT_TRUE(fixture.weights(expected) == fixture.weights(found)) << "the weights differ";
 }
 

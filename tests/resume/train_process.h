@@ -28,7 +28,7 @@ struct Ended {
   std::string errors;  // stderr
 };
 
-// A running `convoy train` with its launcher, guard and ranks.
+// A running `convoy train`, with its launcher, guard and ranks.
 class TrainProcess {
  public:
   TrainProcess(const std::vector<std::string>& arguments, const std::filesystem::path& errors_file);
@@ -37,14 +37,14 @@ class TrainProcess {
   TrainProcess& operator=(const TrainProcess&) = delete;
 
   pid_t pid() const { return pid_; }
-  std::vector<pid_t> ranks() const;  // the worker processes now alive
+  std::vector<pid_t> ranks() const;  // the living worker processes
   bool running();
-  Ended wait();  // until it ends; a run that takes minutes is killed and fails the test
+  Ended wait();                   // a run that takes minutes is killed and fails the test
   void signal(int number) const;  // to `convoy` alone
-  // SIGKILL to `convoy` and all it started, as close to one moment as can be; returns when all are
-  // gone.
+  // Sends SIGKILL to `convoy` and to all processes that it started, at nearly the same moment.
+  // Returns when all of them are gone.
   void kill_everything();
-  // Waits until `condition` holds. False when the process ended first or a minute passed.
+  // Waits until `condition` holds. Returns false if the process ended first or a minute has passed.
   bool wait_until(const std::function<bool()>& condition);
 
  private:
@@ -57,17 +57,17 @@ class TrainProcess {
   std::filesystem::path errors_file_;
 };
 
-// Rows, a configuration and run folders in a fresh folder. 23 rows in micro-batches of 2 x 2 make
-// epochs of 6 steps with an uneven last one.
+// Has rows, a configuration and run folders in a new folder. The 23 rows in micro-batches of 2 x 2
+// give epochs of 6 steps, the last of which has fewer rows.
 class TrainFixture {
  public:
   TrainFixture();
 
-  // Writes `count` rows to evaluate; without this call there are 6.
+  // Writes `count` rows for evaluation. Without this call there are 6.
   void set_validation_rows(int64_t count) const;
 
-  // The command line of a run that writes to `name`: `convoy train run.yaml SETTINGS --output-dir
-  // name`.
+  // Returns the command of a run that writes to `name`: `convoy train run.yaml SETTINGS
+  // --output-dir name`.
   std::vector<std::string> command(const std::string& name,
                                    const std::vector<std::string>& settings) const;
   TrainProcess start(const std::string& name, const std::vector<std::string>& settings) const;
@@ -78,20 +78,20 @@ class TrainFixture {
   std::filesystem::path checkpoint(const std::string& name, int64_t step) const;
   std::vector<int64_t> checkpoint_steps(const std::string& name) const;
 
-  // Losses of the surviving steps, as their exact digits.
+  // Returns the losses of the steps that were not superseded, with all digits.
   std::map<int64_t, double> losses(const std::string& name) const;
   std::map<int64_t, double> evaluation_losses(const std::string& name) const;
-  // Number of rows with this word in events.jsonl now; reruns count again.
+  // Returns the present number of rows of events.jsonl with this word; repeated steps count again.
   int64_t num_events(const std::string& name, const std::string& word) const;
   bool has_event(const std::string& name, const std::string& word, int64_t step) const;
-  // Bytes of the exported weights: adapter or model.
+  // Returns the bytes of the exported weights, of an adapter or a model.
   std::string weights(const std::string& name) const;
 
  private:
   TemporaryFolder folder_;
 };
 
-// Expects the same surviving steps with the same loss bits, and the same bytes of exported weights.
+// Expects the same steps with the same bits of losses, and the same bytes of exported weights.
 void expect_same_result(const TrainFixture& fixture, const std::string& expected,
                         const std::string& found);
 

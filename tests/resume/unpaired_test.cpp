@@ -11,7 +11,8 @@
 namespace convoy::testing {
 namespace {
 
-// 13 sums, every third one wrong: 4 steps an epoch, in another order each time.
+// Returns settings with 13 sums, every third one wrong: 4 steps an epoch, in another order in each
+// epoch.
 Settings unpaired_settings(const TrainFixture& fixture, const Settings& more) {
   std::string rows;
   for (int row = 0; row < 13; ++row)
@@ -35,7 +36,7 @@ TEST_P(UnpairedRuns, KilledAndResumedEqualsUnbroken) {
       << ends.unbroken.errors;
   EXPECT_EQ(ends.resumed.errors.find("computed now"), std::string::npos) << ends.resumed.errors;
 
-  // The last evaluation, of the model that the run made, is measured again.
+  // `convoy eval` repeats the last evaluation, which measured the exported model.
   const Ended last = fixture.run("last", settings + Settings{"train.load_best_model_at_end=false"});
   ASSERT_EQ(last.status, 0) << last.errors;
   const nlohmann::json found = evaluated(fixture, "last");
@@ -50,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, UnpairedRuns, ::testing::Values("lora", "full"),
 
 class MeasuredUnpairedRuns : public ::testing::TestWithParam<Settings> {};
 
-// The size of a step is measured before its answers are paired and scored.
+// The search for a batch size measures steps before their answers are paired and scored.
 TEST_P(MeasuredUnpairedRuns, AreThoseOfTheirNumber) {
   const TrainFixture fixture;
   const Settings settings = unpaired_settings(

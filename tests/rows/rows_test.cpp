@@ -38,8 +38,8 @@ class Rows : public ::testing::Test {
   std::string model_ = source_ + "/examples/tally-3m";
 };
 
-// Reads content that is text or parts, as the templates of models that see images do. Qwen2's joins
-// texts with `+`, which Python and so Convoy refuse for parts.
+// The template reads a content that is text or a list of parts, as templates of vision models do.
+// Qwen2's template joins texts with `+`, which Python, and so Convoy, refuses for lists.
 constexpr const char* kTemplateOfParts =
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"
     "{% if message.content is string %}{{ message.content }}{% else %}"
@@ -106,7 +106,7 @@ TEST_F(Rows, ATemplateThatReadsOnlyTextsGetsTheTextOfTheParts) {
   expect(run("generate", "--prompts " + image), 10, "image.jsonl:1");
 }
 
-// The figures of weighed turns, from the figures of the same turns one by one.
+// Computes the figures of weighted turns from the figures of the same turns one by one.
 TEST_F(Rows, WeightsOfTurnsReachScoresEvaluationsAndTraining) {
   const auto row = [](const char* first, const char* second) {
     return fmt::format(
@@ -226,7 +226,7 @@ TEST_F(Rows, ATextThatTheTemplateReplacesIsNamedWithoutCallingItLost) {
     EXPECT_EQ(shown_by(filter).output.find("does not write"), std::string::npos) << filter;
 }
 
-// Uses the template of Qwen3, in which `enable_thinking: false` makes an empty thought.
+// Uses Qwen3's template, in which `enable_thinking: false` writes an empty thought.
 TEST_F(Rows, TemplateVariablesOfRowAndRun) {
   const std::string plain = R"({"messages":[{"role":"user","content":"a"}])";
   const std::string rows =
@@ -306,7 +306,7 @@ TEST_F(Rows, APromptIsAUserTurnWhereTheModelHasATemplate) {
                                       "\n",
                                       question));
   EXPECT_EQ(tokens(chat), turn);
-  EXPECT_EQ(tokens(chat + " --chat off"), turn);  // a conversation has no other text
+  EXPECT_EQ(tokens(chat + " --chat off"), turn);  // the turns are all of the text
 
   const std::string lines =
       "--prompts " + write("lines.txt", fmt::format("{0}\r\n\n{0}", question));

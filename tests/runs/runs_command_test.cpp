@@ -25,7 +25,8 @@ struct Outcome {
   std::string output;
 };
 
-// Runs `convoy runs ARGUMENTS --dir <fixtures>`; `output` is stdout, with stderr when asked for.
+// Runs `convoy runs ARGUMENTS --dir <fixtures>`. `output` is stdout, with stderr if `redirection`
+// asks for it.
 Outcome runs(const std::string& arguments, const std::string& redirection = "2>/dev/null") {
   const std::string command = fmt::format(
       "{}/convoy runs {} --dir {}/tests/golden/telemetry/runs {}", std::getenv("CONVOY_BIN_DIR"),
@@ -138,7 +139,7 @@ TEST(RunsExport, WritesOneRowForEachStepAndEvaluation) {
   EXPECT_EQ(runs("export --output " + csv).status, 0);
   const std::string text = read_file(csv);
   EXPECT_TRUE(text.starts_with("run,event,time,step")) << text.substr(0, 200);
-  EXPECT_GT(count_of(text, "\n"), 52);  // 40 and 12 steps
+  EXPECT_GT(count_of(text, "\n"), 52);  // the runs have 40 and 12 steps
   EXPECT_EQ(runs("export --output " + csv).status, 2) << "it exists";
   EXPECT_EQ(runs("export sums-killed --force --output " + csv).status, 0);
   EXPECT_EQ(count_of(read_file(csv), "sums-lora"), 0);

@@ -41,7 +41,7 @@ struct TrainRun {
 
 class AutoBatch : public ::testing::Test {
  protected:
-  // Trains tally-3m on its sums, with a token cache of this test alone.
+  // Trains tally-3m on its sums. Only this test uses the token cache.
   TrainRun train(const std::string& name, const std::string& arguments,
                  const MemoryGroup* group = nullptr) const {
     const fs::path source = std::getenv("CONVOY_SOURCE_DIR");
@@ -64,7 +64,8 @@ int64_t file_hash(const fs::path& file) {
   return static_cast<int64_t>(std::hash<std::string>{}(read_file(file)));
 }
 
-// The hashes of the last checkpoint: weights, moments, and all other state that continues.
+// Returns the hashes of the last checkpoint: weights, moments, and all other state that a resumed
+// run needs.
 std::map<std::string, int64_t> checkpoint_hashes(const fs::path& run) {
   std::map<std::string, int64_t> hashes;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run / "checkpoints"))
@@ -126,7 +127,7 @@ std::vector<MeasuredSize> measured_sizes(const std::string& out) {
   return sizes;
 }
 
-// A run by steps, with memory for all of its rows at once.
+// The run counts steps, and there is memory for all of its rows at once.
 TEST_F(AutoBatch, OnCpusTheSearchEndsWhereMoreRowsBringNoSpeed) {
   const TrainRun run =
       train("run", "train.batch_size=auto train.grad_accum=1 train.steps=1 train.save_strategy=no");
@@ -141,7 +142,7 @@ TEST_F(AutoBatch, OnCpusTheSearchEndsWhereMoreRowsBringNoSpeed) {
   const MeasuredSize& before = sizes[sizes.size() - 2];
   EXPECT_EQ(metrics["per_device_train_batch_size"], (gained ? last : before).rows) << run.end.out;
   constexpr double kGain = 1.05;
-  constexpr double kRounding = 0.01;  // the numbers are printed without their fractions
+  constexpr double kRounding = 0.01;  // the numbers are printed as whole numbers
   const double gain = last.tokens_per_second / before.tokens_per_second;
   if (gained)
     EXPECT_GT(gain, kGain - kRounding) << run.end.out;
@@ -149,8 +150,8 @@ TEST_F(AutoBatch, OnCpusTheSearchEndsWhereMoreRowsBringNoSpeed) {
     EXPECT_LT(gain, kGain + kRounding) << run.end.out;
 }
 
-// The chosen rows fit, a quarter more do not, and memory is within a tenth of the prediction. With
-// a number as the maximum, memory alone limits the rows, on CPUs too.
+// The chosen rows fit and a quarter more do not, and the memory is within a tenth of the
+// prediction. If the greatest number of rows is given, only memory limits the rows, also on CPUs.
 TEST_P(WithinALimit, FillsItAndNoMore) {
   const MemoryGroup group(GetParam().limit_mib * kMiB);
   if (!group.works()) GTEST_SKIP() << "this machine lets nobody limit memory";
@@ -162,7 +163,7 @@ TEST_P(WithinALimit, FillsItAndNoMore) {
   const json metrics = chosen.metrics();
   const json& choice = metrics["auto_batch"];
   EXPECT_EQ(choice["bound"], "memory");
-  // The kernel takes back the pages of mapped files, so that they do not count against the limit.
+  // The kernel takes pages of mapped files back, so they do not count against the limit.
   const double predicted = choice["predicted_bytes"];
   const double mapped = predicted - choice["owned_bytes"].get<double>();
   const std::vector<double> peaks = metrics["rank_peak_memory_bytes"];
@@ -172,7 +173,7 @@ TEST_P(WithinALimit, FillsItAndNoMore) {
     owned += peak - mapped;
   }
   EXPECT_GT(owned, 0.8 * static_cast<double>(GetParam().limit_mib * kMiB)) << chosen.end.out;
-  // Several ranks may reach their peaks one after the other, so that more passes at times.
+  // Several ranks may reach their peaks one after another, so sometimes more rows fit.
   if (peaks.size() > 1) return;
   const int64_t rows = metrics["per_device_train_batch_size"];
   const TrainRun more =

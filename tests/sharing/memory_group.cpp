@@ -20,7 +20,7 @@ bool write(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
-// The first version of control groups has a tree for memory alone, the second one for all.
+// Version 1 of control groups has a separate tree for memory; version 2 has one tree.
 MemoryGroup::MemoryGroup(int64_t limit_bytes) {
   const std::string name = fmt::format("convoy-test-{}", ::getpid());
   const std::string limit = std::to_string(limit_bytes);
@@ -31,7 +31,7 @@ MemoryGroup::MemoryGroup(int64_t limit_bytes) {
     if (!fs::is_directory(root, error) || !fs::create_directory(folder, error)) continue;
     if (fs::exists(folder / file) && write(folder / file, limit)) {
       folder_ = folder;
-      // Without these settings, pages that do not fit would be swapped out without an error.
+      // Without these settings, pages above the limit would be swapped out without an error.
       write(folder / "memory.swappiness", "0");
       write(folder / "memory.swap.max", "0");
       return;
@@ -43,7 +43,7 @@ MemoryGroup::MemoryGroup(int64_t limit_bytes) {
 MemoryGroup::~MemoryGroup() {
   std::error_code ignored;
   for (int attempt = 0; works() && attempt < 100 && !fs::remove(folder_, ignored); ++attempt)
-    ::usleep(20'000);  // the last process is still on its way out
+    ::usleep(20'000);  // the last process may still be ending
 }
 
 std::string MemoryGroup::around(const std::string& command) const {

@@ -16,9 +16,9 @@ class MemoryGroup {
   MemoryGroup(const MemoryGroup&) = delete;
   MemoryGroup& operator=(const MemoryGroup&) = delete;
 
-  // False when this machine does not allow to make one.
+  // Returns false if this machine does not allow memory groups.
   bool works() const { return !folder_.empty(); }
-  // A line of the shell that runs `command` and all it starts in the group.
+  // Returns a shell line that runs `command`, and all that it starts, in the group.
   std::string around(const std::string& command) const;
 
  private:

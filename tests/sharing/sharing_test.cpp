@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
                       PlannedRun{"dora", "--mode dora --nproc 1 --batch 2 --no-peer"}),
     [](const auto& one) { return std::string(one.param.name); });
 
-// tally-3m with wider blocks: 29 million parameters of chance.
+// tally-3m with wider blocks: 29 million random parameters.
 class LargerThanARank : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -98,7 +98,7 @@ class LargerThanARank : public ::testing::Test {
   static constexpr int64_t kVocab = 2048;
 
   TemporaryFolder folder_;
-  // Four ranks of ddp need 2.4 GiB, of zero3 1.3 GiB.
+  // Four ranks need 2.4 GiB under ddp and 1.3 GiB under zero3.
   MemoryGroup group_{1800 * kMiB};
 
  private:

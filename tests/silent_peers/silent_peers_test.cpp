@@ -37,7 +37,7 @@ struct Rank {
   }
 };
 
-// Runs `body` and ends as the main() of convoy-worker does.
+// Runs `body` and ends as the main() of convoy-worker ends.
 void run_as_rank(void (*body)(Rank&), int timeout_s) {
   int code = 0;
   try {
@@ -97,7 +97,7 @@ RANK(Stops, 60) {
 TEST_F(SilentPeers, Row4StoppedRankIsNamedWithinTenSeconds) {
   run(spec(3, "Stops"));
   EXPECT_EQ(report_.exit_code, 13);
-  EXPECT_LT(seconds_, 12 * testing::slowdown());  // ten, and what start and end take
+  EXPECT_LT(seconds_, 12 * testing::slowdown());  // ten seconds, and time to start and to end
   expect_in(text_, "is stopped (SIGSTOP): no heartbeat for ");
   expect_in(text_,
             "rank 2 never entered all_reduce #2 on group world (float32, 1,048,576 elements, "
@@ -123,7 +123,7 @@ TEST_F(SilentPeers, L13SkippedCollectiveIsNamed) {
   launch::LaunchSpec three = spec(3, "Skips");
   three.health.slow_after = milliseconds(1'000);
   run(three);
-  EXPECT_EQ(report_.exit_code, 13);  // by Gloo's timeout; the warning came before
+  EXPECT_EQ(report_.exit_code, 13);  // Gloo's timeout; the warning came earlier
   expect_in(warnings_, "ranks disagree about #2 on group world: rank 1 entered all_reduce");
   expect_in(text_,
             "ranks disagree about #2 on group world: rank 1 entered all_reduce (float32, 77 "
@@ -176,7 +176,7 @@ TEST_F(SilentPeers, Row7SegmentationFaultIsNamedAndTheVerdictSaysWhere) {
 RANK(LeavesEarly, 60) {
   rank.reduce(1000);
   if (rank.number() == 0) return;
-  std::this_thread::sleep_for(milliseconds(500));  // the launcher sees the end before the failure
+  std::this_thread::sleep_for(milliseconds(500));  // so that the launcher sees the end first
   rank.reduce(1000);
 }
 TEST_F(SilentPeers, Row8RankThatExitsWithZeroEarlyIsAFailure) {
@@ -190,7 +190,7 @@ RANK(Dawdles, 60) {
   rank.flight.set_phase("data");
   if (rank.number() == 1) std::this_thread::sleep_for(milliseconds(2'500));
   rank.reduce(1000);
-  std::this_thread::sleep_for(milliseconds(1'200));  // the launcher looks twice a second
+  std::this_thread::sleep_for(milliseconds(1'200));  // the launcher checks twice a second
 }
 TEST_F(SilentPeers, L14SlowRankIsToldFromADeadOneAndTheJobGoesOn) {
   launch::LaunchSpec two = spec(2, "Dawdles");

@@ -65,7 +65,7 @@ class PinnedAllocator final : public at::HostAllocator {
   void copy_data(void* target, const void* source, size_t bytes) const override {
     std::memcpy(target, source, bytes);
   }
-  // The machine has the pending copies already.
+  // The machine knows the pending copies already.
   bool record_event(void* address, void*, c10::Stream) override {
     return machine().is_pinned(address);
   }
@@ -75,7 +75,7 @@ class PinnedAllocator final : public at::HostAllocator {
   void reset_peak_stats() override {}
 };
 
-// LibTorch's CPU allocator, but for threads that run a kernel of a device.
+// LibTorch's CPU allocator, except for threads that run a kernel of a device.
 class KernelAllocator final : public c10::Allocator {
  public:
   explicit KernelAllocator(c10::Allocator& host) : host_(host) {

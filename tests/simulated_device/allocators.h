@@ -8,16 +8,16 @@
 
 namespace convoy::simulated {
 
-// Memory of the current device; data pointers are the host's view.
+// Allocates memory of the current device; its data pointers are addresses in the host's view.
 c10::Allocator& device_allocator();
 at::HostAllocator& pinned_allocator();
 
-// Registers both, and a CPU allocator that serves kernels while they run for a device (see
-// KernelMemory).
+// Registers both allocators, and a CPU allocator that serves kernels while they run for a device
+// (see KernelMemory).
 void register_allocators();
 
-// While it lives, what this thread allocates as CPU memory is memory of the device, seen through
-// the device's view: so that CPU kernels put their results where they belong, without a copy.
+// While an object exists, CPU memory that this thread allocates is memory of the device, used
+// through the device's view. CPU kernels thus write results to the device's memory without a copy.
 class KernelMemory {
  public:
   explicit KernelMemory(c10::DeviceIndex device);
@@ -31,8 +31,8 @@ class KernelMemory {
   c10::DeviceIndex outer_;
 };
 
-// The result of a kernel as memory of the device: taken over, or copied where the kernel had memory
-// of its own.
+// Returns the result of a kernel as memory of the device. The memory is taken over, or copied if
+// the kernel allocated it elsewhere.
 c10::DataPtr adopt(c10::DataPtr result, size_t bytes, c10::Device device);
 
 }  // namespace convoy::simulated

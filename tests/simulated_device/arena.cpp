@@ -11,7 +11,8 @@ namespace convoy::simulated {
 namespace {
 
 constexpr size_t kGrowthBytes = size_t{64} << 20;
-// Blocks begin at multiples of this, as LibTorch aligns CPU tensors: kernels may depend on it.
+// Blocks begin at multiples of this number, as LibTorch aligns CPU tensors, because kernels may
+// depend on it.
 constexpr size_t kDeviceUnitBytes = 64;
 
 char* map(size_t bytes, int protection, int flags, int file) {

@@ -18,23 +18,23 @@ enum class HostAccess { None, Read, ReadWrite };
 class Arena {
  public:
   enum class Kind {
-    Device,  // the host's view is a reservation without memory: nothing there can ever be touched
-    Pinned,  // both views show the same pages; the host may touch its own until `protect`
+    Device,  // the host's view has no memory: any access to it is a fault
+    Pinned,  // both views have the same pages; the host may use its view until `protect`
   };
-  // The address space of a view. It takes no memory until pages are touched.
+  // The address space of a view, which takes no memory until pages are used.
   static constexpr size_t kWindowBytes = size_t{64} << 30;
 
   explicit Arena(Kind kind);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Throws c10::OutOfMemoryError when the arena is full.
+  // Throws c10::OutOfMemoryError if the arena is full.
   char* allocate(size_t bytes);
   void release(char* address);
   void protect(char* address, HostAccess access);
 
   bool in_host_view(const void* address) const;
-  // Translates the address of either view to the view that the function names.
+  // Translates an address of either view to the view that the function names.
   char* host_view(const void* address) const;
   char* device_view(const void* address) const;
 
@@ -46,9 +46,9 @@ class Arena {
   size_t unit_bytes_;
   char* host_begin_ = nullptr;
   char* device_begin_ = nullptr;
-  // Counted from the beginning of the window: memory beyond was never given out.
+  // Bytes from the beginning of the window; memory behind them was never allocated.
   size_t used_bytes_ = 0;
-  size_t open_bytes_ = 0;  // what the device's view covers, from its beginning
+  size_t open_bytes_ = 0;  // bytes of the device's view that have memory, from its beginning
   std::map<char*, size_t> free_;
   std::set<std::pair<size_t, char*>> free_by_size_;
   std::map<char*, size_t> taken_;

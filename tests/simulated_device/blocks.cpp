@@ -8,7 +8,7 @@
 namespace convoy::simulated {
 namespace {
 
-// Longer lists are searched for accesses that cannot conflict any more.
+// If a list is longer, accesses that can no longer conflict are removed from it.
 constexpr size_t kLongList = 64;
 
 bool overlap(const Use& a, const Use& b) { return a.begin < b.end && b.begin < a.end; }
@@ -22,7 +22,7 @@ bool collide(const Access& before, const Access& next, const Streams& streams) {
          !streams.is_before(before.moment, next.moment.stream);
 }
 
-// Every access ordered after `next` is ordered after `before` too.
+// Whether every access that is ordered after `next` is also ordered after `before`.
 bool replaces(const Access& next, const Access& before) {
   return within(before.use, next.use) &&
          (next.use.writes || (!before.use.writes && before.moment.stream == next.moment.stream));

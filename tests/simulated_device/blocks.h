@@ -17,7 +17,7 @@
 
 namespace convoy::simulated {
 
-// Bytes that a piece of work reads or writes; addresses are the host's view.
+// The bytes that a piece of work reads or writes, by addresses in the host's view.
 struct Use {
   const char* begin = nullptr;
   const char* end = nullptr;
@@ -33,28 +33,28 @@ struct Access {
 struct Block {
   char* address = nullptr;
   size_t bytes = 0;
-  c10::Device device = c10::kCPU;  // the CPU: pinned memory
-  size_t stream = 0;               // stream that it was allocated on
+  c10::Device device = c10::kCPU;  // the CPU for pinned memory
+  size_t stream = 0;               // the stream of the allocation
   OpName allocated_by;
-  std::vector<size_t> recorded_streams;  // streams that keep it from being reused while they use it
+  std::vector<size_t> recorded_streams;  // may use it, so they delay its reuse
   std::vector<Access> accesses;
-  // For pinned blocks: copies that may still run, as far as the host can tell. The host may not
-  // write to them, nor read their results.
+  // For a pinned block: copies that may still run, as far as the host knows. The host must neither
+  // write to their sources nor read their results.
   std::vector<Access> pending;
-  bool released = false;  // by its owner, while copies are pending
+  bool released = false;  // its owner released it while copies are pending
 };
 
 class Blocks {
  public:
   Block& add(Block block);
   void remove(const char* address) { blocks_.erase(address); }
-  // The block that holds the address, or null.
+  // Returns the block that contains the address, or null.
   Block* find(const void* address);
 
-  // Enters an access. Returns "", or what it collides with: an access without order between the
-  // two.
+  // Records an access. Returns "", or the earlier access with which it conflicts, because there is
+  // no order between the two.
   std::string enter(const Access& access, const Streams& streams);
-  // "", or why the block may not be handed out again yet though its owner gave it back.
+  // Returns "", or why a block that its owner released may not be allocated again yet.
   std::string unfinished_use(const Block& block, const Streams& streams) const;
 
   std::map<const char*, Block>& all() { return blocks_; }
@@ -63,7 +63,7 @@ class Blocks {
   std::map<const char*, Block> blocks_;
 };
 
-// "a block of 4096 bytes of sim:0, allocated by aten::mm on stream 0"
+// Returns for example "a block of 4096 bytes of sim:0, allocated by aten::mm on stream 0".
 std::string describe(const Block& block, const Streams& streams);
 
 }  // namespace convoy::simulated

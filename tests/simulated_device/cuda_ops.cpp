@@ -21,7 +21,7 @@
 namespace convoy::simulated {
 namespace {
 
-// Kernels of CUDA itself, and formulas of other ops that any device takes.
+// Headers that declare CUDA's own kernels, and the formulas of ops that hold for every device.
 constexpr std::array<const char*, 4> kHeaders = {
     "_cuda_dispatch.h", "_compositeexplicitautograd_dispatch.h",
     "_compositeexplicitautogradnonfunctional_dispatch.h", "_compositeimplicitautograd_dispatch.h"};
@@ -46,7 +46,8 @@ bool has_kernel(const std::string& op) {
 
 using Types = std::set<std::string, std::less<>>;
 
-// The types of an op's first tensor for which CUDA has kernels, by tests/golden/devices.
+// Returns for each op the types of the first tensor for which CUDA has kernels, as listed in
+// tests/golden/devices.
 std::map<std::string, Types> read_types() {
   const std::filesystem::path path =
       testing::source_folder() / "tests/golden/devices/cuda_types.txt";
@@ -82,7 +83,7 @@ void require_cuda_kernel(const c10::FunctionSchema& schema,
   if (!schema.name().starts_with(kNamespace)) return;
   const std::string op = schema.name().substr(kNamespace.size());
   static std::mutex mutex;
-  static auto* found = new std::map<std::string, bool>;  // read until the very end
+  static auto* found = new std::map<std::string, bool>;  // never destroyed
   const std::lock_guard lock(mutex);
   const auto known = found->try_emplace(op);
   if (known.second) known.first->second = has_kernel(op);

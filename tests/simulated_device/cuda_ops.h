@@ -10,8 +10,8 @@
 
 namespace convoy::simulated {
 
-// Throws c10::Error if CUDA has no kernel for the op, or none for the type of its first tensor.
-// `types`: the types of its tensors, in order.
+// Throws c10::Error if CUDA has no kernel for the op, or no kernel for the type of its first
+// tensor. `types` holds the types of the op's tensors, in order.
 void require_cuda_kernel(const c10::FunctionSchema& schema,
                          const std::vector<c10::ScalarType>& types);
 

@@ -3,9 +3,9 @@
 
 namespace convoy::simulated {
 
-// Loads the stand-in of tests/fake_nccl, from where this program lies, as this process's
-// libnccl.so.2: its collectives run on streams of the device, and use the device's memory. Called
-// after install().
+// Loads the fake NCCL of tests/fake_nccl from the folder of this program, as libnccl.so.2 of this
+// process. Its collectives run on streams of the device and use the device's memory. Call it after
+// install().
 void load_fake_nccl();
 
 }  // namespace convoy::simulated

@@ -21,15 +21,14 @@ namespace {
 using counting::for_each_tensor;
 using counting::is_write;
 
-// The beginnings of the names of ops that, like pointwise ones, take a number in host memory on
-// GPUs.
+// Beginnings of the names of ops that take a number in host memory on GPUs, as pointwise ops do.
 constexpr std::array<std::string_view, 9> kTakeHostNumbers = {
     "aten::fill_",       "aten::masked_fill_", "aten::masked_fill",
     "aten::where",       "aten::index_fill_",  "aten::index_put_",
     "aten::_index_put_", "aten::_foreach_",    "aten::_fused_adam"};
 
-// One call of an op: its arguments replaced by what the CPU's kernel takes, its results by what the
-// device gives.
+// One call of an op. The arguments are replaced by CPU tensors for the CPU's kernel, and the
+// results by tensors of the device.
 class Call {
  public:
   Call(const c10::OperatorHandle& op, torch::jit::Stack& stack)
@@ -137,7 +136,7 @@ bool Call::has_mask_as_index() const {
   return found;
 }
 
-// The result that a GPU could give to the host only by a wait; null where there is none.
+// Returns the kind of result for which the host must wait on a GPU, or null if there is none.
 const char* Call::wait_kind() const {
   if (op_.hasTag(at::Tag::data_dependent_output)) return "value on host";
   if (has_mask_as_index()) return "shape on host";
@@ -185,8 +184,8 @@ at::Tensor Call::open(const at::Tensor& tensor, size_t argument, WorkingTensors&
   return working;
 }
 
-// Gives the CPU's default generator the state of the device's generator, for ops that draw from it
-// without taking a generator.
+// For ops that draw random numbers without a generator argument: gives the CPU's default generator
+// the state of the device's generator.
 class DefaultGeneratorOf {
  public:
   explicit DefaultGeneratorOf(c10::Device device)

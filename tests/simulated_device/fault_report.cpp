@@ -18,7 +18,7 @@ struct sigaction previous;
 
 const char* kind_of_access([[maybe_unused]] void* context) {
 #ifdef __x86_64__
-  // Bit 1 of the page fault's error code: the access was a write.
+  // Bit 1 of the page fault's error code is set if the access was a write.
   const auto error = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR];
   return (error & 2) != 0 ? "write" : "read";
 #else
@@ -26,14 +26,14 @@ const char* kind_of_access([[maybe_unused]] void* context) {
 #endif
 }
 
-// The fault is the host's own doing at this very place, not an interruption of something else, so
-// that building a text is safe unless the allocator itself was at fault.
+// The host itself caused the fault at this instruction, so building a text is safe here unless the
+// allocator caused it.
 void report(int signal, siginfo_t* info, void* context) {
   const bool is_sent = info->si_code <= 0;
   const std::string what = is_sent ? "" : machine().describe_forbidden(info->si_addr);
   if (what.empty()) {
     ::sigaction(signal, &previous, nullptr);
-    if (is_sent) ::raise(signal);  // others come again when the access is tried again
+    if (is_sent) ::raise(signal);  // a fault returns when the instruction is repeated
     return;
   }
   const std::string text = std::string("\nhost ") + kind_of_access(context) + " of " + what + "\n";
@@ -48,7 +48,7 @@ void report(int signal, siginfo_t* info, void* context) {
 
 void report_faults() {
   std::array<void*, 1> frame;
-  ::backtrace(frame.data(), 1);  // loads what it needs, which no handler should do
+  ::backtrace(frame.data(), 1);  // loads its library now, which a handler should not do
   struct sigaction action = {};
   action.sa_sigaction = &report;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;

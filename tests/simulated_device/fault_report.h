@@ -3,9 +3,9 @@
 
 namespace convoy::simulated {
 
-// From now on a SIGSEGV by touching memory of a device, or pinned memory under a copy, is preceded
-// by a report on stderr: which block, and where the host was. Every other one goes to the handler
-// that was there before.
+// From now on, a SIGSEGV from an access to a device's memory, or to pinned memory during a copy,
+// first writes a report to stderr: which block, and where the host was. The previous handler gets
+// every other SIGSEGV.
 void report_faults();
 
 }  // namespace convoy::simulated

@@ -11,10 +11,10 @@ namespace convoy::simulated {
 
 at::Generator make_generator(c10::DeviceIndex device, uint64_t seed);
 
-// The CPU generator inside. Throws where the generator is not of this device.
+// Returns the CPU generator inside `generator`. Throws if `generator` is not of this device.
 at::Generator& inner_generator(at::Generator& generator, c10::Device device);
 
-// The generator that ops of the device use where none is given.
+// Returns the generator of ops that are called without one.
 at::Generator& default_generator(c10::DeviceIndex device);
 
 }  // namespace convoy::simulated

@@ -3,7 +3,7 @@
 
 namespace convoy::simulated {
 
-// Current device, streams and events, as LibTorch's guards and its autograd engine reach them.
+// Registers the current device, streams and events for LibTorch's guards and its autograd engine.
 void register_guard();
 
 }  // namespace convoy::simulated

@@ -20,7 +20,7 @@ namespace {
 
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
-// Memory comes from the current device.
+// Makes `device` the current device, from which memory is allocated.
 class OnDevice {
  public:
   explicit OnDevice(std::optional<c10::Device> device) : outer_(current_device()) {
@@ -78,7 +78,7 @@ std::vector<Use> uses_of_copy(const at::Tensor& source, const at::Tensor& target
 void copy_on_device(const at::Tensor& source, const at::Tensor& target) {
   const c10::Stream here = current_stream(source.device().index());
   const c10::Stream there = current_stream(target.device().index());
-  // As on GPUs, the source's stream copies. It first waits for earlier work of the target's stream,
+  // As on GPUs, the stream of the source copies. It waits for earlier work of the target's stream,
   // and later work of the target's stream waits for the copy.
   machine().order(there, here);
   run_copy(source, target, Work(source.device(), uses_of_copy(source, target)));

@@ -3,8 +3,8 @@
 
 namespace convoy::simulated {
 
-// Gives LibTorch the device's ops: what makes, copies and views tensors, and the CPU's kernels for
-// all else.
+// Registers the device's ops with LibTorch: ops that make, copy and view tensors, and the CPU's
+// kernels for all other ops.
 void register_kernels();
 
 }  // namespace convoy::simulated

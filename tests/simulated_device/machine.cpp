@@ -11,7 +11,8 @@
 namespace convoy::simulated {
 namespace {
 
-// Fills new memory: no number in any float type and no valid index, so that a read of it shows.
+// New memory is filled with this byte, which gives no number in any float type and no valid index,
+// so a read of uninitialised memory shows.
 constexpr int kPoison = 0xff;
 
 Machine* the_machine = nullptr;
@@ -34,7 +35,7 @@ char* Machine::allocate(c10::DeviceIndex device, size_t bytes) {
 char* Machine::hand_out(c10::DeviceIndex device, size_t bytes) {
   const c10::Stream stream = current_stream(device);
   std::unique_lock lock(mutex_);
-  // The caller poisons memory at once, which earlier work of the stream may still use.
+  // The caller poisons the memory at once, and earlier work of the stream may still use it.
   await(lock, Clock(streams_.clock(streams_.number(stream))));
   Memory& memory = *memories_.at(device);
   MemoryFigures& figures = memory.figures;
@@ -48,7 +49,8 @@ char* Machine::hand_out(c10::DeviceIndex device, size_t bytes) {
   block.device = c10::Device(kDeviceType, device);
   block.stream = streams_.number(stream);
   block.allocated_by = current_op();
-  // Another stream that uses the block must be ordered after the block's own stream.
+  // Work of another stream that uses the block must be ordered after this entry of the block's own
+  // stream.
   block.accesses.push_back({streams_.submit(block.stream),
                             block.allocated_by,
                             {block.address, block.address + bytes, true}});
@@ -221,7 +223,7 @@ void Machine::learn(const Clock& clock) {
 
 void* Machine::native_handle(c10::Stream stream) {
   const std::lock_guard lock(mutex_);
-  return reinterpret_cast<void*>(streams_.number(stream) + 1);  // null is no stream
+  return reinterpret_cast<void*>(streams_.number(stream) + 1);  // a null handle is no stream
 }
 
 c10::Stream Machine::stream_of(void* native_handle) const {
@@ -251,10 +253,11 @@ void Machine::block(const Event& event, c10::Stream stream) {
 
 bool Machine::query(Event& event) {
   const std::lock_guard lock(mutex_);
-  // An answer to a thread that watches is no order for what other threads do.
+  // A query by another thread than the recorder's gives no order to the work of other threads.
   if (event.recorder != std::this_thread::get_id()) return streams_.is_done(event.clock);
   if (streams_.host_knows(event.clock)) return true;
-  // Late enough to be noticed, and soon enough for a caller that polls until it is done.
+  // The first query is answered with no, so that polling is noticed. A later one is answered with
+  // yes, so that a caller's polling ends.
   if (!event.is_asked || !streams_.is_done(event.clock)) {
     if (event.is_asked) count_wait("question");
     event.is_asked = true;

@@ -27,7 +27,7 @@ struct Event {
   c10::DeviceIndex device = 0;
   Clock clock;
   std::thread::id recorder;
-  bool is_asked = false;  // a query of it was answered with no
+  bool is_asked = false;  // a query was answered with no
   bool is_timed = false;
   std::chrono::steady_clock::time_point time;
 };
@@ -38,15 +38,15 @@ class Machine {
 
   c10::DeviceIndex devices() const { return static_cast<c10::DeviceIndex>(memories_.size()); }
 
-  // Memory. Null of zero bytes.
+  // Memory. Returns null for zero bytes.
   char* allocate(c10::DeviceIndex device, size_t bytes);
   char* allocate_pinned(size_t bytes);
-  // Takes the address of either view. False for an address that is not of this machine.
+  // `address` may be of either view. Returns false if it is not an address of this machine.
   bool release(void* address);
   char* device_view(const void* address) const;
   char* host_view(const void* address) const;
   bool is_pinned(const void* address) const { return pinned_.in_host_view(address); }
-  // The device of an address in its view for the host, or the CPU.
+  // Returns the device whose memory has this address in the host's view, or the CPU.
   c10::Device device_of(const void* address) const;
   void record_stream(const void* address, c10::Stream stream);
   MemoryFigures memory(c10::DeviceIndex device) const;
@@ -54,28 +54,28 @@ class Machine {
   size_t capacity(c10::DeviceIndex device) const;
   void set_capacity(c10::DeviceIndex device, size_t bytes);
 
-  // Work: each piece lists its uses before it runs. Throws on a use without order, and on faults
-  // found since the last piece.
+  // Work. Each piece of work lists its uses before it runs. Throws if a use is in no order with
+  // earlier work, and throws faults that were found since the last piece.
   Moment submit(c10::Stream stream, const std::vector<Use>& uses);
-  // Like submit(), for work that runs beside the host, on its own thread, from when it is reached
-  // until it is let go. Until then queries are answered with no; waits for the work, and work that
-  // is ordered after it, block.
+  // Like submit(), for work that runs on a thread of its own from the time it is reached until
+  // let_go(). Until then queries are answered with no. Waits for the work, and work that is ordered
+  // after it, block.
   Moment hold(c10::Stream stream, const std::vector<Use>& uses);
   bool is_reached(const Moment& held) const;
   void let_go(const Moment& held);
-  // Pinned memory that the host may not touch until it has waited for this work.
+  // The host must not use this pinned memory until it has waited for the work.
   void guard_pinned(const Moment& moment, const Use& use);
 
   // Order.
   c10::Stream create_stream(c10::DeviceIndex device);
-  // A stream in the form of the device's libraries.
+  // Converts a stream to the form that the device's libraries take, and back.
   void* native_handle(c10::Stream stream);
   c10::Stream stream_of(void* native_handle) const;
   void record(Event& event, c10::Stream stream);
   void block(const Event& event, c10::Stream stream);
   bool query(Event& event);
   bool query(c10::Stream stream);
-  // Work of `later` from now on is after all of `earlier` so far.
+  // Later work of `later` is ordered after all earlier work of `earlier`.
   void order(c10::Stream earlier, c10::Stream later);
 
   // Waits of the host.
@@ -87,8 +87,8 @@ class Machine {
 
   std::vector<std::string> take_findings();
 
-  // The forbidden access of the host: "", or the block and its user. Does not block: for a signal
-  // handler.
+  // Describes the host's forbidden access: the block and the work that uses it, or "". Does not
+  // block, because a signal handler calls it.
   std::string describe_forbidden(const void* address);
 
  private:
@@ -118,12 +118,12 @@ class Machine {
   std::vector<std::string> findings_;
 };
 
-// The machine that install() made. It is never destroyed, since tensors may outlive any static.
-// Throws before install().
+// Returns the machine that install() made. It is never destroyed, because tensors may outlive any
+// static object. Throws before install().
 Machine& machine();
 void make_machine(int devices);
 
-// The device and its stream that this thread works on.
+// The device and the stream on which this thread works.
 c10::DeviceIndex current_device();
 void set_current_device(c10::DeviceIndex device);
 c10::Stream current_stream(c10::DeviceIndex device);

@@ -14,10 +14,10 @@ namespace {
 
 thread_local std::vector<const char*> open_ops;
 
-// A name's own text may go with its RecordFunction.
+// Returns a copy of `name` that is never freed, because the text may end with its RecordFunction.
 const char* lasting(const char* name) {
   static std::mutex mutex;
-  static auto* names = new std::set<std::string, std::less<>>;  // read until the very end
+  static auto* names = new std::set<std::string, std::less<>>;  // never destroyed
   const std::lock_guard lock(mutex);
   const auto found = names->find(std::string_view(name));
   return (found == names->end() ? names->emplace(name).first : found)->c_str();

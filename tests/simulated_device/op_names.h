@@ -8,16 +8,16 @@
 namespace convoy::simulated {
 
 struct OpName {
-  const char* op = "";     // the innermost
-  const char* outer = "";  // the outermost op or node of backward around it
+  const char* op = "";     // the innermost op
+  const char* outer = "";  // the outermost op, or node of backward, around it
 
   std::string text() const;
 };
 
-// Starts to follow the ops of all threads. Called once per process.
+// Starts to record the ops of all threads. Call it once per process.
 void follow_ops();
 
-// Names live as long as the process.
+// Returns the present op of this thread. The names are never freed.
 OpName current_op();
 
 }  // namespace convoy::simulated

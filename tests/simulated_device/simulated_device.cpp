@@ -58,7 +58,7 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   }
 };
 
-// A fault that no later work could throw must not pass in silence.
+// Ends the process with an error if faults remain that no later work has thrown.
 void end_with_findings() {
   const std::vector<std::string> findings = machine().take_findings();
   if (findings.empty()) return;

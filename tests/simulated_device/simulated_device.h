@@ -27,25 +27,25 @@
 
 namespace convoy::simulated {
 
-// Registers `devices` of them with LibTorch. Again with the same number or fewer it does nothing;
-// more is an error. Call it before the first backward of the process: LibTorch's engine counts
-// devices once.
+// Registers `devices` simulated devices with LibTorch. A second call with the same number or fewer
+// does nothing; with more it throws. Call it before the first backward pass of the process, because
+// LibTorch's engine counts devices only once.
 void install(int devices);
 bool is_installed();
 
-// sim:`index`.
+// Returns the device sim:`index`.
 c10::Device device(int index = 0);
 
-// One time that the host had to wait for a device.
+// One occasion on which the host had to wait for a device.
 struct HostWait {
   std::string kind;    // "copy to host", "copy to device", "value on host", "shape on host",
                        // "stream", "event", "device"; "question": an event is asked again and again
   std::string origin;  // the op, and the outermost op or node of backward that it belongs to
 };
 
-// Waits of all threads since the last reset. A copy between a device and host memory waits unless
-// it is non_blocking and the host memory is pinned. Waiting again for work that the host has waited
-// for does not count.
+// Returns the waits of all threads since the last reset. A copy between a device and host memory
+// waits unless it is non_blocking and the host memory is pinned. Another wait for work that the
+// host has waited for already does not count.
 std::vector<HostWait> host_waits();
 void reset_host_waits();
 
@@ -58,12 +58,13 @@ struct MemoryFigures {
 MemoryFigures memory(int device = 0);
 void reset_peak(int device = 0);
 
-// Allocations beyond `bytes` throw c10::OutOfMemoryError, as on CUDA. 0: the memory of the host is
-// the only limit.
+// Sets the limit beyond which allocations throw c10::OutOfMemoryError, as on CUDA. With 0 bytes
+// only the host's memory is a limit.
 void set_capacity(int device, size_t bytes);
 
-// Faults found where nothing could be thrown (a block freed too early). Those not taken are thrown
-// by the next work of any device, or end the process with code 1 when there is none.
+// Returns the faults that were found where nothing could be thrown, for example a block that was
+// freed too early. If they are not taken, the next work of any device throws them, or the process
+// ends with code 1.
 std::vector<std::string> take_findings();
 
 }  // namespace convoy::simulated

@@ -21,7 +21,8 @@ Tensors on(c10::Device device, const Tensors& tensors) {
   return moved;
 }
 
-// A function of leaves gives the same bits on the CPU and on the last device, forward and backward.
+// Expects the function of leaves to have the same bits on the CPU and on the last device, forward
+// and backward.
 void expect_equal(const Tensors& inputs,
                   const std::function<at::Tensor(const Tensors&)>& function) {
   const Tensors here = on(at::kCPU, inputs);
@@ -56,7 +57,7 @@ TEST(SimulatedDevice, TrainsAPerceptronLikeTheCpu) {
                  });
 }
 
-// Rows, tokens, width, heads, inner width, vocabulary.
+// Sizes: rows, tokens, width, heads, inner width, vocabulary.
 constexpr int64_t B = 3, T = 9, E = 64, H = 4, F = 48, V = 101;
 
 at::Tensor normed(const at::Tensor& x, const at::Tensor& weight) {
@@ -73,7 +74,7 @@ at::Tensor attended(const at::Tensor& x, const at::Tensor& weight, const at::Ten
   return at::linear(mixed.transpose(1, 2).reshape({B, T, E}), output);
 }
 
-// The loss of one decoder layer with a tied head.
+// Returns the loss of a decoder layer with a tied head.
 at::Tensor decoder_loss(const Tensors& in) {
   const at::Tensor& tokens = in[0];
   const at::Tensor& embedding = in[1];
@@ -186,7 +187,7 @@ TEST(SimulatedDevice, CountsInIntegersLikeTheCpu) {
   EXPECT_TRUE(at::equal(counted(device(0)), counted(at::kCPU)));
 }
 
-// Two threads, each with a device and a stream of its own, as ranks in one process.
+// Each of two threads uses a device and a stream of its own, as ranks in one process do.
 TEST(SimulatedDevice, ThreadsTrainOnDevicesOfTheirOwn) {
   std::vector<double> losses(4);
   std::vector<std::thread> threads;

@@ -12,10 +12,10 @@
 
 namespace convoy::simulated {
 
-// The highest step of each stream, by its number, that is known to be done.
+// For each stream, by its number, the last step that is known to be done.
 using Clock = std::vector<uint64_t>;
 
-// One piece of work: the `step`th of its stream.
+// A piece of work: step number `step` of a stream.
 struct Moment {
   size_t stream = 0;
   uint64_t step = 0;
@@ -23,14 +23,15 @@ struct Moment {
 
 class Streams {
  public:
-  // The number of a stream, which it gets when it is first named.
+  // Returns the number of a stream, which is assigned at the first call.
   size_t number(c10::Stream stream);
   c10::Stream stream(size_t number) const { return streams_.at(number).stream; }
   c10::Stream create(c10::DeviceIndex device);
 
-  // New work at the end of a stream, after all the host knew when it was submitted.
+  // Adds work to the end of a stream. The work is ordered after all work that the host knew to be
+  // done.
   Moment submit(size_t stream);
-  // Work of the stream from now on comes after the steps in the clock.
+  // Orders later work of the stream after the steps in the clock.
   void wait(size_t stream, const Clock& clock);
   const Clock& clock(size_t stream) const { return streams_.at(stream).clock; }
   bool is_before(const Moment& moment, size_t stream) const;
@@ -41,11 +42,11 @@ class Streams {
   void host_learns(const Clock& clock);
   std::vector<size_t> of_device(c10::DeviceIndex device) const;
 
-  // The last work of its stream is not done before let_go().
+  // Work that is held is not done before let_go(). It must be the last work of its stream.
   void hold(const Moment& moment);
   void let_go(const Moment& moment);
   bool is_done(const Clock& clock) const;
-  // All work before what is held is done.
+  // Whether all work before the held work is done.
   bool is_reached(const Moment& held) const;
 
  private:

@@ -147,7 +147,8 @@ TEST_F(Streams, DevicesAreOrderedByCopies) {
   EXPECT_EQ((second + 1).sum().item<float>(), 8);
 }
 
-// Uses a tensor of the main stream on a side stream, lets `before_free` run, frees the tensor.
+// Uses a tensor of the main stream on a side stream, runs `before_free`, and frees the tensor.
+// Returns the faults.
 std::vector<std::string> findings_of_free(
     const std::function<void(const at::Tensor&, c10::Stream)>& before_free) {
   at::Tensor tensor = at::ones({4}, device(0));

@@ -13,7 +13,7 @@ namespace convoy::simulated {
 
 class Work {
  public:
-  // Throws where a use has no order against earlier work.
+  // Throws if a use is in no order with earlier work.
   Work(c10::Device device, const std::vector<Use>& uses)
       : stream_(current_stream(device.index())),
         moment_(machine().submit(stream_, uses)),

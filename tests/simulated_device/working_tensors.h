@@ -14,8 +14,8 @@ namespace convoy::simulated {
 
 inline bool is_simulated(const at::TensorBase& tensor) { return tensor.is_privateuseone(); }
 
-// The bytes from a tensor's first to its last element; none where the machine has no interest in
-// them (memory of the host).
+// Adds the bytes from the tensor's first to its last element. Adds nothing for ordinary host
+// memory.
 void add_use(std::vector<Use>& uses, const at::Tensor& tensor, bool writes);
 
 at::Tensor make_tensor(c10::Storage storage, const at::Tensor& like, bool is_view);
@@ -24,15 +24,16 @@ class WorkingTensors {
  public:
   explicit WorkingTensors(c10::Device device) : device_(device) {}
 
-  // A CPU tensor over the same bytes. Tensors that share storage share it there too. Tensors of
-  // ordinary host memory are themselves.
+  // Returns a CPU tensor over the same bytes. Tensors that share storage share it there too. A
+  // tensor in ordinary host memory is returned as it is.
   at::Tensor open(const at::Tensor& tensor);
 
-  // A result of the kernel as a tensor of the device: a view of what was opened, or fresh memory.
+  // Returns a result of the kernel as a tensor of the device: a view of an opened tensor, or new
+  // memory.
   at::Tensor close(const at::Tensor& result);
 
-  // Gives `tensor` the shape that the kernel gave the tensor opened for it, and its memory if that
-  // was replaced.
+  // Gives `tensor` the shape that the kernel gave to `opened`, and its memory if the kernel
+  // replaced that.
   void update(const at::Tensor& tensor, const at::Tensor& opened);
 
  private:

@@ -39,7 +39,7 @@ TEST_F(SweepCheck, StoresAreMergedAndTheirResultsCountOnce) {
   EXPECT_EQ(again["results"], 0);
   EXPECT_EQ(again["known"], 3);
   EXPECT_EQ(json::parse(run({"show", "--list", "--store", "c.db", "--json"}).output).size(), 2u);
-  // The numbers and times come from the stores that were read.
+  // The merged store has the numbers and times of the stores that were read.
   EXPECT_EQ(run({"export", "--store", "c.db", "--name", "run"}).output,
             run({"export", "--results-dir", "b"}).output);
   std::vector<std::string> more = sweep("3", "c");
@@ -54,7 +54,7 @@ TEST_F(SweepCheck, StoresAreMergedAndTheirResultsCountOnce) {
   EXPECT_FALSE(std::filesystem::exists(path("x.db")));
 }
 
-// Each host had some of the seeds. Nobody types the command of all of them.
+// Each host computed some of the seeds, and nobody types a command with all seeds.
 TEST_F(SweepCheck, MergedPartsAreOneSweep) {
   write("data.json", R"([{"alpha": 0.5, "w": [1, 0, 0, 0]}, {"alpha": 0.4, "w": [1, 1, 1, 1]}])");
   const auto sweep = [](std::vector<std::string> seeds, const std::string& folder,
@@ -84,13 +84,13 @@ TEST_F(SweepCheck, MergedPartsAreOneSweep) {
   ASSERT_EQ(run(sweep({"0", "1", "2"}, "all", "0.1")).status, 0);
   EXPECT_EQ(run({"export", "c.db", "--format", "wide"}).output,
             run({"export", "all/sweep.db", "--format", "wide"}).output);
-  // Other data of a seed that both have: each stays what it is.
+  // Both hosts have a seed with different data, so the two sweeps remain separate.
   write("data.json", R"([{"alpha": 0.3, "w": [1, 0, 0, 0]}])");
   ASSERT_EQ(run(sweep({"0", "1"}, "other", "0.2")).status, 0);
   EXPECT_EQ(run({"merge", "a/sweep.db", "other/sweep.db", "--into", "e.db"}).errors.find("as one"),
             std::string::npos);
   write("data.json", R"([{"alpha": 0.5, "w": [1, 0, 0, 0]}, {"alpha": 0.4, "w": [1, 1, 1, 1]}])");
-  // The command of all seeds finds the cells of both hosts.
+  // A command with all seeds finds the cells of both hosts.
   std::vector<std::string> all = sweep({"0", "1", "2"}, "d", "0.1");
   all.insert(all.end(), {"--store", "c.db"});
   EXPECT_NE(run(all).errors.find("nothing was run"), std::string::npos);
@@ -113,8 +113,8 @@ TEST_F(SweepCheck, MergedPartsOfAGridAreOneSweepAndOtherCommandsStayApart) {
   EXPECT_EQ(list.back()["grid"]["x"], json::array({1, 2, 3}));
 }
 
-// Earlier versions left such results: that of one cell counts no guess, that of another counts some
-// of its guesses.
+// Earlier versions stored such results: the result of one cell counts no guess, and the result of
+// another cell counts some of its guesses.
 TEST_F(SweepCheck, CellsOfAStoreThatLackGuessesAreNamedAndComputedAgain) {
   const std::vector<std::string> sweep = {"ssm",   "--seeds",        "0",    "1",
                                           "2",     "--student-dims", "5",    "--gnc-num-samples",
@@ -155,7 +155,7 @@ TEST_F(SweepCheck, CellsOfAStoreThatLackGuessesAreNamedAndComputedAgain) {
   EXPECT_EQ(rows[1]["guesses"], 136);
   EXPECT_EQ(rows[1]["wanted_guesses"], 40'000);
   std::filesystem::copy(path("results"), path("copy"));
-  // The same command computes them again, and after --redo it finds them open.
+  // The same command computes these cells again, and after --redo it finds them open.
   const SweepEnd again = run(sweep);
   EXPECT_EQ(values(again), values(right)) << again.errors;
   EXPECT_NE(again.errors.find("computing again: 2 cells of whose guesses"), std::string::npos)

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 class SweepHostile : public SweepTest {
  protected:
-  // Some seconds of guesses on any machine.
+  // Starts a sweep whose guesses take some seconds on any machine.
   std::unique_ptr<SweepProcess> start_long(const std::vector<std::string>& more = {}) {
     std::vector<std::string> words = {"ssm",   "--num-seeds", "2", "--student-dims",    "40",
                                       "--gnc", "--workers",   "2", "--gnc-num-samples", "40000000"};
@@ -45,7 +45,7 @@ TEST_F(SweepHostile, CommandLinesOfWorkersDoNotHoldTheStore) {
   auto sweep = start_long();
   const std::vector<pid_t> workers = sweep->workers();
   ASSERT_FALSE(workers.empty());
-  // the file has a size of 0 bytes
+  // /proc gives the file a size of 0 bytes, so it is read as a stream.
   std::ifstream file(fmt::format("/proc/{}/cmdline", workers.front()));
   const std::string command{std::istreambuf_iterator<char>(file), {}};
   EXPECT_NE(command.find("sweep-worker"), std::string::npos);

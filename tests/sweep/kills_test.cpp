@@ -52,11 +52,12 @@ class SweepRandomKills : public SweepTest {
             std::to_string(workers)};
   }
 
-  // Kills a worker, the runner, or all at once. Returns how many workers that ended.
+  // Kills a worker, the runner, or all processes. Returns the greatest number of workers that may
+  // have ended.
   int64_t kill_some(SweepProcess& sweep) {
     const unsigned choice = random_() % 4;
-    // A runner that goes on replaces the workers that this process, as slow as it may be, has
-    // killed already.
+    // A running runner would replace the workers that this process, which may be slow, has killed
+    // already.
     if (choice >= 2) ::kill(sweep.pid(), SIGSTOP);
     const std::vector<pid_t> workers = sweep.workers();
     if (choice < 2 && !workers.empty()) {
@@ -67,7 +68,7 @@ class SweepRandomKills : public SweepTest {
       for (const pid_t worker : workers) ::kill(worker, SIGKILL);
     ::kill(sweep.pid(), SIGKILL);
     sweep.wait();
-    // Workers die with their runner; one more may just have been started.
+    // Workers end with their runner, and one more worker may just have started.
     return static_cast<int64_t>(workers.size()) + 1;
   }
 
@@ -83,7 +84,7 @@ class SweepRandomKills : public SweepTest {
     return Milliseconds(Clock::now() - begin).count();
   }
 
-  // The results without their times.
+  // Returns the results without their times.
   std::string results_of(const std::string& folder) {
     const SweepEnd wide = run({"export", "--format", "wide", "--results-dir", folder});
     EXPECT_EQ(wide.status, 0) << wide.errors;
@@ -113,7 +114,7 @@ class SweepRandomKills : public SweepTest {
 };
 
 TEST_F(SweepRandomKills, ResultsAreThoseOfAnUnbrokenRun) {
-  // The guesses that this machine makes in about three seconds under its present load.
+  // The number of guesses that this machine computes in about three seconds at its present load.
   constexpr int64_t kProbe = 100'000;
   constexpr double kUnbroken_ms = 3'000;
   const double probe_ms = time_of(command("probe", 2, kProbe));
@@ -125,7 +126,7 @@ TEST_F(SweepRandomKills, ResultsAreThoseOfAnUnbrokenRun) {
   const double unbroken_ms = time_of(command("unbroken", 2, guesses));
   const std::string wanted = results_of("unbroken");
   ASSERT_GT(wanted.size(), 1000u);
-  // All kills happen within half a minute, however long the pauses should be.
+  // All kills come within 300 ms each on average, so the test takes half a minute.
   const double budget_ms = 300.0 * kills_;
   const auto begin = Clock::now();
   const int counts[] = {2, 1, 4};
@@ -134,7 +135,7 @@ TEST_F(SweepRandomKills, ResultsAreThoseOfAnUnbrokenRun) {
   for (int done = 0; done < kills_; ++done) {
     if (sweep == nullptr || !sweep->running()) {
       if (sweep != nullptr && sweep->wait().status == 0) {
-        // The sweep ended before its kills: the remaining kills go to a new store.
+        // The sweep ended before its kills, so the remaining kills are for a new store.
         EXPECT_EQ(results_of("broken"), wanted) << "seed " << seed_;
         std::filesystem::remove_all(path("broken"));
         ++whole;
@@ -156,7 +157,8 @@ TEST_F(SweepRandomKills, ResultsAreThoseOfAnUnbrokenRun) {
 }
 
 TEST_F(SweepRandomKills, AKillCostsTheProgramThatRan) {
-  // Programs of more than the time within which short ranges are handed in together.
+  // The programs run longer than the time for which short ranges are collected before they are
+  // stored.
   const auto cells_of = [](int workers) -> std::vector<std::string> {
     return {"run",
             "--num-seeds",

@@ -33,7 +33,7 @@ TEST_F(SweepLongRun, ADryRunEndsWithTotalsAndTheTimeAndWritesNothing) {
   EXPECT_TRUE(contains(before.errors, " steps/s, measured just now"));
   EXPECT_FALSE(std::filesystem::exists(path("results")));
   ASSERT_EQ(run(sweep).status, 0);
-  dry[4] = "40";  // in place of the dimension 20
+  dry[4] = "40";  // replaces the dimension 20
   const SweepEnd after = run(dry);
   EXPECT_TRUE(contains(after.errors,
                        "4 stored in results/sweep.db, 4 left to compute: 200k guesses in 2 cells, "
@@ -105,7 +105,7 @@ TEST_F(SweepLongRun, ACommandRunsAtTheEndHoweverItEnds) {
                                           "test", "{seed}",      "-lt",  "2"};
   ASSERT_EQ(run(sweep).status, 0);
   EXPECT_EQ(read_file(path("end.txt")), "0 2 cells: 2 values\n");
-  ASSERT_EQ(run(sweep).status, 0);  // nothing was run
+  ASSERT_EQ(run(sweep).status, 0);  // computes nothing
   EXPECT_EQ(read_file(path("end.txt")), "0 2 cells: 2 values\n");
   std::vector<std::string> more = sweep;
   more[2] = "3";

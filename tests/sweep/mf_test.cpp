@@ -34,7 +34,7 @@ std::vector<std::vector<std::string>> table_of(const std::string& text) {
   return rows;
 }
 
-// A configuration as the program that users come from had it, all its defects included.
+// A configuration file of the earlier program, with all its defects.
 const char* const kWidthConfig = R"({
   "n_rows": 5, "n_cols": 5, "gt_rank": 1, "gt_norm": 1.0, "num_seeds": 8, "completion": false,
   "num_measurements": 15, "activation": "Leaky ReLU", "negative_slope": 0.2,
@@ -85,7 +85,8 @@ TEST_F(SweepMf, ADepthExperimentInYamlHasAStepSizeForEachDepth) {
   ASSERT_EQ(table.size(), 4u);
   EXPECT_EQ(table[0], (std::vector<std::string>{"depth", "gnc_gen_seed=0", "gd_gen_seed=0",
                                                 "gnc_gen_seed=1", "gd_gen_seed=1"}));
-  // One row per method and depth: what goes with the depth does not split them.
+  // The table has one row per method and depth: parameters that vary with the depth do not divide
+  // the rows.
   EXPECT_EQ(end.output.find("gd_init_scale="), std::string::npos) << end.output;
   EXPECT_EQ(run({"export", "--format", "wide"}).output, file_beginning("results", "depth_results"));
 }

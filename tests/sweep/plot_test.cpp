@@ -60,7 +60,7 @@ TEST_F(SweepPlot, AFigureForPapersIsTheSamePictureInEveryFormat) {
   const std::string drawn = read_file(path("a.svg"));
   EXPECT_TRUE(has(drawn, "width=\"384\" height=\"288\""));
   EXPECT_FALSE(has(drawn, "each seed"));
-  // 300 pixels an inch in PNG, 72 points in PDF.
+  // A PNG has 300 pixels an inch, and a PDF 72 points.
   const std::string png = read_file(path("a.png"));
   const auto byte = [&png](size_t at) { return static_cast<int>(static_cast<uint8_t>(png[at])); };
   EXPECT_EQ(256 * byte(18) + byte(19), 1200);

@@ -48,7 +48,7 @@ TEST_F(SweepPrograms, EveryResultHasAColumnOfItsName) {
   const std::string wide = run({"export", "--format", "wide"}).output;
   EXPECT_TRUE(wide.starts_with("lr,loss_seed=0,loss_seed=1,final.accuracy_seed=0,")) << wide;
   EXPECT_EQ(wide, file_beginning("results", "run-"));
-  // Nothing is computed, and nothing is written.
+  // The second call computes nothing and writes nothing.
   const SweepEnd again = run(sweep);
   EXPECT_TRUE(has(again.errors, "nothing was run"));
   EXPECT_EQ(again.errors.find("wrote"), std::string::npos) << again.errors;

@@ -17,7 +17,8 @@ using nlohmann::json;
 
 class SweepRedo : public SweepTest {
  protected:
-  // x = 1 and 2 at seeds 0 and 1; the value is the number in `program.sh` times x.
+  // Sweeps x = 1 and 2 over the seeds 0 and 1. The value is the number in `program.sh`, multiplied
+  // by x.
   static std::vector<std::string> command(const std::vector<std::string>& flags = {}) {
     std::vector<std::string> words = {"run",      "--grid", "x=1,2",     "--num-seeds", "2",
                                       "--result", "loss",   "--workers", "1",           "--json"};
@@ -97,7 +98,7 @@ TEST_F(SweepRedo, ComputesTheCellsThatAreNamed) {
   EXPECT_EQ(values(run(command({"--redo", "all"}))), "11 11 22 22");
 }
 
-// Another sweep of the store has the old results of the same cells: they are not taken for new
+// Another sweep of the store has old results of the same cells, which must not be taken for new
 // ones.
 TEST_F(SweepRedo, AResultOfAnotherSweepIsNoNewOne) {
   write_program(10);
@@ -111,7 +112,7 @@ TEST_F(SweepRedo, AResultOfAnotherSweepIsNoNewOne) {
   std::filesystem::remove(path("stop"));
   EXPECT_EQ(values(run(command())), "7 7 7 7");
   EXPECT_EQ(num_runs(), 8);
-  // The newest is the one that a further sweep finds.
+  // A third sweep finds the newest results.
   EXPECT_EQ(values(run(command({"--name", "third"}))), "7 7 7 7");
   EXPECT_EQ(num_runs(), 8);
 }
@@ -175,7 +176,7 @@ TEST_F(SweepRedo, AModuleOfPythonIsKnownByItsFile) {
             std::string::npos);
 }
 
-// The program of the other folder is another one of the same name, or has other files beside it.
+// The other folder has a different program of the same name, or other files beside it.
 TEST_F(SweepRedo, ValuesOfAnotherFolderAreSaidToBeSo) {
   const std::string convoy = std::string(std::getenv("CONVOY_BIN_DIR")) + "/convoy";
   const auto run_in = [&](const std::string& folder, int number) {

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 class SweepRun : public SweepTest {};
 
-// The program's action for each value of {case}.
+// The program acts by the value of {case}.
 const char* const kProgram = R"sh(#!/bin/sh
 case "$1" in
   good) echo '{"loss": 1.5, "seed": '$2'}' ;;
@@ -53,7 +53,7 @@ TEST_F(SweepRun, ItsCellsAreSessionsOfTensorBoard) {
     bytes += read_file(entry.path());
   }
   EXPECT_EQ(files, 5);
-  // The result has its own name.
+  // The result column is stored under the result's own name.
   EXPECT_NE(bytes.find("loss"), std::string::npos);
 }
 
@@ -145,7 +145,7 @@ TEST_F(SweepRun, AProgramThatIsNotThereIsToldBeforeAnythingStarts) {
   EXPECT_EQ(good.status, 0) << good.errors;
 }
 
-// A later line that cannot be read, and one that is too long for any memory of it.
+// One later line cannot be read, and another one exceeds the memory for lines.
 TEST_F(SweepRun, ALaterLineIsTheResultOrFailsTheCell) {
   write("program.sh", R"sh(
 echo '{"epoch": 1, "loss": 2.5}'
@@ -192,7 +192,7 @@ TEST_F(SweepRun, FirstCellsThatFailInOneWayEndTheSweep) {
   EXPECT_EQ(end.status, 15) << end.errors;
   EXPECT_NE(end.errors.find("failed in one way"), std::string::npos) << end.errors;
   EXPECT_NE(json::parse(end.last_line())["hint"].dump().find("--keep-going"), std::string::npos);
-  // Each cell ran once: the program ended well and would say the same again.
+  // Each cell ran only once, because a program that ends well would give the same result again.
   EXPECT_GE(num_runs(), 3);
   EXPECT_LT(num_runs(), 40);
   const SweepEnd all = run(sweep({"--keep-going"}));
@@ -233,7 +233,7 @@ TEST_F(SweepRun, ANumberOutOfRangeIsNoOlderLinesValue) {
   EXPECT_EQ(row["failure_message"], "`loss` is out of the range of a double: 1e999");
 }
 
-// The action of a program that stays for each value of `case`.
+// The persistent program acts by the value of `case`.
 const char* const kServer = R"sh(
 echo started >>starts
 answer() { printf '{"request": %s, %s}\n' "$line" "$1"; }
@@ -287,7 +287,7 @@ TEST_F(SweepRun, AProgramThatStaysStartsOncePerWorkerAndReadsEachCell) {
             std::string::npos);
 }
 
-// A surplus line, before the answer or later, is no cell's value.
+// A surplus line, before the answer or after it, is not the value of any cell.
 TEST_F(SweepRun, WhatAProgramThatStaysSaysTooMuchIsNoCellsValue) {
   write("early.sh",
         "echo '{\"loss\": 55}'\nwhile read -r line; do echo \"{\\\"request\\\": $line, "
@@ -307,7 +307,7 @@ TEST_F(SweepRun, WhatAProgramThatStaysSaysTooMuchIsNoCellsValue) {
   }
 }
 
-// Stands for a program that imports a lot: its start takes longer than a cell may take.
+// Imitates a program with many imports, whose start takes longer than a cell may take.
 TEST_F(SweepRun, TheStartOfAProgramThatStaysIsNoPartOfItsFirstCell) {
   write(
       "slow.sh",
@@ -333,7 +333,7 @@ TEST_F(SweepRun, AFunctionOfAnotherProgramRunsInWorkersOfItsOwn) {
   ASSERT_EQ(shown.status, 0) << shown.errors;
   const json rows = json::parse(shown.output);
   ASSERT_EQ(rows.size(), 72u);
-  // In one dimension the expected distance is sqrt(2 n / pi).
+  // The expected distance in one dimension is sqrt(2 n / pi).
   for (const json& row : rows) {
     if (row["dimensions"] != 1 || row["steps"] != 400) continue;
     EXPECT_NEAR(row["value"].get<double>(), 15.96, 4);
@@ -359,7 +359,7 @@ TEST_F(SweepRun, ALineBreakInAValueBreaksNoTable) {
   EXPECT_EQ(end.status, 15) << end.errors;
   EXPECT_NE(end.output.find("a\\nb\\tc"), std::string::npos) << end.output;
   EXPECT_EQ(end.output.find("a\n"), std::string::npos) << end.output;
-  // Files for programs have the value as it is.
+  // JSON and CSV have the value unchanged.
   EXPECT_EQ(json::parse(run({"export", "--json"}).output)[0]["x"], value);
   EXPECT_NE(run({"export"}).output.find("\"" + value + "\""), std::string::npos);
 }
@@ -380,8 +380,8 @@ TEST_F(SweepRun, AKilledRunnerLeavesNoProgram) {
   EXPECT_TRUE(nothing_left());
 }
 
-// The processes that could have ended its programs are gone too. The next run finds the programs by
-// an entry of their environment.
+// The processes that could have ended the programs were killed too. The next run finds the programs
+// by a variable of their environment.
 TEST_F(SweepRun, WhatIsLeftWhenAllIsKilledIsEndedByTheNextRun) {
   write("program.sh",
         "test -e quick || { sleep 1000 & setsid sleep 1001 & wait; }\necho '{\"loss\": 1}'\n");
@@ -406,7 +406,7 @@ TEST_F(SweepRun, WhatIsLeftWhenAllIsKilledIsEndedByTheNextRun) {
   EXPECT_TRUE(processes("sleep 100").empty());
 }
 
-// Programs of a sweep that is alive are its own business.
+// A sweep must not end the programs of another sweep that is running.
 TEST_F(SweepRun, ASweepBesideAnotherEndsNothingOfIt) {
   auto other = start({"run", "--name", "other", "--num-seeds", "2", "--workers", "1", "--", "sh",
                       "-c", "until test -e done; do sleep 0.05; done"});

@@ -35,7 +35,7 @@ std::vector<std::string> with(std::vector<std::string> words,
   return words;
 }
 
-// The second command line of the prior program's guide, with fewer guesses and steps.
+// The second command line of the earlier program's guide, with fewer guesses and steps.
 std::vector<std::string> published() {
   return {"ssm",
           "--seeds",
@@ -122,7 +122,7 @@ TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
   }
 }
 
-// The tables of both sweeps lie side by side, and a list distinguishes the sweeps.
+// The tables of both sweeps are in one folder, and a list tells them apart.
 TEST_F(SweepSsm, SweepsOfOtherSettingsHaveFilesOfTheirOwn) {
   const std::vector<std::string> base = {"ssm", "--num-seeds",   "1",      "--student-dims", "20",
                                          "30",  "--figures-dir", "figures"};
@@ -292,7 +292,7 @@ TEST_F(SweepSsm, ShowPlotAndExportReadTheStore) {
   EXPECT_GT(std::filesystem::file_size(path("a.pdf")), 5000u);
 }
 
-// Another reader sees the same types and nulls.
+// Reads the file with pyarrow, which must find the same types and nulls.
 const char* const kReadParquet = R"py(
 import csv, sys
 import pyarrow.parquet as parquet
@@ -315,7 +315,7 @@ assert [row["state"] for row in rows].count("censored") == 2, rows
 )py";
 
 TEST_F(SweepSsm, ParquetHoldsTheTidyTable) {
-  // Some cells of guesses accept none.
+  // Some cells accept no guess.
   const SweepEnd end = run({"ssm", "--num-seeds", "2", "--student-dims", "20", "--gnc-num-samples",
                             "2000", "--eps-train", "1e-9", "--gd", "--gd-epochs", "20"});
   ASSERT_EQ(end.status, 0) << end.errors;

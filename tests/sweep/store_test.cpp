@@ -36,7 +36,8 @@ TEST_F(SweepStore, AFolderThatMayNotBeWrittenIsSaidAtOnce) {
   EXPECT_TRUE(end.output.empty()) << end.output;
 }
 
-// Tables are written when all is computed.
+// Tables are written at the end of a sweep, so a folder that cannot be written is refused at the
+// start.
 TEST_F(SweepStore, AFolderOfTablesThatMayNotBeWrittenIsSaidAtOnce) {
   for (const char* const flag : {"--results-dir", "--figures-dir", "--log-dir"}) {
     const SweepEnd end = run_with_mounts("mkdir -p locked && mount -t tmpfs -o ro none locked",
@@ -159,7 +160,7 @@ TEST_F(SweepStore, ADamagedNameHidesNoOtherSweep) {
   EXPECT_EQ(run({"show", "--name", list[0]["name"]}).status, 10);
 }
 
-// A sweep of an older build, or of a later one.
+// The store has a sweep of an older build, or of a later one.
 TEST_F(SweepStore, ASweepOfAnotherBuildHidesNoOther) {
   ASSERT_EQ(run(small({})).status, 0);
   const auto add = [&](const std::string& name, const std::string& workload) {

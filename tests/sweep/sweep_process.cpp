@@ -41,7 +41,7 @@ std::vector<pid_t> all_processes() {
   return numbers;
 }
 
-// State and parent; ' ' when there is no such process.
+// Returns the state and the parent of a process, or ' ' as the state if there is no such process.
 std::pair<char, pid_t> state_and_parent(pid_t pid) {
   const std::string stat = contents(fmt::format("/proc/{}/stat", pid));
   const size_t name_end = stat.rfind(')');

@@ -27,10 +27,10 @@ struct SweepEnd {
   std::string last_line() const;  // the last line of stderr
 };
 
-// A running `convoy sweep`, its stdout and stderr in files.
+// A running `convoy sweep`, whose stdout and stderr go to files.
 class SweepProcess {
  public:
-  // `command`: argv, the program by its path.
+  // `command` is argv, beginning with the path of the program.
   SweepProcess(std::vector<std::string> command, const std::filesystem::path& folder, int number,
                const std::string& mark);
   ~SweepProcess();
@@ -41,7 +41,7 @@ class SweepProcess {
   bool running();
   std::vector<pid_t> workers() const;
   std::vector<pid_t> guards() const;
-  // Kills it after `patience`.
+  // Waits for the end. Kills the process after `patience`.
   SweepEnd wait(std::chrono::milliseconds patience = std::chrono::seconds(180));
 
  private:
@@ -50,7 +50,7 @@ class SweepProcess {
   std::filesystem::path output_file_, errors_file_;
 };
 
-// A folder, and a mark in the environment of everything that is started.
+// Has a folder, and a mark in the environment of every process that it starts.
 class SweepTest : public ::testing::Test {
  protected:
   SweepTest();
@@ -58,23 +58,23 @@ class SweepTest : public ::testing::Test {
 
   std::unique_ptr<SweepProcess> start(const std::vector<std::string>& arguments);
   SweepEnd run(const std::vector<std::string>& arguments);
-  // Runs in a mount namespace of its own after `mounts`, a shell script. The status is 77 where
-  // that is not allowed.
+  // Runs `convoy` in a mount namespace of its own, after the shell script `mounts`. The status is
+  // 77 if that is not allowed.
   SweepEnd run_with_mounts(const std::string& mounts, const std::vector<std::string>& arguments);
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   std::string text(const std::string& name) const { return path(name).string(); }
-  // Names of the files in `folder` that begin with `beginning`.
+  // Returns the names of the files in `folder` that begin with `beginning`.
   std::vector<std::string> files_beginning(const std::string& folder,
                                            const std::string& beginning) const;
-  // The text of the one file in `folder` whose name begins with `beginning`.
+  // Returns the text of the only file in `folder` whose name begins with `beginning`.
   std::string file_beginning(const std::string& folder, const std::string& beginning) const;
   void write(const std::string& name, const std::string& content) const;
-  // Processes of this test whose command line begins so. The beginning matters: a runner's command
-  // line holds the command of its programs.
+  // Returns the processes of this test whose command line begins with `words`. Words within the
+  // line do not count, because a runner's command line contains the command of its programs.
   std::vector<pid_t> processes(const std::string& words) const;
-  // Waits until `condition` holds; false after a minute.
+  // Waits until `condition` holds. Returns false after a minute.
   static bool wait_until(const std::function<bool()>& condition);
-  // Processes of this test are gone, soon.
+  // Succeeds if all processes of this test end soon.
   ::testing::AssertionResult nothing_left() const;
 
   TemporaryFolder folder_;

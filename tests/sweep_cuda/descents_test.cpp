@@ -41,7 +41,7 @@ TEST_P(DescentsOnGpu, OfFactorisationsAreThoseOfTheCpu) {
     for (int64_t seed = 0; seed < 3; ++seed)
       cells.push_back(
           {"gd", seed, fmt::format(R"({{{}, "gd_epochs": 21, "gd_log_period": 10}})", parameters)});
-  // There are more cells than one vector of the CPU has lanes.
+  // There are more cells than a vector of the CPU has lanes.
   for (int64_t seed = 0; seed < 10; ++seed)
     cells.push_back({"gd", seed, R"({"gd_epochs": 11, "gd_log_period": 10})"});
   expect_same(MfWorkload(), MfWorkload(Precision::Exact, best_cpu_level(), device_), cells);
@@ -60,7 +60,7 @@ TEST_P(DescentsOnGpu, OfStateSpaceModelsAreThoseOfTheCpu) {
     for (int64_t seed = 0; seed < 2; ++seed)
       cells.push_back(
           {"gd", seed, fmt::format(R"({{{}, "gd_epochs": {}}})", parameters, seed == 0 ? 32 : 41)});
-  cells.push_back({"gd", 0, R"({"student_dim": 8, "gd_epochs": 5})"});  // none of them counts
+  cells.push_back({"gd", 0, R"({"student_dim": 8, "gd_epochs": 5})"});  // none of its epochs counts
   expect_same(SsmWorkload(), SsmWorkload(Precision::Exact, best_cpu_level(), device_), cells);
 }
 

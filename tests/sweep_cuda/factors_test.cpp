@@ -31,7 +31,7 @@ class FactorsOnGpu : public SweepGpuTest {
 INSTANTIATE_TEST_SUITE_P(Fake, FactorsOnGpu, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Real, FactorsOnGpu, ::testing::Values(true));
 
-// The papers' sizes have kernels of their own, one for each precision and prior.
+// Each size of the papers has kernels of its own, one for each precision and prior.
 TEST_P(FactorsOnGpu, AreThoseOfTheCpuForEveryKernel) {
   for (const Precision precision : {Precision::Exact, Precision::Fast})
     for (const char* prior : {"gauss", "unif"})
@@ -70,7 +70,7 @@ TEST_P(FactorsOnGpu, AcceptAllNoneAndHugeLosses) {
     expect_same(members, 700, Precision::Exact, MfCheck::Nothing, 700);
     expect_same(members + R"(, "gnc_eps_train": 1e-30)", 300, Precision::Exact, MfCheck::TrainLoss,
                 0);
-    // Squares beyond the largest term of the sums, and losses beyond their largest number.
+    // Some squares exceed the largest term of the sums, and some losses the largest sum.
     for (const char* norm : {"1e6", "1e9"})
       expect_same(fmt::format(R"({}, "gt_norm": {}, "gnc_eps_train": 1e30)", members, norm), 300,
                   Precision::Exact, MfCheck::TrainLoss, 300);
@@ -78,7 +78,7 @@ TEST_P(FactorsOnGpu, AcceptAllNoneAndHugeLosses) {
 }
 
 TEST_P(FactorsOnGpu, AreTheSameForEverySplit) {
-  const uint64_t first = (uint64_t{1} << 32) - 300;  // across the upper half of the index
+  const uint64_t first = (uint64_t{1} << 32) - 300;  // the upper half of the index changes
   for (const char* width : {"5", "8", "9"}) {
     const MfProblem problem =
         factorisation_of(fmt::format(R"("width": {}, "gnc_eps_train": 0.06)", width));
@@ -98,7 +98,7 @@ TEST_P(FactorsOnGpu, AreTheSameForEverySplit) {
   }
 }
 
-// Every thread takes several guesses, and there is more than one launch.
+// Every thread computes several guesses, and there is more than one launch.
 TEST_P(FactorsOnGpu, FillMoreThanOneLaunch) {
   if (!GetParam()) GTEST_SKIP() << "sized for a GPU";
   for (const char* shape : {R"("width": 160)", R"("depth": 4)", R"("width": 10)"})

@@ -31,7 +31,7 @@ class GuessesOnGpu : public SweepGpuTest {
 INSTANTIATE_TEST_SUITE_P(Fake, GuessesOnGpu, ::testing::Values(false));
 INSTANTIATE_TEST_SUITE_P(Real, GuessesOnGpu, ::testing::Values(true));
 
-// The fake driver has no operation with a result that a driver may choose.
+// The fake driver refuses operations whose result a driver may choose.
 TEST_P(GuessesOnGpu, HaveKernelsThatLoad) {
   const DeviceUse use(*device_);
   for (const std::string_view text : kernel_texts()) {
@@ -49,7 +49,7 @@ TEST_P(GuessesOnGpu, AreThoseOfTheCpuAtEveryDimension) {
                   dim == 150 ? 300 : 1500, precision);
 }
 
-// Each set of powers has a kernel of its own.
+// Each set of powers has its own kernel.
 TEST_P(GuessesOnGpu, AreThoseOfTheCpuForEverySetOfPowers) {
   for (const Precision precision : {Precision::Exact, Precision::Fast})
     for (int set = 1; set < 16; ++set)
@@ -81,8 +81,7 @@ TEST_P(GuessesOnGpu, AcceptAllNoneAndHugeLosses) {
   expect_same(problem_of(R"("student_dim": 5, "w": [0, 0, 0, 0])"), 0, 3001, Precision::Exact,
               3001);
   expect_same(problem_of(R"("student_dim": 5, "eps_train": 1e-30)"), 0, 500, Precision::Exact, 0);
-  // Squares beyond the largest term, losses beyond the largest number of the sums, odd units of
-  // both.
+  // Some squares exceed the largest term and some losses the largest sum; both have odd units.
   for (const char* sd : {"0.01", "3", "60", "3000"})
     expect_same(
         problem_of(fmt::format(R"("student_dim": 5, "eps_train": 1e300, "prior_sd": {})", sd)), 0,
@@ -92,7 +91,7 @@ TEST_P(GuessesOnGpu, AcceptAllNoneAndHugeLosses) {
 TEST_P(GuessesOnGpu, AreTheSameForEverySplit) {
   const SsmProblem problem = problem_of(R"("student_dim": 6, "eps_train": 0.2)");
   const auto experiment = guess_experiment(problem, Precision::Exact, device_);
-  const uint64_t first = (uint64_t{1} << 32) - 700;  // across the upper half of the index
+  const uint64_t first = (uint64_t{1} << 32) - 700;  // the upper half of the index changes
   const sweep::Tally whole = experiment->run(first, 1500);
   EXPECT_EQ(
       whole,
@@ -105,7 +104,7 @@ TEST_P(GuessesOnGpu, AreTheSameForEverySplit) {
   }
 }
 
-// The guesses take more than one launch, and every thread takes several guesses.
+// The guesses need more than one launch, and every thread computes several guesses.
 TEST_P(GuessesOnGpu, FillMoreThanOneLaunch) {
   if (!GetParam()) GTEST_SKIP() << "sized for a GPU; under the fake driver with little memory";
   expect_same(problem_of(R"("student_dim": 20, "eps_train": 1e-3)"), 123,

@@ -30,7 +30,7 @@ class SweepOnGpus : public SweepTest {
     set_.push_back(name);
   }
 
-  // A small sweep; results in a folder of their own.
+  // Runs a small sweep whose results go to a folder of their own.
   SweepEnd sweep(const std::string& device, const std::string& folder,
                  const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {
@@ -41,7 +41,7 @@ class SweepOnGpus : public SweepTest {
     return run(arguments);
   }
 
-  // Like sweep(), for factorisations, with one width for each kind of kernel.
+  // Like sweep(), for matrix factorisation, with one width for each kind of kernel.
   SweepEnd sweep_mf(const std::string& device, const std::string& folder,
                     const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {"mf",
@@ -68,7 +68,7 @@ class SweepOnGpus : public SweepTest {
     return run(arguments);
   }
 
-  // The numbers of each cell that are the same on every device.
+  // Returns those numbers of each cell that are the same on every device.
   static nlohmann::json numbers(const SweepEnd& end) {
     nlohmann::json all = nlohmann::json::array();
     for (nlohmann::json cell : nlohmann::json::parse(end.output)) {
@@ -97,7 +97,7 @@ TEST_F(SweepOnGpus, GivesTheResultsOfTheCpu) {
     const SweepEnd end = sweep(device, device, {"--gd", "--gd-epochs", "20", "--workers", "1"});
     ASSERT_EQ(end.status, 0) << end.errors;
     EXPECT_EQ(numbers(end), numbers(wanted)) << device;
-    // A CPU may have done everything before a fake GPU began.
+    // With `auto`, the CPU may have computed everything before a fake GPU began.
     const bool by_gpu = devices(end).find("Fake GPU") != std::string::npos;
     EXPECT_TRUE(by_gpu || device == std::string("auto")) << end.output;
   }
@@ -117,7 +117,7 @@ TEST_F(SweepOnGpus, FactorisesAsTheCpu) {
   EXPECT_EQ(numbers(end), numbers(wanted));
   for (const auto& cell : nlohmann::json::parse(end.output))
     EXPECT_NE(cell["device"].dump().find("Fake GPU"), std::string::npos) << cell;
-  // A GPU without memory for the matrices of all threads that it could run at once.
+  // The GPU has too little memory for the matrices of all threads that it could run at once.
   set("FAKE_CUDA", "memory=200000");
   const SweepEnd little = sweep_mf("cuda", "little", {"--max-gpus", "1"});
   ASSERT_EQ(little.status, 0) << little.errors;
@@ -175,7 +175,7 @@ TEST_F(SweepOnGpus, SaysWhatIsMissing) {
   const SweepEnd driver = sweep("cuda", "driver");
   EXPECT_EQ(driver.status, 2);
   EXPECT_NE(driver.errors.find("there is no NVIDIA driver"), std::string::npos) << driver.errors;
-  // The first line names what computes.
+  // The first line names the devices that compute.
   const SweepEnd alone = sweep("auto", "alone");
   EXPECT_EQ(alone.status, 0) << alone.errors;
   EXPECT_NE(alone.errors.find("GPUs cannot be used: there is no NVIDIA driver"), std::string::npos)
@@ -184,7 +184,7 @@ TEST_F(SweepOnGpus, SaysWhatIsMissing) {
   EXPECT_EQ(alone.errors.find("GPU 0"), std::string::npos) << alone.errors;
 }
 
-// A driver that compiles kernels for longer than a range may take: no guess is lost.
+// The driver compiles kernels for longer than a range may take. No guess is lost.
 TEST_F(SweepOnGpus, WaitsForASlowDriver) {
   set("FAKE_CUDA", "slow_load=2200");
   const SweepEnd slow = sweep("cuda", "slow", {"--max-gpus", "1"});
@@ -192,7 +192,7 @@ TEST_F(SweepOnGpus, WaitsForASlowDriver) {
   EXPECT_EQ(numbers(slow), numbers(sweep("cpu", "cpu")));
 }
 
-// A GPU that cannot be opened leaves its work to the CPU.
+// The CPU computes the work of a GPU that cannot be opened.
 TEST_F(SweepOnGpus, GoesOnWithTheCpuWhereThatIsAllowed) {
   set("FAKE_CUDA", "fail=cuDevicePrimaryCtxRetain:46");
   const SweepEnd end = sweep("auto", "broken");
@@ -205,7 +205,7 @@ TEST_F(SweepOnGpus, GoesOnWithTheCpuWhereThatIsAllowed) {
   EXPECT_EQ(numbers(end), numbers(sweep("cpu", "cpu")));
 }
 
-// The worker ends, another takes its place and its range.
+// The worker ends, and another worker computes its range.
 TEST_F(SweepOnGpus, ComputesTheRangeOfALostGpuAgain) {
   set("FAKE_CUDA", "fail=cuLaunchKernel:719:5 once=" + text("lost"));
   const SweepEnd end = sweep("cuda", "again", {"--max-gpus", "1"});
@@ -214,7 +214,7 @@ TEST_F(SweepOnGpus, ComputesTheRangeOfALostGpuAgain) {
   EXPECT_EQ(numbers(end), numbers(sweep("cpu", "cpu")));
 }
 
-// With all barriers the watched kernels have no race; without any one of them there is a race.
+// The watched kernels have no race with all barriers, and have a race without any one of them.
 TEST_F(SweepOnGpus, DescendsWithoutRaces) {
   const std::map<std::string, std::vector<std::string>> sweeps = {
       {"mf_descend",
@@ -242,7 +242,7 @@ TEST_F(SweepOnGpus, DescendsWithoutRaces) {
   }
 }
 
-// All cells of a claim are descended together, and again by another worker.
+// All cells of a claim are descended together, and another worker descends all of them again.
 TEST_F(SweepOnGpus, DescendsAgainAfterALostGpu) {
   set("FAKE_CUDA", "fail=cuLaunchKernel:719 once=" + text("lost"));
   const SweepEnd end = sweep_mf("cuda", "again", {"--max-gpus", "1", "--no-gnc"});
@@ -261,7 +261,7 @@ TEST_F(SweepOnGpus, FailsCellsThatLoseEveryGpu) {
   }
 }
 
-// With room for the test of fewer guesses than a launch would like, there are more launches.
+// The memory has room for fewer guesses than a launch would take, so there are more launches.
 TEST_F(SweepOnGpus, NeedsLittleMemory) {
   const SweepEnd wanted = sweep("cpu", "cpu", {"--gnc-num-samples", "150000"});
   set("FAKE_CUDA", "memory=400000");

@@ -19,7 +19,8 @@
 namespace convoy::apps {
 namespace {
 
-// Calls visit(command, "data mix") for each command and action that a person sees.
+// Calls visit(command, words) for each command and action that the help shows; words are for
+// example "data mix".
 template <class Visit>
 void for_each_command(const Visit& visit) {
   for (const Command& command : commands()) {
@@ -110,7 +111,7 @@ TEST(Commands, HelpShowsTheFirstTwelveFlagsAndAllOnRequest) {
   });
 }
 
-// The flags of `eval --per-row` are flags of `eval` too.
+// The flags of `eval --per-row` belong to `eval` too.
 TEST(Commands, NoTwoFlagsOfACommandShareASpelling) {
   for_each_command([](const Command& command, const std::string& words) {
     std::set<std::string> spellings;
@@ -151,7 +152,7 @@ TEST(Commands, ErrorsNameAFlagAsItWasTyped) {
     const std::string said = error_of({"launch", spelling, "0", "true"});
     EXPECT_TRUE(said.starts_with(std::string(spelling) + ": wanted auto")) << said;
   }
-  // Words behind `--` belong to another program.
+  // The words behind `--` are for another program.
   const std::string own = error_of({"launch", "--ranks", "0", "--", "true", "--nproc", "2"});
   EXPECT_TRUE(own.starts_with("--ranks: wanted auto")) << own;
 }

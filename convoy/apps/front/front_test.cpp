@@ -49,7 +49,7 @@ class Front : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Runs `convoy ARGUMENTS` by a shell in the test's own folder, with streams into files.
+  // Runs `convoy ARGUMENTS` by a shell in the test's folder, with stdout and stderr in files.
   Outcome run(const std::string& arguments, const std::string& variables = {}) const {
     const std::string program = std::string(std::getenv("CONVOY_BIN_DIR")) + "/convoy";
     const std::string command = "cd '" + folder_.string() + "' && " + variables + " '" + program +
@@ -90,8 +90,8 @@ TEST_F(Front, StartsWithoutLibTorchInMilliseconds) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     best_ms = std::min(best_ms, took.count());
   }
-  // 20 ms is the promise on an idle machine; the shell around it and busy test machines get the
-  // rest.
+  // The promise is 20 ms on an idle machine. The rest of the limit is for the shell and for busy
+  // machines.
   EXPECT_LT(best_ms, 100);
   const Outcome libraries = run("--help", "LD_DEBUG=libs LD_DEBUG_OUTPUT=loaded");
   for (const auto& entry : std::filesystem::directory_iterator(folder_))
@@ -117,7 +117,7 @@ TEST_F(Front, VersionNamesGitLibTorchCudnnAndNccl) {
                              "cuDNN none (LibTorch is without CUDA)\n"
                              "NCCL none (LibTorch is without CUDA)\n");
   write("packages/torch/lib/libtorch_cuda.so", "");
-  // Where the wheels of torch, cuDNN and NCCL lie.
+  // The folders of the torch, cuDNN and NCCL wheels.
   const std::filesystem::path cudnn = packages / "nvidia/cudnn/lib/libcudnn.so.9";
   EXPECT_NE(run("--version", torch)
                 .out.find("cuDNN none (no libcudnn.so.9 with LibTorch, and its "
@@ -156,7 +156,7 @@ TEST_F(Front, WhereADriverIsALibTorchWithCudaGoesFirst) {
   const std::string environment = "VIRTUAL_ENV='" + (folder_ / "env").string() + "' ";
   const std::string without = run("--version", environment).out;
   EXPECT_EQ(without.find(torch.string()), std::string::npos) << without;
-  // On a machine with GPUs, the LibTorch with which Convoy was built has a CUDA half itself.
+  // On a machine with GPUs, Convoy was built with a LibTorch that supports CUDA itself.
   if (without.find("CPU only") == std::string::npos) GTEST_SKIP() << "built with CUDA";
   const std::string with =
       run("--version", environment + "LD_LIBRARY_PATH='" + (folder_ / "driver").string() + "'").out;
@@ -274,7 +274,7 @@ TEST_F(Front, WordsOfOtherLaunchersGetWhatToTypeHere) {
   }
 }
 
-// Words behind `convoy` that are typed, and what the hint says.
+// Each line has the words that a user types behind `convoy`, and the command that the hint names.
 constexpr std::string_view kGuideWords = R"(
 run_nvidia_all.sh => convoy launch --ranks gpu train.py
 run_amd_all.sh train.py --epochs 3 => convoy launch --ranks gpu train.py --epochs 3
@@ -394,7 +394,7 @@ TEST_F(Front, ConfigCheckNamesFileLineAndKey) {
   EXPECT_EQ(right.code, 0) << right.err;
   EXPECT_EQ(right.out, "ok\n");
   EXPECT_NE(right.err.find("tuning.backend: there is one native engine"), std::string::npos);
-  // The file may be for another machine, so a path that is missing here is a note and no error.
+  // The file may be for another machine, so a missing path is a note and not an error.
   EXPECT_NE(right.err.find("data.train_path: a.jsonl"), std::string::npos) << right.err;
   EXPECT_EQ(run("config check -q run.yaml").err.find("tuning.backend"), std::string::npos);
 }

@@ -39,7 +39,7 @@ class Terminal : public ::testing::Test {
     std::filesystem::create_directory_symlink(source / "examples", folder_ / "examples");
   }
 
-  // Runs `convoy ARGUMENTS` with all streams on a terminal where `typed` is typed.
+  // Runs `convoy ARGUMENTS` with all streams on a terminal on which `typed` is typed.
   Session run(const std::string& arguments, const std::string& typed = "") const {
     const std::string command = "cd '" + folder_.path().string() + "' && exec '" +
                                 std::getenv("CONVOY_BIN_DIR") + "/convoy' " + arguments;
@@ -53,7 +53,7 @@ class Terminal : public ::testing::Test {
     Session session;
     EXPECT_EQ(::write(terminal, typed.data(), typed.size()), static_cast<ssize_t>(typed.size()));
     char bytes[4096];
-    // Reading fails when the program has closed its end.
+    // A read fails once the program has closed its end.
     for (ssize_t count; (count = ::read(terminal, bytes, sizeof bytes)) > 0;)
       session.shown.append(bytes, static_cast<size_t>(count));
     int status = 0;
@@ -79,7 +79,7 @@ TEST_F(Terminal, HelpFitsTheTerminalAndStaysInItsColumn) {
   std::istringstream lines(session.shown);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("  -")) {
-      EXPECT_LE(line.size(), 81u) << line;  // with the \r
+      EXPECT_LE(line.size(), 81u) << line;  // includes the \r
     }
     num_continued += line.starts_with(std::string(35, ' '));
   }

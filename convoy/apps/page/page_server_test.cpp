@@ -39,7 +39,7 @@ Descriptor connected(int port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  // A server that does not answer fails a test, and does not hang it.
+  // If the server does not answer, the test fails and does not hang.
   const timeval patience{60, 0};
   ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   EXPECT_EQ(::connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
@@ -51,7 +51,7 @@ void send_text(const Descriptor& connection, const std::string& text) {
             static_cast<ssize_t>(text.size()));
 }
 
-// The connection stays open. `has_body`: none has it that answers HEAD.
+// Reads one answer and leaves the connection open. `has_body` is false for the answer to HEAD.
 Answer read_answer(const Descriptor& connection, bool has_body = true) {
   std::string text;
   char block[4096];
@@ -103,7 +103,7 @@ class Page : public ::testing::Test {
     write_file_atomic(runs_ / name / "events.jsonl", events);
   }
 
-  // Returns the sweep's name.
+  // Writes a sweep into `folder` and returns its name.
   std::string write_sweep(const std::string& folder) {
     fs::create_directories(runs_ / folder);
     const sweep::SweepPlan plan = sweep::plan_command({}, {"true"});
@@ -139,7 +139,7 @@ TEST_F(Page, ListsRunsWithTheirStates) {
   serve();
   const json runs = api("/api/runs")["runs"];
   ASSERT_EQ(runs.size(), 3U);
-  EXPECT_EQ(runs[0]["name"], "done");  // changed last
+  EXPECT_EQ(runs[0]["name"], "done");  // the run that changed last
   EXPECT_EQ(runs[0]["state"], "finished");
   EXPECT_EQ(runs[0]["loss"], 2.5);
   EXPECT_EQ(runs[1]["failure"], "no memory");
@@ -201,7 +201,8 @@ TEST_F(Page, CurvesFollowTheFileAndAResume) {
   EXPECT_EQ(api("/api/runs")["runs"][0]["state"], "finished");
 }
 
-// A hundred megabytes: the others are there at once, and the long one comes in parts.
+// The long run has a hundred megabytes. The other runs are shown at once, and the long one in
+// parts.
 TEST_F(Page, ALongRunKeepsNoOtherBack) {
   write_run("short", 4, kEnd);
   fs::create_directories(runs_ / "long");
@@ -251,7 +252,7 @@ TEST_F(Page, DevicesOverSeconds) {
   EXPECT_EQ(api("/api/devices?run=none"), json::object());
 }
 
-// A second host began a minute later.
+// The second host began a minute later.
 TEST_F(Page, DevicesOfEveryHostOnOneClock) {
   write_run("run", 1, kEnd);
   write_file_atomic(runs_ / "run/devices.csv",
@@ -352,7 +353,7 @@ TEST_F(Page, OnlyWhoHasTheTokenIsAnswered) {
   EXPECT_NE(new_token(), new_token());
 }
 
-// A browser sends the cookies of a host to all its ports.
+// A browser sends a host's cookies to all ports of the host.
 TEST_F(Page, ServersInOneBrowserKeepTheirCookiesApart) {
   serve("secret");
   const char* const tunnel = "127.0.0.1:7001";
@@ -444,7 +445,7 @@ TEST_F(Page, ABrowserKeepsItsConnection) {
   }
 }
 
-// There are more clients than threads, and more bytes than the sockets take at once.
+// There are more clients than threads, and the answers are larger than the sockets' buffers.
 TEST_F(Page, ClientsThatReadNothingKeepNobodyWaiting) {
   const std::string name = write_sweep("results");
   write_file_atomic(runs_ / "results/figure.svg", std::string(12 << 20, ' '));

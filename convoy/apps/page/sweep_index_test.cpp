@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Four cells of a program that fails for seed 1.
+// Returns a plan with four cells of a program that fails for seed 1.
 sweep::SweepPlan plan_of_two_rates() {
   sweep::CommandFlags flags;
   flags.grid.names = {"lr=0.5,0.25"};
@@ -39,7 +39,7 @@ class Sweeps : public ::testing::Test {
     return jobs::open_store((folder_ / folder / "sweep.db").string());
   }
 
-  // Works as a worker does until the sweep has no open cell.
+  // Runs a worker until the sweep has no open cell.
   void work(jobs::JobStore& store, const sweep::StoredSweep& stored) {
     sweep::WorkerOptions options;
     options.name = "me";

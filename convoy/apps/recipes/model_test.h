@@ -35,7 +35,7 @@ inline void write_tensors(const std::filesystem::path& file, const Tensors& tens
   io::write_safetensors(file, std::move(sources));
 }
 
-// Copies model and tokenizer into `folder`.
+// Copies a model and its tokenizer into `folder`.
 inline void make_model(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   fs::create_directories(folder);
@@ -44,7 +44,7 @@ inline void make_model(const std::filesystem::path& folder) {
       if (entry.is_regular_file()) fs::copy_file(entry.path(), folder / entry.path().filename());
 }
 
-// The tiny Gemma 3 of tests/golden/train, as the text part of a checkpoint that also sees.
+// Writes the tiny Gemma 3 of tests/golden/train as the text part of a multimodal checkpoint.
 inline void make_nested_model(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   fs::create_directories(folder);

@@ -111,7 +111,7 @@ struct Line {
     append_frame(bytes, kind, exchange, payload);
     EXPECT_EQ(::send(front.get(), bytes.data(), bytes.size(), 0), std::ssize(bytes));
   }
-  // All but signs of life, which come by the clock.
+  // Returns all frames except Alive, whose number depends on time.
   std::vector<Frame> heard() {
     FrameReader reader;
     read_into(front.get(), reader);
@@ -122,7 +122,7 @@ struct Line {
     }
     return frames;
   }
-  bool is_alive = false;  // a sign of life was heard
+  bool is_alive = false;  // an Alive frame was received
   Descriptor front, engine;
 };
 
@@ -164,7 +164,7 @@ TEST(FrontLink, SaysWhenAClientOrTheFrontIsGone) {
   EXPECT_TRUE(exchanges[0]->is_open());
   line.tell(FrameKind::Gone, 4);
   line.tell(FrameKind::Request, 5, "/b\n");
-  EXPECT_EQ(link.passed_on(std::chrono::seconds(10)).size(), 1);  // read after Gone
+  EXPECT_EQ(link.passed_on(std::chrono::seconds(10)).size(), 1);  // was read after Gone
   EXPECT_FALSE(exchanges[0]->is_open());
   line.front.reset();
   link.passed_on(std::chrono::seconds(10));

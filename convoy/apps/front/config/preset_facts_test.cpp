@@ -38,7 +38,7 @@ TEST(PresetsOfMachines, AllFitAndThereIsOneForEach) {
     EXPECT_GE(of_machine[machine.name], 1) << machine.name;
 }
 
-// The presets of H100 and H200 compute nothing again that their memory has room for.
+// The presets of H100 and H200 recompute nothing that fits into their memory.
 TEST(PresetsOfMachines, RecomputeNoMoreThanTheirMemoryAsksFor) {
   for (const PresetFacts& preset : preset_facts()) {
     if (preset.settings.train.gradient_checkpointing != "auto" || !preset.machine) continue;
@@ -82,7 +82,8 @@ TEST(PresetsOfMachines, PrintTheEstimateOfTheFormula) {
   }
 }
 
-// No weights and no machine are needed: sizes come from the name, or from config.json.
+// The check needs neither weights nor the machine: the sizes come from the model's name or from
+// config.json.
 TEST(MemoryFit, IsSaidOfGuidesModelsAndMachines) {
   const TemporaryFolder folder;
   const auto check = [&](const std::string& words) {

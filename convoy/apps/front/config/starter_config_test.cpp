@@ -8,7 +8,7 @@
 namespace convoy::apps {
 namespace {
 
-// The lines of the keys in the configuration for rows of these lengths.
+// Returns the lines of keys in the configuration for rows of these lengths.
 std::string configuration(std::vector<int64_t> row_tokens, sizing::Machine machine = {},
                           int64_t positions = 4096) {
   StarterFacts facts{.model = sizing::known_model("smollm2-135m"),
@@ -40,7 +40,7 @@ TEST(StarterConfig, LeavesOutAFewRowsThatAreFarLonger) {
   EXPECT_EQ(line_of(configuration(rows), "max_seq_len"),
             "max_seq_len: 128  # the longest of 200 rows has 3000 tokens; 1 row is longer, "
             "about which data.truncation decides");
-  // Two fifths of the rows are too many to be cut.
+  // Two fifths of the rows are long, too many to be cut.
   std::fill(rows.begin() + 120, rows.end(), 3000);
   EXPECT_EQ(line_of(configuration(rows), "max_seq_len"),
             "max_seq_len: 3008  # the longest of 200 rows has 3000 tokens");

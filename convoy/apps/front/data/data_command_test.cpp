@@ -82,7 +82,7 @@ TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
   const auto rendered =
       data("tokens --data pairs.jsonl --schema preference --render --limit 1 --quiet " + model);
   EXPECT_EQ(rendered.out, "row 1, chosen:\n1 + 1 = 2\nrow 1, rejected:\n1 + 1 = 11\n");
-  // In the form of messages one side of the pair would be lost.
+  // In the form `messages`, one side of the pair would be lost.
   const auto converted = data("convert pairs.jsonl a.jsonl --schema preference --to messages");
   EXPECT_NE(converted.code, 0);
   EXPECT_NE(converted.out.find("a preference has two completions"), std::string::npos)
@@ -221,7 +221,7 @@ TEST_F(DataCommand, ValidateSaysWhatATrainingWould) {
       folder_.path() / "empty.jsonl",
       fmt::format("{0}{1}\n{0}{2}\n", user, R"({"role": "assistant", "content": "2"}]})",
                   R"({"role": "assistant", "content": ""}]})"));
-  // Training drops such a row and says so.
+  // Training drops such a row and reports it.
   for (const std::string& with : {std::string(), fmt::format(" --model '{}'", model)}) {
     const auto empty = data("validate empty.jsonl" + with);
     EXPECT_EQ(empty.code, 0) << empty.out;

@@ -44,13 +44,13 @@ TEST(Completion, LeavesFilesToTheShell) {
   EXPECT_TRUE(words_for({"nothing", "--fl"}).empty());
 }
 
-// bash with the file that is installed.
+// Runs bash with the installed completion file.
 TEST(Completion, BashCompletesBehindAnEqualsSign) {
   const testing::TemporaryFolder folder;
   std::ofstream(folder.path() / "try.sh")
       << "PATH=\"$CONVOY_BIN_DIR:$PATH\"\n"
          "source \"$CONVOY_SOURCE_DIR/completions/convoy.bash\"\n"
-         "compopt() { :; }\n"  // bash has it only while it completes
+         "compopt() { :; }\n"  // exists only during a completion
          "try() {\n"
          "  COMP_LINE=$1 COMP_POINT=${#1}\n"
          "  _convoy\n"

@@ -31,7 +31,7 @@ class ProcessCommand : public ::testing::Test {
     write_file_atomic(folder_ / name, text);
   }
 
-  // stdout and stderr.
+  // Runs the command; `out` is stdout and stderr.
   testing::ScriptEnd run(const std::string& arguments, const std::string& variables = "") {
     return testing::run_script(
         folder_.path(),
@@ -62,7 +62,7 @@ class ProcessCommand : public ::testing::Test {
 TEST_F(ProcessCommand, TheDryRunTellsRowsStagesAndPromptAndStartsNothing) {
   const json told = plan("--samples 3 --max-tokens 100 --max-iterations 1 --world-size 2");
   EXPECT_EQ(told["rows"], 3);
-  // Each row has 3 solutions, 3 judgements, and 3 improvements, which are judged.
+  // Each row has 3 solutions, 3 judgements, and 3 improvements, which are judged too.
   EXPECT_EQ(told["requests_at_most"], 3 * (3 + 3 + 6));
   EXPECT_EQ(told["new_tokens_at_most"], 3 * 3 * (100 + 1024 + 100 + 1024));
   EXPECT_EQ(told["workers"], "2 workers on cpu");
@@ -84,7 +84,7 @@ TEST_F(ProcessCommand, APlainPromptOfOnesOwnIsTakenAsItIs) {
             "<|im_start|>");
 }
 
-// Zero is a value everywhere, and flags beat the file whatever their value.
+// Zero is a value like any other, and a flag overrides the file whatever its value.
 TEST_F(ProcessCommand, FlagsBeatTheFileAlsoWhereTheyAreZeroOrTheDefault) {
   write("c.yaml",
         "improve: {max_iterations: 5}\ngenerate: {max_tokens: 10}\nevaluate: {max_tokens: 1}\n");
@@ -101,7 +101,7 @@ TEST_F(ProcessCommand, FlagsBeatTheFileAlsoWhereTheyAreZeroOrTheDefault) {
   EXPECT_EQ(plan("generate.n=2 --num-examples 1")["requests_at_most"], 2 * (1 + 1 + 4));
 }
 
-// The guide's command lines; only the model and the start are replaced.
+// The guide's command lines, with another model and another program as worker.
 TEST_F(ProcessCommand, TakesTheGuidesCommandLines) {
   const std::string cached = "hub/hub/datasets--AI-MO--NuminaMath-1.5/";
   write(cached + "refs/main", "abc");
@@ -138,7 +138,7 @@ TEST_F(ProcessCommand, WhatHasNoMeaningAnyMoreSaysSoInOneLine) {
 }
 
 TEST_F(ProcessCommand, SaysWhatIsMissing) {
-  // The guide's lines as they stand: its model and data set have a name here.
+  // The guide's lines with their own model and data set, whose names Convoy knows.
   for (const char* line : {"--dataset rows.jsonl", "--world-size 2",
                            "--dataset numina_math --force-download --batch-size 4 --optimize-gpu "
                            "--no-warnings"}) {
@@ -198,7 +198,7 @@ TEST_F(ProcessCommand, BadRowsStopWhereThatIsWanted) {
   EXPECT_NE(end.out.find("rows.jsonl:2"), std::string::npos) << end.out;
 }
 
-// A dry run and a run give the same error, and the run leaves nothing behind.
+// A dry run and a run give the same error, and the run writes nothing.
 TEST_F(ProcessCommand, DataThatCanNotServeIsToldBeforeTheStart) {
   write("empty.jsonl", "");
   write("other.jsonl", "{\"a\": 1}\n{\"a\": 2}\n");
@@ -223,7 +223,7 @@ TEST_F(ProcessCommand, DataThatCanNotServeIsToldBeforeTheStart) {
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
 }
 
-// The plan is made before the program that computes is looked for.
+// The plan is checked before the worker program is searched.
 TEST_F(ProcessCommand, OtherRowsOfTheSameSetAreRefusedByTheirName) {
   const auto start = [&](const std::string& selection) {
     return process("--dataset rows.jsonl --output o.jsonl " + selection, "CONVOY_WORKER=$PWD/none");
@@ -264,7 +264,7 @@ TEST_F(ProcessCommand, NoOutputReplacesOrBecomesAnInput) {
     for (const char* how : {" --dry-run", ""}) {
       const testing::ScriptEnd end = process(std::string(line) + how);
       if (end.code == 10 && std::string(line).find("manifest.json,rows") != std::string::npos)
-        continue;  // no file fits that pattern yet
+        continue;  // no file matches the pattern yet
       EXPECT_EQ(end.code, 2) << line << "\n" << end.out;
       EXPECT_NE(end.out.find("the output"), std::string::npos) << line << "\n" << end.out;
     }

@@ -22,7 +22,7 @@ using ::testing::internal::GetCapturedStderr;
 
 class FolderNodesTest : public ::testing::Test {
  protected:
-  // The node has a store of its own, so that no server is started.
+  // The node has its own store, so no server is started.
   std::unique_ptr<FolderNodes> node(int64_t rank) const {
     settings::WorkerSettings workers;
     workers.num_nodes = 2;
@@ -33,7 +33,8 @@ class FolderNodesTest : public ::testing::Test {
   void share(const FolderNodes& zero) const {
     zero.share({.store = "ledger.db", .configuration = ours_, .data_hash = "d", .selection = {}});
   }
-  // Messages of the second node until `then` has run, and the run that it joins.
+  // Lets the second node wait while `then` runs. Returns the run that it joins, and stores its
+  // messages in `said_`.
   std::optional<SharedRun> joins_after(const std::function<void()>& then) {
     const auto one = node(1);
     CaptureStderr();
@@ -88,7 +89,7 @@ TEST_F(FolderNodesTest, ANodeThatComesAfterTheEndIsToldSo) {
 }
 
 TEST_F(FolderNodesTest, ANodeWaitsForARunThatWasStopped) {
-  share(*node(0));  // ended without finish()
+  share(*node(0));  // the node ended without finish()
   std::unique_ptr<FolderNodes> zero;
   EXPECT_TRUE(joins_after([&] {
     zero = node(0);

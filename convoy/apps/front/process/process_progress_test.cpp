@@ -28,7 +28,7 @@ TEST(ProcessProgress, ARowOfEventsCountsDoneAndFailed) {
 
   telemetry::EventLog events(folder / "events.jsonl", Log(LogLevel::Quiet));
   ProcessProgress progress(events, *store, {.group = group, .folder = folder.path(), .rows = 4});
-  progress.add({});  // too soon: nothing is written
+  progress.add({});  // too soon for another line
   progress.finish(20.5);
   const auto written = telemetry::read_events(folder / "events.jsonl");
   ASSERT_EQ(written.size(), 1U);

@@ -22,16 +22,16 @@ TEST(ProcessSampling, TheModelsFileCountsWhereNoSourceOfTheConfigurationDoes) {
   const std::string line = settle_process_sampling(config, model_sampling());
   const settings::DrawSettings& draw = config.settings.generate;
   EXPECT_EQ(draw.temperature, 0.7);
-  EXPECT_EQ(draw.top_p, 0.9);  // as given, though it is the default too
+  EXPECT_EQ(draw.top_p, 0.9);  // given, though it equals the default
   EXPECT_EQ(draw.top_k, 20);
   EXPECT_EQ(draw.max_tokens, 64);
   EXPECT_EQ(config.settings.improve.temperature, 0.1);
   EXPECT_EQ(config.settings.improve.top_p, 0.8);
-  EXPECT_EQ(config.settings.evaluate.temperature, 0.3);  // the judge's own
+  EXPECT_EQ(config.settings.evaluate.temperature, 0.3);  // the judge has its own temperature
   EXPECT_EQ(line,
             "sampling: top_p 0.9, max_new_tokens 64 as given; temperature 0.7, top_k 20 by "
             "m/generation_config.json");
-  // The run's record says so, and the workers read it.
+  // The run's record shows the origin of the value, and the workers read the value.
   EXPECT_EQ(config.resolved.value("generate.top_k").origin, "decided: m/generation_config.json");
   EXPECT_NE(config.resolved.yaml().find("temperature: 0.7"), std::string::npos);
 }

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 
 class ProcessWorkersTest : public ::testing::Test {
  protected:
-  // Eight GPUs, a driver, a LibTorch with CUDA by its files, and a worker that says what it sees.
+  // Sets up eight GPUs, a driver, the files of a LibTorch with CUDA, and a worker that prints which
+  // devices it sees.
   void SetUp() override {
     const fs::path programs = std::getenv("CONVOY_BIN_DIR");
     for (const char* library : {"libfake_nvml.so", "libfake_cuda.so"})
@@ -65,7 +66,7 @@ class ProcessWorkersTest : public ::testing::Test {
         nlohmann::json::parse(end.out.substr(0, end.out.rfind('}') + 1), nullptr, false);
     return plan.is_object() ? plan.value("workers", "") : end.out;
   }
-  // The devices visible to the workers of a run, in order.
+  // Returns the devices that the workers of a run see, in order.
   std::vector<std::string> seen(const std::string& arguments) {
     const testing::ScriptEnd end = process(arguments);
     EXPECT_EQ(end.code, 2) << end.out;

@@ -34,8 +34,8 @@ class TrainCommand : public ::testing::Test {
     write_file_atomic(folder_ / "rows.jsonl", "{}\n");
   }
 
-  // Runs `convoy train ARGUMENTS` with `script` as the worker, in the folder. Returns the exit
-  // code.
+  // Runs `convoy train ARGUMENTS` in the test's folder, with `script` as the worker. Returns the
+  // exit code.
   int train(const std::string& arguments, const std::string& script) {
     return run("train " + arguments, script);
   }
@@ -122,7 +122,7 @@ TEST_F(TrainCommand, ARunThatIsRefusedBeforeItStartsLeavesNoFolder) {
   EXPECT_FALSE(fs::exists(folder_ / "out"));
   EXPECT_EQ(train("sums.yaml", refuse + "exit 10"), 10);
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
-  // A run that has begun is kept, and so are files that others put there.
+  // A run that has begun is kept, and so are files that another program wrote into the folder.
   EXPECT_EQ(train("sums.yaml --output-dir begun",
                   refuse + "echo '{\"starts\": [{}]}' > $3/run.json\nexit 10"),
             10);
@@ -244,7 +244,7 @@ TEST_F(TrainCommand, DryRunLeavesNoRunFolder) {
 }
 
 TEST_F(TrainCommand, TwoJobsDoNotShareARunFolder) {
-  // The script starts the same run once more while it runs itself.
+  // While it runs, the script starts the same run a second time.
   const std::string script = fmt::format(
       "[ -n \"$INNER\" ] && exit 0; INNER=1 {}/convoy train sums.yaml --output-dir out; test $? = "
       "2",
@@ -253,7 +253,8 @@ TEST_F(TrainCommand, TwoJobsDoNotShareARunFolder) {
   EXPECT_NE(output_.find("in use by process"), std::string::npos) << output_;
 }
 
-// Without node ranks either launcher may become node 0; the other uses node 0's run folder.
+// Without node ranks either launcher may become node 0. The other launcher uses node 0's run
+// folder.
 TEST_F(TrainCommand, TwoLaunchersOfOneHostShareTheRunFolderOfTheirJob) {
   const std::string folder = (folder_ / "out").string();
   const std::string node = fmt::format(
@@ -272,7 +273,7 @@ TEST_F(TrainCommand, TwoLaunchersOfOneHostShareTheRunFolderOfTheirJob) {
         << output_;
 }
 
-// Nodes that see no folder in common: each has its own, and only rank 0's must have the
+// The nodes share no folder: each has a run folder of its own, and only rank 0's node needs the
 // configuration.
 TEST_F(TrainCommand, NodeThatTakesPartNeedsNeitherTheRunFolderNorTheConfiguration) {
   const std::string job = fmt::format(
@@ -339,7 +340,8 @@ TEST_F(TrainCommand, FilesAndVariablesOfOtherLaunchersSayHowManyRanks) {
   EXPECT_NE(output_.find("--nproc-per-node 2: accelerate.yaml:2"), std::string::npos) << output_;
   EXPECT_EQ(json::parse(read_file(folder_ / "a/run.json"))["origins"]["parallel.strategy"],
             "accelerate.yaml:1");
-  // The file that `accelerate config` wrote counts when it is named; unread it is said.
+  // A file that `accelerate config` wrote is read only if it is named. Otherwise a note says that
+  // it is not read.
   const std::string wrote = (folder_ / "hub/accelerate/default_config.yaml").string();
   write_file_atomic(wrote, "num_processes: 2\n");
   const std::string unread = wrote + ", which `accelerate config` wrote, is not read";
@@ -350,12 +352,12 @@ TEST_F(TrainCommand, FilesAndVariablesOfOtherLaunchersSayHowManyRanks) {
   EXPECT_EQ(output_.find(unread), std::string::npos) << output_;
   EXPECT_NE(output_.find("rank of 2"), std::string::npos) << output_;
   ::unsetenv("HF_HOME");
-  // No variable that turns a network off is ever set.
+  // Convoy never sets a variable that turns off a network.
   EXPECT_EQ(train("sums.yaml --devices cpu", "echo \"[$NCCL_IB_DISABLE$NCCL_P2P_DISABLE]\""), 0);
   EXPECT_NE(output_.find("[]"), std::string::npos) << output_;
 }
 
-// The words of SFT-Play's make targets.
+// The words that SFT-Play's make targets pass.
 TEST_F(TrainCommand, WordsThatNameNodesAreFlags) {
   const std::string dry = "sums.yaml --devices cpu --nproc 2 --placement ";
   EXPECT_EQ(train(dry + "NNODES=2 NODE_RANK=1 MASTER_ADDR=10.0.0.9 MASTER_PORT=29501", "exit 0"), 0)
@@ -395,7 +397,7 @@ TEST_F(TrainCommand, ADeepSpeedFileIsCheckedAgainstTheRanks) {
   EXPECT_NE(output_.find("no multiple of 5 ranks"), std::string::npos) << output_;
 }
 
-// A stand-in named tensorboard that says how it was called and when it was ended.
+// A stand-in for the program tensorboard, which records its call and its end.
 TEST_F(TrainCommand, TensorBoardStartsAndEndsWithTheRun) {
   const fs::path program = folder_ / "bin" / "tensorboard";
   write_file_atomic(program,
@@ -418,7 +420,7 @@ TEST_F(TrainCommand, TensorBoardStartsAndEndsWithTheRun) {
   EXPECT_TRUE(fs::exists(folder_ / "a/logs/tensorboard.log"));
 }
 
-// All runs beside each other have one server: the second run finds it.
+// All runs of a folder share one server, so the second run finds it.
 TEST_F(TrainCommand, TensorBoardMayStayForAllRunsOfAFolder) {
   const fs::path program = folder_ / "bin" / "tensorboard";
   write_file_atomic(program,

@@ -23,7 +23,7 @@ class TrainNodeConfig : public ::testing::Test {
     found_.rest = {(folder_.path() / "sums.yaml").string(), "train.output_dir=runs/a"};
   }
 
-  // Reads what the words of the command say.
+  // Reads the configuration of the command's words.
   TrainStart start() {
     found_.documents = settings::read_train_documents(config_sources(found_.rest, ""));
     return read_start();
@@ -78,7 +78,7 @@ TEST_F(TrainNodeConfig, EachFileIsReadOnce) {
   }
 }
 
-// The node learns late that it has rank 0.
+// The node learns only during the rendezvous that it has rank 0.
 TEST_F(TrainNodeConfig, NodeThatWaitedSaysWhatItLacksWithItsOtherErrors) {
   found_.rest.push_back("train.batch_size=4");
   EXPECT_FALSE(read_node_config(start()).is_here);

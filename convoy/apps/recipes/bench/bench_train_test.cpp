@@ -59,7 +59,7 @@ TEST(BenchTrain, GlobalBatchIsMadeUpByAccumulation) {
   EXPECT_THROW(bench(flags), ConfigError);
 }
 
-// The keys that scripts written for tprimat's files read.
+// The file has the keys that scripts for tprimat's files read.
 TEST(BenchTrain, WritesTheFileOfTheField) {
   const testing::TemporaryFolder folder;
   settings::BenchTrainFlags flags = short_rows("full");

@@ -10,7 +10,7 @@
 namespace convoy::recipes {
 namespace {
 
-// The lines of a person, who types them into a pipe in the place of the standard input.
+// A pipe replaces the standard input; the test writes the lines of a user into it.
 class TypedLines : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(::dup2(typed_.read_end.get(), STDIN_FILENO), STDIN_FILENO); }

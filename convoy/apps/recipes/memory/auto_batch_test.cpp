@@ -43,7 +43,7 @@ TEST(AutoBatch, ANumberStays) {
 
 TEST(AutoBatch, RowsAreBoundByDataAndStep) {
   const auto most = [](settings::TrainingSettings train, int64_t ranks, double tokens = 100) {
-    train.steps = 10;  // so that no epoch counts
+    train.steps = 10;  // steps limit the run, not epochs
     return most_batch_rows(train, {1000, tokens, ranks}).rows;
   };
   EXPECT_EQ(most(wished(kAuto, 1), 1), 1000);
@@ -58,7 +58,7 @@ TEST(AutoBatch, RowsAreBoundByDataAndStep) {
   EXPECT_EQ(most_batch_rows(train, {180, 100, 1}).rows, 8) << "it goes down from there";
 }
 
-// 180 rows in one step would be three steps in three epochs.
+// With all 180 rows in a single step, three epochs would be only three steps.
 TEST(AutoBatch, AnEpochKeepsItsSteps) {
   const RowLimit most = most_batch_rows(wished(kAuto, 1), {180, 50, 1});
   EXPECT_EQ(most.rows, 5);

@@ -10,7 +10,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Steps of two micro-batches. Counts the passes, and requests a stop in one of them.
+// Has steps of two micro-batches. Counts the passes, and requests a stop during one of them.
 class ProbedToy {
  public:
   explicit ProbedToy(int stop_at) {

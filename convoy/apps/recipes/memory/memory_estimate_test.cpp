@@ -22,7 +22,7 @@
 namespace convoy::recipes {
 namespace {
 
-// Keys of config.json that a family has in addition to the sizes.
+// The keys of config.json that a family needs beside the sizes.
 const std::map<std::string, std::string> kMore = {
     {"llama", R"(, "attention_bias": true, "mlp_bias": true)"},
     {"qwen2", R"(, "tie_word_embeddings": true)"},
@@ -49,7 +49,7 @@ io::JsonReader config_of(const std::string& family) {
   return {io::parse_json(text, "config.json"), "config.json"};
 }
 
-// DoRA starts from the norms of weights, which need values.
+// Makes a model. DoRA starts from the norms of weights, so it needs their values.
 std::unique_ptr<nn::CausalLm> model_of(const architecture::DecoderSpec& spec,
                                        const std::string& dtype, bool has_values) {
   const auto options = at::TensorOptions().dtype(device::parse_dtype(dtype));

@@ -41,7 +41,7 @@ std::vector<sizing::StateSharing> candidates() {
   return list;
 }
 
-// Pieces are rounded up.
+// Compares byte counts with a tolerance, because pieces are rounded up.
 void expect_about(int64_t found, int64_t wanted) {
   EXPECT_LE(std::abs(found - wanted), 100) << found << " instead of " << wanted;
 }
@@ -103,7 +103,8 @@ TEST(MemoryPlan, WeightsInCodesCountTheirBytes) {
   for (const nn::NamedTensor& leaf : lora.parameters()) trained += leaf.value.numel();
   const sizing::MemoryPlan plan =
       sizing::plan_memory({.shape = training_shape(*model), .micro_batch_tokens = 64}, {});
-  // Half a byte, one in 64 weights, and two fp32 in 16,384 and in each weight.
+  // A weight takes half a byte for its code, 1/64 byte for its block's absmax, and a share of two
+  // fp32 numbers per 16,384 weights and per tensor.
   const auto bytes = static_cast<double>(plan.weight_bytes - 2 * (before - coded) - 4 * trained);
   EXPECT_NEAR(bytes / static_cast<double>(coded), 0.5 + 1.0 / 64, 0.002);
   EXPECT_EQ(plan.packed_bytes, 0);

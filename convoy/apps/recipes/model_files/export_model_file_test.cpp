@@ -120,7 +120,7 @@ TEST_F(ExportFile, AnAdapterAloneIsALoraFile) {
   std::vector<float> values(static_cast<size_t>(wanted_a.numel()));
   gguf::decode(place->type, file.stored(*place), values);
   EXPECT_TRUE(at::tensor(values).view_as(wanted_a).equal(wanted_a.to(at::kFloat)));
-  // The file is no model, and it can be converted back to the PEFT adapter.
+  // The file cannot be opened as a model, but it can be converted back to the PEFT adapter.
   EXPECT_NE(refusal_of([&] { io::ModelFolder::open(wanted.output); }).find("--base MODEL"),
             std::string::npos);
   const fs::path back = folder_ / "back";
@@ -226,7 +226,7 @@ TEST_F(ExportFile, AdaptersOfSeveralScalesKeepThemInALoraFile) {
 }
 
 TEST_F(ExportFile, ComputesWhatTheFolderComputes) {
-  for (const char* type : {"f32", "bf16"}) {  // the model's own type is bf16
+  for (const char* type : {"f32", "bf16"}) {  // bf16 is the model's own dtype
     fs::remove(folder_ / "out.gguf");
     export_model_file(flags(tally(), type), quiet());
     EXPECT_TRUE(logits((folder_ / "out.gguf").string()).equal(logits(tally().string()))) << type;
@@ -277,7 +277,7 @@ std::optional<TurnTexts> texts_of(const fs::path& folder, const std::string& cha
 }
 
 TEST_F(ExportFile, TurnTextsAreThoseOfTheChatTemplate) {
-  // Like the template of SmolLM2, this one adds a system turn where there is none.
+  // Like SmolLM2's template, this template adds a system turn if there is none.
   const auto usual = texts_of(folder_.path(),
                               "{% for m in messages %}{% if loop.first and m.role != 'system' "
                               "%}<|s|>system\nBe kind.<|e|>\n"
@@ -289,7 +289,7 @@ TEST_F(ExportFile, TurnTextsAreThoseOfTheChatTemplate) {
   EXPECT_EQ(usual->user_before, "<|s|>user\n");
   EXPECT_EQ(usual->assistant_before, "<|s|>assistant\n");
   EXPECT_EQ(usual->prompt, "<|s|>assistant\n");
-  // This template has no system turns.
+  // This template refuses system turns.
   const auto none = texts_of(
       folder_.path(),
       "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}"
@@ -298,7 +298,7 @@ TEST_F(ExportFile, TurnTextsAreThoseOfTheChatTemplate) {
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->system_after.empty());
   EXPECT_EQ(none->go_template().find(".System"), std::string::npos);
-  // A template that counts turns cannot be said.
+  // A template that counts turns cannot be expressed as texts.
   EXPECT_FALSE(texts_of(folder_.path(),
                         "{% for m in messages %}<{{ loop.index }}>{{ m.role }}:{{ m.content }}"
                         "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"));

@@ -68,7 +68,7 @@ class Merge : public ::testing::Test {
   convoy::testing::TemporaryFolder folder_;
 };
 
-// The adapter lora: rank 2 at the queries, alpha 7.
+// Adds the adapter `lora` to the queries' weight: rank 2, alpha 7.
 at::Tensor summed_query(const Tensors& base, const fs::path& adapter) {
   const Tensors leaves = read_tensors(adapter / "adapter_model.safetensors");
   const std::string module = "base_model.model.model.layers.0.self_attn.q_proj";
@@ -89,7 +89,7 @@ TEST_F(Merge, TheTemplateIsThatOfTheAdapter) {
 
 TEST_F(Merge, SaysOnceWhatTheTokenizerCannotSpell) {
   Json tokenizer = io::read_json_file(model() / "tokenizer.json");
-  tokenizer["model"]["vocab"].erase("\u0100");  // the byte 0
+  tokenizer["model"]["vocab"].erase("\u0100");  // the token of the byte 0
   write_file_atomic(model() / "tokenizer.json", tokenizer.dump());
   settings::ModelSourceFlags source;
   source.model = model().string();
@@ -111,7 +111,7 @@ TEST_F(Merge, TextsEndAsThoseOfTheAdapter) {
   merge("auto", copy);
   EXPECT_EQ(io::read_json_file(merged() / "generation_config.json").at("eos_token_id"),
             (Json{1, 2}));
-  // TRL saves the tokenizer beside the adapter.
+  // TRL saves the tokenizer into the adapter's folder.
   fs::remove(copy / "generation_config.json");
   write_file_atomic(copy / "tokenizer_config.json", R"({"eos_token": "<|start|>"})");
   merge("auto", copy);
@@ -169,7 +169,7 @@ TEST_F(Merge, DtypeConvertsEveryWeightAndTheConfigFollows) {
   }
 }
 
-// When the sum in fp32 lies between two numbers of the type, its last bit decides.
+// If the fp32 sum lies halfway between two numbers of the dtype, its last bit decides.
 TEST_F(Merge, IsWhatPeftMerges) {
   for (const auto& [dtype, name, places] :
        {std::tuple{at::kHalf, "fp16", 11}, std::tuple{at::kBFloat16, "bf16", 8}}) {
@@ -236,7 +236,7 @@ TEST_F(Merge, WhatIsMissingIsAskedFor) {
   EXPECT_THROW(merge_adapter(source, flags, {}, quiet), ConfigError);
   source.adapter = adapter().string();
   EXPECT_THROW(merge_adapter(source, flags, {}, quiet), ConfigError);
-  flags.output = model().string();  // not empty
+  flags.output = model().string();  // the folder is not empty
   EXPECT_THROW(merge_adapter(source, flags, {}, quiet), ConfigError);
 }
 

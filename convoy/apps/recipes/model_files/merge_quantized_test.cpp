@@ -32,7 +32,7 @@ class QuantizedMerge : public ::testing::Test {
   }
   fs::path output() const { return folder_ / "merged"; }
 
-  // model() in nf4.
+  // Returns the folder of model() quantised to nf4.
   fs::path coded_folder() const {
     const fs::path folder = folder_ / "coded";
     if (!fs::exists(folder))
@@ -41,7 +41,7 @@ class QuantizedMerge : public ::testing::Test {
                                        [](int64_t, int64_t) {});
     return folder;
   }
-  // model() with other weights.
+  // Returns the folder of a model like model() with other weights.
   fs::path other_model() const {
     const fs::path folder = folder_ / "other";
     testing::make_model(folder);
@@ -75,7 +75,7 @@ class QuantizedMerge : public ::testing::Test {
     return "";
   }
 
-  // Hidden states of a few rows of text, in fp32.
+  // Returns the hidden states of a few rows of text, in fp32.
   at::Tensor hidden_states(const ModelRequest& request) const {
     const at::NoGradGuard no_grad;
     const LoadedModel loaded = load_model(request, kQuiet);

@@ -25,7 +25,7 @@ fs::path source(const std::string& path) {
   return fs::path(root ? root : ".") / path;
 }
 
-// The bundled model, to be spoilt.
+// A copy of the bundled model, which the test damages.
 class Copy {
  public:
   Copy() { fs::copy(source("examples/tally-3m"), folder_ / "m", fs::copy_options::recursive); }
@@ -41,7 +41,7 @@ class Copy {
   testing::TemporaryFolder folder_;
 };
 
-// The error of loading it; "" when it loads.
+// Returns the error of loading the model, or "" if it loads.
 std::string refusal_of_loading(const std::string& folder) {
   try {
     load_model({.name = folder}, Log(LogLevel::Quiet));
@@ -92,7 +92,7 @@ TEST(ModelCheck, SaysWhatDoesNotFitHere) {
   };
   const int64_t one_rank = fits(int64_t{1} << 40).at("bytes_per_rank")[0];
   EXPECT_EQ(fits(int64_t{1} << 40).at("fits_here").dump(), "[true,true,true,true]");
-  // Ranks on CPUs share the memory of their machine.
+  // The ranks on CPUs share the memory of their machine.
   EXPECT_EQ(fits(one_rank).at("fits_here").dump(), "[true,false,false,false]");
   EXPECT_EQ(fits(one_rank - 1).at("fits_here").dump(), "[false,false,false,false]");
   const auto text = [&](int64_t memory_bytes) {
@@ -149,7 +149,7 @@ TEST(ModelCheck, RefusesInTheWordsOfLoading) {
   }
 }
 
-// Nothing is said of the weights, because no known configuration could be compared with them.
+// The check does not compare the weights, because this model's configuration is unknown.
 TEST(ModelCheck, SaysWhatAModelThatIsNotThereNeeds) {
   const Copy model;
   model.edit("config.json", [](auto& config) { config["model_type"] = "qwen3_moe"; });

@@ -28,7 +28,7 @@ TEST(ApiLogprobs, BytesOfTokensJoinToTheText) {
     EXPECT_EQ(bytes, text) << name;
     EXPECT_TRUE(has_part_of_letter) << name;
   }
-  // A vocabulary with pieces for bytes.
+  // The vocabulary has pieces for bytes.
   const text::Tokenizer tokenizer = tokenizer_of("tests/golden/text/metaspace");
   std::string bytes;
   for (const int32_t id : tokenizer.encode("a\U0001F308", text::SpecialTokens::Omit).ids)
@@ -53,14 +53,14 @@ TEST(ApiLogprobs, PartsJoinToTheWhole) {
   const Json whole = LogprobWriter(ApiKind::Completion, tokenizer).next(all);
   EXPECT_EQ(whole["token_logprobs"], Json({-0.5, -1, -2}));
   EXPECT_EQ(whole["text_offset"], Json({0, 1, 2}));
-  // The token itself stands beside the likeliest ones.
+  // The list has the picked token and the most likely token.
   EXPECT_EQ(whole["top_logprobs"][1].size(), 2u);
   EXPECT_TRUE(LogprobWriter(ApiKind::Chat, tokenizer).next({ids, {}, {}}).is_null());
 }
 
 TEST(ApiLogprobs, OffsetsCountLettersOfTheText) {
   const text::Tokenizer tokenizer = tokenizer_of("examples/tally-3m");
-  // The rainbow's four bytes are several tokens of one place.
+  // The rainbow's four bytes are several tokens with the same offset.
   const std::vector<int32_t> ids =
       tokenizer.encode("\u00e9\U0001F308x", text::SpecialTokens::Omit).ids;
   const std::vector<float> logprobs(ids.size(), -1);

@@ -33,7 +33,7 @@ TEST(ApiRequest, DefaultsAreTheUsualValues) {
   EXPECT_FALSE(chat.seed);
   EXPECT_FALSE(chat.streams);
   const ApiRequest text = parse_api_request(ApiKind::Completion, R"({"model":"m","prompt":"a"})");
-  EXPECT_EQ(text.sampling.max_new_tokens, 16);  // as OpenAI's API
+  EXPECT_EQ(text.sampling.max_new_tokens, 16);  // the default of OpenAI's API
 }
 
 TEST(ApiRequest, TheModelsOwnSamplingCountsWhereTheRequestSaysNothing) {
@@ -169,7 +169,7 @@ TEST(ApiRequest, CallsOfFormerTurnsAreReadAsTemplatesReadThem) {
   expect_refused(ApiKind::Chat, messages_with("[5]"), "messages[0].tool_calls[0]");
   expect_refused(ApiKind::Chat, messages_with(R"([{"function":{"name":"f","arguments":5}}])"),
                  "messages[0].tool_calls[0].function.arguments");
-  // A model's broken call does not end its conversation.
+  // A broken call that the model wrote does not end the conversation.
   for (const std::string broken : {"{", "5", "no JSON"})
     EXPECT_EQ(parse_api_request(
                   ApiKind::Chat,
@@ -197,7 +197,7 @@ void expect_refused_message(const std::string& fields, const std::string& parame
 }
 
 TEST(ApiRequest, FieldsOfMessagesAreGivenToTheTemplateOrRefused) {
-  // The openai package writes an answer that it got in this form (model_dump()).
+  // The openai package returns an answer in this form (model_dump()).
   const Json given_back = message_of(
       R"({"content":"a","refusal":null,"role":"assistant","annotations":[],"audio":null,)"
       R"("function_call":null,"tool_calls":null})");
@@ -207,7 +207,7 @@ TEST(ApiRequest, FieldsOfMessagesAreGivenToTheTemplateOrRefused) {
       R"({"role":"tool","content":"3","name":"f","tool_call_id":"c","reasoning_content":"t"})");
   EXPECT_EQ(named["name"], "f");
   EXPECT_EQ(named["reasoning_content"], "t");
-  // LangChain gives calls this form when it puts them together from a stream.
+  // LangChain gives calls this form when it joins the pieces of a stream.
   const Json call = message_of(
       R"({"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"c","type":"function",)"
       R"("function":{"name":"f","arguments":"{}"}}]})");
@@ -271,7 +271,7 @@ TEST(ApiRequest, RefusalsNameWhatIsServed) {
   }
 }
 
-// Each of these values would take minutes, or be sent back whole.
+// Each of these values would take minutes, or be repeated as a whole in the answer.
 TEST(ApiRequest, HugeValuesAreRefusedInAFewWords) {
   std::string biases = "\"0\":1";
   for (int id = 1; id < 500'000; ++id) biases += ",\"" + std::to_string(id) + "\":1";

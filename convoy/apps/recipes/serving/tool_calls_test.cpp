@@ -12,7 +12,8 @@
 namespace convoy::recipes {
 namespace {
 
-// "text|name(arguments)|...", however the text comes: whole, or in pieces of `bytes`.
+// Reads the answer in pieces of `bytes` bytes. Returns "text|name(arguments)|...", which does not
+// depend on the pieces.
 std::string read_in_pieces(ToolFormat format, const std::string& answer, size_t bytes) {
   ToolCallReader reader(format);
   ToolCallReader::Found all;
@@ -47,7 +48,7 @@ TEST(ToolCalls, HermesCallsStandAmongText) {
   expect(R"(<tool_call>{"arguments": { "n" : 20000000000000000001, "x":[1.50, {"arguments":2}]} ,)"
          R"( "name":"f"}</tool_call>)",
          R"(|f{ "n" : 20000000000000000001, "x":[1.50, {"arguments":2}]})");
-  // A tag is missing.
+  // A tag is missing in each answer.
   expect(R"(a <tool_call>{"name":"f","arguments":{}})", "a|f{}");
   expect(R"(<tool_call>{"name":"f"} <tool_call>{"name":"g"}</tool_call>)", "|f{}|g{}");
 }
