@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks the settings of a task that learns from rewards: settings that it would ignore are refused.
+// Checks the settings of a task that learns from rewards: settings that it would ignore are
+// refused.
 #pragma once
 
 #include "convoy/core/config/resolve.h"

@@ -21,7 +21,7 @@ enum class TaskData {
   Pairs,     // a preferred and a rejected completion of one prompt, in data.train_path
   Judged,    // single completions, each called a good or a bad one, in data.train_path
   Problems,  // problems of data.train_path with their answers: the rows are made by the model
-  Rollouts,  // problems of data.train_path: the model answers those of a step before the step
+  Rollouts,  // problems of data.train_path: the model answers a step's problems before it
 };
 
 struct TaskFacts {

@@ -146,6 +146,11 @@ struct TrainSettings {
            unpaired_loss_named(preference.loss).estimates_divergence;
   }
 
+  // Optimizer steps that learn from the same items of the data.
+  int64_t steps_per_batch() const {
+    return task_facts().data == TaskData::Rollouts ? policy.inner_steps : 1;
+  }
+
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("seed", seed, "seed of shuffle, dropout, adapter initialisation and sampling")

@@ -17,13 +17,13 @@ namespace convoy::train {
 namespace {
 
 // Sums over the learnt tokens of a step, then their number.
-enum Figure {
-  ClippedTokens,
-  Divergence,
+enum PolicyFigure {
+  NumClippedTokens,
+  DivergenceSum,
   EngineDivergence,
   EngineDifference,
-  NumTokens,
-  NumFigures
+  NumLearntTokens,
+  NumPolicyFigures
 };
 
 at::Tensor tensor_of(const std::vector<Rollout>& rollouts,
@@ -43,12 +43,12 @@ at::Tensor token_figures(const objectives::PolicyTokens& tokens,
                          const objectives::PolicyLosses& losses) {
   const at::Tensor difference_T = tokens.drawn_T - tokens.log_probability_T.detach();
   const at::Tensor none = at::zeros({}, difference_T.options());
-  std::array<at::Tensor, NumFigures> sums;
-  sums[ClippedTokens] = losses.clipped_T.to(at::kDouble).sum();
-  sums[Divergence] = losses.divergence_T.defined() ? losses.divergence_T.sum() : none;
+  std::array<at::Tensor, NumPolicyFigures> sums;
+  sums[NumClippedTokens] = losses.clipped_T.to(at::kDouble).sum();
+  sums[DivergenceSum] = losses.divergence_T.defined() ? losses.divergence_T.sum() : none;
   sums[EngineDivergence] = k3_sum(difference_T);
   sums[EngineDifference] = difference_T.abs().sum();
-  sums[NumTokens] = none + static_cast<double>(difference_T.numel());
+  sums[NumLearntTokens] = none + static_cast<double>(difference_T.numel());
   return at::stack(sums);
 }
 
@@ -59,8 +59,8 @@ data::EncodedRow encoded(const Rollout& rollout) {
   return row;
 }
 
-// What advantages are made of: the rewards, or for RLOO the rewards less the divergence from the
-// reference.
+// Returns the rewards that advantages are made of: as they are, or for RLOO less the divergence from
+// the reference.
 std::vector<double> compared_rewards(const settings::PolicySettings& policy,
                                      const std::vector<Rollout>& rollouts) {
   std::vector<double> rewards;
@@ -117,7 +117,9 @@ bool PolicyObjective::is_learnt(bool is_truncated, double advantage) const {
 // Draws the rollouts of this rank's share of a step: of all its micro-batches together, so that the
 // engine is full.
 void PolicyObjective::draw() {
-  const RolloutTurn turn{.position = position(), .begins = step() % policy_.inner_steps == 0};
+  const int64_t first_step = step() - step() % policy_.inner_steps;
+  const RolloutTurn turn{
+      .first_step = first_step, .position = position(), .begins = step() == first_step};
   std::vector<int64_t> problems;
   for (int64_t number = 0; number < micro_batches_per_step(); ++number)
     for (const int64_t problem : plan_.rows(turn.position, number, rank_))
@@ -239,16 +241,16 @@ MicroBatchLoss PolicyObjective::loss(const PassOptions& options) {
   });
 }
 
-int64_t PolicyObjective::num_figures() const { return NumFigures; }
+int64_t PolicyObjective::num_figures() const { return NumPolicyFigures; }
 
 std::map<std::string, double> PolicyObjective::step_figures(const std::vector<double>& sums) const {
   std::map<std::string, double> named = figures_;
-  if (sums[NumTokens] == 0) return named;
-  const auto mean = [&](Figure figure) { return sums[figure] / sums[NumTokens]; };
-  named["clip_ratio"] = mean(ClippedTokens);
+  if (sums[NumLearntTokens] == 0) return named;
+  const auto mean = [&](PolicyFigure figure) { return sums[figure] / sums[NumLearntTokens]; };
+  named["clip_ratio"] = mean(NumClippedTokens);
   named["kl_engine_trainer"] = mean(EngineDivergence);
   named["logprob_difference"] = mean(EngineDifference);
-  if (policy_.kl_beta > 0) named["kl"] = mean(Divergence);
+  if (policy_.kl_beta > 0) named["kl"] = mean(DivergenceSum);
   return named;
 }
 

@@ -23,9 +23,9 @@
 
 namespace convoy::train {
 
-class PolicyObjective final : public TrainingObjective {
+class PolicyObjective : public TrainingObjective {
  public:
-  // All but the settings outlive it. `plan`: of problems.
+  // All but the settings outlive it. `plan` deals problems.
   PolicyObjective(nn::CausalLm& model, const data::BatchPlan& plan, RolloutSource& source,
                   settings::PolicySettings policy, settings::RolloutSettings rollout,
                   comm::Group& group);
@@ -50,8 +50,8 @@ class PolicyObjective final : public TrainingObjective {
   at::Device device() const override { return model_.device(); }
 
  private:
-  int64_t step() const;                 // of the micro-batch that take() returns next
-  data::StepPosition position() const;  // of its problems
+  int64_t step() const;                 // the step of the micro-batch that take() returns next
+  data::StepPosition position() const;  // the position of its problems
   void draw();
   void share(const data::StepPosition& position);
   void count(const std::vector<RolloutSummary>& all, const std::vector<double>& advantages);
@@ -71,9 +71,9 @@ class PolicyObjective final : public TrainingObjective {
   int rank_ = 0;
   int64_t taken_ = 0;              // micro-batches since steps_.first
   int64_t drawn_turn_ = -1;        // the turn of `rollouts_`: steps divided by inner_steps
-  std::vector<Rollout> rollouts_;  // of this rank
+  std::vector<Rollout> rollouts_;  // this rank's
   StepTotals totals_;
-  std::map<std::string, double> figures_;  // of the rollouts of all ranks
+  std::map<std::string, double> figures_;  // figures of the rollouts of all ranks
   // The micro-batch taken last.
   std::optional<MicroBatch> batch_;
   std::vector<Rollout> batch_rollouts_;

@@ -10,7 +10,7 @@
 namespace convoy::train {
 namespace {
 
-constexpr size_t kWords = 7;  // of a summary, before its rewards
+constexpr size_t kWords = 7;  // words of a summary before its rewards
 
 void pack(const RolloutSummary& summary, std::vector<double>& words) {
   for (const double word :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all ranks know of the rollouts of a step: enough for advantages, the divisor of the loss, and
-// the figures of the step.
+// Summaries of a step's rollouts that all ranks exchange: enough for advantages, the divisor of the
+// loss, and the figures of the step.
 #pragma once
 
 #include <cstdint>

@@ -16,19 +16,19 @@
 
 namespace convoy::train {
 
-// A text of the model for one problem. All log-probabilities are those of the tokens of the text,
-// its end token included.
+// A text of the model for one problem. Log-probabilities are of the tokens of the text, its end
+// token included.
 struct Rollout {
-  int64_t problem = 0;       // row of the plan's data set
-  int64_t sample = 0;        // number within the problem's group
-  std::vector<int32_t> ids;  // the prompt, then the text
+  int64_t problem = 0;            // row of the plan's data set
+  int64_t sample = 0;             // number within the problem's group
+  std::vector<int32_t> ids = {};  // the prompt, then the text
   int64_t prompt_tokens = 0;
-  std::vector<float> drawn;      // of the model that drew the text
-  std::vector<float> reference;  // of the reference; empty: there is none
-  std::vector<double> rewards;   // of each reward, in the order of RolloutSource::reward_names()
-  double reward = 0;             // their weighted sum
-  bool is_truncated = false;     // the limit of new tokens cut it
-  double advantage = 0;          // set by the objective
+  std::vector<float> drawn = {};      // under the model that drew the text
+  std::vector<float> reference = {};  // under the reference; empty: there is none
+  std::vector<double> rewards = {};   // one for each of RolloutSource::reward_names()
+  double reward = 0;                  // their weighted sum
+  bool is_truncated = false;          // the limit of new tokens cut it
+  double advantage = 0;               // set by the objective
 
   int64_t text_tokens() const { return static_cast<int64_t>(ids.size()) - prompt_tokens; }
 };

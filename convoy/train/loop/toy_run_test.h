@@ -144,6 +144,13 @@ class ToyRun {
   }
 
   LoopResult go() {
+    LanguageObjective objective(model, plan, validation_,
+                                settings.train.rows_of_evaluation_batch());
+    return go(objective);
+  }
+
+  // With an objective over `model`.
+  LoopResult go(TrainingObjective& objective) {
     checkpoint::Progress start;
     if (const auto loaded = checkpoints.load_newest()) {
       start = loaded->state.progress;
@@ -165,8 +172,6 @@ class ToyRun {
     telemetry::TrainingLog log(std::move(options), Log(LogLevel::Quiet));
     telemetry::FlightWriter flight;
     const optim::LearningRateSchedule rates = schedule();
-    LanguageObjective objective(model, plan, validation_,
-                                settings.train.rows_of_evaluation_batch());
     const LoopParts parts{.objective = objective,
                           .parameters = parameters,
                           .parameter_group = "toy",
@@ -202,6 +207,8 @@ class ToyRun {
       all.push_back(parameter.value.detach().clone());
     return all;
   }
+
+  comm::Group& group() { return *group_; }
 
   settings::TrainSettings settings;
   ToyModel model;

@@ -139,10 +139,11 @@ struct RankBatch {
 RankBatch batch_on_ranks(const Context& context, const settings::TrainSettings& train,
                          int64_t ranks) {
   const settings::TaskData data = train.task_facts().data;
-  const std::string unit = data == settings::TaskData::Windows ? "window"
-                           : train.train.packing               ? "block"
-                           : data == settings::TaskData::Pairs ? "pair"
-                                                               : "row";
+  const std::string unit = data == settings::TaskData::Windows            ? "window"
+                           : train.train.packing                          ? "block"
+                           : data == settings::TaskData::Pairs            ? "pair"
+                           : settings::makes_its_rows(train.task_facts()) ? "problem"
+                                                                          : "row";
   RankBatch batch{.ranks = ranks};
   if (train.train.chooses_batch()) {
     batch.rows = train.train.global_batch_size;

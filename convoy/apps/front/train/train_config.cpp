@@ -58,11 +58,18 @@ config::Resolved read_train_config(settings::TrainSettings& train,
 }
 
 void refuse_problems(const settings::TrainSettings& train) {
-  if (train.task_facts().data == settings::TaskData::Problems)
+  const settings::TaskData data = train.task_facts().data;
+  if (data == settings::TaskData::Problems)
     throw ConfigError("task rejection makes its rows in its rounds, from problems",
                       {.key = "task",
                        .hint = "`convoy train CONFIG --dry-run` looks at the problems; "
                                "RUN/rounds/1/rows.jsonl holds the rows of round 1"});
+  if (data == settings::TaskData::Rollouts)
+    throw ConfigError(
+        fmt::format("task {} makes its rows while it trains, from problems", train.task),
+        {.key = "task",
+         .hint = "`convoy train CONFIG --dry-run` looks at the problems; RUN/rollouts/step-1.jsonl "
+                 "holds the texts of step 1"});
 }
 
 std::string setting_of_flag(const std::string& flag) {

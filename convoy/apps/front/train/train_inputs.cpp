@@ -63,6 +63,11 @@ std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train
   if (const std::string& reference = train.preference.reference;
       train.has_reference() && reference != "base" && reference != "start")
     look(missing, "preference.reference", [&] { io::ModelFolder::open(reference); });
+  if (const std::string& reference = train.policy.reference;
+      kind == settings::TaskData::Rollouts && reference != "base" && reference != "start")
+    look(missing, "policy.reference", [&] { io::ModelFolder::open(reference); });
+  if (kind == settings::TaskData::Rollouts && !train.rollout.prompt.empty())
+    look(missing, "rollout.prompt", [&] { require_there(train.rollout.prompt); });
   const std::pair<const char*, const std::string*> paths[] = {
       {"data.template_path", &train.data.template_path},
       {"tuning.lora.adapter", &train.tuning.lora.adapter}};

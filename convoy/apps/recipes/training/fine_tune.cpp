@@ -3,6 +3,7 @@
 #include <numeric>
 #include <optional>
 
+#include "convoy/apps/recipes/posttraining/engine_rollouts.h"
 #include "convoy/apps/recipes/training/effective_batch.h"
 #include "convoy/apps/recipes/training/export_result.h"
 #include "convoy/apps/recipes/training/fine_tune_rank.h"
@@ -22,6 +23,7 @@
 #include "convoy/machine/device/threads.h"
 #include "convoy/model/models/export.h"
 #include "convoy/train/comm/exchange.h"
+#include "convoy/train/loop/policy_objective.h"
 #include "convoy/train/loop/unpaired_objective.h"
 #include "convoy/train/parallel/trained_parameters.h"
 
@@ -105,6 +107,18 @@ models::ResultEnds result_ends(const TrainingRun& run, const LanguageInput& inpu
   return ends;
 }
 
+// The rollouts of a training from rewards, and the objective that learns from them.
+struct RolloutsBeforeObjective {
+  EngineRollouts rollouts;
+};
+class RewardedTraining final : private RolloutsBeforeObjective, public train::PolicyObjective {
+ public:
+  RewardedTraining(EngineRolloutsParts parts, const data::BatchPlan& plan)
+      : RolloutsBeforeObjective{EngineRollouts(parts)},
+        PolicyObjective(*parts.base.model, plan, rollouts, parts.settings.policy,
+                        parts.settings.rollout, parts.group) {}
+};
+
 // A language model's training, for train_joined().
 struct FineTune : JoinedTraining {
   const LanguageInput& input;
@@ -123,7 +137,9 @@ struct FineTune : JoinedTraining {
  private:
   settings::TaskData task_data() const { return settings.task_facts().data; }
   bool compares() const { return settings::learns_preferences(settings.task_facts()); }
+  bool makes_its_rows() const { return settings::makes_its_rows(settings.task_facts()); }
   void report_balance() const;
+  std::string identity_of_rollouts() const;
   void report_speed(const nlohmann::json& figures) const;
   void use_best(const checkpoint::Progress& progress) const;
   nlohmann::json memory_figures(bool has_trained) const;
@@ -147,6 +163,7 @@ void FineTune::report_plan() const {
   report_batch(run.log, settings.train, order,
                settings.train.packing                     ? "block"
                : task_data() == settings::TaskData::Pairs ? "pair"
+               : makes_its_rows()                         ? "problem"
                                                           : "row");
   if (task_data() == settings::TaskData::Judged) report_balance();
 }
@@ -181,9 +198,11 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
   options.tensorboard_folder = run.folder.tensorboard_folder();
   options.model_config_json = input.base.folder.text("config.json").value();
   options.best_name = settings.train.best_metric_name();
-  options.has_perplexity = !compares();
+  options.has_perplexity = !compares() && !makes_its_rows();
   if (task_data() == settings::TaskData::Pairs)
     options.printed_metrics = {"accuracy", "rewards/margins"};
+  else if (makes_its_rows())
+    options.printed_metrics = {"reward", "accuracy", "completions/mean_length"};
   else if (settings.estimates_divergence())
     options.printed_metrics = {"rewards/margins", "kl"};
   else if (compares())
@@ -200,8 +219,31 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
   return hashes;
 }
 
+// The weights, the texts and their rewards of a step are decided by this and by the trained values.
+std::string FineTune::identity_of_rollouts() const {
+  std::string words = "format 1";
+  for (const char* const field : {"seed", "dtype", "quantisation", "data", "model", "tokenizer",
+                                  "shuffle", "global_batch", "rollout", "start_adapter"})
+    if (const checkpoint::StampField* const found = stamp.find(field))
+      words += fmt::format("\n{}: {}", field, found->value);
+  return words;
+}
+
 std::unique_ptr<train::TrainingObjective> FineTune::make_objective(
     telemetry::TrainingLog* /*log*/) const {
+  if (task_data() == settings::TaskData::Rollouts) {
+    auto policy =
+        std::make_unique<RewardedTraining>(EngineRolloutsParts{.run = run,
+                                                               .settings = settings,
+                                                               .base = input.base,
+                                                               .problems = input.problems,
+                                                               .strategy = *state.strategy,
+                                                               .group = group,
+                                                               .identity = identity_of_rollouts()},
+                                           batch.plan);
+    policy->count_flops(input.trained.step_flops);
+    return policy;
+  }
   if (task_data() == settings::TaskData::Judged) {
     auto unpaired = std::make_unique<train::UnpairedObjective>(
         *input.base.model, batch.plan, input.splits.val,

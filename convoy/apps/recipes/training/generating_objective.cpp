@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "convoy/apps/recipes/generate/answer_prompts.h"
+#include "convoy/apps/recipes/posttraining/joint_generation.h"
 #include "convoy/apps/recipes/rank_share.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -15,56 +16,9 @@
 #include "convoy/core/io/row_output.h"
 #include "convoy/data/evaluate/sample_files.h"
 #include "convoy/generate/engine/engine.h"
-#include "convoy/train/comm/exchange.h"
 
 namespace convoy::recipes {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// The data that ranks exchange between steps of their engines.
-struct Votes {
-  int64_t unfinished = 0;
-  int64_t answered = 0;
-  int64_t stop = 0;
-  int64_t late = 0;
-  int64_t slow = 0;  // 1 if the last exchange was half a second ago
-};
-
-// Decides after which engine steps the ranks exchange their state: after each when they step
-// together, else about every half second.
-class Rounds {
- public:
-  Rounds(comm::Group& group, bool step_together) : group_(group), together_(step_together) {}
-
-  bool is_due(int64_t step) const { return step + 1 >= next_; }
-
-  // Collective. Returns the sum of all votes. Only rank 0's `late` counts, so that one clock
-  // decides.
-  Votes ask(Votes own) {
-    own.slow = Clock::now() - asked_ >= std::chrono::milliseconds(500) ? 1 : 0;
-    if (group_.rank() != 0) own.late = 0;
-    Votes all;
-    for (const Votes& each : comm::exchange(group_, own)) {
-      all.unfinished += each.unfinished;
-      all.answered += each.answered;
-      all.stop += each.stop;
-      all.late += each.late;
-      all.slow += each.slow;
-    }
-    if (!together_ && all.slow == 0) interval_ *= 2;
-    next_ += interval_;
-    asked_ = Clock::now();
-    return all;
-  }
-
- private:
-  comm::Group& group_;
-  const bool together_;
-  int64_t interval_ = 1;
-  int64_t next_ = 1;
-  Clock::time_point asked_ = Clock::now();
-};
 
 // Serialises the scores of a row for other ranks.
 void pack(std::string& bytes, int64_t row, const evaluate::RowScores& scores) {
@@ -169,8 +123,7 @@ generate::Request GeneratingObjective::request_of(int64_t row) const {
 
 std::optional<GeneratingObjective::Answers> GeneratingObjective::answer(
     comm::Group& group, const std::function<bool()>& stop_requested) {
-  const auto start = Clock::now();
-  const double limit_seconds = settings_.train.generating_evaluation.eval_generate_seconds;
+  const auto start = std::chrono::steady_clock::now();
   settings::EngineFlags flags;
   flags.batch_size = settings_.generation.batch_size;
   generate::Engine engine(*loaded_.model, loaded_.tokenizer,
@@ -189,26 +142,16 @@ std::optional<GeneratingObjective::Answers> GeneratingObjective::answer(
       engine.submit(std::move(request));
   }
   const nn::Residency* const residency = loaded_.model->residency();
-  const bool step_together = residency != nullptr && residency->is_collective();
-  Rounds rounds(group, step_together);
-  for (int64_t step = 0;; ++step) {
-    for (const generate::Completion& ended : engine.step()) {
-      if (ended.finish_reason == generate::FinishReason::NotFinite)
-        throw NumericError(
-            fmt::format("the model's logits are not finite (validation row {}, token {})",
-                        ended.number + 1, ended.token_ids.size()),
-            {.hint = "lower train.learning_rate, or go on from an earlier checkpoint"});
-      answers.texts[ended.number] = ended.text;
-    }
-    if (!rounds.is_due(step)) continue;
-    const bool late = limit_seconds > 0 && seconds_since(start) >= limit_seconds;
-    const Votes all = rounds.ask({.unfinished = engine.unfinished(),
-                                  .answered = static_cast<int64_t>(answers.texts.size()),
-                                  .stop = stop_requested && stop_requested() ? 1 : 0,
-                                  .late = late ? 1 : 0});
-    if (all.stop > 0) return std::nullopt;
-    if (all.unfinished == 0 || (all.late > 0 && all.answered > 0)) break;
-  }
+  const GenerationEnd end = generate_jointly(
+      {.engine = engine,
+       .group = group,
+       .steps_together = residency != nullptr && residency->is_collective(),
+       .stop_requested = stop_requested,
+       .limit_seconds = settings_.train.generating_evaluation.eval_generate_seconds,
+       .ended = static_cast<int64_t>(answers.texts.size())},
+      [](int64_t row) { return fmt::format("validation row {}", row + 1); },
+      [&](const generate::Completion& ended) { answers.texts[ended.number] = ended.text; });
+  if (end == GenerationEnd::Stopped) return std::nullopt;
   answers.seconds = seconds_since(start);
   return answers;
 }

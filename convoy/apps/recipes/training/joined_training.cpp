@@ -32,6 +32,12 @@ telemetry::Hparams hparams_of(const settings::TrainSettings& settings) {
     if (data == settings::TaskData::Judged)
       values["loss"] = std::string(settings::unpaired_loss_named(settings.preference.loss).name);
   }
+  if (data == settings::TaskData::Rollouts) {
+    values["loss"] = settings.policy.loss;
+    values["samples"] = static_cast<double>(settings.rollout.samples);
+    values["kl_beta"] = settings.policy.kl_beta;
+    values["inner_steps"] = static_cast<double>(settings.policy.inner_steps);
+  }
   values["max_seq_len"] = static_cast<double>(settings.model.max_seq_len);
   values["mode"] = settings.tuning.mode;
   if (settings.tuning.mode == "full") return values;
@@ -60,12 +66,12 @@ telemetry::RunIdentity identity_of(const JoinedTraining& joined,
 }  // namespace
 
 bool JoinedTraining::is_complete() const {
-  return checkpoint.progress.step >= train::total_steps(settings.train, order.steps_per_epoch());
+  return checkpoint.progress.step >= train::total_steps(settings.train, steps_per_epoch());
 }
 
 void JoinedTraining::report_complete() const {
   if (!is_complete()) return;
-  const int64_t total = train::total_steps(settings.train, order.steps_per_epoch());
+  const int64_t total = train::total_steps(settings.train, steps_per_epoch());
   const bool counts_steps = settings.train.steps > 0;
   run.log.info(fmt::format(
       "the run is complete at step {}: {} asks for {}; raise {} to train on",
@@ -76,10 +82,9 @@ void JoinedTraining::report_complete() const {
 
 optim::LearningRateSchedule JoinedTraining::restore_steps() const {
   const settings::TrainingSettings& train = settings.train;
-  const int64_t steps_per_epoch = order.steps_per_epoch();
-  optim::LearningRateSchedule schedule(train.schedule,
-                                       scaled_learning_rate(train, order.config().global_batch),
-                                       train::total_steps(train, steps_per_epoch), steps_per_epoch);
+  optim::LearningRateSchedule schedule(
+      train.schedule, scaled_learning_rate(train, order.config().global_batch),
+      train::total_steps(train, steps_per_epoch()), steps_per_epoch());
   restore_optimizer(checkpoint, state.optimizer, *state.strategy);
   return schedule;
 }
@@ -88,14 +93,13 @@ std::optional<telemetry::TrainingLog> JoinedTraining::open_log(
     telemetry::TrainingLogOptions options, std::map<std::string, std::string> data_hashes) const {
   if (group.rank() != 0) return std::nullopt;
   const int64_t step = checkpoint.progress.step;
-  const int64_t steps_per_epoch = order.steps_per_epoch();
   options.run_folder = run.folder.path();
   options.tensorboard_folder =
       telemetry::tensorboard_folder(settings.logging.backend.names, options.tensorboard_folder);
   options.hparams.values = hparams_of(settings);
-  options.total_steps = train::total_steps(settings.train, steps_per_epoch);
+  options.total_steps = train::total_steps(settings.train, steps_per_epoch());
   options.total_epochs =
-      static_cast<double>(options.total_steps) / static_cast<double>(steps_per_epoch);
+      static_cast<double>(options.total_steps) / static_cast<double>(steps_per_epoch());
   options.logging_steps = settings.train.logging_steps;
   options.log_interval = settings.logging.log_interval;
   options.eval_steps = settings.train.eval_steps;

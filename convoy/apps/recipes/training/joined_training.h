@@ -47,6 +47,7 @@ struct JoinedTraining {
   PreparedState& state;
   nn::CausalLm* model = nullptr;  // null in a classifier's training
 
+  int64_t steps_per_epoch() const { return order.steps_per_epoch() * settings.steps_per_batch(); }
   // True when the checkpoint is at or past the last step.
   bool is_complete() const;
   // Logs for a complete run which setting to raise to continue the training.

@@ -314,7 +314,14 @@ void share_clock(const TrainingRun& run, LoadedModel& base, const FoundCheckpoin
 LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpoint) {
   share_clock(run, base, checkpoint);
   run.flight().set_phase("data");
-  data::EncodedSplits splits = encode_in_turn(run, base);
+  RolloutProblems problems;
+  data::EncodedSplits splits;
+  if (run.settings.task_facts().data == settings::TaskData::Rollouts) {
+    problems = read_rollout_problems(base, run.settings, run.log);
+    splits = splits_of(problems, run.settings.data);
+  } else {
+    splits = encode_in_turn(run, base);
+  }
   Questions questions;
   if (run.settings.train.generating_evaluation.predict_with_generate)
     questions = evaluation_questions(base, run.settings, splits.val, run.log);
@@ -324,6 +331,7 @@ LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundChec
   return {base,
           std::move(splits),
           std::move(questions),
+          std::move(problems),
           std::move(trained),
           std::move(sharing),
           std::move(checkpoint)};

@@ -11,6 +11,7 @@
 #include "convoy/apps/recipes/evaluate/questions.h"
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/memory/auto_batch.h"
+#include "convoy/apps/recipes/posttraining/rollout_problems.h"
 #include "convoy/apps/recipes/training/joined_training.h"
 #include "convoy/data/datasets/batches/batch_plan.h"
 #include "convoy/data/datasets/encoding/encode_splits.h"
@@ -42,7 +43,8 @@ struct Sharing {
 struct LanguageInput {
   LoadedModel& base;
   data::EncodedSplits splits;
-  Questions questions;  // for evaluations with answers
+  Questions questions;       // for evaluations with answers
+  RolloutProblems problems;  // for a task that makes its rows while it trains; else empty
   TrainedParameters trained;
   Sharing sharing;
   FoundCheckpoint checkpoint;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "convoy/apps/recipes/posttraining/without_adapter.h"
 #include "convoy/apps/recipes/training/rows_to_score.h"
 #include "convoy/apps/recipes/training/score_file.h"
 #include "convoy/core/base/counted.h"
@@ -40,8 +41,6 @@ class Reference {
   }
   ~Reference() {
     if (reading_) base_.model->set_residency(nullptr);
-    for (const Adapter& adapter : adapters_)
-      adapter.linear->set_adapter(adapter.lora, adapter.leaves);
   }
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
@@ -50,12 +49,6 @@ class Reference {
   const io::ModelFolder& folder() const { return other_ ? other_->folder : base_.folder; }
 
  private:
-  struct Adapter {
-    nn::Linear* linear;
-    std::shared_ptr<const nn::LinearAdapter> lora;
-    std::vector<nn::NamedTensor> leaves;
-  };
-
   void take_adapter_off(const TrainingRun& run) {
     const std::string& adapter = run.settings.tuning.lora.adapter;
     if (!adapter.empty() && !base_.lora->config().modules_to_save.empty())
@@ -68,10 +61,7 @@ class Reference {
           fmt::format("the reference is the base without the adapter {}, which training continues; "
                       "preference.reference: start takes the model as training starts",
                       adapter));
-    for (const adapters::LoraModel::Adapted& adapted : base_.lora->adapted()) {
-      adapters_.push_back({adapted.linear, adapted.lora, adapted.linear->adapter_leaves()});
-      adapted.linear->set_adapter(nullptr);
-    }
+    bare_.emplace(base_);
   }
 
   void load(const TrainingRun& run, const std::string& name) {
@@ -81,7 +71,7 @@ class Reference {
   }
 
   LoadedModel& base_;
-  std::vector<Adapter> adapters_;
+  std::optional<WithoutAdapter> bare_;
   std::optional<nn::ReadOnUse> reading_;
   std::optional<LoadedModel> other_;
 };
@@ -329,12 +319,12 @@ bool score_mismatches(ScoringPass& pass, const SettledBatch& batch,
 }  // namespace
 
 void require_tokenizer_of(const std::string& reference, const text::Tokenizer& own,
-                          const std::string& model) {
+                          const std::string& model, const std::string& key) {
   if (reference == "base" || reference == "start") return;
   const io::ModelFolder folder = io::ModelFolder::open(reference);
   if (text::Tokenizer::load(folder.path()).content_hash() != own.content_hash())
     throw ConfigError(fmt::format("{} has another tokenizer than {}", reference, model),
-                      {.key = "preference.reference", .hint = "name a model of the same tokens"});
+                      {.key = key, .hint = "name a model of the same tokens"});
 }
 
 std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,

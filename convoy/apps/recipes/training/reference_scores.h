@@ -22,10 +22,11 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
                                                        const SettledBatch& batch,
                                                        comm::Group& group);
 
-// `reference`: the value of preference.reference. If it names another model, reads only the
+// `reference`: the value of `key`. If it names another model, reads only the
 // tokenizer of that model. Throws ConfigError when that tokenizer differs from `own`, the tokenizer
 // of `model`.
 void require_tokenizer_of(const std::string& reference, const text::Tokenizer& own,
-                          const std::string& model);
+                          const std::string& model,
+                          const std::string& key = "preference.reference");
 
 }  // namespace convoy::recipes

@@ -52,6 +52,25 @@ void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
   stamp.set("lora.targets", sha256_hex(lora.to_peft_json(lora.target_names)).substr(0, 16));
 }
 
+// Everything that decides the loss of rewarded texts.
+std::string policy_text(const settings::TrainSettings& settings) {
+  const settings::PolicySettings& policy = settings.policy;
+  return fmt::format("{} {} clip {} {} kl {} {} scale {} steps {} masks {}", settings.task,
+                     policy.loss, policy.clip_low, policy.clip_high, policy.kl_beta,
+                     policy.kl_beta > 0 ? policy.reference : "", policy.scale_rewards,
+                     policy.inner_steps, policy.mask_truncated);
+}
+
+// Everything besides the weights that decides a text of the model and its reward. The
+// contents of a reward's files and programs are not known.
+std::string rollout_text(const settings::TrainSettings& settings) {
+  const settings::RolloutSettings& rollout = settings.rollout;
+  std::string words =
+      fmt::format("{} {} {}", rollout.samples, rollout.max_new_tokens, rollout.temperature);
+  for (const std::string& stop : rollout.stop.names) words += "\n" + stop;
+  return sha256_hex(words + "\n" + settings.reward.json).substr(0, 16);
+}
+
 // Everything that decides the loss of a pair.
 std::string objective_text(const settings::TrainSettings& settings) {
   const settings::PreferenceSettings& preference = settings.preference;
@@ -119,6 +138,10 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
   stamp.set("global_batch", batch.global_batch);
   if (settings::learns_preferences(settings.task_facts()))
     stamp.set("objective", objective_text(settings));
+  if (settings.task_facts().data == settings::TaskData::Rollouts) {
+    stamp.set("objective", policy_text(settings));
+    stamp.set("rollout", rollout_text(settings));
+  }
   // The weights continue from the checkpoint, so another start adapter would be ignored silently.
   if (base.lora && !settings.tuning.lora.adapter.empty())
     stamp.set("start_adapter", adapter_hash(settings.tuning.lora.adapter));

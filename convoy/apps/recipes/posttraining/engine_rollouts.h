@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rollouts of the trainer's own weights: the generation engine draws them in the trainer's process,
+// rewards are asked, and the ledger keeps both. The KV cache exists while texts are drawn only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/recipes/posttraining/rollout_ledger.h"
+#include "convoy/apps/recipes/posttraining/rollout_problems.h"
+#include "convoy/apps/recipes/posttraining/rollout_reference.h"
+#include "convoy/apps/recipes/training/training_run.h"
+#include "convoy/farm/rewards/reward.h"
+#include "convoy/generate/engine/engine.h"
+#include "convoy/train/loop/rollouts.h"
+#include "convoy/train/parallel/strategy.h"
+
+namespace convoy::recipes {
+
+// Everything but `identity` outlives the rollouts.
+struct EngineRolloutsParts {
+  const TrainingRun& run;
+  const settings::TrainSettings& settings;
+  const LoadedModel& base;
+  const RolloutProblems& problems;
+  parallel::Strategy& strategy;
+  comm::Group& group;
+  // Everything besides the trained weights that decides a rollout and its rewards.
+  std::string identity;
+};
+
+class EngineRollouts final : public train::RolloutSource {
+ public:
+  // Throws ConfigError, DataError on what the rewards read.
+  explicit EngineRollouts(EngineRolloutsParts parts);
+
+  std::vector<train::Rollout> draw(const train::RolloutTurn& turn,
+                                   const std::vector<int64_t>& problems) override;
+  void record(const train::RolloutTurn& turn, const std::vector<train::Rollout>& rollouts) override;
+  const std::vector<std::string>& reward_names() const override { return reward_names_; }
+  bool has_validation() const override { return !parts_.problems.val.empty(); }
+  // The loss is the mean reward, negated. Every problem is answered greedily by one rank and
+  // independently of others: the figures are equal for every number of ranks.
+  std::optional<train::Evaluation> evaluate(comm::Group& group,
+                                            const std::function<bool()>& stop_requested) override;
+
+ private:
+  using Place = RolloutLedger::Place;
+  struct Answer;
+
+  std::string weights_key() const;
+  std::vector<train::Rollout> rollouts_at(const std::vector<Place>& places,
+                                          std::map<Place, RecordedRollout> found);
+  std::vector<Place> places_of(const std::vector<int64_t>& problems) const;
+  void draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places);
+  void ask_rewards(const std::vector<Place>& places);
+  std::vector<std::vector<double>> rewards_of(const std::vector<rewards::JudgedText>& texts);
+  double weighed(const std::vector<double>& rewards) const;
+  bool stop_wanted() const { return parts_.run.stop_requested.load(); }
+  // Runs an engine of its own until all ranks have ended their requests.
+  bool generate(std::vector<generate::Request> requests,
+                const std::function<bool()>& stop_requested,
+                const std::function<void(const generate::Completion&)>& take);
+  generate::Request request_of(const RolloutProblem& problem) const;
+
+  const EngineRolloutsParts parts_;
+  const std::vector<settings::RewardSettings> reward_settings_;
+  std::vector<std::unique_ptr<rewards::Reward>> rewards_;
+  std::vector<std::string> reward_names_;
+  std::optional<RolloutReference> reference_;
+  RolloutLedger ledger_;
+  std::string key_;                 // identifies the weights that drew the rollouts of this turn
+  std::vector<std::string> texts_;  // texts of the rollouts that draw() returned last
+  bool is_recorded_ = false;        // they come from a finished file
+};
+
+}  // namespace convoy::recipes

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/posttraining/rollout_ledger.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "convoy/apps/recipes/rank_share.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/io/json_text.h"
+#include "convoy/core/io/row_output.h"
+
+namespace convoy::recipes {
+namespace {
+
+namespace fs = std::filesystem;
+using io::Json;
+
+// Log-probabilities as doubles: the text of a double is read back to the bit.
+std::vector<double> doubles_of(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<float> floats_of(const Json& values) {
+  std::vector<float> floats;
+  for (const Json& value : values) floats.push_back(static_cast<float>(value.get<double>()));
+  return floats;
+}
+
+// The part of a row that drawing gives.
+Json text_json(const RecordedRollout& recorded) {
+  const train::Rollout& rollout = recorded.rollout;
+  return {{"problem", rollout.problem},
+          {"sample", rollout.sample},
+          {"truncated", rollout.is_truncated},
+          {"text", recorded.text},
+          {"prompt_tokens", rollout.prompt_tokens},
+          {"tokens", rollout.ids},
+          {"logprobs", doubles_of(rollout.drawn)}};
+}
+
+RecordedRollout rollout_of(const Json& row) {
+  RecordedRollout recorded{.text = row.at("text").get<std::string>()};
+  train::Rollout& rollout = recorded.rollout;
+  rollout.problem = row.at("problem").get<int64_t>();
+  rollout.sample = row.at("sample").get<int64_t>();
+  rollout.is_truncated = row.at("truncated").get<bool>();
+  rollout.prompt_tokens = row.at("prompt_tokens").get<int64_t>();
+  rollout.ids = row.at("tokens").get<std::vector<int32_t>>();
+  rollout.drawn = floats_of(row.at("logprobs"));
+  return recorded;
+}
+
+}  // namespace
+
+RolloutLedger::RolloutLedger(fs::path folder, std::vector<std::string> reward_names,
+                             comm::Group& group)
+    : folder_(std::move(folder)), reward_names_(std::move(reward_names)), group_(group) {}
+
+fs::path RolloutLedger::file_of(int64_t step) const {
+  return folder_ / fmt::format("step-{}.jsonl", step);
+}
+
+// The key is a part of the name, so that texts of other weights are neither read nor refused.
+fs::path RolloutLedger::unfinished(int64_t step, const std::string& key,
+                                   const std::string& kind) const {
+  return folder_ / fmt::format("step-{}-{}.{}", step, key, kind);
+}
+
+std::optional<std::map<RolloutLedger::Place, RecordedRollout>> RolloutLedger::finished(
+    int64_t step, const std::string& key) {
+  const fs::path file = file_of(step);
+  std::string text;
+  if (group_.rank() == 0 && fs::exists(file)) text = read_file(file);
+  group_.wait_for_all();
+  text = group_.all_gather_bytes(text)[0];
+  std::map<Place, RecordedRollout> found;
+  std::istringstream lines(text);
+  try {
+    for (std::string line; std::getline(lines, line);) {
+      const Json row = io::parse_json(line, file.string());
+      if (!key.empty() && row.at("weights").get<std::string>() != key) return std::nullopt;
+      RecordedRollout recorded = rollout_of(row);
+      train::Rollout& rollout = recorded.rollout;
+      rollout.reward = row.at("reward").get<double>();
+      for (const std::string& name : reward_names_)
+        rollout.rewards.push_back(row.at("rewards").at(name).get<double>());
+      if (row.contains("reference_logprobs"))
+        rollout.reference = floats_of(row["reference_logprobs"]);
+      found.emplace(Place{rollout.problem, rollout.sample}, std::move(recorded));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("this is no file of rollouts: {}", error.what()),
+                    {.file = file.string(), .hint = "remove it: its texts are drawn again"});
+  }
+  if (found.empty()) return std::nullopt;
+  return found;
+}
+
+void RolloutLedger::open(int64_t step, const std::string& key) {
+  texts_.clear();
+  rewards_.clear();
+  fs::create_directories(folder_);
+  const Log quiet(LogLevel::Quiet);
+  text_journal_ = std::make_unique<io::AnswerJournal>(unfinished(step, key, "texts").string(), key,
+                                                      group_.rank(), quiet);
+  reward_journal_ = std::make_unique<io::AnswerJournal>(unfinished(step, key, "rewards").string(),
+                                                        key, group_.rank(), quiet);
+  const std::string place = folder_.string();
+  for (const auto& [at, line] : text_journal_->kept())
+    texts_.emplace(at, rollout_of(io::parse_json(line, place)));
+  for (const auto& [at, line] : reward_journal_->kept())
+    rewards_.emplace(at, io::parse_json(line, place).get<std::vector<double>>());
+}
+
+void RolloutLedger::add_text(const RecordedRollout& recorded) {
+  const Place place{recorded.rollout.problem, recorded.rollout.sample};
+  text_journal_->add(place, io::line_of(text_json(recorded)));
+  texts_.emplace(place, recorded);
+}
+
+void RolloutLedger::add_rewards(const Place& place, const std::vector<double>& rewards) {
+  reward_journal_->add(place, io::line_of(Json(rewards)));
+  rewards_.emplace(place, rewards);
+}
+
+void RolloutLedger::finish(int64_t step, const std::string& key,
+                           const std::vector<RecordedRollout>& own,
+                           const std::map<int64_t, ProblemFacts>& problems) {
+  std::map<Place, std::string> rows;
+  for (const RecordedRollout& recorded : own) {
+    const train::Rollout& rollout = recorded.rollout;
+    const ProblemFacts& problem = problems.at(rollout.problem);
+    Json rewards = Json::object();
+    for (size_t part = 0; part < reward_names_.size(); ++part)
+      rewards[reward_names_[part]] = rollout.rewards[part];
+    Json row = {{"step", step},
+                {"row", problem.row_number},
+                {"sample", rollout.sample},
+                {"prompt", problem.text},
+                {"text", recorded.text},
+                {"reward", rollout.reward},
+                {"rewards", rewards},
+                {"advantage", rollout.advantage},
+                {"truncated", rollout.is_truncated},
+                {"problem", rollout.problem},
+                {"prompt_tokens", rollout.prompt_tokens},
+                {"tokens", rollout.ids},
+                {"logprobs", doubles_of(rollout.drawn)}};
+    if (!rollout.reference.empty()) row["reference_logprobs"] = doubles_of(rollout.reference);
+    row["weights"] = key;
+    rows.emplace(Place{rollout.problem, rollout.sample}, io::line_of(row));
+  }
+  std::string packed;
+  for (const auto& [place, row] : rows)
+    packed += fmt::format("{} {} {}\n", place.first, place.second, row);
+  const std::vector<std::string> all = group_.all_gather_bytes(packed);
+  if (group_.rank() == 0) {
+    std::map<Place, std::string> lines;
+    for (const std::string& text : all) {
+      std::istringstream stream(text);
+      Place place;
+      for (std::string row; stream >> place.first >> place.second;) {
+        stream.get();
+        std::getline(stream, row);
+        lines[place] = row;
+      }
+    }
+    std::string text;
+    for (const auto& [place, row] : lines) text += row + "\n";
+    write_file_atomic(file_of(step), text);
+  }
+  group_.wait_for_all();
+  text_journal_.reset();
+  reward_journal_.reset();
+  if (group_.rank() != 0) return;
+  // Unfinished files of other weights too: this step's file takes their place.
+  const std::string begin = fmt::format("step-{}-", step);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+    if (entry.path().filename().string().starts_with(begin)) fs::remove_all(entry.path());
+}
+
+}  // namespace convoy::recipes

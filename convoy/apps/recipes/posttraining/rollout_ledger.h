@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rollouts of a run's steps, in files: RUN/rollouts/step-N.jsonl has the rollouts of the step
+// that learnt from them first, a row each, with text, tokens, log-probabilities, rewards and
+// advantage. While a step draws, each text and each reward is saved as it ends, so a run that was
+// killed goes on without drawing a text or asking a reward twice. One thread per rank.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/core/io/answer_journal.h"
+#include "convoy/train/comm/group.h"
+#include "convoy/train/loop/rollouts.h"
+
+namespace convoy::recipes {
+
+// A rollout with its text.
+struct RecordedRollout {
+  train::Rollout rollout = {};
+  std::string text;  // without end token and special tokens
+};
+
+class RolloutLedger {
+ public:
+  using Place = io::AnswerJournal::Place;  // problem, sample
+
+  // What a row of the file says of a problem.
+  struct ProblemFacts {
+    int64_t row_number = 0;
+    std::string text;
+  };
+
+  // `folder` need not exist. `group` outlives it.
+  RolloutLedger(std::filesystem::path folder, std::vector<std::string> reward_names,
+                comm::Group& group);
+
+  // Collective. The rollouts of a finished step file on every rank; none where there is none, or
+  // where it holds rollouts of another `key`. An empty key takes any. Throws DataError for a damaged
+  // file.
+  std::optional<std::map<Place, RecordedRollout>> finished(int64_t step, const std::string& key);
+
+  // Opens the unfinished files of a step, with what an earlier life of the run saved in them.
+  void open(int64_t step, const std::string& key);
+  // Between open() and finish(). Texts come without rewards; rewards in the order of the names.
+  const std::map<Place, RecordedRollout>& texts() const { return texts_; }
+  const std::map<Place, std::vector<double>>& rewards() const { return rewards_; }
+  void add_text(const RecordedRollout& rollout);
+  void add_rewards(const Place& place, const std::vector<double>& rewards);
+
+  // Collective. Writes the step's file from the rollouts of all ranks, in the order of their places,
+  // and removes the unfinished files.
+  void finish(int64_t step, const std::string& key, const std::vector<RecordedRollout>& own,
+              const std::map<int64_t, ProblemFacts>& problems);
+
+  std::filesystem::path file_of(int64_t step) const;
+
+ private:
+  std::filesystem::path unfinished(int64_t step, const std::string& key,
+                                   const std::string& kind) const;
+
+  const std::filesystem::path folder_;
+  const std::vector<std::string> reward_names_;
+  comm::Group& group_;
+  std::map<Place, RecordedRollout> texts_;
+  std::map<Place, std::vector<double>> rewards_;
+  std::unique_ptr<io::AnswerJournal> text_journal_;
+  std::unique_ptr<io::AnswerJournal> reward_journal_;
+};
+
+}  // namespace convoy::recipes

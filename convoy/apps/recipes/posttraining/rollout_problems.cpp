@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/posttraining/rollout_problems.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/base/wide_text.h"
+#include "convoy/core/settings/template_kwargs.h"
+#include "convoy/data/datasets/encoding/encode_sample.h"
+#include "convoy/data/datasets/sources/dataset.h"
+#include "convoy/farm/process/parsing/problem_fields.h"
+#include "convoy/farm/process/parsing/prompt_template.h"
+#include "convoy/farm/process/parsing/think_text.h"
+#include "convoy/farm/process/pipeline/row_pipeline.h"
+
+namespace convoy::recipes {
+namespace {
+
+constexpr const char* kProblemAlone = "{{ problem }}";
+constexpr int64_t kMaxPromptBytes = int64_t{1} << 20;
+
+process::PromptTemplate prompt_of(const settings::RolloutSettings& rollout) {
+  if (rollout.prompt.empty()) return {kProblemAlone, "the problem alone", {"problem"}};
+  try {
+    const std::string text = read_file(rollout.prompt, kMaxPromptBytes);
+    refuse_wide_text(text, rollout.prompt);
+    return {text, rollout.prompt, {"problem"}};
+  } catch (const DataError& error) {
+    ErrorLocation place = error.location();
+    place.key = "rollout.prompt";
+    throw ConfigError(error.what(), place);
+  }
+}
+
+bool asks_in_chat(const LoadedModel& loaded, const settings::RolloutSettings& rollout) {
+  if (rollout.chat == "auto") return loaded.template_or_null() != nullptr;
+  return rollout.chat == "on";
+}
+
+bool compares_answers(const settings::TrainSettings& settings) {
+  const std::vector<settings::RewardSettings> rewards = settings::rewards_of(settings.reward);
+  return std::any_of(rewards.begin(), rewards.end(), [](const settings::RewardSettings& reward) {
+    return reward.kind == "answer";
+  });
+}
+
+class ProblemReader {
+ public:
+  ProblemReader(const LoadedModel& loaded, const settings::TrainSettings& settings, const Log& log)
+      : settings_(settings),
+        log_(log),
+        template_(prompt_of(settings.rollout)),
+        is_chat_(asks_in_chat(loaded, settings.rollout)),
+        wants_answers_(compares_answers(settings)),
+        encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()),
+        variables_(
+            settings::template_kwargs(settings.data.template_kwargs, "data.template_kwargs")) {}
+
+  std::vector<RolloutProblem> read(const std::string& name, const std::string& split) {
+    const data::Dataset dataset = data::find_dataset(
+        {.name = name, .text_rows = data::text_rows_named(settings_.data.text_rows)});
+    const process::ProblemFields fields(dataset.known, {.problem = settings_.rollout.problem_field,
+                                                        .answer = settings_.rollout.answer_field});
+    const std::unique_ptr<data::RowSource> rows = data::open_dataset(dataset);
+    const data::BadRows policy = data::bad_rows_named(settings_.data.bad_rows);
+    data::BadRowList bad;
+    std::vector<RolloutProblem> problems;
+    int64_t too_long = 0;
+    for (int64_t seen = 1;; ++seen) {
+      try {
+        std::optional<data::Row> row = rows->next();
+        if (!row) break;
+        RolloutProblem problem = problem_of(std::move(*row), fields);
+        if (fits(problem))
+          problems.push_back(std::move(problem));
+        else
+          ++too_long;
+      } catch (const DataError& error) {
+        bad.add(error, seen - 1, seen, policy);
+      }
+    }
+    report(split, name, problems, too_long, bad);
+    return problems;
+  }
+
+ private:
+  RolloutProblem problem_of(data::Row row, const process::ProblemFields& fields) const {
+    try {
+      const process::RowFields found = fields.read(row.value);
+      std::vector<std::string> answers = process::golds_of(found);
+      if (wants_answers_ && answers.empty())
+        throw DataError("the row has no answer, which reward kind answer compares with",
+                        {.hint = "name its column (rollout.answer_field), or take another reward"});
+      RolloutProblem problem{.text = found.problem,
+                             .answers = std::move(answers),
+                             .row = std::move(row.value),
+                             .row_number = row.index + 1};
+      const data::Sample sample = sample_of(found.problem, row);
+      problem.prompt = {encoder_.encode_prompt(sample).ids, is_chat_};
+      problem.begins_in_think = process::opens_think(encoder_.render(sample, true));
+      return problem;
+    } catch (const DataError& error) {
+      ErrorLocation place = error.location();
+      place.file = row.file;
+      place.line = row.line;
+      throw DataError(error.what(), place);
+    }
+  }
+
+  data::Sample sample_of(const std::string& problem, const data::Row& row) const {
+    const std::string text = template_.render({{"problem", problem}});
+    data::Sample sample{.kind = data::Sample::Kind::Text,
+                        .text = text,
+                        .file = row.file,
+                        .line = row.line,
+                        .index = row.index};
+    if (!is_chat_) return sample;
+    sample.kind = data::Sample::Kind::Chat;
+    sample.messages = nlohmann::ordered_json::array();
+    if (!settings_.data.system_prompt.empty())
+      sample.messages.push_back({{"role", "system"}, {"content", settings_.data.system_prompt}});
+    sample.messages.push_back({{"role", "user"}, {"content", text}});
+    sample.variables = variables_;
+    return sample;
+  }
+
+  bool fits(const RolloutProblem& problem) const {
+    return std::ssize(problem.prompt.ids) + settings_.rollout.max_new_tokens <=
+           settings_.model.max_seq_len;
+  }
+
+  void report(const std::string& split, const std::string& name,
+              const std::vector<RolloutProblem>& problems, int64_t too_long,
+              const data::BadRowList& bad) const {
+    if (!bad.summary().empty()) log_.warning(fmt::format("{}: {}", name, bad.summary()));
+    if (too_long > 0)
+      log_.warning(fmt::format(
+          "{}: {} left out: the prompt and rollout.max_new_tokens {} exceed model.max_seq_len {}",
+          name, counted(too_long, "problem is", "problems are"), settings_.rollout.max_new_tokens,
+          settings_.model.max_seq_len));
+    if (problems.empty())
+      throw DataError("there is no problem to learn from",
+                      {.file = name, .hint = "look at the file, and at model.max_seq_len"});
+    int64_t tokens = 0;
+    for (const RolloutProblem& problem : problems) tokens += std::ssize(problem.prompt.ids);
+    log_.info(fmt::format("{}: {} of {}, prompts of {} tokens in the mean{}", split,
+                          counted(std::ssize(problems), "problem"), name,
+                          tokens / std::ssize(problems), is_chat_ ? ", in the chat template" : ""));
+  }
+
+  const settings::TrainSettings& settings_;
+  const Log& log_;
+  const process::PromptTemplate template_;
+  const bool is_chat_;
+  const bool wants_answers_;
+  const data::SampleEncoder encoder_;
+  const nlohmann::ordered_json variables_;
+};
+
+data::TokenDataset prompts_of(const std::vector<RolloutProblem>& problems) {
+  std::vector<data::EncodedRow> rows;
+  for (const RolloutProblem& problem : problems)
+    rows.push_back({.ids = problem.prompt.ids,
+                    .supervised = std::vector<uint8_t>(problem.prompt.ids.size(), 0),
+                    .source_index = problem.row_number - 1});
+  return data::TokenDataset::from_rows(rows);
+}
+
+data::SplitReport report_of(const std::string& split, const std::string& name,
+                            const data::TokenDataset& rows) {
+  const data::Dataset dataset = data::find_dataset({.name = name});
+  data::SplitReport report;
+  report.name = split;
+  report.schema = "problems";
+  report.rows_read = rows.num_rows();
+  report.tokens = rows.total_tokens();
+  report.content_hash = data::dataset_hash(dataset);
+  for (const std::filesystem::path& file : dataset.files) report.files.push_back(file.string());
+  return report;
+}
+
+}  // namespace
+
+int64_t RolloutProblems::longest_prompt_tokens() const {
+  int64_t longest = 0;
+  for (const std::vector<RolloutProblem>* const split : {&train, &val})
+    for (const RolloutProblem& problem : *split)
+      longest = std::max(longest, std::ssize(problem.prompt.ids));
+  return longest;
+}
+
+RolloutProblems read_rollout_problems(const LoadedModel& loaded,
+                                      const settings::TrainSettings& settings, const Log& log) {
+  ProblemReader reader(loaded, settings, log);
+  RolloutProblems problems{.train = reader.read(settings.data.train_path, "train")};
+  if (!settings.data.val_path.empty()) problems.val = reader.read(settings.data.val_path, "val");
+  return problems;
+}
+
+data::EncodedSplits splits_of(const RolloutProblems& problems, const settings::DataSettings& data) {
+  data::EncodedSplits splits;
+  splits.train = prompts_of(problems.train);
+  splits.val = prompts_of(problems.val);
+  splits.reports.push_back(report_of("train", data.train_path, splits.train));
+  if (!problems.val.empty()) splits.reports.push_back(report_of("val", data.val_path, splits.val));
+  return splits;
+}
+
+}  // namespace convoy::recipes
