@@ -172,6 +172,7 @@ struct PageServer::Server {
     if (path == "/api/run") return as_json(details(run));
     if (path == "/api/comparison") return as_json(index.comparison(runs_of(request)));
     if (path == "/api/samples") return as_json(index.samples(run, number_of(request, "step")));
+    if (path == "/api/rollouts") return as_json(index.rollouts(run, number_of(request, "step")));
     if (path == "/api/log") return {.body = index.log(run, request.parameter("file"))};
     const std::string sweep = request.parameter("sweep");
     if (path == "/api/sweep") return as_json(sweeps.details(sweep));

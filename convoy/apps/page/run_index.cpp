@@ -10,6 +10,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/telemetry/runs/run_comparison.h"
+#include "convoy/core/telemetry/runs/run_rollouts.h"
 
 namespace convoy::page {
 namespace {
@@ -123,7 +124,8 @@ json RunIndex::details(const std::string& name) {
           {"identity", telemetry::read_run_record(run->folder() / "run.json")},
           {"metrics", telemetry::read_run_record(run->folder() / "metrics.json")},
           {"logs", log_files(run->folder() / "logs")},
-          {"samples", numbers_of_files(run->folder() / "samples", "step-", ".jsonl")}};
+          {"samples", numbers_of_files(run->folder() / "samples", "step-", ".jsonl")},
+          {"rollouts", telemetry::rollout_steps(run->folder())}};
 }
 
 std::optional<ChatModel> RunIndex::chat_model(const std::string& name) {
@@ -179,6 +181,18 @@ json RunIndex::samples(const std::string& name, int64_t step) {
     json row = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (row.is_object()) rows.push_back(std::move(row));
   }
+  return rows;
+}
+
+json RunIndex::rollouts(const std::string& name, int64_t step) {
+  const std::lock_guard lock(mutex_);
+  json rows = json::array();
+  const WatchedRun* run = find(name);
+  if (run == nullptr) return rows;
+  constexpr size_t kShownRollouts = 5;
+  for (const nlohmann::ordered_json& row :
+       telemetry::notable_rollouts(run->folder(), step, kShownRollouts))
+    rows.push_back(json(row));
   return rows;
 }
 

@@ -42,6 +42,8 @@ class RunIndex {
   std::string log(const std::string& name, const std::string& file_name);
   // The first answers of an evaluation's samples, one JSON object each.
   nlohmann::json samples(const std::string& name, int64_t step);
+  // The best, the worst and the longest texts that a step learnt from, one JSON object each.
+  nlohmann::json rollouts(const std::string& name, int64_t step);
 
  private:
   void refresh();

@@ -59,8 +59,8 @@ data::EncodedRow encoded(const Rollout& rollout) {
   return row;
 }
 
-// Returns the rewards that advantages are made of: as they are, or for RLOO less the divergence from
-// the reference.
+// Returns the rewards that advantages are made of: as they are, or for RLOO less the divergence
+// from the reference.
 std::vector<double> compared_rewards(const settings::PolicySettings& policy,
                                      const std::vector<Rollout>& rollouts) {
   std::vector<double> rewards;

@@ -102,6 +102,9 @@ class MadeTexts : public RolloutSource {
 settings::TrainSettings policy_settings(const std::string& loss = "dapo") {
   settings::TrainSettings settings = make_settings();
   settings.task = "grpo";
+  settings.train.weight_decay = 0;
+  settings.train.schedule.lr_scheduler_type = "constant";
+  settings.train.schedule.warmup_steps = 0;
   settings.policy.loss = loss;
   settings.rollout.samples = kSamples;
   settings.rollout.max_new_tokens = 6;
@@ -130,13 +133,17 @@ class Policy : public ::testing::Test {
     PolicyObjective objective;
   };
 
-  // The log-probability of the good token behind all tokens.
-  static double good_probability(ToyModel& model) {
-    const at::NoGradGuard no_grad;
-    Rollout rollout{.ids = {1, kGood, kGood, 6, kGood}, .prompt_tokens = 1};
+  // Log-probabilities of the first turn's texts, each times its reward less the mean.
+  static double liking(ToyModel& model) {
+    MadeTexts texts(model);
+    std::vector<Rollout> rollouts = texts.draw({}, {0, 1, 2, 3, 4, 5});
+    double mean = 0;
+    for (const Rollout& rollout : rollouts)
+      mean += rollout.reward / static_cast<double>(rollouts.size());
     double sum = 0;
-    const std::vector<float> drawn = drawn_by(model, rollout);
-    for (const size_t at : {0, 1, 3}) sum += drawn[at];
+    for (const Rollout& rollout : rollouts)
+      for (const float log_probability : rollout.drawn)
+        sum += (rollout.reward - mean) * static_cast<double>(log_probability);
     return sum;
   }
 
@@ -148,12 +155,12 @@ TEST_F(Policy, RaisesWhatIsRewardedAndLowersWhatIsPunished) {
     for (const bool negates : {false, true}) {
       Run run(policy_settings(loss), folder_ / loss / (negates ? "punished" : "rewarded"));
       run.texts.negates = negates;
-      const double before = good_probability(run.toy.model);
+      const double before = liking(run.toy.model);
       run.go();
       if (negates)
-        EXPECT_LT(good_probability(run.toy.model), before) << loss;
+        EXPECT_LT(liking(run.toy.model), before) << loss;
       else
-        EXPECT_GT(good_probability(run.toy.model), before) << loss;
+        EXPECT_GT(liking(run.toy.model), before) << loss;
     }
   }
 }

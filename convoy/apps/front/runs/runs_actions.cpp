@@ -18,6 +18,7 @@
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/core/telemetry/runs/run_cleaning.h"
 #include "convoy/core/telemetry/runs/run_comparison.h"
+#include "convoy/core/telemetry/runs/run_rollouts.h"
 #include "convoy/data/datasets/formats/row_writer.h"
 
 namespace convoy::apps {
@@ -72,6 +73,18 @@ int64_t write_events(data::RowWriter& writer, const RunHistory& run) {
     writer.write(row);
     ++rows;
   }
+  return rows;
+}
+
+int64_t write_rollouts(data::RowWriter& writer, const RunHistory& run) {
+  int64_t rows = 0;
+  for (const int64_t step : telemetry::rollout_steps(run.path))
+    telemetry::for_each_rollout(run.path, step, [&](const ordered_json& row) {
+      ordered_json named = {{"run", run.name}};
+      named.update(row);
+      writer.write(named);
+      ++rows;
+    });
   return rows;
 }
 
@@ -150,10 +163,13 @@ int export_runs(const Context& context, const RunsExportFlags& flags,
       words.empty() ? readable_runs(flags.dir, context.log()) : runs_named(flags, words);
   const auto writer = data::create_rows(flags.output);
   int64_t rows = 0;
-  for (const RunHistory& run : runs) rows += write_events(*writer, run);
+  for (const RunHistory& run : runs)
+    rows += flags.rollouts ? write_rollouts(*writer, run) : write_events(*writer, run);
   if (rows <= 0)
-    throw DataError(fmt::format("no run under {} has a step or an evaluation", flags.dir),
-                    {.hint = "name a run with --dir FOLDER or by its name"});
+    throw DataError(
+        fmt::format("no run under {} has {}", flags.dir,
+                    flags.rollouts ? "a text that a step learnt from" : "a step or an evaluation"),
+        {.hint = "name a run with --dir FOLDER or by its name"});
   writer->finish();
   context.log().info(fmt::format("wrote {} of {} to {}", counted(rows, "row"),
                                  counted(static_cast<int64_t>(runs.size()), "run"), flags.output));

@@ -49,12 +49,16 @@ struct RunsDrawingFlags : RunsFolderFlags {
 
 struct RunsExportFlags : RunsFolderFlags {
   std::string output;
+  bool rollouts = false;
   bool force = false;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     RunsFolderFlags::fields(visit);
     visit("output", output, "file to write: rows as .csv, .parquet or .jsonl").alias("o");
+    visit("rollouts", rollouts,
+          "write the texts that the steps of task grpo learnt from, with their rewards and tokens, "
+          "in place of steps and evaluations");
     visit("force", force, "write over a file that exists");
   }
 };

@@ -25,6 +25,7 @@
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/core/telemetry/runs/run_folder.h"
 #include "convoy/core/telemetry/runs/run_history.h"
+#include "convoy/core/telemetry/runs/run_rollouts.h"
 #include "convoy/farm/process/results/run_report.h"
 #include "convoy/machine/monitor/watch/job_report.h"
 
@@ -43,7 +44,7 @@ struct RunsPlotFlags : RunsDrawingFlags {
   void fields(Visitor& visit) {
     RunsDrawingFlags::fields(visit);
     visit("metric", metric, "which curve")
-        .one_of({"loss", "learning_rate", "grad_norm", "tokens_per_second"});
+        .one_of({"loss", "learning_rate", "grad_norm", "tokens_per_second", "reward"});
   }
 };
 
@@ -75,6 +76,7 @@ json record_of(const RunHistory& run) {
     record["best_eval_loss"] = best->value;
     record["best_eval_step"] = best->step;
   }
+  if (!run.reward.empty()) record["last_reward"] = run.reward.back().value;
   if (!run.failure.empty()) record["failure"] = run.failure;
   return record;
 }
@@ -103,13 +105,18 @@ int list(const Context& context, const RunsFolderFlags& flags, const Words& word
     context.log().info(fmt::format("no runs under {}; --dir names another folder", flags.dir));
     return 0;
   }
+  const bool has_rewards = std::any_of(runs.begin(), runs.end(),
+                                       [](const RunHistory& run) { return !run.reward.empty(); });
   std::vector<std::vector<std::string>> rows = {
       {"NAME", "STATE", "STEPS", "LOSS", "BEST EVAL", "AGE"}};
+  if (has_rewards) rows[0].insert(rows[0].end() - 1, "REWARD");
   for (const RunHistory& run : runs) {
     const json record = record_of(run);
     rows.push_back({run.name, telemetry::run_state_word(run.state), telemetry::steps_text(run),
                     loss_text(record["last_loss"]), loss_text(record["best_eval_loss"]),
                     age_text(run)});
+    if (has_rewards)
+      rows.back().insert(rows.back().end() - 1, loss_text(record.value("last_reward", json())));
   }
   fmt::print("{}", text_table(rows, {.first_number = 2}));
   return 0;
@@ -154,6 +161,19 @@ fs::path one_run(std::string_view action, const RunsFolderFlags& flags, const Wo
   return telemetry::resolve_run(named.front(), flags.dir);
 }
 
+// Prints the best, the worst and the longest text of the last step that has texts.
+void print_rollouts(const fs::path& run) {
+  const std::vector<int64_t> steps = telemetry::rollout_steps(run);
+  if (steps.empty()) return;
+  fmt::print("\ntexts of step {} (`convoy runs export --rollouts` writes all)\n", steps.back());
+  for (const ordered_json& row : telemetry::notable_rollouts(run, steps.back(), 1))
+    fmt::print("{:<16}reward {}, {} tokens, row {}: {}\n", row.value("shown_as", ""),
+               row.value("reward", 0.0), row.value("text_tokens", int64_t{0}),
+               row.value("row", int64_t{0}),
+               ordered_json(row.value("text", ""))
+                   .dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
 int show(const Context& context, const RunsFolderFlags& flags, const Words& words) {
   const RunHistory run = telemetry::read_run(one_run("show", flags, words));
   const json identity = telemetry::read_run_record(run.path / "run.json");
@@ -175,6 +195,7 @@ int show(const Context& context, const RunsFolderFlags& flags, const Words& word
   if (!run.failure.empty()) line("failure", run.failure);
   line("steps", telemetry::steps_text(run));
   line("last loss", loss_text(record["last_loss"]));
+  if (record.contains("last_reward")) line("last reward", loss_text(record["last_reward"]));
   if (record["best_eval_loss"].is_number())
     line("best eval loss", fmt::format("{} at step {}", loss_text(record["best_eval_loss"]),
                                        record["best_eval_step"].get<int64_t>()));
@@ -201,6 +222,7 @@ int show(const Context& context, const RunsFolderFlags& flags, const Words& word
       for (const std::string& text : process::report_lines(value)) fmt::print("{}\n", text);
     }
   }
+  print_rollouts(run.path);
   return 0;
 }
 
@@ -212,6 +234,7 @@ std::vector<charts::PlotSeries> series_of(const std::vector<RunHistory>& runs,
   for (const RunHistory& run : runs) {
     const auto& points = metric == "learning_rate" ? run.learning_rate
                          : metric == "grad_norm"   ? run.grad_norm
+                         : metric == "reward"      ? run.reward
                                                    : run.tokens_per_second;
     series.push_back({.label = runs.size() > 1 ? run.name : metric,
                       .points = charts::plot_points(points),

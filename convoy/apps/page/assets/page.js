@@ -360,6 +360,7 @@ async function drawFacts() {
   renew('tables', tables, one && JSON.stringify([one.summary.name, one.metrics, one.identity]));
   drawChat(one);
   await drawSamples(one);
+  await drawRollouts(one);
   await drawLog(one);
 }
 
@@ -370,6 +371,7 @@ function drawPlaces() {
     ['devices', 'devices'],
     ['chat', 'questions'],
     ['samples', 'samples'],
+    ['rollouts', 'rollouts'],
     ['log-view', 'log'],
     ['tables', 'tables'],
   ].filter(([id]) => byId(id).childElementCount);

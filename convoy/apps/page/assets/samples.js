@@ -77,6 +77,43 @@ async function drawSamples(run) {
   if (isNew) await show(pickedOf('step of the samples', steps));
 }
 
+// The texts that a step learnt from: the best, the worst and the longest.
+function rolloutOf(row) {
+  const facts = `${row.shown_as}: reward ${row.reward}, advantage ${row.advantage}, ${row.text_tokens} tokens`;
+  return element(
+    'li',
+    {class: 'sample'},
+    element('div', {class: 'question'}, element('h3', {}, facts), element('pre', {}, row.prompt)),
+    element('div', {class: 'answer'}, element('h3', {}, 'text'), element('pre', {}, row.text)),
+  );
+}
+
+async function drawRollouts(run) {
+  if (!run?.rollouts?.length) {
+    renew('rollouts', []);
+    return;
+  }
+  const steps = run.rollouts.slice().reverse();
+  const body = element('ul', {class: 'samples'});
+  const show = async step => {
+    const rows = await asJson('/api/rollouts', [
+      ['run', run.summary.name],
+      ['step', step],
+    ]);
+    body.replaceChildren(...rows.map(rolloutOf));
+  };
+  const isNew = renew(
+    'rollouts',
+    [
+      element('h2', {}, 'Rollouts'),
+      element('p', {class: 'choices'}, picker('step of the rollouts', steps, 'step', show)),
+      body,
+    ],
+    `${run.summary.name}|${steps.join()}`,
+  );
+  if (isNew) await show(pickedOf('step of the rollouts', steps));
+}
+
 async function drawLog(run) {
   if (!run?.logs.length) {
     renew('log-view', []);

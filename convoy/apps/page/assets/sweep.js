@@ -111,7 +111,7 @@ async function drawSweep(name) {
   ]);
   byId('devices').replaceChildren();
   byId('more').hidden = true;
-  for (const id of ['log-view', 'samples', 'chat']) renew(id, []);
+  for (const id of ['log-view', 'samples', 'rollouts', 'chat']) renew(id, []);
   if (!one.cells) {
     byId('charts').replaceChildren();
     renew('tables', []);

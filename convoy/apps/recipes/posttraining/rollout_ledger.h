@@ -31,7 +31,7 @@ class RolloutLedger {
  public:
   using Place = io::AnswerJournal::Place;  // problem, sample
 
-  // What a row of the file says of a problem.
+  // A problem, as its rows in the file name it.
   struct ProblemFacts {
     int64_t row_number = 0;
     std::string text;
@@ -42,8 +42,8 @@ class RolloutLedger {
                 comm::Group& group);
 
   // Collective. The rollouts of a finished step file on every rank; none where there is none, or
-  // where it holds rollouts of another `key`. An empty key takes any. Throws DataError for a damaged
-  // file.
+  // where it holds rollouts of another `key`. An empty key takes any. Throws DataError for a
+  // damaged file.
   std::optional<std::map<Place, RecordedRollout>> finished(int64_t step, const std::string& key);
 
   // Opens the unfinished files of a step, with what an earlier life of the run saved in them.
@@ -54,8 +54,8 @@ class RolloutLedger {
   void add_text(const RecordedRollout& rollout);
   void add_rewards(const Place& place, const std::vector<double>& rewards);
 
-  // Collective. Writes the step's file from the rollouts of all ranks, in the order of their places,
-  // and removes the unfinished files.
+  // Collective. Writes the step's file from the rollouts of all ranks, in the order of their
+  // places, and removes the unfinished files.
   void finish(int64_t step, const std::string& key, const std::vector<RecordedRollout>& own,
               const std::map<int64_t, ProblemFacts>& problems);
 

@@ -33,8 +33,8 @@ struct RolloutProblems {
 };
 
 // Reads data.train_path and data.val_path, and logs a line for each. Prompts that leave no room for
-// rollout.max_new_tokens in model.max_seq_len are left out with a warning. Throws DataError with the
-// row, ConfigError.
+// rollout.max_new_tokens in model.max_seq_len are left out with a warning. Throws DataError with
+// the row, ConfigError.
 RolloutProblems read_rollout_problems(const LoadedModel& loaded,
                                       const settings::TrainSettings& settings, const Log& log);
 

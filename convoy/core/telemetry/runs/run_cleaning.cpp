@@ -30,7 +30,7 @@ int64_t bytes_below(const fs::path& folder) {
 // True when the folder holds more than the run's own records: files that a person may need.
 bool left_something(const fs::path& folder) {
   std::error_code error;
-  for (const char* name : {"adapter", "model", "samples", "checkpoints"})
+  for (const char* name : {"adapter", "model", "samples", "rollouts", "checkpoints"})
     if (fs::exists(folder / name, error) && !fs::is_empty(folder / name, error)) return true;
   // Data processing and other commands write other kinds of output files.
   for (const auto& entry : fs::directory_iterator(folder, error)) {

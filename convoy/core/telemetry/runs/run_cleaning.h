@@ -29,9 +29,9 @@ struct RemovableRun {
 };
 
 // With keep_best: all trainings of `runs` beyond the best. Without it: trainings that never took a
-// step and left nothing (no adapter, model, checkpoint or samples). With only_checkpoints:
-// trainings that finished and have checkpoints. Ranked by the lowest evaluation loss, else by the
-// last loss.
+// step and left nothing (no adapter, model, checkpoint, samples or rollouts). With
+// only_checkpoints: trainings that finished and have checkpoints. Ranked by the lowest evaluation
+// loss, else by the last loss.
 std::vector<RemovableRun> removable_runs(const std::vector<RunHistory>& runs,
                                          const CleaningRequest& request, double now_seconds);
 

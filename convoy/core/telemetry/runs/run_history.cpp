@@ -36,6 +36,7 @@ void add_step(RunHistory& run, const ordered_json& row) {
   add_point(run.train_loss, row, "loss");
   add_point(run.learning_rate, row, "learning_rate");
   add_point(run.grad_norm, row, "grad_norm");
+  add_point(run.reward, row, "reward");
   add_point(run.tokens_per_second, row, "tokens_per_second");
 }
 

@@ -34,7 +34,8 @@ struct RunHistory {
   std::vector<CurvePoint> learning_rate{};
   std::vector<CurvePoint> grad_norm{};
   std::vector<CurvePoint> tokens_per_second{};
-  std::string failure{};  // sentence of the last failure, or empty
+  std::vector<CurvePoint> reward{};  // task grpo: the mean over the texts of a step
+  std::string failure{};             // sentence of the last failure, or empty
 };
 
 // The state for an end event's "status".
