@@ -216,8 +216,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.model = "llama", .recompute = nn::Recompute::Blocks, .offloads = true}),
     [](const auto& tested) { return tested.param.name(); });
 
-// Of all blocks, only one has the inputs that it keeps for backward on the device; the others keep
-// them on the host.
+// The inputs that blocks keep for backward take no memory of the device if they are kept on the
+// host.
 TEST(OffloadedInputs, TakeTheirMemoryFromTheDevice) {
   simulated::install(2);
   const auto kept_bytes = [](nn::KeptInputs kept) {

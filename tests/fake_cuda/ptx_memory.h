@@ -103,7 +103,7 @@ class PtxMemory {
   void write(Word& word, uint64_t address) const;
 
   const PtxAllocations& allocations_;
-  std::vector<Range> ranges_;  // the last range found by each place
+  std::vector<Range> ranges_;  // by place: the range of its last access
   std::vector<uint8_t> shared_;
   std::vector<Word> words_;
   uint32_t thread_ = 0;

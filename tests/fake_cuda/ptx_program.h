@@ -59,11 +59,11 @@ class PtxEntry {
   // struct. Throws PtxError.
   void run(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
            const PtxAllocations& allocations) const;
-  // Like run(). It is an error if two threads of a block use a word of global memory, one of them
-  // writes, and no barrier is between them.
+  // Like run(). Also throws PtxError if two threads of a block use a word of global memory, one of
+  // them writes it, and no barrier is between them.
   void run_watched(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
                    const PtxAllocations& allocations) const;
-  // Like run(), and returns the bytes of global memory that warps moved.
+  // Like run(). Returns the bytes of global memory that warps read and write.
   PtxTraffic measure(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
                      const PtxAllocations& allocations) const;
   // Runs one block of the grid alone.

@@ -40,7 +40,7 @@ TEST_F(HostileUse, StandardStreamsThatAreClosed) {
 }
 
 TEST_F(HostileUse, ConsoleThatGoesAwayStopsNothing) {
-  // `convoy launch ... | head -1`
+  // The output goes into a pipe that its reader closes early: `convoy launch ... | head -1`.
   LaunchStart what = shell(2,
                            "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; echo "
                            "done >> $HERE/done");

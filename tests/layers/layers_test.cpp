@@ -320,8 +320,8 @@ TEST(Layers, ProcessorsAreCountedInOnePlace) {
 }
 
 // The library and the sweep's functions run inside other programs, whose locale may have a decimal
-// comma: these functions would end "0.5" at the point. std::from_chars (base/text_as.h) and fmt do
-// not depend on a locale.
+// comma: the functions below would then end "0.5" at the point. std::from_chars (base/text_as.h)
+// and fmt do not depend on a locale.
 TEST(Layers, NumbersAreReadWithoutALocale) {
   for_each_source("convoy", [](const std::string& file, const std::string& text) {
     if (file.ends_with("_test.cpp")) return;

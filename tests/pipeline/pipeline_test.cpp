@@ -69,7 +69,7 @@ std::string behind_hashes(const std::string& text) {
   return answer;
 }
 
-// The accuracy of the checker equals that of a plain comparison, and the rows are in order.
+// The checker's accuracy equals the accuracy of a plain comparison, and the rows are in order.
 TEST_F(Pipeline, SumsComeBackInOrderWithTheirAnswersChecked) {
   const std::vector<Json> got =
       done("sums.json", fmt::format("--dataset {} --num-examples 40 --stages generate,verify "

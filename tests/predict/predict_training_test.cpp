@@ -283,7 +283,7 @@ TEST(BenchPredict, ShardedStepOf7BOnEightHidesItsCollectives) {
   }
 }
 
-// These figures are golden too.
+// These figures are golden: they may only fall.
 TEST(BenchPredict, LoraStepOf7BTakesNoMoreThanItDid) {
   const testing::TemporaryFolder folder;
   const Json result =

@@ -66,7 +66,7 @@ class Machine {
   // The host must not use this pinned memory until it has waited for the work.
   void guard_pinned(const Moment& moment, const Use& use);
 
-  // Order.
+  // The order of work.
   c10::Stream create_stream(c10::DeviceIndex device);
   // Converts a stream to the form that the device's libraries take, and back.
   void* native_handle(c10::Stream stream);

@@ -142,7 +142,7 @@ TEST(Plot, PanelsStandSideBySide) {
   EXPECT_NE(svg.find("translate(300 0)"), std::string::npos);
 }
 
-// The texts of `svg` between `from` and the end of its group.
+// Returns the texts of the group of `svg` that begins with `from`.
 std::vector<std::string> texts_of(const std::string& svg, const std::string& from) {
   std::vector<std::string> texts;
   const size_t begin = svg.find(from);

@@ -8,7 +8,7 @@
 namespace convoy::config {
 namespace {
 
-// "file:line: message" of the error that `text` gives; "" when it is accepted.
+// Returns "file:line: message" of the error that `text` causes, or "" if it is accepted.
 std::string document_error_of(const std::string& text) {
   try {
     parse_yaml(text, "run.yaml");

@@ -12,7 +12,8 @@
 namespace convoy::config {
 namespace {
 
-// `quoted` distinguishes texts from literals.
+// Returns the JSON value of a node. A quoted scalar is a text, and another scalar is a JSON
+// literal.
 nlohmann::ordered_json json_of(const Node& node) {
   switch (node.kind) {
     case NodeKind::Null:

@@ -20,7 +20,8 @@ ImportedValue value(const std::string& path, const std::string& text, bool is_de
 
 class Imports : public ::testing::Test {
  protected:
-  // Reads `text` as run.yaml, which names a peer that gives `values`.
+  // Reads `text` as run.yaml with run.peer=x; the import of that key gives `values`. Returns the
+  // error.
   std::string error_of(const std::string& text, const std::vector<ImportedValue>& values) {
     Sources sources{.file = folder_.write("run.yaml", text), .overrides = {"run.peer=x"}};
     sources.presets = {{"p", "run: {batch_size: 9}"}};

@@ -14,7 +14,8 @@ namespace convoy::config {
 
 class Resolve : public ::testing::Test {
  protected:
-  // The error of reading `text` as run.yaml, with the folder taken out; "" when it is accepted.
+  // Returns the error of reading `text` as run.yaml, without the folder's path, or "" if it is
+  // accepted.
   std::string error_of(const std::string& text, const Sources& more = {}) {
     Sources sources = more;
     sources.file = folder_.write("run.yaml", text);

@@ -165,7 +165,7 @@ TEST_F(LogDisk, ARedirectedStreamReturnsToItsFile) {
   LogOptions wanted = with_files(1, LogLayout::Torchrun);
   wanted.redirects = StreamSelection::parse("3", "-r");
   wanted.file_retry_wait = std::chrono::milliseconds(0);
-  Pipe pipe = make_pipe();  // no limit on size
+  Pipe pipe = make_pipe();  // RLIMIT_FSIZE does not limit pipes
   wanted.console_output = wanted.console_errors = pipe.write_end.get();
   LogRouter router(wanted);
   router.take(0, kErr, "stored\n");

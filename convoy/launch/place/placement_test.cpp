@@ -212,7 +212,7 @@ TEST(NumaBinding, AsTorchDefinesIt) {
             "4-5,20-21 | 6,22 | 7,23 | 0-3,16-19");
   EXPECT_EQ(bound(NumaBinding::CoreComplex, {1, 1, 1}, machine),
             "4-5,20-21 | 6-7,22-23 | 4-5,20-21");
-  // The cache with more usable CPUs comes first.
+  // The cache with more usable CPUs is taken first.
   const Machine holes = read_big(Cpus{4, 6, 7, 22, 23});
   EXPECT_EQ(bound(NumaBinding::CoreComplex, {1, 1}, holes), "6-7,22-23 | 4");
 }

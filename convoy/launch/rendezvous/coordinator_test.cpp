@@ -368,7 +368,7 @@ TEST_F(CoordinatorTest, ASecondConnectionBridgesAFirstOneThatHangs) {
   assigned(*first_, 1);
   other.get();
   relay.cut();
-  std::this_thread::sleep_for(2500ms);  // more than twice the silence that names a node
+  std::this_thread::sleep_for(2500ms);  // more than twice the limit of silence
   EXPECT_FALSE(first_->next().has_value());
   EXPECT_FALSE(second_->next().has_value());
   relay.cut_new_ones_too();
@@ -446,7 +446,7 @@ TEST_F(CoordinatorTest, ManyIdleConnectionsAreBoundedAndTheJobGoesOn) {
                        JobToken::from_secret(kSecret));
   store.set("key", "value");
   EXPECT_LT(resident_bytes() - before, 16 << 20);
-  std::this_thread::sleep_for(1500ms);  // longer than the silence that would name a node
+  std::this_thread::sleep_for(1500ms);  // longer than the limit of silence
   EXPECT_FALSE(first_->next().has_value());
   EXPECT_FALSE(second_->next().has_value());
 }

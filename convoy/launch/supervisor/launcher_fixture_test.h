@@ -70,7 +70,7 @@ class Launcher : public ::testing::Test {
   // Sends `signals` to this process, one after another, once the file has `lines` lines.
   std::thread signals_after(const std::string& name, long lines, std::vector<int> signals) const {
     return std::thread([this, name, lines, signals] {
-      // The signal must reach the thread that runs the launcher.
+      // This thread blocks all signals, so they reach the thread that runs the launcher.
       sigset_t all;
       sigfillset(&all);
       pthread_sigmask(SIG_SETMASK, &all, nullptr);

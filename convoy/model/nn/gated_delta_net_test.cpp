@@ -292,7 +292,7 @@ TEST(RecurrentStates, ARowTakesTheStateOfAPrefixAndLeavesItsOwn) {
   states.set_rows({{.slot = 1, .begins_as = 3}, {.slot = 0, .kept_in = 2}});
   expect(1, 3);
   expect(2, 2);
-  set(0, 7);  // the pass
+  set(0, 7);  // as the pass would change slot 0
   states.keep_states();
   expect(2, 7);
   expect(3, 3);

@@ -67,7 +67,7 @@ void exercise(Group& group) {
       at::Tensor whole = at::zeros_like(base);
       group.all_gather(base.narrow(0, group.rank() * count, count).clone(), whole);
       EXPECT_TRUE(whole.equal(base)) << dtype << " " << count;
-      // The result is the same with a piece that lies in its place within the whole.
+      // The result is the same if the piece is a part of the whole tensor's memory.
       at::Tensor in_place = at::zeros_like(base);
       at::Tensor piece = in_place.narrow(0, group.rank() * count, count);
       piece.copy_(base.narrow(0, group.rank() * count, count));

@@ -103,8 +103,8 @@ TEST(MemoryPlan, WeightsInCodesCountTheirBytes) {
   for (const nn::NamedTensor& leaf : lora.parameters()) trained += leaf.value.numel();
   const sizing::MemoryPlan plan =
       sizing::plan_memory({.shape = training_shape(*model), .micro_batch_tokens = 64}, {});
-  // A weight takes half a byte for its code, 1/64 byte for its block's absmax, and a share of two
-  // fp32 numbers per 16,384 weights and per tensor.
+  // A weight takes half a byte for its code and 1/64 byte for its block's absmax. There are also
+  // two fp32 numbers, one for each 16,384 weights and one for each tensor.
   const auto bytes = static_cast<double>(plan.weight_bytes - 2 * (before - coded) - 4 * trained);
   EXPECT_NEAR(bytes / static_cast<double>(coded), 0.5 + 1.0 / 64, 0.002);
   EXPECT_EQ(plan.packed_bytes, 0);

@@ -277,7 +277,7 @@ TEST(GgufFile, FilesOfAnotherKindAreNamedByIt) {
   EXPECT_THROW(io::ModelFolder::open((folder / "notes.txt").string()), DataError);
 }
 
-// The configuration of a small file with one more key, or why it is refused.
+// Returns the configuration of a small file with one more key, or the reason of its refusal.
 std::string config_with(const std::string& architecture,
                         const std::function<void(Metadata&)>& change, int64_t blocks = 1) {
   const TemporaryFolder folder;
@@ -483,7 +483,7 @@ TEST(GgufFile, OneModelInSeveralFiles) {
   part(of_second, 1);
   const fs::path one = folder / "x-00001-of-00002.gguf", two = folder / "x-00002-of-00002.gguf";
   write_file(one, first.metadata, first.tensors);
-  EXPECT_THROW(io::ModelFolder::open(one.string()), DataError);  // the second is missing
+  EXPECT_THROW(io::ModelFolder::open(one.string()), DataError);  // the second file is missing
   write_file(two, of_second, rest);
   const io::ModelFolder model = io::ModelFolder::open(one.string());
   EXPECT_EQ(model.weight_file_names(),

@@ -63,8 +63,8 @@ TEST(MfDescent, LearnsWhatItsMeasurementsDetermine) {
     EXPECT_LT(outcome.train_loss, 1e-6);
     close += outcome.value < 1e-2;
   }
-  // A matrix of rank 1 has 9 unknowns, and there are 15 measurements. Without learning, the mean
-  // value would be 0.24.
+  // A matrix of rank 1 has 9 unknowns, and there are 15 measurements. The mean loss of the prior is
+  // 0.24.
   EXPECT_GE(close, 6);
 }
 

@@ -156,7 +156,7 @@ TEST(MetricTable, IsInTheOrderOfItsNames) {
 
 TEST(MetricTable, ReasonsAreWords) {
   EXPECT_EQ(throttle_text(0), "none");
-  EXPECT_EQ(throttle_text(1), "none");  // idle
+  EXPECT_EQ(throttle_text(1), "none");  // bit 1: the GPU is idle
   EXPECT_EQ(throttle_text(0x44), "sw_power+hw_thermal");
 }
 

@@ -246,7 +246,7 @@ TEST(Summary, UnequalMemoryAndLostGpus) {
   EXPECT_NE(summary.text({}).find("gpu1: no answer for 5s: GPU is lost"), std::string::npos);
 }
 
-// Bytes of UTF-8 that begin a character.
+// Counts the bytes that begin a character of UTF-8.
 size_t columns_of(const std::string& line) {
   return static_cast<size_t>(std::count_if(line.begin(), line.end(), [](char letter) {
     return (static_cast<unsigned char>(letter) & 0xC0) != 0x80;
