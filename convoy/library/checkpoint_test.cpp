@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Some ranks save in one way, others continue in another: losses equal an unbroken run's.
+// Ranks save under one strategy and others continue under another; the losses are the same as in an
+// unbroken run.
 #include "convoy/library/checkpoint.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against curves that PyTorch's DDP and ZeroRedundancyOptimizer gave, and against arithmetic.
+// Compares with the curves of PyTorch's DDP and ZeroRedundancyOptimizer, and with values computed
+// by hand.
 #include "convoy/library/ddp.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against the module itself.
+// Compares DataParallel with the module alone.
 #include "convoy/library/dp.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against curves that PyTorch's fully_shard gave, and against one process.
+// Compares with the curves of PyTorch's fully_shard, and with one process.
 #include "convoy/library/fsdp.h"
 
 #include <gtest/gtest.h>

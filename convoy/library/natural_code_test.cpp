@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code as it is written for a plain module, on a sharded one: it is right, or refused by name.
+// Code that is written for a plain module works on a sharded module, or is refused with the name of
+// its fault.
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
 #include <torch/nn/modules/activation.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The network of tests/golden/library/make_golden.py, its first weights and its rows.
+// Has the network of tests/golden/library/make_golden.py, its initial weights and its rows.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activity recognition on the simulated device, alone and as replicas that are threads, and a
-// language model as replicas. The results have the bytes that the CPU writes with the same table of
-// ops.
+// Trains activity recognition on the simulated device, alone and with replicas as threads, and a
+// language model with replicas. The results have the bytes of the CPU's results with the same table
+// of ops.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's DataParallel on devices that have one thread of autograd each, and streams.
+// Tests the library's DataParallel on devices that each have a thread of autograd and streams.
 #include <ATen/ATen.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/util/accumulate.h>

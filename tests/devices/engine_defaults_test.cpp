@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an engine takes of a GPU when the user has settled nothing, and two of them on one GPU.
+// Tests how much of a GPU an engine takes without settings of the user, and two engines on one GPU.
 #include <gtest/gtest.h>
 
 #include "convoy/apps/recipes/generate/answer_prompts.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block inputs that wait on the host: copied beside the work of the blocks.
+// Tests block inputs that are kept on the host and copied beside the work of the blocks.
 #include "convoy/model/nn/inputs_on_host.h"
 
 #include <ATen/ATen.h>

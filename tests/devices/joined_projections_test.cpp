@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models of every family whose projections are joined, on the simulated device: a step of
-// generation gives the hidden states of the same model with its projections apart.
+// Joins the projections of models of every family on the simulated device: a step of generation
+// gives the same hidden states as with separate projections.
 #include <gtest/gtest.h>
 
 #include <filesystem>

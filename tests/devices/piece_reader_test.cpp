@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors of a device on their way into a file, beside other work of the device.
+// Reads tensors of a device in pieces for a file, beside other work of the device.
 #include "convoy/machine/device/piece_reader.h"
 
 #include <ATen/ATen.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole trainings of ranks that have a simulated device each and meet through the stand-in for
-// NCCL. Their results have the bytes of the same ranks on CPUs with the same table of ops.
+// Trains with ranks that each have a simulated device and use the stand-in for NCCL. The results
+// have the bytes of the same ranks on CPUs with the same table of ops.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

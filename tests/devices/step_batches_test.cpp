@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches that a thread of their own puts on a device: in order with the work of the thread that
-// trains, whatever stream that works on, and without a wait of the host.
+// A separate thread copies batches to a device. The batches are in order with the work of the
+// training thread, on whatever stream it works, and the host does not wait.
 #include "convoy/train/loop/step_batches.h"
 
 #include <c10/core/StreamGuard.h>

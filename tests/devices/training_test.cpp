@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models of every family on the simulated device, bit for bit as on the CPU with the same table of
-// ops. A tensor left on the other device, a missing wait or a read by the host ends the test.
+// Trains models of every family on the simulated device, bit for bit as on the CPU with the same
+// table of ops. A tensor on the wrong device, a missing wait or a read by the host fails the test.
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of users on the simulated device: train, stop and resume, score, generate, merge.
+// Runs a user's commands on the simulated device: train, stop and resume, score, generate, merge.
 // The resulting files have the same bytes as the CPU's files with the same table of ops.
 #include <ATen/Context.h>
 #include <gtest/gtest.h>

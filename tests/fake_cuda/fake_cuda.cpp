@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A libcuda.so.1 for machines without a GPU: the part of the driver that Convoy calls, with kernels
-// run from their PTX on the CPU. The variable FAKE_CUDA describes it in words:
-//   devices=2            GPUs, of which CUDA_VISIBLE_DEVICES leaves as many as it names; default 1
-//   memory=1000000       bytes of each
-//   version=12040        of cuDriverGetVersion
-//   capability=90        compute capability of each: 9.0
+// run from their PTX on the CPU. FAKE_CUDA describes the GPUs by these words:
+//   devices=2            GPUs, default 1; CUDA_VISIBLE_DEVICES shows as many as it names
+//   memory=1000000       memory of each GPU in bytes
+//   version=12040        result of cuDriverGetVersion
+//   capability=90        compute capability of each GPU, here 9.0
 //   fail=NAME:CODE:N     the Nth call of the function, and all after it, return CODE
-//   once=PATH            only where PATH does not exist; it is made then
+//   once=PATH            `fail` acts only if PATH does not exist, and creates PATH
 //   slow_load=2500       milliseconds that loading a module takes, as compiling its kernels does
-//   races=watched        kernels run by PtxEntry::run_watched()
-//   without_barrier=2    the third barrier of each module is taken away
+//   races=watched        kernels are run by PtxEntry::run_watched()
+//   without_barrier=2    each module lacks its third barrier
 //   results=bounded      kernels may use approximate operations (PtxResults::WithinBounds)
-// Memory of the host becomes memory of the GPU by fake_cuda_host_memory().
-// Like a GPU, it cannot be used any more after a kernel that went wrong.
+// Memory of the host becomes memory of the GPU by fake_cuda_host_memory(). Like a GPU, the fake one
+// cannot be used any more after a kernel has failed.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The threads of one block. A warp's threads go on until each is at a barrier or has ended, and
-// exchange numbers at shuffles; then the next warp goes on. Threads that do not meet are an error.
+// Runs the threads of one block. A warp's threads run until each has reached a barrier or has
+// ended, and exchange numbers at shuffles; then the next warp runs. If threads do not meet, the
+// block throws.
 #pragma once
 
 #include "fake_cuda/ptx_program.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that the threads of a grid reach by loads and stores: allocations of the GPU, and the
-// shared memory of one block at a time. Wrong uses are errors in any order of threads: an access
-// outside of any allocation or not aligned; shared memory read before it was written; two threads
-// that use the same word of it, one of them writing, with no barrier between them. Copies of a
-// thread that are under way into shared memory arrive when it waits for them, and no sooner.
+// The memory of a grid's threads: the GPU's allocations, and the shared memory of one block at a
+// time. Wrong uses are errors in any order of threads: an access outside of all allocations, an
+// access that is not aligned, a read of shared memory before it is written, and the use of a word
+// of shared memory by two threads without a barrier between them, if one of them writes. Copies
+// into shared memory arrive only when their thread waits for them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The effect of each supported instruction of PTX.
+// Finds the effect of each supported PTX instruction.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Enough of PTX, NVIDIA's virtual instruction set, to run Convoy's kernels on a CPU as a GPU would:
-// the text is what a driver would compile. Threads run one after another, each until it must meet
-// others at a shuffle or a barrier.
+// Runs Convoy's kernels on a CPU as a GPU would. It reads PTX, NVIDIA's virtual instruction set, as
+// the driver gets it, and supports the instructions that the kernels use. Threads run one after
+// another, each until it must meet others at a shuffle or a barrier.
 #pragma once
 
 #include <cstdint>

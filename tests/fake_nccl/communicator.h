@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's end of a communicator: a thread that joins the others and runs collectives in order.
+// A rank's part of a communicator: a thread that joins the other ranks and runs collectives in
+// order.
 #pragma once
 
 #include <atomic>

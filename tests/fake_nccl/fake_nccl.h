@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The settings of the stand-in for NCCL. Its collectives are real: processes of one host exchange
-// values through shared memory. As with NCCL they run beside the caller, which sees their end by
-// the stream, and faults by ncclCommGetAsyncError. Sums add in the order of ranks: bf16 and fp16 in
-// fp32 with one rounding at the end, where NCCL may round at each rank.
+// The settings of the stand-in for NCCL. Processes of one host exchange the values of collectives
+// through shared memory. As in NCCL, collectives run beside the caller, which learns their end from
+// the stream and their faults from ncclCommGetAsyncError. Sums are computed in the order of ranks.
+// bf16 and fp16 are added in fp32 and rounded once at the end; NCCL may round at each rank.
 //
 // FAKE_NCCL_FAULT=KIND[:N[:RANK]] plants one fault, on rank RANK (default 0), at its Nth collective
-// (default 1; all communicators of the process count together):
+// (default 1, counted over all communicators of the process):
 //   join_hang    the rank never joins; the others wait for it
 //   join_fail    joining ends in ncclSystemError
 //   call_fail    the call returns ncclSystemError
 //   launch_hang  the call never gets beyond ncclInProgress, as while NCCL connects to a lost peer
-//   hang         the rank's collective never ends, and so no other rank's does
+//   hang         the rank's collective never ends, nor do the other ranks' collectives
 //   abort_hang   as hang, and ncclCommAbort of that communicator does not return
 //   lost_peer    as hang, and the communicator's asynchronous state becomes ncclRemoteError
-// ncclCommDestroy waits for what is on the stream, for ever if need be; ncclCommAbort ends it.
+// ncclCommDestroy waits for the collectives on the stream, possibly for ever; ncclCommAbort ends
+// them.
 #pragma once
 
 #include <cstddef>

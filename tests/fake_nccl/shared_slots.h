@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that the ranks of one communicator share: a slot of bytes each, and a meeting of all.
+// The memory that the ranks of a communicator share: a slot for each rank, and a barrier for all
+// ranks.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of ncclDataType_t, reduced by ncclRedOp_t.
+// Reduces numbers of an ncclDataType_t by an ncclRedOp_t.
 #pragma once
 
 #include <cstddef>

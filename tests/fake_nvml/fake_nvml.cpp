@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of NVML that Convoy calls, over GPUs that a test describes: world.h says how.
+// The functions of NVML that Convoy calls, for GPUs that a test describes (see world.h).
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What NVML's functions fill in, laid out as in nvml.h.
+// The structs that NVML's functions fill, with the layout of nvml.h.
 #pragma once
 
 namespace fake_nvml {

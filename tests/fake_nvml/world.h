@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPUs that a test describes, and what they tell.
+// The GPUs that a test describes, and their readings.
 //
 // FAKE_NVML_SCENARIO names a JSON file; its member "nvml" is
 //   {"driver": "550.90.07", "nvml": "12.550.90.07", "cuda": 12040, "init": 0,
@@ -8,25 +8,26 @@
 //    "every_gpu": {members that each GPU has unless it gives its own}}
 // and a GPU {"name", "uuid", "pci": "0000:3b:00.0", "capability": [9, 0], "denied": true,
 // "open_error": 15, "memory_mib", "used_mib", "reserved_mib", "util", "mem_busy", "temp",
-// "mem_temp", "power_w", "power_limit_w", "energy_j" (a start: the power is added each tick),
-// "sm_clock", "mem_clock", "pstate", "throttle" (bits), "throttle_ns": {"74": [...]} (grows by that
-// each tick), "gpm": {"2": 91}, "nvlink_kib": [tx, rx] (grows by that), "ecc": [0, 0], "remap":
+// "mem_temp", "power_w", "power_limit_w", "energy_j" (at the start; each tick adds the power),
+// "sm_clock", "mem_clock", "pstate", "throttle" (bits), "throttle_ns": {"74": [...]} (added each
+// tick), "gpm": {"2": 91}, "nvlink_kib": [tx, rx] (added each tick), "ecc": [0, 0], "remap":
 // [pending, failed], "processes": [{"pid", "mib"}], "lost_at", "xids": {"3": 79}, "node", "switch"
-// (of PCIe), "nvswitch": links to it, "peers": {"1": links}, "mig": [{"uuid", "name", "gi", "ci",
-// ...}, null]}. A member that is not there is a figure that NVML does not support. Any number may
-// be a list: one item a tick, over and over. "xids_at_ms": {"700": 79} and "lost_at_ms" count the
-// time since the first nvmlInit instead; so does the member "count_at_ms": {"900": 3} beside
-// "gpus", as which the driver counts them from then on, and "hangs_at_ms", from when on memory is
-// asked for in vain. A tick of a device is one call of nvmlDeviceGetMemoryInfo_v2. A function that
-// is in "lacks" says that it is not found.
+// (PCIe), "nvswitch": number of links, "peers": {"1": links}, "mig": [{"uuid", "name", "gi", "ci",
+// ...}, null]}. NVML does not support a figure whose member is missing. Any number may be a list,
+// whose items are used one per tick, again and again. "xids_at_ms": {"700": 79} and "lost_at_ms"
+// count milliseconds since the first nvmlInit instead of ticks. So do two members beside "gpus":
+// "count_at_ms": {"900": 3} is the number of GPUs that the driver reports from then on, and from
+// "hangs_at_ms" on, calls for memory figures do not return. A tick of a device is one call of
+// nvmlDeviceGetMemoryInfo_v2. A function in "lacks" returns that it is not found.
 //
 // FAKE_NVML is the short form:
 //   GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000 M-a/1/0/10000 -/0/0/0 M-b/2/0/20000
-// One GPU per semicolon: UUID, name, PCI address, MiB, then one word per MIG slot: UUID/gpu
-// instance/compute instance/MiB, "-" an empty slot; any slot means that MIG is on. UUID "denied" is
-// a GPU that may not be opened. FAKE_NVML_INIT is what nvmlInit returns. The readings of a GPU
-// depend on its index: 40 + index degrees, busy for 90 - index percent (memory 50), 1000 + index
-// MiB taken, 300.5 + index watts. A GPU named "Quiet" tells no more than its memory.
+// GPUs are separated by semicolons. A GPU has a UUID, a name, a PCI address, its MiB, and a word
+// for each MIG slot: UUID/gpu instance/compute instance/MiB. The UUID "-" is an empty slot, and any
+// slot means that MIG is on. A GPU with the UUID "denied" cannot be opened. FAKE_NVML_INIT is what
+// nvmlInit returns. The readings of a GPU depend on its index: 40 + index degrees, 90 - index
+// percent busy (memory 50), 1000 + index MiB used, 300.5 + index watts. A GPU named "Quiet" reports
+// only its memory.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops a save in every one of its file calls, in every way, and expects a valid snapshot each
-// time.
+// Makes each file call of a save fail or end the process, in every way, and expects a valid
+// snapshot each time.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>

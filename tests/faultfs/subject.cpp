@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The small program that runs under the shim: `save ROOT STEP KEEP` goes on from the newest
-// snapshot, as a training does, and saves one; `open FOLDER` opens a model folder and its weights,
-// `hold FOLDER` makes a run folder (3: without a lock), `write FILE` writes a file atomically. Ends
-// with the exit codes of the public contract.
+// The program that runs under the shim. `save ROOT STEP KEEP` loads the newest snapshot, as
+// training does, and saves one. `open FOLDER` opens a model folder and its weights. `hold FOLDER`
+// creates a run folder (exit code 3: without a lock). `write FILE` writes a file atomically. The
+// exit codes are Convoy's.
 #include <cstdio>
 #include <span>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixty figures of made-up results. CONVOY_FIGURES=FOLDER keeps them there, as SVG and in a sheet
-// of each style, to be looked at: tests/golden/figures.
+// Sixty figures of made-up results. CONVOY_FIGURES=FOLDER writes them there for inspection, as SVG
+// and as a sheet of each style (tests/golden/figures).
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rules that every figure of a sweep keeps.
+// Checks rules that every figure of a sweep must follow.
 #pragma once
 
 #include "figures/figure_drawing.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A figure read back from its SVG text: what is drawn, where.
+// Reads a figure back from its SVG text: which parts are drawn, and where.
 #pragma once
 
 #include <regex>

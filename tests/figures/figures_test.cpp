@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Figures of built-in experiments: captions, marks, axes, bands.
+// Tests the figures of built-in experiments: captions, marks, axes, bands.
 #include <gtest/gtest.h>
 
 #include <algorithm>

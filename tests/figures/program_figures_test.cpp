@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Figures of the results of programs: several results, samples, long names.
+// Tests the figures of programs' results: several results, samples, long names.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Damaged texts, for parsers of foreign files: the same texts for the same seed, on every machine.
+// Makes damaged texts for parsers of foreign files. A seed gives the same texts on every machine.
 #pragma once
 
 #include <algorithm>

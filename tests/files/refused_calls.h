@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// System calls that fail for this process and its children, as on an older kernel (ENOSYS) or under
-// a seccomp profile that does not know them (EPERM). There is no way back: for a child of the test.
+// Makes system calls fail for this process and its children, as on an older kernel (ENOSYS) or
+// under a seccomp profile that does not know them (EPERM). This cannot be undone, so it is for a
+// child of the test.
 #pragma once
 
 #include <linux/filter.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a command of the shell, or a script in a folder: what it printed, and how it ended.
+// Runs a shell command, or a script in a folder. Returns its output and its exit code.
 #pragma once
 
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The folder of the project's own files, for tests that read golden files and examples.
+// Finds the project's source folder, for tests that read golden files and examples.
 #pragma once
 
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy bench generate` beside a peer: a script in its place prints the flags that it got.
+// Runs `convoy bench generate` beside a peer program. A script in the peer's place prints its
+// flags.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy generate --interactive`: lines and commands, through a pipe and on a terminal, Ctrl-C
-// included.
+// Tests `convoy generate --interactive`: lines, commands and Ctrl-C, through a pipe and on a
+// terminal.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log-probability that a token was drawn with is the one that scoring and training compute for
-// it.
+// Scoring and training compute the same log-probability of a token as the engine that drew it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

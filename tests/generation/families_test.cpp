@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Greedy answers of every family equal transformers' (tests/golden/generation), however the engine
-// came to them: alone, in mixed batches, in pieces, from shared prefixes, after rows were put back.
+// The greedy answers of every family equal transformers' answers (tests/golden/generation), in
+// every way of generating: alone, in mixed batches, in pieces, from shared prefixes, and after
+// preemption.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bundled model writes answers: models, text and generate together.
+// Generates answers with the bundled model: tests the model, text and generate layers together.
 #include <gtest/gtest.h>
 
 #include <algorithm>

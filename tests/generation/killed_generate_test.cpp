@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy generate` killed again and again: the same command resumes from its finished answers, and
-// what it publishes has the bytes of an unbroken run.
+// Kills `convoy generate` again and again. The same command resumes from the finished answers, and
+// the published file has the bytes of an unbroken run.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

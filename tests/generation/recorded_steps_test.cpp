@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps that are recorded and started again, over our CUDA kernels on the CPU (tests/fake_cuda): a
-// recording runs again there with the memory and the numbers of its first call, as a CUDA graph.
+// Records steps and runs them again, with Convoy's CUDA kernels on the CPU (tests/fake_cuda). As a
+// CUDA graph does, a recording uses the memory and the numbers of its first call again.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tokenizer for models whose ids mean nothing.
+// A tokenizer for models whose ids have no meaning.
 #pragma once
 
 #include <fstream>

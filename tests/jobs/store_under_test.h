@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stores that the tests of convoy/core/jobs run against: SQLite with and without its
-// write-ahead log, and the PostgreSQL server at $CONVOY_TEST_POSTGRES where there is one
-// (tests/jobs/postgres_test.sh). Each is empty at first.
+// The stores for the tests of convoy/core/jobs: SQLite with and without its write-ahead log, and
+// the PostgreSQL server at $CONVOY_TEST_POSTGRES, if that is set (tests/jobs/postgres_test.sh).
+// Each store is empty at first.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convoy's own CUDA kernels over CPU tensors: tests/fake_cuda runs their PTX. Each CPU tensor is
-// memory of that GPU from its first byte to its last and no further, and begins as NaN.
+// Runs Convoy's CUDA kernels on CPU tensors, with the PTX interpreter of tests/fake_cuda. Each CPU
+// tensor is exactly one allocation of that GPU, and is filled with NaN at first.
 #pragma once
 
 #include <c10/core/Allocator.h>

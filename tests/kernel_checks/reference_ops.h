@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops as plain compositions of tensor operations, in the dtype they are given: what the kernels are
-// tested against (in double).
+// The references for kernels (in double): ops as plain compositions of tensor operations, in the
+// dtype of their inputs.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of ops of a device for CPU tensors: each call moves its tensors to the device, runs
-// there, and brings back results and tensors written in place. So the conformance tests of ops,
-// which make their tensors on the CPU, run on any device.
+// A device's table of ops for CPU tensors: each call copies its tensors to the device, runs there,
+// and copies results and changed tensors back. The conformance tests of ops, which make CPU
+// tensors, thus run on any device.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of ops that the tests of this process run. CONVOY_TEST_OPS=aten takes the ATen calls of
-// other devices on CPU tensors, `ptx` our CUDA kernels there (tests/fake_cuda), `sim` the ATen
-// calls on the simulated device, `cuda` a GPU's table.
+// Chooses the table of ops that the tests of this process run, by CONVOY_TEST_OPS: `aten` is other
+// devices' ATen calls on CPU tensors, `ptx` Convoy's CUDA kernels on CPU tensors (tests/fake_cuda),
+// `sim` the ATen calls on the simulated device, and `cuda` a GPU's table.
 #pragma once
 
 #include <cstdlib>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels over tensors of more than 2^32 elements: the one block that works beyond them is run,
-// over a few elements at the end of a tensor that is not there. An address that lost its upper bits
-// would be of no allocation.
+// Tests kernels on tensors of more than 2^32 elements. Only the block beyond that number runs, and
+// only the last few elements of the tensor exist. An address without its upper bits would be in no
+// allocation.
 #include <gtest/gtest.h>
 
 #include <cmath>

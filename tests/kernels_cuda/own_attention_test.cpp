@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our CUDA kernels of paged attention beside the same steps by LibTorch, on tables of blocks.
+// Compares Convoy's CUDA kernels of paged attention with the same steps in LibTorch, on tables of
+// blocks.
 #include <gtest/gtest.h>
 
 #include <random>

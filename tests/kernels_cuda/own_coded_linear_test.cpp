@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our CUDA kernels for weights of few bits beside LibTorch: decoding, and products of few rows.
+// Compares Convoy's CUDA kernels for quantised weights with LibTorch: decoding, and products of few
+// rows.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"

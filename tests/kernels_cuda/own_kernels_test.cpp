@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our CUDA kernels beside LibTorch's, on shapes that take each of their paths: rows of a warp and
-// of a block, vectors and single elements, remainders, nothing at all. Every access is checked to
-// the byte.
+// Compares Convoy's CUDA kernels with LibTorch, on shapes for each of their paths: rows of a warp
+// and of a block, vectors and single elements, remainders, and empty tensors. Every access is
+// checked to the byte.
 #include "kernels_cuda/own_kernels_test.h"
 
 #include <gtest/gtest.h>

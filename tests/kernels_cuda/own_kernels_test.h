@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both tables of kernels, and how the tests of our CUDA kernels compare them.
+// Has both tables of kernels, and functions by which the tests of Convoy's CUDA kernels compare
+// them.
 #pragma once
 
 #include <gtest/gtest.h>

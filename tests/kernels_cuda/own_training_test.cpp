@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our CUDA kernels of a training step beside LibTorch: the loss of the head, AdamW, norms of gradients.
+// Compares Convoy's CUDA kernels of a training step with LibTorch: the loss of the head, AdamW, and
+// norms of gradients.
 #include <gtest/gtest.h>
 
 #include "kernels_cuda/own_kernels_test.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interpreter finds faults planted into our kernels: a barrier taken away, memory that ends too
-// early, a vector at a wrong address, threads that do not meet.
+// The PTX interpreter finds faults that are planted in Convoy's kernels: a missing barrier, memory
+// that ends too early, a vector at a wrong address, threads that do not meet.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank of our own in collectives, for the launcher's view: it has done #0 on a group of two.
-//   launch_collective_probe waits    waits in #1 and fails with 6 after half a second
+// A rank that records collectives for the launcher. It has completed #0 on a group of two ranks.
+//   launch_collective_probe waits    waits in #1, and exits with 6 after half a second
 //   launch_collective_probe idles    never enters #1
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The failure modes of a launcher that have to do with its place: ports, devices, other nodes,
-// launchers around it. Numbers as in docs/explanation/failure-modes.md.
+// Tests the failure modes of a launcher that depend on its surroundings: ports, devices, other
+// nodes, outer launchers. The numbers are those in docs/explanation/failure-modes.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The failure modes of a launcher, by their numbers in docs/explanation/failure-modes.md, through
-// the program itself.
+// Tests the failure modes of a launcher with the real program. The names have the numbers of
+// docs/explanation/failure-modes.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

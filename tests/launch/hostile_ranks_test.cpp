@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy launch` with ranks that do what none should: to their streams, files, guard and launcher.
+// Runs `convoy launch` with ranks that misuse their streams, files, guard or launcher.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

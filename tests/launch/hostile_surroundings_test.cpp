@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy launch` in odd surroundings: streams, disks, limits, signals and parents that are not as
-// they should be.
+// Runs `convoy launch` with unusual streams, disks, limits, signals and parents.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

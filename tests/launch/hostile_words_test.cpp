@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy launch` with odd values, odd programs, odd arguments. Each ends in order, with the right
-// exit code and nothing left behind.
+// Runs `convoy launch` with odd values, programs and arguments. Each launch ends with the right
+// exit code and leaves nothing behind.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

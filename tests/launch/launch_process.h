@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Drives the real `convoy launch` as a shell, a job system or an attacker would: starts it, waits
-// for what its ranks write, signals or kills it, and looks for anything that it left behind. One
-// thread.
+// for its ranks' output, signals or kills it, and looks for anything that it left behind. Use it
+// from one thread.
 #pragma once
 
 #include <gtest/gtest.h>

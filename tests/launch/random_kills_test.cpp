@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kills at random moments of ranks, of what ranks started, of guards and of launchers. Each is
-// proved to have hit a process at work, and after each nothing is left and the next start works at
-// once. CONVOY_KILLS=N: N of them. Replay:
+// Kills ranks, their child processes, guards and launchers at random times. The test proves that
+// each kill hit a running process. After each kill nothing is left, and the next start works at
+// once. CONVOY_KILLS=N makes N kills. To repeat a run:
 //   CONVOY_KILL_SEED=N launch_program_tests --gtest_filter=RandomKills.*
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Restarts through the program: the failures that lead to another attempt, the environment of an
-// attempt, and the limit of attempts.
+// Tests restarts with the real program: the failures that lead to another attempt, the environment
+// of an attempt, and the limit of attempts.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

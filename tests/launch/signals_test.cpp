@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops of a job: by signals to the launcher at any time of its life, with a grace or without. By
-// Ctrl-C: terminal_test.cpp.
+// Stops a job by signals to the launcher at any time, with and without time to save.
+// terminal_test.cpp tests Ctrl-C.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy launch` in a terminal: what a person types, Ctrl-C included, and what the screen then
-// shows.
+// Runs `convoy launch` in a terminal: types texts and Ctrl-C, and reads the screen.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// torchrun's file-based watchdog: ranks set countdown timers by a named pipe, here with the words
-// that torch.distributed.elastic.timer.FileTimerClient writes.
+// Tests torchrun's file-based watchdog: ranks set countdown timers through a named pipe, with the
+// messages of torch.distributed.elastic.timer.FileTimerClient.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

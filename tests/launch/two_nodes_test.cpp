@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops of a job of two nodes: two launchers on this machine, one or both of which are signalled.
+// Stops a job of two nodes, which are two launchers on this machine. One or both of them get a
+// signal.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layer table against the sources: every include is allowed by layers.toml, LibTorch stays
-// where it may be, the table has no cycle, neither have the districts, every file carries its
-// licence line.
+// Checks the sources against layers.toml: every include is allowed, LibTorch is used only in the
+// layers that may use it, neither layers nor districts form a cycle, and every file has its licence
+// line.
 #include <gtest/gtest.h>
 
 #include <cctype>

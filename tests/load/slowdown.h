@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bounds of time in tests: tight on a quiet machine, patient on a busy one.
+// Time limits of tests that are tight on an idle machine and longer on a busy one.
 #pragma once
 
 #include <time.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A machine of this folder laid out for a test: its files below a folder, its NVML behind the fake
-// library.
+// Sets up a machine of this folder for a test: its files are written into a folder, and the fake
+// library reports its GPUs.
 #pragma once
 
 #include <cstdlib>

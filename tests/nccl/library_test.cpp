@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's sharding between ranks, on simulated devices. The values equal the result of a
-// process that computes all rows on its CPU.
+// Tests the library's sharding over ranks with simulated devices. The values equal the result of
+// one process that computes all rows on its CPU.
 #include <ATen/ATen.h>
 #include <c10/util/accumulate.h>
 #include <gtest/gtest.h>

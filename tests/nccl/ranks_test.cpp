@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks, each on a simulated device of its own: gradients are summed by NcclGroup and the stand-in
-// for NCCL, on the given stream. Planted faults end ranks in time, with a message that names the
-// collective.
+// Each rank has a simulated device. NcclGroup and the stand-in for NCCL sum gradients on the given
+// stream. Planted faults end ranks in time, with a message that names the collective.
 #include "ranks/ranks.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the built `convoy` in a folder of its own and reads back what it wrote.
+// Runs the built `convoy` in a folder of its own and reads the files that it wrote.
 #pragma once
 
 #include <filesystem>

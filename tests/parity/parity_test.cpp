@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training and scoring against what transformers and PEFT computed (tests/golden/train), and
-// against themselves under other ranks, accumulation and packing.
+// Compares training and scoring with transformers and PEFT (tests/golden/train), and with other
+// ranks, accumulation and packing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learning from preferences against TRL's trainers (tests/golden/preferences), and against itself
-// under other ranks, strategies, accumulation and packing.
+// Compares training on preferences with TRL's trainers (tests/golden/preferences), and with other
+// ranks, strategies, accumulation and packing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

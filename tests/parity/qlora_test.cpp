@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training over weights in 4 bits against transformers, PEFT and bitsandbytes on the CPU
+// Compares training over 4-bit weights with transformers, PEFT and bitsandbytes on the CPU
 // (tests/golden/quantization).
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What TRL's trainers of preferences say (tests/golden/preferences), and trainings that see all
-// rows of a file in each step, dealt in several ways.
+// Has the values of TRL's preference trainers (tests/golden/preferences), and trainings that see
+// all rows of a file in each step, in several layouts.
 #pragma once
 
 #include <filesystem>

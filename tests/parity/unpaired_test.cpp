@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learning from answers that are called good or bad, against TRL's KTOTrainer
-// (tests/golden/preferences), and against itself under other ranks, strategies, accumulation and
-// packing.
+// Compares training on good and bad answers with TRL's KTOTrainer (tests/golden/preferences), and
+// with other ranks, strategies, accumulation and packing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

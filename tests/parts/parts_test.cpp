@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts that a first `./run demo` leaves out (CONVOY_WHOLE=OFF), as such a build refuses them.
+// Tests the refusals of the parts that a first `./run demo` leaves out (CONVOY_WHOLE=OFF).
 #include <gtest/gtest.h>
 
 #include <set>

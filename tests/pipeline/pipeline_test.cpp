@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy process` with a real model: whole runs, and what they leave.
+// Runs `convoy process` with a real model, and tests the files of whole runs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

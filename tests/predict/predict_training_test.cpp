@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Predictions of training steps.
+// Tests predictions of training steps.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"

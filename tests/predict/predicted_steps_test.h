@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models and steps of the tests of predictions.
+// Has the models and the steps for the tests of predictions.
 #pragma once
 
 #include <filesystem>

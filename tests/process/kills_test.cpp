@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers, the coordinator and all of them are killed at random times, and resumed with other
-// numbers of workers. The output equals that of an unbroken run, byte for byte, and a kill costs no
-// more than what was in flight.
+// Workers, the coordinator, or all processes are killed at random times, and the run is resumed
+// with another number of workers. The output equals the output of an unbroken run, byte for byte,
+// and a kill costs only the texts in progress.
 #include <fmt/format.h>
 
 #include <algorithm>

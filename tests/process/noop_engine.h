@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Something that looks like a language model to the processing of rows: texts by rule, at a set
-// pace. For tests and benchmarks of all that is around the model.
+// An engine that replaces a language model in tests and benchmarks of the other parts of `convoy
+// process`. Its texts follow a rule and come at a set pace.
 #pragma once
 
 #include <chrono>

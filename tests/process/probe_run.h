@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives row_probe as a shell would: starts it, kills it and its workers, reads what it left. One
-// thread.
+// Drives row_probe as a shell would: starts it, kills it and its workers, and reads its files. Use
+// it from one thread.
 #pragma once
 
 #include <gtest/gtest.h>

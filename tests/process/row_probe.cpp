@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole run over the no-op engine, as processes: `row_probe coordinate KEY=VALUE...` plans, keeps
-// workers at work and writes out.jsonl in its folder; its workers are `row_probe work` with the
-// same words. Every token that any process ever made is counted in the folder, whatever was killed.
+// Runs all processes of a run with the no-op engine. `row_probe coordinate KEY=VALUE...` plans,
+// starts workers and writes out.jsonl into its folder; its workers are `row_probe work` with the
+// same words. The folder counts every token that any process has made, even if the process was
+// killed.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs as processes: ends, signals, workers that cannot work, rows that take workers down,
-// sharing of work.
+// Tests whole runs as processes: ends, signals, workers that cannot work, rows that end their
+// worker, and the sharing of work.
 #include <fmt/format.h>
 
 #include <csignal>

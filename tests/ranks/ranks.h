@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of code that needs several ranks. A body is written as a disabled test of the same program;
-// start_ranks() runs this program once per rank, with torchrun's environment, on that body alone.
-// convoy/launch is not used: layers below it test so too.
+// For tests of code that needs several ranks. A body is written as a disabled test of the same
+// program; start_ranks() runs this program once per rank, with torchrun's environment, on this body
+// only. It does not use convoy/launch, so layers below that can use it too.
 //
 //   RANK_BODY(Sums) { auto group = comm::join_group(...); EXPECT_EQ(...); }
 //   TEST(Group, Sums) { expect_all_well(start_ranks(2, "Sums")); }

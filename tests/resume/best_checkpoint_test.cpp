@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Early stop, the export of the best checkpoint, and how many checkpoints stay.
+// Tests early stopping, the export of the best checkpoint, and the number of kept checkpoints.
 #include <gtest/gtest.h>
 
 #include <algorithm>

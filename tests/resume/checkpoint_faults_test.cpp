@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints that were damaged, and checkpoints of a run with other settings.
+// Tests damaged checkpoints, and checkpoints of a run with other settings.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activity recognition as its guide runs it: the flags, what a run leaves, and that a run which was
-// killed ends with the same bits as one that was not.
+// Trains activity recognition as its guide does: tests the flags and the files of a run, and that a
+// killed and resumed run ends with the bits of an unbroken run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Data parallel runs of the real program: replicas as threads, batches by their global size,
-// traces, and a rank that is slow.
+// Tests data parallel runs of the real program: replicas as threads, global batch sizes, traces,
+// and a slow rank.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints of other trainers: their weights are a start, their state is not used, and messages
-// say both.
+// Tests checkpoints of other trainers: training starts from their weights and does not use their
+// state, and messages say so.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that goes on with other ranks than it began with: the same rows in each step, so the same
-// losses but for the order of sums.
+// A run that continues with another number of ranks has the same rows in each step, and the same
+// losses except for the order of sums.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

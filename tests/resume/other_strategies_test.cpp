@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that goes on with another strategy and other ranks than it began with: checkpoints in
-// pieces and whole ones are read by all of them.
+// A run continues with another strategy and another number of ranks. Every strategy reads
+// checkpoints in pieces and whole checkpoints.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of the tasks of preferences, by pairs and by single answers, for the tests of both.
+// Has the runs that the tests of preference tasks share, with pairs and with single answers.
 #pragma once
 
 #include <nlohmann/json.hpp>

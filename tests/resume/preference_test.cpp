@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preferences: a run that was killed and started again ends with the same bits, whatever of the
-// reference's scores is left.
+// A preference run that was killed and started again ends with the same bits, whichever scores of
+// the reference are left.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kills at random moments (CONVOY_KILLS=N: at least N) of runs that save at every step: there is
-// always a whole checkpoint, and the result has the bits of an unbroken run. The same for runs that
-// go on with other ranks and strategies: every step has its own rows, once. Replay:
-// CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
+// Kills runs that save at every step, at random times. There is always a whole checkpoint, and the
+// result has the bits of an unbroken run. Runs that continue with other ranks and strategies have
+// the rows of every step exactly once. CONVOY_KILLS=N makes at least N kills. To repeat a run:
+//   CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

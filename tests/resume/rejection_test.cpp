@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Task rejection as a user meets it: rounds that gain, rounds that gain nothing, and kills in every
-// phase, after which the same command ends with the same bytes.
+// Runs `task: rejection` as a user does: rounds with and without a gain, and kills in every phase,
+// after which the same command ends with the same bytes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

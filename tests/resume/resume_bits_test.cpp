@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that was killed and started again with the same command ends with the same bits as one that
-// was not.
+// A run that was killed and started again with the same command ends with the bits of an unbroken
+// run.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

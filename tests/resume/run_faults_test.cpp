@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Faults of a whole run: a folder in use, figures that are not finite, a rank that is killed.
+// Tests faults of a whole run: a folder in use, figures that are not finite, a killed rank.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two nodes that see no folder in common: each has its own rows, configuration and run folder. Two
-// launchers of this machine, each with a folder of its own, are such nodes; tests/hosts has the
-// same on hosts of their own.
+// Two nodes share no folder: each has its own rows, configuration and run folder. Here they are two
+// launchers of this machine with separate folders; tests/hosts runs the same on separate hosts.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank with slow files delays the others for longer than the time limit of a collective: that is
-// no failure.
+// A rank with slow files may delay the others for longer than the time limit of a collective,
+// without a failure.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

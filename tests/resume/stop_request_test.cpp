@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asked to stop, a run finishes its step, saves and ends with 75; asked twice, it ends at once with
-// 143.
+// A run that is asked to stop finishes its step, saves and ends with 75. A second request ends it
+// at once with 143.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drives the real `convoy train` as a user, a job system or a power cut would: starts it, waits for
-// rows of its events.jsonl, signals or kills it, and reads the files that it left. One thread;
-// every process it starts is gone when a test ends.
+// Drives the real `convoy train` as a user, a job system or a power failure would: starts it, waits
+// for rows of its events.jsonl, signals or kills it, and reads its files. Use it from one thread.
+// Every process that it starts is gone when a test ends.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers that are called good or bad: a run that was killed and started again ends with the same
-// bits, and its evaluation is that of `convoy eval`.
+// A run on good and bad answers that was killed and started again ends with the same bits, and its
+// evaluation equals the evaluation of `convoy eval`.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Users' rows through the programs: unusable rows give an error with the right exit code.
+// Runs the programs on users' rows. Unusable rows give an error with the right exit code.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy runs` as a user calls it, over the run folders in tests/golden/telemetry/runs.
+// Runs `convoy runs` as a user does, on the run folders in tests/golden/telemetry/runs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `train.batch_size: auto`: it leaves no trace in the run, predicts its peak, and stays within a
-// real limit on memory.
+// Tests `train.batch_size: auto`: the search does not change the run, predicts its peak, and stays
+// within a real memory limit.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A real control group with a limit on memory, for commands that have to live with it.
+// A real control group with a memory limit, for the commands of a test.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sharding saves the memory that its formula predicts, as measured, and trains models that do not
-// fit otherwise.
+// Measures that sharding saves the memory that its formula predicts, and trains models that do not
+// fit without it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

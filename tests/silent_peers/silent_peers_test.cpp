@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that stop, skip, crash, leave or dawdle, under the launcher: the named rank, the message
-// and the exit code. The ranks are this same program; rows and L numbers are listed in
-// docs/explanation/failure-modes.md.
+// Runs ranks that stop, skip, crash, leave or are slow under the launcher, and tests the named
+// rank, the message and the exit code. The ranks are this same program. The rows and L numbers are
+// listed in docs/explanation/failure-modes.md.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory, and the host memory beside it, as LibTorch's allocators.
+// LibTorch's allocators for device memory and for the pinned host memory beside it.
 #pragma once
 
 #include <ATen/core/CachingHostAllocator.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that is mapped twice, at a fixed distance: the host's view, which holds the addresses of
-// tensors, and the device's view, through which its kernels read and write. The protection of the
-// host's view decides its accesses; the device's never changes, so that no kernel has to open
-// anything. Not thread-safe.
+// Memory that is mapped twice, at a fixed distance: tensors hold addresses of the host's view, and
+// kernels of the device use the device's view. The protection of the host's view decides which
+// accesses the host may make. The device's view is never protected, so kernels need not change any
+// protection. Not thread-safe.
 #pragma once
 
 #include <cstddef>

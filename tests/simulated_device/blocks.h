@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The blocks of memory that are handed out, and which work used which bytes of them last. Not
-// thread-safe.
+// The allocated blocks of memory, and the latest accesses to their bytes. Not thread-safe.
 #pragma once
 
 #include <c10/core/Device.h>

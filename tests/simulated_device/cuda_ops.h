@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether LibTorch's CUDA half has a kernel for an op, by the headers that LibTorch generates for
-// each of them, and for a type, by the declarations of PyTorch's tests: so it needs no CUDA.
+// Whether LibTorch has a CUDA kernel for an op, and for a type. The headers that LibTorch generates
+// tell the ops, and the declarations of PyTorch's tests tell the types, so no CUDA is needed.
 #pragma once
 
 #include <ATen/core/function_schema.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops without a kernel for the device run the kernel of the CPU, over device memory.
+// Ops without a kernel for the device run the CPU's kernel on device memory.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Planted faults, each found: memory touched by the host, tensors of the wrong device, host buffers
-// used while a copy is under way.
+// Plants faults that the device must find: memory that the host accesses, tensors of the wrong
+// device, host buffers that are used during a copy.
 #include <ATen/ATen.h>
 #include <c10/core/Event.h>
 #include <gtest/gtest.h>

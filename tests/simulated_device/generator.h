@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random numbers of a device: the same as the CPU's generator gives for the same seed, from a state
-// of the device's own.
+// The device's random number generator: for the same seed it gives the numbers of the CPU's
+// generator, with a state of its own.
 #pragma once
 
 #include <ATen/core/Generator.h>

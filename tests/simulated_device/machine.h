@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices, their streams, their memory: what every part of the backend acts on. One per
-// process, since LibTorch holds one backend of this kind per process and reaches it through free
-// functions. Thread-safe; no call returns with the lock held.
+// The devices, their streams and their memory, which all parts of the backend use. There is one
+// object per process, because LibTorch has one backend of this kind per process and calls it by
+// free functions. Thread-safe; no call returns with the lock held.
 #pragma once
 
 #include <atomic>

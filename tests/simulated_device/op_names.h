@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The op that each thread runs, for reports.
+// Knows the op that each thread runs, for reports.
 #pragma once
 
 #include <string>

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device for tests, `sim`, that proves GPU code paths without a GPU. Its tensors compute what CPU
-// tensors compute, bit for bit, but what would go wrong on a GPU goes wrong here, at once and every
+// A device for tests, `sim`, that proves GPU code paths without a GPU. Its ops give the results of
+// the CPU's ops, bit for bit. These faults, which a GPU may hide, are detected at once and every
 // time:
-//  - the host touches device memory: SIGSEGV, after a report of block and place;
-//  - an op gets a tensor of another device: an error that names both;
-//  - an op has no CUDA kernel in LibTorch, or a matrix product none for its type: an error;
+//  - the host touches device memory: SIGSEGV, after a report that names the block and the place;
+//  - an op gets a tensor of another device: an error that names both devices;
+//  - an op has no CUDA kernel in LibTorch, or a matrix product has no kernel for its type: an error;
 //  - two streams use the same bytes without an event or wait between them, or a block is freed
 //    while another stream may still use it: an error that names ops, streams and block;
-//  - the host writes a pinned buffer that a copy may still read, or reads one that a copy may still
-//    write: SIGSEGV, with a report.
+//  - the host writes a pinned buffer that a copy may still read, or reads a buffer that a copy may
+//    still write: SIGSEGV, with a report.
 // Waits of the host for a device, and the memory of each device, are counted.
 //
-// A test program links convoy_simulated_device and calls `install` first in its main.
-// Several devices live in one process: sim:0, sim:1, ... LibTorch keeps one device of this kind in
-// a process, so all below is state of the process. Everything is thread-safe.
+// A test program links convoy_simulated_device and calls `install` first in its main. Several
+// devices live in one process: sim:0, sim:1, ... LibTorch has one backend of this kind per process,
+// so all functions below act on the process. Everything is thread-safe.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Equal results on the CPU and on simulated devices.
+// Compares results on the CPU with results on simulated devices, which must be equal.
 #include "simulated_device/simulated_device.h"
 
 #include <ATen/ATen.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of work: vector clocks of streams, joined by events and by waits of the host. Work runs
-// at once here, so these clocks define the order, not the time. Not thread-safe.
+// The order of work: vector clocks of streams, which are joined by events and by waits of the host.
+// Work runs at the time of its call, so these clocks define the order and not the time. Not
+// thread-safe.
 #pragma once
 
 #include <c10/core/Stream.h>

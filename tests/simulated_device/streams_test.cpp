@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Order between streams: what is missing is found, what is there is accepted. Waits of the host are
-// counted.
+// Tests the order between streams: a missing order is detected, an existing order is accepted, and
+// waits of the host are counted.
 #include <ATen/ATen.h>
 #include <ATen/DeviceAccelerator.h>
 #include <c10/core/Event.h>

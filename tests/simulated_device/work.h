@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One piece of work of a device: begun on the device's current stream, with all it will use, and
-// run at once by this thread.
+// A piece of work of a device: it begins on the device's current stream, lists all memory that it
+// uses, and runs at once on this thread.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device tensors as CPU kernels see them: CPU tensors over the device's view of the same bytes, and
-// back.
+// Converts device tensors to CPU tensors over the device's view of the same bytes, for CPU kernels,
+// and back.
 #pragma once
 
 #include <ATen/core/Tensor.h>

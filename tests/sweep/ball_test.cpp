@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep ball`, a workload that no other file than its folder and the registry names: it
-// runs on workers, resumes, is shown and exported like any other.
+// Tests `convoy sweep ball`, a workload that only its own folder and the registry name. It runs on
+// workers, resumes, and is shown and exported as any other workload.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

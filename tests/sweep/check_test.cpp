@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep check` and `merge`.
+// Tests `convoy sweep check` and `convoy sweep merge`.
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/jobs/job_store.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers that crash or stop, a store that vanishes, absurd numbers: each ends as promised, none as
-// a number.
+// Tests workers that crash or stop, a store that vanishes, and absurd numbers. Each sweep ends with
+// the right error and never with a wrong result.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers, runner and all of them are killed at random times. The results equal the results of an
-// unbroken run, byte for byte, and a kill costs one range of each worker that it ends.
+// Workers, the runner, or all processes are killed at random times. The results equal the results
+// of an unbroken run, byte for byte, and a kill costs one range of each worker that it ends.
 #include <fmt/format.h>
 #include <signal.h>
 

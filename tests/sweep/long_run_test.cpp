@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of days: what a plan would cost, the log, the command at the end, a table that follows.
+// Tests what runs of days need: the cost of a plan, the log, the command at the end, and a table
+// that follows the run.
 #include <signal.h>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep mf` as its users call it.
+// Runs `convoy sweep mf` as its users do.
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>

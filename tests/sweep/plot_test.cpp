@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep plot` as its users call it.
+// Runs `convoy sweep plot` as its users do.
 #include "convoy/core/base/files.h"
 #include "sweep/sweep_process.h"
 

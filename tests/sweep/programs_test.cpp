@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep run` for people who tune programs: several results, other grids than products,
-// pruning, the best cell, tables and files that stay as they are.
+// Tests `convoy sweep run` for tuning programs: several results, grids other than products,
+// pruning, the best cell, and tables and files whose form does not change.
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/files.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep run` after its program was edited: its message, and the cells that --redo computes
-// again.
+// Tests `convoy sweep run` after its program was changed: the message, and the cells that --redo
+// computes again.
 #include <fmt/format.h>
 #include <signal.h>
 

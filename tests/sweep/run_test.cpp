@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep run`: programs that print, fail, crash, hang, or return what is no number.
+// Tests `convoy sweep run` with programs that print, fail, crash, hang, or return a value that is
+// no number.
 #include <signal.h>
 #include <unistd.h>
 

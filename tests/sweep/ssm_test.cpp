@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep ssm` as its users call it.
+// Runs `convoy sweep ssm` as its users do.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>

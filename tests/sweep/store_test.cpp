@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stores that cannot be used, and two runners at one.
+// Tests stores that cannot be used, and two runners on one store.
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Drives the real `convoy sweep` as a shell would: starts it, signals or kills it and its workers,
-// and looks for what it left behind. One thread.
+// and looks for anything that it left behind. Use it from one thread.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradient descent on a GPU against that on the CPU, bit for bit.
+// Compares gradient descent on a GPU with gradient descent on the CPU, bit for bit.
 #include "convoy/farm/experiments/mf/mf_workload.h"
 #include "convoy/farm/experiments/ssm/ssm_workload.h"
 #include "sweep_cuda/gpu_test.h"

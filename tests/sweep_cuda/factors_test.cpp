@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guess-and-check of `mf` on a GPU against that on the CPU, bit for bit.
+// Compares guess-and-check of `mf` on a GPU with the CPU, bit for bit.
 #include "convoy/farm/experiments/cuda/cuda_factors.h"
 #include "convoy/farm/experiments/mf/mf_parameters.h"
 #include "sweep_cuda/gpu_test.h"

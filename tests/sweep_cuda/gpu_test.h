@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GPU for a test. The parameter chooses a real one or that of the fake driver, which runs the
-// real PTX and is a thousand times slower.
+// Opens a GPU for a test. The test's parameter chooses a real GPU or the fake driver's GPU, which
+// runs the same PTX and is a thousand times slower.
 #pragma once
 
 #include <gtest/gtest.h>

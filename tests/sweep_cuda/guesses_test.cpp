@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guess-and-check on a GPU against that on the CPU, bit for bit: under the fake driver, which runs
-// the real PTX, and on the first real GPU where there is one.
+// Compares guess-and-check on a GPU with the CPU, bit for bit: with the fake driver, which runs the
+// real PTX, and with the first real GPU, if there is one.
 #include "convoy/farm/experiments/cuda/cuda_guesses.h"
 #include "convoy/farm/experiments/cuda/guess_memory.h"
 #include "convoy/farm/experiments/ssm/ssm_guesses.h"

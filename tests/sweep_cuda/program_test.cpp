@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep ssm|mf --devices` from the command line to the results, over fake GPUs that run the
-// real kernels: devices that are there, are not, break or run out of memory.
+// Runs `convoy sweep ssm|mf --devices` as a user does, on fake GPUs that run the real kernels: GPUs
+// that exist, do not exist, break, or run out of memory.
 #include <map>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of commands: names, groups, flags and their spellings.
+// Tests the table of commands: names, groups, flags and their spellings.
 #include <gtest/gtest.h>
 
 #include <algorithm>

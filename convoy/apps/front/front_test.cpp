@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The front as a user meets it: the program is run, its streams and exit code are read.
+// Runs the program as a user does, and reads its streams and its exit code.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The front on a terminal: who its errors are written for, and the questions of `convoy init`.
+// Tests the front on a terminal: the form of its errors, and the questions of `convoy init`.
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <sys/wait.h>

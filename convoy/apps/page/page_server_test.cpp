@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page's server as a browser meets it, over HTTP.
+// Requests pages from the server over HTTP, as a browser does.
 #include "convoy/apps/page/page_server.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sweeps on the page, from real stores.
+// Tests what the page shows of sweeps in real stores.
 #include "convoy/apps/page/sweep_index.h"
 
 #include <gtest/gtest.h>

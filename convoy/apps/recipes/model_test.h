@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tiny Qwen2 of tests/golden/train as a model folder, for tests of recipes.
+// Writes the tiny Qwen2 of tests/golden/train as a model folder, for tests of recipes.
 #pragma once
 
 #include <cstdlib>

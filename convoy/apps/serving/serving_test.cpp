@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of the front that need no engine. tests/serve/engines_test.py has the whole.
+// Tests the parts of the front that need no engine; tests/serve/engines_test.py tests the whole.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Configuration files that somebody spoilt: a tree of known lines, or a ConfigError.
+// Damaged configuration files give a tree with known lines, or a ConfigError.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"

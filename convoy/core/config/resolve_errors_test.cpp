@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The errors of configurations: texts, places, suggestions, and several at once.
+// Tests the errors of configurations: texts, places, suggestions, and several errors at once.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads configurations of a temporary folder.
+// Resolves configurations of a temporary folder.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers of safetensors files and JSON that somebody spoilt: read, or refused as a DataError, and
+// Damaged headers of safetensors files and damaged JSON are read or refused as a DataError, and
 // every view lies inside its file.
 #include <gtest/gtest.h>
 

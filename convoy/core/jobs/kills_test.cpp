@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers are killed at random while they claim and complete: the final table stays the same.
+// Workers are killed at random times while they claim and complete; the final table stays the same.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notes of tasks, in every job store.
+// Tests the notes of tasks in every job store.
 #include <gtest/gtest.h>
 
 #include <latch>

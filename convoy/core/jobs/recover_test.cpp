@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A damaged store without what is damaged in it: no result is another than it was, and every unit
-// is there to be computed.
+// Recovers damaged stores: no result changes, and every unit without a result can be computed
+// again.
 #include <gtest/gtest.h>
 
 #include <filesystem>

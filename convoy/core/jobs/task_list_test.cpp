@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tasks added from a list, and what a list that is there already costs.
+// Tests tasks that are added from a list, and the cost of adding a list that the store has already.
 #include <gtest/gtest.h>
 
 #include "convoy/core/jobs/job_store.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder for one test, removed afterwards. Tests only.
+// A folder for one test, which the destructor removes.
 #pragma once
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of runs that somebody spoilt: each is read as far as it goes, or refused as an error of
-// Convoy's own kinds. Any other exception would hide every other run from `convoy runs list`.
+// Damaged files of runs are read as far as possible, or refused as one of Convoy's errors. Any
+// other exception would hide every other run from `convoy runs list`.
 #include <gtest/gtest.h>
 
 #include <fstream>

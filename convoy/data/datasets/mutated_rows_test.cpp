@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that somebody spoilt, through everything that commands do with a row before the model sees
-// it: each is used, or is a bad row with its place; none ends as a bug.
+// Damaged rows pass through all steps of the commands before the model: each row is used, or is a
+// bad row with its place. No other exception is thrown.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

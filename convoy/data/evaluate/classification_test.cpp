@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against scikit-learn (tests/golden/evaluate).
+// Compares with scikit-learn (tests/golden/evaluate).
 #include "convoy/data/evaluate/classification.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against rouge_score, NLTK, sacrebleu and Hugging Face's evaluate
+// Compares with rouge_score, NLTK, sacrebleu and Hugging Face's evaluate
 // (tests/golden/evaluate/make_pairs.py).
 #include "convoy/data/evaluate/text_metrics.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of a download that need no server; tests/hub has the rest.
+// Tests the parts of a download that need no server; tests/hub tests the others.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

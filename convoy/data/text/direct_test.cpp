@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The quick way through tokenizers (rust/text/src/direct.rs) against the library's own. A
-// normalizer that replaces what no text holds changes nothing, but takes the quick way away.
+// Compares the direct tokenizer (rust/text/src/direct.rs) with the tokenizers library. A normalizer
+// that replaces a text that never occurs changes no result, but only the library supports it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

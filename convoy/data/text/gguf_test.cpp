@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizers of GGUF files against llama.cpp (tests/golden/gguf/cuts.json), and tokenizers that
-// Convoy writes against their originals.
+// Compares tokenizers of GGUF files with llama.cpp (tests/golden/gguf/cuts.json), and tokenizers
+// that Convoy writes with their originals.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

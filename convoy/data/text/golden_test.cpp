@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against transformers: ids, offsets, decoded text and rendered conversations of
-// tests/golden/text/make_text.py.
+// Compares ids, offsets, decoded texts and rendered conversations with transformers
+// (tests/golden/text/make_text.py).
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Broken tokenizers and hostile templates: an error in time, never a crash.
+// Broken tokenizers and hostile templates give an error in time and never a crash.
 #include <gtest/gtest.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Byte-level vocabularies without some bytes, as SmolLM2 is published.
+// Tests byte-level vocabularies that lack some bytes, as SmolLM2's does.
 #include <gtest/gtest.h>
 
 #include <algorithm>

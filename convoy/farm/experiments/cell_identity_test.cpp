@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts that identities of stored cells are hashes of. No store finds its results under a text
-// that differs by one letter, so the texts below never change.
+// The identities of stored cells are hashes of the texts below. If a text changed by one letter, no
+// store would find its results, so these texts must never change.
 #include <gtest/gtest.h>
 
 #include <iterator>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Damaged input of experiments: data files and parameters. Each is read, or refused as an error of
-// Convoy's own kinds.
+// Damaged data files and parameters of experiments are read, or refused as one of Convoy's errors.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work for tests of the engine: the task {"number":n} has the result n * n. Also a store whose
-// server goes away.
+// Work for tests of workers: the task {"number":n} has the result n * n. Also has a store whose
+// server is unreachable at times.
 #pragma once
 
 #include <functional>

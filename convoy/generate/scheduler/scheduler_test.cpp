@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scheduler drives a cache that is simulated: each slot holds the hash of the tokens up to its
-// own, so what a row would read from a wrong, stale or shared slot is found at once. So do the
-// states of rows, and those at ends of prefixes.
+// The scheduler drives a simulated cache: each slot holds the hash of the tokens up to its own, so
+// a wrong, stale or shared slot is detected when a row reads it. The states of rows, and states at
+// ends of prefixes, are simulated in the same way.
 #include "convoy/generate/scheduler/scheduler.h"
 
 #include <gtest/gtest.h>

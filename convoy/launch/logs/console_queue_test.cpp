@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Consoles that are slow, stopped, shared, or gone.
+// Tests consoles that are slow, stopped, shared, or gone.
 #include "convoy/launch/logs/console_queue.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A log disk that is full, failing or not there never stops the job.
+// A disk for logs that is full, failing or missing never stops the job.
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mount.h>

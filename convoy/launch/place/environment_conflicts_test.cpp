@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sources of ranks that contradict each other, lack a part or hold nonsense, and what flags decide.
+// Tests environments that contradict each other, are incomplete or have invalid values, and which
+// of them flags decide.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// docs/reference/environment.md names every variable that the resolver reads and every one that the
-// programs read by its name, and no variable that nothing reads.
+// docs/reference/environment.md names every variable that the resolver or another part of the
+// programs reads, and no variable that nothing reads.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Environments as launchers set them, and what the resolver finds in them.
+// Environments as launchers set them, and functions that resolve them.
 #pragma once
 
 #include <gtest/gtest.h>

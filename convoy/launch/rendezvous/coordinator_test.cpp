@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Coordinator and links in one process, over loopback, with short times.
+// Runs a coordinator and links in one process, over loopback, with short time limits.
 #include "convoy/launch/rendezvous/coordinator.h"
 
 #include <arpa/inet.h>

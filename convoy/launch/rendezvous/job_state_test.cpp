@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator's decisions on a made-up clock, without sockets.
+// Tests the coordinator's decisions with a simulated clock and without sockets.
 #include "convoy/launch/rendezvous/job_state.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ranks' store: the table by itself, and clients over loopback.
+// Tests the ranks' key-value store: the table alone, and clients over loopback.
 #include <gtest/gtest.h>
 
 #include <future>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Damaged messages of the rendezvous: each is read, or refused as a CommError, which ends only its
-// connection. Any other exception would end the coordinator, and with it the job.
+// Damaged messages of the rendezvous are read, or refused as a CommError, which ends only their
+// connection. Any other exception would end the coordinator and the job.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"

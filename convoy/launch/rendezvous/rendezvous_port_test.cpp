@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Token, handshake, frames, endpoints: what stands between the port and the coordinator.
+// Tests the checks between the port and the coordinator: token, handshake, frames and endpoints.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

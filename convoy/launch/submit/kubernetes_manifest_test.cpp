@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The manifest as a YAML parser reads it; tests/kubernetes holds it against the published schemas.
+// Reads the manifest with a YAML parser; tests/kubernetes compares it with the published schemas.
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 

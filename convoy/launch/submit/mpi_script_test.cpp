@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The script is run by bash with a stand-in for mpirun; tests/mpi runs it under real ones.
+// Runs the script in bash with a stand-in for mpirun; tests/mpi runs it with real ones.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/files.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The script is run by bash with stand-ins for srun and scontrol; tests/slurm runs it under a real
+// Runs the script in bash with stand-ins for srun and scontrol; tests/slurm runs it with a real
 // SLURM.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices of convoy-workers: flags, GPUs that NVML shows, and the abilities of their LibTorch.
+// Tests the devices of convoy-workers by flags, by the GPUs that NVML shows, and by the abilities
+// of their LibTorch.
 #include "convoy/launch/supervisor/job_setup.h"
 
 #include <gtest/gtest.h>

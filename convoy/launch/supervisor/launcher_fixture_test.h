@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of run_ranks: a folder (HERE in the environment of ranks), scripts as ranks, signals to
-// this process at the right moment.
+// For tests of run_ranks: has a folder (HERE in the environment of ranks), runs scripts as ranks,
+// and sends signals to this process at the right moment.
 #pragma once
 
 #include <gtest/gtest.h>

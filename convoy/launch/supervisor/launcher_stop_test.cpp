@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stops of ranks and their launcher: signals, graces, a launcher that is killed.
+// Tests how ranks and their launcher are stopped: by signals, after the time to save, and by
+// killing the launcher.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

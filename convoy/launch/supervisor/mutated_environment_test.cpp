@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Damaged values of the variables that outer schedulers and launchers set: they are accepted, or
-// refused as a ConfigError, and --explain can print both.
+// Damaged variables of outer schedulers and launchers are accepted or refused as a ConfigError, and
+// --explain can print both.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

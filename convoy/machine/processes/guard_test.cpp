@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A guard on kernels with close_range and without it (Linux before 5.9, seccomp profiles that do
-// not know it).
+// Runs a guard on kernels with and without close_range (Linux before 5.9, and seccomp profiles that
+// do not know that call).
 #include "convoy/machine/processes/guard.h"
 
 #include <fmt/format.h>

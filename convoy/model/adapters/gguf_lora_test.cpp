@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LoRA files of llama.cpp: what is read, and what is refused by name. Files of its own converter
-// are compared in recipes/model_files/export_model_file_test.cpp.
+// Tests which LoRA files of llama.cpp are read, and which are refused and how.
+// recipes/model_files/export_model_file_test.cpp compares files of llama.cpp's converter.
 #include "convoy/model/adapters/gguf_lora.h"
 
 #include <ATen/ATen.h>

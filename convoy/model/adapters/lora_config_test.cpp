@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// adapter_config.json against what PEFT does with it (tests/golden/adapters).
+// Compares the reading of adapter_config.json with PEFT's (tests/golden/adapters).
 #include "convoy/model/adapters/lora_config.h"
 
 #include <gtest/gtest.h>

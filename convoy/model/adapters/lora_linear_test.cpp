@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hand-written backward of LoRA, and DoRA with its detached norm, against numerical Jacobians
-// of a plain reference in double that draws the same dropout mask and holds the same norm still.
+// Compares the hand-written backward of LoRA, and of DoRA with its constant norm, with numerical
+// Jacobians of a plain reference in double, which has the same dropout mask and the same constant
+// norm.
 #include "convoy/model/adapters/lora_linear.h"
 
 #include <ATen/record_function.h>

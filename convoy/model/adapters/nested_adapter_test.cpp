@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adapters of the text part of a larger model. The names are written out as PEFT 0.20 gives them on
+// Tests adapters of the text part of a larger model. Their names are as PEFT 0.20 writes them for
 // Gemma3ForConditionalGeneration of transformers 5.24: "base_model.model." and the module's name.
 #include <gtest/gtest.h>
 

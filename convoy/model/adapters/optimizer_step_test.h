@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An optimizer's step on one tensor, for tests of values that are derived from it. Tests only.
+// Imitates an optimizer's step on one tensor, for tests of values that are derived from it.
 #pragma once
 
 #include <ATen/ops/ones.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adapters of maps that read one input: their factors side by side, and their products together.
+// Tests the adapters of maps with a common input: their factors in one tensor, and their products
+// in one call.
 #include "convoy/model/adapters/rounded_factors.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints of which the text model is saved: everything else in them stays, byte for byte.
+// When the text model of a checkpoint is saved, everything else in the checkpoint stays the same,
+// byte for byte.
 #include "convoy/model/models/checkpoint_rest.h"
 
 #include <ATen/ATen.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every family against what transformers computes with the same tiny model (tests/golden/models),
-// in both spellings of config.json.
+// Compares every family with transformers' values for the same tiny model (tests/golden/models), in
+// both spellings of config.json.
 #include <gtest/gtest.h>
 
 #include <algorithm>

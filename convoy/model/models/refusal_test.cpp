@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Refusals of bad model folders. Each case edits one good folder; the error must name the key or
-// tensor.
+// Tests refusals of bad model folders. Each case edits a good folder, and the error must name the
+// key or the tensor.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against files that bitsandbytes and transformers wrote (tests/golden/quantization).
+// Compares with files that bitsandbytes and transformers wrote (tests/golden/quantization).
 #include "convoy/model/models/stored_codes.h"
 
 #include <ATen/ATen.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a cache whose rows get new blocks as they grow, in another order than their tokens.
+// A cache for tests, whose rows get new blocks as they grow, in another order than their tokens.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A decoder with layers of Gated DeltaNet and gated attention: rows that never mix, states, and the
-// parameters that are neither linear maps nor norms. tests/golden/models compares the numbers.
+// Tests a decoder with layers of Gated DeltaNet and of gated attention: rows do not mix, states are
+// kept, and parameters that are neither linear maps nor norms are trained. tests/golden/models
+// compares the numbers.
 #include "convoy/model/nn/gated_delta_net.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A decoder whose layers differ, as Gemma 4's do: in heads, in feed-forwards, in who makes keys and
-// values; with inputs by layer and scalars.
+// Tests a decoder whose layers differ, as Gemma 4's do: in heads, in feed-forwards, and in whether
+// they compute keys and values. It has per-layer inputs and scalars.
 #include <gtest/gtest.h>
 
 #include <map>

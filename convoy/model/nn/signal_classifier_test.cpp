@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against torch (tests/golden/signals): initial weights, scores, gradients.
+// Compares initial weights, scores and gradients with torch (tests/golden/signals).
 #include "convoy/model/nn/signal_classifier.h"
 
 #include <ATen/ATen.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts of known models, and weights of few bits by their layout.
-// apps/recipes/memory/memory_estimate_test.cpp has models and tests that the estimate equals the
-// plan of a run.
+// Tests the counts of known models, and the bytes of quantised weights.
+// apps/recipes/memory/memory_estimate_test.cpp tests that the estimate equals the plan of a run.
 #include "convoy/model/sizing/memory_estimate.h"
 
 #include <gtest/gtest.h>

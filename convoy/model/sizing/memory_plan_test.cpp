@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formula goes by what ranks share, not by names. Plans of real models:
-// apps/recipes/memory/memory_plan_test.cpp.
+// Tests the formula by what ranks share. apps/recipes/memory/memory_plan_test.cpp tests the plans
+// of real models.
 #include "convoy/model/sizing/memory_plan.h"
 
 #include <gtest/gtest.h>

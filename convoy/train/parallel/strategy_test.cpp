@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every strategy against one process that computes the whole batch.
+// Compares every strategy with one process that computes the whole batch.
 #include "convoy/train/parallel/strategy.h"
 
 #include <gtest/gtest.h>

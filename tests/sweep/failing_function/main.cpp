@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sweep over a function that throws for one of its two cells. Prints each cell and ends with the
-// number of failed ones.
+// Sweeps a function that throws for one of its two cells. Prints each cell, and exits with the
+// number of failed cells.
 #include <convoy/sweep.h>
 
 #include <cstdio>

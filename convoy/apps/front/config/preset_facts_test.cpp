@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Presets of machines fit into them, and `convoy init` writes what trains.
+// Presets of machines fit into their memory, and `convoy init` writes configurations that train.
 #include "convoy/apps/front/config/preset_facts.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy data SUB`, as a user runs it.
+// Runs `convoy data SUB` as a user does.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

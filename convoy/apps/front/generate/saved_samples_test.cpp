@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy eval --samples`, as a user runs it.
+// Runs `convoy eval --samples` as a user does.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

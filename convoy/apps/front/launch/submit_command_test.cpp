@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy submit` as a user meets it, with stand-ins for the engines' tools.
+// Runs `convoy submit` as a user does, with stand-ins for the tools of the job systems.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

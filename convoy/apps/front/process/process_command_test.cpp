@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy process` as a user meets it before anything is computed.
+// Runs `convoy process` as a user does, up to the start of the computation.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy train` with a script in place of the worker: what the ranks are given, and what becomes
-// of how they end.
+// Runs `convoy train` with a script in place of the worker. Tests what the ranks are given, and
+// what the command makes of their ends.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `eval`, `score` and `generate` on ranks, with a script in place of the worker: the ranks'
-// arguments and environment. tests/shared_rows tests the computed results.
+// Runs `eval`, `score` and `generate` on ranks, with a script in place of the worker. Tests the
+// ranks' arguments and environment; tests/shared_rows tests the computed results.
 #include "convoy/apps/front/worker/worker_ranks.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers around a measured batch. Measuring itself: tests/sharing/auto_batch_test.cpp.
+// Tests the numbers that a measured batch size is chosen by. tests/sharing/auto_batch_test.cpp
+// tests the measurement.
 #include "convoy/apps/recipes/memory/auto_batch.h"
 
 #include <gtest/gtest.h>

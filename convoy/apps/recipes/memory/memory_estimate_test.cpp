@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The estimate from a config.json equals the plan of a run of that model: one formula, two ways to
-// get its counts.
+// The estimate from a config.json equals the plan of a run of that model: both use one formula, and
+// get its counts in two ways.
 #include "convoy/model/sizing/memory_estimate.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan against what its formulas say of a model that is written down here; figures of real runs
-// are compared in tests/sharing.
+// Compares the plan with the values of its formulas for a model that is written in this file;
+// tests/sharing compares it with measured runs.
 #include "convoy/apps/recipes/memory/memory_plan.h"
 
 #include <gtest/gtest.h>

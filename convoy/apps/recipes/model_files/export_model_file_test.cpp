@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models for other programs, with and without adapters, and what Ollama is told of them.
+// Tests models that are written for other programs, with and without adapters, and the files for
+// Ollama.
 #include "convoy/apps/recipes/model_files/export_model_file.h"
 
 #include <gtest/gtest.h>

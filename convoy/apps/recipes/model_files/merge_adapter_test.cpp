@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Merged models against the sum in fp32, rounded once, and against what PEFT merges
+// Compares merged models with the sum in fp32, rounded once, and with the models that PEFT merges
 // (tests/golden/adapters).
 #include "convoy/apps/recipes/model_files/merge_adapter.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adapters over quantised bases: what is merged is what was served, and whatever does not fit is
-// refused.
+// Tests adapters over quantised bases: the merged model equals the served model, and adapters that
+// do not fit are refused.
 #include <gtest/gtest.h>
 
 #include "convoy/apps/recipes/model_files/compared_loss.h"

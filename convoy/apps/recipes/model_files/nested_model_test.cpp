@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoints that also see: their text model with an adapter of PEFT, merged, in codes and for
-// llama.cpp, against the same of the text model alone.
+// Tests multimodal checkpoints whose text model has an adapter of PEFT: merged, quantised and for
+// llama.cpp, they equal the text model alone.
 #include <gtest/gtest.h>
 
 #include <set>

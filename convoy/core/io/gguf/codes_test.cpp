@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against ggml's quantisers and what the Python package gguf reads (tests/golden/gguf): types that
-// are written too, and types that are only read.
+// Compares types that Convoy writes with ggml's quantisers, and types that it only reads with the
+// Python package gguf (tests/golden/gguf).
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GGUF files of the Python package gguf (tests/golden/gguf), our own, and spoilt ones.
+// Tests GGUF files of the Python package gguf (tests/golden/gguf), files that Convoy wrote, and
+// damaged files.
 #include "convoy/core/io/gguf/file.h"
 
 #include <fmt/format.h>

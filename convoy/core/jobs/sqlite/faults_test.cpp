@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Faults of a SQLite store's file and folder.
+// Tests faults of a SQLite store's file and folder.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole way, with the example model's tokenizer and template.
+// Encodes whole splits with the example model's tokenizer and template.
 #include "convoy/data/datasets/encoding/encode_splits.h"
 
 #include <gtest/gtest.h>

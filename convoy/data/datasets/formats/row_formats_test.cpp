@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A format is what its entry in the table says, and nothing else: reader, writer and messages serve
-// a format of this test like the product's formats.
+// A format is fully described by its entry in the table: reader, writer and messages treat a format
+// of this test as they treat Convoy's own formats.
 #include "convoy/data/datasets/formats/row_formats.h"
 
 #include <gtest/gtest.h>

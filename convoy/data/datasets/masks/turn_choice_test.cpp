@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The turns that a supervision chooses. Whole rows: encoding/encode_sample_test.cpp.
+// Tests which turns a supervision chooses. encoding/encode_sample_test.cpp tests whole rows.
 #include "convoy/data/datasets/masks/turn_choice.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From rows as they are in files to the tokens that are learnt of them and their weights.
+// Reads rows as files have them, and tests which tokens are learnt and with what weights.
 #include "convoy/data/datasets/masks/turn_weights.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows as the data sets of their forms have them: what their authors mean is in the turns.
+// Reads rows with the columns of published data sets. The turns must have the meaning that the
+// authors gave them.
 #include "convoy/data/datasets/schemas/plain_turns.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guess-and-check against an independent simulation: tests/golden/sweep/make_ssm_guesses.py
-// (NumPy), with the errors of both sides.
+// Compares guess-and-check with an independent simulation in NumPy
+// (tests/golden/sweep/make_ssm_guesses.py), within the errors of both.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

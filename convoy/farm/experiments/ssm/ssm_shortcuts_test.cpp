@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gates of the shortcuts: acceptance and losses equal plain guessing.
+// Tests that decide whether a shortcut may be offered: its acceptance and losses equal plain
+// guessing.
 #include "convoy/farm/experiments/ssm/ssm_shortcuts.h"
 
 #include <fmt/format.h>

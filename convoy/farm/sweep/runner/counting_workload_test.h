@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A workload for tests of the runner. About one of ten guesses passes; its loss is computed from
-// its number and the seed. The value of a descent is its seed; parameters set how a cell fails.
+// A workload for tests of the runner. About one guess in ten is accepted, and its loss is computed
+// from its number and the seed. The value of a descent is its seed. Parameters of a cell say how it
+// fails.
 #pragma once
 
 #include <array>

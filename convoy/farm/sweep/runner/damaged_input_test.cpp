@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Damaged input of a sweep: rows of a store, answers and last words of programs. Each is read, or
-// refused as an error of Convoy's own kinds or as the failure of one cell.
+// Damaged rows of a store, answers of programs and last words of programs are read, or refused as
+// one of Convoy's errors or as the failure of one cell.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"

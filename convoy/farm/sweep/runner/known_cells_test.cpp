@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans and cells as earlier builds named them, and cells that share the text of their parameters.
+// Tests the names that earlier builds gave to plans and cells, and cells that share the text of
+// their parameters.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"

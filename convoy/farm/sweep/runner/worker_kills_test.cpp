@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A killed worker costs only the range that it computes, and nothing that it finished before.
+// A killed worker loses only the range that it was computing, and no range that it finished before.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real processes as ranks, and times shorter than those in use.
+// Watches real processes as ranks, with shorter time limits than the launcher's.
 #include "convoy/launch/supervisor/health/health_watch.h"
 
 #include <gtest/gtest.h>

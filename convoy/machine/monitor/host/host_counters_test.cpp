@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counters of the host that a job's report is made of: its processes, the CPU's energy, the
-// memory's traffic.
+// Tests the host's counters for a job's report: processes, the CPU's energy, the memory's traffic.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The output of a reading: the formats, the file that is continued, the summary, the terminal view.
+// Tests the output of a reading: formats, a continued file, the summary, and the terminal view.
 #include "convoy/machine/monitor/watch/machine_reading.h"
 
 #include <gtest/gtest.h>

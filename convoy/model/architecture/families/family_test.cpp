@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The guide's table of families, made from the list of families, the names in GGUF and the golden
-// files that hold what transformers computes.
+// Makes the guide's table of families from the list of families, the names in GGUF and the golden
+// files of transformers' values.
 #include "convoy/model/architecture/families/family.h"
 
 #include <fmt/format.h>

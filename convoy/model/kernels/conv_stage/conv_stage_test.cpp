@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Against LibTorch's own convolution, batch norm and pooling in double.
+// Compares with LibTorch's convolution, batch norm and pooling in double.
 #include "convoy/model/kernels/conv_stage/conv_stage.h"
 
 #include <ATen/Parallel.h>

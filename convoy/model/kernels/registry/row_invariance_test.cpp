@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// On the CPU a row's bits depend on that row alone, not on which rows stand beside it or on the
-// number of threads: what a generation engine needs for texts that do not depend on the batch.
-// Products, attention over a cache and sampling have tests of their own beside them.
+// On the CPU a row's bits depend only on that row, and not on the rows beside it or on the number
+// of threads. Generation needs this for texts that do not depend on the batch. Products, attention
+// over a cache and sampling have their own tests of this.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 

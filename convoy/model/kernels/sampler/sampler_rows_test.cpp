@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests of a row beside its rule: ids that it has seen, biases, log-probabilities.
+// Tests what a row requests beside its rule: seen ids, biases and log-probabilities.
 #include <gtest/gtest.h>
 
 #include <cmath>

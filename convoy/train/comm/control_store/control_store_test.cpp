@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Gloo group of several threads that meet at a coordinator, over loopback.
+// Several threads form a Gloo group through a coordinator, over loopback.
 #include "convoy/train/comm/control_store/control_store.h"
 
 #include <ATen/ops/full.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients that travel as bf16.
+// Tests gradients that are sent as bf16.
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums over ranks begin while backward runs: read from a trace of the steps.
+// Sums over ranks begin during backward, which a trace of the steps shows.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replicas as threads, ranks as processes and one process train the same values.
+// Replicas as threads, ranks as processes, and a single process train to the same values.
 #include "convoy/train/parallel/dp/replica_threads.h"
 
 #include <gtest/gtest.h>

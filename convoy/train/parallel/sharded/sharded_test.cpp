@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ZeRO 1 to 3 against one process that computes the whole batch.
+// Compares ZeRO 1 to 3 with one process that computes the whole batch.
 #include "convoy/train/parallel/sharded/sharded.h"
 
 #include <gtest/gtest.h>
