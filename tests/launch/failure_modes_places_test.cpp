@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests the failure modes of a launcher that depend on its surroundings: ports, devices, other
-// nodes, outer launchers. The numbers are those in docs/explanation/failure-modes.md.
+// nodes, outer launchers. The names have the numbers of docs/explanation/failure-modes.md.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tests evaluations that generate answers: their figures do not depend on the ranks that answer,
-// training continues as without them, and no rank waits in vain.
+// training continues as without them, and no rank waits for them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compares the direct tokenizer (rust/text/src/direct.rs) with the tokenizers library. A normalizer
-// that replaces a text that never occurs changes no result, but only the library supports it.
+// that replaces a text that never occurs changes no result, but the direct tokenizer is not used
+// with it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
