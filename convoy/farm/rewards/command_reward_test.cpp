@@ -123,8 +123,9 @@ TEST(CommandReward, TooFewAndTooManyLinesAreErrors) {
   EXPECT_EQ(late->values(numbered(1), goes_on), (std::vector<double>{1}));
   std::ofstream(go) << "";
   while (!fs::exists(done)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_NE(fault_of(*late, numbered(1)).find("more lines than it was given texts: `2"),
-            std::string::npos);
+  EXPECT_EQ(fault_of(*late, numbered(1)),
+            "reward `grader`: row 10, sample 1: the program wrote more lines than it was given "
+            "texts: `2`");
 }
 
 TEST(CommandReward, AnExitCodeAndASignalAreToldWithTheProgramsWords) {

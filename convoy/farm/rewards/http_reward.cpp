@@ -33,6 +33,7 @@ remote::Servers server_of(const settings::RewardSettings& settings) {
   settings::RemoteSettings remote;
   remote.engine = {settings.url};
   remote.engine_model = "none";
+  remote.engine_timeout = static_cast<int64_t>(std::ceil(settings.timeout_s)) + 1;
   try {
     return remote::read_servers(remote, {});
   } catch (const ConfigError& error) {

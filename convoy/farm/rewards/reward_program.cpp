@@ -146,7 +146,7 @@ std::optional<ProgramFault> RewardProgram::exchange(Question& question,
   if (!is_reaped_) output_ += processes::read_available(process_.output);
   if (!output_.empty())
     return ProgramFault{0, fmt::format("the program wrote more lines than it was given texts: {}",
-                                       quoted_bytes(output_))};
+                                       quoted_bytes(output_.substr(0, output_.find('\n'))))};
   while (true) {
     if (auto fault = take_lines(question)) return fault;
     if (question.numbers.size() == question.texts) return std::nullopt;
