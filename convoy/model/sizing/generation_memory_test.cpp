@@ -33,6 +33,14 @@ TEST(GenerationMemory, LayersThatReadOthersKeysStoreNone) {
   EXPECT_EQ(memory.kv_bytes, 320 * 2 * 2 * (12 * 256 + 3 * 512));
 }
 
+// Every sixth of 12B's 48 layers sees all keys, with one head that is as wide as two.
+TEST(GenerationMemory, LayersOfTwoKindsStoreTheirOwnHeads) {
+  const auto model = known_model("google/gemma-4-12B-it");
+  ASSERT_TRUE(model);
+  const GenerationMemory memory = plan_generation(*model, {.rows = {.rows = 1, .row_tokens = 320}});
+  EXPECT_EQ(memory.kv_bytes, 320 * 2 * 2 * (40 * 8 * 256 + 8 * 512));
+}
+
 TEST(GenerationMemory, CountsWhatAnEngineHolds) {
   const auto model = known_model("qwen/qwen2.5-7b-instruct");
   ASSERT_TRUE(model);

@@ -86,6 +86,7 @@ constexpr std::array kModels{
     KnownModel{"gemma-3-27b", "gemma3", 5376, 21504, 62, 32, 16, 128, 262208, true},
     KnownModel{"gemma-4-e2b", "gemma4", 1536, 6144, 35, 8, 1, 256, 262144, true},
     KnownModel{"gemma-4-e4b", "gemma4", 2560, 10240, 42, 8, 2, 256, 262144, true},
+    KnownModel{"gemma-4-12b", "gemma4", 3840, 15360, 48, 16, 8, 256, 262144, true, 262144},
     KnownModel{"gemma-4-31b", "gemma4", 5376, 21504, 60, 32, 16, 256, 262144, true, 262144},
     KnownModel{"olmo-2-0425-1b", "olmo2", 2048, 8192, 16, 16, 16, 128, 100352, false, 4096},
     KnownModel{"olmo-2-1124-7b", "olmo2", 4096, 11008, 32, 32, 32, 128, 100352, false, 4096},
@@ -118,6 +119,7 @@ struct KnownLayers {
 };
 constexpr std::array kGemma4Layers{KnownLayers{"gemma-4-e2b", 5, 512, 20, true, 256, 0},
                                    KnownLayers{"gemma-4-e4b", 6, 512, 18, false, 256, 0},
+                                   KnownLayers{"gemma-4-12b", 6, 1024, 0, false, 0, 1},
                                    KnownLayers{"gemma-4-31b", 6, 1024, 0, false, 0, 4}};
 
 constexpr int64_t kModelMiB = int64_t{1} << 20;

@@ -71,7 +71,12 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
                            "google/gemma-4-31B-it", "meta-models/Muse-Glimmer-30B"})
     EXPECT_EQ(known_model(name)->norms, architecture::kNormsAround) << name;
   EXPECT_EQ(count_parameters(*known_model("Qwen/Qwen3.5-0.8B")), 752'393'024);
-  const std::pair<const char*, double> of_llama_bench[] = {{"Qwen/Qwen3.5-2B-Base", 1.88},
+  // Files of E2B and E4B also hold the maps of keys and values that no layer reads: 20 layers of
+  // 256 or 512 features by 1536, and 18 layers of 512 or 1024 features by 2560.
+  const std::pair<const char*, double> of_llama_bench[] = {{"google/gemma-4-E2B-it", 4.65 - 0.019},
+                                                           {"google/gemma-4-E4B-it", 7.52 - 0.055},
+                                                           {"google/gemma-4-12B-it", 11.91},
+                                                           {"Qwen/Qwen3.5-2B-Base", 1.88},
                                                            {"Qwen/Qwen3.5-4B", 4.21},
                                                            {"Qwen/Qwen3.5-9B", 8.95},
                                                            {"Qwen/Qwen3.5-27B", 26.90}};
@@ -80,6 +85,8 @@ TEST(KnownModels, HaveTheParametersOfTheHub) {
         << name;
   EXPECT_EQ(known_model("Qwen/Qwen3.5-9B")->num_layers_with(architecture::TokenMixer::Attention),
             8);
+  // As transformers counts Gemma4UnifiedForCausalLM of these sizes, with its layers' 48 numbers.
+  EXPECT_EQ(count_parameters(*known_model("google/gemma-4-12B")), 11'907'350'272 + 48);
   // The name's 30 billion include the image tower of 50 layers.
   EXPECT_NEAR(
       static_cast<double>(count_parameters(*known_model("meta-models/Muse-Glimmer-30B"))) / 1e9,
