@@ -81,39 +81,53 @@ int64_t plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
 
 int64_t MemoryPlan::total_bytes() const {
   return program_bytes + weight_bytes + packed_bytes + gradient_bytes + optimizer_bytes +
-         exchange_bytes + activation_bytes + head_bytes;
+         exchange_bytes + std::max(activation_bytes + head_bytes, drawing_bytes);
 }
 
 std::string MemoryPlan::text() const {
-  const std::array<std::pair<const char*, int64_t>, 8> parts = {{{"program", program_bytes},
-                                                                 {"weights", weight_bytes},
-                                                                 {"packed copies", packed_bytes},
-                                                                 {"gradients", gradient_bytes},
-                                                                 {"optimizer", optimizer_bytes},
-                                                                 {"exchange", exchange_bytes},
-                                                                 {"activations", activation_bytes},
-                                                                 {"head", head_bytes}}};
+  const int64_t learning_bytes = activation_bytes + head_bytes;
+  const bool draws_more = drawing_bytes > learning_bytes;
+  const std::array<std::pair<const char*, int64_t>, 9> parts = {
+      {{"program", program_bytes},
+       {"weights", weight_bytes},
+       {"packed copies", packed_bytes},
+       {"gradients", gradient_bytes},
+       {"optimizer", optimizer_bytes},
+       {"exchange", exchange_bytes},
+       {"activations", draws_more ? 0 : activation_bytes},
+       {"head", draws_more ? 0 : head_bytes},
+       {"keys and values of texts", draws_more ? drawing_bytes : 0}}};
   std::string text = telemetry::bytes_text(total_bytes());
   const char* sign = " = ";
   for (const auto& [name, bytes] : parts) {
     if (bytes == 0) continue;
     text += fmt::format("{}{} {}", std::exchange(sign, " + "), telemetry::bytes_text(bytes), name);
   }
-  return text;
+  if (drawing_bytes == 0) return text;
+  const int64_t others = total_bytes() - std::max(learning_bytes, drawing_bytes);
+  return text + (draws_more ? fmt::format("; {} while it learns from them",
+                                          telemetry::bytes_text(others + learning_bytes))
+                            : fmt::format("; {} while texts are drawn, {} of them keys and values",
+                                          telemetry::bytes_text(others + drawing_bytes),
+                                          telemetry::bytes_text(drawing_bytes)));
 }
 
 nlohmann::ordered_json MemoryPlan::to_json() const {
-  return {{"program_bytes", program_bytes},       {"weight_bytes", weight_bytes},
-          {"packed_bytes", packed_bytes},         {"gradient_bytes", gradient_bytes},
-          {"optimizer_bytes", optimizer_bytes},   {"exchange_bytes", exchange_bytes},
-          {"activation_bytes", activation_bytes}, {"head_bytes", head_bytes},
-          {"total_bytes", total_bytes()}};
+  nlohmann::ordered_json json = {
+      {"program_bytes", program_bytes},       {"weight_bytes", weight_bytes},
+      {"packed_bytes", packed_bytes},         {"gradient_bytes", gradient_bytes},
+      {"optimizer_bytes", optimizer_bytes},   {"exchange_bytes", exchange_bytes},
+      {"activation_bytes", activation_bytes}, {"head_bytes", head_bytes},
+      {"total_bytes", total_bytes()}};
+  if (drawing_bytes > 0) json["drawing_bytes"] = drawing_bytes;
+  return json;
 }
 
 MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing) {
   const int owners = sharing.cuts_states ? question.ranks : 1;
   const bool on_cpu = question.shape.on_cpu;
-  MemoryPlan plan{.program_bytes = question.program_bytes};
+  MemoryPlan plan{.program_bytes = question.program_bytes,
+                  .drawing_bytes = question.replicas * question.drawing_bytes};
   // One rank with one micro-batch a step keeps gradients in the type in which backward made them.
   const bool is_alone = sharing.strategy == "none" && !question.accumulates;
   std::vector<int64_t> gathered;

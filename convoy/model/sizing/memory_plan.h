@@ -29,9 +29,13 @@ struct MemoryPlan {
   int64_t exchange_bytes = 0;    // gathered units, gradients on their way between ranks
   int64_t activation_bytes = 0;  // kept for backward, and the working memory of one block
   int64_t head_bytes = 0;        // logits and their gradients
+  // Keys and values of the texts that the model draws before a step. They are given back before the
+  // forward pass, so only the larger of them and of activations with the head counts.
+  int64_t drawing_bytes = 0;
 
   int64_t total_bytes() const;
-  // "1.9 GiB = 210 MiB program + 988 MiB weights + ..."; parts that are nothing are left out.
+  // "1.9 GiB = 210 MiB program + 988 MiB weights + ..."; parts that are nothing are left out. Where
+  // texts are drawn, the other half of a step and its bytes follow.
   std::string text() const;
   nlohmann::ordered_json to_json() const;
   bool operator==(const MemoryPlan&) const = default;
@@ -61,6 +65,7 @@ struct MemoryQuestion {
   // Block inputs that recomputation keeps are kept on the host although the model is on a device.
   bool offloads_inputs = false;
   int64_t program_bytes = 0;
+  int64_t drawing_bytes = 0;  // as in MemoryPlan
 };
 
 // The state that ranks share under a strategy: each rank holds a piece of the state that is cut,

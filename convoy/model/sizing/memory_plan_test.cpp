@@ -121,5 +121,28 @@ TEST(MemoryPlan, GradientsTakeThePlaceOfActivations) {
   EXPECT_EQ(gradients("none"), 4000);
 }
 
+// Texts are drawn before the forward pass, so the larger half of a step counts.
+TEST(MemoryPlan, TheLargerHalfOfAStepThatDrawsTextsCounts) {
+  MemoryQuestion question;
+  question.shape.layers = 3;
+  question.shape.kept = 7;
+  question.shape.vocab = 1;
+  question.shape.element_bytes = 2;
+  question.micro_batch_tokens = 50;
+  const MemoryPlan learns = plan_memory(question, {});
+  const int64_t learning = learns.activation_bytes + learns.head_bytes;
+  ASSERT_GT(learning, 100);
+  EXPECT_EQ(learns.text().find("drawn"), std::string::npos);
+  question.drawing_bytes = learning - 100;
+  const MemoryPlan less = plan_memory(question, {});
+  EXPECT_EQ(less.total_bytes(), learns.total_bytes());
+  EXPECT_NE(less.text().find("while texts are drawn"), std::string::npos) << less.text();
+  question.drawing_bytes = learning + 100;
+  const MemoryPlan more = plan_memory(question, {});
+  EXPECT_EQ(more.total_bytes(), learns.total_bytes() + 100);
+  EXPECT_NE(more.text().find("while it learns"), std::string::npos) << more.text();
+  EXPECT_EQ(more.to_json()["drawing_bytes"], learning + 100);
+}
+
 }  // namespace
 }  // namespace convoy::sizing

@@ -49,6 +49,7 @@ class MadeTexts : public RolloutSource {
   std::vector<Rollout> draw(const RolloutTurn& turn,
                             const std::vector<int64_t>& problems) override {
     turns.push_back(turn);
+    if (turn.first_step == stops_at) throw StopRequest("stopped");
     std::vector<Rollout> rollouts;
     const data::TokenDataset prompts = toy_problems();
     for (const int64_t problem : problems)
@@ -90,6 +91,7 @@ class MadeTexts : public RolloutSource {
 
   std::vector<RolloutTurn> turns;
   std::vector<Rollout> recorded;
+  int64_t stops_at = -1;
   bool are_alike = false;
   bool negates = false;
   bool truncates = false;
@@ -225,6 +227,22 @@ TEST_F(Policy, ARunThatStopsBetweenStepsOnTheSameTextsGoesOnWithThem) {
   ASSERT_FALSE(later.texts.turns.empty());
   EXPECT_EQ(later.texts.turns[0].first_step, 0);
   EXPECT_FALSE(later.texts.turns[0].begins);
+}
+
+TEST_F(Policy, AStopWhileTextsAreDrawnKeepsTheStepsBefore) {
+  settings::TrainSettings settings = policy_settings();
+  settings.train.save_strategy = "epoch";
+  Run unbroken(settings, folder_ / "unbroken");
+  unbroken.go();
+  Run stopped(settings, folder_ / "stopped");
+  stopped.texts.stops_at = 1;
+  const LoopResult result = stopped.go();
+  EXPECT_EQ(result.end, LoopEnd::Stopped);
+  EXPECT_EQ(result.progress.step, 1);
+  Run later(settings, folder_ / "stopped");
+  EXPECT_EQ(later.go().end, LoopEnd::Finished);
+  EXPECT_EQ(later.texts.turns[0].first_step, 1);
+  expect_same_bits(later.toy.values(), unbroken.toy.values());
 }
 
 TEST_F(Policy, AStepWithoutSpreadChangesNothingAndIsCounted) {

@@ -72,7 +72,8 @@ class Loop {
         progress_(start),
         steps_per_epoch_(parts.objective.steps_per_epoch()),
         total_steps_(total_steps(settings.train, steps_per_epoch_)),
-        saver_(parts, settings.train.async_save) {
+        saver_(parts, settings.train.async_save),
+        saved_step_(start.step) {
     parts.objective.begin({.first = start.step, .end = total_steps_}, parts.strategy.rank());
   }
 
@@ -103,6 +104,8 @@ class Loop {
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
   std::optional<LoopEnd> after_step();
+  LoopEnd stop_before_step();
+  void save(bool is_best, bool ends);
 
   const LoopParts& parts_;
   const settings::TrainSettings& settings_;
@@ -112,6 +115,7 @@ class Loop {
   int64_t total_steps_;
   std::optional<Evaluation> evaluation_;  // evaluation after the last step
   CheckpointSaver saver_;
+  int64_t saved_step_;  // the step of the newest checkpoint
   bool stop_ = false;
   double waited_seconds_ = 0;  // time in collectives until the last report
 };
@@ -351,13 +355,24 @@ std::optional<LoopEnd> Loop::after_step() {
   const bool keep_best = is_best && settings_.train.load_best_model_at_end;
   if (stop_ || is_due(settings_.train.save_strategy, settings_.train.save_steps) ||
       (saves && (keep_best || end))) {
-    parts_.strategy.settle();
-    saver_.save(progress_, is_best);
-    if (end || stop_) saver_.finish();
-    // Rank 0's disk may take longer than a collective.
-    if (!settings_.train.async_save || end || stop_) parts_.strategy.group().wait_for_all();
+    save(is_best, end || stop_);
   }
   return end;
+}
+
+void Loop::save(bool is_best, bool ends) {
+  parts_.strategy.settle();
+  saver_.save(progress_, is_best);
+  saved_step_ = progress_.step;
+  if (ends) saver_.finish();
+  // Rank 0's disk may take longer than a collective.
+  if (!settings_.train.async_save || ends) parts_.strategy.group().wait_for_all();
+}
+
+// The objective was stopped on every rank while it prepared the next step.
+LoopEnd Loop::stop_before_step() {
+  if (saved_step_ != progress_.step) save(/*is_best=*/false, /*ends=*/true);
+  return LoopEnd::Stopped;
 }
 
 LoopResult Loop::run() {
@@ -368,7 +383,12 @@ LoopResult Loop::run() {
   else if (progress_.step < total_steps_ && out_of_patience(progress_, settings_.train))
     end = LoopEnd::EarlyStopped;  // interrupted while it wrote its result: the training had ended
   while (!end && progress_.step < total_steps_) {
-    train_step();
+    try {
+      train_step();
+    } catch (const StopRequest&) {
+      end = stop_before_step();
+      break;
+    }
     saver_.poll();
     end = after_step();
   }

@@ -89,7 +89,8 @@ class TrainingObjective {
   // Prepares this rank's micro-batches of these steps from here on, while earlier ones train.
   virtual void begin(StepRange steps, int rank) = 0;
   // The next micro-batch, in the order of the steps: micro_batches_per_step() of each. Blocks until
-  // it is prepared. loss() uses it until the next call. Throws what preparing it threw.
+  // it is prepared. loss() uses it until the next call. Throws what preparing it threw; before the
+  // first micro-batch of a step StopRequest on every rank, which ends the run as stopped.
   virtual MicroBatchPosition take() = 0;
   // The loss of the micro-batch from take(). Without rows it is a value that adds nothing to the
   // sum, for strategies that need every rank in every pass.

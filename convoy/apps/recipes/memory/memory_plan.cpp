@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/apps/recipes/posttraining/engine_rollouts.h"
 #include "convoy/apps/recipes/training/optimizer_settings.h"
 #include "convoy/data/datasets/batches/batch_plan.h"
 #include "convoy/data/datasets/batches/effective_batch.h"
+#include "convoy/generate/engine/kv_budget.h"
 #include "convoy/machine/device/memory.h"
 #include "convoy/model/nn/kv_cache.h"
 #include "convoy/model/nn/linear.h"
@@ -153,6 +155,33 @@ int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
   return plan.largest_micro_batch(0, train::total_steps(train, plan.steps_per_epoch())).tokens;
 }
 
+// The largest micro-batch of texts that a model makes for the problems in `rows`, of whole length.
+int64_t tokens_of_texts(const settings::TrainSettings& settings, const data::TokenDataset& rows,
+                        int64_t ranks) {
+  const settings::RolloutSettings& rollout = settings.rollout;
+  return rollout.samples * (largest_micro_batch_tokens(settings, rows, ranks) +
+                            settings.train.batch_rows() * rollout.max_new_tokens);
+}
+
+// Keys and values of the texts of a step in their engine, which takes at most half of what is free.
+int64_t bytes_of_drawing(const settings::TrainSettings& settings, nn::CausalLm& model,
+                         const data::TokenDataset& rows, int64_t ranks) {
+  const std::vector<int64_t> lengths = lengths_of(rows);
+  const int64_t texts =
+      data::wanted_global_batch(settings.train, ranks) / ranks * settings.rollout.samples;
+  const nn::KvGeometry geometry = model.kv_geometry();
+  generate::KvBudget budget{.max_rows = rows_of_rollout_engine(model.device(), texts),
+                            .longest_row_tokens = (lengths.empty() ? 0 : lengths.back()) +
+                                                  settings.rollout.max_new_tokens};
+  const std::vector<nn::KvLayerGroup> groups = nn::layer_groups(geometry);
+  const std::vector<scheduler::LayerGroup> blocks = generate::kv_blocks(geometry, budget);
+  int64_t bytes = budget.max_rows * nn::state_bytes(geometry);
+  for (size_t group = 0; group < groups.size(); ++group)
+    bytes += blocks[group].num_blocks *
+             nn::kv_block_bytes(geometry, groups[group], budget.block_tokens, budget.element);
+  return bytes;
+}
+
 // A lower bound for the tokens of a batch of `rows_together` rows. The last batch may have fewer
 // rows.
 int64_t least_tokens_of(const std::vector<int64_t>& lengths, int64_t rows_together) {
@@ -269,6 +298,11 @@ sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, 
   question.micro_batch_tokens = largest_micro_batch_tokens(settings, rows, environment.world);
   question.least_batch_tokens = least_batch_tokens(settings, rows, evaluated);
   question.program_bytes = memory_beside(model, environment.replicas);
+  if (settings.task_facts().data == settings::TaskData::Rollouts) {
+    question.micro_batch_tokens = tokens_of_texts(settings, rows, environment.world);
+    question.least_batch_tokens = 1;  // a decoding step has one token of each text
+    question.drawing_bytes = bytes_of_drawing(settings, model, rows, environment.world);
+  }
   return question;
 }
 

@@ -32,12 +32,6 @@ std::vector<std::string> names_of(const std::vector<settings::RewardSettings>& s
   return names;
 }
 
-// More rows together fill the products of a step; each needs keys and values.
-int64_t rows_of_engine(at::Device device, size_t requests) {
-  const size_t most = device.is_cpu() ? 64 : 256;
-  return static_cast<int64_t>(std::clamp<size_t>(requests, 1, most));
-}
-
 rewards::JudgedText judged(const RolloutProblem& problem, const std::string& text, int64_t tokens,
                            bool is_truncated, int64_t sample) {
   return {.prompt = problem.text,
@@ -52,6 +46,11 @@ rewards::JudgedText judged(const RolloutProblem& problem, const std::string& tex
 }
 
 }  // namespace
+
+// More rows together fill the products of a step; each needs keys and values.
+int64_t rows_of_rollout_engine(at::Device device, int64_t texts) {
+  return std::clamp<int64_t>(texts, 1, device.is_cpu() ? 64 : 256);
+}
 
 // The figures of one answer to a validation problem.
 struct EngineRollouts::Answer {
@@ -162,7 +161,7 @@ bool EngineRollouts::generate(std::vector<generate::Request> requests,
   const at::NoGradGuard no_grad;
   const LoadedModel& base = parts_.base;
   settings::EngineFlags flags;
-  flags.batch_size = rows_of_engine(base.model->device(), requests.size());
+  flags.batch_size = rows_of_rollout_engine(base.model->device(), std::ssize(requests));
   const int64_t longest =
       parts_.problems.longest_prompt_tokens() + parts_.settings.rollout.max_new_tokens;
   generate::Engine engine(

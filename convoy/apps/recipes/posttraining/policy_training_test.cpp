@@ -27,13 +27,13 @@ namespace convoy::recipes {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using Golden = nlohmann::json;
 
 // As tests/parity allows.
 constexpr double kLikeTrl = 1e-5;
 
-json read_policy_golden() {
-  return json::parse(
+Golden read_policy_golden() {
+  return Golden::parse(
       read_file(testing::source_folder() / "tests/golden/policy/policy_training.json"));
 }
 
@@ -73,11 +73,11 @@ std::vector<float> text_logprobs(nn::CausalLm& model, const train::Rollout& roll
 // The rollouts of the golden file. TRL's reference is the adapter as it starts, a map of zeros.
 class RecordedRollouts : public train::RolloutSource {
  public:
-  RecordedRollouts(const json& golden, int64_t inner_steps, nn::CausalLm& model)
+  RecordedRollouts(const Golden& golden, int64_t inner_steps, nn::CausalLm& model)
       : model_(model), samples_(golden["samples"]), inner_steps_(inner_steps) {
-    for (const json& turn : golden["turns"]) {
+    for (const Golden& turn : golden["turns"]) {
       std::vector<train::Rollout>& rollouts = turns_.emplace_back();
-      for (const json& one : turn) {
+      for (const Golden& one : turn) {
         train::Rollout rollout{.problem = std::ssize(rollouts) / samples_,
                                .sample = std::ssize(rollouts) % samples_,
                                .ids = one["prompt"].get<std::vector<int32_t>>(),
@@ -123,12 +123,12 @@ class RecordedRollouts : public train::RolloutSource {
   const std::vector<std::string> names_ = {"recorded"};
 };
 
-settings::TrainSettings policy_case(const json& golden, const json& one) {
+settings::TrainSettings policy_case(const Golden& golden, const Golden& one) {
   settings::TrainSettings settings;
   settings.task = "grpo";
   settings.rollout.samples = golden["samples"];
   settings.rollout.max_new_tokens = golden["longest"];
-  const json& policy = one["policy"];
+  const Golden& policy = one["policy"];
   settings.policy.loss = policy["loss"];
   settings.policy.clip_high = policy.value("clip_high", settings.policy.clip_high);
   settings.policy.kl_beta = policy.value("kl_beta", 0.0);
@@ -147,13 +147,13 @@ settings::TrainSettings policy_case(const json& golden, const json& one) {
 }
 
 struct PolicyOutcome {
-  std::vector<json> steps;
+  std::vector<Golden> steps = {};
   std::vector<std::vector<double>> advantages;  // for rank 0's rollouts
-  std::map<std::string, at::Tensor> values;
+  std::map<std::string, at::Tensor> values = {};
 };
 
 // The loop on one rank.
-PolicyOutcome train_policy(const json& golden, const json& one, PolicyModel& trained,
+PolicyOutcome train_policy(const Golden& golden, const Golden& one, PolicyModel& trained,
                            comm::Group& group, int64_t grad_accum, const fs::path& folder) {
   constexpr int64_t kProblems = 4;
   const settings::TrainSettings settings = policy_case(golden, one);
@@ -204,12 +204,13 @@ PolicyOutcome train_policy(const json& golden, const json& one, PolicyModel& tra
   if (group.rank() != 0) return outcome;
   std::ifstream file(folder / "events.jsonl");
   for (std::string line; std::getline(file, line);)
-    if (json event = json::parse(line); event["event"] == "step")
+    if (Golden event = Golden::parse(line); event["event"] == "step")
       outcome.steps.push_back(std::move(event));
   return outcome;
 }
 
-PolicyOutcome train_policy_on(int ranks, const json& golden, const json& one, int64_t grad_accum) {
+PolicyOutcome train_policy_on(int ranks, const Golden& golden, const Golden& one,
+                              int64_t grad_accum) {
   const testing::TemporaryFolder folder;
   const std::string tuning = one["tuning"];
   std::vector<std::unique_ptr<PolicyModel>> models;
@@ -236,8 +237,8 @@ void expect_like_trl(double found, double wanted, const std::string& what, doubl
       << what << ": " << found << ", wanted " << wanted;
 }
 
-void expect_like_trl(const PolicyOutcome& found, const json& one) {
-  const json& curve = one["curve"];
+void expect_like_trl(const PolicyOutcome& found, const Golden& one) {
+  const Golden& curve = one["curve"];
   ASSERT_EQ(found.steps.size(), curve.size());
   for (size_t step = 0; step < curve.size(); ++step)
     for (const char* const name : {"loss", "grad_norm"})
@@ -255,15 +256,15 @@ void expect_like_trl(const PolicyOutcome& found, const json& one) {
 }
 
 TEST(PolicyTraining, FollowsTrlForEveryLossFullAndLoraOnOneAndTwoRanks) {
-  const json golden = read_policy_golden();
-  for (const json& one : golden["cases"]) {
+  const Golden golden = read_policy_golden();
+  for (const Golden& one : golden["cases"]) {
     SCOPED_TRACE(one["name"].get<std::string>());
     const int64_t grad_accum = one["grad_accum"];
     const PolicyOutcome found = train_policy_on(1, golden, one, grad_accum);
     expect_like_trl(found, one);
     ASSERT_FALSE(found.advantages.empty());
     for (size_t turn = 0; turn < found.advantages.size(); ++turn) {
-      const json& wanted = one["advantages"][turn];
+      const Golden& wanted = one["advantages"][turn];
       ASSERT_EQ(found.advantages[turn].size(), wanted.size());
       for (size_t at = 0; at < wanted.size(); ++at)
         expect_like_trl(found.advantages[turn][at], wanted[at], fmt::format("advantage {}", at));

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Learning from rewards: a run that was killed and started again ends with the same bits, draws no
+// text twice and asks for no reward twice, and its engine and trainer agree to the bit.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "convoy/core/base/files.h"
+#include "convoy/core/telemetry/logs/event_log.h"
+#include "resume/train_process.h"
+
+namespace convoy::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kSteps = 8;
+constexpr int64_t kTextsOfStep = 4 * 3;  // problems and samples
+
+// A program rewards texts by their length and notes each question in a file.
+Settings policy_settings(const TrainFixture& fixture, const Settings& more) {
+  const fs::path folder = fixture.rows().parent_path();
+  std::string problems;
+  for (int row = 0; row < 13; ++row)
+    problems += fmt::format("{{\"problem\": \"What is {} + {}? \", \"answer\": \"{}\"}}\n", row,
+                            2 * row, 3 * row);
+  write_file_atomic(folder / "problems.jsonl", problems);
+  const std::string program = fmt::format(
+      "while read -r line; do echo asked >> {}/asked; echo ${{#line}}; done", folder.string());
+  const nlohmann::json rewards = {{{"kind", "command"}, {"command", program}},
+                                  {{"kind", "answer"}, {"weight", 0.5}}};
+  return Settings{"task=grpo",
+                  "reward=" + rewards.dump(),
+                  "rollout.samples=3",
+                  "rollout.max_new_tokens=10",
+                  "rollout.chat=off",
+                  "train.batch_size=2",
+                  "train.grad_accum=2",
+                  "train.save_steps=1",
+                  "train.learning_rate=1e-3",
+                  "data.train_path=" + (folder / "problems.jsonl").string(),
+                  "data.val_path=" + (folder / "problems.jsonl").string(),
+                  "train.eval_strategy=steps",
+                  "train.eval_steps=4",
+                  fmt::format("train.steps={}", kSteps)} +
+         more;
+}
+
+int64_t num_asked(const TrainFixture& fixture) {
+  std::ifstream file(fixture.rows().parent_path() / "asked");
+  int64_t lines = 0;
+  for (std::string line; std::getline(file, line);) ++lines;
+  return lines;
+}
+
+// The texts of all steps, by file.
+std::map<std::string, std::string> rollouts_of(const TrainFixture& fixture,
+                                               const std::string& name) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(fixture.run_folder(name) / "rollouts"))
+    files[entry.path().filename().string()] =
+        entry.is_regular_file() ? read_file(entry.path()) : "a folder";
+  return files;
+}
+
+void expect_same_rollouts(const TrainFixture& fixture, const std::string& wanted,
+                          const std::string& found) {
+  expect_same_result(fixture, wanted, found);
+  EXPECT_EQ(fixture.evaluation_losses(wanted), fixture.evaluation_losses(found));
+  EXPECT_TRUE(rollouts_of(fixture, wanted) == rollouts_of(fixture, found));
+}
+
+class PolicyRuns : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PolicyRuns, EngineAndTrainerAgreeToTheBit) {
+  const TrainFixture fixture;
+  const Ended ended =
+      fixture.run("run", policy_settings(fixture, {std::string("tuning.mode=") + GetParam()}));
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  int64_t steps = 0;
+  for (const auto& event : telemetry::read_events(fixture.run_folder("run") / "events.jsonl")) {
+    if (event["event"] != "step") continue;
+    ++steps;
+    EXPECT_EQ(event.at("kl_engine_trainer"), 0.0) << event;
+    EXPECT_EQ(event.at("logprob_difference"), 0.0) << event;
+    EXPECT_GT(event.at("reward_std").get<double>(), 0) << event;
+  }
+  EXPECT_EQ(steps, kSteps);
+  const std::map<std::string, std::string> files = rollouts_of(fixture, "run");
+  EXPECT_EQ(std::ssize(files), kSteps);
+  const std::string& last = files.at(fmt::format("step-{}.jsonl", kSteps));
+  const auto row = nlohmann::json::parse(last.substr(0, last.find('\n')));
+  EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), kTextsOfStep);
+  EXPECT_EQ(row["step"], kSteps);
+  EXPECT_EQ(row["rewards"].size(), 2u);
+  EXPECT_EQ(row["reward"], row["rewards"]["command"]);
+  EXPECT_EQ(row["tokens"].size(), row["prompt_tokens"].get<size_t>() + row["logprobs"].size());
+}
+
+TEST_P(PolicyRuns, KilledAtRandomMomentsTheyEqualUnbrokenOnes) {
+  const TrainFixture fixture;
+  const Settings settings = policy_settings(fixture, {std::string("tuning.mode=") + GetParam()});
+  const auto begin = std::chrono::steady_clock::now();
+  const Ended unbroken = fixture.run("unbroken", settings);
+  ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::steady_clock::now() - begin);
+  const int64_t asked_by_unbroken = num_asked(fixture);
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937 random(seed);
+  int64_t kills = 0;
+  for (bool killed = true; killed;) {
+    TrainProcess process = fixture.start("killed", settings);
+    if (kills < 6) {
+      std::uniform_int_distribution<int64_t> moment(0, whole.count());
+      std::this_thread::sleep_for(std::chrono::microseconds(moment(random)));
+    } else {
+      process.wait();
+    }
+    killed = process.running();
+    if (killed) process.kill_everything();
+    kills += killed ? 1 : 0;
+    const Ended ended = process.wait();
+    ASSERT_TRUE(ended.status == 0 || ended.status == 128 + SIGKILL) << ended.errors;
+  }
+  expect_same_rollouts(fixture, "unbroken", "killed");
+  // Questions under way when the kill came are asked again: at most the texts of one step, and the
+  // answers of an evaluation, which is measured again.
+  EXPECT_LE(num_asked(fixture) - 2 * asked_by_unbroken, kills * (kTextsOfStep + 13));
+}
+INSTANTIATE_TEST_SUITE_P(Modes, PolicyRuns, ::testing::Values("lora", "full"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST(PolicyRunsGoOn, WithoutDrawingOrAskingAgain) {
+  const TrainFixture fixture;
+  const Settings settings =
+      policy_settings(fixture, {"train.eval_strategy=no", "train.final_eval=false",
+                                "train.save_steps=4", "train.async_save=false"});
+  ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
+  EXPECT_EQ(num_asked(fixture), kSteps * kTextsOfStep);
+  TrainProcess process = fixture.start("killed", settings);
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("killed", "step", 7); }));
+  process.kill_everything();
+  const int64_t asked_before = num_asked(fixture);
+  const Ended resumed = fixture.run("killed", settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  EXPECT_NE(resumed.errors.find("resuming at step 4"), std::string::npos) << resumed.errors;
+  expect_same_rollouts(fixture, "unbroken", "killed");
+  // Steps 5 to 7 are computed again from their texts: only step 8 may have been under way.
+  EXPECT_LE(num_asked(fixture) - asked_before, kTextsOfStep);
+}
+
+// Two ranks share the problems of a step, and draw what one rank draws.
+TEST(PolicyRanks, ShareProblems) {
+  const TrainFixture fixture;
+  const Settings settings = policy_settings(fixture, {"train.steps=2"});
+  ASSERT_EQ(fixture.run("one", settings + Settings{"train.grad_accum=2"}).status, 0);
+  for (const char* const strategy : {"ddp", "zero3"}) {
+    const Ended ended =
+        fixture.run(strategy, settings + Settings{"train.grad_accum=1", "--nproc", "2",
+                                                  fmt::format("parallel.strategy={}", strategy)});
+    ASSERT_EQ(ended.status, 0) << ended.errors;
+    const std::map<int64_t, double> wanted = fixture.losses("one");
+    const std::map<int64_t, double> found = fixture.losses(strategy);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (const auto& [step, loss] : wanted) EXPECT_NEAR(found.at(step), loss, 1e-5) << strategy;
+    const auto texts = [&](const std::string& name) {
+      std::vector<std::string> all;
+      std::ifstream file(fixture.run_folder(name) / "rollouts/step-1.jsonl");
+      for (std::string line; std::getline(file, line);)
+        all.push_back(nlohmann::json::parse(line)["tokens"].dump());
+      return all;
+    };
+    EXPECT_EQ(texts(strategy), texts("one"));
+  }
+}
+
+}  // namespace
+}  // namespace convoy::testing
