@@ -104,8 +104,11 @@ class RecordedRollouts : public train::RolloutSource {
     return rollouts;
   }
   void record(const train::RolloutTurn&, const std::vector<train::Rollout>& rollouts) override {
-    std::vector<double>& advantages = advantages_of_turns.emplace_back();
-    for (const train::Rollout& rollout : rollouts) advantages.push_back(rollout.advantage);
+    std::vector<double>& advantages = advantages_of_turns.emplace_back(rollouts.size());
+    for (const train::Rollout& rollout : rollouts)
+      if (const int64_t place = rollout.problem * samples_ + rollout.sample;
+          place < std::ssize(advantages))
+        advantages[static_cast<size_t>(place)] = rollout.advantage;
   }
   const std::vector<std::string>& reward_names() const override { return names_; }
   bool has_validation() const override { return false; }
@@ -148,7 +151,7 @@ settings::TrainSettings policy_case(const Golden& golden, const Golden& one) {
 
 struct PolicyOutcome {
   std::vector<Golden> steps = {};
-  std::vector<std::vector<double>> advantages;  // for rank 0's rollouts
+  std::vector<std::vector<double>> advantages;  // in the order of the file, on one rank
   std::map<std::string, at::Tensor> values = {};
 };
 

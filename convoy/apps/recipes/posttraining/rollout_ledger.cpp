@@ -115,8 +115,11 @@ void RolloutLedger::open(int64_t step, const std::string& key) {
 
 void RolloutLedger::add_text(const RecordedRollout& recorded) {
   const Place place{recorded.rollout.problem, recorded.rollout.sample};
-  text_journal_->add(place, io::line_of(text_json(recorded)));
-  texts_.emplace(place, recorded);
+  const std::string line = io::line_of(text_json(recorded));
+  text_journal_->add(place, line);
+  // As it is read back: a text may end inside a character, and its reward must not depend on a
+  // kill.
+  texts_.emplace(place, rollout_of(io::parse_json(line, folder_.string())));
 }
 
 void RolloutLedger::add_rewards(const Place& place, const std::vector<double>& rewards) {

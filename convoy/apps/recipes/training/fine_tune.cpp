@@ -222,8 +222,9 @@ std::map<std::string, std::string> FineTune::record(telemetry::TrainingLogOption
 // The weights, the texts and their rewards of a step are decided by this and by the trained values.
 std::string FineTune::identity_of_rollouts() const {
   std::string words = "format 1";
-  for (const char* const field : {"seed", "dtype", "quantisation", "data", "model", "tokenizer",
-                                  "shuffle", "global_batch", "rollout", "start_adapter"})
+  for (const char* const field :
+       {"seed", "dtype", "quantisation", "data", "model", "tokenizer", "shuffle", "global_batch",
+        "objective", "rollout", "start_adapter"})
     if (const checkpoint::StampField* const found = stamp.find(field))
       words += fmt::format("\n{}: {}", field, found->value);
   return words;
