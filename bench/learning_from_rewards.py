@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Right answers in the course of `task: grpo`, by the command itself, for several seeds.
 
-  bench/rewards.py [--seeds 1,2,3] [--threads 2] [--convoy build/bin/convoy] [--json] [SECTION.KEY=VALUE ...]
+  bench/learning_from_rewards.py [--seeds 1,2,3] [--threads 2] [--wanted 0.9] [--convoy build/bin/convoy]
+                                 [--json] [SECTION.KEY=VALUE ...]
 
 tally-3m on examples/sums, with examples/sums/grpo.yaml. Prints for each seed the mean reward of the texts of the first
 step, which is the share of right ones, the share of right greedy answers to the test problems at each evaluation, and
